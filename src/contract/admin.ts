@@ -1,0 +1,111 @@
+import Type from 'typebox'
+import { ChainName, Domain, Id, Limit, Name, optional, Pagination, page, Role } from './fields.ts'
+import { operation } from './operation.ts'
+import { Credential, NewCredential, Organization, RateLimit, UsageRow } from './records-admin.ts'
+import { list } from './variant.ts'
+
+const limits = {
+  per_second_limit: Limit,
+  per_hour_limit: Limit,
+  per_day_limit: Limit,
+  per_month_limit: Limit,
+}
+const Secret = Type.String({ minLength: 1, maxLength: 200 })
+
+/** The administration operations (spec 4.2) and the extensions without which nobody could begin. */
+export const admin = {
+  DeleteCredential: operation({
+    summary: 'Delete an API credential.',
+    description:
+      'Needs both halves of the pair. The key stops working at once, in every process. A member may delete the credentials of its own organization.',
+    services: 'A',
+    request: { api_key: Secret, api_secret: Secret },
+    response: {},
+  }),
+  DeleteRateLimit: operation({
+    summary: 'Delete the rate limits of an organization.',
+    description:
+      'With `chain`, that record; without it, every record of the organization. The defaults apply from then on.',
+    services: 'A',
+    role: 'ROLE_ADMIN',
+    request: { organization_id: Id, chain: optional(ChainName) },
+    response: {},
+  }),
+  GetOrganizationByDomain: operation({
+    summary: 'Look up an organization by its domain.',
+    services: 'A',
+    request: { domain: Domain },
+    response: { organization: Organization },
+  }),
+  GetRateLimit: operation({
+    summary: 'Read one rate limit of an organization.',
+    description: 'Without `chain`, the record `*`, which is the default of the organization.',
+    services: 'A',
+    request: { organization_id: Id, chain: optional(ChainName) },
+    response: RateLimit.fields,
+  }),
+  ListRateLimits: operation({
+    summary: 'List the rate limits of an organization.',
+    services: 'A',
+    request: { organization_id: Id, chain: optional(ChainName) },
+    response: { data: list(RateLimit) },
+  }),
+  CreateOrganization: operation({
+    summary: 'Create an organization.',
+    services: 'A',
+    role: 'ROLE_ADMIN',
+    extension: true,
+    request: { name: Name, domain: Domain },
+    response: { organization: Organization },
+  }),
+  ListOrganizations: operation({
+    summary: 'List the organizations.',
+    services: 'A',
+    role: 'ROLE_ADMIN',
+    extension: true,
+    request: page,
+    response: { organizations: list(Organization), pagination: Pagination },
+  }),
+  CreateCredential: operation({
+    summary: 'Create an API credential.',
+    description: 'The secret is shown in this answer and never again.',
+    services: 'A',
+    role: 'ROLE_ADMIN',
+    extension: true,
+    request: {
+      organization_id: Id,
+      role: optional({ ...Role, default: 'ROLE_MEMBER' } as typeof Role),
+      name: optional(Name),
+    },
+    response: { credential: NewCredential },
+  }),
+  ListCredentials: operation({
+    summary: 'List the credentials of an organization, without their secrets.',
+    services: 'A',
+    role: 'ROLE_ADMIN',
+    extension: true,
+    request: { organization_id: Id, ...page },
+    response: { credentials: list(Credential), pagination: Pagination },
+  }),
+  SetRateLimit: operation({
+    summary: 'Set the rate limit of an organization on a chain.',
+    description: 'Without `chain`, the record `*`, which is the default of the organization.',
+    services: 'A',
+    role: 'ROLE_ADMIN',
+    extension: true,
+    request: { organization_id: Id, chain: optional(ChainName), ...limits },
+    response: RateLimit.fields,
+  }),
+  GetUsage: operation({
+    summary: 'Count the calls of an organization by key, chain, method and day.',
+    services: 'A',
+    extension: true,
+    request: {
+      organization_id: Id,
+      chain: optional(ChainName),
+      start_day: optional(Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' })),
+      end_day: optional(Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' })),
+    },
+    response: { usage: list(UsageRow) },
+  }),
+}

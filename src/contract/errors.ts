@@ -1,0 +1,228 @@
+/** Whether trying again can help: never, later, or after the time that the answer names. */
+export type Retry = 'never' | 'later' | 'after'
+
+/** What the table says of one reason. */
+export type ErrorRow = {
+  status: number
+  /** Canonical code of Google AIP-193. */
+  code: string
+  /** The JSON-RPC code where the gateway refuses for the same reason. */
+  rpc: number
+  retry: Retry
+  title: string
+  /** What the caller can do about it; shown in the docs. */
+  help: string
+}
+
+/** Every failure that a caller can see. HTTP, gateway, docs and SDK derive from this table only. */
+export const errors = {
+  INVALID_REQUEST: {
+    status: 400,
+    code: 'INVALID_ARGUMENT',
+    rpc: -32602,
+    retry: 'never',
+    title: 'The request is not valid',
+    help: 'Mend every field that `errors` names. Field reasons: REQUIRED, AT_LEAST_ONE_REQUIRED, UNKNOWN_FIELD, INVALID_TYPE, INVALID_FORMAT, NOT_ALLOWED, TOO_SHORT, TOO_LONG, TOO_FEW, TOO_MANY, OUT_OF_RANGE.',
+  },
+  INVALID_JSON: {
+    status: 400,
+    code: 'INVALID_ARGUMENT',
+    rpc: -32700,
+    retry: 'never',
+    title: 'The body is not JSON that the service takes',
+    help: 'Send one JSON object in UTF-8, without duplicate keys, NUL characters, lone surrogates or more than 16 levels. An empty body counts as `{}`.',
+  },
+  INVALID_PAGE_TOKEN: {
+    status: 400,
+    code: 'INVALID_ARGUMENT',
+    rpc: -32602,
+    retry: 'never',
+    title: 'The page token does not belong to this list',
+    help: 'Use `next_page_token` exactly as the page before gave it, with the same operation and the same filters. Start again without it otherwise.',
+  },
+  UNAUTHENTICATED: {
+    status: 401,
+    code: 'UNAUTHENTICATED',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The request is not signed by a valid credential',
+    help: 'Send `x-api-key`, `x-api-nonce` and `x-api-signature`. The signature is the lower-case hex HMAC-SHA256, keyed with the api_secret, of nonce + METHOD + path + body. An unknown key and a wrong signature give this same answer.',
+  },
+  NONCE_REUSED: {
+    status: 401,
+    code: 'UNAUTHENTICATED',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The nonce was used before',
+    help: 'Take a fresh nonce for every request. Milliseconds can collide when a key is used in parallel: use microseconds (16 digits) or nanoseconds (19 digits).',
+  },
+  CLOCK_SKEW: {
+    status: 401,
+    code: 'UNAUTHENTICATED',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The nonce is too far from the time of the server',
+    help: 'The nonce is the current Unix time in milliseconds, microseconds or nanoseconds, within 5 minutes of the server. The answer holds the time of the server.',
+  },
+  PERMISSION_DENIED: {
+    status: 403,
+    code: 'PERMISSION_DENIED',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The credential may not do this',
+    help: 'The operation needs a credential with ROLE_ADMIN.',
+  },
+  ROUTE_NOT_FOUND: {
+    status: 404,
+    code: 'NOT_FOUND',
+    rpc: -32601,
+    retry: 'never',
+    title: 'There is nothing at this address',
+    help: 'Operations are at `POST /v1/{service}/{Operation}`. The service is admin, q, t, s, p or c; names are case-sensitive.',
+  },
+  ORGANIZATION_NOT_FOUND: {
+    status: 404,
+    code: 'NOT_FOUND',
+    rpc: -32602,
+    retry: 'never',
+    title: 'Organization not found',
+    help: 'No such organization, or it is not the one of the credential.',
+  },
+  CREDENTIAL_NOT_FOUND: {
+    status: 404,
+    code: 'NOT_FOUND',
+    rpc: -32602,
+    retry: 'never',
+    title: 'Credential not found',
+    help: 'There is no credential with this key and this secret.',
+  },
+  RATE_LIMIT_NOT_FOUND: {
+    status: 404,
+    code: 'NOT_FOUND',
+    rpc: -32602,
+    retry: 'never',
+    title: 'Rate limit not found',
+    help: 'The organization has no record of its own for this chain; the record `*` or the configured defaults apply.',
+  },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    code: 'INVALID_ARGUMENT',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The address does not take this HTTP method',
+    help: 'Use the method that the `Allow` header names. Operations are always POST.',
+  },
+  REQUEST_TIMEOUT: {
+    status: 408,
+    code: 'DEADLINE_EXCEEDED',
+    rpc: -32600,
+    retry: 'later',
+    title: 'The request did not arrive in time',
+    help: 'Send the whole request within the time limit (`server.request_timeout`).',
+  },
+  DOMAIN_TAKEN: {
+    status: 409,
+    code: 'ALREADY_EXISTS',
+    rpc: -32602,
+    retry: 'never',
+    title: 'Another organization has this domain',
+    help: 'Choose another domain, or look that one up with GetOrganizationByDomain.',
+  },
+  BODY_TOO_LARGE: {
+    status: 413,
+    code: 'INVALID_ARGUMENT',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The body is too large',
+    help: 'Send less at once. The limit is `server.body_limit_bytes`, 1 MiB as shipped.',
+  },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    code: 'INVALID_ARGUMENT',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The content type is not application/json',
+    help: 'Send `Content-Type: application/json`, in UTF-8 and without a content encoding.',
+  },
+  HEADERS_TOO_LARGE: {
+    status: 431,
+    code: 'INVALID_ARGUMENT',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The request headers are too large',
+    help: 'Send at most 16 KiB of headers.',
+  },
+  RATE_LIMITED: {
+    status: 429,
+    code: 'RESOURCE_EXHAUSTED',
+    rpc: -32005,
+    retry: 'after',
+    title: 'The rate limit is used up',
+    help: 'Wait as long as `Retry-After` says. `RateLimit-Policy` lists the limits of the organization on this chain, `RateLimit` the one that is nearest.',
+  },
+  INTERNAL: {
+    status: 500,
+    code: 'INTERNAL',
+    rpc: -32603,
+    retry: 'later',
+    title: 'The service failed',
+    help: 'A fault of the service. The operator finds it in the log by the `request_id`.',
+  },
+  NOT_IMPLEMENTED: {
+    status: 501,
+    code: 'UNIMPLEMENTED',
+    rpc: -32601,
+    retry: 'never',
+    title: 'This version does not have the operation yet',
+    help: 'The operations that work are in `/openapi.json`.',
+  },
+  DATABASE_UNAVAILABLE: {
+    status: 503,
+    code: 'UNAVAILABLE',
+    rpc: -32603,
+    retry: 'after',
+    title: 'The database cannot be reached',
+    help: 'Try again after the time in `Retry-After`. Nothing was changed, unless the answer was lost on the way: reading first is safe.',
+  },
+  SHUTTING_DOWN: {
+    status: 503,
+    code: 'UNAVAILABLE',
+    rpc: -32603,
+    retry: 'after',
+    title: 'The service is stopping',
+    help: 'Try again; another process or the next start will answer.',
+  },
+} as const satisfies Record<string, ErrorRow>
+
+/** A reason of the table. */
+export type Reason = keyof typeof errors
+
+/** One bad field of a request. */
+export type FieldError = { field: string; reason: string; detail: string }
+
+type Details = {
+  detail?: string
+  errors?: readonly FieldError[]
+  /** Response headers that belong to the failure, such as `allow`. */
+  headers?: Readonly<Record<string, string>>
+  /** Seconds after which a retry can help. */
+  retryAfter?: number
+  cause?: unknown
+}
+
+/** A failure that the caller may see. Anything else that is thrown becomes INTERNAL. */
+export class OperationError extends Error {
+  override readonly name = 'OperationError'
+  readonly reason: Reason
+  readonly errors: readonly FieldError[]
+  readonly headers: Readonly<Record<string, string>>
+  readonly retryAfter: number | undefined
+
+  constructor(reason: Reason, details: Details = {}) {
+    super(details.detail ?? `${errors[reason].title}.`, { cause: details.cause })
+    this.reason = reason
+    this.errors = details.errors ?? []
+    this.headers = details.headers ?? {}
+    this.retryAfter = details.retryAfter
+  }
+}

@@ -1,0 +1,194 @@
+import Type, { type TSchema } from 'typebox'
+import { each, only } from './variant.ts'
+
+/** The largest integer that every JSON reader keeps; int64 fields stop here (docs/decisions.md 5). */
+export const maxInteger: number = Number.MAX_SAFE_INTEGER
+
+/** A field that may be left out. */
+export const optional = <schema extends TSchema>(schema: schema) => Type.Optional(schema)
+
+/** An optional boolean with its default. */
+export const flag = (description: string) =>
+  Type.Optional(Type.Boolean({ default: false, description }))
+
+/** Marks a response field beyond the specification. */
+export const extension = <schema extends TSchema>(schema: schema): schema =>
+  ({ ...schema, 'x-extension': true }) as schema
+
+/** Any text. */
+export const text = Type.String()
+/** An id made by the service or by the caller. */
+export const Id = Type.String({ minLength: 1, maxLength: 100 })
+/** An int64 field that cannot be negative. */
+export const Count = Type.Integer({ minimum: 0, maximum: maxInteger })
+/** Unix time in seconds. */
+export const UnixTime = Type.Integer({
+  minimum: 0,
+  maximum: maxInteger,
+  description: 'Unix time in seconds, inclusive',
+})
+/** RFC 3339 in UTC with milliseconds. */
+export const Timestamp = Type.String({
+  format: 'date-time',
+  description: 'RFC 3339 time in UTC with milliseconds',
+})
+/** An amount: digits only, any size. */
+export const Decimal = Type.String({
+  pattern: '^(0|[1-9][0-9]*)$',
+  maxLength: 100,
+  description: 'decimal digits without sign, exponent or leading zeros',
+})
+/** Bytes as `0x` and an even number of hex digits. */
+export const HexData = Type.String({
+  pattern: '^0x([0-9a-fA-F]{2})*$',
+  description: '0x and two hex digits per byte',
+})
+/** A 32-byte hash. */
+export const Hash = Type.String({
+  pattern: '^0x[0-9a-fA-F]{64}$',
+  description: '0x and 64 hex digits',
+})
+
+/** The address pattern of section 2. */
+export const EvmAddress = Type.String({
+  pattern: '^0x[a-f0-9]{40}$',
+  description: '0x and 40 lower-case hex digits',
+})
+const TonAddress = Type.String({
+  pattern: '^(?:(?:-1|0):[0-9a-fA-F]{64}|[0-9A-Za-z+/_-]{48}|0x[a-f0-9]{40})$',
+  description:
+    'workchain:hex, the 48-character user-friendly form, or 0x and 40 lower-case hex digits',
+})
+const SuiAddress = Type.String({
+  pattern: '^0x[0-9a-fA-F]{1,64}$',
+  description: '0x and 1 to 64 hex digits',
+})
+const PolkadotAddress = Type.String({
+  pattern: '^(?:[1-9A-HJ-NP-Za-km-z]{46,50}|0x[0-9a-fA-F]{64}|0x[a-f0-9]{40})$',
+  description: 'an SS58 address, an account id (0x and 64 hex digits), or 0x and 40 hex digits',
+})
+const PlainAddress = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  description: 'an address in any form of the chain',
+})
+
+/** An address input: the chain's own forms, and the EVM pattern (docs/decisions.md 6). */
+export const Address = each({ T: TonAddress, S: SuiAddress, P: PolkadotAddress, C: EvmAddress })
+/** The same where it may be left out. */
+export const OptionalAddress = each({
+  T: optional(TonAddress),
+  S: optional(SuiAddress),
+  P: optional(PolkadotAddress),
+  C: optional(EvmAddress),
+})
+/** The address of ImportAsset and RefreshAssetBalances: a plain string in T and S (spec 4.3). */
+export const AssetAddress = each({
+  T: optional(PlainAddress),
+  S: optional(PlainAddress),
+  P: optional(PolkadotAddress),
+  C: optional(EvmAddress),
+})
+/** Up to 1000 addresses. Each is checked by the chain, so that the error names the bad one. */
+const list = <item extends TSchema>(item: item) =>
+  Type.Array(item, { minItems: 1, maxItems: 1000, description: '1 to 1000 addresses' })
+export const Addresses = each({
+  T: list(TonAddress),
+  S: list(SuiAddress),
+  P: list(PolkadotAddress),
+  C: list(EvmAddress),
+})
+/** The same where `remove_all` makes it unnecessary. */
+export const OptionalAddresses = each({
+  T: optional(list(TonAddress)),
+  S: optional(list(SuiAddress)),
+  P: optional(list(PolkadotAddress)),
+  C: optional(list(EvmAddress)),
+})
+
+/** The organization's domain (spec 2.1). */
+export const Domain = Type.String({
+  minLength: 1,
+  maxLength: 50,
+  pattern: '^[a-z0-9]+(?:-[a-z0-9]+)*$',
+  description: 'lower-case letters and digits, joined by single hyphens',
+})
+/** A display name of 1 to 50 characters (spec 2.4, 8). */
+export const Name = Type.String({ minLength: 1, maxLength: 50 })
+/** A chain name in a rate-limit record: a configured chain, `admin`, or `*` for the default. */
+export const ChainName = Type.String({
+  pattern: '^(?:\\*|[a-z0-9]+(?:-[a-z0-9]+)*)$',
+  maxLength: 50,
+  description: 'a chain name in lower case, or * for the default of the organization',
+})
+/** A limit: -1 is unlimited, 0 is blocked. */
+export const Limit = Type.Integer({
+  minimum: -1,
+  maximum: maxInteger,
+  description: 'calls in the window; -1 is unlimited, 0 is blocked',
+})
+/** What a credential may do. */
+export const Role = Type.Enum(['ROLE_ADMIN', 'ROLE_MEMBER'])
+
+/** How many confirmations a balance or a notification waits for. */
+export const Confirmation = Type.Integer({
+  minimum: 0,
+  maximum: 1_000_000,
+  description: 'confirmations; 0 and 1 both mean at inclusion',
+})
+/** The same with the default of section 8. */
+export const ConfirmationOr10 = optional({ ...Confirmation, default: 10 } as typeof Confirmation)
+/** Reads the current balance from the chain when an address is registered (T, S, P). */
+export const ImportFlag = only('TSP', flag('read the current balance from the chain'))
+
+/** The asset types of section 2.7. */
+export const AssetType = each({
+  T: Type.Enum(['ASSET_TYPE_T']),
+  S: Type.Enum(['ASSET_TYPE_S']),
+  P: Type.Enum(['ASSET_TYPE_P']),
+  C: Type.Enum(['ASSET_TYPE_C', 'ASSET_TYPE_ERC20', 'ASSET_TYPE_ERC721', 'ASSET_TYPE_ERC1155']),
+})
+/** The token standards that can be registered (spec 2.7). */
+export const ContractType = Type.Enum([
+  'CONTRACT_TYPE_ERC20',
+  'CONTRACT_TYPE_ERC721',
+  'CONTRACT_TYPE_ERC1155',
+])
+/** The token standards that CreateTokenTransaction sends (spec 2.7). */
+export const SendableContractType = Type.Enum(['CONTRACT_TYPE_ERC20', 'CONTRACT_TYPE_ERC721'])
+
+/** The token of an asset, where the chain has tokens beside its coin. */
+export const TokenAddress = Type.String({
+  minLength: 1,
+  maxLength: 500,
+  description: 'the jetton master (T) or the coin type (S)',
+})
+/** A transaction identifier of any chain. */
+export const TransactionId = Type.String({ minLength: 1, maxLength: 100 })
+
+/** A header of webhook deliveries (spec 8). */
+export const HeaderKey = Type.String({ minLength: 1, maxLength: 1000 })
+/** Its value. */
+export const HeaderValue = Type.String({ maxLength: 1000 })
+/** Where notifications go. */
+export const Endpoint = Type.String({
+  minLength: 1,
+  maxLength: 2048,
+  description: 'an http or https URL',
+})
+
+/** The page fields of every list (spec 8). */
+export const page = {
+  page_size: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 100, default: 10, description: '1 to 100' }),
+  ),
+  page_token: Type.Optional(
+    Type.String({ maxLength: 2000, description: 'next_page_token of the page before' }),
+  ),
+}
+/** What a page says of the next one. */
+export const Pagination = Type.Object({
+  next_page_token: Type.String({ description: 'empty on the last page' }),
+})
+/** The time filter of histories. */
+export const timeRange = { start_time: optional(UnixTime), end_time: optional(UnixTime) }

@@ -1,0 +1,107 @@
+/** How a JSON-RPC parameter is written (spec 2.13). */
+export type ParamType =
+  | 'address'
+  | 'block'
+  | 'quantity'
+  | 'hash'
+  | 'data'
+  | 'boolean'
+  | 'call'
+  | 'filter'
+  | 'filterId'
+  | 'subscription'
+  | 'options'
+
+/** One parameter of a method. */
+export type RpcParam = { name: string; type: ParamType; optional?: true }
+
+/** One method of spec 4.5. */
+export type RpcMethod = {
+  /** As in the tables; `evm_` stands for the prefix of the chain. */
+  name: string
+  params: readonly RpcParam[]
+  result: string
+  /** `http` methods work over WebSocket too; `ws` ones are filters and subscriptions. */
+  transport: 'http' | 'ws'
+}
+
+const address = { name: 'address', type: 'address' } as const
+const block = { name: 'block', type: 'block' } as const
+const maybeBlock = { name: 'block', type: 'block', optional: true } as const
+const blockHash = { name: 'block hash', type: 'hash' } as const
+const hash = { name: 'transaction hash', type: 'hash' } as const
+const index = { name: 'index', type: 'quantity' } as const
+const full = { name: 'full transactions', type: 'boolean' } as const
+const call = { name: 'call', type: 'call' } as const
+const filter = { name: 'filter', type: 'filter' } as const
+const filterId = { name: 'filter id', type: 'filterId' } as const
+
+const http = (name: string, params: readonly RpcParam[], result: string): RpcMethod => ({
+  name,
+  params,
+  result,
+  transport: 'http',
+})
+const ws = (name: string, params: readonly RpcParam[], result: string): RpcMethod => ({
+  name,
+  params,
+  result,
+  transport: 'ws',
+})
+
+/** The 28 HTTP methods and the 7 of filters and subscriptions (spec 4.5). */
+export const rpcMethods: readonly RpcMethod[] = [
+  http('web3_clientVersion', [], 'string'),
+  http('net_version', [], 'string'),
+  http('net_peerCount', [], 'quantity'),
+  http('net_listening', [], 'boolean'),
+  http('evm_protocolVersion', [], 'string'),
+  http('evm_syncing', [], 'syncing'),
+  http('evm_gasPrice', [], 'quantity'),
+  http('evm_blockNumber', [], 'quantity'),
+  http('evm_getBalance', [address, block], 'quantity'),
+  http(
+    'evm_getStorageAt',
+    [address, { name: 'storage position', type: 'quantity' }, block],
+    'data',
+  ),
+  http('evm_getTransactionCount', [address, block], 'quantity'),
+  http('evm_getBlockTransactionCountByHash', [blockHash], 'quantity'),
+  http('evm_getBlockTransactionCountByNumber', [block], 'quantity'),
+  http('evm_getUncleCountByBlockHash', [blockHash], 'quantity'),
+  http('evm_getUncleCountByBlockNumber', [block], 'quantity'),
+  http('evm_getCode', [address, block], 'data'),
+  http('evm_sendRawTransaction', [{ name: 'signed transaction', type: 'data' }], 'hash'),
+  http('evm_call', [call, maybeBlock], 'data'),
+  http('evm_estimateGas', [call, maybeBlock], 'quantity'),
+  http('evm_getBlockByHash', [blockHash, full], 'block or null'),
+  http('evm_getBlockByNumber', [block, full], 'block or null'),
+  http('evm_getTransactionByHash', [hash], 'transaction or null'),
+  http('evm_getTransactionByBlockHashAndIndex', [blockHash, index], 'transaction or null'),
+  http('evm_getTransactionByBlockNumberAndIndex', [block, index], 'transaction or null'),
+  http('evm_getTransactionReceipt', [hash], 'receipt or null'),
+  http('evm_getUncleByBlockHashAndIndex', [blockHash, index], 'block or null'),
+  http('evm_getUncleByBlockNumberAndIndex', [block, index], 'block or null'),
+  http('evm_getLogs', [filter], 'logs'),
+  ws('evm_newBlockFilter', [], 'filter id'),
+  ws('evm_newFilter', [filter], 'filter id'),
+  ws('evm_newPendingTransactionFilter', [], 'filter id'),
+  ws('evm_getFilterChanges', [filterId], 'changes'),
+  ws('evm_uninstallFilter', [filterId], 'boolean'),
+  ws(
+    'evm_subscribe',
+    [
+      { name: 'subscription name', type: 'subscription' },
+      // The table says required; every client in use leaves it out for newHeads (docs/decisions.md 12).
+      { name: 'options', type: 'options', optional: true },
+    ],
+    'subscription id',
+  ),
+  ws('evm_unsubscribe', [{ name: 'subscription id', type: 'filterId' }], 'boolean'),
+]
+
+/** What can be subscribed to (spec 6.2). */
+export const subscriptions = ['newHeads', 'logs', 'newPendingTransactions', 'syncing'] as const
+
+/** Notifications that a connection may hold back before it is closed (spec 6.2.3). */
+export const notificationBuffer = 10_000

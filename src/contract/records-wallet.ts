@@ -1,0 +1,95 @@
+import Type from 'typebox'
+import { AssetType, Decimal, extension, optional, Timestamp, text } from './fields.ts'
+import { each, only, record } from './variant.ts'
+
+/** Spec 2.4. */
+export const Wallet = record('Wallet', {
+  wallet_id: text,
+  name: text,
+  addresses: Type.Array(text),
+  create_time: Timestamp,
+  update_time: Timestamp,
+  confirmation: only('SC', Type.Integer()),
+  address_mapping: only(
+    'T',
+    Type.Array(Type.Object({ address: text, user_friendly_address: text })),
+  ),
+})
+
+/** Spec 2.5; at the top level of GetAddress. */
+export const AddressRecord = record('Address', {
+  address: text,
+  wallet_id: text,
+  user_friendly_address: only('T', text),
+})
+
+const erc20 = Type.Object({
+  contract_address: text,
+  name: text,
+  symbol: text,
+  decimals: Type.Integer(),
+})
+const erc721 = Type.Object({
+  contract_address: text,
+  name: text,
+  symbol: text,
+  token_id: text,
+  token_uri: text,
+  token_data: Type.String({ description: 'a JSON text' }),
+})
+const erc1155 = Type.Object({
+  contract_address: text,
+  token_id: text,
+  token_uri: text,
+  token_data: text,
+})
+
+/** Spec 2.6: at most one of the three. */
+export const TokenMetadata = Type.Object({
+  erc20: optional(erc20),
+  erc721: optional(erc721),
+  erc1155: optional(erc1155),
+})
+
+/** Spec 2.6. */
+export const Asset = record('Asset', {
+  wallet_id: text,
+  address: Type.String({ description: 'empty in an aggregated record' }),
+  asset_type: AssetType,
+  balance: Decimal,
+  user_friendly_address: only('T', text),
+  asset_metadata: only('C', TokenMetadata),
+  token_address: only('TS', extension(text)),
+  token_account_address: only('T', extension(text)),
+})
+
+/** Spec 2.8. */
+export const Transfer = record('Transfer', {
+  transaction_hash: only('TPC', text),
+  transaction_digest: only('S', text),
+  asset_type: AssetType,
+  nonce: only('C', text),
+  from: text,
+  to: text,
+  value: Decimal,
+  transaction_fee: only('TPC', Decimal),
+  seq_no: only('T', text),
+  workchain: only('T', text),
+  shard: only('T', text),
+  status: only('TS', text),
+  from_user_friendly_address: only('T', text),
+  to_user_friendly_address: only('T', text),
+  message: only('T', text),
+  transfer_hash: only('T', text),
+  transfer_type: only('T', text),
+  bounced: only('T', text),
+  block_height: only('P', Type.Integer()),
+  block_number: only('C', Type.Integer()),
+  block_timestamp: each({
+    P: Type.Integer({ description: 'Unix time in seconds' }),
+    C: Type.Integer({ description: 'Unix time in seconds' }),
+  }),
+  transfer_state: only('C', text),
+  transfer_metadata: only('C', TokenMetadata),
+  token_address: only('TS', extension(text)),
+})

@@ -1,0 +1,121 @@
+/** Every state of a managed transaction (spec 3, docs/decisions.md 9). */
+export const transactionStates = [
+  'TRANSACTION_STATE_CREATED',
+  'TRANSACTION_STATE_SIGNED',
+  'TRANSACTION_STATE_SENDING',
+  'TRANSACTION_STATE_SENT',
+  'TRANSACTION_STATE_MINED',
+  'TRANSACTION_STATE_CONFIRMED',
+  'TRANSACTION_STATE_REVERTED',
+  'TRANSACTION_STATE_REPLACED',
+  'TRANSACTION_STATE_CANCELED',
+] as const
+
+/** The state of a managed transaction. */
+export type TransactionState = (typeof transactionStates)[number]
+
+/** One arrow of a state machine; `from` is null for creation. */
+export type Transition<state extends string> = {
+  from: readonly state[] | null
+  on: string
+  when: string
+  to: state
+}
+
+/** How a managed transaction moves. Checks, docs and the diagram are made from this table. */
+export const transactionTransitions: readonly Transition<TransactionState>[] = [
+  {
+    from: null,
+    on: 'create',
+    when: 'CreateTransaction or CreateTokenTransaction',
+    to: 'TRANSACTION_STATE_CREATED',
+  },
+  {
+    from: ['TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED'],
+    on: 'sign',
+    when: 'SubmitTransactionSignature: the signature recovers to `from`',
+    to: 'TRANSACTION_STATE_SIGNED',
+  },
+  {
+    from: ['TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED'],
+    on: 'cancel',
+    when: 'CancelTransaction, never broadcast',
+    to: 'TRANSACTION_STATE_CANCELED',
+  },
+  {
+    from: ['TRANSACTION_STATE_SIGNED'],
+    on: 'send',
+    when: 'SendTransaction: the raw bytes are written ahead',
+    to: 'TRANSACTION_STATE_SENDING',
+  },
+  {
+    from: ['TRANSACTION_STATE_SENDING'],
+    on: 'accepted',
+    when: 'a node accepts it or knows it already',
+    to: 'TRANSACTION_STATE_SENT',
+  },
+  {
+    from: ['TRANSACTION_STATE_SENDING'],
+    on: 'refused',
+    when: 'a refusal that leaves nothing in the pool',
+    to: 'TRANSACTION_STATE_SIGNED',
+  },
+  {
+    from: ['TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT'],
+    on: 'mined',
+    when: 'its receipt appears',
+    to: 'TRANSACTION_STATE_MINED',
+  },
+  {
+    from: ['TRANSACTION_STATE_MINED'],
+    on: 'reorganized',
+    when: 'its block left the chain',
+    to: 'TRANSACTION_STATE_SENT',
+  },
+  {
+    from: ['TRANSACTION_STATE_MINED'],
+    on: 'confirmed',
+    when: 'the confirmation of the wallet is reached, status 1',
+    to: 'TRANSACTION_STATE_CONFIRMED',
+  },
+  {
+    from: ['TRANSACTION_STATE_MINED'],
+    on: 'reverted',
+    when: 'the confirmation of the wallet is reached, status 0',
+    to: 'TRANSACTION_STATE_REVERTED',
+  },
+  {
+    from: ['TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED'],
+    on: 'replaced',
+    when: 'another transaction with the nonce has the confirmation',
+    to: 'TRANSACTION_STATE_REPLACED',
+  },
+]
+
+/** The state of a transfer in variant C (spec 3, docs/decisions.md 8). */
+export const transferStates = [
+  'TRANSFER_STATE_PENDING',
+  'TRANSFER_STATE_SUCCESS',
+  'TRANSFER_STATE_FAILED',
+  'TRANSFER_STATE_REORGED',
+] as const
+
+/** The direction of a transfer in variant T, seen from the tracked account. */
+export const transferTypes = ['TRANSFER_TYPE_INCOMING', 'TRANSFER_TYPE_OUTGOING'] as const
+
+/** How the delivery of a notification stands (spec 3, docs/decisions.md 11). */
+export const webhookStatuses = [
+  'WEBHOOK_STATUS_PENDING',
+  'WEBHOOK_STATUS_IN_PROGRESS',
+  'WEBHOOK_STATUS_COMPLETED',
+  'WEBHOOK_STATUS_FAILED',
+  'WEBHOOK_STATUS_ON_HOLD',
+] as const
+
+/** The notification type of each wallet service (spec 6.1). */
+export const notificationTypes = {
+  t: 'NOTIFICATION_TYPE_T_TRANSACTION_UPDATED',
+  s: 'NOTIFICATION_TYPE_S_TRANSACTION_UPDATED',
+  p: 'NOTIFICATION_TYPE_P_TRANSACTION_UPDATED',
+  c: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED',
+} as const

@@ -1,0 +1,147 @@
+import type { TSchema } from 'typebox'
+import { Compile, type Validator } from 'typebox/compile'
+import { Settings } from 'typebox/system'
+import { nearest } from '../lib/nearest.ts'
+import type { Entry } from './catalogue.ts'
+import { type FieldError, OperationError } from './errors.ts'
+import { anyOfIn, requestSchema } from './operation.ts'
+import { services } from './variant.ts'
+
+// TypeBox stops at 8 errors by default; a caller must see every bad address of a batch at once.
+const maxErrors = 1000
+Settings.Set({ maxErrors: maxErrors + 100 })
+
+/** Checks a request body and returns its declared fields with their defaults. */
+export type Check = (body: unknown) => Record<string, unknown>
+
+/**
+ * Makes the check of an operation's request. The schema is compiled at the first call: the whole
+ * catalogue costs tens of milliseconds, which belong neither to `--help` nor to the start.
+ */
+export function createCheck(entry: Entry): Check {
+  const schema = requestSchema(entry.row, entry.service)
+  const anyOf = anyOfIn(entry.row, services[entry.service])
+  const fields = Object.entries(schema.properties).map(
+    ([name, property]) => [name, (property as { default?: unknown }).default] as const,
+  )
+  let validator: Validator | undefined
+  return (body) => {
+    validator ??= Compile(schema)
+    if (!validator.Check(body)) {
+      const names = fields.map(([name]) => name)
+      const found = validator
+        .Errors(body)
+        .flatMap((error) => describe(error, { body, schema, names, anyOf }))
+      throw new OperationError('INVALID_REQUEST', { errors: found.slice(0, maxErrors) })
+    }
+    const request: Record<string, unknown> = {}
+    for (const [name, fallback] of fields) {
+      const value = (body as Record<string, unknown>)[name] ?? fallback
+      if (value !== undefined) request[name] = value
+    }
+    return request
+  }
+}
+
+type SchemaError = ReturnType<Validator['Errors']>[number]
+
+type Scene = {
+  body: unknown
+  schema: TSchema
+  names: readonly string[]
+  anyOf: readonly string[]
+}
+
+function describe(error: SchemaError, { body, schema, names, anyOf }: Scene): FieldError[] {
+  const field = pathOf(error.instancePath)
+  const at = (reason: string, detail: string) => [{ field, reason, detail }]
+  if (error.schemaPath.startsWith('#/anyOf/')) return []
+  switch (error.keyword) {
+    case 'anyOf':
+      if (error.instancePath !== '' || anyOf.length === 0)
+        return at('INVALID_TYPE', 'Is not valid.')
+      return anyOf.map((name) => ({
+        field: name,
+        reason: 'AT_LEAST_ONE_REQUIRED',
+        detail: `At least one of ${anyOf.join(', ')} is required.`,
+      }))
+    case 'required':
+      return error.params.requiredProperties.map((name) => ({
+        field: field ? `${field}.${name}` : name,
+        reason: 'REQUIRED',
+        detail: 'Is required.',
+      }))
+    case 'boolean':
+      return at('UNKNOWN_FIELD', unknownField(field, names))
+    case 'additionalProperties':
+      return []
+    case 'type':
+      return at('INVALID_TYPE', `Must be ${article(error.params.type)}.`)
+    case 'pattern':
+      return at('INVALID_FORMAT', formatHint(error, body, schema))
+    case 'enum':
+      return at('NOT_ALLOWED', `Must be one of ${error.params.allowedValues.join(', ')}.`)
+    case 'minLength':
+      return at('TOO_SHORT', `Must have at least ${count(error.params.limit, 'character')}.`)
+    case 'maxLength':
+      return at('TOO_LONG', `Must have at most ${count(error.params.limit, 'character')}.`)
+    case 'minItems':
+      return at('TOO_FEW', `Must have at least ${count(error.params.limit, 'item')}.`)
+    case 'maxItems':
+      return at('TOO_MANY', `Must have at most ${count(error.params.limit, 'item')}.`)
+    case 'minimum':
+      return at('OUT_OF_RANGE', `Must be at least ${error.params.limit}.`)
+    case 'maximum':
+      return at('OUT_OF_RANGE', `Must be at most ${error.params.limit}.`)
+    default:
+      return at('INVALID_FORMAT', `${error.message}.`)
+  }
+}
+
+const count = (limit: number | bigint, thing: string) =>
+  `${limit} ${thing}${Number(limit) === 1 ? '' : 's'}`
+
+const article = (type: string | readonly string[]) => {
+  const name = typeof type === 'string' ? type : type.join(' or ')
+  return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
+}
+
+function unknownField(field: string, names: readonly string[]): string {
+  const meant = nearest(field, names)
+  return meant ? `No such field. Did you mean ${meant}?` : 'No such field.'
+}
+
+/** Says the form in words, and the lower-case form when only the case is wrong (decision 6). */
+function formatHint(
+  error: SchemaError & { keyword: 'pattern' },
+  body: unknown,
+  schema: TSchema,
+): string {
+  const pattern = String(error.params.pattern)
+  const value = valueAt(body, error.instancePath)
+  if (typeof value === 'string') {
+    const lower = value.toLowerCase()
+    if (lower !== value && new RegExp(pattern, 'u').test(lower))
+      return `Must be in lower case: ${lower}`
+  }
+  const { description } = valueAt(schema, error.schemaPath.slice(1)) as { description?: string }
+  return description ? `Must be ${description} (${pattern}).` : `Must match ${pattern}.`
+}
+
+const segments = (pointer: string) =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+
+const pathOf = (pointer: string) =>
+  segments(pointer).reduce(
+    (path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : path ? `${path}.${part}` : part),
+    '',
+  )
+
+const valueAt = (body: unknown, pointer: string): unknown =>
+  segments(pointer).reduce<unknown>(
+    (value, part) => (value as Record<string, unknown> | undefined)?.[part],
+    body,
+  )

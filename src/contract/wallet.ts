@@ -1,0 +1,148 @@
+import {
+  Address,
+  Addresses,
+  AssetAddress,
+  AssetType,
+  Confirmation,
+  ConfirmationOr10,
+  EvmAddress,
+  flag,
+  Id,
+  ImportFlag,
+  Name,
+  OptionalAddress,
+  OptionalAddresses,
+  optional,
+  Pagination,
+  page,
+  TokenAddress,
+  TransactionId,
+  text,
+  timeRange,
+} from './fields.ts'
+import { operation } from './operation.ts'
+import { AddressRecord, Asset, Transfer, Wallet } from './records-wallet.ts'
+import { each, list, only } from './variant.ts'
+
+/** The wallet operations (spec 4.3). One row each; the differences of the variants are in the fields. */
+export const wallet = {
+  BatchRegisterAddresses: operation({
+    summary: 'Track up to 1000 addresses in a wallet.',
+    description: 'All or nothing; an address that the wallet has already changes nothing.',
+    services: 'TSPC',
+    request: { wallet_id: Id, addresses: Addresses },
+    response: {},
+  }),
+  BatchRemoveAddresses: operation({
+    summary: 'Stop tracking addresses of a wallet, or all of them.',
+    services: 'TSPC',
+    request: {
+      wallet_id: Id,
+      addresses: OptionalAddresses,
+      remove_all: flag('remove every address of the wallet'),
+    },
+    anyOf: ['addresses', 'remove_all'],
+    response: {},
+  }),
+  RegisterAddress: operation({
+    summary: 'Track an address in a wallet.',
+    services: 'TSPC',
+    request: { wallet_id: Id, address: Address, import_asset: ImportFlag },
+    response: {},
+  }),
+  RemoveAddress: operation({
+    summary: 'Stop tracking an address; its history stays.',
+    services: 'TSPC',
+    request: { wallet_id: Id, address: Address },
+    response: {},
+  }),
+  GetAddress: operation({
+    summary: 'Find the wallet that tracks an address.',
+    services: 'TS',
+    request: { address: Address },
+    response: AddressRecord.fields,
+  }),
+  GetWallet: operation({
+    summary: 'Read a wallet, by its id or by one of its addresses.',
+    services: 'TSPC',
+    request: { wallet_id: optional(Id), address: OptionalAddress },
+    anyOf: ['wallet_id', 'address'],
+    response: { wallet: Wallet },
+  }),
+  ListWallets: operation({
+    summary: 'List the wallets of the organization, oldest first.',
+    services: 'TSPC',
+    request: page,
+    response: { wallets: list(Wallet), pagination: Pagination },
+  }),
+  RegisterWallet: operation({
+    summary: 'Create a wallet, with its first address if you like.',
+    services: 'TSPC',
+    request: {
+      name: Name,
+      address: OptionalAddress,
+      import_asset: ImportFlag,
+      confirmation: only('SC', ConfirmationOr10),
+    },
+    response: { wallet_id: text },
+  }),
+  UpdateConfirmation: operation({
+    summary: 'Change how many confirmations the balances of a wallet wait for.',
+    services: 'SC',
+    request: { wallet_id: Id, confirmation: Confirmation },
+    response: {},
+  }),
+  ImportAsset: operation({
+    summary: 'Read the current balance of an asset and keep it up to date.',
+    services: 'TSP',
+    request: {
+      address: each({ T: AssetAddress.each.T, S: AssetAddress.each.S, P: Address.each.P }),
+      asset_type: AssetType,
+      token_address: only('TS', optional(TokenAddress)),
+      token_account_address: only('TS', optional(TokenAddress)),
+    },
+    anyOf: { T: ['address', 'token_account_address'], S: ['address', 'token_account_address'] },
+    response: {},
+  }),
+  ListAssets: operation({
+    summary: 'List balances by wallet, address and asset.',
+    services: 'TSPC',
+    request: {
+      wallet_id: optional(Id),
+      address: OptionalAddress,
+      asset_type: AssetType,
+      is_aggregated: flag('sum over all addresses, one record per asset'),
+      exclude_zero_balance: flag('leave out balances of zero'),
+      token_address: only('TS', optional(TokenAddress)),
+      contract_address: only('C', optional(EvmAddress)),
+      ...page,
+    },
+    response: { assets: list(Asset), pagination: Pagination },
+  }),
+  RefreshAssetBalances: operation({
+    summary: 'Read balances again from the chain.',
+    services: 'TSPC',
+    request: { wallet_id: optional(Id), address: AssetAddress, asset_type: AssetType },
+    anyOf: ['wallet_id', 'address'],
+    response: {},
+  }),
+  ListTransfers: operation({
+    summary: 'List transfers, newest first.',
+    services: 'TSPC',
+    request: {
+      wallet_id: optional(Id),
+      address: OptionalAddress,
+      transaction_hash: only('TPC', optional(TransactionId)),
+      transaction_digest: only('S', optional(TransactionId)),
+      ...timeRange,
+      ...page,
+    },
+    anyOf: {
+      T: ['wallet_id', 'address', 'transaction_hash'],
+      S: ['wallet_id', 'address', 'transaction_digest'],
+      P: ['wallet_id', 'address', 'transaction_hash'],
+      C: ['wallet_id', 'address', 'transaction_hash'],
+    },
+    response: { transfers: list(Transfer), pagination: Pagination },
+  }),
+}
