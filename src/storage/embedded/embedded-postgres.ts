@@ -1,0 +1,95 @@
+import { mkdir, realpath } from 'node:fs/promises'
+import type { Log } from '../../lib/log.ts'
+import { findBinaries } from './binaries.ts'
+import { EmbeddedPostgresError } from './errors.ts'
+import { initialize, prepareDirectories, readDataVersion } from './initialize.ts'
+import { connectionOf, type EmbeddedConnection, layoutOf } from './layout.ts'
+import { type DataDirLock, lockDataDir } from './lock.ts'
+import { npmBinaries } from './npm-binaries.ts'
+import { bringUp, type ServerPlan } from './server.ts'
+import { chooseServerUser } from './server-user.ts'
+import type { Settings } from './settings.ts'
+import { startSupervisor } from './supervisor.ts'
+
+/** How to start the embedded server. */
+export type EmbeddedPostgresOptions = {
+  dataDir: string
+  log: Log
+  /** A directory with `postgres` and `initdb`, instead of looking for one. */
+  binaries?: string | undefined
+  settings?: Settings | undefined
+  /** Cancels the start. */
+  signal?: AbortSignal | undefined
+  /** A lock that the caller took already and releases itself. */
+  lock?: DataDirLock | undefined
+  startTimeoutMs?: number | undefined
+}
+
+/** A PostgreSQL server of our own that is kept running until `stop()`. */
+export type EmbeddedPostgres = {
+  connection: EmbeddedConnection
+  version: string
+  /** Whether the server had outlived an earlier service. */
+  adopted: boolean
+  pid(): number
+  /** Calls the listener whenever the server died and is back; returns the way to unsubscribe. */
+  onRestart(listener: () => void): () => void
+  stop(): Promise<void>
+}
+
+const plan = async (
+  dataDir: string,
+  { binaries: explicit, settings = {}, log, startTimeoutMs = 300_000 }: EmbeddedPostgresOptions,
+  signal: AbortSignal,
+): Promise<ServerPlan> => {
+  const layout = layoutOf(dataDir)
+  const user = await chooseServerUser(layout.root)
+  await prepareDirectories(dataDir, layout, user)
+  const pinned = await readDataVersion(layout)
+  const npm = () => npmBinaries({ copyTo: layout.binaries, user })
+  const binaries = await findBinaries({ explicit, pinned, user, npm })
+  if (pinned === undefined) {
+    log.info({ version: binaries.version, path: layout.data }, 'creating the embedded database')
+    await initialize(layout, binaries, user, signal)
+  }
+  return { layout, binaries, user, settings, log, startTimeoutMs }
+}
+
+/** Starts, or adopts, the PostgreSQL server of a data directory and keeps it running. */
+export const startEmbeddedPostgres = async (
+  options: EmbeddedPostgresOptions,
+): Promise<EmbeddedPostgres> => {
+  if (process.platform === 'win32') {
+    throw new EmbeddedPostgresError(
+      'The embedded database does not run on Windows; set DATABASE_URL to a PostgreSQL server.',
+    )
+  }
+  const { log, signal = new AbortController().signal } = options
+  await mkdir(options.dataDir, { recursive: true, mode: 0o700 })
+  const dataDir = await realpath(options.dataDir)
+  const lock = options.lock ?? (await lockDataDir(dataDir))
+  const release = async () => {
+    if (!options.lock) await lock.release()
+  }
+  try {
+    const serverPlan = await plan(dataDir, options, signal)
+    const server = await bringUp(serverPlan, signal)
+    const { pid, version, adopted } = server
+    log.info({ pid, version, adopted }, 'the embedded PostgreSQL is ready')
+    const supervisor = startSupervisor(serverPlan, server)
+    return {
+      connection: connectionOf(serverPlan.layout),
+      version,
+      adopted,
+      pid: () => supervisor.server().pid,
+      onRestart: (listener) => supervisor.onRestart(() => listener()),
+      stop: async () => {
+        await supervisor.stop()
+        await release()
+      },
+    }
+  } catch (error) {
+    await release()
+    throw error
+  }
+}

@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process'
+import { chmod, chown, lstat, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import type { Binaries } from './binaries.ts'
+import { EmbeddedPostgresError } from './errors.ts'
+import { connectionOf, type Layout } from './layout.ts'
+import { closedDirectory, type ServerUser } from './server-user.ts'
+
+const run = promisify(execFile)
+
+const syncDirectory = async (path: string): Promise<void> => {
+  await using handle = await open(path)
+  await handle.sync()
+}
+
+const ensureDirectory = async (path: string, user: ServerUser | undefined): Promise<void> => {
+  await mkdir(path, { recursive: true, mode: 0o700 })
+  const stats = await lstat(path)
+  const self = process.getuid?.()
+  // A stranger may have made the directory first, below /tmp, to receive our connections.
+  if (!stats.isDirectory() || ![self, user?.uid].includes(stats.uid)) {
+    throw new EmbeddedPostgresError(
+      `${path} already exists and belongs to the user with id ${stats.uid}; remove it.`,
+    )
+  }
+  if (user && stats.uid !== user.uid) await chown(path, user.uid, user.gid)
+  if ((stats.mode & 0o777) !== 0o700) await chmod(path, 0o700)
+}
+
+/** Makes the server's directories, private to the user it runs as and reachable by that user. */
+export const prepareDirectories = async (
+  dataDir: string,
+  layout: Layout,
+  user: ServerUser | undefined,
+): Promise<void> => {
+  if (user) {
+    const { mode } = await lstat(dataDir)
+    // The service's own files stay private; the server's user only passes through.
+    if ((mode & 0o011) !== 0o011) await chmod(dataDir, (mode & 0o7777) | 0o011)
+    const closed = await closedDirectory(dataDir, user)
+    if (closed) {
+      throw new EmbeddedPostgresError(
+        `PostgreSQL does not run as root but as the user ${user.name}, who cannot enter ${closed}. ` +
+          `Choose a data directory elsewhere, such as /var/lib/portolan, or open that directory with "chmod o+x ${closed}".`,
+      )
+    }
+  }
+  await ensureDirectory(layout.root, user)
+  await ensureDirectory(layout.socket, user)
+}
+
+/** The major version that made the data directory; undefined when there is none yet. */
+export const readDataVersion = async (layout: Layout): Promise<number | undefined> => {
+  const text = await readFile(join(layout.data, 'PG_VERSION'), 'utf8').catch(() => undefined)
+  if (text !== undefined) return Number.parseInt(text, 10)
+  const files = await readdir(layout.data).catch(() => [])
+  if (files.length === 0) return undefined
+  throw new EmbeddedPostgresError(
+    `${layout.data} holds files but no PostgreSQL database; move them away or choose another data directory.`,
+  )
+}
+
+/** Creates the database files; a crash at any moment leaves either nothing or all of them. */
+export const initialize = async (
+  layout: Layout,
+  binaries: Binaries,
+  user: ServerUser | undefined,
+  signal: AbortSignal,
+): Promise<void> => {
+  await rm(layout.staging, { recursive: true, force: true })
+  const options = [
+    ['-D', layout.staging],
+    ['-U', connectionOf(layout).user],
+    ['--encoding=UTF8', '--locale=C', '--data-checksums'],
+    ['--auth-local=trust', '--auth-host=reject', '--no-instructions'],
+  ]
+  try {
+    await run(join(binaries.directory, 'initdb'), options.flat(), {
+      ...(user && { uid: user.uid, gid: user.gid }),
+      cwd: layout.root,
+      env: { PATH: process.env.PATH, LC_ALL: 'C' },
+      timeout: 120_000,
+      signal,
+    })
+  } catch (error) {
+    signal.throwIfAborted()
+    const { stderr } = error as { stderr?: string }
+    throw new EmbeddedPostgresError(
+      `The database files could not be created in ${layout.root}: ${stderr?.trim() || error}`,
+      { cause: error },
+    )
+  }
+  await rename(layout.staging, layout.data)
+  await syncDirectory(dirname(layout.data))
+}
