@@ -1,0 +1,101 @@
+import {
+  bytea,
+  date,
+  int2,
+  int4,
+  int8,
+  jsonb,
+  nullable,
+  oneOf,
+  type RowOf,
+  text,
+  timestamptz,
+  uuid,
+} from './columns.ts'
+
+/** What a credential may do. */
+export type Role = 'ROLE_ADMIN' | 'ROLE_MEMBER'
+
+/** A calendar window, in UTC, whose use is kept. */
+export type UsagePeriod = 'hour' | 'day' | 'month'
+
+/** The tables of 0001-access.sql. */
+export const accessTables = {
+  chain: {
+    chain_id: int2,
+    chain: text,
+    network: text,
+    identity: nullable(text),
+    create_time: timestamptz,
+  },
+  organization: {
+    organization_id: uuid,
+    name: text,
+    domain: text,
+    disable_time: nullable(timestamptz),
+    create_time: timestamptz,
+    update_time: timestamptz,
+  },
+  credential: {
+    credential_id: uuid,
+    organization_id: uuid,
+    role: oneOf<Role>(),
+    name: text,
+    api_key_hash: bytea,
+    api_key_sealed: bytea,
+    api_secret_sealed: bytea,
+    create_time: timestamptz,
+    last_used_time: nullable(timestamptz),
+  },
+  request_nonce: { credential_id: uuid, nonce: text, expire_time: timestamptz },
+  rate_limit: {
+    organization_id: uuid,
+    chain: text,
+    per_second_limit: int8,
+    per_hour_limit: int8,
+    per_day_limit: int8,
+    per_month_limit: int8,
+    create_time: timestamptz,
+    update_time: timestamptz,
+  },
+  rate_usage: {
+    organization_id: uuid,
+    chain: text,
+    period: oneOf<UsagePeriod>(),
+    period_start: timestamptz,
+    used: int8,
+  },
+  method_usage: {
+    organization_id: uuid,
+    day: date,
+    credential_id: uuid,
+    chain: text,
+    network: text,
+    method: text,
+    call_count: int8,
+    error_count: int8,
+  },
+  job: {
+    job_id: uuid,
+    kind: text,
+    organization_id: nullable(uuid),
+    chain_id: nullable(int2),
+    payload: jsonb,
+    progress: nullable(jsonb),
+    attempt_count: int4,
+    next_attempt_time: timestamptz,
+    last_error: nullable(text),
+    create_time: timestamptz,
+    update_time: timestamptz,
+  },
+  lease: { name: text, holder: uuid, epoch: int8, expire_time: timestamptz },
+}
+
+/** A stored organization. */
+export type OrganizationRow = RowOf<typeof accessTables.organization>
+
+/** A stored credential; key and secret are sealed. */
+export type CredentialRow = RowOf<typeof accessTables.credential>
+
+/** The limits of one organization and chain. */
+export type RateLimitRow = RowOf<typeof accessTables.rate_limit>

@@ -1,0 +1,68 @@
+const networkCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+  'EADDRNOTAVAIL',
+])
+
+const unavailableStates = new Set([
+  '25006', // read-only: a standby, or a primary that was just demoted
+  '25P03', // idle in a transaction for too long
+  '57014', // statement timeout
+  '57P01', // terminated by the administrator
+  '57P02', // another process crashed
+  '57P03', // starting up or shutting down
+  '57P05', // idle session timeout
+  '58030', // I/O error
+])
+
+// The driver gives these no code.
+const driverMessages = [
+  'timeout exceeded when trying to connect',
+  'Connection terminated',
+  'Client has encountered a connection error and is not queryable',
+  'Client was closed and is not queryable',
+  'Query read timeout',
+  'Cannot use a pool after calling end on the pool',
+]
+
+const isServerState = (code: unknown): code is string =>
+  typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)
+
+const causesOf = (error: Error): unknown[] => [
+  error.cause,
+  ...(error instanceof AggregateError ? error.errors : []),
+]
+
+/** Whether the database cannot be worked with now, and a later attempt may succeed. */
+export const isDatabaseUnavailable = (error: unknown): boolean => {
+  if (!(error instanceof Error)) return false
+  const { code } = error as { code?: unknown }
+  if (typeof code === 'string' && networkCodes.has(code)) return true
+  // A unix socket that is not there, and not just any missing file.
+  if (code === 'ENOENT') return (error as { syscall?: unknown }).syscall === 'connect'
+  // 08: connection exceptions; 53: out of connections, memory or disk.
+  if (isServerState(code)) return /^(08|53)/.test(code) || unavailableStates.has(code)
+  if (driverMessages.some((message) => error.message.startsWith(message))) return true
+  return causesOf(error).some(isDatabaseUnavailable)
+}
+
+const hasState = (error: unknown, state: string, constraint?: string): boolean => {
+  if (!(error instanceof Error)) return false
+  const server = error as { code?: unknown; constraint?: unknown }
+  return server.code === state && (constraint === undefined || server.constraint === constraint)
+}
+
+/** Whether a statement broke a unique constraint: any, or the named one. */
+export const isUniqueViolation = (error: unknown, constraint?: string): boolean =>
+  hasState(error, '23505', constraint)
+
+/** Whether a statement named a row that does not exist, or removed one that is still named. */
+export const isForeignKeyViolation = (error: unknown, constraint?: string): boolean =>
+  hasState(error, '23503', constraint)

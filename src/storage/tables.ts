@@ -1,0 +1,16 @@
+import { accessTables } from './access-tables.ts'
+import type { TableOf } from './columns.ts'
+import { transactionTables } from './transaction-tables.ts'
+import { walletTables } from './wallet-tables.ts'
+import { webhookTables } from './webhook-tables.ts'
+
+/** Every table and column of the service; `tables.itest.ts` holds it against the real schema. */
+export const tables = {
+  ...accessTables,
+  ...walletTables,
+  ...webhookTables,
+  ...transactionTables,
+}
+
+/** The schema as Kysely sees it. */
+export type Tables = { [Name in keyof typeof tables]: TableOf<(typeof tables)[Name]> }
