@@ -1,0 +1,117 @@
+import type { Path } from './finding.ts'
+import { type Assignment, assignmentsOf } from './layers.ts'
+import { findNearest } from './nearest.ts'
+import { isContainer, mapOf, type Node, rootNode } from './node.ts'
+import { ConfigError, type Problem } from './problem.ts'
+import type { Origin } from './source.ts'
+import { shownWord } from './text.ts'
+import {
+  isForeignVariable,
+  prefix,
+  reservedVariables,
+  shortVariables,
+  variableOf,
+} from './variables.ts'
+import { parseYaml } from './yaml-source.ts'
+
+/** Environment variables by name. */
+export type Env = Readonly<Record<string, string | undefined>>
+
+/** What the environment says about the configuration. `allowed` are names that secrets refer to. */
+export const readEnv = (
+  env: Env,
+  allowed: ReadonlySet<string>,
+): { assignments: Assignment[]; problems: Problem[] } => {
+  const assignments: Assignment[] = []
+  const problems: Problem[] = []
+  for (const variable of Object.keys(env).sort(byDepth)) {
+    const text = env[variable]
+    // `VAR=` in a compose file or a unit means "not set".
+    if (text === undefined || text === '' || isForeignVariable(variable, text)) continue
+    const path = pathOf(variable)
+    if (path === undefined) continue
+    if (path === 'unknown') {
+      if (!allowed.has(variable)) problems.push(unknownVariable(variable))
+      continue
+    }
+    try {
+      assignments.push(...read(path.node, path.path, text, { from: 'env', variable }))
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      problems.push(...error.problems.map(({ message }) => ({ message, variable })))
+    }
+  }
+  return { assignments, problems }
+}
+
+// Short forms first, so that the full name wins; then `…UPSTREAMS` before `…UPSTREAMS__0__URL`, and 2 before 10.
+const byDepth = (a: string, b: string): number =>
+  depth(a) - depth(b) || a.localeCompare(b, 'en', { numeric: true })
+
+const depth = (variable: string): number =>
+  Object.hasOwn(shortVariables, variable) ? 0 : variable.split('__').length
+
+const pathOf = (variable: string): { path: Path; node: Node } | 'unknown' | undefined => {
+  const short = Object.hasOwn(shortVariables, variable) ? shortVariables[variable] : undefined
+  if (short) return walk(short) ?? 'unknown'
+  if (!variable.startsWith(prefix) || reservedVariables.has(variable)) return undefined
+  return walk(variable.slice(prefix.length).split('__')) ?? 'unknown'
+}
+
+const walk = (parts: readonly string[]): { path: Path; node: Node } | undefined => {
+  let node = rootNode
+  const path: (string | number)[] = []
+  for (const part of parts) {
+    const name = part.toLowerCase()
+    const map = mapOf(node)
+    if (node.properties && Object.hasOwn(node.properties, name)) {
+      node = node.properties[name]!
+      path.push(name)
+    } else if (map && name !== '') {
+      node = map.entry
+      // A name of a variable has no dash; where a key may have one, the underscore stands for it.
+      path.push(new RegExp(map.pattern).test('a-b') ? name.replaceAll('_', '-') : name)
+    } else if (node.items && /^\d{1,3}$/.test(part)) {
+      node = node.items
+      path.push(Number(part))
+    } else return undefined
+  }
+  return { path, node }
+}
+
+const read = (node: Node, path: Path, text: string, origin: Origin): Assignment[] => {
+  if (!isContainer(node)) return [{ path, value: scalar(node, text), origin }]
+  const variable = origin.from === 'env' ? origin.variable : ''
+  return assignmentsOf(parseYaml(text, `The variable ${shownWord(variable)}`).value, origin, path)
+}
+
+const scalar = (node: Node, text: string): unknown => {
+  if (node.type === 'integer' || node.type === 'number')
+    return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text
+  if (node.type !== 'boolean') return text
+  if (text === 'true' || text === '1') return true
+  return text === 'false' || text === '0' ? false : text
+}
+
+const unknownVariable = (variable: string): Problem => {
+  const meant = findNearest(variable, knownVariables())
+  const hint =
+    meant === undefined
+      ? 'Names follow the keys: `PORTOLAN_SERVER__PORT` sets `server.port`.'
+      : `Did you mean ${shownWord(meant)}?`
+  return { message: `Unknown variable ${shownWord(variable)}. ${hint}`, variable }
+}
+
+const knownVariables = (): string[] => [
+  ...Object.keys(shortVariables),
+  ...reservedVariables,
+  ...namesBelow(rootNode, []),
+]
+
+function* namesBelow(node: Node, path: Path): Generator<string> {
+  for (const [name, child] of Object.entries(node.properties ?? {})) {
+    const here = [...path, name]
+    yield variableOf(here)
+    yield* namesBelow(child, here)
+  }
+}

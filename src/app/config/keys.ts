@@ -1,0 +1,55 @@
+import Type from 'typebox'
+import { isReference } from './reference.ts'
+
+type UrlNotes = { description: string; unset?: string; example: string }
+
+/** A secret text: a literal, `file:/path` or `env:NAME`; never printed. */
+export const secretText = (notes: {
+  description: string
+  unset?: string
+  example?: string
+  pattern?: string
+  expects?: string
+}) =>
+  Type.String({
+    expects: 'a text that is not empty, or a `file:` or `env:` reference',
+    minLength: 1,
+    secret: true,
+    ...notes,
+  })
+
+/** An address that may hold a password or a key, or a reference to one. */
+export const secretUrl = (
+  schemes: readonly string[],
+  notes: UrlNotes & { mask: 'password' | 'path' },
+) =>
+  Type.Refine(
+    Type.String({
+      ...notes,
+      secret: true,
+      pattern: `^(?:(?:${schemes.join('|')})://|(?:file|env):)`,
+      expects: `an address that starts with ${schemeList(schemes)}, or a \`file:\` or \`env:\` reference`,
+    }),
+    (value) => isReference(value) || isUrl(value, schemes),
+  )
+
+/** An address that clients are told, without path of its own at the end. */
+export const publicUrl = (schemes: readonly string[], notes: UrlNotes) =>
+  Type.Refine(
+    Type.String({
+      ...notes,
+      pattern: `^(?:${schemes.join('|')})://[^?#\\s]*[^/?#\\s]$`,
+      expects: `an address that starts with ${schemeList(schemes)} and ends without \`/\`, query or fragment`,
+    }),
+    (value) => isUrl(value, schemes),
+  )
+
+const isUrl = (value: string, schemes: readonly string[]): boolean =>
+  !/\s/.test(value) &&
+  URL.canParse(value) &&
+  schemes.includes(new URL(value).protocol.slice(0, -1)) &&
+  // A path as host, as in http:///x, is a slip; PostgreSQL uses an empty host for its socket.
+  (new URL(value).hostname !== '' || schemes.includes('postgres'))
+
+const schemeList = (schemes: readonly string[]): string =>
+  schemes.map((scheme) => `\`${scheme}://\``).join(' or ')

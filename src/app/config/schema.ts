@@ -1,0 +1,49 @@
+import Type from 'typebox'
+import type { Finding } from './finding.ts'
+import { chainsRules, chainsSection } from './sections/chains.ts'
+import { databaseSection } from './sections/database.ts'
+import { limitsSection } from './sections/limits.ts'
+import { loggingSection } from './sections/logging.ts'
+import { redisSection } from './sections/redis.ts'
+import { securitySection } from './sections/security.ts'
+import { serverRules, serverSection } from './sections/server.ts'
+import type { Source } from './source.ts'
+
+/** The whole configuration. A new section is one file and one line here. */
+export const configSchema = Type.Object({
+  data_dir: Type.String({
+    description:
+      'Folder for everything that the service keeps outside of a database server. A relative path starts at the file that names it, else at the working directory.',
+    default: '.data',
+    minLength: 1,
+    path: true,
+  }),
+  server: serverSection,
+  database: databaseSection,
+  redis: redisSection,
+  security: securitySection,
+  limits: limitsSection,
+  logging: loggingSection,
+  chains: chainsSection,
+})
+
+/** The values of every key, defaults filled in. */
+export type Settings = Type.Static<typeof configSchema>
+
+/** A loaded configuration, and where its values came from. */
+export type Config = Settings & { readonly source: Source }
+
+/** Settings as a caller may give them: any part. */
+export type Overrides = DeepPartial<Settings>
+
+type DeepPartial<value> = value extends readonly unknown[]
+  ? value
+  : value extends object
+    ? { [key in keyof value]?: DeepPartial<value[key]> | undefined }
+    : value
+
+/** Rules between keys, which no single key can check. */
+export const checkRules = (settings: Settings): Finding[] => [
+  ...serverRules(settings.server),
+  ...chainsRules(settings.chains),
+]

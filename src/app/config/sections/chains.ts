@@ -1,0 +1,147 @@
+import Type, { type TSchema } from 'typebox'
+import type { Finding } from '../finding.ts'
+import { shownWord } from '../text.ts'
+import { upstreams } from './upstream.ts'
+
+const defaultNetwork = Type.String({
+  description: 'Network that the operations of this chain use.',
+  default: 'mainnet',
+  minLength: 1,
+})
+
+const networks = <chainId extends TSchema, nodes extends TSchema>(
+  chain_id: chainId,
+  upstreams: nodes,
+) =>
+  Type.Record(
+    Type.String({ pattern: '^[a-z0-9]+(?:-[a-z0-9]+)*$' }),
+    Type.Object(
+      { chain_id: Type.Optional(chain_id), upstreams },
+      { description: 'One network of the chain.' },
+    ),
+    {
+      description:
+        'The networks by their segment in the gateway address, in lower case: `mainnet`, `ropsten` and so on.',
+      minProperties: 1,
+      entry: 'network',
+    },
+  )
+
+const unset = 'what the first node says'
+
+const evmKeys = {
+  kind: Type.Literal('evm', { description: 'Family of the chain.', default: 'evm' }),
+  prefix: Type.String({
+    description: 'Method prefix of the chain, accepted beside the neutral `evm`.',
+    default: 'eth',
+    pattern: '^[a-z][a-z0-9]{0,31}$',
+    expects: 'lower-case letters and digits, at most 32',
+  }),
+  default_network: defaultNetwork,
+  networks: networks(
+    Type.Integer({
+      description: 'Chain id; a node that reports another one is never used.',
+      unset,
+      example: 1,
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+    }),
+    upstreams(['http', 'https', 'ws', 'wss'], 'http://127.0.0.1:8545'),
+  ),
+}
+
+const evm = (description: string) => Type.Object(evmKeys, { description })
+
+const ton = Type.Object(
+  {
+    kind: Type.Literal('ton', { description: 'Family of the chain.', default: 'ton' }),
+    default_network: defaultNetwork,
+    networks: networks(
+      Type.Integer({
+        description: 'Global id, -239 on the production network and -3 on the test network.',
+        unset,
+        example: -239,
+      }),
+      upstreams(['http', 'https'], 'http://127.0.0.1:8081/api/v2'),
+    ),
+  },
+  { description: 'Variant T, on TON. The nodes speak the toncenter HTTP API v2.' },
+)
+
+const sui = Type.Object(
+  {
+    kind: Type.Literal('sui', { description: 'Family of the chain.', default: 'sui' }),
+    default_network: defaultNetwork,
+    networks: networks(
+      Type.String({
+        description: 'Chain identifier: the first four bytes of the genesis digest in hex.',
+        unset,
+        example: '35834a8a',
+        pattern: '^[0-9a-f]{8}$',
+        expects: '8 lower-case hex digits',
+      }),
+      upstreams(['http', 'https'], 'http://127.0.0.1:9000'),
+    ),
+  },
+  { description: 'Variant S, on Sui. The nodes speak gRPC.' },
+)
+
+const polkadot = Type.Object(
+  {
+    kind: Type.Literal('polkadot', { description: 'Family of the chain.', default: 'polkadot' }),
+    default_network: defaultNetwork,
+    networks: networks(
+      Type.String({
+        description: 'Genesis hash of the chain that holds the balances (Asset Hub).',
+        unset,
+        example: '0x68d56f15f85d3136970ec16946040bc1752654e906147f7e43e9d539d7c3de2f',
+        pattern: '^0x[0-9a-f]{64}$',
+        expects: '`0x` and 64 lower-case hex digits',
+      }),
+      upstreams(['ws', 'wss'], 'ws://127.0.0.1:9944'),
+    ),
+  },
+  { description: 'Variant P, on Polkadot. The nodes speak JSON-RPC over WebSocket.' },
+)
+
+const oneNode = (url: string) => ({ networks: { mainnet: { upstreams: [{ url }] } } })
+
+/** The chains by their tag. A chain that is not listed is not served. */
+export const chainsSection = Type.Object(
+  {
+    c: Type.Optional(evm('Variant C: wallets, transactions, contracts and the gateway.')),
+    q: Type.Optional(evm('The query chain Q, and its gateway.')),
+    t: Type.Optional(ton),
+    s: Type.Optional(sui),
+    p: Type.Optional(polkadot),
+  },
+  {
+    description: 'The chains by their tag. A chain that is not listed is not served.',
+    example: {
+      c: {
+        networks: {
+          mainnet: { upstreams: [{ url: 'http://127.0.0.1:8545' }] },
+          ropsten: { upstreams: [{ url: 'http://127.0.0.1:18545' }] },
+        },
+      },
+      q: oneNode('http://127.0.0.1:28545'),
+      t: oneNode('http://127.0.0.1:8081/api/v2'),
+      s: oneNode('http://127.0.0.1:9000'),
+      p: oneNode('ws://127.0.0.1:9944'),
+    },
+  },
+)
+
+/** The default network of a chain is one of its networks. */
+export const chainsRules = (chains: Type.Static<typeof chainsSection>): Finding[] =>
+  Object.entries(chains).flatMap(([tag, chain]) =>
+    Object.hasOwn(chain.networks, chain.default_network)
+      ? []
+      : [
+          {
+            path: ['chains', tag, 'default_network'],
+            must: `be one of the networks of the chain (${Object.keys(chain.networks).map(shownWord).join(', ')})`,
+            value: chain.default_network,
+          },
+        ],
+  )

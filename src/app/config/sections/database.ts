@@ -1,0 +1,61 @@
+import Type from 'typebox'
+import { secretUrl } from '../keys.ts'
+
+/** PostgreSQL: a server of yours, or one that Portolan runs itself. */
+export const databaseSection = Type.Object(
+  {
+    url: Type.Optional(
+      secretUrl(['postgres', 'postgresql'], {
+        description: 'PostgreSQL 15 or later. All processes of an installation share one database.',
+        unset: 'Portolan runs a PostgreSQL of its own below `data_dir`',
+        example: 'postgres://portolan@db.example.org:5432/portolan',
+        mask: 'password',
+      }),
+    ),
+    pool_size: Type.Integer({
+      description: 'Connections that one process keeps open at most.',
+      default: 10,
+      minimum: 1,
+      maximum: 1000,
+    }),
+    connect_timeout_seconds: Type.Integer({
+      description: 'Time to wait for a connection before a request fails with 503.',
+      default: 10,
+      minimum: 1,
+      maximum: 600,
+    }),
+    statement_timeout_seconds: Type.Integer({
+      description: 'Time after which a statement of a request is cancelled; 0 means never.',
+      default: 30,
+      minimum: 0,
+      maximum: 3600,
+    }),
+    embedded: Type.Object(
+      {
+        bin_dir: Type.Optional(
+          Type.String({
+            description: 'Folder that holds `postgres`, `initdb` and `pg_ctl`.',
+            unset: 'the PostgreSQL of the system if it is 15 or later, else the one in the package',
+            example: '/usr/lib/postgresql/18/bin',
+            minLength: 1,
+            path: true,
+          }),
+        ),
+        settings: Type.Record(
+          Type.String({ pattern: '^[a-z][a-z0-9_.]*$' }),
+          Type.Union([Type.String(), Type.Number(), Type.Boolean()], {
+            description: 'Value of that PostgreSQL setting.',
+          }),
+          {
+            description: 'Settings for the embedded PostgreSQL, as in postgresql.conf.',
+            default: {},
+            example: { shared_buffers: '256MB' },
+            entry: 'setting',
+          },
+        ),
+      },
+      { description: 'The PostgreSQL that Portolan runs itself when `database.url` is not set.' },
+    ),
+  },
+  { description: 'PostgreSQL: a server of yours, or one that Portolan runs itself.' },
+)

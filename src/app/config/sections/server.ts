@@ -1,0 +1,84 @@
+import Type from 'typebox'
+import type { Finding } from '../finding.ts'
+import { publicUrl } from '../keys.ts'
+
+/** The HTTP and WebSocket server. */
+export const serverSection = Type.Object(
+  {
+    host: Type.String({
+      description: 'Address to listen on. `0.0.0.0` or `::` listens on every interface.',
+      default: '127.0.0.1',
+      pattern: '^[^\\s/]+$',
+      expects: 'a host name or an IP address',
+    }),
+    port: Type.Integer({
+      description: 'Port to listen on; 0 takes any free port.',
+      default: 4000,
+      minimum: 0,
+      maximum: 65_535,
+    }),
+    base_url: Type.Optional(
+      publicUrl(['http', 'https'], {
+        description: 'Address under which clients reach the service, as written into documents.',
+        unset: '`http://<host>:<port>`',
+        example: 'https://portolan.example.org',
+      }),
+    ),
+    ws_url: Type.Optional(
+      publicUrl(['ws', 'wss'], {
+        description: 'Address under which clients reach the WebSocket gateway.',
+        unset: '`base_url` with `ws` in place of `http`',
+        example: 'wss://portolan.example.org',
+      }),
+    ),
+    trust_proxy: Type.Boolean({
+      description:
+        'Take the address of the client from `X-Forwarded-For`. Only behind a proxy that sets it.',
+      default: false,
+    }),
+    body_limit_bytes: Type.Integer({
+      description: 'Largest request body, in bytes; a larger one is answered with 413.',
+      default: 1_048_576,
+      minimum: 1024,
+      maximum: 1_073_741_824,
+    }),
+    header_timeout_seconds: Type.Integer({
+      description: 'Time that a client has to send the headers of a request.',
+      default: 10,
+      minimum: 1,
+      maximum: 3600,
+    }),
+    request_timeout_seconds: Type.Integer({
+      description: 'Time that a client has to send a whole request.',
+      default: 30,
+      minimum: 1,
+      maximum: 3600,
+    }),
+    keep_alive_timeout_seconds: Type.Integer({
+      description:
+        'Time that an idle connection stays open. Keep it above the idle timeout of a proxy in front.',
+      default: 65,
+      minimum: 1,
+      maximum: 3600,
+    }),
+    shutdown_timeout_seconds: Type.Integer({
+      description: 'Time that work in progress has to finish after SIGTERM, before it is cut off.',
+      default: 25,
+      minimum: 0,
+      maximum: 3600,
+    }),
+  },
+  { description: 'The HTTP and WebSocket server. TLS is the work of a proxy in front of it.' },
+)
+
+/** Node never waits for headers longer than for the request, so the reverse order is a mistake. */
+export const serverRules = (server: Type.Static<typeof serverSection>): Finding[] =>
+  server.header_timeout_seconds > server.request_timeout_seconds
+    ? [
+        {
+          path: ['server', 'header_timeout_seconds'],
+          must: `be at most server.request_timeout_seconds, which is ${server.request_timeout_seconds}`,
+          value: server.header_timeout_seconds,
+        },
+      ]
+    : []

@@ -1,0 +1,64 @@
+import Type from 'typebox'
+import { secretText, secretUrl } from '../keys.ts'
+
+// Shared by every family, so that the example and the documentation describe them once.
+const commonKeys = {
+  name: Type.Optional(
+    Type.String({
+      description: 'Name of the node in logs, metrics and `/status`.',
+      unset: 'the host of the url',
+      example: 'own-node',
+      pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$',
+      expects: 'letters, digits, `.`, `_` and `-`, at most 63 characters',
+    }),
+  ),
+  headers: Type.Record(
+    Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }),
+    secretText({
+      description: 'Value of that header.',
+      pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
+      expects: 'a header value, or a `file:` or `env:` reference',
+    }),
+    {
+      description: 'Headers of every request to the node, such as its access token.',
+      default: {},
+      example: { authorization: 'env:NODE_AUTHORIZATION' },
+      entry: 'header',
+    },
+  ),
+  priority: Type.Integer({
+    description: 'Nodes with the lowest number are asked first; the others when those fail.',
+    default: 0,
+    minimum: 0,
+    maximum: 1000,
+  }),
+  archive: Type.Optional(
+    Type.Boolean({
+      description: 'Whether the node keeps the state of old blocks.',
+      unset: 'found out by asking',
+      example: true,
+    }),
+  ),
+  rate_limit_per_second: Type.Optional(
+    Type.Integer({
+      description: 'Requests per second that the node allows.',
+      unset: 'no limit but the answers of the node',
+      example: 25,
+      minimum: 1,
+      maximum: 1_000_000,
+    }),
+  ),
+}
+
+/** A list of nodes that speak one of the schemes. */
+export const upstreams = (schemes: readonly string[], example: string) =>
+  Type.Array(
+    Type.Object(
+      {
+        url: secretUrl(schemes, { description: 'Address of the node.', example, mask: 'path' }),
+        ...commonKeys,
+      },
+      { description: 'One node.' },
+    ),
+    { description: 'The nodes of the network.', minItems: 1 },
+  )

@@ -1,0 +1,109 @@
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
+import type { Path } from './finding.ts'
+import { ConfigError, type Problem } from './problem.ts'
+import { shownWord } from './text.ts'
+
+type Position = { line: number; column: number }
+
+/** A parsed text: its value, and where in the text each part of it stands. */
+export type YamlSource = { value: unknown; locate: (path: Path) => Position | undefined }
+
+const maxDepth = 64
+const maxAliases = 100
+const tooDeep = `is nested deeper than ${maxDepth} levels.`
+
+/** Parses YAML; everything that is wrong with it comes as one `ConfigError`. `name` is what messages call the text. */
+export const parseYaml = (text: string, name: string): YamlSource => {
+  const lines = new LineCounter()
+  const document = guard(name, () =>
+    parseDocument(text, {
+      lineCounter: lines,
+      prettyErrors: false,
+      logLevel: 'error',
+      stringKeys: true,
+      // Tags such as !!set and !!binary make values that no key takes.
+      resolveKnownTags: false,
+    }),
+  )
+  const at = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset)
+    return { line, column: col }
+  }
+  // Warnings count as well: a tag that YAML does not know would silently turn into plain text.
+  const faults = [...document.errors, ...document.warnings]
+  if (faults.some((fault) => /call stack|stack overflow/i.test(fault.message)))
+    throw new ConfigError([{ message: `${name} ${tooDeep}`, file: name }])
+  if (faults.length > 0)
+    throw new ConfigError(
+      // What follows the first few faults is mostly their echo.
+      faults.slice(0, 5).map((fault): Problem => {
+        const place = at(fault.pos[0])
+        const message = `${name} line ${place.line}: ${sentence(fault.code, fault.message)}`
+        return { message, file: name, ...place }
+      }),
+    )
+  const value = guard(name, () => {
+    const plain: unknown = document.toJS({ maxAliasCount: maxAliases })
+    if (isDeeperThan(plain, maxDepth)) throw new RangeError('too deep')
+    return plain
+  })
+  return {
+    value,
+    locate: (path) => {
+      const offset = offsetOf(document, path)
+      return offset === undefined ? undefined : at(offset)
+    },
+  }
+}
+
+const offsetOf = (document: Document, path: Path): number | undefined => {
+  let node: unknown = document.contents
+  let offset: number | undefined
+  for (const part of path) {
+    if (isAlias(node)) node = node.resolve(document)
+    if (isMap(node)) {
+      const pair = node.items.find((item) => isScalar(item.key) && item.key.value === part)
+      if (!pair) return offset
+      offset = isScalar(pair.key) ? (pair.key.range?.[0] ?? offset) : offset
+      node = pair.value
+    } else if (isSeq(node) && typeof part === 'number') {
+      node = node.items[part]
+      const range = (node as { range?: [number, number, number] } | undefined)?.range
+      offset = range?.[0] ?? offset
+    } else return offset
+  }
+  return offset
+}
+
+const guard = <result>(name: string, run: () => result): result => {
+  try {
+    return run()
+  } catch (error) {
+    throw new ConfigError([{ message: `${name} ${reason(error)}`, file: name }], { cause: error })
+  }
+}
+
+const reason = (error: unknown): string => {
+  const message = error instanceof Error ? error.message : String(error)
+  const alias = /^Unresolved alias.*: (\S+)$/.exec(message)?.[1]
+  if (alias !== undefined)
+    return `uses the alias ${shownWord(`*${alias}`)}, which is not set above it.`
+  if (error instanceof ReferenceError)
+    return `repeats itself through aliases more than ${maxAliases} times. Write the values out.`
+  if (error instanceof RangeError) return tooDeep
+  return `cannot be read as YAML: ${message}.`
+}
+
+const sentence = (code: string, message: string): string => {
+  if (code === 'DUPLICATE_KEY') return 'this key is there twice in one section. Keep one of them.'
+  if (code === 'TAB_AS_INDENT') return 'a tab cannot indent YAML. Use spaces.'
+  if (code === 'MULTIPLE_DOCS')
+    return 'a second document starts here. A configuration is one document, without `---` inside.'
+  if (code === 'NON_STRING_KEY') return 'a key must be plain text.'
+  return `${message.replace(/\s*\n[\s\S]*$/, '').replace(/[.:\s]+$/, '')}.`
+}
+
+const isDeeperThan = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((part) => isDeeperThan(part, levels - 1)))
