@@ -50,7 +50,7 @@ const plan = async (
   const binaries = await findBinaries({ explicit, pinned, user, npm })
   if (pinned === undefined) {
     log.info({ version: binaries.version, path: layout.data }, 'creating the embedded database')
-    await initialize(layout, binaries, user, signal)
+    await initialize(layout, binaries, user, { durable: settings.fsync !== false, signal })
   }
   return { layout, binaries, user, settings, log, startTimeoutMs }
 }

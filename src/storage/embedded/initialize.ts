@@ -66,7 +66,7 @@ export const initialize = async (
   layout: Layout,
   binaries: Binaries,
   user: ServerUser | undefined,
-  signal: AbortSignal,
+  { durable, signal }: { durable: boolean; signal: AbortSignal },
 ): Promise<void> => {
   await rm(layout.staging, { recursive: true, force: true })
   const options = [
@@ -74,6 +74,7 @@ export const initialize = async (
     ['-U', connectionOf(layout).user],
     ['--encoding=UTF8', '--locale=C', '--data-checksums'],
     ['--auth-local=trust', '--auth-host=reject', '--no-instructions'],
+    durable ? [] : ['--no-sync'],
   ]
   try {
     await run(join(binaries.directory, 'initdb'), options.flat(), {

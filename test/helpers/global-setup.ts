@@ -1,0 +1,24 @@
+import type { TestProject } from 'vitest/node'
+import type { EmbeddedConnection } from '../../src/storage/embedded/layout.ts'
+import { type Engine, embeddedBinaries, startTestServer, systemBinaries } from './postgres.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Where the test servers are or will be; an engine is absent when the machine lacks it. */
+    postgres: Partial<Record<Engine, EmbeddedConnection>>
+  }
+}
+
+/** Starts the servers in the background, so that tests without a database do not wait for them. */
+export const setup = async (project: TestProject): Promise<() => Promise<void>> => {
+  const [embedded, system] = await Promise.all([embeddedBinaries(), systemBinaries()])
+  const embeddedServer = await startTestServer(embedded)
+  const systemServer = system ? await startTestServer(system) : undefined
+  project.provide('postgres', {
+    embedded: embeddedServer.connection,
+    ...(systemServer && { system: systemServer.connection }),
+  })
+  return async () => {
+    await Promise.all([embeddedServer.stop(), systemServer?.stop()])
+  }
+}
