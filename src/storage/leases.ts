@@ -1,0 +1,78 @@
+import { sql } from 'kysely'
+import type { Db } from './database.ts'
+
+/** The lease was taken by another process: nothing may be written in its name any more. */
+export class LeaseLostError extends Error {
+  override name = 'LeaseLostError'
+  readonly lease: string
+  constructor(lease: string, epoch: number) {
+    super(`The lease "${lease}" of epoch ${epoch} has passed to another process.`)
+    this.lease = lease
+  }
+}
+
+/** Who wants or holds a lease; the holder is an id of the process. */
+export type LeaseClaim = { name: string; holder: string; ttl_ms: number }
+
+/** The right to act for a name until it expires; the epoch goes with every write. */
+export type Lease = { epoch: number }
+
+// Times are the server's, so that the clocks of the replicas need not agree.
+const expiry = (ttl_ms: number) =>
+  sql`clock_timestamp() + ${ttl_ms}::float8 * interval '1 millisecond'`
+
+/** Takes a lease that is free, expired or already ours; undefined while another process holds it. */
+export const acquireLease = async (
+  db: Db,
+  { name, holder, ttl_ms }: LeaseClaim,
+): Promise<Lease | undefined> => {
+  // Waiting replicas ask often: this look costs the holder no lock and the server no write.
+  const held = await sql`
+    select 1 from lease
+    where name = ${name} and holder <> ${holder}::uuid and expire_time > clock_timestamp()`.execute(
+    db,
+  )
+  if (held.rows.length > 0) return undefined
+  const { rows } = await sql<Lease>`
+    insert into lease (name, holder, epoch, expire_time)
+    values (${name}, ${holder}::uuid, 1, ${expiry(ttl_ms)})
+    on conflict (name) do update set
+      epoch = lease.epoch + (lease.holder <> excluded.holder)::int,
+      holder = excluded.holder,
+      expire_time = excluded.expire_time
+    where lease.holder = excluded.holder or lease.expire_time <= clock_timestamp()
+    returning epoch`.execute(db)
+  return rows[0]
+}
+
+/** Keeps a lease; false when another process has taken it. */
+export const renewLease = async (
+  db: Db,
+  { name, holder, ttl_ms, epoch }: LeaseClaim & Lease,
+): Promise<boolean> => {
+  const { numAffectedRows } = await sql`
+    update lease set expire_time = ${expiry(ttl_ms)}
+    where name = ${name} and holder = ${holder}::uuid and epoch = ${epoch}`.execute(db)
+  return numAffectedRows === 1n
+}
+
+/** Gives a lease back, so that the next process need not wait for it to expire. */
+export const releaseLease = async (
+  db: Db,
+  { name, holder, epoch }: Pick<LeaseClaim, 'name' | 'holder'> & Lease,
+): Promise<void> => {
+  // The epoch moves on at once: a write of ours that comes late finds the lease gone.
+  await sql`
+    update lease set expire_time = clock_timestamp(), epoch = epoch + 1
+    where name = ${name} and holder = ${holder}::uuid and epoch = ${epoch}`.execute(db)
+}
+
+/**
+ * Throws LeaseLostError unless the lease is still of this epoch. To be called inside the writer's
+ * transaction: the row stays locked against a takeover until that ends.
+ */
+export const assertLease = async (trx: Db, name: string, epoch: number): Promise<void> => {
+  const { rows } = await sql`
+    select 1 from lease where name = ${name} and epoch = ${epoch} for share`.execute(trx)
+  if (rows.length === 0) throw new LeaseLostError(name, epoch)
+}

@@ -1,0 +1,85 @@
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+
+/** A sealed value cannot be opened: another key, another context, or damage. */
+export class SealError extends Error {
+  override name = 'SealError'
+}
+
+/** Seals secrets for rest, so that a dump of the database gives none away. */
+export type Sealer = {
+  /** Seals under the context: what is sealed for one use cannot be opened as another. */
+  seal(plain: string | Buffer, context: string): Buffer
+  /** Opens what was sealed under the same context; throws SealError. */
+  open(sealed: Buffer, context: string): Buffer
+  /** A key of its own for another purpose, such as page tokens: 32 bytes. */
+  derive(label: string): Buffer
+  /** Whether a value was sealed with an earlier master key and should be sealed again. */
+  isStale(sealed: Buffer): boolean
+}
+
+// version | key id | iv | tag | ciphertext
+const version = 1
+const keyIdEnd = 5
+const ivEnd = keyIdEnd + 12
+const tagEnd = ivEnd + 16
+
+const subkey = (masterKey: Buffer, info: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', masterKey, '', `portolan ${info}`, 32))
+
+type SealKey = { id: string; key: Buffer }
+
+const sealKeyOf = (masterKey: Buffer): SealKey => {
+  if (masterKey.length !== 32)
+    throw new SealError(`A master key has 32 bytes, not ${masterKey.length}.`)
+  const key = subkey(masterKey, 'seal')
+  const id = createHash('sha256').update(key).digest().subarray(0, 4).toString('hex')
+  return { id, key }
+}
+
+// The header is authenticated with the context, so that neither can be exchanged.
+const aadOf = (header: Buffer, context: string): Buffer =>
+  Buffer.concat([header, Buffer.from(context, 'utf8')])
+
+const sealWith = ({ id, key }: SealKey, plain: Buffer, context: string): Buffer => {
+  const header = Buffer.concat([Buffer.of(version), Buffer.from(id, 'hex')])
+  const iv = randomBytes(12)
+  const cipher = createCipheriv('aes-256-gcm', key, iv)
+  cipher.setAAD(aadOf(header, context))
+  const body = Buffer.concat([cipher.update(plain), cipher.final()])
+  return Buffer.concat([header, iv, cipher.getAuthTag(), body])
+}
+
+const openWith = ({ key }: SealKey, sealed: Buffer, context: string): Buffer => {
+  const iv = sealed.subarray(keyIdEnd, ivEnd)
+  const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: 16 })
+  decipher.setAAD(aadOf(sealed.subarray(0, keyIdEnd), context))
+  decipher.setAuthTag(sealed.subarray(ivEnd, tagEnd))
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(tagEnd)), decipher.final()])
+  } catch {
+    throw new SealError('A sealed value is damaged, or was sealed for another use.')
+  }
+}
+
+const keyIdOf = (sealed: Buffer): string => sealed.subarray(1, keyIdEnd).toString('hex')
+
+/** Seals with the master key; opens with it and, during a rotation, with the earlier ones. */
+export const createSealer = (masterKey: Buffer, earlierKeys: readonly Buffer[] = []): Sealer => {
+  const current = sealKeyOf(masterKey)
+  const known = new Map([current, ...earlierKeys.map(sealKeyOf)].map((key) => [key.id, key]))
+  return {
+    seal: (plain, context) => sealWith(current, Buffer.from(plain as string), context),
+    open: (sealed, context) => {
+      if (sealed.length < tagEnd || sealed[0] !== version)
+        throw new SealError('A sealed value is damaged, or of an unknown version.')
+      const key = known.get(keyIdOf(sealed))
+      if (!key)
+        throw new SealError(
+          `A value was sealed with the master key ${keyIdOf(sealed)}, but the given one is ${current.id}. Start with the master key of this database.`,
+        )
+      return openWith(key, sealed, context)
+    },
+    derive: (label) => subkey(masterKey, `derive ${label}`),
+    isStale: (sealed) => keyIdOf(sealed) !== current.id,
+  }
+}
