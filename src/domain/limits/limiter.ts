@@ -1,0 +1,221 @@
+import type { Clock } from '../../lib/clock.ts'
+import { type Ids, systemIds } from '../../lib/ids.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Decision } from './decision.ts'
+import { createEntries } from './entries.ts'
+import { type Counter, type Entry, rollEntry } from './entry.ts'
+import { createLocalWindows } from './local-windows.ts'
+import type { RateLimits } from './resolve.ts'
+import { createSharedWindows, type LimitScript } from './shared-windows.ts'
+import type { UsageStore } from './usage-store.ts'
+import { createCalendar } from './windows.ts'
+import { adoptTotal, createWriteBehind, type WriteBehind } from './write-behind.ts'
+
+/** What to check and count. */
+export type TakeRequest = {
+  organization_id: string
+  chain: string
+  limits: RateLimits
+  /** Calls in a batch; 1 unless told, 0 only looks. */
+  cost?: number
+}
+
+/** The one check in front of operations and gateway calls. */
+export type Limiter = {
+  /**
+   * Checks four windows, then counts in all four, or in none. Answers at once in memory; a
+   * promise only for the first call of an organization and chain, and with Redis.
+   */
+  take(request: TakeRequest): Decision | Promise<Decision>
+  /** Stores the counts now instead of within the next interval. */
+  flush(): Promise<void>
+  /** For probes and metrics. */
+  status(): LimiterStatus
+  /** Stores the counts and stops. */
+  stop(): Promise<void>
+}
+
+/** What a limiter says about itself. */
+export type LimiterStatus = {
+  entries: number
+  mode: 'memory' | 'redis' | 'redis_away'
+  /** Whether the last attempt to store counts succeeded. */
+  stored: boolean
+  kept_counts: number
+  lost_counts: number
+}
+
+/** How to build a limiter. */
+export type LimiterOptions = {
+  clock: Clock
+  log: Log
+  ids?: Ids
+  /** Without one, counts end with the process. */
+  store?: UsageStore
+  /** Shares the windows among processes. */
+  redis?: LimitScript
+  /** How many processes share the limits while Redis is away. */
+  replicas?: number
+  max_entries?: number
+  flush_interval_ms?: number
+  /** A store that takes longer is not waited for: the count begins at zero and catches up. */
+  load_timeout_ms?: number
+  stop_timeout_ms?: number
+}
+
+/** Makes the limiter and starts its write-behind. */
+export const createLimiter = ({
+  clock,
+  log,
+  ids = systemIds,
+  store,
+  redis,
+  replicas = 1,
+  max_entries = 10_000,
+  flush_interval_ms = 1_000,
+  load_timeout_ms = 1_000,
+  stop_timeout_ms = 5_000,
+}: LimiterOptions): Limiter => {
+  const stopping = new AbortController()
+  const calendar = createCalendar()
+  const takeLocal = createLocalWindows()
+  let stored = true
+  let last = clock.now()
+  let elapsed = 0
+
+  // The sliding window is measured in time that passed, so setting the clock cannot empty it.
+  const tick = (): number => {
+    const now = clock.now()
+    if (now > last) elapsed += now - last
+    last = now
+    return now
+  }
+
+  const writer: WriteBehind | undefined =
+    store &&
+    createWriteBehind({
+      store,
+      ids,
+      log,
+      find: (organization_id, chain) => find(organization_id, chain),
+    })
+  const forget = (_: Entry, counter: Counter): void => {
+    counter.delta = 0
+  }
+  const keep = writer?.keep ?? forget
+
+  const load = async (from: UsageStore, entry: Entry): Promise<void> => {
+    const expiry = new AbortController()
+    const reading = (async () => {
+      const totals = await from.load(entry.organization_id, entry.chain, clock.now())
+      for (const total of totals) adoptTotal(entry, total, keep)
+    })()
+    const late = clock.sleep(load_timeout_ms, expiry.signal).then(() => {
+      throw new Error(`no answer within ${load_timeout_ms} ms`)
+    })
+    try {
+      await Promise.race([reading, late])
+    } catch (error) {
+      log.warn({ error }, 'stored usage could not be read, counting from zero until it can')
+    } finally {
+      reading.catch(() => {})
+      late.catch(() => {})
+      expiry.abort()
+      entry.loading = undefined
+    }
+  }
+
+  const { open, find, size } = createEntries({
+    max_entries,
+    opened: (entry) => {
+      if (store !== undefined) entry.loading = load(store, entry)
+    },
+    spill: (entry) => writer?.spill(entry),
+  })
+
+  const decideLocally = (entry: Entry, limits: RateLimits, cost: number, share: number) => {
+    const now = tick()
+    rollEntry(entry, calendar(now), keep)
+    const decision = takeLocal(entry, limits, cost, now, elapsed, share)
+    if (decision.allowed && cost > 0 && !entry.dirty) writer?.mark(entry)
+    return decision
+  }
+
+  const shared =
+    redis &&
+    createSharedWindows({
+      redis,
+      log,
+      elapsed: () => {
+        tick()
+        return elapsed
+      },
+      keep,
+      counted: (entry) => writer?.mark(entry),
+      fallback: (entry, limits, cost) => decideLocally(entry, limits, cost, replicas),
+    })
+
+  const decide = (entry: Entry, limits: RateLimits, cost: number): Decision | Promise<Decision> =>
+    shared === undefined ? decideLocally(entry, limits, cost, 1) : shared.take(entry, limits, cost)
+
+  const flush = async (): Promise<void> => {
+    if (writer === undefined) return
+    try {
+      await writer.flush()
+      if (!stored) log.info({}, 'usage counts are stored again')
+      stored = true
+    } catch (error) {
+      if (stored) log.warn({ error }, 'usage counts could not be stored, trying again')
+      stored = false
+      throw error
+    }
+  }
+
+  const flushRegularly = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      const slept = await clock.sleep(flush_interval_ms, stopping.signal).then(
+        () => true,
+        () => false,
+      )
+      if (slept) await flush().catch(() => {})
+    }
+  }
+  const flushing = writer === undefined ? Promise.resolve() : flushRegularly()
+
+  return {
+    take: ({ organization_id, chain, limits, cost = 1 }) => {
+      if (!Number.isSafeInteger(cost) || cost < 0) throw new RangeError(`cost ${cost}`)
+      const entry = open(organization_id, chain)
+      if (entry.loading === undefined) return decide(entry, limits, cost)
+      return entry.loading.then(() => decide(entry, limits, cost))
+    },
+    flush,
+    status: () => {
+      const { kept, lost } = writer?.status() ?? { kept: 0, lost: 0 }
+      return {
+        entries: size(),
+        mode: shared === undefined ? 'memory' : shared.healthy() ? 'redis' : 'redis_away',
+        stored,
+        kept_counts: kept,
+        lost_counts: lost,
+      }
+    },
+    stop: async () => {
+      stopping.abort()
+      const late = new AbortController()
+      const finish = flushing.then(flush)
+      const expired = clock.sleep(stop_timeout_ms, late.signal).then(() => {
+        throw new Error(`not stored within ${stop_timeout_ms} ms`)
+      })
+      try {
+        await Promise.race([finish, expired])
+      } catch (error) {
+        log.error({ error }, 'the last usage counts were not stored')
+      } finally {
+        finish.catch(() => {})
+        expired.catch(() => {})
+        late.abort()
+      }
+    },
+  }
+}
