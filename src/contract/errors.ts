@@ -24,6 +24,14 @@ export const errors = {
     title: 'The request is not valid',
     help: 'Mend every field that `errors` names. Field reasons: REQUIRED, AT_LEAST_ONE_REQUIRED, UNKNOWN_FIELD, INVALID_TYPE, INVALID_FORMAT, NOT_ALLOWED, TOO_SHORT, TOO_LONG, TOO_FEW, TOO_MANY, OUT_OF_RANGE.',
   },
+  MALFORMED_REQUEST: {
+    status: 400,
+    code: 'INVALID_ARGUMENT',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The request is not valid HTTP',
+    help: 'Something between the client and the service garbles requests, or what was sent is not HTTP/1.1.',
+  },
   INVALID_JSON: {
     status: 400,
     code: 'INVALID_ARGUMENT',
@@ -205,6 +213,8 @@ type Details = {
   errors?: readonly FieldError[]
   /** Response headers that belong to the failure, such as `allow`. */
   headers?: Readonly<Record<string, string>>
+  /** Further members of the problem body. */
+  extra?: Readonly<Record<string, string>>
   /** Seconds after which a retry can help. */
   retryAfter?: number
   cause?: unknown
@@ -216,6 +226,7 @@ export class OperationError extends Error {
   readonly reason: Reason
   readonly errors: readonly FieldError[]
   readonly headers: Readonly<Record<string, string>>
+  readonly extra: Readonly<Record<string, string>>
   readonly retryAfter: number | undefined
 
   constructor(reason: Reason, details: Details = {}) {
@@ -223,6 +234,7 @@ export class OperationError extends Error {
     this.reason = reason
     this.errors = details.errors ?? []
     this.headers = details.headers ?? {}
+    this.extra = details.extra ?? {}
     this.retryAfter = details.retryAfter
   }
 }

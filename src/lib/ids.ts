@@ -10,3 +10,7 @@ export type Ids = {
 
 /** Ids from the machine's own randomness. */
 export const systemIds: Ids = { uuid: () => randomUUIDv7(), bytes: (size) => randomBytes(size) }
+
+/** Whether a text has the form of a UUID; anything else cannot be an id of ours. */
+export const isUuid = (text: string): boolean =>
+  /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text)

@@ -1,0 +1,171 @@
+import { createAdmission } from '../domain/access/admit.ts'
+import { createAuthenticator } from '../domain/access/authenticate.ts'
+import { createLimitRecords } from '../domain/access/limit-records.ts'
+import type { Installation } from '../domain/context.ts'
+import { createLimiter } from '../domain/limits/limiter.ts'
+import { createUsageStore } from '../domain/limits/stored-usage.ts'
+import { docsRoutes } from '../http/docs/routes.ts'
+import { createOperations } from '../http/operations.ts'
+import { probeRoutes } from '../http/probes.ts'
+import { startServer } from '../http/server.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import { type Ids, systemIds } from '../lib/ids.ts'
+import type { Log } from '../lib/log.ts'
+import { listenForChanges } from '../storage/changes.ts'
+import { openDatabase } from '../storage/database.ts'
+import { migrateDatabase } from '../storage/migrate.ts'
+import { ensurePartitions } from '../storage/partitions.ts'
+import { createSealer } from '../storage/seal.ts'
+import { startJanitor } from '../workers/janitor.ts'
+import { type Demo, ensureDemo } from './bootstrap.ts'
+import { isEmbedded } from './config/embedded.ts'
+import type { Env } from './config/env-source.ts'
+import type { Config } from './config/schema.ts'
+import { removeConnectionFile, writeConnectionFile } from './connection-file.ts'
+import { openDataDir, openMasterKey, openServer } from './data-directory.ts'
+import { createMetrics } from './metrics.ts'
+import { openRedis } from './redis.ts'
+import { createReadiness, createStatus } from './status.ts'
+
+/** What a service is started with. */
+export type AppOptions = {
+  config: Config
+  env: Env
+  cwd: string
+  log: Log
+  version: string
+  clock?: Clock
+  ids?: Ids
+}
+
+/** A running service. */
+export type App = {
+  base_url: string
+  ws_url: string
+  dataDir: string
+  connectionFile: string
+  database: 'embedded' | 'server'
+  demo: Demo | undefined
+  stop(): Promise<void>
+}
+
+/** Starts every part of the service, in the order in which they need each other. */
+export async function startApp(options: AppOptions): Promise<App> {
+  const { config, env, cwd, log, version, clock = systemClock, ids = systemIds } = options
+  // What was started is stopped in reverse, whether the service ends or a later step fails.
+  await using starting = new AsyncDisposableStack()
+  const own = <thing extends { stop(): Promise<void> }>(thing: thing): thing => {
+    starting.defer(() => thing.stop())
+    return thing
+  }
+
+  const dataDir = await openDataDir(config, env, cwd)
+  const masterKey = await openMasterKey(config, { dataDir, env, log })
+  const server = own(await openServer(config, { dataDir, env, log }))
+  const { pool_size, statement_timeout_seconds } = config.database
+  const { db, pool } = own(
+    openDatabase({
+      connection: server.connection,
+      log,
+      max: pool_size,
+      statementTimeoutMs: statement_timeout_seconds * 1000,
+    }),
+  )
+  const { applied } = await migrateDatabase(db, { log })
+  if (applied.length > 0) log.info({ applied }, 'database migrated')
+  await ensurePartitions(db, new Date(clock.now()))
+
+  const installation: Installation = { db, clock, ids, sealer: createSealer(masterKey), log }
+  const demo = isEmbedded(config) ? await ensureDemo(installation) : undefined
+
+  const redis = await openRedis(config, { env, log })
+  if (redis) own(redis)
+  const { replicas, ...defaults } = config.limits
+  const limiter = own(
+    createLimiter({
+      clock,
+      log,
+      store: createUsageStore(db),
+      replicas,
+      ...(redis && { redis: redis.limitScript }),
+    }),
+  )
+  const records = createLimitRecords({ db, clock }, { defaults })
+  own(
+    listenForChanges({
+      connection: server.connection,
+      log,
+      onChange: (change) => change.kind === 'rate_limit' && records.forget(change.organization_id),
+      onReconnect: () => records.forget(),
+    }),
+  )
+  const authenticator = createAuthenticator(installation, {
+    nonceWindowMs: config.security.nonce_window_seconds * 1000,
+  })
+  const { takeUsed } = authenticator
+  own(startJanitor({ db, clock, log, takeUsedCredentials: takeUsed }))
+
+  const metrics = createMetrics(version)
+  metrics.watchPool(pool)
+  metrics.watchLimiter(limiter.status)
+  const notReady = createReadiness(db)
+  const status = createStatus({ config, db, limiter, clock, version, database: server.mode })
+  let base_url = config.server.base_url ?? ''
+  const operations = createOperations({
+    installation,
+    authenticator,
+    admission: createAdmission(records, limiter),
+    bodyLimitBytes: config.server.body_limit_bytes,
+  })
+  const http = own(
+    await startServer({
+      host: config.server.host,
+      port: config.server.port,
+      log,
+      ids,
+      onFinished: metrics.finished,
+      headersTimeoutMs: config.server.header_timeout_seconds * 1000,
+      requestTimeoutMs: config.server.request_timeout_seconds * 1000,
+      keepAliveTimeoutMs: config.server.keep_alive_timeout_seconds * 1000,
+      shutdownTimeoutMs: config.server.shutdown_timeout_seconds * 1000,
+      routes: [
+        { path: '/v1/', name: 'operations', handle: operations },
+        ...probeRoutes({ notReady, status, metrics: metrics.text }),
+        ...docsRoutes(() => base_url),
+      ],
+    }),
+  )
+  base_url ||= `http://${hostInUrl(config.server.host)}:${http.address.port}`
+  const ws_url = config.server.ws_url ?? base_url.replace(/^http/, 'ws')
+  const chains = Object.fromEntries(
+    Object.entries(config.chains).map(([tag, { kind, default_network }]) => [
+      tag,
+      { network: default_network, kind },
+    ]),
+  )
+  const content = { base_url, ws_url, ...demo, chains }
+  const connectionFile = await writeConnectionFile(dataDir, content)
+  starting.defer(() => removeConnectionFile(dataDir))
+  log.info({ base_url, database: server.mode }, 'ready')
+
+  const running = starting.move()
+  let stopped: Promise<void> | undefined
+  return {
+    base_url,
+    ws_url,
+    dataDir,
+    connectionFile,
+    database: server.mode,
+    demo,
+    stop: () => {
+      stopped ??= running.disposeAsync()
+      return stopped
+    },
+  }
+}
+
+/** A wildcard is no address to call; an IPv6 address needs brackets. */
+function hostInUrl(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
+}

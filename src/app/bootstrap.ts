@@ -1,0 +1,52 @@
+import { sealContext } from '../domain/access/credential-keys.ts'
+import { createCredential } from '../domain/admin/credentials.ts'
+import type { Installation, Principal } from '../domain/context.ts'
+import { listCredentials } from '../storage/credentials.ts'
+import { findOrganizationByDomain, insertOrganization } from '../storage/organizations.ts'
+
+/** A credential with both halves in the clear. */
+export type Pair = { api_key: string; api_secret: string }
+
+/** The organization of the embedded mode and its two credentials. */
+export type Demo = { organization_id: string; admin: Pair; member: Pair }
+
+const domain = 'demo'
+
+/**
+ * Makes sure that the embedded mode has an organization and a credential of each role. They are read
+ * back at later starts, so that scripts go on working; a deleted one is made anew.
+ */
+export async function ensureDemo(installation: Installation): Promise<Demo> {
+  const { db, ids, clock } = installation
+  const fresh = {
+    organization_id: ids.uuid(),
+    name: 'Demo',
+    domain,
+    create_time: new Date(clock.now()),
+  }
+  await insertOrganization(db, fresh)
+  const organization = await findOrganizationByDomain(db, domain)
+  if (!organization) throw new Error('The demo organization could not be made.')
+  const { organization_id } = organization
+  const admin = await ensurePair(installation, organization_id, 'ROLE_ADMIN')
+  const member = await ensurePair(installation, organization_id, 'ROLE_MEMBER')
+  return { organization_id, admin, member }
+}
+
+async function ensurePair(
+  installation: Installation,
+  organization_id: string,
+  role: Principal['role'],
+): Promise<Pair> {
+  const { db, sealer } = installation
+  const name = `embedded ${role === 'ROLE_ADMIN' ? 'admin' : 'member'}`
+  const rows = await listCredentials(db, organization_id, { limit: 100 })
+  const row = rows.find((candidate) => candidate.role === role && candidate.name === name)
+  if (!row) return await createCredential(installation, { organization_id, role, name })
+  const open = (half: 'api_key' | 'api_secret', sealed: Buffer) =>
+    sealer.open(sealed, sealContext(half, row.credential_id)).toString('utf8')
+  return {
+    api_key: open('api_key', row.api_key_sealed),
+    api_secret: open('api_secret', row.api_secret_sealed),
+  }
+}

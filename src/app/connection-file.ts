@@ -1,0 +1,31 @@
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Pair } from './bootstrap.ts'
+
+/** What a script needs to use a running service. */
+export type ConnectionFile = {
+  base_url: string
+  ws_url: string
+  organization_id?: string
+  admin?: Pair
+  member?: Pair
+  chains: Record<string, { network: string; kind: string }>
+}
+
+const pathOf = (dataDir: string) => join(dataDir, 'connection.json')
+
+/** Writes the file as a whole, readable for its owner only; a reader never sees half of it. */
+export async function writeConnectionFile(
+  dataDir: string,
+  content: ConnectionFile,
+): Promise<string> {
+  const path = pathOf(dataDir)
+  const draft = `${path}.${process.pid}`
+  await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
+  await rename(draft, path)
+  return path
+}
+
+/** Removes the file, so that nobody waits for a service that has stopped. */
+export const removeConnectionFile = (dataDir: string): Promise<void> =>
+  rm(pathOf(dataDir), { force: true })

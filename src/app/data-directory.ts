@@ -1,0 +1,59 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Log } from '../lib/log.ts'
+import type { Connection } from '../storage/database.ts'
+import { defaultDataDir } from '../storage/embedded/data-dir.ts'
+import { startEmbeddedPostgres } from '../storage/embedded/embedded-postgres.ts'
+import { loadMasterKey } from '../storage/master-key.ts'
+import type { Env } from './config/env-source.ts'
+import type { Config } from './config/schema.ts'
+import { resolveSecret } from './config/secrets.ts'
+
+/** The database of an installation, wherever it runs. */
+export type DatabaseServer = {
+  mode: 'embedded' | 'server'
+  connection: Connection
+  stop(): Promise<void>
+}
+
+/** Where the configuration keeps its data; the folder is made when it is missing. */
+export async function openDataDir(config: Config, env: Env, cwd: string): Promise<string> {
+  const dataDir = config.data_dir ?? (await defaultDataDir({ cwd, env }))
+  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  return dataDir
+}
+
+/** The operator's server, or a PostgreSQL of our own below the data directory. */
+export async function openServer(
+  config: Config,
+  options: { dataDir: string; env: Env; log: Log; signal?: AbortSignal },
+): Promise<DatabaseServer> {
+  const { dataDir, env, log, signal } = options
+  const { url, embedded } = config.database
+  if (url !== undefined) {
+    const connectionString = resolveSecret(url, { env, key: 'database.url' })
+    return { mode: 'server', connection: { connectionString }, stop: async () => {} }
+  }
+  const { connection, stop } = await startEmbeddedPostgres({
+    dataDir,
+    log,
+    binaries: embedded.binaries,
+    settings: embedded.settings,
+    signal,
+  })
+  return { mode: 'embedded', connection, stop }
+}
+
+/** The key that seals secrets: configured, or a file of the data directory. */
+export async function openMasterKey(
+  config: Config,
+  options: { dataDir: string; env: Env; log: Log },
+): Promise<Buffer> {
+  const { dataDir, env, log } = options
+  const { master_key } = config.security
+  if (master_key === undefined)
+    return await loadMasterKey({ file: join(dataDir, 'master.key'), create: true })
+  const warn = (message: string) => log.warn({}, message)
+  const value = resolveSecret(master_key, { env, key: 'security.master_key', warn })
+  return await loadMasterKey({ value })
+}

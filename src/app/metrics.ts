@@ -1,0 +1,81 @@
+import type { Pool } from 'pg'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { findOperation } from '../contract/catalogue.ts'
+import type { LimiterStatus } from '../domain/limits/limiter.ts'
+import type { Finished } from '../http/server.ts'
+
+/** What the service counts, in Prometheus' form. */
+export type Metrics = {
+  finished(exchange: Finished): void
+  watchPool(pool: Pool): void
+  watchLimiter(status: () => LimiterStatus): void
+  text(): Promise<{ contentType: string; text: string }>
+}
+
+/** Makes a registry of its own, so that two services in one process do not mix. */
+export function createMetrics(version: string): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  new Gauge({
+    name: 'portolan_info',
+    help: 'Version of the service.',
+    labelNames: ['version'],
+    registers,
+  }).set({ version }, 1)
+  const requests = new Counter({
+    name: 'portolan_http_requests_total',
+    help: 'HTTP requests by route, operation and status.',
+    labelNames: ['route', 'service', 'operation', 'status'],
+    registers,
+  })
+  const seconds = new Histogram({
+    name: 'portolan_http_request_seconds',
+    help: 'Time to answer an HTTP request.',
+    labelNames: ['route', 'service'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  })
+  return {
+    finished({ route, path, status, seconds: duration }) {
+      // Only names of the catalogue become labels: a caller must not be able to make new series.
+      const [, , service = '', name = ''] = route === 'operations' ? path.split('/') : []
+      const entry = findOperation(service, name)
+      const labels = { route, service: entry?.service ?? '' }
+      requests.inc({ ...labels, operation: entry?.name ?? '', status })
+      seconds.observe(labels, duration)
+    },
+    watchPool(pool) {
+      new Gauge({
+        name: 'portolan_database_connections',
+        help: 'Connections of the pool by state, and requests that wait for one.',
+        labelNames: ['state'],
+        registers,
+        collect() {
+          this.set({ state: 'idle' }, pool.idleCount)
+          this.set({ state: 'busy' }, pool.totalCount - pool.idleCount)
+          this.set({ state: 'waiting' }, pool.waitingCount)
+        },
+      })
+    },
+    watchLimiter(status) {
+      new Gauge({
+        name: 'portolan_limiter_entries',
+        help: 'Pairs of organization and chain whose windows are in memory.',
+        registers,
+        collect() {
+          this.set(status().entries)
+        },
+      })
+      new Gauge({
+        name: 'portolan_limiter_shared',
+        help: '1 while Redis shares the limits, 0 while this process counts alone.',
+        registers,
+        collect() {
+          this.set(status().mode === 'redis' ? 1 : 0)
+        },
+      })
+    },
+    text: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
+  }
+}

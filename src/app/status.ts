@@ -1,0 +1,69 @@
+import { sql } from 'kysely'
+import type { Limiter } from '../domain/limits/limiter.ts'
+import type { Clock } from '../lib/clock.ts'
+import { toTimestamp } from '../lib/clock.ts'
+import type { Db } from '../storage/database.ts'
+import { schemaVersion } from '../storage/migrate.ts'
+import type { Config } from './config/schema.ts'
+
+const probeTimeoutMs = 2_000
+
+/** Says why requests cannot be served; undefined when they can. */
+export function createReadiness(db: Db): () => Promise<string | undefined> {
+  return async () => {
+    const error = await probe(db).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
+    return error ? 'The database cannot be reached.' : undefined
+  }
+}
+
+/** Describes the service for `/status`: no secrets, nothing of any organization. */
+export function createStatus(options: {
+  config: Config
+  db: Db
+  limiter: Limiter
+  clock: Clock
+  version: string
+  database: 'embedded' | 'server'
+}): () => Promise<Record<string, unknown>> {
+  const { config, db, limiter, clock, version, database } = options
+  const begun = clock.now()
+  return async () => {
+    const server_version = await probe(db).catch(() => undefined)
+    return {
+      version,
+      start_time: toTimestamp(begun),
+      uptime_seconds: Math.floor((clock.now() - begun) / 1000),
+      database: {
+        mode: database,
+        reachable: server_version !== undefined,
+        ...(server_version !== undefined && { server_version }),
+        schema_version: await schemaVersion(),
+      },
+      limits: limiter.status(),
+      chains: Object.fromEntries(
+        Object.entries(config.chains).map(([tag, { kind, default_network, networks }]) => [
+          tag,
+          { kind, default_network, networks: Object.keys(networks) },
+        ]),
+      ),
+    }
+  }
+}
+
+async function probe(db: Db): Promise<string> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => late.reject(new Error(`no answer within ${probeTimeoutMs} ms`)),
+    probeTimeoutMs,
+  )
+  try {
+    const answer = sql<{ server_version: string }>`show server_version`.execute(db)
+    const { rows } = await Promise.race([answer, late.promise])
+    return rows[0]?.server_version ?? ''
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,156 @@
+import type { TObject, TSchema } from 'typebox'
+import { type Entry, pathOf } from './catalogue.ts'
+import { type ErrorRow, errors } from './errors.ts'
+import { requestSchema, responseSchema } from './operation.ts'
+import { authHeaders } from './signature.ts'
+import { type OnRecord, type Service, services } from './variant.ts'
+
+const serviceNames: Record<Service, string> = {
+  admin: 'Administration',
+  q: 'Chain query (Q)',
+  t: 'Wallets T (TON)',
+  s: 'Wallets S (Sui)',
+  p: 'Wallets P (Polkadot)',
+  c: 'Wallets C (EVM)',
+}
+
+const intro = `Every operation is \`POST /v1/{service}/{Operation}\` with a JSON object as its body.
+
+Sign each request with three headers: \`x-api-key\`; \`x-api-nonce\`, the current Unix time in
+milliseconds, microseconds or nanoseconds, never used before; and \`x-api-signature\`, the lower-case hex
+HMAC-SHA256, keyed with the api_secret, of nonce + METHOD + path + body.
+
+Operations and fields marked \`x-extension\` go beyond the specification of the API.`
+
+const json = (schema: unknown) => ({ content: { 'application/json': { schema } } })
+
+/** The given operations as an OpenAPI 3.1 document. Only what works is handed in, so it never lies. */
+export function openapi(entries: readonly Entry[], serverUrl: string): Record<string, unknown> {
+  const schemas: Record<string, unknown> = { Problem: problemSchema }
+  const paths: Record<string, unknown> = {}
+  for (const entry of entries) {
+    const { service, name, row } = entry
+    const onRecord = componentsOf(schemas, service)
+    const request = requestSchema(row, service, onRecord)
+    paths[pathOf(service, name)] = {
+      post: {
+        operationId: `${service}_${name}`,
+        summary: row.summary,
+        description: row.description ?? row.summary,
+        tags: [serviceNames[service]],
+        ...(row.extension && { 'x-extension': true }),
+        requestBody: { required: 'required' in request, ...json(plain(request)) },
+        responses: {
+          200: { description: 'Done.', ...json(plain(responseSchema(row, service, onRecord))) },
+          ...failures,
+        },
+      },
+    }
+  }
+  const used = [...new Set(entries.map(({ service }) => service))]
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Portolan',
+      version: '1.0.0',
+      description: intro,
+      license: { name: 'MIT', identifier: 'MIT' },
+      contact: { name: 'The operator of this installation', url: serverUrl },
+    },
+    servers: [{ url: serverUrl }],
+    tags: used.map((service) => ({
+      name: serviceNames[service],
+      description: `Operations at /v1/${service}/.`,
+    })),
+    security: [{ api_key: [], api_nonce: [], api_signature: [] }],
+    paths,
+    components: { schemas, responses: problemResponses(), securitySchemes },
+  }
+}
+
+/** Named records become components; a record that differs by variant carries the tag in its name. */
+function componentsOf(schemas: Record<string, unknown>, service: Service): OnRecord {
+  const suffix = service === 'admin' || service === 'q' ? '' : services[service]
+  return (name, resolve) => {
+    const key = `${name}${suffix}`
+    // Set before resolving its fields, so that the order of components follows the first use.
+    schemas[key] ??= null
+    if (schemas[key] === null) schemas[key] = plain(resolve())
+    return { $ref: `#/components/schemas/${key}` } as TSchema
+  }
+}
+
+/** TypeBox keeps its own marks in hidden properties; a document has only what JSON shows. */
+const plain = (schema: TObject): unknown => JSON.parse(JSON.stringify(schema))
+
+const header = (name: string, description: string) => ({
+  type: 'apiKey',
+  in: 'header',
+  name,
+  description,
+})
+
+const securitySchemes = {
+  api_key: header(authHeaders.key, 'The api_key of a credential.'),
+  api_nonce: header(
+    authHeaders.nonce,
+    'Unix time in milliseconds (13 digits), microseconds (16) or nanoseconds (19); each used once.',
+  ),
+  api_signature: header(
+    authHeaders.signature,
+    'Lower-case hex HMAC-SHA256, keyed with the api_secret, of nonce + METHOD + path + body.',
+  ),
+}
+
+const rows: [string, ErrorRow][] = Object.entries(errors)
+const statuses = [...new Set(rows.map(([, row]) => row.status))].filter(
+  (status) => status !== 405 && status !== 408 && status !== 431 && status !== 501,
+)
+const failures = Object.fromEntries(
+  statuses.map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]),
+)
+
+const problemResponses = () =>
+  Object.fromEntries(
+    statuses.map((status) => {
+      const reasons = rows.filter(([, row]) => row.status === status)
+      return [
+        `Problem${status}`,
+        {
+          description: reasons.map(([reason, row]) => `${reason}: ${row.title}.`).join(' '),
+          content: {
+            'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+          },
+        },
+      ]
+    }),
+  )
+
+const problemSchema = {
+  type: 'object',
+  description: 'A failure, as in RFC 9457, with the canonical codes of AIP-193.',
+  required: ['type', 'title', 'status', 'detail', 'code', 'reason', 'request_id'],
+  properties: {
+    type: { type: 'string', description: 'address of the page that explains the reason' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    code: { type: 'string', enum: [...new Set(rows.map(([, row]) => row.code))] },
+    reason: { type: 'string', enum: Object.keys(errors) },
+    request_id: { type: 'string' },
+    server_time: { type: 'string', description: 'with CLOCK_SKEW: Unix time in milliseconds' },
+    errors: {
+      type: 'array',
+      description: 'every bad field of the request',
+      items: {
+        type: 'object',
+        required: ['field', 'reason', 'detail'],
+        properties: {
+          field: { type: 'string' },
+          reason: { type: 'string' },
+          detail: { type: 'string' },
+        },
+      },
+    },
+  },
+}

@@ -1,0 +1,111 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { OperationError } from '../../contract/errors.ts'
+import { nonceTime, signedPrefix } from '../../contract/signature.ts'
+import { findCredentialByKeyHash } from '../../storage/credentials.ts'
+import type { Installation, Principal } from '../context.ts'
+import { hashKey, sealContext } from './credential-keys.ts'
+import { createNonceSpender } from './nonce-spender.ts'
+
+/** The parts of a request that its signature covers, and the three credentials. */
+export type SignedRequest = {
+  api_key: string | undefined
+  nonce: string | undefined
+  signature: string | undefined
+  method: string
+  /** The request target as sent, with the query. */
+  path: string
+  body: Uint8Array
+}
+
+/** Checks signed requests (spec 5, docs/decisions.md 2). */
+export type Authenticator = {
+  authenticate(request: SignedRequest): Promise<Principal>
+  /** The credentials that were used since this was last asked, for `last_used_time`. */
+  takeUsed(): string[]
+}
+
+type Known = { principal: Principal; secret: string }
+
+/** Credentials kept in memory; one entry is well under a kilobyte. */
+const cacheSize = 10_000
+
+/** Makes the check of the three credentials. */
+export function createAuthenticator(
+  installation: Installation,
+  options: { nonceWindowMs: number },
+): Authenticator {
+  const { db, clock, sealer } = installation
+  const { nonceWindowMs } = options
+  const cache = new Map<string, Known>()
+  const nonces = createNonceSpender(db)
+  const used = new Set<string>()
+
+  const lookUp = async (api_key: string): Promise<Known | undefined> => {
+    const row = await findCredentialByKeyHash(db, hashKey(api_key))
+    if (!row || row.disable_time) return undefined
+    const { credential_id, organization_id, role } = row
+    const secret = sealer.open(row.api_secret_sealed, sealContext('api_secret', credential_id))
+    return { principal: { credential_id, organization_id, role }, secret: secret.toString('utf8') }
+  }
+
+  const remember = (api_key: string, known: Known) => {
+    if (cache.size >= cacheSize) cache.delete(cache.keys().next().value as string)
+    cache.set(api_key, known)
+  }
+
+  return {
+    async authenticate({ api_key, nonce, signature, method, path, body }) {
+      if (!api_key) throw missing('x-api-key')
+      if (!nonce) throw missing('x-api-nonce')
+      if (!signature) throw missing('x-api-signature')
+      const cached = cache.get(api_key)
+      const known = cached ?? (await lookUp(api_key))
+      // An unknown key is checked against an empty secret, so that it costs the same HMAC.
+      const mac = createHmac('sha256', known?.secret ?? '')
+      mac.update(signedPrefix(nonce, method, path)).update(body)
+      const right = sameHex(mac.digest(), signature)
+      if (!known || !right) {
+        // Every failure has cost one look-up: the time tells nothing about the key either.
+        if (cached) await lookUp(api_key)
+        throw new OperationError('UNAUTHENTICATED')
+      }
+      const now = clock.now()
+      const time = nonceTime(nonce)
+      if (time === undefined || Math.abs(now - time) > nonceWindowMs)
+        throw skewed(now, nonceWindowMs)
+      // A minute longer than it could be accepted: the clocks of replicas differ.
+      const expire_time = new Date(time + nonceWindowMs + 60_000)
+      const { credential_id } = known.principal
+      const outcome = await nonces.spend({ credential_id, nonce, expire_time })
+      if (outcome === 'spent') {
+        if (!cached) remember(api_key, known)
+        used.add(credential_id)
+        return known.principal
+      }
+      if (outcome === 'reused') throw new OperationError('NONCE_REUSED')
+      cache.delete(api_key)
+      throw new OperationError('UNAUTHENTICATED')
+    },
+    takeUsed() {
+      const ids = [...used]
+      used.clear()
+      return ids
+    },
+  }
+}
+
+const missing = (header: string) =>
+  new OperationError('UNAUTHENTICATED', { detail: `The header ${header} is missing.` })
+
+const skewed = (now: number, windowMs: number) =>
+  new OperationError('CLOCK_SKEW', {
+    detail: `The nonce must be the Unix time in 13, 16 or 19 digits, within ${windowMs / 1000} seconds of the server's ${now} ms.`,
+    extra: { server_time: String(now) },
+  })
+
+/** Only lower-case hex of the right length can match; the comparison itself takes constant time. */
+function sameHex(digest: Buffer, signature: string): boolean {
+  const given = Buffer.alloc(64)
+  given.write(signature.length === 64 ? signature : '', 'latin1')
+  return timingSafeEqual(Buffer.from(digest.toString('hex'), 'latin1'), given)
+}

@@ -1,0 +1,18 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Ids } from '../../lib/ids.ts'
+
+/** A fresh pair. The prefixes let a secret scanner and a human tell the halves apart. */
+export const createPair = (ids: Ids): { api_key: string; api_secret: string } => ({
+  api_key: `plk_${ids.bytes(18).toString('base64url')}`,
+  api_secret: `pls_${ids.bytes(32).toString('base64url')}`,
+})
+
+/** What a key is looked up by: a dump of the database then holds no key that opens the gateway. */
+export const hashKey = (api_key: string): Buffer => createHash('sha256').update(api_key).digest()
+
+/** Compares secrets of any length in constant time. */
+export const sameSecret = (a: string, b: string): boolean => timingSafeEqual(hashKey(a), hashKey(b))
+
+/** What a sealed half is bound to, so that halves cannot be swapped between rows. */
+export const sealContext = (half: 'api_key' | 'api_secret', credential_id: string): string =>
+  `credential:${credential_id}:${half}`

@@ -1,0 +1,53 @@
+import { OperationError } from '../../contract/errors.ts'
+import type { Db } from '../../storage/database.ts'
+import { type NonceOutcome, type NonceUse, spendNonces } from '../../storage/nonces.ts'
+
+/** Spends nonces durably, several requests in one statement. */
+export type NonceSpender = { spend(row: NonceUse): Promise<NonceOutcome> }
+
+type Waiting = {
+  row: NonceUse
+  resolve(outcome: NonceOutcome): void
+  reject(error: unknown): void
+}
+
+/**
+ * Collects the nonces that arrive while a statement is under way into the next one. A single caller
+ * waits for one commit; under load a hundred callers share it, and its disk flush.
+ */
+export function createNonceSpender(
+  db: Db,
+  { maxBatch = 500, maxWaiting = 10_000, statements = 2 } = {},
+): NonceSpender {
+  const waiting: Waiting[] = []
+  let running = 0
+
+  const run = async () => {
+    running++
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, maxBatch)
+      try {
+        const outcomes = await spendNonces(
+          db,
+          batch.map(({ row }) => row),
+        )
+        batch.forEach(({ resolve }, index) => {
+          resolve(outcomes[index] as NonceOutcome)
+        })
+      } catch (error) {
+        for (const { reject } of batch) reject(error)
+      }
+    }
+    running--
+  }
+
+  return {
+    spend: (row) =>
+      new Promise((resolve, reject) => {
+        if (waiting.length >= maxWaiting)
+          return reject(new OperationError('DATABASE_UNAVAILABLE', { retryAfter: 1 }))
+        waiting.push({ row, resolve, reject })
+        if (running < statements) void run()
+      }),
+  }
+}

@@ -1,0 +1,80 @@
+import type { Catalogue } from '../../contract/catalogue.ts'
+import { OperationError } from '../../contract/errors.ts'
+import { toTimestamp } from '../../lib/clock.ts'
+import { isUuid } from '../../lib/ids.ts'
+import type { OrganizationRow } from '../../storage/access-tables.ts'
+import {
+  findOrganization,
+  findOrganizationByDomain,
+  insertOrganization,
+  listOrganizations,
+} from '../../storage/organizations.ts'
+import type { Context, Handler } from '../context.ts'
+import { makePage, readPage } from '../pages.ts'
+
+type Admin = Catalogue<'admin'>
+type HandlerOf<name extends keyof Admin> = Handler<Admin[name]['request'], Admin[name]['response']>
+
+/** Looks an organization up; a member finds its own only. */
+export const GetOrganizationByDomain: HandlerOf<'GetOrganizationByDomain'> = async (
+  context,
+  request,
+) => {
+  const row = await findOrganizationByDomain(context.db, request.domain)
+  if (!row || !maySee(context, row.organization_id))
+    throw new OperationError('ORGANIZATION_NOT_FOUND')
+  return { organization: present(row) }
+}
+
+/** Creates an organization with a domain that nobody has. */
+export const CreateOrganization: HandlerOf<'CreateOrganization'> = async (context, request) => {
+  const row = await insertOrganization(context.db, {
+    organization_id: context.ids.uuid(),
+    name: request.name,
+    domain: request.domain,
+    create_time: new Date(context.clock.now()),
+  })
+  if (!row) throw new OperationError('DOMAIN_TAKEN')
+  return { organization: present(row) }
+}
+
+/** Lists organizations in the order of their creation. */
+export const ListOrganizations: HandlerOf<'ListOrganizations'> = async (context, request) => {
+  const { limit, after } = readPage<[string, string]>(context, request)
+  const rows = await listOrganizations(context.db, {
+    limit: limit + 1,
+    ...(after && { after: { create_time: new Date(after[0]), organization_id: after[1] } }),
+  })
+  const { items, pagination } = makePage(context, request, rows, (row) => [
+    toTimestamp(row.create_time),
+    row.organization_id,
+  ])
+  return { organizations: items.map(present), pagination }
+}
+
+/**
+ * The organization that a request names, for a caller that may see it. Another organization's id
+ * answers as an id that does not exist.
+ */
+export async function getOrganization(
+  context: Context,
+  organization_id: string,
+): Promise<OrganizationRow> {
+  const row =
+    isUuid(organization_id) && maySee(context, organization_id)
+      ? await findOrganization(context.db, organization_id)
+      : undefined
+  if (!row) throw new OperationError('ORGANIZATION_NOT_FOUND')
+  return row
+}
+
+const maySee = ({ principal }: Context, organization_id: string): boolean =>
+  principal.role === 'ROLE_ADMIN' || principal.organization_id === organization_id
+
+const present = (row: OrganizationRow) => ({
+  organization_id: row.organization_id,
+  name: row.name,
+  domain: row.domain,
+  create_time: toTimestamp(row.create_time),
+  update_time: toTimestamp(row.update_time),
+})

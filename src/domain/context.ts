@@ -1,0 +1,31 @@
+import type { Service } from '../contract/variant.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
+import type { Log } from '../lib/log.ts'
+import type { Db } from '../storage/database.ts'
+import type { Sealer } from '../storage/seal.ts'
+
+/** Who calls: a credential, its organization and what it may do. */
+export type Principal = {
+  credential_id: string
+  organization_id: string
+  role: 'ROLE_ADMIN' | 'ROLE_MEMBER'
+}
+
+/** What the installation offers to every operation. Nothing is imported from a global. */
+export type Installation = { db: Db; clock: Clock; ids: Ids; sealer: Sealer; log: Log }
+
+/** What one call of an operation may use. */
+export type Context = Installation & {
+  principal: Principal
+  service: Service
+  operation: string
+  /** Aborted when the caller hangs up or the service stops waiting. */
+  signal: AbortSignal
+}
+
+/** What an operation does. The request is checked and has its defaults; the answer is projected. */
+export type Handler<request = never, response = unknown> = (
+  context: Context,
+  request: request,
+) => Promise<response>

@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto'
+import { OperationError } from '../contract/errors.ts'
+import type { Context } from './context.ts'
+
+type PageRequest = { page_size?: number; page_token?: string }
+
+/** A page of a list: how many items, and the position after which they begin. */
+export type Page<position> = { limit: number; after?: position }
+
+/**
+ * Reads the page fields of a request. A token is sealed and bound to the caller's organization, the
+ * operation and its filters, so that it opens nothing but the list that it came from.
+ */
+export function readPage<position>(context: Context, request: PageRequest): Page<position> {
+  const limit = request.page_size ?? 10
+  if (!request.page_token) return { limit }
+  try {
+    const sealed = Buffer.from(request.page_token, 'base64url')
+    const position = context.sealer.open(sealed, scopeOf(context, request))
+    return { limit, after: JSON.parse(position.toString('utf8')) as position }
+  } catch (cause) {
+    throw new OperationError('INVALID_PAGE_TOKEN', {
+      errors: [
+        { field: 'page_token', reason: 'INVALID_FORMAT', detail: 'Is not a token of this list.' },
+      ],
+      cause,
+    })
+  }
+}
+
+/**
+ * Cuts rows to the page and makes the token of the next one. The caller asks the database for one
+ * row more than the limit: only then is it known whether another page follows.
+ */
+export function makePage<row, position>(
+  context: Context,
+  request: PageRequest,
+  rows: readonly row[],
+  positionOf: (row: row) => position,
+): { items: row[]; pagination: { next_page_token: string } } {
+  const limit = request.page_size ?? 10
+  const items = rows.slice(0, limit)
+  const last = items.at(-1)
+  if (rows.length <= limit || last === undefined)
+    return { items, pagination: { next_page_token: '' } }
+  const position = Buffer.from(JSON.stringify(positionOf(last)))
+  const sealed = context.sealer.seal(position, scopeOf(context, request))
+  return { items, pagination: { next_page_token: sealed.toString('base64url') } }
+}
+
+function scopeOf(context: Context, request: PageRequest): string {
+  const { page_size: _size, page_token: _token, ...filters } = request
+  const sorted = Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))
+  const digest = createHash('sha256').update(JSON.stringify(sorted)).digest('base64url')
+  const { service, operation, principal } = context
+  return `page:${service}/${operation}/${principal.organization_id}/${digest}`
+}

@@ -1,0 +1,101 @@
+import { findOperation } from '../contract/catalogue.ts'
+import { OperationError } from '../contract/errors.ts'
+import { createProjection, type Projection } from '../contract/project.ts'
+import { authHeaders } from '../contract/signature.ts'
+import { type Check, createCheck } from '../contract/validate.ts'
+import { type Admission, rateLimited } from '../domain/access/admit.ts'
+import type { Authenticator } from '../domain/access/authenticate.ts'
+import type { Installation } from '../domain/context.ts'
+import { findHandler } from '../domain/handlers.ts'
+import { rateLimitHeaders } from '../domain/limits/headers.ts'
+import { parseJson } from '../lib/json.ts'
+import { type Exchange, readBody, send } from './exchange.ts'
+
+/** What the loop over the catalogue needs. */
+export type OperationsOptions = {
+  installation: Installation
+  authenticator: Authenticator
+  admission: Admission
+  bodyLimitBytes: number
+}
+
+const operationPath = /^\/v1\/([^/]+)\/([^/]+)$/
+const jsonType = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i
+
+/**
+ * Serves every operation of the catalogue through one path: read, authenticate, limit, check, do,
+ * project. There is no HTTP code of a single operation anywhere.
+ */
+export function createOperations({
+  installation,
+  authenticator,
+  admission,
+  bodyLimitBytes,
+}: OperationsOptions): (exchange: Exchange) => Promise<void> {
+  const checks = new Map<string, Check>()
+  const projections = new Map<string, Projection>()
+
+  return async (exchange) => {
+    const { request, method, target, path, signal } = exchange
+    const [, service = '', name = ''] = operationPath.exec(path) ?? []
+    const entry = findOperation(service, name)
+    if (!entry) throw new OperationError('ROUTE_NOT_FOUND')
+    if (method !== 'POST')
+      throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'POST' } })
+    const body = await readBody(request, bodyLimitBytes)
+    if (body.length > 0) checkContentType(request.headers)
+
+    const principal = await authenticator.authenticate({
+      api_key: single(request.headers[authHeaders.key]),
+      nonce: single(request.headers[authHeaders.nonce]),
+      signature: single(request.headers[authHeaders.signature]),
+      method,
+      path: target,
+      body,
+    })
+    const decision = await admission.admit(principal.organization_id, service)
+    if (!decision.allowed) throw rateLimited(decision)
+    if (entry.row.role === 'ROLE_ADMIN' && principal.role !== 'ROLE_ADMIN')
+      throw new OperationError('PERMISSION_DENIED')
+
+    const check = cached(checks, path, () => createCheck(entry))
+    const checked = check(parseBody(body))
+    const handler = findHandler(entry.service, name)
+    if (!handler) throw new OperationError('NOT_IMPLEMENTED')
+    const context = { ...installation, principal, service: entry.service, operation: name, signal }
+    const result = await handler(context, checked as never)
+    const project = cached(projections, path, () => createProjection(entry))
+    const headers = { ...rateLimitHeaders(decision), 'content-type': 'application/json' }
+    send(exchange, 200, headers, JSON.stringify(project(result)))
+  }
+}
+
+function parseBody(body: Buffer): unknown {
+  if (body.length === 0) return {}
+  const parsed = parseJson(body)
+  if (parsed.ok) return parsed.value
+  const { field, detail } = parsed.problem
+  throw new OperationError('INVALID_JSON', {
+    detail: field ? `${field}: ${detail}` : detail,
+    errors: [{ field, reason: 'INVALID_JSON', detail }],
+  })
+}
+
+function checkContentType(headers: Exchange['request']['headers']): void {
+  const type = headers['content-type'] ?? ''
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if (!jsonType.test(type) || encoding !== 'identity')
+    throw new OperationError('UNSUPPORTED_MEDIA_TYPE')
+}
+
+const single = (value: string | string[] | undefined): string | undefined =>
+  typeof value === 'string' ? value : undefined
+
+function cached<value>(map: Map<string, value>, key: string, make: () => value): value {
+  let value = map.get(key)
+  if (value === undefined) {
+    value = make()
+    map.set(key, value)
+  }
+  return value
+}

@@ -1,0 +1,47 @@
+import { OperationError } from '../contract/errors.ts'
+import { type Exchange, send } from './exchange.ts'
+import type { Route } from './server.ts'
+
+/** What the probes ask of the service. */
+export type Probes = {
+  /** Undefined when requests can be served, otherwise why not. */
+  notReady(): Promise<string | undefined>
+  status(): Promise<Record<string, unknown>>
+  metrics(): Promise<{ contentType: string; text: string }>
+}
+
+/** `/health`, `/ready`, `/status` and `/metrics`. None of them needs a credential. */
+export function probeRoutes(probes: Probes): Route[] {
+  return [
+    get('/health', (exchange) => sendJson(exchange, 200, { status: 'ok' })),
+    get('/ready', async (exchange) => {
+      const reason = await probes.notReady()
+      if (reason) sendJson(exchange, 503, { status: 'not ready', reason })
+      else sendJson(exchange, 200, { status: 'ready' })
+    }),
+    get('/status', async (exchange) => sendJson(exchange, 200, await probes.status())),
+    get('/metrics', async (exchange) => {
+      const { contentType, text } = await probes.metrics()
+      send(exchange, 200, { 'content-type': contentType, 'cache-control': 'no-store' }, text)
+    }),
+  ]
+}
+
+/** A route that only reads. */
+export function get(path: string, handle: Route['handle']): Route {
+  return {
+    path,
+    name: path,
+    handle: (exchange) => {
+      if (exchange.method !== 'GET' && exchange.method !== 'HEAD')
+        throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } })
+      return handle(exchange)
+    },
+  }
+}
+
+/** Sends a value as JSON that must not be kept. */
+export function sendJson(exchange: Exchange, status: number, value: unknown): void {
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+  send(exchange, status, headers, `${JSON.stringify(value, null, 2)}\n`)
+}

@@ -1,0 +1,42 @@
+import { errors, OperationError } from '../contract/errors.ts'
+import type { Log } from '../lib/log.ts'
+import { isDatabaseUnavailable } from '../storage/database-errors.ts'
+
+/** A failure, ready to be sent. */
+export type ProblemResponse = { status: number; headers: Record<string, string>; body: string }
+
+/** What the caller is told of an error; what it is not told goes to the log under the request id. */
+export function toOperationError(error: unknown, log: Log, request_id: string): OperationError {
+  if (error instanceof OperationError) return error
+  if (isDatabaseUnavailable(error)) {
+    log.warn({ err: error, request_id }, 'database unavailable')
+    return new OperationError('DATABASE_UNAVAILABLE', { retryAfter: 1, cause: error })
+  }
+  log.error({ err: error, request_id }, 'request failed')
+  return new OperationError('INTERNAL', { cause: error })
+}
+
+/** The body of RFC 9457 with the members of docs/decisions.md 3. */
+export function problemResponse(error: OperationError, request_id: string): ProblemResponse {
+  const { status, code, title } = errors[error.reason]
+  const body = JSON.stringify({
+    type: `/docs/errors/${error.reason}`,
+    title,
+    status,
+    detail: error.message,
+    code,
+    reason: error.reason,
+    request_id,
+    ...error.extra,
+    ...(error.errors.length > 0 && { errors: error.errors }),
+  })
+  return {
+    status,
+    headers: {
+      ...error.headers,
+      ...(error.retryAfter !== undefined && { 'retry-after': String(error.retryAfter) }),
+      'content-type': 'application/problem+json',
+    },
+    body,
+  }
+}

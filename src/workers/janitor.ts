@@ -1,0 +1,57 @@
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import { touchCredentials } from '../storage/credentials.ts'
+import type { Db } from '../storage/database.ts'
+import { deleteExpiredNonces } from '../storage/nonces.ts'
+import { ensurePartitions } from '../storage/partitions.ts'
+import { deleteOldRateUsage } from '../storage/rate-usage.ts'
+
+/** How to build the janitor. */
+export type JanitorOptions = {
+  db: Db
+  clock: Clock
+  log: Log
+  /** Credentials used since the last call. */
+  takeUsedCredentials(): readonly string[]
+  intervalMs?: number
+}
+
+const nonceBatch = 5_000
+const slowEveryMs = 3_600_000
+
+/**
+ * Sweeps what has expired and makes next month's room ahead of time. Every process runs one: each
+ * step is idempotent and skips rows that another one holds.
+ */
+export function startJanitor(options: JanitorOptions): { stop(): Promise<void> } {
+  const { db, clock, log, takeUsedCredentials, intervalMs = 10_000 } = options
+  const stopping = new AbortController()
+  let slowAt = 0
+
+  const sweep = async () => {
+    const now = clock.now()
+    await touchCredentials(db, takeUsedCredentials(), new Date(now))
+    let deleted = nonceBatch
+    while (deleted === nonceBatch && !stopping.signal.aborted)
+      deleted = await deleteExpiredNonces(db, new Date(now), nonceBatch)
+    if (now < slowAt) return
+    await ensurePartitions(db, new Date(now))
+    await deleteOldRateUsage(db, new Date(now))
+    slowAt = now + slowEveryMs
+  }
+
+  const run = async () => {
+    while (!stopping.signal.aborted) {
+      await sweep().catch((error: unknown) => log.warn({ err: error }, 'sweep failed, will repeat'))
+      await clock.sleep(intervalMs, stopping.signal).catch(() => {})
+    }
+  }
+  const running = run()
+  return {
+    async stop() {
+      stopping.abort()
+      await running
+      await touchCredentials(db, takeUsedCredentials(), new Date(clock.now())).catch(() => {})
+    },
+  }
+}
