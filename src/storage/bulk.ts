@@ -1,36 +1,44 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { Columns, RowOf } from './columns.ts'
 import type { Db } from './database.ts'
-import type { Tables } from './tables.ts'
+import type { tables } from './tables.ts'
 
-type BulkValue = string | number | bigint | boolean | Date | Buffer | null | undefined
+type NullKeys<Row> = { [K in keyof Row]: null extends Row[K] ? K : never }[keyof Row]
 
-const encodeValue = (value: BulkValue): string | number | boolean | null | undefined => {
+type Bulk<Row> = Omit<Row, NullKeys<Row>> & Partial<Pick<Row, NullKeys<Row>>>
+
+/** A row as bulk statements take it; JSON documents are given as they are, not as text. */
+export type BulkRow<Name extends keyof typeof tables> = Bulk<
+  RowOf<(typeof tables)[Name] extends Columns ? (typeof tables)[Name] : never>
+>
+
+const encodeValue = (value: unknown): unknown => {
   if (typeof value === 'bigint') return value.toString()
-  if (value instanceof Date) return value.toISOString()
   if (Buffer.isBuffer(value)) return `\\x${value.toString('hex')}`
   return value
 }
 
 /** Rows as the one JSON parameter of a bulk statement: any number of rows, always the same text. */
-export const bulkRows = (rows: readonly Record<string, BulkValue>[]): string =>
+export const bulkRows = (rows: readonly object[]): string =>
   JSON.stringify(
     rows.map((row) =>
       Object.fromEntries(Object.entries(row).map(([key, value]) => [key, encodeValue(value)])),
     ),
   )
 
-const columnList = (names: readonly string[]): RawBuilder<unknown> =>
-  sql.join(names.map((name) => sql.ref(name)))
+const columnsOf = (rows: readonly object[]): RawBuilder<unknown> => {
+  const names = new Set(rows.flatMap((row) => Object.keys(row)))
+  return sql.join([...names].map((name) => sql.ref(name)))
+}
 
 /** Inserts all rows in one statement and says how many were new; rows that exist stay as they are. */
-export const insertRows = async <Name extends keyof Tables>(
+export const insertRows = async <Name extends keyof typeof tables>(
   db: Db,
   table: Name,
-  rows: readonly Record<string, BulkValue>[],
+  rows: readonly BulkRow<Name>[],
 ): Promise<number> => {
-  const [first] = rows
-  if (!first) return 0
-  const columns = columnList(Object.keys(first))
+  if (rows.length === 0) return 0
+  const columns = columnsOf(rows)
   const { numAffectedRows } = await sql`
     insert into ${sql.table(table)} (${columns})
     select ${columns}

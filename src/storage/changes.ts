@@ -46,9 +46,9 @@ export const listenForChanges = (options: {
 
   const deliver = (payload: string | undefined): void => {
     const change = parseChange(payload)
-    if (!change) return log.warn({ payload }, 'unreadable change notification')
     try {
-      onChange(change)
+      if (change) onChange(change)
+      else log.warn({ payload }, 'unreadable change notification')
     } catch (error) {
       // Thrown on, it would end the process from inside the driver's event.
       log.error({ err: error, change }, 'change handler failed')
