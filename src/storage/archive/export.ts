@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto'
+import { Readable, type Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { constants, createZstdCompress } from 'node:zlib'
+import pg from 'pg'
+import { to as copyTo } from 'pg-copy-streams'
+import manifest from '../../../package.json' with { type: 'json' }
+import { readSchemaVersion, readSequences, readTables, type Table } from './catalogue.ts'
+import { ArchiveError } from './errors.ts'
+import { type End, formatVersion, frameType, type Header, type TableEnd } from './format.ts'
+import { encodeFrame, encodeJson } from './frames.ts'
+import { inTransaction } from './session.ts'
+import { createTally, type OnProgress } from './tally.ts'
+
+/** What an export needs. */
+export type ExportOptions = {
+  pool: pg.Pool
+  out: Writable
+  onProgress?: OnProgress | undefined
+  signal?: AbortSignal | undefined
+}
+
+/** What was moved. */
+export type Moved = { tables: number; rows: number; bytes: number; schemaVersion: string }
+
+type Emit = { rows: number; bytes: number; tablesDone: number; tableCount: number }
+
+const copyTable = async function* (
+  client: pg.PoolClient,
+  { name, columns, partitions }: Table,
+  sofar: Emit,
+  onProgress: OnProgress,
+): AsyncGenerator<Buffer> {
+  yield encodeJson(frameType.table, { table: name, columns, partitions })
+  const tally = createTally()
+  const list = columns.map(pg.escapeIdentifier).join(', ')
+  // A partitioned table itself cannot be copied, a query over it can.
+  const query = `copy (select ${list} from ${pg.escapeIdentifier(name)}) to stdout`
+  const stream = client.query(copyTo(query))
+  const tell = () =>
+    onProgress({
+      table: name,
+      tablesDone: sofar.tablesDone,
+      tableCount: sofar.tableCount,
+      rows: sofar.rows + tally.rows(),
+      bytes: sofar.bytes + tally.bytes(),
+    })
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    tally.add(chunk)
+    yield encodeFrame(frameType.data, chunk)
+    tell()
+  }
+  if (tally.rows() !== stream.rowCount) {
+    throw new ArchiveError(`${name} gave ${tally.rows()} of ${stream.rowCount} rows.`)
+  }
+  sofar.rows += tally.rows()
+  sofar.bytes += tally.bytes()
+  sofar.tablesDone++
+  const end: TableEnd = {
+    table: name,
+    rows: tally.rows(),
+    bytes: tally.bytes(),
+    sha256: tally.sha256(),
+  }
+  yield encodeJson(frameType.tableEnd, end)
+  onProgress({ table: name, ...sofar })
+}
+
+const readHeader = async (client: pg.PoolClient, tables: Table[]): Promise<Header> => {
+  const schemaVersion = await readSchemaVersion(client)
+  if (schemaVersion === undefined) {
+    throw new ArchiveError('The database holds no Portolan installation.')
+  }
+  const { rows } = await client.query(`select current_setting('server_version') as version`)
+  return {
+    format: 'portolan-archive',
+    formatVersion,
+    schemaVersion,
+    serviceVersion: manifest.version,
+    serverVersion: rows[0].version,
+    createTime: new Date().toISOString(),
+    tableCount: tables.length,
+  }
+}
+
+const frames = async function* (
+  client: pg.PoolClient,
+  header: Header,
+  tables: Table[],
+  sofar: Emit,
+  onProgress: OnProgress,
+): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256')
+  const pass = (frame: Buffer): Buffer => {
+    hash.update(frame)
+    return frame
+  }
+  yield pass(encodeJson(frameType.header, header))
+  for (const table of tables) {
+    for await (const frame of copyTable(client, table, sofar, onProgress)) yield pass(frame)
+  }
+  const sequences = await readSequences(client)
+  const end: End = { rows: sofar.rows, sequences, sha256: hash.digest('hex') }
+  yield encodeJson(frameType.end, end)
+}
+
+/**
+ * Writes the whole installation, as one moment saw it, as a compressed archive that any later
+ * Portolan imports on any PostgreSQL it supports. Sealed secrets are in it as they are: move the
+ * master key too, by another way.
+ */
+export const exportInstallation = async ({
+  pool,
+  out,
+  onProgress = () => {},
+  signal = new AbortController().signal,
+}: ExportOptions): Promise<Moved> =>
+  inTransaction(pool, 'repeatable read, read only', signal, async (client) => {
+    const tables = await readTables(client)
+    const header = await readHeader(client, tables)
+    const sofar = { rows: 0, bytes: 0, tablesDone: 0, tableCount: tables.length }
+    const source = Readable.from(frames(client, header, tables, sofar, onProgress), {
+      objectMode: false,
+    })
+    const compress = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } })
+    await pipeline(source, compress, out, { signal })
+    const { schemaVersion } = header
+    return { tables: tables.length, rows: sofar.rows, bytes: sofar.bytes, schemaVersion }
+  })

@@ -1,0 +1,53 @@
+import type pg from 'pg'
+
+// COPY writes values as the session's settings say: both sides must say the same, whatever the
+// server's defaults are. A long table must not run into the pool's time limits.
+const settings = {
+  statement_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+  lock_timeout: '10s',
+  client_encoding: 'UTF8',
+  timezone: 'UTC',
+  datestyle: 'ISO, YMD',
+  intervalstyle: 'iso_8601',
+  bytea_output: 'hex',
+  extra_float_digits: '1',
+  search_path: 'public',
+}
+
+/** Runs the work in one transaction of one connection; when it fails or is aborted, nothing remains of it. */
+export const inTransaction = async <T>(
+  pool: pg.Pool,
+  mode: 'repeatable read, read only' | 'read committed, read write',
+  signal: AbortSignal,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> => {
+  signal.throwIfAborted()
+  const client = await pool.connect()
+  let released = false
+  // Closing the connection ends whatever statement is running, and rolls back.
+  const drop = () => {
+    if (!released) client.release(true)
+    released = true
+  }
+  const ignore = () => {}
+  client.on('error', ignore)
+  signal.addEventListener('abort', drop, { once: true })
+  try {
+    await client.query(`begin transaction isolation level ${mode}`)
+    for (const [name, value] of Object.entries(settings)) {
+      await client.query('select set_config($1, $2, true)', [name, value])
+    }
+    const result = await work(client)
+    await client.query('commit')
+    if (!released) client.release()
+    released = true
+    return result
+  } catch (error) {
+    drop()
+    throw signal.aborted ? signal.reason : error
+  } finally {
+    client.off('error', ignore)
+    signal.removeEventListener('abort', drop)
+  }
+}

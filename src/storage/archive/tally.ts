@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto'
+
+/** Counts what passes by. */
+export type Tally = {
+  add(chunk: Buffer): void
+  rows(): number
+  bytes(): number
+  /** Can be asked once, at the end. */
+  sha256(): string
+}
+
+const newline = 0x0a
+
+/** Counts rows, bytes and a checksum of COPY text, in which every row ends with the only newline it has. */
+export const createTally = (): Tally => {
+  const hash = createHash('sha256')
+  let rows = 0
+  let bytes = 0
+  return {
+    add: (chunk) => {
+      hash.update(chunk)
+      bytes += chunk.length
+      for (let at = chunk.indexOf(newline); at !== -1; at = chunk.indexOf(newline, at + 1)) rows++
+    },
+    rows: () => rows,
+    bytes: () => bytes,
+    sha256: () => hash.digest('hex'),
+  }
+}
+
+/** How far an export or import has come. */
+export type Progress = {
+  table: string
+  tablesDone: number
+  tableCount: number
+  /** Rows and bytes of all tables so far. */
+  rows: number
+  bytes: number
+}
+
+/** Where progress is told. */
+export type OnProgress = (progress: Progress) => void
