@@ -46,7 +46,11 @@ export const listMethodUsage = async (
     .where('organization_id', '=', organization_id)
     .where('day', '>=', from_day)
     .where('day', '<=', to_day)
-    .orderBy(['day', 'credential_id', 'chain', 'network', 'method'])
+    .orderBy('day')
+    .orderBy('credential_id')
+    .orderBy('chain')
+    .orderBy('network')
+    .orderBy('method')
     .limit(limit)
   for (const column of ['credential_id', 'chain', 'network', 'method'] as const) {
     const value = equal[column]

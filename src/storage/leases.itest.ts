@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { freshDatabase, hasEngine } from '../../test/helpers/database.ts'
+import type { Engine } from '../../test/helpers/postgres.ts'
+import type { Db } from './database.ts'
+import { acquireLease, assertLease, LeaseLostError, releaseLease, renewLease } from './leases.ts'
+
+describe.each<Engine>(['embedded', 'system'])('leases on %s', (engine) => {
+  describe.skipIf(!hasEngine(engine))('a server', () => {
+    let db: Db
+    beforeAll(async () => {
+      const database = await freshDatabase(engine)
+      db = database.db
+      return database.stop
+    })
+
+    const claimOf = (ttl_ms: number) => ({ name: randomUUID(), holder: randomUUID(), ttl_ms })
+
+    test('one of many takes it, keeps it, and gives it back', async () => {
+      const { name } = claimOf(0)
+      const claims = Array.from({ length: 20 }, () => ({ ...claimOf(60_000), name }))
+      const results = await Promise.all(claims.map((claim) => acquireLease(db, claim)))
+      expect(results.filter(Boolean)).toEqual([{ epoch: 1 }])
+      const holder = claims[results.findIndex(Boolean)]!
+      const rival = claims.find((claim) => claim !== holder)!
+      expect(await acquireLease(db, holder)).toEqual({ epoch: 1 })
+      expect(await renewLease(db, { ...holder, epoch: 1 })).toBe(true)
+      expect(await renewLease(db, { ...rival, epoch: 1 })).toBe(false)
+      await releaseLease(db, { ...rival, epoch: 1 })
+      expect(await acquireLease(db, rival)).toBeUndefined()
+      await releaseLease(db, { ...holder, epoch: 1 })
+      expect((await acquireLease(db, rival))?.epoch).toBeGreaterThan(1)
+    })
+
+    test('an expired one is taken over, and the old holder can neither renew nor write', async () => {
+      const old = claimOf(50)
+      const next = { ...claimOf(60_000), name: old.name }
+      const { epoch } = (await acquireLease(db, old))!
+      await db.transaction().execute((trx) => assertLease(trx, old.name, epoch))
+      expect(await acquireLease(db, next)).toBeUndefined()
+      await delay(80)
+      expect(await acquireLease(db, next)).toEqual({ epoch: epoch + 1 })
+      expect(await renewLease(db, { ...old, epoch })).toBe(false)
+      expect(await acquireLease(db, old)).toBeUndefined()
+      await expect(
+        db.transaction().execute((trx) => assertLease(trx, old.name, epoch)),
+      ).rejects.toThrow(LeaseLostError)
+    })
+
+    test('a takeover waits for a write that had already proved its right', async () => {
+      const old = claimOf(20)
+      const next = { ...claimOf(60_000), name: old.name }
+      const { epoch } = (await acquireLease(db, old))!
+      const order: string[] = []
+      const write = db.transaction().execute(async (trx) => {
+        await assertLease(trx, old.name, epoch)
+        await delay(200)
+        order.push('written')
+      })
+      await delay(60)
+      await acquireLease(db, next)
+      order.push('taken over')
+      await write
+      expect(order).toEqual(['written', 'taken over'])
+    })
+  })
+})
