@@ -1,0 +1,90 @@
+import type { authHeaders } from '../../src/contract/signature.ts'
+import type { Service } from '../../src/contract/variant.ts'
+import type { Clock } from './clock.ts'
+import { createNonces } from './nonces.ts'
+import { readAnswer, serverTime } from './read-answer.ts'
+import { retryDelay } from './retry.ts'
+import { send } from './send.ts'
+import { createSign } from './sign.ts'
+
+/** What every call may be given beside its request. */
+export type CallOptions = {
+  /** Gives up when it is aborted; the promise then rejects with the reason of the signal. */
+  signal?: AbortSignal
+}
+
+/** Calls an operation by its name. */
+export type Call = (
+  service: Service,
+  operation: string,
+  request: unknown,
+  options?: CallOptions,
+) => Promise<object>
+
+/** What calls need to know. */
+export type Connection = {
+  base: URL
+  api_key: string
+  api_secret: string
+  fetch: typeof fetch | undefined
+  clock: Clock
+  timeout_ms: number
+  retries: number
+}
+
+const encoder = new TextEncoder()
+
+type AuthHeaders = Record<(typeof authHeaders)[keyof typeof authHeaders], string>
+
+/** Makes the one function through which all operations go: sign, send, read, try again. */
+export function createCall(connection: Connection): Call {
+  const { base, clock, retries } = connection
+  const nonces = createNonces(clock.now)
+  const sign = createSign(connection.api_secret)
+  const prefix = base.pathname.replace(/\/+$/, '')
+
+  async function attempt(
+    path: string,
+    nonce: string,
+    body: Uint8Array<ArrayBuffer>,
+    signal: AbortSignal | undefined,
+  ) {
+    const auth: AuthHeaders = {
+      'x-api-key': connection.api_key,
+      'x-api-nonce': nonce,
+      'x-api-signature': await sign(nonce, path, body),
+    }
+    return send({
+      url: `${base.origin}${path}`,
+      headers: { 'content-type': 'application/json', ...auth },
+      body,
+      // Looked up at each call, so that a fetch that was replaced later counts.
+      fetch: connection.fetch ?? globalThis.fetch,
+      timeout_ms: connection.timeout_ms,
+      signal,
+    })
+  }
+
+  return async (service, operation, request = {}, { signal } = {}) => {
+    const path = `${prefix}/v1/${service}/${operation}`
+    const body = encoder.encode(JSON.stringify(request))
+    let followed = false
+    for (let retry = 0; ; ) {
+      const nonce = nonces.next()
+      const answer = await attempt(path, nonce.text, body, signal)
+      const outcome = readAnswer(answer)
+      if ('value' in outcome) return outcome.value
+      const { error } = outcome
+      const time = error.reason === 'CLOCK_SKEW' && !followed ? serverTime(answer) : undefined
+      if (time !== undefined) {
+        followed = true
+        nonces.follow(nonce, time)
+        continue
+      }
+      const wait = retry < retries ? retryDelay(error, operation, retry) : undefined
+      if (wait === undefined) throw error
+      retry++
+      await clock.sleep(wait, signal)
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import type { Catalogue } from '../../src/contract/catalogue.ts'
+import type { notificationTypes } from '../../src/contract/states.ts'
+import type { ItemOf } from './pages.ts'
+
+type WalletService = keyof typeof notificationTypes
+
+type Transfer = {
+  t: ItemOf<Catalogue<'t'>['ListTransfers']['response']>
+  s: ItemOf<Catalogue<'s'>['ListTransfers']['response']>
+  p: ItemOf<Catalogue<'p'>['ListTransfers']['response']>
+  c: ItemOf<Catalogue<'c'>['ListTransfers']['response']>
+}
+
+type Identifier<service extends WalletService> = service extends 's'
+  ? { transaction_digest: string }
+  : { transaction_hash: string }
+
+type Transfers<service extends WalletService> = Identifier<service> & {
+  confirmations: number
+  transfers: (Transfer[service] & { wallet_id: string })[]
+}
+
+type StateChange = { transaction: Catalogue<'c'>['GetTransaction']['response']['transaction'] }
+
+/** The body of a delivery from a webhook of one service. */
+export type NotificationOf<service extends WalletService> = {
+  webhook_id: string
+  webhook_history_id: string
+  notification_type: (typeof notificationTypes)[service]
+  create_time: string
+  /** `sequence` counts the notifications of the webhook without a gap. */
+  data: { sequence: number } & (service extends 'c'
+    ? Transfers<service> | StateChange
+    : Transfers<service>)
+}
+
+/** The body of a delivery; `notification_type` tells the service. */
+export type Notification = { [service in WalletService]: NotificationOf<service> }[WalletService]
