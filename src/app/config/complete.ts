@@ -84,7 +84,9 @@ const completeList = (node: Node, value: unknown, path: Path, report: Report): u
 }
 
 const mismatch = (node: Node, value: unknown, path: Path, report: Report): unknown => {
-  report.finding({ path, must: `be ${expectation(node)}`, value })
+  // A text in place of a section may be a secret that lost its key.
+  const shown = typeof value === 'string' ? {} : { value }
+  report.finding({ path, must: `be ${expectation(node)}`, ...shown })
   return value
 }
 

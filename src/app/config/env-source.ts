@@ -24,7 +24,7 @@ export const readEnv = (
 ): { assignments: Assignment[]; problems: Problem[] } => {
   const assignments: Assignment[] = []
   const problems: Problem[] = []
-  for (const variable of Object.keys(env).sort(byDepth)) {
+  for (const variable of Object.keys(env).sort(byPath)) {
     const text = env[variable]
     // `VAR=` in a compose file or a unit means "not set".
     if (text === undefined || text === '' || isForeignVariable(variable, text)) continue
@@ -45,11 +45,15 @@ export const readEnv = (
 }
 
 // Short forms first, so that the full name wins; then `…UPSTREAMS` before `…UPSTREAMS__0__URL`, and 2 before 10.
-const byDepth = (a: string, b: string): number =>
-  depth(a) - depth(b) || a.localeCompare(b, 'en', { numeric: true })
+const byPath = (a: string, b: string): number => {
+  const [left, right] = [orderOf(a), orderOf(b)]
+  const differs = left.findIndex((part, index) => part !== right[index])
+  if (differs === -1) return left.length - right.length
+  return (left[differs] ?? '').localeCompare(right[differs] ?? '', 'en', { numeric: true })
+}
 
-const depth = (variable: string): number =>
-  Object.hasOwn(shortVariables, variable) ? 0 : variable.split('__').length
+const orderOf = (variable: string): string[] =>
+  Object.hasOwn(shortVariables, variable) ? ['', variable] : variable.split('__')
 
 const pathOf = (variable: string): { path: Path; node: Node } | 'unknown' | undefined => {
   const short = Object.hasOwn(shortVariables, variable) ? shortVariables[variable] : undefined

@@ -1,7 +1,7 @@
 import type { Path } from './finding.ts'
 import { type Problem, problemAt } from './problem.ts'
 import type { Origin } from './source.ts'
-import { pathKey } from './text.ts'
+import { pathKey, pathText } from './text.ts'
 
 /** One value put at one place by one source. */
 export type Assignment = { path: Path; value: unknown; origin: Origin }
@@ -38,7 +38,7 @@ export const mergeLayers = (assignments: readonly Assignment[]): Layers => {
   const top: Record<string, unknown> = {}
   for (const { path, value, origin } of assignments) {
     const outcome = put(top, ['root', ...path], value)
-    if (outcome === 'gap')
+    if (outcome === 'gap' && !problems.some(({ key }) => key && pathText(path).startsWith(key)))
       problems.push(problemAt(path, origin, 'leaves out the items before it in the list.'))
     if (outcome === 'done') mark(origins, path, value, origin)
   }

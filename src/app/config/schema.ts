@@ -11,13 +11,17 @@ import type { Source } from './source.ts'
 
 /** The whole configuration. A new section is one file and one line here. */
 export const configSchema = Type.Object({
-  data_dir: Type.String({
-    description:
-      'Folder for everything that the service keeps outside of a database server. A relative path starts at the file that names it, else at the working directory.',
-    default: '.data',
-    minLength: 1,
-    path: true,
-  }),
+  data_dir: Type.Optional(
+    Type.String({
+      description:
+        'Folder for all that the service keeps outside of a database server. A relative path starts at the file that names it, else at the working directory.',
+      unset:
+        '`.data` in the working directory, or `/var/lib/portolan` when root runs the service and its database could not reach that folder',
+      example: '/var/lib/portolan',
+      minLength: 1,
+      path: true,
+    }),
+  ),
   server: serverSection,
   database: databaseSection,
   redis: redisSection,

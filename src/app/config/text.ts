@@ -26,7 +26,9 @@ export const shownValue = (value: unknown): string => {
 }
 
 const clip = (text: string): string => {
-  // Control characters could rewrite the terminal on which the sentence is shown.
-  const safe = text.replace(/[\p{Cc}\p{Cf}\p{Cs}`]/gu, '\u{fffd}')
+  const safe = safeText(text).replaceAll('`', "'")
   return safe.length > 60 ? `${safe.slice(0, 57)}...` : safe
 }
+
+/** A text without the characters that could rewrite the terminal on which it is shown. */
+export const safeText = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '\u{fffd}')

@@ -1,7 +1,7 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml'
 import type { Path } from './finding.ts'
 import { ConfigError, type Problem } from './problem.ts'
-import { shownWord } from './text.ts'
+import { safeText, shownWord } from './text.ts'
 
 type Position = { line: number; column: number }
 
@@ -91,7 +91,7 @@ const reason = (error: unknown): string => {
   if (error instanceof ReferenceError)
     return `repeats itself through aliases more than ${maxAliases} times. Write the values out.`
   if (error instanceof RangeError) return tooDeep
-  return `cannot be read as YAML: ${message}.`
+  return `cannot be read as YAML: ${safeText(message)}.`
 }
 
 const sentence = (code: string, message: string): string => {
@@ -100,7 +100,7 @@ const sentence = (code: string, message: string): string => {
   if (code === 'MULTIPLE_DOCS')
     return 'a second document starts here. A configuration is one document, without `---` inside.'
   if (code === 'NON_STRING_KEY') return 'a key must be plain text.'
-  return `${message.replace(/\s*\n[\s\S]*$/, '').replace(/[.:\s]+$/, '')}.`
+  return `${safeText(message.replace(/\s*\n[\s\S]*$/, '').replace(/[.:\s]+$/, ''))}.`
 }
 
 const isDeeperThan = (value: unknown, levels: number): boolean =>

@@ -104,7 +104,10 @@ const polkadot = Type.Object(
   { description: 'Variant P, on Polkadot. The nodes speak JSON-RPC over WebSocket.' },
 )
 
-const oneNode = (url: string) => ({ networks: { mainnet: { upstreams: [{ url }] } } })
+const oneNode = (kind: string, url: string) => ({
+  kind,
+  networks: { mainnet: { upstreams: [{ url }] } },
+})
 
 /** The chains by their tag. A chain that is not listed is not served. */
 export const chainsSection = Type.Object(
@@ -124,10 +127,10 @@ export const chainsSection = Type.Object(
           ropsten: { upstreams: [{ url: 'http://127.0.0.1:18545' }] },
         },
       },
-      q: oneNode('http://127.0.0.1:28545'),
-      t: oneNode('http://127.0.0.1:8081/api/v2'),
-      s: oneNode('http://127.0.0.1:9000'),
-      p: oneNode('ws://127.0.0.1:9944'),
+      q: oneNode('evm', 'http://127.0.0.1:28545'),
+      t: oneNode('ton', 'http://127.0.0.1:8081/api/v2'),
+      s: oneNode('sui', 'http://127.0.0.1:9000'),
+      p: oneNode('polkadot', 'ws://127.0.0.1:9944'),
     },
   },
 )

@@ -18,12 +18,6 @@ export const databaseSection = Type.Object(
       minimum: 1,
       maximum: 1000,
     }),
-    connect_timeout_seconds: Type.Integer({
-      description: 'Time to wait for a connection before a request fails with 503.',
-      default: 10,
-      minimum: 1,
-      maximum: 600,
-    }),
     statement_timeout_seconds: Type.Integer({
       description: 'Time after which a statement of a request is cancelled; 0 means never.',
       default: 30,
@@ -32,9 +26,9 @@ export const databaseSection = Type.Object(
     }),
     embedded: Type.Object(
       {
-        bin_dir: Type.Optional(
+        binaries: Type.Optional(
           Type.String({
-            description: 'Folder that holds `postgres`, `initdb` and `pg_ctl`.',
+            description: 'Folder that holds `postgres` and `initdb`.',
             unset: 'the PostgreSQL of the system if it is 15 or later, else the one in the package',
             example: '/usr/lib/postgresql/18/bin',
             minLength: 1,

@@ -1,0 +1,310 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { isEmbedded } from './embedded.ts'
+import { loadText, sentencesOf, temporaryFolder } from './fixture.ts'
+import { loadConfig } from './load.ts'
+import type { ConfigError } from './problem.ts'
+
+const oneChain = `
+chains:
+  c:
+    networks:
+      mainnet:
+        upstreams:
+          - url: https://node.example.org/v3/abc
+`
+
+describe('defaults', () => {
+  it('are all there without a file', () => {
+    const { source, ...settings } = loadConfig({ env: {}, cwd: '/nowhere' })
+    expect(source).toEqual({ origins: {} })
+    expect(settings).toMatchInlineSnapshot(`
+      {
+        "chains": {},
+        "database": {
+          "embedded": {
+            "settings": {},
+          },
+          "pool_size": 10,
+          "statement_timeout_seconds": 30,
+        },
+        "limits": {
+          "per_day_limit": 1000000,
+          "per_hour_limit": 100000,
+          "per_month_limit": 20000000,
+          "per_second_limit": 100,
+          "replicas": 1,
+        },
+        "logging": {
+          "format": "auto",
+          "level": "info",
+        },
+        "redis": {
+          "key_prefix": "portolan:",
+        },
+        "security": {
+          "nonce_window_seconds": 300,
+        },
+        "server": {
+          "body_limit_bytes": 1048576,
+          "header_timeout_seconds": 10,
+          "host": "127.0.0.1",
+          "keep_alive_timeout_seconds": 65,
+          "port": 4000,
+          "request_timeout_seconds": 30,
+          "shutdown_timeout_seconds": 25,
+          "trust_proxy": false,
+        },
+      }
+    `)
+  })
+
+  it('fill a chain down to its nodes', () => {
+    expect(loadText(oneChain).chains).toMatchInlineSnapshot(`
+      {
+        "c": {
+          "default_network": "mainnet",
+          "kind": "evm",
+          "networks": {
+            "mainnet": {
+              "upstreams": [
+                {
+                  "headers": {},
+                  "priority": 0,
+                  "url": "https://node.example.org/v3/abc",
+                },
+              ],
+            },
+          },
+          "prefix": "eth",
+        },
+      }
+    `)
+  })
+
+  it('are copies, so that one configuration never changes another', () => {
+    const load = () => loadConfig({ env: {}, cwd: '/' })
+    expect(load().database.embedded.settings).not.toBe(load().database.embedded.settings)
+  })
+})
+
+describe('precedence', () => {
+  it('is override, environment, file, default', () => {
+    const text = 'server: {port: 1, host: "::1", header_timeout_seconds: 5}'
+    const config = loadText(text, {
+      env: { PORTOLAN_SERVER__PORT: '2', PORTOLAN_SERVER__HOST: 'localhost' },
+      overrides: { server: { port: 3 } },
+    })
+    expect(config.server).toMatchObject({
+      port: 3,
+      host: 'localhost',
+      header_timeout_seconds: 5,
+      request_timeout_seconds: 30,
+    })
+    expect(config.source.origins).toMatchInlineSnapshot(`
+      {
+        "server.header_timeout_seconds": {
+          "column": 32,
+          "file": "portolan.yaml",
+          "from": "file",
+          "line": 1,
+        },
+        "server.host": {
+          "from": "env",
+          "variable": "PORTOLAN_SERVER__HOST",
+        },
+        "server.port": {
+          "from": "override",
+        },
+      }
+    `)
+  })
+
+  it('ignores an override that is undefined', () => {
+    const overrides = { server: { port: undefined } }
+    expect(loadConfig({ env: {}, cwd: '/', overrides }).server.port).toBe(4000)
+  })
+})
+
+describe('the file', () => {
+  it('is the named one, else PORTOLAN_CONFIG, else portolan.yaml', () => {
+    using folder = temporaryFolder()
+    const cwd = folder.path
+    for (const [index, name] of ['portolan.yaml', 'b.yaml', 'c.yaml'].entries())
+      writeFileSync(join(cwd, name), `server: {port: ${index + 1}}`)
+    const env = { PORTOLAN_CONFIG: 'b.yaml' }
+    expect(loadConfig({ env: {}, cwd }).server.port).toBe(1)
+    expect(loadConfig({ env, cwd }).server.port).toBe(2)
+    expect(loadConfig({ file: 'c.yaml', env, cwd }).source.file).toBe(join(cwd, 'c.yaml'))
+  })
+
+  it('must exist, be text and be small when it is named', () => {
+    using folder = temporaryFolder()
+    const cwd = folder.path
+    mkdirSync(join(cwd, 'folder'))
+    writeFileSync(join(cwd, 'latin.yaml'), Buffer.from([0x61, 0xff]))
+    writeFileSync(join(cwd, 'large.yaml'), '#'.repeat(1_048_577))
+    const problems = ['missing.yaml', 'folder', 'latin.yaml', 'large.yaml'].flatMap((file) =>
+      sentencesOf(() => loadConfig({ file, env: {}, cwd })),
+    )
+    expect(problems).toMatchInlineSnapshot(`
+      [
+        "The configuration file missing.yaml does not exist.",
+        "The configuration file folder is a folder.",
+        "The configuration file latin.yaml is not UTF-8 text.",
+        "The configuration file large.yaml is larger than 1 MiB.",
+      ]
+    `)
+  })
+
+  it('may be empty, and so may its sections', () => {
+    expect(loadText('').server.port).toBe(4000)
+    expect(loadText('server:\n  # port: 1\nchains:\n  c:\n').server.port).toBe(4000)
+  })
+
+  it('gives relative paths their start', () => {
+    using folder = temporaryFolder()
+    mkdirSync(join(folder.path, 'etc'))
+    writeFileSync(
+      join(folder.path, 'etc/p.yaml'),
+      'data_dir: ../var\nsecurity: {master_key: file:key}\n',
+    )
+    const config = loadConfig({ file: 'etc/p.yaml', env: {}, cwd: folder.path })
+    expect(config.data_dir).toBe(join(folder.path, 'var'))
+    expect(config.security.master_key).toBe(`file:${join(folder.path, 'etc/key')}`)
+    const env = { PORTOLAN_DATA_DIR: 'here' }
+    expect(loadConfig({ env, cwd: '/srv' }).data_dir).toBe('/srv/here')
+  })
+})
+
+describe('problems', () => {
+  it('come all at once, each with its place and the key that was meant', () => {
+    const text = `sever:
+  port: 1
+server:
+  prot: 1
+  port: abc
+  host: 1
+port: 3
+server.port: 4
+logging: {level: loud, format: }
+limits: 5
+database: {pool_size: 0, embedded: {settings: {Bad Name: 1, work_mem: [1]}}}
+chains:
+  x: 1
+  c:
+    prefx: eth
+    networks:
+      Main: {}
+      dev:
+        upstreams:
+          - url: ftp://secret@node
+            priorty: 1
+            headers: topsecret
+          - name: a b
+          - text
+  t: {kind: evm, networks: {}}
+  p: {networks: {mainnet: {upstreams: [{url: 'http://node'}]}}}
+`
+    expect(sentencesOf(() => loadText(text))).toMatchInlineSnapshot(`
+      [
+        "Unknown key \`sever.port\` in portolan.yaml line 2. Did you mean \`server.port\`?",
+        "Unknown key \`port\` in portolan.yaml line 7. Did you mean \`server.port\`?",
+        "Unknown key \`server.port\` in portolan.yaml line 8. Write \`port\` on a line of its own below \`server:\`.",
+        "Unknown key \`server.prot\` in portolan.yaml line 4. Did you mean \`server.port\`?",
+        "\`server.host\` in portolan.yaml line 6 must be a host name or an IP address, in quotes; it is \`1\`.",
+        "\`server.port\` in portolan.yaml line 5 must be a whole number from 0 to 65535; it is \`abc\`.",
+        "\`database.pool_size\` in portolan.yaml line 11 must be a whole number from 1 to 1000; it is \`0\`.",
+        "\`database.embedded.settings.Bad Name\` in portolan.yaml line 11 must have a name that matches \`^[a-z][a-z0-9_.]*$\`.",
+        "\`database.embedded.settings.work_mem\` in portolan.yaml line 11 must be a text, a number, \`true\` or \`false\`; it is a list.",
+        "\`limits\` in portolan.yaml line 10 must be a section with keys; it is \`5\`.",
+        "\`logging.level\` in portolan.yaml line 9 must be one of \`silent\`, \`fatal\`, \`error\`, \`warn\`, \`info\`, \`debug\`, \`trace\`; it is \`loud\`.",
+        "Unknown key \`chains.x\` in portolan.yaml line 13. The keys here are \`c\`, \`q\`, \`t\`, \`s\`, \`p\`.",
+        "Unknown key \`chains.c.prefx\` in portolan.yaml line 15. Did you mean \`chains.c.prefix\`?",
+        "\`chains.c.networks.Main\` in portolan.yaml line 17 must have a name that matches \`^[a-z0-9]+(?:-[a-z0-9]+)*$\`.",
+        "Unknown key \`chains.c.networks.dev.upstreams[0].priorty\` in portolan.yaml line 21. Did you mean \`chains.c.networks.dev.upstreams[0].priority\`?",
+        "\`chains.c.networks.dev.upstreams[0].url\` in portolan.yaml line 20 must be an address that starts with \`http://\` or \`https://\` or \`ws://\` or \`wss://\`, or a \`file:\` or \`env:\` reference.",
+        "\`chains.c.networks.dev.upstreams[0].headers\` in portolan.yaml line 22 must be a section of headers.",
+        "\`chains.c.networks.dev.upstreams[1].url\` in portolan.yaml line 23 must be given: an address that starts with \`http://\` or \`https://\` or \`ws://\` or \`wss://\`, or a \`file:\` or \`env:\` reference.",
+        "\`chains.c.networks.dev.upstreams[1].name\` in portolan.yaml line 23 must be letters, digits, \`.\`, \`_\` and \`-\`, at most 63 characters; it is \`a b\`.",
+        "\`chains.c.networks.dev.upstreams[2]\` in portolan.yaml line 24 must be a section with keys.",
+        "\`chains.t.kind\` in portolan.yaml line 25 must be \`ton\`; it is \`evm\`.",
+        "\`chains.t.networks\` in portolan.yaml line 25 must be a section of at least 1 network; it is an empty section.",
+        "\`chains.p.networks.mainnet.upstreams[0].url\` in portolan.yaml line 26 must be an address that starts with \`ws://\` or \`wss://\`, or a \`file:\` or \`env:\` reference.",
+      ]
+    `)
+  })
+
+  it('carry line and column as data', () => {
+    try {
+      loadText('\nserver:\n  prot: 1\n')
+      expect.unreachable()
+    } catch (error) {
+      expect((error as ConfigError).problems).toMatchInlineSnapshot(`
+        [
+          {
+            "column": 3,
+            "file": "portolan.yaml",
+            "key": "server.prot",
+            "line": 3,
+            "message": "Unknown key \`server.prot\` in portolan.yaml line 3. Did you mean \`server.port\`?",
+          },
+        ]
+      `)
+    }
+  })
+
+  it('show nothing of a secret', () => {
+    const text = `
+database: {url: 'mysql://u:topsecret@h/d'}
+redis: {url: [topsecret]}
+security: {master_key: {topsecret: topsecret}}
+`
+    const env = { PORTOLAN_CHAINS__C__NETWORKS__MAINNET__UPSTREAMS__0__URL: 'topsecret' }
+    const message = sentencesOf(() => loadText(text, { env })).join('\n')
+    expect(message.split('\n')).toHaveLength(4)
+    expect(message).not.toContain('topsecret')
+  })
+
+  it('cover rules between keys', () => {
+    const text = `server: {header_timeout_seconds: 60}\n${oneChain.replace('mainnet', 'dev')}`
+    expect(sentencesOf(() => loadText(text))).toMatchInlineSnapshot(`
+      [
+        "\`server.header_timeout_seconds\` in portolan.yaml line 1 must be at most server.request_timeout_seconds, which is 30; it is \`60\`.",
+        "\`chains.c.default_network\` in portolan.yaml line 4 must be one of the networks of the chain (\`dev\`); it is \`mainnet\`.",
+      ]
+    `)
+  })
+
+  it('never let a printed mask in as a secret', () => {
+    const text = 'security: {master_key: "********"}\nredis: {url: "redis://:********@host"}'
+    expect(sentencesOf(() => loadText(text))).toHaveLength(2)
+  })
+
+  it('treat __proto__ as an unknown key', () => {
+    const text = '__proto__: {port: 1}\nserver: {__proto__: {port: 1}, constructor: 1}'
+    expect(sentencesOf(() => loadText(text))).toHaveLength(3)
+    expect(({} as Record<string, unknown>).port).toBeUndefined()
+  })
+
+  it('refuse a file that is not a section, whatever else is given', () => {
+    expect(
+      sentencesOf(() => loadText('- 1', { overrides: { server: { port: 1 } } })),
+    ).toMatchInlineSnapshot(`
+      [
+        "The configuration in portolan.yaml must be a section with keys; it is a list.",
+      ]
+    `)
+  })
+})
+
+describe('the embedded mode', () => {
+  it('needs that there is neither a file nor a database address', () => {
+    const env = { DATABASE_URL: 'postgres://localhost/portolan' }
+    expect(isEmbedded(loadConfig({ env: {}, cwd: '/' }))).toBe(true)
+    expect(isEmbedded(loadConfig({ env: { PORTOLAN_PORT: '0' }, cwd: '/' }))).toBe(true)
+    expect(isEmbedded(loadConfig({ env, cwd: '/' }))).toBe(false)
+    expect(isEmbedded(loadText(''))).toBe(false)
+  })
+})

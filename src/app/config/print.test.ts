@@ -1,0 +1,100 @@
+import { expect, it } from 'vitest'
+import { loadText } from './fixture.ts'
+import { maskSecret } from './mask.ts'
+import { printConfig } from './print.ts'
+
+it('prints every value, masked where it is secret, with its origin', () => {
+  const text = `server:
+  port: 80
+database: {url: 'postgres://user:topsecret@host/db?sslpassword=topsecret'}
+security: {master_key: topsecret}
+chains:
+  c:
+    networks:
+      mainnet:
+        upstreams:
+          - url: https://node/v3/topsecret
+            headers: {authorization: topsecret, x-other: env:OTHER}
+          - url: wss://plain:8546
+`
+  const env = { PORTOLAN_SERVER__HOST: '0.0.0.0' }
+  const config = loadText(text, {
+    env,
+    overrides: { data_dir: '/data', logging: { level: 'warn' } },
+  })
+  const printed = printConfig(config).replace(/(file: ).*/, '$1portolan.yaml')
+  expect(printed).not.toContain('topsecret')
+  expect(printed).toMatchInlineSnapshot(`
+    "# Configuration file: portolan.yaml
+
+    data_dir: /data # command line
+    server:
+      host: 0.0.0.0 # PORTOLAN_SERVER__HOST
+      port: 80 # file, line 2
+      trust_proxy: false # default
+      body_limit_bytes: 1048576 # default
+      header_timeout_seconds: 10 # default
+      request_timeout_seconds: 30 # default
+      keep_alive_timeout_seconds: 65 # default
+      shutdown_timeout_seconds: 25 # default
+    database:
+      url: postgres://user:********@host/db?sslpassword=******** # file, line 3
+      pool_size: 10 # default
+      statement_timeout_seconds: 30 # default
+      embedded:
+        settings: {} # default
+    redis:
+      key_prefix: "portolan:" # default
+    security:
+      master_key: "********" # file, line 4
+      nonce_window_seconds: 300 # default
+    limits:
+      per_second_limit: 100 # default
+      per_hour_limit: 100000 # default
+      per_day_limit: 1000000 # default
+      per_month_limit: 20000000 # default
+      replicas: 1 # default
+    logging:
+      level: warn # command line
+      format: auto # default
+    chains:
+      c:
+        kind: evm # default
+        prefix: eth # default
+        default_network: mainnet # default
+        networks:
+          mainnet:
+            upstreams:
+              - url: https://node/******** # file, line 10
+                headers:
+                  authorization: "********" # file, line 11
+                  x-other: env:OTHER # file, line 11
+                priority: 0 # default
+              - url: wss://plain:8546 # file, line 12
+                headers: {} # default
+                priority: 0 # default
+    "
+  `)
+})
+
+it.each([
+  ['secret', undefined, '********'],
+  ['env:NAME', undefined, 'env:NAME'],
+  ['file:/run/x', 'path', 'file:/run/x'],
+  ['postgres://host/db', 'password', 'postgres://host/db'],
+  ['postgres://user:p%40ss@host:5432/db', 'password', 'postgres://user:********@host:5432/db'],
+  [
+    'postgres:///db?host=/run&password=x',
+    'password',
+    'postgres:///db?host=%2Frun&password=********',
+  ],
+  ['redis://:p@host', 'password', 'redis://:********@host'],
+  ['https://host', 'path', 'https://host'],
+  ['https://host:8545/', 'path', 'https://host:8545/'],
+  ['https://user:key@host', 'path', 'https://host/********'],
+  ['https://host/v3/key', 'path', 'https://host/********'],
+  ['https://host/?key=1', 'path', 'https://host/********'],
+  ['not an address', 'path', '********'],
+] as const)('shows %s (%s) as %s', (value, mask, shown) => {
+  expect(maskSecret(value, mask)).toBe(shown)
+})
