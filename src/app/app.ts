@@ -71,8 +71,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       statementTimeoutMs: statement_timeout_seconds * 1000,
     }),
   )
-  const { applied } = await migrateDatabase(db, { log })
-  if (applied.length > 0) log.info({ applied }, 'database migrated')
+  await migrateDatabase(db, { log })
   await ensurePartitions(db, new Date(clock.now()))
 
   const installation: Installation = { db, clock, ids, sealer: createSealer(masterKey), log }
@@ -129,7 +128,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       keepAliveTimeoutMs: config.server.keep_alive_timeout_seconds * 1000,
       shutdownTimeoutMs: config.server.shutdown_timeout_seconds * 1000,
       routes: [
-        { path: '/v1/', name: 'operations', handle: operations },
+        { path: '/v1/*', name: 'operations', handle: operations },
         ...probeRoutes({ notReady, status, metrics: metrics.text }),
         ...docsRoutes(() => base_url),
       ],

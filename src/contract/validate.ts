@@ -32,7 +32,7 @@ export function createCheck(entry: Entry): Check {
       const found = validator
         .Errors(body)
         .flatMap((error) => describe(error, { body, schema, names, anyOf }))
-      throw new OperationError('INVALID_REQUEST', { errors: found.slice(0, maxErrors) })
+      throw invalidRequest(found.slice(0, maxErrors))
     }
     const request: Record<string, unknown> = {}
     for (const [name, fallback] of fields) {
@@ -41,6 +41,14 @@ export function createCheck(entry: Entry): Check {
     }
     return request
   }
+}
+
+/** The failure of bad fields, with a sentence that names the first ones. */
+export function invalidRequest(errors: readonly FieldError[]): OperationError {
+  const named = [...new Set(errors.map(({ field }) => field || 'the body'))]
+  const rest = named.length > 5 ? ` and ${named.length - 5} more` : ''
+  const detail = `Not valid: ${named.slice(0, 5).join(', ')}${rest}.`
+  return new OperationError('INVALID_REQUEST', { errors, detail })
 }
 
 type SchemaError = ReturnType<Validator['Errors']>[number]

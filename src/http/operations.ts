@@ -36,7 +36,7 @@ export function createOperations({
   const projections = new Map<string, Projection>()
 
   return async (exchange) => {
-    const { request, method, target, path, signal } = exchange
+    const { request, response, method, target, path, signal } = exchange
     const [, service = '', name = ''] = operationPath.exec(path) ?? []
     const entry = findOperation(service, name)
     if (!entry) throw new OperationError('ROUTE_NOT_FOUND')
@@ -55,6 +55,7 @@ export function createOperations({
     })
     const decision = await admission.admit(principal.organization_id, service)
     if (!decision.allowed) throw rateLimited(decision)
+    response.setHeaders(new Map(Object.entries(rateLimitHeaders(decision))))
     if (entry.row.role === 'ROLE_ADMIN' && principal.role !== 'ROLE_ADMIN')
       throw new OperationError('PERMISSION_DENIED')
 
@@ -65,8 +66,8 @@ export function createOperations({
     const context = { ...installation, principal, service: entry.service, operation: name, signal }
     const result = await handler(context, checked as never)
     const project = cached(projections, path, () => createProjection(entry))
-    const headers = { ...rateLimitHeaders(decision), 'content-type': 'application/json' }
-    send(exchange, 200, headers, JSON.stringify(project(result)))
+    const answer = JSON.stringify(project(result))
+    send(exchange, 200, { 'content-type': 'application/json' }, answer)
   }
 }
 

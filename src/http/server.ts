@@ -9,7 +9,7 @@ import { problemResponse, toOperationError } from './problems.ts'
 
 /** Handles an exchange whose path begins with a prefix. */
 export type Route = {
-  /** A whole path, or a prefix when it ends with a slash. */
+  /** A whole path, or all below it when it ends with `/*`. */
   path: string
   /** Of the metrics and the access log; never the path itself, which may hold a key. */
   name: string
@@ -42,8 +42,8 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   let stopping = false
 
   const findRoute = (path: string) =>
-    routes.find((route) =>
-      route.path.endsWith('/') ? path.startsWith(route.path) : path === route.path,
+    routes.find(({ path: own }) =>
+      own.endsWith('/*') ? path.startsWith(own.slice(0, -1)) : path === own,
     )
 
   const serve = async (request: IncomingMessage, response: ServerResponse) => {

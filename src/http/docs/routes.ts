@@ -57,10 +57,10 @@ export function docsRoutes(baseUrl: () => string): Route[] {
     }),
     get('/docs', (exchange) => sendPage(exchange, referencePage())),
     get('/docs/errors', (exchange) => sendPage(exchange, errorsPage())),
-    get('/docs/errors/', (exchange) =>
+    get('/docs/errors/*', (exchange) =>
       sendPage(exchange, errorPage(exchange.path.slice('/docs/errors/'.length))),
     ),
-    get('/docs/assets/', (exchange) =>
+    get('/docs/assets/*', (exchange) =>
       sendAsset(exchange, exchange.path.slice('/docs/assets/'.length)),
     ),
   ]
