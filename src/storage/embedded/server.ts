@@ -95,7 +95,9 @@ const launch = async (plan: ServerPlan, signal: AbortSignal): Promise<Server | u
     await haltServer(watched)
     throw error
   }
+  const killed = watched.killed()
   await haltServer(watched)
+  if (killed) return undefined
   const reason = await readFailure(plan.layout.log, logStart)
   if (passing.test(reason)) return undefined
   throw new EmbeddedPostgresError(
@@ -113,7 +115,7 @@ export const bringUp = async (plan: ServerPlan, signal: AbortSignal): Promise<Se
     if (server) return server
     if (Date.now() - begin > plan.startTimeoutMs) {
       throw new EmbeddedPostgresError(
-        `PostgreSQL cannot start because processes of an earlier server still use ${plan.layout.data}.`,
+        `PostgreSQL does not come up in ${plan.layout.data}: processes of an earlier server still use it, or something kills it.`,
       )
     }
     await systemClock.sleep(Math.min(50 * 2 ** attempt, 1_000), signal)

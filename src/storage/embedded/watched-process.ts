@@ -3,7 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isAlive } from './postmaster.ts'
 
 /** A process whose end we notice, whether or not it is our child. */
-export type WatchedProcess = { pid: number; exited: Promise<void>; gone(): boolean }
+export type WatchedProcess = {
+  pid: number
+  exited: Promise<void>
+  gone(): boolean
+  /** Whether a signal ended it rather than a decision of its own; known of our children only. */
+  killed(): boolean
+}
 
 const pollMs = 100
 
@@ -16,7 +22,7 @@ export const watchChild = (child: ChildProcess & { pid: number }): WatchedProces
       resolve()
     })
   })
-  return { pid: child.pid, exited, gone: () => gone }
+  return { pid: child.pid, exited, gone: () => gone, killed: () => child.signalCode !== null }
 }
 
 /** Watches a process that somebody else started; the system does not announce its end, so we look. */
@@ -26,7 +32,7 @@ export const watchStranger = (pid: number): WatchedProcess => {
     while (await isAlive(pid)) await delay(pollMs, undefined, { ref: false })
     gone = true
   })()
-  return { pid, exited, gone: () => gone }
+  return { pid, exited, gone: () => gone, killed: () => false }
 }
 
 const endsWithin = async (watched: WatchedProcess, ms: number): Promise<boolean> => {
