@@ -1,3 +1,6 @@
+import type { RedisConnection } from '../../storage/redis.ts'
+import type { LimitScript } from './shared-windows.ts'
+
 /**
  * Checks and counts all four windows in one call. Keys: the hash of the calendar windows, the
  * list of (millisecond, count) pairs of the last second. Arguments: cost, the four limits, then
@@ -93,3 +96,9 @@ redis.call('PEXPIRE', KEYS[1], 32 * DAY)
 
 return { now, starts[1], used[1], starts[2], used[2], starts[3], used[3], second, reset, wait }
 `
+
+/** Runs the check on a connection. */
+export const createLimitScript = (redis: RedisConnection): LimitScript => ({
+  ready: redis.ready,
+  run: redis.script(LIMIT_SCRIPT, 2),
+})

@@ -54,9 +54,11 @@ export type LimiterOptions = {
   store?: UsageStore
   /** Shares the windows among processes. */
   redis?: LimitScript
-  /** How many processes share the limits while Redis is away. */
+  /** How many processes divide the limits among them when Redis is away or not configured. */
   replicas?: number
   max_entries?: number
+  /** Bound on counts that wait for a store that is away. */
+  max_kept?: number
   flush_interval_ms?: number
   /** A store that takes longer is not waited for: the count begins at zero and catches up. */
   load_timeout_ms?: number
@@ -72,6 +74,7 @@ export const createLimiter = ({
   redis,
   replicas = 1,
   max_entries = 10_000,
+  max_kept = 100_000,
   flush_interval_ms = 1_000,
   load_timeout_ms = 1_000,
   stop_timeout_ms = 5_000,
@@ -97,6 +100,7 @@ export const createLimiter = ({
       store,
       ids,
       log,
+      max_kept,
       find: (organization_id, chain) => find(organization_id, chain),
     })
   const forget = (_: Entry, counter: Counter): void => {
@@ -116,7 +120,7 @@ export const createLimiter = ({
     try {
       await Promise.race([reading, late])
     } catch (error) {
-      log.warn({ error }, 'stored usage could not be read, counting from zero until it can')
+      log.warn({ err: error }, 'stored usage could not be read, counting from zero until it can')
     } finally {
       reading.catch(() => {})
       late.catch(() => {})
@@ -133,10 +137,10 @@ export const createLimiter = ({
     spill: (entry) => writer?.spill(entry),
   })
 
-  const decideLocally = (entry: Entry, limits: RateLimits, cost: number, share: number) => {
+  const decideLocally = (entry: Entry, limits: RateLimits, cost: number): Decision => {
     const now = tick()
     rollEntry(entry, calendar(now), keep)
-    const decision = takeLocal(entry, limits, cost, now, elapsed, share)
+    const decision = takeLocal(entry, limits, cost, now, elapsed, replicas)
     if (decision.allowed && cost > 0 && !entry.dirty) writer?.mark(entry)
     return decision
   }
@@ -152,11 +156,11 @@ export const createLimiter = ({
       },
       keep,
       counted: (entry) => writer?.mark(entry),
-      fallback: (entry, limits, cost) => decideLocally(entry, limits, cost, replicas),
+      fallback: decideLocally,
     })
 
   const decide = (entry: Entry, limits: RateLimits, cost: number): Decision | Promise<Decision> =>
-    shared === undefined ? decideLocally(entry, limits, cost, 1) : shared.take(entry, limits, cost)
+    shared === undefined ? decideLocally(entry, limits, cost) : shared.take(entry, limits, cost)
 
   const flush = async (): Promise<void> => {
     if (writer === undefined) return
@@ -165,7 +169,7 @@ export const createLimiter = ({
       if (!stored) log.info({}, 'usage counts are stored again')
       stored = true
     } catch (error) {
-      if (stored) log.warn({ error }, 'usage counts could not be stored, trying again')
+      if (stored) log.warn({ err: error }, 'usage counts could not be stored, trying again')
       stored = false
       throw error
     }
@@ -210,7 +214,7 @@ export const createLimiter = ({
       try {
         await Promise.race([finish, expired])
       } catch (error) {
-        log.error({ error }, 'the last usage counts were not stored')
+        log.error({ err: error }, 'the last usage counts were not stored')
       } finally {
         finish.catch(() => {})
         expired.catch(() => {})

@@ -75,7 +75,7 @@ export const createSharedWindows = ({
 
   const failed = (error: unknown): void => {
     retry_at = elapsed() + COOLDOWN_MS
-    if (healthy) log.warn({ error }, 'redis is away: limits are divided among the replicas')
+    if (healthy) log.warn({ err: error }, 'redis is away: limits are divided among the replicas')
     healthy = false
   }
 
@@ -83,9 +83,6 @@ export const createSharedWindows = ({
     const [now, hour, hour_used, day, day_used, month, month_used] = reply
     const [, , , , , , , second_used, second_reset_ms, second_wait_ms] = reply
     rollEntry(entry, calendar(now), keep)
-    if (entry.hour.start === hour) adoptUsed(entry.hour, hour_used)
-    if (entry.day.start === day) adoptUsed(entry.day, day_used)
-    if (entry.month.start === month) adoptUsed(entry.month, month_used)
     const room: Room = {
       second: limitRoom(limits.per_second_limit, second_used),
       hour: limitRoom(limits.per_hour_limit, hour_used),
@@ -94,17 +91,21 @@ export const createSharedWindows = ({
       second_reset_ms,
       second_wait_ms,
     }
-    if (fits(room, cost) && cost > 0) {
+    const taken = fits(room, cost) ? cost : 0
+    if (taken > 0) {
       // Counted here as well: for the store, and for the time when Redis is away.
       if (limits.per_second_limit >= 0) pushLog(entry.log, elapsed(), cost)
       countEntry(entry, cost)
       counted(entry)
     }
+    if (entry.hour.start === hour) adoptUsed(entry.hour, hour_used + taken)
+    if (entry.day.start === day) adoptUsed(entry.day, day_used + taken)
+    if (entry.month.start === month) adoptUsed(entry.month, month_used + taken)
     return describe(entry, limits, room, cost, now)
   }
 
   const ask = async (entry: Entry, limits: RateLimits, cost: number): Promise<Decision> => {
-    const tag = `portolan:limits:{${entry.organization_id}:${entry.chain}}`
+    const tag = `limits:{${entry.organization_id}:${entry.chain}}`
     const { hour, day, month } = entry
     in_flight += 1
     try {

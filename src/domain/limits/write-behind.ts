@@ -5,7 +5,6 @@ import type { UsageDelta, UsageStore, UsageTotal } from './usage-store.ts'
 import { DAY_MS, HOUR_MS, monthEnd } from './windows.ts'
 
 const BATCH_ENTRIES = 4_000
-const MAX_KEPT = 100_000
 
 /** Carries counts to the store in the background. */
 export type WriteBehind = {
@@ -26,6 +25,8 @@ type Options = {
   ids: Ids
   log: Log
   find: (organization_id: string, chain: string) => Entry | undefined
+  /** Bound on counts that wait outside of entries. */
+  max_kept: number
 }
 
 type Batch = { id: string; deltas: UsageDelta[]; entries: Entry[] }
@@ -59,7 +60,7 @@ export const adoptTotal = (
 }
 
 /** Collects counts and writes each batch in one statement, repeating it until it succeeds. */
-export const createWriteBehind = ({ store, ids, log, find }: Options): WriteBehind => {
+export const createWriteBehind = ({ store, ids, log, find, max_kept }: Options): WriteBehind => {
   const dirty = new Set<Entry>()
   const kept = new Map<string, UsageDelta>()
   let lost = 0
@@ -81,11 +82,11 @@ export const createWriteBehind = ({ store, ids, log, find }: Options): WriteBehi
 
   const keep = (entry: Entry, counter: Counter): void => {
     collect(kept, entry, counter)
-    if (kept.size <= MAX_KEPT) return
+    if (kept.size <= max_kept) return
     const [oldest] = kept
     if (oldest === undefined) return
     kept.delete(oldest[0])
-    if (lost === 0) log.error({ max: MAX_KEPT }, 'usage counts are given up: the store is away')
+    if (lost === 0) log.error({ max_kept }, 'usage counts are given up: the store is away')
     lost += oldest[1].delta
   }
 

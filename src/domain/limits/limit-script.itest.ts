@@ -1,0 +1,108 @@
+import fc from 'fast-check'
+import { afterAll, describe, expect, test } from 'vitest'
+import { startRedis } from '../../../test/helpers/redis.ts'
+import { silentLog } from '../../lib/log.ts'
+import { connectRedis } from '../../storage/redis.ts'
+import { createManualClock } from './fakes.ts'
+import { LIMIT_SCRIPT } from './limit-script.ts'
+import { createLimiter } from './limiter.ts'
+import type { LimitScript } from './shared-windows.ts'
+
+const server = await startRedis()
+afterAll(() => server?.stop())
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+
+const TIMED_SCRIPT = LIMIT_SCRIPT.replace("redis.call('TIME')", '{ ARGV[12], ARGV[13] }')
+
+const limit = (max: number) =>
+  fc.oneof(
+    { weight: 6, arbitrary: fc.integer({ min: 1, max }) },
+    { weight: 1, arbitrary: fc.constantFrom(-1, 0) },
+  )
+
+const limits = fc.record({
+  per_second_limit: limit(8),
+  per_hour_limit: limit(20),
+  per_day_limit: limit(40),
+  per_month_limit: limit(60),
+})
+
+const forward = fc.oneof(
+  { weight: 8, arbitrary: fc.integer({ min: 0, max: 400 }) },
+  { weight: 3, arbitrary: fc.constantFrom(999, 1_000, 1_001) },
+  { weight: 2, arbitrary: fc.integer({ min: 0, max: 2 * HOUR }) },
+  { weight: 1, arbitrary: fc.integer({ min: 0, max: 400 * DAY }) },
+)
+const step = fc.oneof(
+  { weight: 5, arbitrary: forward },
+  { weight: 1, arbitrary: forward.map((ms) => -ms) },
+)
+
+describe.skipIf(server === undefined)('the limit script', () => {
+  test('has the time in one place', () => {
+    expect(TIMED_SCRIPT).not.toBe(LIMIT_SCRIPT)
+    expect(TIMED_SCRIPT).not.toContain('TIME')
+  })
+
+  test('decides like the limiter in memory, whatever the clock does', async () => {
+    const redis = await connectRedis({ url: server!.url, log: silentLog, command_timeout_ms: 5e3 })
+    const run = redis.script(TIMED_SCRIPT, 2)
+    const scenario = fc.record({
+      limits,
+      start: fc.integer({ min: Date.parse('2023-12-31'), max: Date.parse('2101-01-01') }),
+      calls: fc.array(fc.record({ step, cost: fc.constantFrom(0, 1, 1, 2, 5) }), {
+        maxLength: 60,
+      }),
+    })
+    let organization = 0
+    await fc.assert(
+      fc.asyncProperty(scenario, async ({ limits, start, calls }) => {
+        organization += 1
+        const organization_id = `model-${organization}`
+        const clock = createManualClock(start)
+        const script: LimitScript = {
+          ready: () => true,
+          run: (keys, args) => {
+            const now = clock.now()
+            return run(keys, [...args, Math.floor(now / 1_000), (now % 1_000) * 1_000])
+          },
+        }
+        const shared = createLimiter({ clock, log: silentLog, redis: script })
+        const local = createLimiter({ clock, log: silentLog })
+        for (const { step, cost } of calls) {
+          clock.step(step)
+          const request = { organization_id, chain: 'c', limits, cost }
+          const [ours, theirs] = [await shared.take(request), local.take(request)]
+          expect(shared.status().mode).toBe('redis')
+          // The script tells when the window opens before the call, the local one after it.
+          const states = (decision: typeof ours) => ({
+            ...decision,
+            windows: decision.windows.map(({ window, limit, remaining, seconds }) => [
+              window,
+              limit,
+              remaining,
+              seconds,
+            ]),
+          })
+          expect(states(ours)).toEqual(states(await theirs))
+        }
+      }),
+      { numRuns: 150 },
+    )
+    await redis.stop()
+  })
+
+  test('leaves keys of one slot that expire', async () => {
+    const redis = await connectRedis({ url: server!.url, key_prefix: 'x:', log: silentLog })
+    const run = redis.script(LIMIT_SCRIPT, 2)
+    await run(['limits:{e:c}:windows', 'limits:{e:c}:second'], [1, 9, 9, 9, 9, 0, 0, 0, 0, 0, 0])
+    const expiry = async (key: string) => Number(await redis.command('pttl', key))
+    expect(await expiry('limits:{e:c}:windows')).toBeGreaterThan(31 * DAY)
+    expect(await expiry('limits:{e:c}:second')).toBeLessThanOrEqual(2_000)
+    const keys = (await redis.command('keys', '*{e:c}*')) as string[]
+    expect(keys.sort()).toEqual(['x:limits:{e:c}:second', 'x:limits:{e:c}:windows'])
+    await redis.stop()
+  })
+})
