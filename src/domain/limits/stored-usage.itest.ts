@@ -87,3 +87,34 @@ test('a flush through a broken connection is made up for', async () => {
   expect((await admit(next, organization_id, 0)).remaining).toBe(985)
   await next.stop()
 })
+
+test('a commit whose answer was lost is not repeated', async () => {
+  const { clock, organization_id } = start()
+  let losses = 2
+  const lossy = new Proxy(database.db, {
+    get: (db, name) => {
+      const member: unknown = Reflect.get(db, name)
+      if (name !== 'transaction' || losses === 0)
+        return typeof member === 'function' ? member.bind(db) : member
+      losses -= 1
+      return () => ({
+        execute: async (work: Parameters<ReturnType<typeof db.transaction>['execute']>[0]) => {
+          await db.transaction().execute(work)
+          throw new Error('connection lost')
+        },
+      })
+    },
+  })
+  const limiter = createLimiter({ clock, log: silentLog, store: createUsageStore(lossy) })
+  await admit(limiter, organization_id, 10)
+  await expect(limiter.flush()).rejects.toThrow('connection lost')
+  await admit(limiter, organization_id, 5)
+  // The first batch is found committed, the next one is lost in the same way.
+  await expect(limiter.flush()).rejects.toThrow('connection lost')
+  await limiter.flush()
+  expect(losses).toBe(0)
+  expect((await admit(limiter, organization_id, 0)).remaining).toBe(985)
+  await limiter.stop()
+  const totals = await store.load(organization_id, 'c', clock.now())
+  expect(totals.map(({ used }) => used)).toEqual([15, 15, 15])
+})
