@@ -7,7 +7,7 @@ import { ConfigError, type Problem } from './problem.ts'
 import { isReference } from './reference.ts'
 import type { Config } from './schema.ts'
 import { resolveSecret } from './secrets.ts'
-import { pathText } from './text.ts'
+import { pathText, shownWord } from './text.ts'
 
 /** Everything that is wrong with a configuration, its secret references included; empty when it is fine. */
 export const checkConfig = (options: LoadOptions): Problem[] => {
@@ -31,7 +31,9 @@ export const checkSecrets = (
       const secret = resolveSecret(value, { ...options, key })
       const must = isReference(secret) ? 'be the secret itself' : leafFault(node, secret)
       if (must === undefined) return []
-      return [{ message: `\`${key}\` is \`${value}\`, and what is there must ${must}.`, key }]
+      return [
+        { message: `\`${key}\` is ${shownWord(value)}, and what is there must ${must}.`, key },
+      ]
     } catch (error) {
       if (error instanceof ConfigError) return [...error.problems]
       throw error

@@ -120,6 +120,8 @@ describe('variables', () => {
     const env = { PORTOLAN_MASTER_KEY: 'x' }
     expect(sentencesOf(() => loadText(text, { env }))).toEqual([])
     expect(sentencesOf(() => load(env))).toHaveLength(1)
+    const both = { DATABASE_URL: 'env:PORTOLAN_DB', PORTOLAN_DB: 'postgres://db/portolan' }
+    expect(load(both).database.url).toBe('env:PORTOLAN_DB')
   })
 
   it('of Kubernetes are left alone', () => {

@@ -3,7 +3,7 @@ import { complete, findingText } from './complete.ts'
 import { readConfigFile } from './config-file.ts'
 import { type Env, readEnv } from './env-source.ts'
 import type { Finding, Path } from './finding.ts'
-import { type Assignment, assignmentsOf, isRecord, mergeLayers } from './layers.ts'
+import { assignmentsOf, isRecord, mergeLayers } from './layers.ts'
 import { leavesOf, mapLeaves } from './leaves.ts'
 import { rootNode } from './node.ts'
 import { ConfigError, type Problem, placeOf, placeText, problemAt } from './problem.ts'
@@ -25,7 +25,7 @@ export const loadConfig = (options: LoadOptions): Config => {
   const file = readConfigFile(options)
   const fileLayer = file ? assignmentsOf(file.value ?? {}, { from: 'file', file: file.name }) : []
   const overrideLayer = assignmentsOf(options.overrides ?? {}, { from: 'override' })
-  const env = readEnv(options.env, referredVariables([...fileLayer, ...overrideLayer]))
+  const env = readEnv(options.env, referredVariables([file?.value, options.env, options.overrides]))
   const layers = mergeLayers([...fileLayer, ...env.assignments, ...overrideLayer])
   const located = (path: Path, origin: Origin): Origin =>
     origin.from === 'file' ? { ...origin, ...file?.locate(path) } : origin
@@ -67,14 +67,14 @@ const valueAt = (root: unknown, path: Path): unknown =>
   }, root)
 
 // `master_key: env:PORTOLAN_MASTER_KEY` makes that variable a known one.
-const referredVariables = (assignments: readonly Assignment[]): Set<string> => {
+const referredVariables = (values: readonly unknown[]): Set<string> => {
   const names = new Set<string>()
   const visit = (value: unknown): void => {
     if (typeof value === 'object' && value !== null) Object.values(value).forEach(visit)
     const reference = typeof value === 'string' ? parseReference(value) : undefined
     if (reference?.from === 'env') names.add(reference.name)
   }
-  for (const { value } of assignments) visit(value)
+  visit(values)
   return names
 }
 
