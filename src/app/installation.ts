@@ -1,0 +1,69 @@
+import { checkMasterKey } from '../domain/access/check-master-key.ts'
+import type { Installation } from '../domain/context.ts'
+import { systemClock } from '../lib/clock.ts'
+import { systemIds } from '../lib/ids.ts'
+import type { Log } from '../lib/log.ts'
+import { type Database, openDatabase } from '../storage/database.ts'
+import { connectEmbedded } from '../storage/embedded/connect-embedded.ts'
+import { migrateDatabase, pendingMigrations } from '../storage/migrate.ts'
+import { readMigrations } from '../storage/migrations.ts'
+import { createSealer } from '../storage/seal.ts'
+import type { Env } from './config/env-source.ts'
+import type { Config } from './config/schema.ts'
+import { openDataDir, openMasterKey, openServer } from './data-directory.ts'
+
+/** An installation cannot be worked on as it is; the message says what to do. */
+export class InstallationError extends Error {
+  override name = 'InstallationError'
+}
+
+/** Which installation to open. */
+export type OpenOptions = { config: Config; env: Env; cwd: string; log: Log; signal?: AbortSignal }
+
+/** The database of an installation, beside a running service or without one. */
+export type OpenedDatabase = Database & { dataDir: string; mode: 'embedded' | 'server' }
+
+/** An installation that a command works on without the service. */
+export type OpenedInstallation = Installation & { stop(): Promise<void> }
+
+/** Opens the database as it is; an embedded server is started for the time being where none runs. */
+export async function openInstallationDatabase(options: OpenOptions): Promise<OpenedDatabase> {
+  const { config, env, cwd, log, signal } = options
+  const dataDir = await openDataDir(config, env, cwd)
+  const embedded = config.database.url === undefined
+  const server = embedded
+    ? await connectEmbedded({ dataDir, log, signal, ...config.database.embedded })
+    : await openServer(config, { dataDir, env, log })
+  const database = openDatabase({ connection: server.connection, log, max: 2 })
+  const stop = () => database.stop().finally(() => server.stop())
+  return { ...database, dataDir, mode: embedded ? 'embedded' : 'server', stop }
+}
+
+/** Opens the database with its schema and the master key that belongs to it. */
+export async function openInstallation(options: OpenOptions): Promise<OpenedInstallation> {
+  const { config, env, log } = options
+  const { db, dataDir, stop } = await openInstallationDatabase(options)
+  try {
+    await requireSchema(db, log)
+    const sealer = createSealer(await openMasterKey(config, { dataDir, env, log }))
+    await checkMasterKey({ db, sealer })
+    return { db, clock: systemClock, ids: systemIds, sealer, log, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+// An empty database is set up, so that an operator can begin with any command. One that services of
+// an earlier version may be using is changed by nothing but the command that says so.
+async function requireSchema(db: Database['db'], log: Log): Promise<void> {
+  const pending = await pendingMigrations(db)
+  if (pending.length === 0) return
+  if (pending.length === (await readMigrations()).length) {
+    await migrateDatabase(db, { log })
+    return
+  }
+  throw new InstallationError(
+    `The database lacks ${pending.length} migration${pending.length === 1 ? '' : 's'} of this Portolan (${pending.join(', ')}). Run "portolan migrate", or start the service.`,
+  )
+}

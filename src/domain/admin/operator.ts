@@ -1,0 +1,41 @@
+import { OperationError } from '../../contract/errors.ts'
+import { isUuid } from '../../lib/ids.ts'
+import type { OrganizationRow } from '../../storage/access-tables.ts'
+import { notifyChange } from '../../storage/changes.ts'
+import { deleteCredential, findCredentialByKeyHash } from '../../storage/credentials.ts'
+import { findOrganizationByDomain, setOrganizationDisabled } from '../../storage/organizations.ts'
+import { hashKey } from '../access/credential-keys.ts'
+import type { Context, Installation } from '../context.ts'
+import { getOrganization } from './organizations.ts'
+
+// What an operator may do at the machine itself, beyond what the operations offer.
+
+/** The organization with this domain or id. */
+export async function findByDomainOrId(context: Context, text: string): Promise<OrganizationRow> {
+  const row = isUuid(text)
+    ? await getOrganization(context, text)
+    : await findOrganizationByDomain(context.db, text)
+  if (!row) throw new OperationError('ORGANIZATION_NOT_FOUND')
+  return row
+}
+
+/** Refuses all credentials of an organization from now on, or takes them again. */
+export async function setEnabled(
+  { db, clock }: Installation,
+  organization_id: string,
+  enabled: boolean,
+): Promise<OrganizationRow> {
+  const now = new Date(clock.now())
+  const disable_time = enabled ? null : now
+  const change = { organization_id, disable_time, update_time: now }
+  const row = await setOrganizationDisabled(db, change)
+  if (!row) throw new OperationError('ORGANIZATION_NOT_FOUND')
+  await notifyChange(db, { kind: 'organization', organization_id })
+  return row
+}
+
+/** Deletes a credential by its key alone, for the case that its secret is lost or in wrong hands. */
+export async function revokeCredential({ db }: Installation, api_key: string): Promise<void> {
+  const row = await findCredentialByKeyHash(db, hashKey(api_key))
+  if (!row || !(await deleteCredential(db, row))) throw new OperationError('CREDENTIAL_NOT_FOUND')
+}
