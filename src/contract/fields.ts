@@ -136,8 +136,8 @@ export const Confirmation = Type.Integer({
   maximum: 1_000_000,
   description: 'confirmations; 0 and 1 both mean at inclusion',
 })
-/** The same with the default of section 8. */
-export const ConfirmationOr10 = optional({ ...Confirmation, default: 10 } as typeof Confirmation)
+/** The same with the default of section 8, which forms fill in even where the field is required. */
+export const Confirmation10 = { ...Confirmation, default: 10 } as typeof Confirmation
 /** Reads the current balance from the chain when an address is registered (T, S, P). */
 export const ImportFlag = only('TSP', flag('read the current balance from the chain'))
 

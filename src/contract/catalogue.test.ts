@@ -1,0 +1,171 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { compare } from '../../test/spec/compare.ts'
+import { differences } from '../../test/spec/differences.ts'
+import { flattenRequest, flattenResponse } from '../../test/spec/flatten.ts'
+import { httpMethods, webSocketMethods } from '../../test/spec/gateway-methods.ts'
+import { parseOperations } from '../../test/spec/notation.ts'
+import { operationCounts, operations } from '../../test/spec/operations.ts'
+import { catalogue, findOperation, pathOf } from './catalogue.ts'
+import { rpcMethods } from './gateway.ts'
+import { anyOfIn, requestSchema, responseSchema } from './operation.ts'
+import { services } from './variant.ts'
+
+const spec = parseOperations(operations)
+const specified = catalogue.filter(({ row }) => !row.extension)
+const keyOf = (tag: string, name: string) => `${tag}.${name}`
+
+/** Every difference between the catalogue and the specification, one line each. */
+const found = [...specified.flatMap(operationLines), ...methodLines()]
+
+function operationLines({ service, name, row }: (typeof catalogue)[number]): string[] {
+  const tag = services[service]
+  const theirs = spec.find((one) => one.tag === tag && one.name === name)
+  if (!theirs) return []
+  const request = compare(theirs.request, flattenRequest(requestSchema(row, service)))
+  const response = compare(theirs.response, flattenResponse(responseSchema(row, service)))
+  const [wanted, given] = [theirs.atLeastOne, anyOfIn(row, tag)].map((one) => one.join(' ') || '-')
+  return [
+    ...request.map((line) => `request ${line}`),
+    ...response.map((line) => `response ${line}`),
+    ...(wanted === given ? [] : [`at least one: ${wanted} -> ${given}`]),
+  ].map((line) => `${keyOf(tag, name)} ${line}`)
+}
+
+function methodLines(): string[] {
+  const paramsOf = new Map(
+    rpcMethods.map(({ name, params }) => [
+      name,
+      `(${params.map(({ type, optional }) => `${type}${optional ? '?' : ''}`).join(', ')})`,
+    ]),
+  )
+  return [...`${httpMethods}${webSocketMethods}`.matchAll(/^(\w+) (\(.*\))/gm)]
+    .filter(([, name = '', params]) => paramsOf.get(name) !== params)
+    .map(([, name = '', params]) => `${name} ${params} -> ${paramsOf.get(name)}`)
+}
+
+describe('the catalogue and the tables of the specification', () => {
+  test('have the same operations in the same services: 95', () => {
+    const theirs = spec.map(({ tag, name }) => keyOf(tag, name))
+    const ours = specified.map(({ service, name }) => keyOf(services[service], name))
+    expect(ours.sort()).toEqual(theirs.sort())
+    expect(new Set(ours).size).toBe(95)
+    const counts = Object.groupBy(specified, ({ service }) => service)
+    expect(
+      Object.fromEntries(Object.entries(counts).map(([service, rows]) => [service, rows.length])),
+    ).toEqual(operationCounts)
+  })
+
+  test('differ only where a reason is given', () => {
+    const unexplained = found.filter((line) => !differences.some(({ match }) => match.test(line)))
+    expect(unexplained).toEqual([])
+  })
+
+  test('have no reason left for a difference that is gone', () => {
+    const stale = differences.filter(({ match }) => !found.some((line) => match.test(line)))
+    expect(stale).toEqual([])
+  })
+})
+
+describe('extensions', () => {
+  test('operations', () => {
+    const names = catalogue
+      .filter(({ row }) => row.extension)
+      .map(({ service, name }) => pathOf(service, name))
+    expect(names.filter((path) => !/^\/v1\/[tsp]\//.test(path))).toMatchInlineSnapshot(`
+      [
+        "/v1/admin/CreateOrganization",
+        "/v1/admin/ListOrganizations",
+        "/v1/admin/CreateCredential",
+        "/v1/admin/ListCredentials",
+        "/v1/admin/SetRateLimit",
+        "/v1/admin/GetUsage",
+        "/v1/c/ListWebhooks",
+        "/v1/c/GetWebhookSigningSecret",
+        "/v1/c/RotateWebhookSigningSecret",
+        "/v1/c/EnableWebhook",
+        "/v1/c/SendTestWebhook",
+        "/v1/c/RetryWebhookHistory",
+        "/v1/c/ListWebhookAttempts",
+      ]
+    `)
+    const webhooks = (service: string) =>
+      names.filter((path) => path.startsWith(`/v1/${service}/`)).map((path) => path.slice(6))
+    for (const service of ['t', 's', 'p']) expect(webhooks(service)).toEqual(webhooks('c'))
+  })
+
+  test('fields in the records of the specification', () => {
+    const fields = specified.flatMap(({ service, name, row }) =>
+      [...flattenResponse(responseSchema(row, service))]
+        .filter(([, said]) => said.extension)
+        .map(([path]) => `${keyOf(services[service], name)} ${path}`),
+    )
+    expect(fields).toMatchInlineSnapshot(`
+      [
+        "T.ListAssets assets[].token_address",
+        "T.ListAssets assets[].token_account_address",
+        "T.ListTransfers transfers[].token_address",
+        "S.ListAssets assets[].token_address",
+        "S.ListTransfers transfers[].token_address",
+      ]
+    `)
+  })
+
+  test('are in no request of the specification', () => {
+    const fields = specified.flatMap(({ service, row }) =>
+      [...flattenRequest(requestSchema(row, service)).values()].filter((said) => said.extension),
+    )
+    expect(fields).toEqual([])
+  })
+})
+
+describe('every address input', () => {
+  const hex = fc.string({
+    unit: fc.constantFrom(...'0123456789abcdef'),
+    minLength: 40,
+    maxLength: 40,
+  })
+  const patterns = specified.flatMap(({ service, row }) =>
+    [...flattenRequest(requestSchema(row, service))]
+      .filter(([path, said]) => /^(address|addresses\[\]|from|to)$/.test(path) && said.pattern)
+      .map(([, said]) => String(said.pattern)),
+  )
+
+  test.each([...new Set(patterns)])('%s takes what the EVM pattern takes', (pattern) => {
+    fc.assert(fc.property(hex, (digits) => new RegExp(pattern, 'u').test(`0x${digits}`)))
+  })
+})
+
+describe('every row', () => {
+  test.each(catalogue.map((entry) => [pathOf(entry.service, entry.name), entry] as const))(
+    '%s is well-formed',
+    (_, { service, name, row }) => {
+      expect(findOperation(service, name)?.row).toBe(row)
+      expect(name).toMatch(/^[A-Z][A-Za-z]+$/)
+      expect(row.summary).toMatch(/^[A-Z].*\.$/)
+      const fields = requestSchema(row, service).properties
+      for (const choice of anyOfIn(row, services[service])) expect(fields).toHaveProperty(choice)
+      for (const path of [
+        ...flattenRequest(requestSchema(row, service)).keys(),
+        ...flattenResponse(responseSchema(row, service)).keys(),
+      ])
+        expect(path).toMatch(/^[a-z0-9_.[\]]+$/)
+    },
+  )
+})
+
+describe('findOperation', () => {
+  test.each([
+    ['c', 'GetAddress'],
+    ['p', 'UpdateConfirmation'],
+    ['c', 'ImportAsset'],
+    ['q', 'RegisterWallet'],
+    ['c', 'registerWallet'],
+    ['C', 'RegisterWallet'],
+    ['c', 'constructor'],
+    ['__proto__', 'toString'],
+    ['', ''],
+  ])('finds nothing at %s/%s', (service, name) => {
+    expect(findOperation(service, name)).toBeUndefined()
+  })
+})
