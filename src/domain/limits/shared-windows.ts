@@ -44,6 +44,9 @@ type Reply = [
   second_wait_ms: number,
 ]
 
+const isReply = (reply: unknown): reply is Reply =>
+  Array.isArray(reply) && reply.length === 10 && reply.every(Number.isSafeInteger)
+
 const limitRoom = (limit: number, used: number): number =>
   limit < 0 ? Number.POSITIVE_INFINITY : limit - used
 
@@ -125,9 +128,10 @@ export const createSharedWindows = ({
           month.used,
         ],
       )
+      if (!isReply(reply)) throw new TypeError('redis gave no answer of the limit script')
       if (!healthy) log.info({}, 'redis is back: limits are shared again')
       healthy = true
-      return accept(entry, limits, cost, reply as Reply)
+      return accept(entry, limits, cost, reply)
     } catch (error) {
       failed(error)
       return fallback(entry, limits, cost)

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../lib/log.ts'
+import { createEntry } from './entry.ts'
 import { createFakeStore, createManualClock } from './fakes.ts'
 import { createLimiter, type LimiterOptions } from './limiter.ts'
 import type { RateLimits } from './resolve.ts'
+import { adoptTotal } from './write-behind.ts'
 
 const NOON = Date.parse('2026-11-15T12:00:00Z')
 const MONTH = Date.parse('2026-11-01T00:00:00Z')
@@ -138,4 +140,21 @@ test('stop stores the counts, and gives up on a store that hangs', async () => {
   second.clock.step(5_000)
   await stopping
   expect(second.usedIn('a', 'hour', NOON)).toBe(0)
+})
+
+test('a total of a later window opens it, and the counts of the earlier one are kept', () => {
+  const entry = createEntry('a', 'c')
+  const kept: number[] = []
+  const keep = (_: unknown, { start, delta }: { start: number; delta: number }) =>
+    kept.push(start, delta)
+  const total = { organization_id: 'a', chain: 'c', period: 'month', used: 7 } as const
+  adoptTotal(entry, { ...total, period_start: MONTH }, keep)
+  entry.month.delta = 3
+  adoptTotal(entry, { ...total, period_start: MONTH - 1 }, keep)
+  expect([kept, entry.month.used]).toEqual([[], 7])
+  const december = Date.parse('2026-12-01T00:00:00Z')
+  adoptTotal(entry, { ...total, period_start: december, used: 2 }, keep)
+  expect(kept).toEqual([MONTH, 3])
+  const end = Date.parse('2027-01-01T00:00:00Z')
+  expect(entry.month).toMatchObject({ start: december, end, used: 2, delta: 0 })
 })
