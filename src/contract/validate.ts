@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import { Settings } from 'typebox/system'
-import { nearest } from '../lib/nearest.ts'
+import { findNearest } from '../lib/nearest.ts'
 import type { Entry } from './catalogue.ts'
 import { type FieldError, OperationError } from './errors.ts'
 import { anyOfIn, requestSchema } from './operation.ts'
@@ -115,7 +115,7 @@ const article = (type: string | readonly string[]) => {
 }
 
 function unknownField(field: string, names: readonly string[]): string {
-  const meant = nearest(field, names)
+  const meant = findNearest(field, names)
   return meant ? `No such field. Did you mean ${meant}?` : 'No such field.'
 }
 

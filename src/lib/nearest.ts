@@ -1,28 +1,35 @@
-/** The candidate that a typo most likely meant, if any is close enough to be worth saying. */
-export function nearest(word: string, candidates: Iterable<string>): string | undefined {
-  let best: string | undefined
-  // A third of the letters may be wrong; beyond that a guess confuses more than it helps.
-  let limit = Math.floor(Math.min(word.length, 40) / 3) + 1
+/** The candidate that a person most likely meant, if one is near enough. */
+export const findNearest = (word: string, candidates: Iterable<string>): string | undefined => {
+  // In a word of one or two letters everything is near.
+  const limit = word.length < 3 ? 0 : Math.min(4, Math.floor(word.length / 3))
+  let best: { candidate: string; distance: number } | undefined
   for (const candidate of candidates) {
-    const edits = distance(word.slice(0, 40).toLowerCase(), candidate.toLowerCase(), limit)
-    if (edits < limit) {
-      limit = edits
-      best = candidate
-    }
+    if (Math.abs(candidate.length - word.length) > limit) continue
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase())
+    if (distance <= limit && distance < (best?.distance ?? Number.POSITIVE_INFINITY))
+      best = { candidate, distance }
   }
-  return best
+  return best?.candidate
 }
 
-function distance(a: string, b: string, limit: number): number {
-  if (Math.abs(a.length - b.length) >= limit) return limit
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const swap = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next[j] = Math.min(swap, (row[j] as number) + 1, (next[j - 1] as number) + 1)
+/** Insertions, deletions, replacements and swaps of neighbours that turn one word into the other. */
+export const editDistance = (a: string, b: string): number => {
+  let beforeLast: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= b.length; column++) {
+      const same = a[row - 1] === b[column - 1]
+      const swapped = row > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
+      current[column] = Math.min(
+        last[column]! + 1,
+        current[column - 1]! + 1,
+        last[column - 1]! + (same ? 0 : 1),
+        swapped ? beforeLast[column - 2]! + 1 : Number.POSITIVE_INFINITY,
+      )
     }
-    row = next
+    beforeLast = last
+    last = current
   }
-  return row[b.length] as number
+  return last[b.length]!
 }
