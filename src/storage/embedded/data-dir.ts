@@ -1,4 +1,5 @@
-import { join, resolve } from 'node:path'
+import { mkdir, realpath } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { closedDirectory, findServerUser } from './server-user.ts'
 
 type Surroundings = {
@@ -18,4 +19,15 @@ export const defaultDataDir = async ({
   if (uid !== 0) return here
   const closed = await closedDirectory(cwd, await findServerUser())
   return closed === undefined ? here : '/var/lib/portolan'
+}
+
+/** Makes the data directory, private, if it is not there; gives its real path. */
+export const ensureDataDir = async (dataDir: string): Promise<string> => {
+  const path = resolve(dataDir)
+  // Only the directory itself is private: a root service's database must pass the others.
+  await mkdir(dirname(path), { recursive: true })
+  await mkdir(path, { mode: 0o700 }).catch((error) => {
+    if (error.code !== 'EEXIST') throw error
+  })
+  return realpath(path)
 }

@@ -1,6 +1,6 @@
-import { mkdir, realpath } from 'node:fs/promises'
 import type { Log } from '../../lib/log.ts'
 import { findBinaries } from './binaries.ts'
+import { ensureDataDir } from './data-dir.ts'
 import { EmbeddedPostgresError } from './errors.ts'
 import { initialize, prepareDirectories, readDataVersion } from './initialize.ts'
 import { connectionOf, type EmbeddedConnection, layoutOf } from './layout.ts'
@@ -65,8 +65,7 @@ export const startEmbeddedPostgres = async (
     )
   }
   const { log, signal = new AbortController().signal } = options
-  await mkdir(options.dataDir, { recursive: true, mode: 0o700 })
-  const dataDir = await realpath(options.dataDir)
+  const dataDir = await ensureDataDir(options.dataDir)
   const lock = options.lock ?? (await lockDataDir(dataDir))
   const release = async () => {
     if (!options.lock) await lock.release()

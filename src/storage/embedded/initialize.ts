@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { chmod, chown, lstat, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -28,6 +29,14 @@ const ensureDirectory = async (path: string, user: ServerUser | undefined): Prom
   if ((stats.mode & 0o777) !== 0o700) await chmod(path, 0o700)
 }
 
+const removeLeftovers = async ({ root, staging }: Layout): Promise<void> => {
+  for (const name of await readdir(root)) {
+    const path = join(root, name)
+    // What cannot be removed because it is being written is removed at a later start.
+    if (path.startsWith(staging)) await rm(path, { recursive: true, force: true }).catch(() => {})
+  }
+}
+
 /** Makes the server's directories, private to the user it runs as and reachable by that user. */
 export const prepareDirectories = async (
   dataDir: string,
@@ -48,6 +57,7 @@ export const prepareDirectories = async (
   }
   await ensureDirectory(layout.root, user)
   await ensureDirectory(layout.socket, user)
+  await removeLeftovers(layout)
 }
 
 /** The major version that made the data directory; undefined when there is none yet. */
@@ -68,9 +78,10 @@ export const initialize = async (
   user: ServerUser | undefined,
   { durable, signal }: { durable: boolean; signal: AbortSignal },
 ): Promise<void> => {
-  await rm(layout.staging, { recursive: true, force: true })
+  // An initdb that outlived its service may still be writing, so no name is used twice.
+  const staging = `${layout.staging}${randomBytes(4).toString('hex')}`
   const options = [
-    ['-D', layout.staging],
+    ['-D', staging],
     ['-U', connectionOf(layout).user],
     ['--encoding=UTF8', '--locale=C', '--data-checksums'],
     ['--auth-local=trust', '--auth-host=reject', '--no-instructions'],
@@ -92,6 +103,6 @@ export const initialize = async (
       { cause: error },
     )
   }
-  await rename(layout.staging, layout.data)
+  await rename(staging, layout.data)
   await syncDirectory(dirname(layout.data))
 }

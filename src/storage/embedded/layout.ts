@@ -11,7 +11,7 @@ export type Layout = {
   /** `<dataDir>/postgres`: belongs to the user the server runs as. */
   root: string
   data: string
-  /** initdb works here, so that `data` is either absent or complete. */
+  /** initdb works in directories that begin so, and `data` is either absent or complete. */
   staging: string
   socket: string
   config: string
@@ -44,7 +44,7 @@ export const layoutOf = (dataDir: string): Layout => {
   return {
     root,
     data: join(root, 'data'),
-    staging: join(root, 'data.new'),
+    staging: join(root, 'data.new-'),
     socket: socketDirectory(root),
     config: join(root, 'portolan.conf'),
     log: join(root, 'postgres.log'),

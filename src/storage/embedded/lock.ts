@@ -1,7 +1,8 @@
-import { chown, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chown, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
+import { ensureDataDir } from './data-dir.ts'
 import { EmbeddedPostgresError } from './errors.ts'
 
 /** Proof that this process alone uses a data directory. */
@@ -35,8 +36,7 @@ const readHolder = async (path: string): Promise<string> => {
 
 /** Takes the data directory for this process, or fails with a sentence that names the holder. */
 export const lockDataDir = async (dataDir: string): Promise<DataDirLock> => {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  const directory = await realpath(dataDir)
+  const directory = await ensureDataDir(dataDir)
   const lockPath = join(directory, 'portolan.lock')
   const pidPath = join(directory, 'portolan.pid')
   // The lock file is separate from the process id and never read: closing any other descriptor of

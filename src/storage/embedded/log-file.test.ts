@@ -1,0 +1,28 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { boundLogFile, readFailure } from './log-file.ts'
+
+const root = await mkdtemp(join(tmpdir(), 'portolan-log-'))
+afterAll(() => rm(root, { recursive: true, force: true }))
+
+test('a log that grew too long moves to one older file', async () => {
+  const path = join(root, 'long.log')
+  await writeFile(path, 'x'.repeat(10 * 1024 * 1024 + 1))
+  await boundLogFile(path)
+  expect((await stat(path)).size).toBe(0)
+  expect((await stat(`${path}.1`)).size).toBe(10 * 1024 * 1024 + 1)
+  await writeFile(path, 'short')
+  await boundLogFile(path)
+  expect(await readFile(path, 'utf8')).toBe('short')
+  await boundLogFile(join(root, 'absent.log'))
+})
+
+test('a failure is told by its own lines, not by those of before', async () => {
+  const path = join(root, 'failure.log')
+  const before = 'FATAL:  yesterday\n'
+  await writeFile(path, `${before}LOG:  starting\nFATAL:  no space\nHINT:  make some\n`)
+  expect(await readFailure(path, before.length)).toBe('FATAL:  no space\nHINT:  make some')
+  expect(await readFailure(path, (await stat(path)).size)).toBe('')
+})
