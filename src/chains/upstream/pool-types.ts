@@ -1,0 +1,83 @@
+/**
+ * Raw JSON text with one character per byte (latin1): it goes from socket to socket without being
+ * decoded, so that not one byte of an answer changes.
+ */
+export type RawJson = string
+
+/** What a node answered: the text of `result` or of `error`, as it was sent. */
+export type RpcReply = { ok: true; result: RawJson } | { ok: false; error: RawJson }
+
+/** What only some nodes can do; probed, never assumed. */
+export type Capability =
+  | 'archive'
+  | 'block_receipts'
+  | 'debug_trace'
+  | 'parity_trace'
+  | 'txpool'
+  | 'subscriptions'
+
+/** A block that an upstream has announced. */
+export type Head = { number: number; hash: string; parent_hash: string; timestamp: number }
+
+/** One call to be made by whichever upstream is best for it. */
+export type PoolRequest = {
+  /** With the prefix of the chain: `eth_getBalance`. */
+  method: string
+  /** The text of the params array. */
+  params: RawJson
+  /** Only upstreams that have reached this block are asked. */
+  minBlock?: number
+  needs?: Capability
+  /** Whether it may be sent a second time: hedged, or repeated elsewhere after a failure. */
+  idempotent: boolean
+  timeoutMs?: number
+  /**
+   * Whether an answer proves that this upstream cannot serve it though another might (a null for a
+   * block that must exist, pruned state …): then the next upstream is asked.
+   */
+  isUseless?(reply: RpcReply): boolean
+  signal?: AbortSignal
+}
+
+/** Why no upstream answered. */
+export type PoolFailure = 'NO_UPSTREAM' | 'TIMEOUT' | 'REPLY_TOO_LARGE' | 'ABORTED'
+
+/** How a call ended. */
+export type PoolOutcome = RpcReply | { failure: PoolFailure }
+
+/** What is known of one upstream, for `/status` and `portolan chains`. Never its whole URL. */
+export type UpstreamStatus = {
+  name: string
+  transport: 'http' | 'ws'
+  state: 'starting' | 'healthy' | 'degraded' | 'open_circuit' | 'wrong_chain' | 'unreachable'
+  reason: string
+  chain_id: number | null
+  client_version: string
+  head: number | null
+  lag: number | null
+  latency_ms: { p50: number; p95: number } | null
+  error_rate: number
+  capabilities: Capability[]
+  requests: number
+  errors: number
+}
+
+/** The upstreams of one network, behind one door. */
+export type Pool = {
+  /** Makes a call. The callback is called exactly once, never synchronously. */
+  send(request: PoolRequest, done: (outcome: PoolOutcome) => void): void
+  /** The same as a promise, for callers that are not on the gateway's hot path. */
+  request(request: PoolRequest): Promise<PoolOutcome>
+  /** Sends a signed transaction to every healthy upstream; succeeds when one accepts or knows it. */
+  broadcast(rawTransaction: RawJson, timeoutMs?: number): Promise<PoolOutcome>
+  /** The pinned chain id; undefined until an upstream has told it. */
+  chainId(): number | undefined
+  /** The highest head that a healthy upstream has shown; it never goes backwards by itself. */
+  head(): Head | undefined
+  /** Whether any usable upstream has this capability. */
+  can(capability: Capability): boolean
+  /** Called with every new head of any upstream, duplicates left out; returns the unsubscriber. */
+  onHead(listener: (head: Head, upstream: string) => void): () => void
+  status(): UpstreamStatus[]
+  stop(): Promise<void>
+}
