@@ -55,9 +55,7 @@ export function createAuthenticator(
 
   return {
     async authenticate({ api_key, nonce, signature, method, path, body }) {
-      if (!api_key) throw missing('x-api-key')
-      if (!nonce) throw missing('x-api-nonce')
-      if (!signature) throw missing('x-api-signature')
+      if (!api_key || !nonce || !signature) throw unauthenticated()
       const cached = cache.get(api_key)
       const known = cached ?? (await lookUp(api_key))
       // An unknown key is checked against an empty secret, so that it costs the same HMAC.
@@ -67,12 +65,15 @@ export function createAuthenticator(
       if (!known || !right) {
         // Every failure has cost one look-up: the time tells nothing about the key either.
         if (cached) await lookUp(api_key)
-        throw new OperationError('UNAUTHENTICATED')
+        throw unauthenticated()
       }
       const now = clock.now()
       const time = nonceTime(nonce)
-      if (time === undefined || Math.abs(now - time) > nonceWindowMs)
+      if (time === undefined || Math.abs(now - time) > nonceWindowMs) {
+        // What is known by heart may be deleted by now, and then deserves no other answer.
+        if (cached && !(await lookUp(api_key))) throw unauthenticated()
         throw skewed(now, nonceWindowMs)
+      }
       // A minute longer than it could be accepted: the clocks of replicas differ.
       const expire_time = new Date(time + nonceWindowMs + 60_000)
       const { credential_id } = known.principal
@@ -84,7 +85,7 @@ export function createAuthenticator(
       }
       if (outcome === 'reused') throw new OperationError('NONCE_REUSED')
       cache.delete(api_key)
-      throw new OperationError('UNAUTHENTICATED')
+      throw unauthenticated()
     },
     takeUsed() {
       const ids = [...used]
@@ -94,8 +95,12 @@ export function createAuthenticator(
   }
 }
 
-const missing = (header: string) =>
-  new OperationError('UNAUTHENTICATED', { detail: `The header ${header} is missing.` })
+/** One body for all: which of the three was wrong is nothing that a stranger should learn. */
+const unauthenticated = () =>
+  new OperationError('UNAUTHENTICATED', {
+    detail:
+      'The headers x-api-key, x-api-nonce and x-api-signature must be there, and the signature must be that of the credential.',
+  })
 
 const skewed = (now: number, windowMs: number) =>
   new OperationError('CLOCK_SKEW', {
