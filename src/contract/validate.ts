@@ -28,10 +28,9 @@ export function createCheck(entry: Entry): Check {
   return (body) => {
     validator ??= Compile(schema)
     if (!validator.Check(body)) {
-      const names = fields.map(([name]) => name)
       const found = validator
         .Errors(body)
-        .flatMap((error) => describe(error, { body, schema, names, anyOf }))
+        .flatMap((error) => describe(error, { body, schema, anyOf }))
       throw invalidRequest(found.slice(0, maxErrors))
     }
     const request: Record<string, unknown> = {}
@@ -53,14 +52,9 @@ export function invalidRequest(errors: readonly FieldError[]): OperationError {
 
 type SchemaError = ReturnType<Validator['Errors']>[number]
 
-type Scene = {
-  body: unknown
-  schema: TSchema
-  names: readonly string[]
-  anyOf: readonly string[]
-}
+type Scene = { body: unknown; schema: TSchema; anyOf: readonly string[] }
 
-function describe(error: SchemaError, { body, schema, names, anyOf }: Scene): FieldError[] {
+function describe(error: SchemaError, { body, schema, anyOf }: Scene): FieldError[] {
   const field = pathOf(error.instancePath)
   const at = (reason: string, detail: string) => [{ field, reason, detail }]
   if (error.schemaPath.startsWith('#/anyOf/')) return []
@@ -80,7 +74,7 @@ function describe(error: SchemaError, { body, schema, names, anyOf }: Scene): Fi
         detail: 'Is required.',
       }))
     case 'boolean':
-      return at('UNKNOWN_FIELD', unknownField(field, names))
+      return at('UNKNOWN_FIELD', unknownField(error, schema))
     case 'additionalProperties':
       return []
     case 'type':
@@ -114,8 +108,12 @@ const article = (type: string | readonly string[]) => {
   return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`
 }
 
-function unknownField(field: string, names: readonly string[]): string {
-  const meant = findNearest(field, names)
+/** Guesses among the fields of the object that has the unknown one, however deep it is. */
+function unknownField(error: SchemaError, schema: TSchema): string {
+  const parent = error.schemaPath.slice(1).replace(/\/additionalProperties$/, '')
+  const { properties } = valueAt(schema, parent) as { properties: Record<string, TSchema> }
+  const word = segments(error.instancePath).at(-1) ?? ''
+  const meant = findNearest(word, Object.keys(properties))
   return meant ? `No such field. Did you mean ${meant}?` : 'No such field.'
 }
 
