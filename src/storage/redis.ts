@@ -2,10 +2,7 @@ import type { Redis as Client } from 'ioredis'
 import type { Log } from '../lib/log.ts'
 
 /** Runs one script with its keys and arguments. */
-export type RedisScript = (
-  keys: readonly string[],
-  args: readonly (number | string)[],
-) => Promise<unknown>
+type RedisScript = (keys: readonly string[], args: readonly (number | string)[]) => Promise<unknown>
 
 /** A connection that comes back by itself, and whose calls fail at once while it is away. */
 export type RedisConnection = {

@@ -82,6 +82,10 @@ export const startRedis = async ({ persistent = false } = {}): Promise<RedisServ
     await exited
   }
 
+  // A test run that is broken off must not leave servers behind.
+  const endWithUs = () => child?.kill('SIGKILL')
+  process.once('exit', endWithUs)
+
   await start()
   return {
     url: path,
@@ -90,6 +94,7 @@ export const startRedis = async ({ persistent = false } = {}): Promise<RedisServ
     pause: () => child?.kill('SIGSTOP'),
     resume: () => child?.kill('SIGCONT'),
     stop: async () => {
+      process.off('exit', endWithUs)
       await kill()
       await rm(dir, { recursive: true, force: true })
     },

@@ -3,7 +3,7 @@ import type { RateLimits } from './resolve.ts'
 import type { WindowName } from './windows.ts'
 
 /** One limited window as it stands after a decision. */
-export type WindowState = {
+type WindowState = {
   window: WindowName
   limit: number
   remaining: number

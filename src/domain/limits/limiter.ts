@@ -12,7 +12,7 @@ import { createCalendar } from './windows.ts'
 import { adoptTotal, createWriteBehind, type WriteBehind } from './write-behind.ts'
 
 /** What to check and count. */
-export type TakeRequest = {
+type TakeRequest = {
   organization_id: string
   chain: string
   limits: RateLimits

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { setImmediate as yieldTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { startRedis } from '../../../test/helpers/redis.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
@@ -122,9 +122,15 @@ describe.skipIf(server === undefined)('limits shared through Redis', () => {
   })
 })
 
+const ownRedis = async (options: { persistent?: boolean } = {}) => {
+  const own = (await startRedis(options))!
+  onTestFinished(() => own.stop())
+  return own
+}
+
 describe.skipIf(server === undefined)('when Redis dies', () => {
   test('limits are divided, and counts come back to a Redis that lost them', async () => {
-    const own = (await startRedis())!
+    const own = await ownRedis()
     const store = createFakeStore()
     const [a, b] = [await open(own.url, { store }), await open(own.url, { store })]
     const limits = perMonth(1_000)
@@ -146,11 +152,10 @@ describe.skipIf(server === undefined)('when Redis dies', () => {
     await Promise.all([isBack(a), isBack(b)])
     expect((await take(a, 100)) + (await take(b, 1_000))).toBe(150)
     await Promise.all([a.stop(), b.stop()])
-    await own.stop()
   })
 
   test('kills and restarts in the middle of calls refuse nobody for long and never throw', async () => {
-    const own = (await startRedis({ persistent: true }))!
+    const own = await ownRedis({ persistent: true })
     const store = createFakeStore()
     const [a, b] = [await open(own.url, { store }), await open(own.url, { store })]
     const limits = { ...perMonth(1_800), per_second_limit: 500 }
@@ -168,11 +173,10 @@ describe.skipIf(server === undefined)('when Redis dies', () => {
     expect(countAdmitted(calls)).toBeGreaterThan(1_700)
     await Promise.all([isBack(a), isBack(b)])
     await Promise.all([a.stop(), b.stop()])
-    await own.stop()
   })
 
   test('a Redis that is not there at the start is used once it is', async () => {
-    const own = (await startRedis())!
+    const own = await ownRedis()
     await own.kill()
     const limiter = await open(own.url)
     expect((await call(limiter, 'c', perMonth(10))).allowed).toBe(true)
@@ -186,6 +190,5 @@ describe.skipIf(server === undefined)('when Redis dies', () => {
     })
     expect(remaining).toBe(8)
     await limiter.stop()
-    await own.stop()
   })
 })

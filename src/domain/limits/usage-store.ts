@@ -1,7 +1,7 @@
 import type { CalendarPeriod } from './windows.ts'
 
 /** Names one stored counter; `period_start` is in milliseconds. */
-export type UsageKey = {
+type UsageKey = {
   organization_id: string
   chain: string
   period: CalendarPeriod
