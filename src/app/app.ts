@@ -1,5 +1,6 @@
 import { createAdmission } from '../domain/access/admit.ts'
 import { createAuthenticator } from '../domain/access/authenticate.ts'
+import { checkMasterKey } from '../domain/access/check-master-key.ts'
 import { createLimitRecords } from '../domain/access/limit-records.ts'
 import type { Installation } from '../domain/context.ts'
 import { createLimiter } from '../domain/limits/limiter.ts'
@@ -75,6 +76,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   await ensurePartitions(db, new Date(clock.now()))
 
   const installation: Installation = { db, clock, ids, sealer: createSealer(masterKey), log }
+  // Noticed now and not at the first signed request, which it would make fail.
+  await checkMasterKey(installation)
   const demo = isEmbedded(config) ? await ensureDemo(installation) : undefined
 
   const redis = await openRedis(config, { env, log })

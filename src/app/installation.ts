@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { checkMasterKey } from '../domain/access/check-master-key.ts'
 import type { Installation } from '../domain/context.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -5,9 +6,11 @@ import { systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { type Database, openDatabase } from '../storage/database.ts'
 import { connectEmbedded } from '../storage/embedded/connect-embedded.ts'
+import { loadMasterKey } from '../storage/master-key.ts'
 import { migrateDatabase, pendingMigrations } from '../storage/migrate.ts'
 import { readMigrations } from '../storage/migrations.ts'
-import { createSealer } from '../storage/seal.ts'
+import { findNewestCredential } from '../storage/newest-credential.ts'
+import { createSealer, type Sealer } from '../storage/seal.ts'
 import type { Env } from './config/env-source.ts'
 import type { Config } from './config/schema.ts'
 import { openDataDir, openMasterKey, openServer } from './data-directory.ts'
@@ -45,13 +48,25 @@ export async function openInstallation(options: OpenOptions): Promise<OpenedInst
   const { db, dataDir, stop } = await openInstallationDatabase(options)
   try {
     await requireSchema(db, log)
-    const sealer = createSealer(await openMasterKey(config, { dataDir, env, log }))
-    await checkMasterKey({ db, sealer })
+    const sealer = await openSealer({ config, env, log, db, dataDir })
     return { db, clock: systemClock, ids: systemIds, sealer, log, stop }
   } catch (error) {
     await stop()
     throw error
   }
+}
+
+/** The sealer of what the database holds; a key is made for an empty one only. */
+export async function openSealer(
+  options: Pick<OpenOptions, 'config' | 'env' | 'log'> & Pick<OpenedDatabase, 'db' | 'dataDir'>,
+): Promise<Sealer> {
+  const { config, db, dataDir } = options
+  // A key made now could not open what is there, and would hide that the right one is missing.
+  if (config.security.master_key === undefined && (await findNewestCredential(db)))
+    await loadMasterKey({ file: join(dataDir, 'master.key') })
+  const sealer = createSealer(await openMasterKey(config, options))
+  await checkMasterKey({ db, sealer })
+  return sealer
 }
 
 // An empty database is set up, so that an operator can begin with any command. One that services of

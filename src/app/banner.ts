@@ -1,0 +1,79 @@
+import { styleText } from 'node:util'
+import type { App } from './app.ts'
+import type { Demo } from './bootstrap.ts'
+
+/** What a person or a log wants to know of a service that is ready. No key is in it. */
+export type BannerFacts = {
+  version: string
+  ready_seconds: number
+  base_url: string
+  ws_url: string
+  docs_url: string
+  openapi_url: string
+  database: 'embedded' | 'server'
+  data_dir: string
+  connection_file: string
+  config_file?: string
+  organization_id?: string
+}
+
+/** Gathers the facts of a running service. */
+export const bannerFacts = (
+  app: Pick<App, 'base_url' | 'ws_url' | 'database' | 'dataDir' | 'connectionFile' | 'demo'>,
+  options: { version: string; seconds: number; configFile: string | undefined },
+): BannerFacts => ({
+  version: options.version,
+  ready_seconds: Number(options.seconds.toFixed(2)),
+  base_url: app.base_url,
+  ws_url: app.ws_url,
+  docs_url: `${app.base_url}/docs`,
+  openapi_url: `${app.base_url}/openapi.json`,
+  database: app.database,
+  data_dir: app.dataDir,
+  connection_file: app.connectionFile,
+  ...(options.configFile !== undefined && { config_file: options.configFile }),
+  ...(app.demo && { organization_id: app.demo.organization_id }),
+})
+
+const bold = (text: string) => styleText('bold', text)
+const dim = (text: string) => styleText('dim', text)
+
+/** The facts for a terminal, and what to try first. */
+export function bannerText(facts: BannerFacts, demo: Demo | undefined): string {
+  const { base_url } = facts
+  const line = (title: string, text: string) => `  ${title.padEnd(10)}${text}`
+  const database =
+    facts.database === 'embedded' ? 'embedded PostgreSQL' : 'PostgreSQL of the configuration'
+  const organization = demo
+    ? [
+        '',
+        line('Account', `organization "demo", key ${hint(demo.admin.api_key)}`),
+        line('', `keys and secrets are in ${facts.connection_file}`),
+      ]
+    : []
+  return [
+    '',
+    `  ${bold(`Portolan ${facts.version}`)}   ${dim(`ready in ${facts.ready_seconds.toFixed(1)} s`)}`,
+    '',
+    line('API', `${bold(base_url)}/v1/{service}/{Operation}`),
+    line('Docs', facts.docs_url),
+    line('Probes', `${base_url}/health  /ready  /status  /metrics`),
+    '',
+    line('Config', facts.config_file ?? 'none: everything is embedded'),
+    line('Database', database),
+    line('Data', facts.data_dir),
+    ...organization,
+    '',
+    line('Try', `curl ${base_url}/status`),
+    line('', demo ? tryDemo : 'npx portolan organizations list'),
+    line('', 'npx portolan call --list'),
+    '',
+    dim('  Ctrl-C stops the service and keeps the data.'),
+    '',
+  ].join('\n')
+}
+
+const tryDemo = `npx portolan call admin GetOrganizationByDomain '{"domain":"demo"}'`
+
+/** Enough of a key to recognise it, too little to use it. */
+const hint = (api_key: string) => `${api_key.slice(0, 8)}…`

@@ -1,0 +1,64 @@
+import { catalogue, type Entry } from '../../contract/catalogue.ts'
+import { anyOfIn, requestSchema } from '../../contract/operation.ts'
+import { services } from '../../contract/variant.ts'
+import { findHandler } from '../../domain/handlers.ts'
+import { print, type Shell } from '../shell.ts'
+import { formatTable } from '../table.ts'
+import { findEntry, findService } from './find-entry.ts'
+import type { Called } from './run.ts'
+
+/** Lists the operations of all services or of one, or describes one operation. */
+export async function runList(shell: Shell, called: Called): Promise<void> {
+  if (called.operation !== undefined) {
+    print(shell, describe(findEntry(called.service, called.operation)))
+    return
+  }
+  const service = called.service === undefined ? undefined : findService(called.service)
+  const entries = catalogue.filter((entry) => service === undefined || entry.service === service)
+  const ready = entries.filter(isBuilt)
+  print(
+    shell,
+    formatTable(
+      ['SERVICE', 'OPERATION', 'WHAT IT DOES'],
+      ready.map(({ service, name, row }) => [service, name, row.summary]),
+    ),
+  )
+  const rest = entries.length - ready.length
+  if (rest > 0) print(shell, `\n${rest} more are specified and not in this version yet.`)
+}
+
+const isBuilt = ({ service, name }: Entry) => findHandler(service, name) !== undefined
+
+type Schema = {
+  type?: unknown
+  enum?: readonly unknown[]
+  default?: unknown
+  description?: string
+  items?: Schema
+}
+
+function describe(entry: Entry): string {
+  const { service, name, row } = entry
+  const schema = requestSchema(row, service)
+  const required = new Set<string>(schema.required ?? [])
+  const fields = Object.entries(schema.properties as Record<string, Schema>).map(
+    ([field, part]) => [field, required.has(field) ? 'required' : '', typeText(part)],
+  )
+  const anyOf = anyOfIn(row, services[service])
+  return [
+    `${service} ${name}: ${row.summary}`,
+    ...(row.description === undefined ? [] : [row.description]),
+    ...(row.role === 'ROLE_ADMIN' ? ['Needs the role admin.'] : []),
+    ...(isBuilt(entry) ? [] : ['Not in this version yet.']),
+    '',
+    fields.length === 0 ? 'It takes no fields.' : formatTable(['FIELD', '', 'TYPE'], fields),
+    ...(anyOf.length === 0 ? [] : ['', `At least one of ${anyOf.join(', ')}.`]),
+  ].join('\n')
+}
+
+function typeText(schema: Schema): string {
+  const type = schema.items ? `list of ${typeText(schema.items)}` : String(schema.type ?? 'any')
+  const values = schema.enum ? `one of ${schema.enum.join(', ')}` : type
+  const fallback = schema.default === undefined ? '' : ` (default ${schema.default})`
+  return `${values}${fallback}${schema.description ? `: ${schema.description}` : ''}`
+}

@@ -1,0 +1,48 @@
+import { createClient } from '../../../client/src/client.ts'
+import { PortolanError } from '../../../client/src/error.ts'
+import { CliError, usageError } from '../cli-error.ts'
+import { withFields } from '../explain.ts'
+import { printJson, type Shell } from '../shell.ts'
+import { findEntry } from './find-entry.ts'
+import { readRequest } from './read-request.ts'
+import { chooseTarget, type TargetOptions } from './target.ts'
+
+/** What the command line names. */
+export type Called = { service?: string; operation?: string; request?: string }
+
+type Caller = (request: object) => Promise<object>
+
+/** Signs and sends one request, and prints the answer. */
+export async function runCall(shell: Shell, called: Called, options: TargetOptions): Promise<void> {
+  const { service, name } = findEntry(called.service, called.operation)
+  const request = await readRequest(shell, called.request)
+  const target = await chooseTarget(shell, options, service)
+  const operations = clientOf(target)[service] as unknown as Record<string, Caller>
+  try {
+    printJson(shell, await operations[name]?.(request))
+  } catch (error) {
+    if (error instanceof PortolanError)
+      throw new CliError(problemText(error, target.base_url), { cause: error })
+    throw error
+  }
+}
+
+function clientOf(target: Parameters<typeof createClient>[0]) {
+  try {
+    return createClient(target)
+  } catch (error) {
+    throw usageError(`${(error as Error).message}.`)
+  }
+}
+
+/** A failure of the service for people: what, which fields, and where to read on. */
+export function problemText(error: PortolanError, base_url: string): string {
+  if (error.status === 0) return withFields(error.detail, error.errors)
+  const retry = error.retry_after === undefined ? [] : [`  Try again in ${error.retry_after} s.`]
+  return [
+    withFields(`${error.reason} (${error.status}): ${error.detail}`, error.errors),
+    ...retry,
+    ...(error.reason === 'UNEXPECTED_ANSWER' ? [] : [`  ${base_url}/docs/errors/${error.reason}`]),
+    ...(error.request_id === undefined ? [] : [`  request ${error.request_id}`]),
+  ].join('\n')
+}

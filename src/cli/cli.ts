@@ -1,0 +1,37 @@
+import { CommanderError } from 'commander'
+import { createProgram } from './program.ts'
+import { note, processShell, type Shell } from './shell.ts'
+
+/** Runs the command line; sets the exit code: 0 done, 1 failed, 2 called in a wrong way. */
+export async function runCli(
+  argv: readonly string[],
+  shell: Shell = processShell(),
+): Promise<void> {
+  // `portolan call … | head` closes the pipe early, which is no failure.
+  shell.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit()
+    throw error
+  })
+  const program = createProgram(shell)
+  try {
+    if (argv.length <= 2) program.outputHelp()
+    else await program.parseAsync(argv)
+  } catch (error) {
+    process.exitCode = await report(error, shell, program.opts().debug === true)
+  }
+}
+
+async function report(error: unknown, shell: Shell, debug: boolean): Promise<number> {
+  // Commander has said what there is to say.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  const { explain } = await import('./explain.ts')
+  const text = explain(error)
+  const exitCode = (error as { exitCode?: unknown } | null)?.exitCode
+  if (text === undefined) {
+    const message = error instanceof Error ? error.message : String(error)
+    note(shell, `Something went wrong that should not: ${message}`)
+    if (!debug) note(shell, 'Run the command again with --debug to see where.')
+  } else note(shell, text)
+  if (debug && error instanceof Error) note(shell, error.stack ?? '')
+  return typeof exitCode === 'number' ? exitCode : 1
+}

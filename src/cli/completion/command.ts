@@ -1,0 +1,23 @@
+import { Argument, type Command } from 'commander'
+import { print, type Shell } from '../shell.ts'
+
+/** `portolan completion`. */
+export function addCompletionCommand(program: Command, shell: Shell): void {
+  program
+    .command('completion')
+    .summary('print a script that completes commands in your shell')
+    .description('Prints a script that completes commands, options and operations.')
+    .addArgument(new Argument('<shell>', 'your shell').choices(['bash', 'zsh', 'fish']))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portolan completion bash > ~/.local/share/bash-completion/completions/portolan
+  portolan completion zsh > "\${fpath[1]}/_portolan"
+  portolan completion fish > ~/.config/fish/completions/portolan.fish`,
+    )
+    .action(async (name: 'bash' | 'zsh' | 'fish') => {
+      const { completionScript } = await import('./script.ts')
+      print(shell, completionScript(program, name))
+    })
+}

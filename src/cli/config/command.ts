@@ -1,0 +1,43 @@
+import type { Command } from 'commander'
+import type { Shell } from '../shell.ts'
+
+/** `portolan config`. */
+export function addConfigCommand(program: Command, shell: Shell): void {
+  const group = program
+    .command('config')
+    .summary('check and print the configuration')
+    .description(
+      'The configuration is one YAML file, over which environment variables go: PORTOLAN_SERVER__PORT sets server.port.',
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portolan config example > portolan.yaml
+  portolan config check
+  portolan config print --config /etc/portolan/portolan.yaml
+  portolan config schema > portolan.schema.json`,
+    )
+  const run = () => import('./run.ts')
+
+  group
+    .command('check')
+    .description('Say everything that is wrong with the configuration at once.')
+    .action(async (_options, command: Command) =>
+      (await run()).checkConfiguration(shell, command.optsWithGlobals()),
+    )
+  group
+    .command('print')
+    .description('Print every value and where it comes from; secrets are masked.')
+    .action(async (_options, command: Command) =>
+      (await run()).printConfiguration(shell, command.optsWithGlobals()),
+    )
+  group
+    .command('schema')
+    .description('Print the JSON Schema of the file, for editors.')
+    .action(async () => (await run()).printSchema(shell))
+  group
+    .command('example')
+    .description('Print a file with every key, its description and its default.')
+    .action(async () => (await run()).printExample(shell))
+}

@@ -1,0 +1,98 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import {
+  type OpenedDatabase,
+  openInstallationDatabase,
+  openSealer,
+} from '../../app/installation.ts'
+import { silentLog } from '../../lib/log.ts'
+import { findBinaries, oldestMajor } from '../../storage/embedded/binaries.ts'
+import { layoutOf } from '../../storage/embedded/layout.ts'
+import { npmBinaries } from '../../storage/embedded/npm-binaries.ts'
+import { chooseServerUser } from '../../storage/embedded/server-user.ts'
+import { pendingMigrations, schemaVersion } from '../../storage/migrate.ts'
+import { readMigrations } from '../../storage/migrations.ts'
+import { checkClock } from './clock.ts'
+import { type Finding, failure, ok, warning } from './finding.ts'
+import type { Patient } from './run.ts'
+
+/** The database and what is in it. An embedded one that does not exist yet is not made. */
+export async function* checkDatabase(patient: Patient): AsyncGenerator<Finding> {
+  const { config, shell, dataDir } = patient
+  const embedded = config.database.url === undefined
+  const files = embedded && (await exists(join(layoutOf(dataDir).data, 'PG_VERSION')))
+  if (embedded && !files) {
+    yield await checkBinaries(patient)
+    return
+  }
+  const database = await openInstallationDatabase({
+    config,
+    env: shell.env,
+    cwd: shell.cwd,
+    log: silentLog,
+  })
+  try {
+    yield* checkServer(patient, database)
+  } finally {
+    await database.stop()
+  }
+}
+
+async function checkBinaries({ config, dataDir }: Patient): Promise<Finding> {
+  const scratch = await mkdtemp(join(tmpdir(), 'portolan-doctor-'))
+  try {
+    const user = await chooseServerUser(layoutOf(dataDir).root)
+    const { version, directory } = await findBinaries({
+      explicit: config.database.embedded.binaries,
+      user,
+      npm: () => npmBinaries({ copyTo: scratch, user }),
+    })
+    const place = directory.startsWith(scratch) ? 'of the npm package' : `in ${directory}`
+    return ok('database', `embedded, made at the first start by PostgreSQL ${version} ${place}`)
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
+}
+
+async function* checkServer(
+  { config, shell, dataDir }: Patient,
+  { db, mode }: OpenedDatabase,
+): AsyncGenerator<Finding> {
+  const { rows } = await sql<{ version: string; number: number }>`
+    select current_setting('server_version') as version,
+      current_setting('server_version_num')::int4 as number`.execute(db)
+  const { version, number } = rows[0] as { version: string; number: number }
+  if (number < oldestMajor * 10_000) {
+    yield failure(
+      'database',
+      `PostgreSQL ${version} is too old.`,
+      `Use PostgreSQL ${oldestMajor} or newer.`,
+    )
+    return
+  }
+  yield ok('database', `${mode === 'embedded' ? 'embedded ' : ''}PostgreSQL ${version}`)
+  const pending = await pendingMigrations(db)
+  const all = (await readMigrations()).length
+  if (pending.length === 0) yield ok('schema', await schemaVersion())
+  else if (pending.length === all) {
+    yield ok('schema', 'none yet, made at the first start')
+    return
+  } else {
+    const fix = 'Run "portolan migrate", or start the service, which does it.'
+    yield warning('schema', `lacks ${pending.join(', ')}`, fix)
+  }
+  yield await openSealer({ config, env: shell.env, log: silentLog, db, dataDir }).then(
+    () => ok('master key', 'opens the stored secrets'),
+    (error: Error) =>
+      failure('master key', error.message, 'Restore the key file, or set security.master_key.'),
+  )
+  yield await checkClock(db, config.security.nonce_window_seconds)
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )

@@ -1,0 +1,64 @@
+import type { Command } from 'commander'
+import type { Shell } from '../shell.ts'
+
+/** `portolan organizations`. */
+export function addOrganizationsCommand(program: Command, shell: Shell): void {
+  const group = program
+    .command('organizations')
+    .alias('orgs')
+    .summary('list, create, show, enable and disable organizations')
+    .description(
+      'Works on the database itself and needs no key, so that an operator can begin, or help out.',
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portolan organizations create acme --name "Acme Ltd"
+  portolan organizations list --json
+  portolan organizations disable acme`,
+    )
+  const run = () => import('./run.ts')
+
+  group
+    .command('list')
+    .description('List all organizations.')
+    .option('--json', 'print JSON')
+    .action(async (_options, command: Command) =>
+      (await run()).listOrganizations(shell, command.optsWithGlobals()),
+    )
+  group
+    .command('create')
+    .description('Create an organization.')
+    .argument('<domain>', 'its unique short name: lower-case letters, digits and dashes')
+    .option('--name <name>', 'its full name; the domain unless given')
+    .option('--json', 'print JSON')
+    .action(async (domain, _options, command: Command) =>
+      (await run()).createOrganization(shell, domain, command.optsWithGlobals()),
+    )
+  group
+    .command('show')
+    .description('Show an organization.')
+    .argument('<organization>', 'domain or id')
+    .option('--json', 'print JSON')
+    .action(async (organization, _options, command: Command) =>
+      (await run()).showOrganization(shell, organization, command.optsWithGlobals()),
+    )
+  for (const name of ['enable', 'disable'] as const)
+    group
+      .command(name)
+      .description(
+        name === 'enable'
+          ? 'Take the keys of an organization again.'
+          : 'Refuse all keys of an organization from now on; nothing is deleted.',
+      )
+      .argument('<organization>', 'domain or id')
+      .option('--json', 'print JSON')
+      .action(async (organization, _options, command: Command) =>
+        (await run()).setOrganizationEnabled(
+          shell,
+          { organization, enabled: name === 'enable' },
+          command.optsWithGlobals(),
+        ),
+      )
+}

@@ -1,0 +1,76 @@
+import { styleText } from 'node:util'
+import { Command } from 'commander'
+import manifest from '../../package.json' with { type: 'json' }
+import { addCallCommand } from './call/command.ts'
+import { addCompletionCommand } from './completion/command.ts'
+import { addConfigCommand } from './config/command.ts'
+import { addDoctorCommand } from './doctor/command.ts'
+import { addKeysCommand } from './keys/command.ts'
+import { addLimitsCommand } from './limits/command.ts'
+import { addOrganizationsCommand } from './organizations/command.ts'
+import type { Shell } from './shell.ts'
+import { addStartCommand } from './start/command.ts'
+import { addStorageCommands } from './storage/command.ts'
+
+const epilogue = `
+Examples:
+  portolan start                             everything embedded, nothing to configure
+  portolan call admin ListOrganizations      call an operation of the running service
+  portolan keys create demo --name backend   make a credential
+  portolan config example > portolan.yaml    begin a configuration file
+  portolan doctor                            find out why something does not work
+
+The configuration is --config, else PORTOLAN_CONFIG, else portolan.yaml in this folder.
+Every command explains itself with --help.`
+
+/**
+ * The tree of commands. What a command does is imported when it is called, so that help and
+ * completion load nothing but this.
+ */
+export function createProgram(shell: Shell): Command {
+  const program: Command = new Command('portolan')
+    .description(
+      'Wallet tracking, webhooks, chain queries and a node gateway for many organizations.',
+    )
+    .version(manifest.version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'explain a command')
+    .option('-c, --config <file>', 'configuration file')
+    .option('-d, --data-dir <folder>', 'folder for all that the service keeps')
+    .option('--debug', 'show where an unexpected error comes from')
+    .configureHelp({
+      showGlobalOptions: true,
+      subcommandTerm: (command) =>
+        command.parent === program ? command.name() : `${command.name()} ${usageOf(command)}`,
+      styleTitle: (title) => styleText('bold', title),
+    })
+    .configureOutput({
+      writeOut: (text) => shell.stdout.write(text),
+      writeErr: (text) => shell.stderr.write(text),
+      outputError: (text, write) => write(capitalize(text.replace(/^error: /, ''))),
+    })
+    .exitOverride()
+    .addHelpText('after', epilogue)
+
+  program.commandsGroup('Run:')
+  addStartCommand(program, shell)
+  addDoctorCommand(program, shell)
+  program.commandsGroup('Use:')
+  addCallCommand(program, shell)
+  program.commandsGroup('Administer (works with and without a running service):')
+  addOrganizationsCommand(program, shell)
+  addKeysCommand(program, shell)
+  addLimitsCommand(program, shell)
+  program.commandsGroup('Set up:')
+  addConfigCommand(program, shell)
+  addStorageCommands(program, shell)
+  addCompletionCommand(program, shell)
+  program.helpCommand('help [command]', 'explain a command')
+  return program
+}
+
+const usageOf = (command: Command): string =>
+  command.registeredArguments
+    .map((argument) => (argument.required ? `<${argument.name()}>` : `[${argument.name()}]`))
+    .join(' ')
+
+const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)

@@ -1,0 +1,43 @@
+import type { Readable, Writable } from 'node:stream'
+
+/** An output that may be a terminal. */
+export type Output = Writable & { isTTY?: boolean; columns?: number }
+
+/** What a command knows of the shell that called it. */
+export type Shell = {
+  env: Readonly<Record<string, string | undefined>>
+  cwd: string
+  stdin: Readable & { isTTY?: boolean }
+  stdout: Output
+  stderr: Output
+}
+
+/** The shell of this process. */
+export const processShell = (): Shell => ({
+  env: process.env,
+  cwd: process.cwd(),
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+})
+
+/** Options that every command takes. */
+export type GlobalOptions = { config?: string; dataDir?: string; debug?: boolean }
+
+/** Writes a line, or several, to the output that other programs read. */
+export const print = (shell: Shell, text: string): void => {
+  shell.stdout.write(`${text}\n`)
+}
+
+/** Writes a line to the output that people read. */
+export const note = (shell: Shell, text: string): void => {
+  shell.stderr.write(`${text}\n`)
+}
+
+/** Writes a value as JSON. */
+export const printJson = (shell: Shell, value: unknown): void =>
+  print(shell, JSON.stringify(value, null, 2))
+
+/** Whether a person is watching the output. */
+export const isWatched = (output: Output, env: Shell['env']): boolean =>
+  output.isTTY === true && !env.CI

@@ -1,0 +1,28 @@
+import type { Command } from 'commander'
+import { parsePort } from '../options.ts'
+import type { Shell } from '../shell.ts'
+
+/** `portolan start`. */
+export function addStartCommand(program: Command, shell: Shell): void {
+  program
+    .command('start')
+    .summary('run the service')
+    .description(
+      'Runs the service until it is stopped with Ctrl-C or SIGTERM.\nWithout a configuration everything is embedded: a database of its own below the data directory, and an organization "demo" whose keys are in <data dir>/connection.json.',
+    )
+    .option('-p, --port <number>', 'port to listen on; 0 takes any free one', parsePort)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portolan start
+  portolan start --port 8080 --data-dir /var/lib/portolan
+  DATABASE_URL=postgres://portolan@db/portolan portolan start
+
+The log is for people on a terminal, and JSON lines where there is none or CI is set.`,
+    )
+    .action(async (_options, command: Command) => {
+      const { runStart } = await import('./run.ts')
+      await runStart(shell, command.optsWithGlobals())
+    })
+}
