@@ -16,6 +16,8 @@ export function readPage<position>(context: Context, request: PageRequest): Page
   if (!request.page_token) return { limit }
   try {
     const sealed = Buffer.from(request.page_token, 'base64url')
+    // Node skips what is not base64, so that a token with something added would open as well.
+    if (sealed.toString('base64url') !== request.page_token) throw new Error('not base64url')
     const position = context.sealer.open(sealed, scopeOf(context, request))
     return { limit, after: JSON.parse(position.toString('utf8')) as position }
   } catch (cause) {

@@ -16,7 +16,7 @@ import { upsertRateLimit } from '../../src/storage/rate-limits.ts'
 import { createSealer } from '../../src/storage/seal.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { type CapturedLog, captureLog, leaksIn, noteSecret } from './log-capture.ts'
-import { authHeaders, type Pair } from './signer.ts'
+import { authHeaders, nextNonce, type Pair } from './signer.ts'
 
 /** An answer as it came. */
 export type Answer = {
@@ -134,7 +134,7 @@ export const startTestApp = async (options: TestAppOptions = {}): Promise<TestAp
         body: text,
         headers: {
           'content-type': 'application/json',
-          ...authHeaders(pair, { path, body: text }),
+          ...authHeaders(pair, { path, body: text, nonce: nextNonce(clock.now()) }),
           ...headers,
         },
       })

@@ -7,14 +7,11 @@ export type Pair = { api_key: string; api_secret: string }
 /** What is signed: the text of the decisions, written here once more and independently of the service. */
 export type Signed = { method?: string; path: string; body?: string | Uint8Array; nonce?: string }
 
-let last = 0n
+let count = 0
 
-/** A nonce in microseconds that no other call of this test file got. */
-export const nextNonce = (now = Date.now()): string => {
-  const time = BigInt(now) * 1_000n
-  last = time > last ? time : last + 1n
-  return String(last)
-}
+/** A nonce in nanoseconds that no other call of this test file got. */
+export const nextNonce = (now = Date.now()): string =>
+  `${now}${String(count++ % 1_000_000).padStart(6, '0')}`
 
 /** The lower-case hex HMAC-SHA256 of nonce + METHOD + path + body. */
 export const signature = (
