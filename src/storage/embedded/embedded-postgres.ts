@@ -1,9 +1,10 @@
+import { rmdir } from 'node:fs/promises'
 import type { Log } from '../../lib/log.ts'
 import { findBinaries } from './binaries.ts'
 import { ensureDataDir } from './data-dir.ts'
 import { EmbeddedPostgresError } from './errors.ts'
 import { initialize, prepareDirectories, readDataVersion } from './initialize.ts'
-import { connectionOf, type EmbeddedConnection, layoutOf } from './layout.ts'
+import { connectionOf, type EmbeddedConnection, type Layout, layoutOf } from './layout.ts'
 import { type DataDirLock, lockDataDir } from './lock.ts'
 import { npmBinaries } from './npm-binaries.ts'
 import { bringUp, type ServerPlan } from './server.ts'
@@ -55,6 +56,10 @@ const plan = async (
   return { layout, binaries, user, settings, log, startTimeoutMs }
 }
 
+const removeOutsideSocket = async ({ root, socket }: Layout): Promise<void> => {
+  if (!socket.startsWith(root)) await rmdir(socket).catch(() => {})
+}
+
 /** Starts, or adopts, the PostgreSQL server of a data directory and keeps it running. */
 export const startEmbeddedPostgres = async (
   options: EmbeddedPostgresOptions,
@@ -84,6 +89,7 @@ export const startEmbeddedPostgres = async (
       onRestart: (listener) => supervisor.onRestart(() => listener()),
       stop: async () => {
         await supervisor.stop()
+        await removeOutsideSocket(serverPlan.layout)
         await release()
       },
     }
