@@ -39,8 +39,13 @@ const bold = (text: string) => styleText('bold', text)
 const dim = (text: string) => styleText('dim', text)
 
 /** The facts for a terminal, and what to try first. */
-export function bannerText(facts: BannerFacts, demo: Demo | undefined): string {
+export function bannerText(
+  facts: BannerFacts,
+  // `flags` is what another command needs to find this service.
+  { demo, flags = '' }: { demo: Demo | undefined; flags?: string },
+): string {
   const { base_url } = facts
+  const command = `npx portolan${flags}`
   const line = (title: string, text: string) => `  ${title.padEnd(10)}${text}`
   const database =
     facts.database === 'embedded' ? 'embedded PostgreSQL' : 'PostgreSQL of the configuration'
@@ -65,15 +70,18 @@ export function bannerText(facts: BannerFacts, demo: Demo | undefined): string {
     ...organization,
     '',
     line('Try', `curl ${base_url}/status`),
-    line('', demo ? tryDemo : 'npx portolan organizations list'),
+    line(
+      '',
+      demo
+        ? `${command} call admin GetOrganizationByDomain '{"domain":"demo"}'`
+        : `${command} organizations list`,
+    ),
     line('', 'npx portolan call --list'),
     '',
     dim('  Ctrl-C stops the service and keeps the data.'),
     '',
   ].join('\n')
 }
-
-const tryDemo = `npx portolan call admin GetOrganizationByDomain '{"domain":"demo"}'`
 
 /** Enough of a key to recognise it, too little to use it. */
 const hint = (api_key: string) => `${api_key.slice(0, 8)}…`

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
 import type { App } from '../../app/app.ts'
 import type { Log } from '../../lib/log.ts'
@@ -66,7 +67,8 @@ async function start(shell: Shell, options: StartOptions): Promise<Started> {
         configFile: config.source.file,
       })
       starting?.end()
-      if (watched) print(shell, bannerText(facts, app.demo))
+      if (watched)
+        print(shell, bannerText(facts, { demo: app.demo, flags: flagsOf(shell, options, app) }))
       else log.info(facts, 'started')
     }
     return { app, log, announce }
@@ -74,4 +76,12 @@ async function start(shell: Shell, options: StartOptions): Promise<Started> {
     progress?.done()
     throw error
   }
+}
+
+/** The options without which another command in this folder would look elsewhere. */
+function flagsOf(shell: Shell, options: StartOptions, { dataDir }: App): string {
+  if (options.config !== undefined) return ` --config ${options.config}`
+  return options.dataDir === undefined || dataDir === join(shell.cwd, '.data')
+    ? ''
+    : ` --data-dir ${dataDir}`
 }

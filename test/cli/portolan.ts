@@ -1,0 +1,129 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, onTestFinished, TestRunner } from 'vitest'
+import type { ConnectionFile } from '../../src/app/connection-file.ts'
+import { layoutOf } from '../../src/storage/embedded/layout.ts'
+import { findPostmaster } from '../../src/storage/embedded/postmaster.ts'
+
+/** The file that Node runs. */
+export const main: string = join(import.meta.dirname, '../../src/main.ts')
+
+/** What a command printed, and how it ended. */
+export type Outcome = { code: number | null; stdout: string; stderr: string }
+
+type Surroundings = {
+  dataDir?: string
+  cwd?: string
+  env?: Record<string, string>
+  input?: string
+  node?: readonly string[]
+}
+
+/** A running service. */
+export type Service = {
+  child: ChildProcess
+  connection: ConnectionFile
+  output(): string
+  /** Ends it with a signal, and says how it ended. */
+  stop(signal?: NodeJS.Signals): Promise<Outcome>
+}
+
+// Durability is not what these tests are about.
+const fast = 'fsync: false\nsynchronous_commit: false\nfull_page_writes: false'
+
+const cleanUp = (work: () => Promise<void>): void => {
+  if (TestRunner.getCurrentTest()) onTestFinished(work)
+  else afterAll(work)
+}
+
+/** A folder of its own for a test or a test file, removed after it. */
+export const freshFolder = async (): Promise<string> => {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'portolan-cli-')))
+  // As root the database runs as another user, who must come through.
+  await chmod(folder, 0o711)
+  cleanUp(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
+  return folder
+}
+
+const launch = (args: readonly string[], options: Surroundings): ChildProcess =>
+  spawn(process.execPath, [...(options.node ?? []), main, ...args], {
+    cwd: options.cwd ?? tmpdir(),
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      PORTOLAN_PORT: '0',
+      PORTOLAN_DATABASE__EMBEDDED__SETTINGS: fast,
+      ...(options.dataDir !== undefined && { PORTOLAN_DATA_DIR: options.dataDir }),
+      ...options.env,
+    },
+  })
+
+const collect = (child: ChildProcess): { text: Outcome; ended: Promise<Outcome> } => {
+  const text: Outcome = { code: null, stdout: '', stderr: '' }
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+    text.stdout += chunk
+  })
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    text.stderr += chunk
+  })
+  const ended = once(child, 'close').then(([code]) => ({ ...text, code: code as number | null }))
+  return { text, ended }
+}
+
+/** Runs a command to its end. */
+export const portolan = async (
+  args: readonly string[],
+  options: Surroundings = {},
+): Promise<Outcome> => {
+  const child = launch(args, options)
+  child.stdin?.end(options.input ?? '')
+  return await collect(child).ended
+}
+
+/** Starts the service and waits for its connection file. */
+export const startService = async (
+  dataDir: string,
+  options: Omit<Surroundings, 'dataDir'> & { args?: readonly string[] } = {},
+): Promise<Service> => {
+  // What a killed service left behind says nothing about the new one.
+  await rm(join(dataDir, 'connection.json'), { force: true })
+  const child = launch(['start', ...(options.args ?? [])], { ...options, dataDir })
+  const { text, ended } = collect(child)
+  // Only a test that failed half-way leaves something to kill.
+  cleanUp(async () => {
+    child.kill('SIGKILL')
+    await ended
+    const pid = await databasePid(dataDir)
+    if (pid !== undefined) process.kill(pid, 'SIGKILL')
+  })
+  const connection = await Promise.race([
+    readConnection(dataDir, () => child.exitCode !== null),
+    ended.then(({ stderr }) => Promise.reject(new Error(`the service ended: ${stderr}`))),
+  ])
+  return {
+    child,
+    connection,
+    output: () => text.stdout + text.stderr,
+    stop: async (signal = 'SIGTERM') => {
+      child.kill(signal)
+      return await ended
+    },
+  }
+}
+
+const readConnection = async (dataDir: string, ended: () => boolean): Promise<ConnectionFile> => {
+  while (!ended()) {
+    const text = await readFile(join(dataDir, 'connection.json'), 'utf8').catch(() => undefined)
+    if (text !== undefined) return JSON.parse(text)
+    await delay(20)
+  }
+  throw new Error('the service ended')
+}
+
+/** The process id of the PostgreSQL that serves a data directory, if there is one. */
+export const databasePid = (dataDir: string): Promise<number | undefined> =>
+  findPostmaster(layoutOf(dataDir).data)

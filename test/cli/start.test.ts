@@ -1,0 +1,114 @@
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { databasePid, freshFolder, portolan, startService } from './portolan.ts'
+
+const secretsIn = ({ admin, member }: { admin?: object; member?: object }): string[] =>
+  [admin, member].flatMap((pair) => {
+    const { api_key, api_secret } = pair as { api_key: string; api_secret: string }
+    return [api_key, api_secret]
+  })
+
+const ask = (dataDir: string) =>
+  portolan(['call', 'admin', 'GetOrganizationByDomain', '{"domain":"demo"}'], { dataDir })
+
+test('starts from nothing, answers, stops, and goes on where it was', async () => {
+  const dataDir = join(await freshFolder(), 'data')
+  const first = await startService(dataDir)
+  const file = join(dataDir, 'connection.json')
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  expect((await ask(dataDir)).stdout).toContain('"domain": "demo"')
+  expect(await databasePid(dataDir)).toBeTypeOf('number')
+
+  const { code, stdout, stderr } = await first.stop('SIGTERM')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(await databasePid(dataDir)).toBeUndefined()
+  await expect(readFile(file)).rejects.toThrow('ENOENT')
+
+  const secrets = secretsIn(first.connection)
+  for (const secret of secrets) expect(stdout).not.toContain(secret)
+
+  const second = await startService(dataDir)
+  expect(secretsIn(second.connection)).toEqual(secrets)
+  expect(second.connection.organization_id).toBe(first.connection.organization_id)
+  expect((await ask(dataDir)).code).toBe(0)
+  expect((await second.stop('SIGINT')).code).toBe(0)
+  expect(await databasePid(dataDir)).toBeUndefined()
+})
+
+test('says in one line of the log what a banner would say, without any key', async () => {
+  const dataDir = join(await freshFolder(), 'data')
+  const service = await startService(dataDir, { env: { CI: '1' } })
+  const { stdout } = await service.stop()
+  const lines = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  const { base_url, ws_url, organization_id } = service.connection
+  expect(lines.find(({ msg }) => msg === 'started')).toEqual({
+    level: 'info',
+    msg: 'started',
+    time: expect.any(String),
+    version: expect.any(String),
+    ready_seconds: expect.any(Number),
+    base_url,
+    ws_url,
+    docs_url: `${base_url}/docs`,
+    openapi_url: `${base_url}/openapi.json`,
+    database: 'embedded',
+    data_dir: dataDir,
+    connection_file: join(dataDir, 'connection.json'),
+    organization_id,
+  })
+  expect(lines.slice(-2).map(({ msg }) => msg)).toEqual(['stopping', 'stopped'])
+})
+
+test('a second service on the same folder is refused with one sentence', async () => {
+  const dataDir = join(await freshFolder(), 'data')
+  const service = await startService(dataDir)
+  const { code, stderr } = await portolan(['start'], { dataDir })
+  expect(code).toBe(1)
+  expect(stderr).toBe(`Another Portolan (pid ${service.child.pid}) is using ${dataDir}.\n`)
+  expect((await ask(dataDir)).code).toBe(0)
+  await service.stop()
+})
+
+test('starts again after it was killed, with the database that was left', async () => {
+  const dataDir = join(await freshFolder(), 'data')
+  const first = await startService(dataDir)
+  const pid = await databasePid(dataDir)
+  await first.stop('SIGKILL')
+  expect(await databasePid(dataDir)).toBe(pid)
+
+  const listed = await portolan(['organizations', 'list', '--json'], { dataDir })
+  expect(listed).toMatchObject({ code: 0, stderr: '' })
+  // A command leaves the server as it found it.
+  expect(await databasePid(dataDir)).toBe(pid)
+
+  const second = await startService(dataDir)
+  expect(await databasePid(dataDir)).toBe(pid)
+  expect(secretsIn(second.connection)).toEqual(secretsIn(first.connection))
+  expect((await ask(dataDir)).code).toBe(0)
+  await second.stop()
+  expect(await databasePid(dataDir)).toBeUndefined()
+})
+
+test('a signal during the start stops it as soon as it can', async () => {
+  const dataDir = join(await freshFolder(), 'data')
+  const starting = startService(dataDir).catch(() => undefined)
+  const pidFile = join(dataDir, 'portolan.pid')
+  while ((await stat(pidFile).catch(() => undefined)) === undefined) await delay(10)
+  process.kill(Number(await readFile(pidFile, 'utf8')), 'SIGTERM')
+  const service = await starting
+  if (service) expect((await service.stop()).code).toBe(0)
+  expect(await databasePid(dataDir)).toBeUndefined()
+})
+
+test('a signal that npm echoes does no harm', async () => {
+  const dataDir = join(await freshFolder(), 'data')
+  const service = await startService(dataDir)
+  service.child.kill('SIGINT')
+  expect((await service.stop('SIGINT')).code).toBe(0)
+  expect(await databasePid(dataDir)).toBeUndefined()
+})
