@@ -10,8 +10,8 @@ import pg from 'pg'
 import { connectionOf, layoutOf } from '../../src/storage/embedded/layout.ts'
 import { findPostmaster } from '../../src/storage/embedded/postmaster.ts'
 
-/** Who is killed: the service, the server's first process, all its processes, or several of them. */
-export const victims = ['service', 'postmaster', 'family', 'both', 'everything'] as const
+// Who is killed: the service, the server's first process, all its processes, or several of them.
+const victims = ['service', 'postmaster', 'family', 'both', 'everything'] as const
 type Victim = (typeof victims)[number]
 
 /** What a campaign came to. */

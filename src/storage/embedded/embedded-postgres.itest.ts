@@ -7,6 +7,7 @@ import {
   realpath,
   rm,
   stat,
+  symlink,
   writeFile,
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -139,6 +140,14 @@ test.skipIf(!engines.system)(
 test('an existing data directory chooses the binaries that fit it', async () => {
   await (await start(engines.embedded)).stop()
   expect((await start(undefined)).version).toMatch(/^18\./)
+})
+
+test('a directory laid out by somebody else is not used', async () => {
+  const { root, socket } = layoutOf(dataDir)
+  await (await start(engines.embedded)).stop()
+  await rm(socket, { recursive: true })
+  await symlink(tmpdir(), socket)
+  await expect(start(engines.embedded)).rejects.toThrow(`${root}/run already exists`)
 })
 
 test('a start can be given up', async () => {

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmod, chown, lstat, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { chmod, lstat, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Binaries } from './binaries.ts'
@@ -15,18 +16,21 @@ const syncDirectory = async (path: string): Promise<void> => {
   await handle.sync()
 }
 
+const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
+
 const ensureDirectory = async (path: string, user: ServerUser | undefined): Promise<void> => {
   await mkdir(path, { recursive: true, mode: 0o700 })
-  const stats = await lstat(path)
-  const self = process.getuid?.()
+  // By handle and never through a link: others may write to the parent, and we may be root.
+  await using handle = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(() => undefined)
+  const stats = await (handle?.stat() ?? lstat(path))
   // A stranger may have made the directory first, below /tmp, to receive our connections.
-  if (!stats.isDirectory() || ![self, user?.uid].includes(stats.uid)) {
+  if (!handle || ![process.getuid?.(), user?.uid].includes(stats.uid)) {
     throw new EmbeddedPostgresError(
-      `${path} already exists and belongs to the user with id ${stats.uid}; remove it.`,
+      `${path} already exists and belongs to the user with id ${stats.uid}, or is no directory; remove it.`,
     )
   }
-  if (user && stats.uid !== user.uid) await chown(path, user.uid, user.gid)
-  if ((stats.mode & 0o777) !== 0o700) await chmod(path, 0o700)
+  if (user && stats.uid !== user.uid) await handle.chown(user.uid, user.gid)
+  if ((stats.mode & 0o777) !== 0o700) await handle.chmod(0o700)
 }
 
 const removeLeftovers = async ({ root, staging }: Layout): Promise<void> => {

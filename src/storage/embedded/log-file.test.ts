@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -16,7 +16,14 @@ test('a log that grew too long moves to one older file', async () => {
   await writeFile(path, 'short')
   await boundLogFile(path)
   expect(await readFile(path, 'utf8')).toBe('short')
-  await boundLogFile(join(root, 'absent.log'))
+})
+
+test('a link is not followed', async () => {
+  const target = join(root, 'target')
+  await writeFile(target, 'x'.repeat(11 * 1024 * 1024))
+  await symlink(target, join(root, 'link.log'))
+  await expect(boundLogFile(join(root, 'link.log'))).rejects.toThrow('ELOOP')
+  expect((await stat(target)).size).toBe(11 * 1024 * 1024)
 })
 
 test('a failure is told by its own lines, not by those of before', async () => {

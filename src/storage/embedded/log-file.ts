@@ -1,17 +1,21 @@
-import { copyFile, open, stat, truncate } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { copyFile, type FileHandle, open, rm } from 'node:fs/promises'
 
 const limit = 10 * 1024 * 1024
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
+
+/** Opens the log for the server; never through a link, which the server's user could lay for root. */
+export const openLogFile = (path: string): Promise<FileHandle> =>
+  open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
 
 /** Keeps the server's log small: what is beyond the limit moves to one older file. */
 export const boundLogFile = async (path: string): Promise<void> => {
-  const size = await stat(path).then(
-    (stats) => stats.size,
-    () => 0,
-  )
-  if (size <= limit) return
-  await copyFile(path, `${path}.1`)
+  await using file = await openLogFile(path)
+  if ((await file.stat()).size <= limit) return
+  await rm(`${path}.1`, { force: true })
+  await copyFile(path, `${path}.1`, constants.COPYFILE_EXCL)
   // The server appends through its own descriptor, so the file is emptied rather than replaced.
-  await truncate(path)
+  await file.truncate()
 }
 
 /** The last lines of the log that say why a server gave up. */

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { constants } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -61,5 +62,6 @@ export const disownPidFile = async (data: string): Promise<void> => {
   if (!text) return
   // The process id may be in use again. Removing the file would also remove PostgreSQL's check for
   // orphaned sessions that still write; it passes over the id of its own parent, which we are.
-  await writeFile(pidFile(data), text.replace(/^\d*/, `${process.pid}`))
+  const flag = constants.O_WRONLY | constants.O_TRUNC | constants.O_NOFOLLOW
+  await writeFile(pidFile(data), text.replace(/^\d*/, `${process.pid}`), { flag })
 }

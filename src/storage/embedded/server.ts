@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
-import { open, rename, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemClock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Binaries } from './binaries.ts'
 import { EmbeddedPostgresError } from './errors.ts'
 import type { Layout } from './layout.ts'
-import { boundLogFile, readFailure } from './log-file.ts'
+import { boundLogFile, openLogFile, readFailure } from './log-file.ts'
 import { disownPidFile, findPostmaster, serverArguments } from './postmaster.ts'
 import { probe } from './probe.ts'
 import type { ServerUser } from './server-user.ts'
@@ -61,9 +61,10 @@ const adopt = async (plan: ServerPlan, pid: number, signal: AbortSignal) => {
 const spawnServer = async ({ layout, binaries, user, settings }: ServerPlan) => {
   await boundLogFile(layout.log)
   await disownPidFile(layout.data)
-  await writeFile(`${layout.config}.new`, renderSettings(layout, settings), { mode: 0o644 })
-  await rename(`${layout.config}.new`, layout.config)
-  await using output = await open(layout.log, 'a', 0o600)
+  await rm(layout.config, { force: true })
+  // Exclusively: the server's user may write here, and could lay a link for root to write through.
+  await writeFile(layout.config, renderSettings(layout, settings), { mode: 0o644, flag: 'wx' })
+  await using output = await openLogFile(layout.log)
   const { size } = await output.stat()
   const program = join(binaries.directory, 'postgres')
   // A process group of its own: Ctrl-C in the terminal reaches the service, which then stops the

@@ -3,8 +3,8 @@ import { connectionOf, type Layout } from './layout.ts'
 /** PostgreSQL settings by name, as in `postgresql.conf`. */
 export type Settings = Readonly<Record<string, string | number | boolean>>
 
-/** What a small server beside the service needs; all of it can be overridden. */
-export const defaultSettings: Settings = {
+// What a small server beside the service needs; all of it can be overridden.
+const defaultSettings: Settings = {
   max_connections: 60,
   shared_buffers: '128MB',
   effective_cache_size: '512MB',
