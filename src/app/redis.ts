@@ -1,7 +1,10 @@
+import { createLimitScript } from '../domain/limits/limit-script.ts'
 import type { LimitScript } from '../domain/limits/shared-windows.ts'
 import type { Log } from '../lib/log.ts'
+import { connectRedis } from '../storage/redis.ts'
 import type { Env } from './config/env-source.ts'
 import type { Config } from './config/schema.ts'
+import { resolveSecret } from './config/secrets.ts'
 
 /** What the service shares through Redis. */
 export type SharedRedis = { limitScript: LimitScript; stop(): Promise<void> }
@@ -9,8 +12,14 @@ export type SharedRedis = { limitScript: LimitScript; stop(): Promise<void> }
 /** Connects to Redis where one is configured. */
 export async function openRedis(
   config: Config,
-  _options: { env: Env; log: Log },
+  { env, log }: { env: Env; log: Log },
 ): Promise<SharedRedis | undefined> {
-  if (config.redis.url === undefined) return undefined
-  throw new Error('not wired yet')
+  const { url, key_prefix } = config.redis
+  if (url === undefined) return undefined
+  const redis = await connectRedis({
+    url: resolveSecret(url, { env, key: 'redis.url' }),
+    key_prefix,
+    log,
+  })
+  return { limitScript: createLimitScript(redis), stop: redis.stop }
 }
