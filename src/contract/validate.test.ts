@@ -154,7 +154,7 @@ describe('an unknown field', () => {
     [{ name: 'n', whatever: 1 }, 'whatever UNKNOWN_FIELD: No such field.'],
     [{ name: 'n', constructor: 1 }, 'constructor UNKNOWN_FIELD: No such field.'],
     [{ name: 'n', toString: 1 }, 'toString UNKNOWN_FIELD: No such field.'],
-    [{ name: 'n', '': 1 }, ' UNKNOWN_FIELD: No such field.'],
+    [{ name: 'n', '': 1 }, '"" UNKNOWN_FIELD: No such field.'],
     [{ name: 'n', 'a/b~c.d[0]': 1 }, 'a/b~c.d[0] UNKNOWN_FIELD: No such field.'],
   ])('%j', (body, line) => expect(outcome('c', 'RegisterWallet', body)).toEqual([line]))
 

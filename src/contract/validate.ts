@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import { Settings } from 'typebox/system'
+import { joinPath } from '../lib/json.ts'
 import { findNearest } from '../lib/nearest.ts'
 import type { Entry } from './catalogue.ts'
 import { type FieldError, OperationError } from './errors.ts'
@@ -140,9 +141,10 @@ const segments = (pointer: string) =>
     .slice(1)
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
 
+// The body is an object, so that a number on the first level is a name.
 const pathOf = (pointer: string) =>
   segments(pointer).reduce(
-    (path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : path ? `${path}.${part}` : part),
+    (path, part) => joinPath(path, path && /^\d+$/.test(part) ? Number(part) : part),
     '',
   )
 

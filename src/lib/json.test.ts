@@ -152,7 +152,7 @@ describe('refuses', () => {
     ['{"a":1, "\\u0061" :2}', 'a: The key stands there twice.'],
     ['{"\\u0061":1,"a":2}', 'a: The key stands there twice.'],
     ['{"\\/":1,"/":2}', '/: The key stands there twice.'],
-    ['{"":1,"":2}', ': The key stands there twice.'],
+    ['{"":1,"":2}', '"": The key stands there twice.'],
     ['{"__proto__":1,"__proto__":2}', '__proto__: The key stands there twice.'],
     ['{"x":{"y":[0,{"z":1,"z":2}]}}', 'x.y[1].z: The key stands there twice.'],
   ])('duplicate keys: %s', (text, problem) => expect(problemOf(text)).toBe(problem))

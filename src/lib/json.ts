@@ -35,7 +35,15 @@ export function parseJson(bytes: Uint8Array, maxDepth = 16): JsonResult {
 /** The path of a value inside a body, as errors name it: `addresses[3]`, `token_payload.erc20`. */
 export function joinPath(parent: string, key: string | number): string {
   if (typeof key === 'number') return `${parent}[${key}]`
-  return parent ? `${parent}.${key}` : key
+  return parent ? `${parent}.${nameOf(key)}` : nameOf(key)
+}
+
+const longestName = 100
+
+/** An empty name must be seen, and one of a megabyte must not come back in the answer. */
+function nameOf(key: string): string {
+  if (key === '') return '""'
+  return key.length > longestName ? `${key.slice(0, longestName).toWellFormed()}…` : key
 }
 
 const refuse = (field: string, detail: string): JsonResult => ({

@@ -1,0 +1,3 @@
+import { describeBadRequests } from './refuses-bad-requests.ts'
+
+await describeBadRequests(['t', 's', 'p'])

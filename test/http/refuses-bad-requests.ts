@@ -1,0 +1,119 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Entry, pathOf } from '../../src/contract/catalogue.ts'
+import { errors } from '../../src/contract/errors.ts'
+import { type Check, createCheck } from '../../src/contract/validate.ts'
+import type { Service } from '../../src/contract/variant.ts'
+import { parseJson } from '../../src/lib/json.ts'
+import { type Answer, startTestApp } from '../helpers/app.ts'
+import { authHeaders } from '../helpers/signer.ts'
+import {
+  type Case,
+  randomRequests,
+  unknownFields,
+  wrongBodies,
+  wrongFields,
+} from './bad-requests.ts'
+import { operations } from './sample-requests.ts'
+
+const casesPerOperation = 210
+
+/** Sends at least 200 bad requests to every operation of some services. */
+export const describeBadRequests = async (tags: readonly Service[]): Promise<void> => {
+  const unlimited = {
+    per_second_limit: -1,
+    per_hour_limit: -1,
+    per_day_limit: -1,
+    per_month_limit: -1,
+  }
+  const service = await startTestApp({ config: { limits: unlimited } })
+  const { admin } = await service.createTenant()
+  const seed = fc.readConfigureGlobal()?.seed ?? Date.now()
+  const mine = operations.filter(([, entry]) => tags.includes(entry.service))
+
+  const send = (entry: Entry, { body, headers }: Case): Promise<Answer> => {
+    const path = pathOf(entry.service, entry.name)
+    return service.send(path, {
+      body,
+      headers: {
+        'content-type': 'application/json',
+        ...authHeaders(admin, { path, body }),
+        ...headers,
+      },
+    })
+  }
+
+  describe('a bad request', () => {
+    it.each(mine)('to %s is refused with a problem that names the field', async (_, entry) => {
+      const fixed = [...wrongBodies(entry), ...unknownFields(entry), ...wrongFields(entry)]
+      const random = randomRequests(entry, Math.max(40, casesPerOperation - fixed.length), seed)
+      const cases = [...fixed, ...random]
+      expect(cases.length).toBeGreaterThanOrEqual(200)
+      const check = createCheck(entry)
+      const answers = await Promise.all(cases.map((one) => send(entry, one)))
+      const faults = cases.flatMap((one, at) =>
+        faultsOf(check, one, answers[at] as Answer).map((fault) => `${one.name}: ${fault}`),
+      )
+      expect(faults, `seed ${seed}`).toEqual([])
+    })
+
+    it('leaves the service in good health and nothing but refusals behind', async () => {
+      expect((await service.send('/ready', { method: 'GET' })).status).toBe(200)
+      const loud = service.log.lines().filter(({ level }) => level === 'error' || level === 'fatal')
+      expect(loud).toEqual([])
+    })
+  })
+}
+
+const faultsOf = (check: Check, one: Case, { status, headers, text, json }: Answer): string[] => {
+  const faults: string[] = []
+  const must = (fact: boolean, fault: string) => {
+    if (!fact) faults.push(`${fault}: ${status} ${text.slice(0, 500)}`)
+  }
+  if (one.status !== undefined) must(status === one.status, `must answer ${one.status}`)
+  // A request that chance left valid may be carried out, or be one of an operation to come.
+  const valid = one.status === undefined && isValid(check, one.body)
+  if (status === 200 || status === 501) must(valid, 'took a bad request')
+  must(status < 500 || status === 501, 'failed')
+  if (status === 200) return faults
+  must(headers['content-type'] === 'application/problem+json', 'no problem body')
+  const row = errors[json?.reason as keyof typeof errors]
+  must(row?.status === status && row.code === json.code, 'not of the table')
+  must(typeof json?.request_id === 'string', 'without a request id')
+  must(text.length < 500_000, 'a huge answer')
+  const fields: string[] = (json?.errors ?? []).map(({ field }: { field: string }) => field)
+  if (json?.reason === 'INVALID_REQUEST') must(fields.length > 0, 'names nothing')
+  // Only a body that is no object at all has no field to blame.
+  if (json?.reason === 'INVALID_REQUEST' && isObject(one.body))
+    must(!fields.includes(''), 'leaves the field empty')
+  const { field } = one
+  if (field !== undefined)
+    must(
+      fields.some(
+        (name) => name === field || name.startsWith(`${field}.`) || name.startsWith(`${field}[`),
+      ),
+      `must name ${field}`,
+    )
+  return faults
+}
+
+const isObject = (body: Case['body']): boolean => {
+  const parsed = parseJson(Buffer.from(body as string))
+  return (
+    parsed.ok &&
+    typeof parsed.value === 'object' &&
+    !Array.isArray(parsed.value) &&
+    parsed.value !== null
+  )
+}
+
+const isValid = (check: Check, body: Case['body']): boolean => {
+  const parsed = parseJson(Buffer.from(body as string))
+  if (!parsed.ok) return false
+  try {
+    check(parsed.value)
+    return true
+  } catch {
+    return false
+  }
+}
