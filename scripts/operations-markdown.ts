@@ -1,0 +1,45 @@
+import { catalogue, type Entry } from '../src/contract/catalogue.ts'
+import { anyOfIn, requestSchema } from '../src/contract/operation.ts'
+import { type Service, services } from '../src/contract/variant.ts'
+import { findHandler } from '../src/domain/handlers.ts'
+
+const titles: Record<Service, string> = {
+  admin: 'Administration (`admin`)',
+  q: 'Chain query (`q`)',
+  t: 'Wallets T, TON (`t`)',
+  s: 'Wallets S, Sui (`s`)',
+  p: 'Wallets P, Polkadot Asset Hub (`p`)',
+  c: 'Wallets C, EVM (`c`)',
+}
+
+/** The catalogue as a document: what can be called, with which fields, and what works already. */
+export function operationsMarkdown(): string {
+  const sections = Object.entries(titles).map(([service, title]) => {
+    const rows = catalogue.filter((entry) => entry.service === service).map(row)
+    return `## ${title}\n\n| Operation | Request | |\n|---|---|---|\n${rows.join('\n')}\n`
+  })
+  return `# Operations
+
+Written by \`npm run generate\` from \`src/contract\`.
+
+Every operation is \`POST /v1/{service}/{Operation}\`. Fields in bold are required; * means that at least one of
+the fields marked so is. An operation marked "planned" answers 501 in this version.
+
+${sections.join('\n')}`
+}
+
+function row({ service, name, row: operation }: Entry): string {
+  const schema = requestSchema(operation, service)
+  const required = new Set<string>((schema as { required?: string[] }).required ?? [])
+  const anyOf = new Set(anyOfIn(operation, services[service]))
+  const fields = Object.keys(schema.properties).map((field) => {
+    if (required.has(field)) return `**${field}**`
+    return anyOf.has(field) ? `${field}*` : field
+  })
+  const notes = [
+    operation.extension && 'extension',
+    operation.role === 'ROLE_ADMIN' && 'admin only',
+    !findHandler(service, name) && 'planned',
+  ].filter(Boolean)
+  return `| ${name}: ${operation.summary} | ${fields.join(', ') || '{}'} | ${notes.join(', ')} |`
+}
