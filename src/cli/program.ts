@@ -46,7 +46,7 @@ export function createProgram(shell: Shell): Command {
     .configureOutput({
       writeOut: (text) => shell.stdout.write(text),
       writeErr: (text) => shell.stderr.write(text),
-      outputError: (text, write) => write(capitalize(text.replace(/^error: /, ''))),
+      outputError: (text, write) => write(`${toSentence(text)}\n`),
     })
     .exitOverride()
     .addHelpText('after', epilogue)
@@ -73,4 +73,13 @@ const usageOf = (command: Command): string =>
     .map((argument) => (argument.required ? `<${argument.name()}>` : `[${argument.name()}]`))
     .join(' ')
 
-const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+/** What Commander says, such as "error: unknown command 'x'\n(Did you mean y?)", as we would say it. */
+function toSentence(text: string): string {
+  const [first = '', hint] = text
+    .trim()
+    .replace(/^error: /, '')
+    .split('\n')
+  const sentence = first.charAt(0).toUpperCase() + first.slice(1)
+  const closed = /[.?]$/.test(sentence) ? sentence : `${sentence}.`
+  return hint === undefined ? closed : `${closed} ${hint.replace(/^\((.*)\)$/, '$1')}`
+}

@@ -65,14 +65,17 @@ export const openDatabase = (options: {
     // A writer put to sleep inside a transaction holds the lease's row: it must not hold it for long.
     idle_in_transaction_session_timeout: 15_000,
   })
+  let stopped: Promise<void> | undefined
   // An idle connection that dies is no reason to die with it: the pool opens another one.
-  pool.on('error', (error) => log.warn({ err: error }, 'idle database connection lost'))
+  pool.on('error', (error) => {
+    // The pool does not wait for the goodbye of its connections; an embedded server may be quicker.
+    if (!stopped) log.warn({ err: error }, 'idle database connection lost')
+  })
   pool.on('connect', (client) => {
     // Between a statement's error and the connection's end the pool does not listen.
     client.on('error', (error) => log.debug({ err: error }, 'database connection lost'))
   })
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
-  let stopped: Promise<void> | undefined
   const stop = (): Promise<void> => {
     stopped ??= pool.end()
     return stopped

@@ -55,6 +55,7 @@ const launch = (args: readonly string[], options: Surroundings): ChildProcess =>
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
+      NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
       PORTOLAN_PORT: '0',
       PORTOLAN_DATABASE__EMBEDDED__SETTINGS: fast,
       ...(options.dataDir !== undefined && { PORTOLAN_DATA_DIR: options.dataDir }),

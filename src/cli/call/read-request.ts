@@ -14,7 +14,7 @@ export async function readRequest(shell: Shell, argument: string | undefined): P
   } catch (error) {
     throw usageError(`${place} is not JSON: ${(error as Error).message}.`)
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || raw.isRawJSON(value))
     throw usageError(`${place} must be a JSON object, such as '{"domain":"demo"}'.`)
   return value
 }
@@ -31,7 +31,10 @@ async function readJson(shell: Shell, argument: string): Promise<{ place: string
 
 // A number is sent as it was written: the service shall judge 9007199254740993, not a rounded one.
 const exactNumber = (_key: string, value: unknown, context: { source?: string }): unknown =>
-  typeof value === 'number' && context.source !== undefined ? rawJson(context.source) : value
+  typeof value === 'number' && context.source !== undefined ? raw.rawJSON(context.source) : value
 
-const rawJson = (source: string): unknown =>
-  (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(source)
+// TypeScript does not know these of ES2026 yet.
+const raw = JSON as unknown as {
+  rawJSON(text: string): unknown
+  isRawJSON(value: unknown): boolean
+}

@@ -12,11 +12,12 @@ import { getOrganization } from './organizations.ts'
 
 /** The organization with this domain or id. */
 export async function findByDomainOrId(context: Context, text: string): Promise<OrganizationRow> {
-  const row = isUuid(text)
-    ? await getOrganization(context, text)
-    : await findOrganizationByDomain(context.db, text)
-  if (!row) throw new OperationError('ORGANIZATION_NOT_FOUND')
-  return row
+  if (isUuid(text)) return await getOrganization(context, text)
+  const row = await findOrganizationByDomain(context.db, text)
+  if (row) return row
+  throw new OperationError('ORGANIZATION_NOT_FOUND', {
+    detail: `There is no organization with the domain "${text}".`,
+  })
 }
 
 /** Refuses all credentials of an organization from now on, or takes them again. */

@@ -1,0 +1,47 @@
+import { Writable } from 'node:stream'
+import { expect, test } from 'vitest'
+import { createProgress, logAsProgress } from './progress.ts'
+
+const recorder = () => {
+  const written: string[] = []
+  const output = new Writable({
+    write: (chunk, _encoding, done) => {
+      written.push(String(chunk))
+      done()
+    },
+  })
+  const log = Object.fromEntries(
+    ['debug', 'info', 'warn', 'error'].map((level) => [
+      level,
+      (_: object, message: string) => written.push(`${level}: ${message}`),
+    ]),
+  ) as never
+  return { written, output, log }
+}
+
+const erase = '\r\u001b[2K'
+
+test('steps of the start move one line; warnings and what follows are written', () => {
+  const { written, output, log } = recorder()
+  const starting = logAsProgress(log, createProgress(output))
+  starting.log.info({}, 'creating the embedded database')
+  starting.log.info({}, 'something nobody waits for')
+  starting.log.warn({}, 'careful')
+  starting.log.info({}, 'the embedded PostgreSQL is ready')
+  starting.end()
+  starting.log.info({}, 'ready')
+  expect(written).toEqual([
+    `${erase}  Creating the database …`,
+    erase,
+    'warn: careful',
+    `${erase}  Opening the database …`,
+    erase,
+    'info: ready',
+  ])
+})
+
+test('nothing is erased that was not shown', () => {
+  const { written, output } = recorder()
+  createProgress(output).done()
+  expect(written).toEqual([])
+})

@@ -1,0 +1,44 @@
+import { Readable, Writable } from 'node:stream'
+import { expect, test } from 'vitest'
+import { createTransferProgress, movedText } from './transfer-progress.ts'
+
+const progressOn = (isTTY: boolean, env = {}) => {
+  const written: string[] = []
+  const stderr = Object.assign(
+    new Writable({ write: (chunk, _, done) => done(void written.push(String(chunk))) }),
+    { isTTY },
+  )
+  let time = 0
+  const shell = { env, cwd: '/', stdin: Readable.from([]), stdout: new Writable(), stderr }
+  const progress = createTransferProgress(shell, () => time)
+  const tellAt = (ms: number) => {
+    time = ms
+    progress.tell({ table: 'wallet', tablesDone: 1, tableCount: 9, rows: 12_345, bytes: 2 ** 21 })
+  }
+  return { written, tellAt, done: progress.done }
+}
+
+const text = '1/9 tables, 12,345 rows, 2.0 MiB, now wallet'
+
+test('moves one line on a terminal', () => {
+  const { written, tellAt, done } = progressOn(true)
+  tellAt(50)
+  tellAt(150)
+  done()
+  expect(written).toEqual([`\r\u001b[2K${text}`, '\r\u001b[2K'])
+})
+
+test.each([
+  ['no terminal', false, {}],
+  ['CI', true, { CI: 'true' }],
+])('writes a line now and then with %s', (_, isTTY, env) => {
+  const { written, tellAt, done } = progressOn(isTTY, env)
+  for (const ms of [1000, 5000, 6000, 9999, 10_000]) tellAt(ms)
+  done()
+  expect(written).toEqual([`${text}\n`, `${text}\n`])
+})
+
+test('says what was moved', () => {
+  const moved = { tables: 3, rows: 1, bytes: 0, schemaVersion: '0004-x' }
+  expect(movedText(moved)).toBe('3 tables, 1 rows, 0.0 MiB, schema version 0004-x')
+})

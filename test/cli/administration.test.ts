@@ -1,0 +1,189 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { databasePid, freshFolder, portolan, type Service, startService } from './portolan.ts'
+
+const dataDir = join(await freshFolder(), 'data')
+
+const run = async (...args: string[]) => {
+  const outcome = await portolan(args, { dataDir })
+  expect(outcome.stderr).not.toMatch(/^\s+at /m)
+  return outcome
+}
+
+const json = async (...args: string[]) => JSON.parse((await run(...args, '--json')).stdout)
+
+const signed = (pair: { api_key: string; api_secret: string }, base_url: string) =>
+  portolan(['call', 'admin', 'GetOrganizationByDomain', '{"domain":"acme"}'], {
+    dataDir,
+    env: {
+      PORTOLAN_BASE_URL: base_url,
+      PORTOLAN_API_KEY: pair.api_key,
+      PORTOLAN_API_SECRET: pair.api_secret,
+    },
+  })
+
+test('an operator begins with nothing: no service, no credential, no database', async () => {
+  const created = await run('organizations', 'create', 'acme', '--name', 'Acme Ltd')
+  expect(created.code).toBe(0)
+  expect(
+    created.stdout.replaceAll(/[0-9a-f-]{36}/g, '<id>').replaceAll(/\d{4}-\S+Z/g, '<time>'),
+  ).toMatchInlineSnapshot(`
+    "organization_id  <id>
+    name             Acme Ltd
+    domain           acme
+    create_time      <time>
+    update_time      <time>
+    status           enabled
+    "
+  `)
+  expect(await databasePid(dataDir)).toBeUndefined()
+})
+
+test('two commands at the same time do not disturb each other', async () => {
+  const names = ['one', 'two', 'three']
+  const outcomes = await Promise.all(names.map((name) => run('organizations', 'create', name)))
+  expect(outcomes.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
+    names.map(() => ({ code: 0, stderr: '' })),
+  )
+  expect(await databasePid(dataDir)).toBeUndefined()
+})
+
+test('failures are sentences with an exit code', async () => {
+  expect(await run('organizations', 'create', 'acme')).toMatchInlineSnapshot(`
+    {
+      "code": 1,
+      "stderr": "Another organization has this domain.
+    ",
+      "stdout": "",
+    }
+  `)
+  expect(await run('organizations', 'create', 'No Domain')).toMatchInlineSnapshot(`
+    {
+      "code": 1,
+      "stderr": "Not valid: domain.
+      domain: Must be lower-case letters and digits, joined by single hyphens (^[a-z0-9]+(?:-[a-z0-9]+)*$).
+    ",
+      "stdout": "",
+    }
+  `)
+  expect(await run('organizations', 'show', 'nobody')).toMatchInlineSnapshot(`
+    {
+      "code": 1,
+      "stderr": "There is no organization with the domain "nobody".
+    ",
+      "stdout": "",
+    }
+  `)
+  expect(await run('keys', 'delete', 'plk_nobody')).toMatchInlineSnapshot(`
+    {
+      "code": 1,
+      "stderr": "Credential not found.
+    ",
+      "stdout": "",
+    }
+  `)
+  expect(await run('limits', 'set', 'acme')).toMatchInlineSnapshot(`
+    {
+      "code": 2,
+      "stderr": "Give at least one of --per-second, --per-hour, --per-day and --per-month.
+    ",
+      "stdout": "",
+    }
+  `)
+  expect(await run('limits', 'set', 'acme', '--per-second', 'many')).toMatchInlineSnapshot(`
+    {
+      "code": 2,
+      "stderr": "Option '--per-second <calls>' argument 'many' is invalid. A limit is a whole number, "unlimited" (-1) or "blocked" (0).
+    ",
+      "stdout": "",
+    }
+  `)
+  expect(await run('limits', 'delete', 'acme')).toMatchInlineSnapshot(`
+    {
+      "code": 2,
+      "stderr": "Name the chain whose limit shall be deleted, or give --all.
+    ",
+      "stdout": "",
+    }
+  `)
+  expect(await run('limits', 'get', 'acme', 'c')).toMatchInlineSnapshot(`
+    {
+      "code": 1,
+      "stderr": "Rate limit not found.
+    ",
+      "stdout": "",
+    }
+  `)
+  expect(await run('keys', 'create', 'acme', '--role', 'king')).toMatchInlineSnapshot(`
+    {
+      "code": 2,
+      "stderr": "Option '--role <role>' argument 'king' is invalid. A role is "admin" or "member".
+    ",
+      "stdout": "",
+    }
+  `)
+})
+
+describe('beside a running service', () => {
+  let service: Service
+  beforeAll(async () => {
+    service = await startService(dataDir)
+  })
+  afterAll(async () => {
+    await service.stop()
+    expect(await databasePid(dataDir)).toBeUndefined()
+  })
+
+  test('a key works at once, and stops working at once', async () => {
+    const created = await run('keys', 'create', 'acme', '--name', 'backend', '--json')
+    expect(created.stderr).toBe(
+      'Keep the secret now: it is sealed in the database and never shown again.\n',
+    )
+    const pair = JSON.parse(created.stdout)
+    expect(pair).toMatchObject({ role: 'ROLE_MEMBER', name: 'backend' })
+    const { base_url } = service.connection
+    expect((await signed(pair, base_url)).stdout).toContain('"name": "Acme Ltd"')
+
+    const listed = await run('keys', 'list', 'acme')
+    expect(listed.stdout).toContain(pair.api_key)
+    expect(listed.stdout).not.toContain(pair.api_secret)
+
+    expect((await run('organizations', 'disable', 'acme')).stdout).toContain('disabled')
+    expect((await signed(pair, base_url)).stderr).toContain('UNAUTHENTICATED (401)')
+    expect((await run('organizations', 'enable', 'acme')).stdout).toContain('enabled')
+    expect((await signed(pair, base_url)).code).toBe(0)
+
+    expect((await run('keys', 'delete', pair.api_key)).code).toBe(0)
+    expect((await signed(pair, base_url)).stderr).toContain('UNAUTHENTICATED (401)')
+  })
+
+  test('a limit holds at once; what is not given stays as it applied', async () => {
+    const pair = await json('keys', 'create', 'acme')
+    await run('limits', 'set', 'acme', '--per-second', '7', '--per-month', 'unlimited')
+    await run('limits', 'set', 'acme', 'admin', '--per-hour', 'blocked')
+    const listed = await run('limits', 'list', 'acme')
+    expect(listed.stdout).toMatchInlineSnapshot(`
+      "CHAIN      PER SECOND  PER HOUR  PER DAY  PER MONTH
+      *          7           100000    1000000  unlimited
+      admin      7           blocked   1000000  unlimited
+      (default)  100         100000    1000000  20000000
+      "
+    `)
+    const refused = await signed(pair, service.connection.base_url)
+    expect(refused.stderr).toContain('RATE_LIMITED (429)')
+    expect(await json('limits', 'get', 'acme', 'admin')).toMatchObject({
+      ratelimit_info: { chain: 'admin', per_second_limit: 7, per_hour_limit: 0 },
+    })
+    await run('limits', 'delete', 'acme', '--all')
+    expect((await signed(pair, service.connection.base_url)).code).toBe(0)
+  })
+
+  test('organizations are listed in order', async () => {
+    const all = await json('organizations', 'list')
+    expect(all.map(({ domain }: { domain: string }) => domain).sort()).toEqual(
+      ['acme', 'demo', 'one', 'three', 'two'].sort(),
+    )
+    expect(all[0]).toMatchObject({ domain: 'acme', disabled: false })
+    expect(await json('organizations', 'show', all[0].organization_id)).toEqual(all[0])
+  })
+})

@@ -1,0 +1,149 @@
+import { execFileSync } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { freshFolder, main, portolan } from './portolan.ts'
+
+const modulesOf = async (...args: string[]): Promise<string[]> => {
+  const file = join(await freshFolder(), 'modules')
+  const node = ['--import', join(import.meta.dirname, 'trace-modules.ts')]
+  const { code } = await portolan(args, { node, env: { TRACE_FILE: file } })
+  expect(code).toBe(0)
+  return (await readFile(file, 'utf8')).split('\n')
+}
+
+const commands = ['start', 'doctor', 'call', 'organizations', 'keys', 'limits', 'config']
+
+test.each([
+  ['--help'],
+  ['--version'],
+  ['help', 'call'],
+  ...commands.map((name) => [name, '--help']),
+])('%s %s loads nothing but the tree of commands', async (...args) => {
+  const packages = (await modulesOf(...args))
+    .map((url) => /node_modules\/([^/]+)/.exec(url)?.[1])
+    .filter((name) => name !== undefined)
+  expect([...new Set(packages)]).toEqual(['commander'])
+})
+
+test('help is instant', async () => {
+  const times: number[] = []
+  for (let run = 0; run < 7; run++) {
+    const begun = performance.now()
+    execFileSync(process.execPath, [main, '--help'], { stdio: 'ignore' })
+    times.push(performance.now() - begun)
+  }
+  // The fastest one, because other tests share the machine.
+  expect(Math.min(...times)).toBeLessThan(250)
+})
+
+test('prints help, or the version', async () => {
+  const bare = await portolan([])
+  const asked = await portolan(['--help'])
+  expect(bare).toEqual(asked)
+  expect(asked).toMatchObject({ code: 0, stderr: '' })
+  expect(asked.stdout).toMatchInlineSnapshot(`
+    "Usage: portolan [options] [command]
+
+    Wallet tracking, webhooks, chain queries and a node gateway for many
+    organizations.
+
+    Options:
+      -V, --version            print the version
+      -c, --config <file>      configuration file
+      -d, --data-dir <folder>  folder for all that the service keeps
+      --debug                  show where an unexpected error comes from
+      -h, --help               explain a command
+
+    Run:
+      start                    run the service
+      doctor                   check everything that the service needs
+
+    Use:
+      call                     call an operation of a running service
+
+    Administer (works with and without a running service):
+      organizations            list, create, show, enable and disable organizations
+      keys                     list, create and delete API keys
+      limits                   list, get, set and delete rate limits
+
+    Set up:
+      config                   check and print the configuration
+      migrate                  bring the database to the schema of this version
+      export                   write the whole installation into one file
+      import                   read such a file into an empty database
+      completion               print a script that completes commands in your shell
+      help [command]           explain a command
+
+    Examples:
+      portolan start                             everything embedded, nothing to configure
+      portolan call admin ListOrganizations      call an operation of the running service
+      portolan keys create demo --name backend   make a credential
+      portolan config example > portolan.yaml    begin a configuration file
+      portolan doctor                            find out why something does not work
+
+    The configuration is --config, else PORTOLAN_CONFIG, else portolan.yaml in this folder.
+    Every command explains itself with --help.
+    "
+  `)
+  expect(await portolan(['--version'])).toEqual({
+    code: 0,
+    stdout: `${manifest.version}\n`,
+    stderr: '',
+  })
+})
+
+test('a wrong call says what was meant, and ends with 2', async () => {
+  expect(await portolan(['strat'])).toMatchInlineSnapshot(`
+    {
+      "code": 2,
+      "stderr": "Unknown command 'strat'. Did you mean start?
+    ",
+      "stdout": "",
+    }
+  `)
+  expect(await portolan(['start', '--prot', '1'])).toMatchInlineSnapshot(`
+    {
+      "code": 2,
+      "stderr": "Unknown option '--prot'. Did you mean --port?
+    ",
+      "stdout": "",
+    }
+  `)
+  expect(await portolan(['start', '--port', '99999'])).toMatchInlineSnapshot(`
+    {
+      "code": 2,
+      "stderr": "Option '-p, --port <number>' argument '99999' is invalid. A port is a number from 0 to 65535.
+    ",
+      "stdout": "",
+    }
+  `)
+  expect(await portolan(['keys', 'lst'])).toMatchInlineSnapshot(`
+    {
+      "code": 2,
+      "stderr": "Unknown command 'lst'. Did you mean list?
+    ",
+      "stdout": "",
+    }
+  `)
+  expect(await portolan(['keys', 'create'])).toMatchInlineSnapshot(`
+    {
+      "code": 2,
+      "stderr": "Missing required argument 'organization'.
+    ",
+      "stdout": "",
+    }
+  `)
+  expect(await portolan(['start', 'now'])).toMatchInlineSnapshot(`
+    {
+      "code": 2,
+      "stderr": "Too many arguments for 'start'. Expected 0 arguments but got 1: now.
+    ",
+      "stdout": "",
+    }
+  `)
+  const group = await portolan(['keys'])
+  expect(group).toMatchObject({ code: 2, stdout: '' })
+  expect(group.stderr).toContain('Usage: portolan keys')
+})

@@ -1,0 +1,120 @@
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { type FreshDatabase, freshDatabase } from '../helpers/database.ts'
+import { databasePid, freshFolder, portolan } from './portolan.ts'
+
+const urlOf = ({ connection }: FreshDatabase): string =>
+  `postgres://${connection.user}@localhost/${connection.database}?host=${connection.host}`
+
+const keyOf = (digit: string): string => digit.repeat(64)
+
+const fails = async (env: Record<string, string>, args: readonly string[] = []) => {
+  const dataDir = join(await freshFolder(), 'data')
+  const { code, stderr } = await portolan(['start', ...args], { dataDir, env })
+  expect(code).toBe(1)
+  expect(stderr).not.toMatch(/^\s+at /m)
+  return { dataDir, message: stderr.replaceAll(dataDir, '<data>') }
+}
+
+test('a port that is taken', async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  const { message, dataDir } = await fails({}, ['--port', String(port)])
+  other.close()
+  expect(message.replaceAll(String(port), '<port>')).toMatchInlineSnapshot(`
+    "Another program is listening on 127.0.0.1:<port> already. Choose another port with --port or PORTOLAN_PORT.
+    "
+  `)
+  expect(await databasePid(dataDir)).toBeUndefined()
+})
+
+test('a database server that is not there', async () => {
+  const { message } = await fails({ DATABASE_URL: 'postgres://user:hunter2@127.0.0.1:1/portolan' })
+  expect(message).toMatchInlineSnapshot(`
+    "The database at 127.0.0.1:1 cannot be reached (ECONNREFUSED). Check database.url or DATABASE_URL, and that the server is running.
+    "
+  `)
+})
+
+test('a database that does not exist on its server', async () => {
+  const database = await freshDatabase()
+  const url = urlOf(database).replace(database.connection.database, 'nowhere')
+  const { message } = await fails({ DATABASE_URL: url })
+  expect(message).toMatchInlineSnapshot(`
+    "The database refuses: database "nowhere" does not exist.
+    "
+  `)
+})
+
+test('a database of a newer version', async () => {
+  const database = await freshDatabase()
+  await sql`insert into schema_migration (name, timestamp) values ('9999-future', 'now')`.execute(
+    database.db,
+  )
+  const { message } = await fails({ DATABASE_URL: urlOf(database) })
+  expect(message).toMatch(
+    /^The database is at schema version 9999-future, but this Portolan knows only up to \d{4}-[a-z-]+\. Start a Portolan at least as new as the one that used this database last\.\n$/,
+  )
+})
+
+test('a master key that did not seal what the database holds', async () => {
+  const env = { DATABASE_URL: urlOf(await freshDatabase()) }
+  const dataDir = join(await freshFolder(), 'data')
+  const right = { ...env, PORTOLAN_SECURITY__MASTER_KEY: keyOf('a') }
+  await portolan(['organizations', 'create', 'acme'], { dataDir, env: right })
+  expect((await portolan(['keys', 'create', 'acme'], { dataDir, env: right })).code).toBe(0)
+
+  const { message } = await fails({ ...env, PORTOLAN_SECURITY__MASTER_KEY: keyOf('b') })
+  expect(message.replaceAll(/\b[0-9a-f]{8}\b/g, '<id>')).toMatchInlineSnapshot(`
+    "A value was sealed with the master key <id>, but the given one is <id>. Start with the master key of this database.
+    "
+  `)
+  // A command does not make a key of its own either.
+  const elsewhere = join(await freshFolder(), 'data')
+  const { code, stderr } = await portolan(['keys', 'list', 'acme'], { dataDir: elsewhere, env })
+  expect({ code, stderr: stderr.replaceAll(elsewhere, '<data>') }).toMatchInlineSnapshot(`
+    {
+      "code": 1,
+      "stderr": "The master key file <data>/master.key does not exist.
+    ",
+    }
+  `)
+})
+
+test('a master key that is none', async () => {
+  const { message } = await fails({ PORTOLAN_SECURITY__MASTER_KEY: 'hunter2' })
+  expect(message).toMatchInlineSnapshot(`
+    "The given value is no master key: it must be 32 bytes as 64 hex digits or as base64. Make one with: openssl rand -hex 32
+    "
+  `)
+  expect(message).not.toContain('hunter2')
+})
+
+test('a configuration with mistakes', async () => {
+  const folder = await freshFolder()
+  const file = join(folder, 'portolan.yaml')
+  await writeFile(file, 'server:\n  prot: 4000\nlogging:\n  level: loud\n')
+  const { message } = await fails({ PORTOLAN_CONFIG: file })
+  expect(message.replaceAll(folder, '<folder>')).toMatchInlineSnapshot(`
+    "The configuration has 2 problems:
+    - Unknown key \`server.prot\` in portolan-cli-XGjJNA/portolan.yaml line 2. Did you mean \`server.port\`?
+    - \`logging.level\` in portolan-cli-XGjJNA/portolan.yaml line 4 must be one of \`silent\`, \`fatal\`, \`error\`, \`warn\`, \`info\`, \`debug\`, \`trace\`; it is \`loud\`.
+    "
+  `)
+})
+
+test('a data directory that cannot be made', async () => {
+  const file = join(await freshFolder(), 'file')
+  await writeFile(file, '')
+  const { code, stderr } = await portolan(['start'], { dataDir: join(file, 'data') })
+  expect(code).toBe(1)
+  expect(stderr.replaceAll(file, '<file>')).toMatchInlineSnapshot(`
+    "<file>/data cannot be used (mkdir): a part of the path is no folder.
+    "
+  `)
+})

@@ -1,0 +1,42 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { freshFolder, main } from './portolan.ts'
+
+// util-linux; the one of macOS takes other arguments.
+const hasTerminal = spawnSync('script', ['--version']).stdout?.toString().includes('util-linux')
+
+test.skipIf(!hasTerminal)(
+  'a person sees progress, then a banner, and stops with Ctrl-C',
+  async () => {
+    const dataDir = join(await freshFolder(), 'data')
+    const command = `exec ${process.execPath} ${main} start --port 0 --data-dir ${dataDir}`
+    const child = spawn('script', ['-qfec', command, '/dev/null'], {
+      env: { PATH: process.env.PATH, TERM: 'xterm' },
+    })
+    let screen = ''
+    let secrets: string[] = []
+    child.stdout.setEncoding('utf8').on('data', async (chunk: string) => {
+      screen += chunk
+      if (!screen.includes('Ctrl-C stops') || secrets.length > 0) return
+      secrets = ['pending']
+      const { admin, member } = JSON.parse(await readFile(join(dataDir, 'connection.json'), 'utf8'))
+      secrets = [admin.api_key, admin.api_secret, member.api_key, member.api_secret]
+      child.stdin.write('\u0003')
+    })
+    const [code] = await once(child, 'close')
+    expect(code).toBe(0)
+    expect(screen).toMatch(
+      /Starting Portolan [\s\S]*Creating the database …[\s\S]*ready in [\d.]+ s/,
+    )
+    expect(screen).toContain(`keys and secrets are in ${dataDir}/connection.json`)
+    expect(screen).toContain(
+      `npx portolan --data-dir ${dataDir} call admin GetOrganizationByDomain`,
+    )
+    expect(screen).toMatch(/stopped/)
+    expect(secrets).toHaveLength(4)
+    for (const secret of secrets) expect(screen).not.toContain(secret)
+  },
+)
