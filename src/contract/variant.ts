@@ -9,9 +9,6 @@ export type Service = keyof typeof services
 /** One letter per service; the wallet variants of the specification are T, S, P and C. */
 export type Tag = (typeof services)[Service]
 
-/** The four wallet variants as services. */
-export const walletServices = ['t', 's', 'p', 'c'] as const
-
 /** A field of the listed services only: `only('TSP', ...)`. */
 export type Only<tags extends string, field> = { only: tags; field: field }
 
