@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { OperationError, type Reason } from '../contract/errors.ts'
+import { OperationError } from '../contract/errors.ts'
 import type { Ids } from '../lib/ids.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
+import { createOpenAnswers, refuse } from './client-errors.ts'
 import { type Exchange, openExchange, send } from './exchange.ts'
 import { problemResponse, toOperationError } from './problems.ts'
 
@@ -15,6 +16,9 @@ export type Route = {
   name: string
   handle(exchange: Exchange): Promise<void> | void
 }
+
+/** Of an exchange whose caller left before the answer: Node would report the 200 it begins with. */
+const hungUp = 499
 
 /** What is told of every finished exchange. */
 export type Finished = { route: string; path: string; status: number; seconds: number }
@@ -46,19 +50,26 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       own.endsWith('/*') ? path.startsWith(own.slice(0, -1)) : path === own,
     )
 
+  const open = createOpenAnswers()
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     const begun = performance.now()
     const exchange = openExchange(request, response, ids)
     const { request_id, path } = exchange
     const route = findRoute(path)
+    open.add(request, response)
     response.once('close', () => {
       const seconds = (performance.now() - begun) / 1000
-      onFinished({ route: route?.name ?? 'none', path, status: response.statusCode, seconds })
+      const status = response.headersSent ? response.statusCode : hungUp
+      onFinished({ route: route?.name ?? 'none', path, status, seconds })
     })
     try {
       if (stopping) {
         response.setHeader('connection', 'close')
         throw new OperationError('SHUTTING_DOWN', { retryAfter: 1 })
+      }
+      if (request.headers.host === undefined && request.httpVersion === '1.1') {
+        response.setHeader('connection', 'close')
+        throw new OperationError('MALFORMED_REQUEST', { detail: 'The header host is missing.' })
       }
       if (!route) throw new OperationError('ROUTE_NOT_FOUND')
       await route.handle(exchange)
@@ -78,10 +89,14 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       keepAliveTimeout: options.keepAliveTimeoutMs ?? 65_000,
       maxHeaderSize: 16_384,
       insecureHTTPParser: false,
+      // Node would refuse without a problem body.
+      requireHostHeader: false,
     },
     (request, response) => void serve(request, response),
   )
-  server.on('clientError', answerClientError(ids))
+  server.on('clientError', (error, socket) =>
+    open.afterAnswers(socket as Socket, () => refuse(error, socket as Socket, ids)),
+  )
   server.on('checkExpectation', (request, response) => void serve(request, response))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -112,27 +127,3 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     },
   }
 }
-
-/** What Node's parser refuses never becomes a request; it gets the same problem body all the same. */
-const answerClientError =
-  (ids: Ids) =>
-  (error: Error & { code?: string }, socket: Socket): void => {
-    if (!socket.writable || error.code === 'ECONNRESET') {
-      socket.destroy()
-      return
-    }
-    const reasons: Record<string, Reason> = {
-      ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_TIMEOUT',
-      HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
-    }
-    const reason = reasons[error.code ?? ''] ?? 'MALFORMED_REQUEST'
-    const request_id = ids.uuid()
-    const { status, headers, body } = problemResponse(new OperationError(reason), request_id)
-    const lines = Object.entries({
-      ...headers,
-      'x-request-id': request_id,
-      'content-length': String(Buffer.byteLength(body)),
-      connection: 'close',
-    }).map(([name, value]) => `${name}: ${value}\r\n`)
-    socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.join('')}\r\n${body}`)
-  }

@@ -41,7 +41,7 @@ const fill = (entry: Entry, names: string[], things: Belongings): Body => {
 const masked = ({ status, headers, text }: Answer, things: Belongings) => {
   let body = text
   for (const [name, value] of Object.entries(things)) body = body.replaceAll(value, `<${name}>`)
-  body = body.replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{22}/g, '<id>')
+  body = body.replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}/g, '<id>')
   body = body.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
   return { status, type: headers['content-type'], body }
 }
