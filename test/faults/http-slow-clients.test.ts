@@ -83,6 +83,18 @@ describe('slow clients', () => {
     await Promise.all(silent.map((connection) => connection.closed))
   })
 
+  it('cannot hold on to a connection that the service has closed', async () => {
+    const stubborn = await Promise.all(
+      Array.from({ length: 10 }, () => openRaw(service.base_url, true)),
+    )
+    for (const connection of stubborn)
+      connection.write('POST /v1/q/GetBlock HTTP/1.1\r\nhost: test\r\n')
+    using _ = trickle(stubborn, 'x-a: b\r\n')
+    const begun = Date.now()
+    await Promise.all(stubborn.map((connection) => connection.closed))
+    expect(Date.now() - begun).toBeLessThan(6_000)
+  })
+
   it('that do not read their answers hold up nobody', async () => {
     const deaf = await open(5)
     for (const connection of deaf) {

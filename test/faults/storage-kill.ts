@@ -9,6 +9,7 @@ import { parseArgs, promisify } from 'node:util'
 import pg from 'pg'
 import { connectionOf, layoutOf } from '../../src/storage/embedded/layout.ts'
 import { findPostmaster } from '../../src/storage/embedded/postmaster.ts'
+import { createRandom } from '../helpers/random.ts'
 
 // Who is killed: the service, the server's first process, all its processes, or several of them.
 const victims = ['service', 'postmaster', 'family', 'both', 'everything'] as const
@@ -27,17 +28,6 @@ export type Outcome = {
 }
 
 const run = promisify(execFile)
-
-// mulberry32: the same seed gives the same campaign.
-const createRandom = (seed: number) => {
-  let state = seed
-  return (): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 /** A running writer program and what it has said so far. */
 export type Writer = {

@@ -1,0 +1,18 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+
+/** The long campaigns, each a program of its own; a small seeded sample of each is in the tests. */
+const campaigns = [
+  ['faults/storage-kill.ts', '--kills', '100', '--seed', '1'],
+  ['faults/service-kill.ts', '--kills', '60', '--seed', '1'],
+]
+
+for (const [file = '', ...args] of campaigns) {
+  console.log(`\n== ${file} ${args.join(' ')}`)
+  const child = spawn(process.execPath, [join(import.meta.dirname, file), ...args], {
+    stdio: 'inherit',
+  })
+  const [code] = (await once(child, 'exit')) as [number | null]
+  if (code !== 0) process.exitCode = 1
+}
