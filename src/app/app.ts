@@ -63,6 +63,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   const dataDir = await openDataDir(config, env, cwd)
   const masterKey = await openMasterKey(config, { dataDir, env, log })
   const server = own(await openServer(config, { dataDir, env, log }))
+  // What a killed service left would send scripts to a port that nobody listens on.
+  await removeConnectionFile(dataDir)
   const { pool_size, statement_timeout_seconds } = config.database
   const { db, pool } = own(
     openDatabase({

@@ -30,6 +30,8 @@ export function createOpenAnswers(): OpenAnswers {
   }
 }
 
+const lingerMs = 1_000
+
 const reasons: Record<string, Reason> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_TIMEOUT',
   HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
@@ -50,5 +52,8 @@ export function refuse(error: Error & { code?: string }, socket: Socket, ids: Id
     'content-length': String(Buffer.byteLength(body)),
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`)
+  // Half closed, the connection lives until the caller closes its half, which a hostile one never does.
+  // A moment is left to it: cut off with bytes unread, it would lose the answer.
+  setTimeout(() => socket.destroy(), lingerMs).unref()
   socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.join('')}\r\n${body}`)
 }

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -86,8 +88,15 @@ test('starts again after it was killed, with the database that was left', async 
   // A command leaves the server as it found it.
   expect(await databasePid(dataDir)).toBe(pid)
 
+  // Nor does a start that fails leave the file of the killed one.
+  const { port } = new URL(first.connection.base_url)
+  const other = createServer().listen(Number(port), '127.0.0.1')
+  await once(other, 'listening')
+  expect((await portolan(['start', '--port', port], { dataDir })).code).toBe(1)
+  await expect(stat(join(dataDir, 'connection.json'))).rejects.toThrow('ENOENT')
+  other.close()
+
   const second = await startService(dataDir)
-  expect(await databasePid(dataDir)).toBe(pid)
   expect(secretsIn(second.connection)).toEqual(secretsIn(first.connection))
   expect((await ask(dataDir)).code).toBe(0)
   await second.stop()

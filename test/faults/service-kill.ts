@@ -26,12 +26,25 @@ type Service = { child: ChildProcess; connection: ConnectionFile }
 
 const main = join(import.meta.dirname, '../../src/main.ts')
 
+const unlimited = Object.fromEntries(
+  ['SECOND', 'HOUR', 'DAY', 'MONTH'].map((window) => [
+    `PORTOLAN_LIMITS__PER_${window}_LIMIT`,
+    '-1',
+  ]),
+)
+
 async function start(dataDir: string): Promise<Service> {
   const file = join(dataDir, 'connection.json')
   await rm(file, { force: true })
   const child = spawn(process.execPath, [main, 'start'], {
     cwd: tmpdir(),
-    env: { ...process.env, CI: 'true', PORTOLAN_PORT: '0', PORTOLAN_DATA_DIR: dataDir },
+    env: {
+      ...process.env,
+      CI: 'true',
+      PORTOLAN_PORT: '0',
+      PORTOLAN_DATA_DIR: dataDir,
+      ...unlimited,
+    },
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   let connection: ConnectionFile | undefined

@@ -17,10 +17,10 @@ export type RawConnection = {
 /** An answer as it stood on the wire. */
 export type RawAnswer = { status: number; headers: Record<string, string>; body: string }
 
-/** Opens a connection to the service. */
-export const openRaw = async (base_url: string): Promise<RawConnection> => {
+/** Opens a connection to the service; one that holds on does not close when the other side does. */
+export const openRaw = async (base_url: string, holdOn = false): Promise<RawConnection> => {
   const { hostname, port } = new URL(base_url)
-  const socket = connect(Number(port), hostname)
+  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: holdOn })
   let text = ''
   socket.setEncoding('latin1')
   const closed = new Promise<void>((resolve) => {
