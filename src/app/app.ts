@@ -17,6 +17,7 @@ import { openDatabase } from '../storage/database.ts'
 import { migrateDatabase } from '../storage/migrate.ts'
 import { ensurePartitions } from '../storage/partitions.ts'
 import { createSealer } from '../storage/seal.ts'
+import { checkServerVersion } from '../storage/server-version.ts'
 import { startJanitor } from '../workers/janitor.ts'
 import { type Demo, ensureDemo } from './bootstrap.ts'
 import { isEmbedded } from './config/embedded.ts'
@@ -74,6 +75,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       statementTimeoutMs: statement_timeout_seconds * 1000,
     }),
   )
+  await checkServerVersion(db)
   await migrateDatabase(db, { log })
   await ensurePartitions(db, new Date(clock.now()))
 
@@ -150,7 +152,6 @@ export async function startApp(options: AppOptions): Promise<App> {
   const content = { base_url, ws_url, ...demo, chains }
   const connectionFile = await writeConnectionFile(dataDir, content)
   starting.defer(() => removeConnectionFile(dataDir))
-  log.info({ base_url, database: server.mode }, 'ready')
 
   const running = starting.move()
   let stopped: Promise<void> | undefined

@@ -42,7 +42,10 @@ async function ensurePair(
   const name = `embedded ${role === 'ROLE_ADMIN' ? 'admin' : 'member'}`
   const rows = await listCredentials(db, organization_id, { limit: 100 })
   const row = rows.find((candidate) => candidate.role === role && candidate.name === name)
-  if (!row) return await createCredential(installation, { organization_id, role, name })
+  if (!row) {
+    const created = await createCredential(installation, { organization_id, role, name })
+    return { api_key: created.api_key, api_secret: created.api_secret }
+  }
   const open = (half: 'api_key' | 'api_secret', sealed: Buffer) =>
     sealer.open(sealed, sealContext(half, row.credential_id)).toString('utf8')
   return {

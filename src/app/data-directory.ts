@@ -1,8 +1,7 @@
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '../lib/log.ts'
 import type { Connection } from '../storage/database.ts'
-import { defaultDataDir } from '../storage/embedded/data-dir.ts'
+import { defaultDataDir, ensureDataDir } from '../storage/embedded/data-dir.ts'
 import { startEmbeddedPostgres } from '../storage/embedded/embedded-postgres.ts'
 import { loadMasterKey } from '../storage/master-key.ts'
 import type { Env } from './config/env-source.ts'
@@ -18,9 +17,7 @@ export type DatabaseServer = {
 
 /** Where the configuration keeps its data; the folder is made when it is missing. */
 export async function openDataDir(config: Config, env: Env, cwd: string): Promise<string> {
-  const dataDir = config.data_dir ?? (await defaultDataDir({ cwd, env }))
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  return dataDir
+  return await ensureDataDir(config.data_dir ?? (await defaultDataDir({ cwd, env })))
 }
 
 /** The operator's server, or a PostgreSQL of our own below the data directory. */

@@ -12,6 +12,7 @@ const speaksForItself = new Set([
   'InstallationError',
   'MasterKeyError',
   'NewerDatabaseError',
+  'OldServerError',
   'SealError',
 ])
 

@@ -1,6 +1,6 @@
+import { findNearest } from '../../lib/nearest.ts'
 import type { Path } from './finding.ts'
 import { type Assignment, assignmentsOf } from './layers.ts'
-import { findNearest } from '../../lib/nearest.ts'
 import { isContainer, mapOf, type Node, rootNode } from './node.ts'
 import { ConfigError, type Problem } from './problem.ts'
 import type { Origin } from './source.ts'

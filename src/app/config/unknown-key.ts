@@ -1,6 +1,6 @@
+import { findNearest } from '../../lib/nearest.ts'
 import type { Path } from './finding.ts'
 import { isRecord } from './layers.ts'
-import { findNearest } from '../../lib/nearest.ts'
 import { mapOf, type Node, rootNode } from './node.ts'
 import { pathKey, pathText, shownWord } from './text.ts'
 

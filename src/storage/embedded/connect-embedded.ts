@@ -1,6 +1,7 @@
-import { access, constants, mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { access, constants, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { ensureDataDir } from './data-dir.ts'
 import { type EmbeddedPostgresOptions, startEmbeddedPostgres } from './embedded-postgres.ts'
 import { EmbeddedPostgresError } from './errors.ts'
 import { connectionOf, type EmbeddedConnection, type Layout, layoutOf } from './layout.ts'
@@ -87,8 +88,7 @@ const visitAlone = async (
 /** Connects to the server of a data directory beside a running service, or starts it until `stop()`. */
 export const connectEmbedded = async (options: VisitOptions): Promise<EmbeddedVisit> => {
   const { waitMs = 60_000, signal } = options
-  await mkdir(options.dataDir, { recursive: true, mode: 0o700 })
-  const dataDir = await realpath(options.dataDir)
+  const dataDir = await ensureDataDir(options.dataDir)
   await mayUse(dataDir)
   const layout = layoutOf(dataDir)
   const deadline = Date.now() + waitMs
