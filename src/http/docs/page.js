@@ -3,6 +3,8 @@
 const field = (id) => document.getElementById(id)
 
 async function sign(secret, text) {
+  // Browsers offer WebCrypto on https and on loopback only.
+  if (!globalThis.crypto?.subtle) throw new Error('Open this page over https to try operations.')
   const encoder = new TextEncoder()
   const algorithm = { name: 'HMAC', hash: 'SHA-256' }
   const key = await crypto.subtle.importKey('raw', encoder.encode(secret), algorithm, false, [
