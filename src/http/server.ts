@@ -51,13 +51,17 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     )
 
   const open = createOpenAnswers()
+  const underWay = new Set<ServerResponse>()
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     const begun = performance.now()
     const exchange = openExchange(request, response, ids)
     const { request_id, path } = exchange
     const route = findRoute(path)
     open.add(request, response)
+    underWay.add(response)
     response.once('close', () => {
+      underWay.delete(response)
+      if (stopping) server.closeIdleConnections()
       const seconds = (performance.now() - begun) / 1000
       const status = response.headersSent ? response.statusCode : hungUp
       onFinished({ route: route?.name ?? 'none', path, status, seconds })
@@ -111,6 +115,9 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const stop = async () => {
     stopping = true
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    // Kept alive, the connections would hold up the stop for as long as it is allowed to take.
+    for (const response of underWay)
+      if (!response.headersSent) response.setHeader('connection', 'close')
     server.closeIdleConnections()
     const timer = setTimeout(() => {
       log.warn({}, 'requests still open at the end of the shutdown time were cut off')
