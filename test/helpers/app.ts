@@ -56,8 +56,10 @@ export type TestApp = {
 
 /** What may be chosen. */
 export type TestAppOptions = {
-  /** Of another service, to run a second one on it. */
+  /** Another service, to run a second one on its database. */
   beside?: TestApp
+  /** A database of the test's own, instead of a fresh one on the common server. */
+  database?: FreshDatabase
   config?: Overrides
   clock?: Clock
 }
@@ -84,7 +86,7 @@ export const databaseUrl = ({ host, user, database }: FreshDatabase['connection'
  */
 export const startTestApp = async (options: TestAppOptions = {}): Promise<TestApp> => {
   const { beside, clock = systemClock } = options
-  const database = beside?.database ?? (await freshDatabase())
+  const database = options.database ?? beside?.database ?? (await freshDatabase())
   const master_key = beside?.master_key ?? randomBytes(32).toString('hex')
   noteSecret(master_key)
   const dataDir = await mkdtemp(join(tmpdir(), 'portolan-app-'))
