@@ -1,0 +1,126 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import spectralCore from '@stoplight/spectral-core'
+import spectralRulesets from '@stoplight/spectral-rulesets'
+import { describe, expect, it } from 'vitest'
+import { errors } from '../../src/contract/errors.ts'
+import { findHandler } from '../../src/domain/handlers.ts'
+import { startTestApp } from '../helpers/app.ts'
+import { operations, validRequest } from './sample-requests.ts'
+
+const service = await startTestApp()
+const tenant = await service.createTenant()
+const get = (path: string) => service.send(path, { method: 'GET' })
+const { text, json: document } = await get('/openapi.json')
+
+describe('/openapi.json', () => {
+  it('is an OpenAPI 3.1 document of version 1.0.0 at the address of the service', async () => {
+    expect(document.openapi).toMatch(/^3\.1\./)
+    expect(document.info.version).toBe('1.0.0')
+    expect(document.servers).toEqual([{ url: service.base_url }])
+    expect((await get('/openapi.json')).headers['content-type']).toBe('application/json')
+  })
+
+  it('has no problem in the eyes of Redocly', async () => {
+    const config = await createConfig({ extends: ['recommended'] })
+    const problems = await lintFromString({ source: text, config, absoluteRef: 'openapi.json' })
+    const said = problems.map(({ ruleId, message, severity }) => ({ severity, ruleId, message }))
+    expect(said).toEqual([])
+    const source = text.replace('"responses":', '"respnses":')
+    expect(await lintFromString({ source, config, absoluteRef: 'openapi.json' })).not.toEqual([])
+  })
+
+  it('has no problem in the eyes of Spectral', async () => {
+    const spectral = new spectralCore.Spectral()
+    spectral.setRuleset(spectralRulesets.oas as never)
+    const problems = await spectral.run(document)
+    expect(problems.map(({ code, message, path }) => ({ code, message, path }))).toEqual([])
+    const damaged = structuredClone(document)
+    damaged.paths['/v1/admin/GetRateLimit'].post.responses = { 200: {} }
+    expect(await spectral.run(damaged)).not.toEqual([])
+  })
+
+  it('has exactly the operations that work', async () => {
+    const works: string[] = []
+    for (const [name, entry] of operations) {
+      const { status } = await service.call(tenant.admin, name, validRequest(entry))
+      if (status !== 501) works.push(`/v1/${name}`)
+    }
+    expect(Object.keys(document.paths).sort()).toEqual(works.sort())
+    expect(works).toEqual(
+      operations
+        .filter(([, entry]) => findHandler(entry.service, entry.name))
+        .map(([name]) => `/v1/${name}`)
+        .sort(),
+    )
+  })
+
+  it('marks what goes beyond the specification', () => {
+    for (const [name, { row }] of operations) {
+      const path = document.paths[`/v1/${name}`]
+      if (path) expect([name, path.post['x-extension']]).toEqual([name, row.extension])
+    }
+  })
+})
+
+describe('an operation that is not built yet', () => {
+  it.each(operations.filter(([, entry]) => !findHandler(entry.service, entry.name)))(
+    '%s answers 501 with a problem body',
+    async (name, entry) => {
+      const { status, headers, json } = await service.call(tenant.admin, name, validRequest(entry))
+      expect([status, json.code, json.reason]).toEqual([501, 'UNIMPLEMENTED', 'NOT_IMPLEMENTED'])
+      expect(headers['content-type']).toBe('application/problem+json')
+    },
+  )
+})
+
+describe('the pages', () => {
+  it('lead from / to the reference', async () => {
+    const { status, headers } = await get('/')
+    expect([status, headers.location]).toEqual([302, '/docs'])
+  })
+
+  it('load everything they need from the service itself', async () => {
+    for (const page of ['/docs', '/docs/errors', '/docs/errors/RATE_LIMITED']) {
+      const { status, headers, text: html } = await get(page)
+      expect(status).toBe(200)
+      expect(headers['content-type']).toBe('text/html; charset=utf-8')
+      expect(headers['content-security-policy']).toContain("default-src 'none'")
+      expect(headers['x-content-type-options']).toBe('nosniff')
+      const links = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => String(link))
+      expect(links.length).toBeGreaterThan(2)
+      for (const link of links.filter((found) => found !== 'data:,')) {
+        expect(link).toMatch(/^\//)
+        expect([link, (await get(link)).status]).toEqual([link, 200])
+      }
+    }
+  })
+
+  it.each([
+    ['swagger-ui-bundle.js', 'text/javascript'],
+    ['swagger-ui.css', 'text/css'],
+    ['page.js', 'text/javascript'],
+    ['page.css', 'text/css'],
+  ])('have the asset %s', async (name, type) => {
+    const answer = await fetch(`${service.base_url}/docs/assets/${name}`)
+    expect(answer.headers.get('content-type')).toContain(type)
+    expect((await answer.text()).length).toBeGreaterThan(200)
+  })
+
+  it.each(Object.entries(errors))('explain the reason %s', async (reason, row) => {
+    const { status, text: html } = await get(`/docs/errors/${reason}`)
+    expect(status).toBe(200)
+    expect(html).toContain(row.title)
+    expect(html).toContain(`HTTP ${row.status}`)
+    expect(html).not.toContain('undefined')
+  })
+
+  it('have every reason in their list', async () => {
+    const { text: html } = await get('/docs/errors')
+    for (const reason of Object.keys(errors)) expect(html).toContain(`/docs/errors/${reason}"`)
+  })
+
+  it('show nothing that the caller put into the address', async () => {
+    const { text: html } = await get('/docs/errors/%3Cscript%3Ealert(1)%3C/script%3E')
+    expect(html).not.toContain('script')
+  })
+})
