@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest'
+import { systemClock } from '../../lib/clock.ts'
+import { silentLog } from '../../lib/log.ts'
+import { createLimiter } from '../limits/limiter.ts'
+import type { RateLimits } from '../limits/resolve.ts'
+import { createAdmission, rateLimited } from './admit.ts'
+
+const limits: RateLimits = {
+  per_second_limit: -1,
+  per_hour_limit: 3,
+  per_day_limit: -1,
+  per_month_limit: -1,
+}
+const open = (limitsOf: () => RateLimits | Promise<RateLimits>) =>
+  createAdmission(
+    { limitsOf, forget: () => {} },
+    createLimiter({ clock: systemClock, log: silentLog }),
+  )
+
+describe('admission', () => {
+  it('answers without waiting where the limits are known', () => {
+    const admission = open(() => limits)
+    expect(admission.admit('o', 'q')).toMatchObject({ allowed: true, remaining: 2 })
+  })
+
+  it('waits for limits that are read first', async () => {
+    const decision = open(async () => limits).admit('o', 'q')
+    expect(decision).toBeInstanceOf(Promise)
+    expect(await decision).toMatchObject({ allowed: true })
+  })
+
+  it('counts one call unless told its cost, and a batch as a whole', async () => {
+    const admission = open(() => limits)
+    await admission.admit('o', 'q', 2)
+    expect(await admission.admit('o', 'q', 2)).toMatchObject({ allowed: false, remaining: 1 })
+    expect(await admission.admit('o', 'q')).toMatchObject({ allowed: true, remaining: 0 })
+    expect(await admission.admit('o', 'c')).toMatchObject({ allowed: true })
+  })
+
+  it('fails when the limits cannot be read, instead of admitting', async () => {
+    const admission = open(() => Promise.reject(new Error('gone')))
+    await expect(admission.admit('o', 'q')).rejects.toThrow('gone')
+  })
+
+  it('says which limit is used up and when to come back', async () => {
+    const admission = open(() => ({ ...limits, per_hour_limit: 0 }))
+    const error = rateLimited(await admission.admit('o', 'q'))
+    expect(error.reason).toBe('RATE_LIMITED')
+    expect(error.message).toBe('The limit of 0 calls per hour is used up.')
+    expect(error.retryAfter).toBeGreaterThanOrEqual(1)
+    expect(error.headers['RateLimit-Policy']).toBe('"hour";q=0;w=3600')
+  })
+})

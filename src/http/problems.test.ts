@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest'
+import { errors, OperationError, type Reason } from '../contract/errors.ts'
+import { type Log, silentLog } from '../lib/log.ts'
+import { problemResponse, toOperationError } from './problems.ts'
+
+const recording = () => {
+  const lines: { level: string; fields: object; message: string }[] = []
+  const at = (level: string) => (fields: object, message: string) =>
+    lines.push({ level, fields, message })
+  const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  return { log, lines }
+}
+
+describe('a problem', () => {
+  it.each(Object.keys(errors) as Reason[])(
+    'of the reason %s has the members of RFC 9457',
+    (reason) => {
+      const { status, headers, body } = problemResponse(new OperationError(reason), 'r-1')
+      const row = errors[reason]
+      expect(status).toBe(row.status)
+      expect(headers).toEqual({ 'content-type': 'application/problem+json' })
+      expect(JSON.parse(body)).toEqual({
+        type: `/docs/errors/${reason}`,
+        title: row.title,
+        status: row.status,
+        detail: `${row.title}.`,
+        code: row.code,
+        reason,
+        request_id: 'r-1',
+      })
+    },
+  )
+
+  it('carries bad fields, further members, headers and the time to wait', () => {
+    const fields = [{ field: 'a[0]', reason: 'REQUIRED', detail: 'Is required.' }]
+    const error = new OperationError('RATE_LIMITED', {
+      detail: 'Too much.',
+      errors: fields,
+      extra: { server_time: '1' },
+      headers: { allow: 'POST' },
+      retryAfter: 7,
+    })
+    const { headers, body } = problemResponse(error, 'r-1')
+    expect(headers).toMatchObject({ allow: 'POST', 'retry-after': '7' })
+    expect(JSON.parse(body)).toMatchObject({
+      detail: 'Too much.',
+      errors: fields,
+      server_time: '1',
+    })
+  })
+
+  it('cannot be given another content type', () => {
+    const headers = { 'content-type': 'text/html' }
+    const problem = problemResponse(new OperationError('INTERNAL', { headers }), 'r-1')
+    expect(problem.headers['content-type']).toBe('application/problem+json')
+  })
+})
+
+describe('an error that is no failure of an operation', () => {
+  it('becomes INTERNAL, tells the caller nothing, and is in the log under the request id', () => {
+    const { log, lines } = recording()
+    const thrown = new Error('password of the database is hunter2')
+    const error = toOperationError(thrown, log, 'r-9')
+    const { status, body } = problemResponse(error, 'r-9')
+    expect(status).toBe(500)
+    expect(body).not.toContain('hunter2')
+    expect(body).not.toContain('problems.test')
+    expect(lines).toEqual([
+      { level: 'error', fields: { err: thrown, request_id: 'r-9' }, message: 'request failed' },
+    ])
+  })
+
+  it.each([undefined, null, 'text', 7, {}])(
+    'becomes INTERNAL even when %s was thrown',
+    (thrown) => {
+      expect(toOperationError(thrown, silentLog, 'r').reason).toBe('INTERNAL')
+    },
+  )
+
+  it('becomes DATABASE_UNAVAILABLE with a time to wait when the database cannot be reached', () => {
+    const { log, lines } = recording()
+    const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+    const error = toOperationError(refused, log, 'r-2')
+    expect([error.reason, error.retryAfter]).toEqual(['DATABASE_UNAVAILABLE', 1])
+    expect(lines.map(({ level }) => level)).toEqual(['warn'])
+  })
+
+  it('stays what it is when it is a failure of an operation, and is not logged', () => {
+    const { log, lines } = recording()
+    const error = new OperationError('DOMAIN_TAKEN')
+    expect(toOperationError(error, log, 'r')).toBe(error)
+    expect(lines).toEqual([])
+  })
+})
