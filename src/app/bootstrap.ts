@@ -1,7 +1,9 @@
 import { sealContext } from '../domain/access/credential-keys.ts'
 import { createCredential } from '../domain/admin/credentials.ts'
 import type { Installation, Principal } from '../domain/context.ts'
+import type { CredentialRow } from '../storage/access-tables.ts'
 import { listCredentials } from '../storage/credentials.ts'
+import type { Db } from '../storage/database.ts'
 import { findOrganizationByDomain, insertOrganization } from '../storage/organizations.ts'
 
 /** A credential with both halves in the clear. */
@@ -40,8 +42,7 @@ async function ensurePair(
 ): Promise<Pair> {
   const { db, sealer } = installation
   const name = `embedded ${role === 'ROLE_ADMIN' ? 'admin' : 'member'}`
-  const rows = await listCredentials(db, organization_id, { limit: 100 })
-  const row = rows.find((candidate) => candidate.role === role && candidate.name === name)
+  const row = await findCredential(db, organization_id, { role, name })
   if (!row) {
     const created = await createCredential(installation, { organization_id, role, name })
     return { api_key: created.api_key, api_secret: created.api_secret }
@@ -52,4 +53,20 @@ async function ensurePair(
     api_key: open('api_key', row.api_key_sealed),
     api_secret: open('api_secret', row.api_secret_sealed),
   }
+}
+
+/** Looks through all credentials of an organization; the demo has few. */
+async function findCredential(
+  db: Db,
+  organization_id: string,
+  { role, name }: Pick<CredentialRow, 'role' | 'name'>,
+): Promise<CredentialRow | undefined> {
+  let after: CredentialRow | undefined
+  do {
+    const rows = await listCredentials(db, organization_id, { after, limit: 100 })
+    const found = rows.find((row) => row.role === role && row.name === name)
+    if (found) return found
+    after = rows.at(-1)
+  } while (after)
+  return undefined
 }

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest'
+import { catalogue } from '../contract/catalogue.ts'
+import { createMetrics } from './metrics.ts'
+
+const lines = async (metrics: ReturnType<typeof createMetrics>, name: string) =>
+  (await metrics.text()).text.split('\n').filter((line) => line.startsWith(name))
+
+const finished = { route: 'operations', status: 200, seconds: 0.002 }
+
+describe('the metrics', () => {
+  it('count requests by route, service, operation and status', async () => {
+    const metrics = createMetrics('1')
+    metrics.finished({ ...finished, path: '/v1/c/GetWallet' })
+    metrics.finished({ ...finished, path: '/v1/c/GetWallet' })
+    metrics.finished({ ...finished, path: '/v1/c/GetWallet', status: 404 })
+    metrics.finished({ ...finished, route: '/health', path: '/health' })
+    expect(await lines(metrics, 'portolan_http_requests_total{')).toEqual([
+      'portolan_http_requests_total{route="operations",service="c",operation="GetWallet",status="200"} 2',
+      'portolan_http_requests_total{route="operations",service="c",operation="GetWallet",status="404"} 1',
+      'portolan_http_requests_total{route="/health",service="",operation="",status="200"} 1',
+    ])
+  })
+
+  it('take no label from a path that is not in the catalogue', async () => {
+    const metrics = createMetrics('1')
+    const paths = [
+      '/v1/x/y',
+      '/v1/c/Nothing',
+      '/v1/__proto__/toString',
+      '/v1',
+      '/v1//',
+      '/v1/c/getwallet',
+    ]
+    for (const path of paths) metrics.finished({ ...finished, path, status: 404 })
+    expect(await lines(metrics, 'portolan_http_requests_total{')).toEqual([
+      `portolan_http_requests_total{route="operations",service="",operation="",status="404"} ${paths.length}`,
+    ])
+  })
+
+  it('know every operation of the catalogue', async () => {
+    const metrics = createMetrics('1')
+    for (const { service, name } of catalogue)
+      metrics.finished({ ...finished, path: `/v1/${service}/${name}` })
+    expect(await lines(metrics, 'portolan_http_requests_total{')).toHaveLength(catalogue.length)
+  })
+
+  it('of two services in one process do not mix', async () => {
+    const [one, two] = [createMetrics('1'), createMetrics('2')]
+    one.finished({ ...finished, path: '/v1/c/GetWallet' })
+    expect(await lines(two, 'portolan_http_requests_total{')).toEqual([])
+    expect(await lines(two, 'portolan_info{')).toEqual(['portolan_info{version="2"} 1'])
+  })
+
+  it('show the limiter as it is when they are read', async () => {
+    const metrics = createMetrics('1')
+    const status = {
+      entries: 3,
+      mode: 'redis' as const,
+      stored: true,
+      kept_counts: 0,
+      lost_counts: 0,
+    }
+    let now: Parameters<typeof metrics.watchLimiter>[0] = () => status
+    metrics.watchLimiter(() => now())
+    expect(await lines(metrics, 'portolan_limiter_shared ')).toEqual(['portolan_limiter_shared 1'])
+    now = () => ({ ...status, mode: 'redis_away', entries: 4 })
+    expect(await lines(metrics, 'portolan_limiter_shared ')).toEqual(['portolan_limiter_shared 0'])
+    expect(await lines(metrics, 'portolan_limiter_entries ')).toEqual([
+      'portolan_limiter_entries 4',
+    ])
+  })
+})

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest'
+import { freshDatabase } from '../../test/helpers/database.ts'
+import { createManualClock } from '../domain/limits/fakes.ts'
+import { createLimiter } from '../domain/limits/limiter.ts'
+import { silentLog } from '../lib/log.ts'
+import { type Db, openDatabase } from '../storage/database.ts'
+import { loadConfig } from './config/load.ts'
+import { createReadiness, createStatus } from './status.ts'
+
+const { db } = await freshDatabase()
+const gone = openDatabase({ connection: { host: '/nowhere' }, log: silentLog })
+const clock = createManualClock(Date.UTC(2026, 0, 1))
+const config = loadConfig({ env: {}, cwd: '/nowhere' })
+
+const open = (of: Db) =>
+  createStatus({
+    config,
+    db: of,
+    limiter: createLimiter({ clock, log: silentLog }),
+    clock,
+    version: '1.2.3',
+    database: 'server',
+  })
+
+describe('readiness', () => {
+  it('has nothing to say while the database answers', async () => {
+    expect(await createReadiness(db)()).toBeUndefined()
+  })
+
+  it('says why not when it does not', async () => {
+    expect(await createReadiness(gone.db)()).toBe('The database cannot be reached.')
+  })
+})
+
+describe('the status', () => {
+  it('tells since when the service runs and what it stands on', async () => {
+    const status = open(db)
+    clock.step(61_500)
+    expect(await status()).toMatchObject({
+      version: '1.2.3',
+      start_time: '2026-01-01T00:00:00.000Z',
+      uptime_seconds: 61,
+      database: {
+        mode: 'server',
+        reachable: true,
+        server_version: expect.stringMatching(/^\d+/),
+        schema_version: expect.stringMatching(/^\d{4}-/),
+      },
+      limits: { mode: 'memory' },
+    })
+  })
+
+  it('is there without the database too', async () => {
+    const { database } = (await open(gone.db)()) as { database: object }
+    expect(database).toMatchObject({ reachable: false })
+    expect(database).not.toHaveProperty('server_version')
+  })
+})

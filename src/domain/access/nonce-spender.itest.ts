@@ -1,0 +1,90 @@
+import type { Kysely, KyselyPlugin } from 'kysely'
+import { describe, expect, it } from 'vitest'
+import { freshDatabase } from '../../../test/helpers/database.ts'
+import { systemIds } from '../../lib/ids.ts'
+import { silentLog } from '../../lib/log.ts'
+import { openDatabase } from '../../storage/database.ts'
+import { insertOrganization } from '../../storage/organizations.ts'
+import type { Tables } from '../../storage/tables.ts'
+import { createNonceSpender } from './nonce-spender.ts'
+
+const { db } = await freshDatabase()
+let statements = 0
+const counting: KyselyPlugin = {
+  transformQuery: ({ node }) => {
+    statements++
+    return node
+  },
+  transformResult: async ({ result }) => result,
+}
+const counted = db.withPlugin(counting) as Kysely<Tables>
+
+const organization_id = systemIds.uuid()
+const now = new Date()
+await insertOrganization(db, { organization_id, name: 'n', domain: 'd', create_time: now })
+const credential_id = systemIds.uuid()
+await db
+  .insertInto('credential')
+  .values({
+    credential_id,
+    organization_id,
+    role: 'ROLE_MEMBER',
+    name: '',
+    api_key_hash: Buffer.alloc(32),
+    api_key_sealed: Buffer.alloc(1),
+    api_secret_sealed: Buffer.alloc(1),
+    create_time: now,
+  })
+  .execute()
+
+let used = 0
+const use = (nonce = String(used++)) => ({
+  credential_id,
+  nonce,
+  expire_time: new Date(Date.now() + 60_000),
+})
+
+describe('the nonce spender', () => {
+  it('puts what arrives together into few statements and answers each caller', async () => {
+    const spender = createNonceSpender(counted)
+    statements = 0
+    const outcomes = await Promise.all(Array.from({ length: 300 }, () => spender.spend(use())))
+    expect(new Set(outcomes)).toEqual(new Set(['spent']))
+    expect(statements).toBeLessThanOrEqual(5)
+  })
+
+  it('lets one of equal nonces through, over statements and spenders', async () => {
+    const spenders = [createNonceSpender(db), createNonceSpender(db, { maxBatch: 1 })]
+    for (let round = 0; round < 20; round++) {
+      const nonce = `equal-${round}`
+      const outcomes = await Promise.all(
+        Array.from({ length: 20 }, (_, at) => spenders[at % 2]!.spend(use(nonce))),
+      )
+      expect(outcomes.filter((outcome) => outcome === 'spent')).toHaveLength(1)
+      expect(outcomes.filter((outcome) => outcome === 'reused')).toHaveLength(19)
+    }
+  })
+
+  it('tells every caller of a statement that failed, and works on afterwards', async () => {
+    const connection = { host: '/nowhere', user: 'nobody', database: 'none' }
+    const broken = openDatabase({ connection, log: silentLog })
+    const spender = createNonceSpender(broken.db)
+    const calls = Array.from({ length: 10 }, () => spender.spend(use()))
+    for (const result of await Promise.allSettled(calls)) expect(result.status).toBe('rejected')
+    await expect(spender.spend(use())).rejects.toMatchObject({ code: 'ENOENT' })
+    await broken.stop()
+  })
+
+  it('refuses at once when too many wait already', async () => {
+    const spender = createNonceSpender(db, { maxWaiting: 3, statements: 1, maxBatch: 1 })
+    const calls = Array.from({ length: 10 }, () => spender.spend(use()))
+    const results = await Promise.allSettled(calls)
+    const reasons = results.flatMap((result) =>
+      result.status === 'rejected' ? [result.reason] : [],
+    )
+    expect(reasons.length).toBeGreaterThan(0)
+    for (const reason of reasons)
+      expect(reason).toMatchObject({ reason: 'DATABASE_UNAVAILABLE', retryAfter: 1 })
+    expect(await spender.spend(use())).toBe('spent')
+  })
+})
