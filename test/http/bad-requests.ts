@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import type { Entry } from '../../src/contract/catalogue.ts'
-import { type Body, type Shape, shapeOf, validRequest } from './sample-requests.ts'
+import { type Body, type Shape, sampleOf, shapeOf, validRequest } from './sample-requests.ts'
 
 /** One request that is, or may be, wrong. */
 export type Case = {
@@ -136,6 +136,27 @@ export const unknownFields = (entry: Entry): Case[] =>
 
 const parts = (request: Body) =>
   Object.entries(request).map(([name, value]) => `${text(name)}:${text(value)}`)
+
+/** Valid requests, but for a field that stands there twice: two readers could disagree about it. */
+export const repeatedFields = (entry: Entry): Case[] => {
+  const { properties = {} } = shapeOf(entry)
+  const request = validRequest(entry)
+  const [name] = [...Object.keys(request), ...Object.keys(properties)]
+  const shape = properties[name ?? '']
+  if (name === undefined || shape === undefined) return []
+  const once = parts({ ...request, [name]: sampleOf(shape) })
+  const again = `${text(name)}:${text(sampleOf(shape))}`
+  const escaped = again.replace(
+    /^"(.)/,
+    (_, char: string) => `"\\u00${char.charCodeAt(0).toString(16)}`,
+  )
+  return [again, escaped].map((part) => ({
+    name: `${part} once more`,
+    body: `{${[...once, part].join()}}`,
+    status: 400,
+    field: name,
+  }))
+}
 
 /** Requests in which one field is wrong, as JSON texts of its value. */
 export const wrongFields = (entry: Entry): Case[] => {

@@ -10,6 +10,7 @@ import { authHeaders } from '../helpers/signer.ts'
 import {
   type Case,
   randomRequests,
+  repeatedFields,
   unknownFields,
   wrongBodies,
   wrongFields,
@@ -45,7 +46,12 @@ export const describeBadRequests = async (tags: readonly Service[]): Promise<voi
 
   describe('a bad request', () => {
     it.each(mine)('to %s is refused with a problem that names the field', async (_, entry) => {
-      const fixed = [...wrongBodies(entry), ...unknownFields(entry), ...wrongFields(entry)]
+      const fixed = [
+        ...wrongBodies(entry),
+        ...unknownFields(entry),
+        ...repeatedFields(entry),
+        ...wrongFields(entry),
+      ]
       const random = randomRequests(entry, Math.max(40, casesPerOperation - fixed.length), seed)
       const cases = [...fixed, ...random]
       expect(cases.length).toBeGreaterThanOrEqual(200)
