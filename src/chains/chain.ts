@@ -1,0 +1,274 @@
+import type { Service } from '../contract/variant.ts'
+import type { ByteSet } from '../lib/bytes.ts'
+
+/** The services that track wallets; each stands on one family of chains. */
+export type WalletService = Exclude<Service, 'admin' | 'q'>
+
+/** No node of the chain can answer now; trying again later may help. */
+export class ChainUnavailableError extends Error {
+  override name = 'ChainUnavailableError'
+}
+
+/** The block asked for is not on the chain any more, or no node has its state. */
+export class BlockGoneError extends Error {
+  override name = 'BlockGoneError'
+}
+
+/** What reading a text gives: the canonical bytes, or a sentence that says what is wrong with it. */
+export type Parsed = { ok: true; bytes: Buffer } | { ok: false; detail: string }
+
+/** One kind of thing that moves: the coin (no contract), a token, or one item of a collection. */
+export type AssetKey = {
+  /** As in spec 2.7. */
+  asset_type: string
+  /** The contract (C), jetton master (T) or UTF-8 coin type (S); empty is the native coin. */
+  contract_address: Buffer
+  /** 0 where the asset is not one item of a collection. */
+  token_id: bigint
+}
+
+/** An asset with what is known of it. */
+export type AssetView = AssetKey & {
+  name: string | null
+  symbol: string | null
+  decimals: number | null
+  token_uri: string | null
+  token_data: string | null
+}
+
+/** A stored transfer, ready to be printed. */
+export type TransferView = {
+  transaction_hash: Buffer
+  asset: AssetView
+  /** The tracked account from which it is seen, and on which side that is (0 out, 1 in). */
+  address: Buffer
+  side: number
+  from: Buffer
+  to: Buffer
+  value: bigint
+  transaction_fee: bigint
+  /** With PENDING already worked out from the confirmations. */
+  transfer_state: string
+  block_number: number
+  block_time: Date
+  transfer_hash: Buffer | null
+  /** What the chain gave with the movement. */
+  detail: Record<string, unknown> | null
+}
+
+/** A stored balance, ready to be printed; without an address it is a sum over addresses. */
+export type BalanceView = {
+  wallet_id: string
+  address: Buffer | null
+  asset: AssetView
+  balance: bigint
+  /** The token's own account of the address (T). */
+  token_account_address: Buffer | null
+}
+
+/**
+ * What is true of a chain without asking any node: how it writes things, and which rules the tracker
+ * follows on it. Pure, so that what is stored stays readable while a chain is not configured.
+ */
+export type Family = {
+  service: WalletService
+  /** The native coin. */
+  native: AssetKey
+  /** Whether a block that was seen can leave the chain. If not, a broken link stops the tracker. */
+  reorganizes: boolean
+  /**
+   * How balances follow: `read` reads them at a confirmed block; `delta` adds the net changes of
+   * confirmed blocks to a baseline, because the nodes answer for the present only (S).
+   */
+  balances: 'read' | 'delta'
+  /** Reads any accepted form of an address, strictly (docs/decisions.md 6). */
+  parseAddress(text: string): Parsed
+  /** The canonical text; empty bytes (nobody: mint, burn, pool) are the empty text. */
+  formatAddress(address: Uint8Array): string
+  /** The second form that T shows beside the canonical one. */
+  formatUserFriendly?(address: Uint8Array): string
+  /** Reads the token of `token_address`: a jetton master (T), a coin type (S). */
+  parseToken?(text: string): Parsed
+  /** The text of a token; empty for the native coin. */
+  formatToken?(contract_address: Uint8Array): string
+  /** Reads a transaction identifier in any of its forms; undefined when it is none. */
+  parseTransactionHash(text: string): Buffer | undefined
+  formatTransactionHash(hash: Uint8Array): string
+  /** The record of spec 2.8; fields of other variants may be there, the projection drops them. */
+  presentTransfer(view: TransferView): Record<string, unknown>
+  /** The record of spec 2.6. */
+  presentAsset(view: BalanceView): Record<string, unknown>
+}
+
+/** The name of one block. */
+export type BlockRef = { number: number; hash: Buffer }
+
+/** A block's place in the chain. `number` is the checkpoint in S, the masterchain seqno in T. */
+export type BlockHeader = BlockRef & {
+  parent_hash: Buffer
+  /** Milliseconds since the Unix epoch. */
+  time: number
+}
+
+/** A token's own account of a tracked address (T: the jetton wallet). */
+export type TokenAccount = { owner: Buffer; asset: AssetKey }
+
+/** Which of a block's candidates are tracked by anybody. */
+export type Tracked = {
+  accounts: ByteSet
+  contracts: ByteSet
+  /** By the account, of those among the candidates. */
+  tokenAccount(account: Uint8Array): readonly TokenAccount[]
+}
+
+/** One movement of one asset. */
+export type Movement = {
+  /**
+   * Its place in the block, the same whatever is tracked and whoever decodes: with the block it is
+   * the key of the record, so that doing a block again changes nothing.
+   */
+  ordinal: number
+  transaction_hash: Buffer
+  asset: AssetKey
+  /** Empty where nobody is at that end. */
+  from: Buffer
+  to: Buffer
+  value: bigint
+  /** What the sender of the transaction paid. */
+  transaction_fee: bigint
+  /** The transaction was reverted and nothing moved (C); such a movement is seen by the sender only. */
+  failed?: boolean
+  /** Seen from one end only, because the other end has a record of its own (T). */
+  only?: 'from' | 'to'
+  /** Where it differs from the block's (T: the transaction's own time), in milliseconds. */
+  time?: number
+  /** T: the message, by which a bounce finds the record; and the external message. */
+  transfer_hash?: Buffer
+  external_hash?: Buffer
+  /** JSON for the presenter: nonce (C), seq_no, workchain, shard, message … (T), status (S). */
+  detail?: Record<string, unknown>
+}
+
+/** A pair whose balance a block changed; with the net change on chains that follow by deltas. */
+export type Touch = { address: Buffer; asset: AssetKey; delta?: bigint }
+
+/** A later word on a record of an earlier block: the message bounced (T). */
+export type MovementUpdate = { transfer_hash: Buffer; detail: Record<string, unknown> }
+
+/** What a block holds for those who are tracked. */
+export type BlockContent = {
+  /** In the order of their ordinals. */
+  movements: readonly Movement[]
+  /** Every pair whose balance changed, those without a movement (fees, rewards) too. */
+  touched: readonly Touch[]
+  updates?: readonly MovementUpdate[]
+  /** How many things of a kind that the code does not know were left out, by kind. */
+  unknown_kinds?: Readonly<Record<string, number>>
+}
+
+/**
+ * A block that was fetched and verified whole. What follows does no input or output: it runs inside
+ * the transaction that stores the block.
+ */
+export type ChainBlock = BlockHeader & {
+  /** The contracts whose events this block has; empty where the chain has none. */
+  contracts: readonly Buffer[]
+  /**
+   * The accounts that may be concerned, found without decoding. `contracts` are those that somebody
+   * watches: events of others need not be looked at. Too many is right, too few is a lost transfer.
+   */
+  accounts(contracts: ByteSet): Iterable<Buffer>
+  /** Decodes what concerns the tracked ones. Ordinals do not depend on who is tracked. */
+  decode(tracked: Tracked): BlockContent
+  /** What the chain needs to go on from here besides number and hash (T: shard tops); JSON. */
+  detail?: unknown
+}
+
+/** Where following goes on: the last block that was stored, with its detail. */
+export type Position = BlockRef & { detail?: unknown }
+
+/** What following a chain gives. */
+export type ChainEvent =
+  /** Consecutive blocks, the first one the child of the last: one at the head, many when behind. */
+  | { kind: 'blocks'; blocks: readonly ChainBlock[]; head: number }
+  /** The last block given is not on the chain any more, as nodes say that have reached its height. */
+  | { kind: 'fork' }
+  /** No node can serve these blocks any more. Following goes on after `to`, whose hash is given. */
+  | { kind: 'gap'; from: number; to: BlockRef; reason: string }
+
+/** A balance that is asked for. */
+export type BalanceQuery = { address: Buffer; asset: AssetKey; token_account_address?: Buffer }
+
+/** A balance, and the block that it belongs to. */
+export type BalanceReading = { balance: bigint; block_number: number }
+
+/** What a chain knows of a token. */
+export type TokenInfo = { name: string | null; symbol: string | null; decimals: number | null }
+
+/** Whether a token is what the caller says, and if not, which field is wrong and why. */
+export type TokenCheck<found> =
+  | ({ ok: true } & found)
+  | { ok: false; field: string; detail: string }
+
+/** Tokens beside the native coin, where a chain has them. */
+export type Tokens = {
+  /** C: reads the contract and proves its type. */
+  verifyContract?(
+    contract: { contract_address: Buffer; contract_type: string },
+    signal: AbortSignal,
+  ): Promise<TokenCheck<{ info: TokenInfo }>>
+  /** T, S: finds the token, its account of the address, and proves that they belong together. */
+  resolveImport?(
+    request: {
+      asset_type: string
+      address?: Buffer
+      token_address?: Buffer
+      token_account_address?: string
+    },
+    signal: AbortSignal,
+  ): Promise<
+    TokenCheck<{
+      address: Buffer
+      asset: AssetKey
+      token_account_address: Buffer
+      info: TokenInfo
+    }>
+  >
+}
+
+/**
+ * A chain with its nodes. Every function ends within 100 ms once its signal is aborted, and throws
+ * ChainUnavailableError when no node answers.
+ */
+export type Chain = Family & {
+  /** What the nodes say they are (chain id, genesis hash); a node that says otherwise is never used. */
+  identity(signal: AbortSignal): Promise<string>
+  /** The newest block: finalized in P, committed by the masterchain in T. Never goes back by itself. */
+  head(signal: AbortSignal): Promise<BlockHeader>
+  /**
+   * The block of this number on the chain as it is now, by a node that has reached our head; a node
+   * that lags is not asked. Undefined above the head.
+   */
+  header(number: number, signal: AbortSignal): Promise<BlockHeader | undefined>
+  /**
+   * Gives every block after a position in order, for ever. Fetches many at once when behind, waits
+   * for a push at the head and polls behind it. Checks that each block is the child of the one
+   * before; where the chain left the position it gives `fork` and ends, and is called again from the
+   * common ancestor. Reading on is asking for more: nothing is fetched far ahead of the reader.
+   */
+  follow(after: Position, signal: AbortSignal): AsyncIterable<ChainEvent>
+  /**
+   * Balances of exactly this block, in the order of the queries, in as few requests as can be.
+   * On a `delta` chain the block is a lower bound and each reading says which block it belongs to.
+   * Throws BlockGoneError when the block left the chain or its state is pruned everywhere.
+   */
+  readBalances(
+    queries: readonly BalanceQuery[],
+    at: BlockRef,
+    signal: AbortSignal,
+  ): Promise<BalanceReading[]>
+  tokens?: Tokens
+  /** What is worth showing of the nodes in `/status`. */
+  status?(): unknown
+  stop(): Promise<void>
+}

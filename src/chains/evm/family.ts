@@ -1,0 +1,57 @@
+import type { AssetView, Family } from '../chain.ts'
+import { parseHexHash, toHex } from '../hex.ts'
+import { parseAddress } from './address.ts'
+
+/** The sub-object of spec 2.6 that belongs to the asset's standard; none for the native coin. */
+export const presentMetadata = (asset: AssetView): Record<string, unknown> => {
+  const contract_address = toHex(asset.contract_address)
+  const name = asset.name ?? ''
+  const symbol = asset.symbol ?? ''
+  const token = {
+    token_id: asset.token_id.toString(),
+    token_uri: asset.token_uri ?? '',
+    token_data: asset.token_data ?? '',
+  }
+  switch (asset.asset_type) {
+    case 'ASSET_TYPE_ERC20':
+      return { erc20: { contract_address, name, symbol, decimals: asset.decimals ?? 0 } }
+    case 'ASSET_TYPE_ERC721':
+      return { erc721: { contract_address, name, symbol, ...token } }
+    case 'ASSET_TYPE_ERC1155':
+      return { erc1155: { contract_address, ...token } }
+    default:
+      return {}
+  }
+}
+
+/** The rules of variant C. */
+export const evmFamily: Family = {
+  service: 'c',
+  native: { asset_type: 'ASSET_TYPE_C', contract_address: Buffer.alloc(0), token_id: 0n },
+  reorganizes: true,
+  balances: 'read',
+  parseAddress,
+  formatAddress: toHex,
+  parseTransactionHash: parseHexHash,
+  formatTransactionHash: toHex,
+  presentTransfer: (view) => ({
+    transaction_hash: toHex(view.transaction_hash),
+    asset_type: view.asset.asset_type,
+    nonce: String(view.detail?.nonce ?? ''),
+    from: toHex(view.from),
+    to: toHex(view.to),
+    value: view.value.toString(),
+    transaction_fee: view.transaction_fee.toString(),
+    transfer_state: view.transfer_state,
+    block_number: view.block_number,
+    block_timestamp: Math.floor(view.block_time.getTime() / 1000),
+    transfer_metadata: presentMetadata(view.asset),
+  }),
+  presentAsset: (view) => ({
+    wallet_id: view.wallet_id,
+    address: view.address ? toHex(view.address) : '',
+    asset_type: view.asset.asset_type,
+    balance: view.balance.toString(),
+    asset_metadata: presentMetadata(view.asset),
+  }),
+}

@@ -1,0 +1,34 @@
+import type { Family } from '../chain.ts'
+import { parseHexHash, toHex } from '../hex.ts'
+import { formatAddress, parseAddress } from './address.ts'
+
+/** The rules of variant P; addresses are printed with the SS58 prefix of the chain (Polkadot: 0). */
+export const createPolkadotFamily = ({ ss58_prefix = 0 } = {}): Family => {
+  const format = (address: Uint8Array) => formatAddress(address, ss58_prefix)
+  return {
+    service: 'p',
+    native: { asset_type: 'ASSET_TYPE_P', contract_address: Buffer.alloc(0), token_id: 0n },
+    reorganizes: false,
+    balances: 'read',
+    parseAddress,
+    formatAddress: format,
+    parseTransactionHash: parseHexHash,
+    formatTransactionHash: toHex,
+    presentTransfer: (view) => ({
+      transaction_hash: toHex(view.transaction_hash),
+      asset_type: view.asset.asset_type,
+      from: format(view.from),
+      to: format(view.to),
+      value: view.value.toString(),
+      transaction_fee: view.transaction_fee.toString(),
+      block_height: view.block_number,
+      block_timestamp: Math.floor(view.block_time.getTime() / 1000),
+    }),
+    presentAsset: (view) => ({
+      wallet_id: view.wallet_id,
+      address: format(view.address ?? Buffer.alloc(0)),
+      asset_type: view.asset.asset_type,
+      balance: view.balance.toString(),
+    }),
+  }
+}

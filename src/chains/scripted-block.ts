@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto'
+import type {
+  AssetKey,
+  BlockContent,
+  ChainBlock,
+  Family,
+  Movement,
+  Touch,
+  Tracked,
+} from './chain.ts'
+
+/** One movement of a script; without an asset it is the native coin, without an end it has none. */
+export type ScriptedMovement = { from?: Buffer; to?: Buffer; value: bigint; asset?: AssetKey }
+
+/** One transaction of a script. */
+export type ScriptedTransaction = {
+  /** Given where the same transaction stands on two branches. */
+  hash?: Buffer
+  /** Who pays the fee. */
+  payer?: Buffer
+  fee?: bigint
+  failed?: boolean
+  movements?: readonly ScriptedMovement[]
+  /** Makes it one of a kind that the code does not know. */
+  unknown_kind?: string
+}
+
+/** A block of a script with the balances after it. */
+export type ScriptedBlock = ChainBlock & {
+  transactions: readonly (ScriptedTransaction & { hash: Buffer })[]
+  balances: ReadonlyMap<string, bigint>
+}
+
+/** The name of a balance. */
+export const balanceKey = ({ address, asset }: { address: Buffer; asset: AssetKey }): string =>
+  `${address.toString('hex')}/${asset.asset_type}/${asset.contract_address.toString('hex')}/${asset.token_id}`
+
+const sha256 = (...parts: (string | Buffer)[]): Buffer => {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(part)
+  return hash.digest()
+}
+
+const nobody = Buffer.alloc(0)
+
+type Change = { address: Buffer; asset: AssetKey; delta: bigint }
+
+/** The net change of every pair, in a fixed order. */
+const changesOf = (
+  transactions: readonly ScriptedTransaction[],
+  native: AssetKey,
+): Map<string, Change> => {
+  const changes = new Map<string, Change>()
+  const add = (address: Buffer | undefined, asset: AssetKey, delta: bigint) => {
+    if (!address || address.length === 0) return
+    const key = balanceKey({ address, asset })
+    const sum = (changes.get(key)?.delta ?? 0n) + delta
+    changes.set(key, { address, asset, delta: sum })
+  }
+  for (const { payer, fee = 0n, failed, movements = [] } of transactions) {
+    if (fee > 0n) add(payer, native, -fee)
+    for (const { from, to, value, asset = native } of failed ? [] : movements) {
+      add(from, asset, -value)
+      add(to, asset, value)
+    }
+  }
+  return changes
+}
+
+/** Makes the block that follows a parent. */
+export function createScriptedBlock(options: {
+  family: Family
+  parent: ScriptedBlock | undefined
+  transactions: readonly ScriptedTransaction[]
+  time: number
+  endowment: bigint
+  salt: string
+}): ScriptedBlock {
+  const { family, parent, time, endowment, salt } = options
+  const { native, service } = family
+  const number = parent ? parent.number + 1 : 0
+  const parent_hash = parent?.hash ?? Buffer.alloc(32)
+  const transactions = options.transactions.map((transaction, at) => ({
+    ...transaction,
+    hash: transaction.hash ?? sha256('tx', parent_hash, salt, String(at)),
+  }))
+  const changes = changesOf(transactions, native)
+  const balances = new Map(parent?.balances)
+  for (const [key, { asset, delta }] of changes) {
+    const before = balances.get(key) ?? (asset.contract_address.length === 0 ? endowment : 0n)
+    balances.set(key, before + delta)
+  }
+
+  // In T each end has a transaction and a record of its own.
+  const ends = service === 't' ? (['from', 'to'] as const) : ([undefined] as const)
+  const movements = (): Movement[] => {
+    let ordinal = 0
+    return transactions.flatMap(({ hash, fee = 0n, failed, movements: moved = [] }, nonce) =>
+      moved.flatMap(({ from = nobody, to = nobody, value, asset = native }) =>
+        ends.map((only) => ({
+          ordinal: ordinal++,
+          transaction_hash: only === 'to' ? sha256(hash, 'to') : hash,
+          asset,
+          from,
+          to,
+          value,
+          transaction_fee: fee,
+          ...(failed && { failed }),
+          ...(only && { only, transfer_hash: sha256('message', hash, String(ordinal >> 1)) }),
+          detail: { nonce: String(nonce) },
+        })),
+      ),
+    )
+  }
+  const decode = ({ accounts, contracts }: Tracked): BlockContent => {
+    const isKnown = ({ contract_address }: AssetKey) =>
+      service !== 'c' || contract_address.length === 0 || contracts.has(contract_address)
+    const unknown_kinds: Record<string, number> = {}
+    for (const { unknown_kind: kind } of transactions)
+      if (kind) unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + 1
+    return {
+      movements: movements().filter(
+        ({ from, to, asset }) => isKnown(asset) && (accounts.has(from) || accounts.has(to)),
+      ),
+      touched: [...changes.values()]
+        .filter(({ address, asset }) => isKnown(asset) && accounts.has(address))
+        .map(
+          ({ address, asset, delta }): Touch =>
+            family.balances === 'delta' ? { address, asset, delta } : { address, asset },
+        ),
+      unknown_kinds,
+    }
+  }
+
+  return {
+    number,
+    hash: sha256('block', parent_hash, String(number), salt, ...transactions.map((t) => t.hash)),
+    parent_hash,
+    time,
+    transactions,
+    balances,
+    contracts: [...changes.values()].map(({ asset }) => asset.contract_address),
+    *accounts(contracts) {
+      for (const { address, asset } of changes.values())
+        if (asset.contract_address.length === 0 || service !== 'c') yield address
+        else if (contracts.has(asset.contract_address)) yield address
+      for (const { failed, movements: moved = [] } of transactions)
+        for (const { from, to } of failed ? moved : []) {
+          if (from) yield from
+          if (to) yield to
+        }
+    },
+    decode,
+  }
+}

@@ -1,0 +1,41 @@
+import { decodeBase58, encodeBase58 } from '../../lib/base58.ts'
+import type { Family } from '../chain.ts'
+import { toHex } from '../hex.ts'
+import { parseAddress } from './address.ts'
+import { formatCoinType, parseCoinType } from './coin-type.ts'
+
+const parseDigest = (text: string): Buffer | undefined => {
+  // 32 bytes have 32 to 44 digits; a longer text need not be looked at.
+  const bytes = text.length <= 44 ? decodeBase58(text) : undefined
+  return bytes?.length === 32 ? bytes : undefined
+}
+
+/** The rules of variant S. */
+export const suiFamily: Family = {
+  service: 's',
+  native: { asset_type: 'ASSET_TYPE_S', contract_address: Buffer.alloc(0), token_id: 0n },
+  reorganizes: false,
+  balances: 'delta',
+  parseAddress,
+  formatAddress: toHex,
+  parseToken: parseCoinType,
+  formatToken: formatCoinType,
+  parseTransactionHash: parseDigest,
+  formatTransactionHash: encodeBase58,
+  presentTransfer: (view) => ({
+    transaction_digest: encodeBase58(view.transaction_hash),
+    asset_type: view.asset.asset_type,
+    from: toHex(view.from),
+    to: toHex(view.to),
+    value: view.value.toString(),
+    status: view.transfer_state === 'TRANSFER_STATE_FAILED' ? 'failure' : 'success',
+    token_address: formatCoinType(view.asset.contract_address),
+  }),
+  presentAsset: (view) => ({
+    wallet_id: view.wallet_id,
+    address: toHex(view.address ?? Buffer.alloc(0)),
+    asset_type: view.asset.asset_type,
+    balance: view.balance.toString(),
+    token_address: formatCoinType(view.asset.contract_address),
+  }),
+}

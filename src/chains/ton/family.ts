@@ -1,0 +1,63 @@
+import type { Family } from '../chain.ts'
+import { parseHexHash } from '../hex.ts'
+import { formatAddress, formatUserFriendly, parseAddress } from './address.ts'
+
+const base64Hash = /^[0-9A-Za-z+/_-]{43}=?$/
+
+/** Reads a hash in hex, base64 or base64url: explorers and libraries show all three. */
+const parseHash = (text: string): Buffer | undefined => {
+  const hex = parseHexHash(text)
+  if (hex) return hex
+  const bytes = base64Hash.test(text) ? Buffer.from(text, 'base64') : undefined
+  return bytes?.length === 32 ? bytes : undefined
+}
+
+const formatHash = (hash: Uint8Array | null): string =>
+  hash ? Buffer.from(hash).toString('hex') : ''
+
+/** The rules of variant T. On a test network addresses that are marked for one are taken too. */
+export const createTonFamily = ({ production = true } = {}): Family => {
+  const friendly = (address: Uint8Array) => formatUserFriendly(address, { production })
+  return {
+    service: 't',
+    native: { asset_type: 'ASSET_TYPE_T', contract_address: Buffer.alloc(0), token_id: 0n },
+    reorganizes: false,
+    balances: 'read',
+    parseAddress: (text) => parseAddress(text, { production }),
+    formatAddress,
+    formatUserFriendly: friendly,
+    parseToken: (text) => parseAddress(text, { production }),
+    formatToken: formatAddress,
+    parseTransactionHash: parseHash,
+    formatTransactionHash: formatHash,
+    // All fields are texts (spec 2.8).
+    presentTransfer: (view) => ({
+      transaction_hash: formatHash(view.transaction_hash),
+      asset_type: view.asset.asset_type,
+      from: formatAddress(view.from),
+      to: formatAddress(view.to),
+      value: view.value.toString(),
+      transaction_fee: view.transaction_fee.toString(),
+      seq_no: String(view.detail?.seq_no ?? ''),
+      workchain: String(view.detail?.workchain ?? ''),
+      shard: String(view.detail?.shard ?? ''),
+      status: String(view.detail?.status ?? 'success'),
+      from_user_friendly_address: friendly(view.from),
+      to_user_friendly_address: friendly(view.to),
+      message: String(view.detail?.message ?? ''),
+      transfer_hash: formatHash(view.transfer_hash),
+      transfer_type: view.side === 0 ? 'TRANSFER_TYPE_OUTGOING' : 'TRANSFER_TYPE_INCOMING',
+      bounced: String(view.detail?.bounced ?? 'false'),
+      token_address: formatAddress(view.asset.contract_address),
+    }),
+    presentAsset: (view) => ({
+      wallet_id: view.wallet_id,
+      address: formatAddress(view.address ?? Buffer.alloc(0)),
+      asset_type: view.asset.asset_type,
+      balance: view.balance.toString(),
+      user_friendly_address: friendly(view.address ?? Buffer.alloc(0)),
+      token_address: formatAddress(view.asset.contract_address),
+      token_account_address: formatAddress(view.token_account_address ?? Buffer.alloc(0)),
+    }),
+  }
+}
