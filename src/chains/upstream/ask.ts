@@ -1,0 +1,80 @@
+import type { Clock } from '../../lib/clock.ts'
+import { meaningOf } from './node-error.ts'
+import type { RawJson } from './pool-types.ts'
+import type { FailureKind, TransportOutcome } from './transport.ts'
+import type { Upstream } from './upstream.ts'
+
+/** How a call to one node ended, for metrics. */
+export type CallOutcome = 'ok' | 'error' | FailureKind
+
+/** Told of every call to a node. */
+export type Observe = (upstream: string, method: string, outcome: CallOutcome, ms: number) => void
+
+/** One call to one node. */
+export type AskCall = {
+  method: string
+  params: RawJson
+  timeoutMs: number
+  idempotent: boolean
+}
+
+/** Makes calls to single nodes and keeps the books on how they do. */
+export type Asker = (
+  upstream: Upstream,
+  call: AskCall,
+  done: (outcome: TransportOutcome, ms: number) => void,
+) => boolean
+
+/** The books: latency, errors, breaker, rate limit. */
+export function createAsker({
+  clock,
+  observe,
+  changed,
+}: {
+  clock: Clock
+  observe: Observe
+  /** A node that was tried carefully may take more calls, or none. */
+  changed(): void
+}): Asker {
+  const settle = (upstream: Upstream, outcome: TransportOutcome, ms: number): CallOutcome => {
+    if (!('failed' in outcome)) {
+      upstream.latency.add(ms)
+      if (!outcome.ok && meaningOf(outcome.error) === 'rate_limited') {
+        upstream.gate.coolDown(clock.now())
+        return 'rate_limited'
+      }
+      upstream.breaker.succeed()
+      upstream.gate.relax()
+      return outcome.ok ? 'ok' : 'error'
+    }
+    upstream.errors++
+    upstream.problem = outcome.detail
+    if (outcome.failed === 'rate_limited') upstream.gate.coolDown(clock.now(), outcome.retryAfterMs)
+    else {
+      upstream.breaker.fail(clock.now())
+      // The next connection may lead to another node, or to the same on another chain.
+      if (outcome.failed === 'connect') upstream.isVerified = false
+    }
+    return outcome.failed
+  }
+
+  return (upstream, call, done) => {
+    const startedAt = clock.now()
+    const isSent = upstream.transport.send({
+      ...call,
+      done: (outcome) => {
+        upstream.inFlight--
+        const ms = clock.now() - startedAt
+        const isTrial = upstream.breaker.state() !== 'closed'
+        observe(upstream.name, call.method, settle(upstream, outcome, ms), ms)
+        if (isTrial) changed()
+        done(outcome, ms)
+      },
+    })
+    if (!isSent) return false
+    upstream.gate.take(startedAt)
+    upstream.inFlight++
+    upstream.requests++
+    return true
+  }
+}

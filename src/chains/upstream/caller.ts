@@ -1,0 +1,252 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Asker } from './ask.ts'
+import { createHedging } from './hedging.ts'
+import { meaningOf } from './node-error.ts'
+import type { PoolFailure, PoolOutcome, PoolRequest, RpcReply } from './pool-types.ts'
+import { select } from './select.ts'
+import type { Timer, Timers } from './timers.ts'
+import { isUnsent, type TransportFailure, type TransportOutcome } from './transport.ts'
+import { isUsable, type Upstream } from './upstream.ts'
+
+/** Carries calls through the pool. */
+export type Caller = {
+  call(request: PoolRequest, done: (outcome: PoolOutcome) => void): void
+  /** The nodes have changed: what waits for one looks again. */
+  wake(): void
+  stop(): void
+}
+
+/** What the caller works with. */
+export type CallerOptions = {
+  upstreams: readonly Upstream[]
+  ask: Asker
+  clock: Clock
+  timers: Timers
+  random(): number
+  bestHead(): number
+  maxLag: number
+  timeoutMs: number
+  /** How long a call waits for a node when there is none. */
+  patienceMs: number
+  maxInFlight: number
+}
+
+type Job = {
+  request: PoolRequest
+  done: (outcome: PoolOutcome) => void
+  startedAt: number
+  deadline: number
+  /** Nodes that were asked in this round. */
+  tried: Upstream[]
+  round: number
+  inFlight: number
+  isOver: boolean
+  useless: RpcReply | undefined
+  failure: PoolFailure
+  hedge: Timer | undefined
+  wait: Timer | undefined
+  onAbort: (() => void) | undefined
+}
+
+const maxRounds = 3
+const roundPauseMs = 50
+// A node said to lack a method is asked for it last, until then.
+const lackingMs = 600_000
+const maxLacking = 256
+
+/** Asks one node after the other, or two at once, until one has answered. */
+export function createCaller(options: CallerOptions): Caller {
+  const { upstreams, ask, clock, timers } = options
+  const hedging = createHedging()
+  const waiting = new Set<Job>()
+  const context = { now: 0, bestHead: 0, maxLag: options.maxLag, random: options.random }
+  let inFlight = 0
+  let usableAt = clock.now()
+  let isStopped = false
+  let isWaking = false
+
+  const choose = (job: Job, now: number) => {
+    context.now = now
+    context.bestHead = options.bestHead()
+    return select(upstreams, job.request, job.tried, context)
+  }
+
+  const finish = (job: Job, outcome: PoolOutcome): void => {
+    if (job.isOver) return
+    job.isOver = true
+    inFlight--
+    rest(job)
+    if (job.hedge) timers.cancel(job.hedge)
+    if (job.onAbort) job.request.signal?.removeEventListener('abort', job.onAbort)
+    job.done(outcome)
+  }
+
+  const rest = (job: Job): void => {
+    if (!job.wait) return
+    timers.cancel(job.wait)
+    job.wait = undefined
+    waiting.delete(job)
+  }
+
+  const advance = (job: Job): void => {
+    if (job.isOver) return
+    rest(job)
+    const now = clock.now()
+    if (now >= job.deadline) {
+      finish(job, job.useless ?? { failure: 'TIMEOUT' })
+      return
+    }
+    const { chosen, hasOthers, waitMs } = choose(job, now)
+    if (chosen) attempt(job, chosen, hasOthers, now)
+    else if (job.inFlight > 0) return
+    else if (job.useless) finish(job, job.useless)
+    else pause(job, pauseBefore(job, now, waitMs))
+  }
+
+  const pause = (job: Job, pauseMs: number | undefined): void => {
+    if (pauseMs === undefined) {
+      finish(job, { failure: job.failure })
+      return
+    }
+    job.wait = timers.after(pauseMs, () => {
+      job.round++
+      job.tried = []
+      advance(job)
+    })
+    waiting.add(job)
+  }
+
+  /** How long to wait before all nodes are asked again; undefined when there is no point in it. */
+  const pauseBefore = (job: Job, now: number, waitMs: number): number | undefined => {
+    if (job.failure === 'REPLY_TOO_LARGE') return undefined
+    if (upstreams.some(isUsable)) usableAt = now
+    if (now + waitMs < job.deadline) return waitMs
+    const isHopeless =
+      job.round >= maxRounds || now - usableAt > options.patienceMs || isBeyondAll(job.request)
+    const patience = Math.min(job.deadline, job.startedAt + options.patienceMs) - now
+    if (isHopeless || patience <= 0) return undefined
+    // Nodes that were asked and failed are asked again soon; nodes that are away will wake us.
+    return job.tried.length > 0 ? Math.min(roundPauseMs << job.round, patience) : patience
+  }
+
+  const isBeyondAll = ({ needs }: PoolRequest): boolean =>
+    needs !== undefined &&
+    upstreams.every((one) => !one.capabilities.has(needs) && (one.isExplored || one.isWrongChain))
+
+  const attempt = (job: Job, upstream: Upstream, hasOthers: boolean, now: number): void => {
+    const { request } = job
+    job.tried.push(upstream)
+    const left = job.deadline - now
+    const isSent = ask(
+      upstream,
+      {
+        method: request.method,
+        params: request.params,
+        timeoutMs: hasOthers && request.idempotent ? left / 2 : left,
+        idempotent: request.idempotent,
+      },
+      (outcome, ms) => settle(job, upstream, outcome, ms),
+    )
+    if (!isSent) {
+      advance(job)
+      return
+    }
+    job.inFlight++
+    if (job.hedge || !hasOthers || !request.idempotent) return
+    const afterMs = hedging.begin(request.method)
+    if (afterMs !== undefined && afterMs < left) job.hedge = timers.after(afterMs, () => hedge(job))
+  }
+
+  const hedge = (job: Job): void => {
+    if (job.isOver || job.inFlight !== 1) return
+    const now = clock.now()
+    const { chosen, hasOthers } = choose(job, now)
+    if (chosen && hedging.take()) attempt(job, chosen, hasOthers, now)
+  }
+
+  const settle = (job: Job, upstream: Upstream, outcome: TransportOutcome, ms: number): void => {
+    job.inFlight--
+    if (!('failed' in outcome)) hedging.add(job.request.method, ms)
+    if (job.isOver) return
+    if ('failed' in outcome) fail(job, outcome)
+    else judge(job, upstream, outcome)
+  }
+
+  const judge = (job: Job, upstream: Upstream, outcome: RpcReply): void => {
+    const meaning = outcome.ok ? 'answer' : meaningOf(outcome.error)
+    if (meaning === 'rate_limited') {
+      fail(job, limited)
+      return
+    }
+    if (meaning === 'lacks_method' && upstream.lacking.size < maxLacking)
+      upstream.lacking.set(job.request.method, clock.now() + lackingMs)
+    const isUseless = meaning !== 'answer' || job.request.isUseless?.(outcome) === true
+    const mayRepeat = job.request.idempotent || meaning === 'lacks_method'
+    if (!isUseless || !mayRepeat) finish(job, outcome)
+    else {
+      job.useless = outcome
+      advance(job)
+    }
+  }
+
+  const fail = (job: Job, failure: TransportFailure): void => {
+    if (failure.failed === 'too_large') job.failure = 'REPLY_TOO_LARGE'
+    else if (failure.failed === 'timeout' && job.failure === 'NO_UPSTREAM') job.failure = 'TIMEOUT'
+    if (job.request.idempotent || isUnsent(failure)) advance(job)
+    else finish(job, { failure: job.failure })
+  }
+
+  const begin = (request: PoolRequest, done: (outcome: PoolOutcome) => void): Job => {
+    const now = clock.now()
+    return {
+      request,
+      done,
+      startedAt: now,
+      deadline: now + (request.timeoutMs ?? options.timeoutMs),
+      tried: [],
+      round: 0,
+      inFlight: 0,
+      isOver: false,
+      useless: undefined,
+      failure: 'NO_UPSTREAM',
+      hedge: undefined,
+      wait: undefined,
+      onAbort: undefined,
+    }
+  }
+
+  return {
+    call: (request, done) => {
+      const { signal } = request
+      const refusal = signal?.aborted ? 'ABORTED' : 'NO_UPSTREAM'
+      if (isStopped || signal?.aborted || inFlight >= options.maxInFlight) {
+        setImmediate(done, { failure: refusal })
+        return
+      }
+      inFlight++
+      const job = begin(request, done)
+      if (signal) {
+        job.onAbort = () => finish(job, { failure: 'ABORTED' })
+        signal.addEventListener('abort', job.onAbort, { once: true })
+      }
+      advance(job)
+    },
+    wake: () => {
+      if (upstreams.some(isUsable)) usableAt = clock.now()
+      if (isWaking || waiting.size === 0) return
+      isWaking = true
+      setImmediate(() => {
+        isWaking = false
+        for (const job of [...waiting]) {
+          if (job.tried.length === 0) advance(job)
+        }
+      })
+    },
+    stop: () => {
+      isStopped = true
+      for (const job of [...waiting]) finish(job, { failure: 'NO_UPSTREAM' })
+    },
+  }
+}
+
+const limited: TransportFailure = { failed: 'rate_limited', detail: 'refused by its rate limit' }

@@ -1,0 +1,112 @@
+import { isUtf8 } from 'node:buffer'
+import type { Dispatcher } from 'undici'
+import { failureOfStatus } from './http-status.ts'
+import type { TransportFailure } from './transport.ts'
+
+/** A body that came back whole. A status other than 2xx comes with the failure it stands for. */
+export type HttpAnswer = { status: number; body: Buffer; failure: TransportFailure | undefined }
+
+/** One POST under way. */
+export type HttpExchange = { abort(): void }
+
+// The body of a failure is read only in case it holds a JSON-RPC error.
+const maxFailureBytes = 64 * 1024
+
+const connectCodes = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EADDRNOTAVAIL',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
+
+/** Posts a text and calls back once, with the whole answer or the reason why there is none. */
+export function post(
+  client: Dispatcher,
+  options: { path: string; headers: Record<string, string>; maxReplyBytes: number; now(): number },
+  body: Buffer,
+  done: (answer: HttpAnswer | TransportFailure) => void,
+): HttpExchange {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  let status = 0
+  let failure: TransportFailure | undefined
+  let controller: Dispatcher.DispatchController | undefined
+  let isOver = false
+
+  const finish = (answer: HttpAnswer | TransportFailure): void => {
+    if (isOver) return
+    isOver = true
+    done(answer)
+  }
+  const refuse = (reason: TransportFailure): void => {
+    finish(reason)
+    controller?.abort(new Error(reason.detail))
+  }
+  const grow = (size: number): void => {
+    const limit = failure ? maxFailureBytes : options.maxReplyBytes
+    if (size > limit) refuse(failure ?? { failed: 'too_large', detail: `more than ${limit} bytes` })
+  }
+
+  client.dispatch(
+    {
+      method: 'POST',
+      path: options.path,
+      headers: options.headers,
+      body,
+      // The callers' own limits hold for the whole exchange.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    },
+    {
+      onRequestStart: (started) => {
+        controller = started
+        if (isOver) started.abort(new Error('given up'))
+      },
+      onResponseStart: (_, code, headers) => {
+        if (code < 200) return
+        status = code
+        failure = failureOfStatus(code, textOf(headers['retry-after']), options.now())
+        const length = Number(textOf(headers['content-length']) ?? 0)
+        if (headers['content-encoding'] !== undefined)
+          refuse({ failed: 'bad_reply', detail: 'compressed, though not asked for' })
+        else grow(length)
+      },
+      onResponseData: (_, chunk) => {
+        if (isOver) return
+        bytes += chunk.length
+        grow(bytes)
+        if (!isOver) chunks.push(chunk)
+      },
+      onResponseEnd: () => {
+        const whole = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+        if (isUtf8(whole)) finish({ status, body: whole, failure })
+        else finish(failure ?? { failed: 'bad_reply', detail: 'not UTF-8' })
+      },
+      onResponseError: (_, error) => finish(toFailure(error, status)),
+    },
+  )
+  return {
+    abort: () => {
+      isOver = true
+      controller?.abort(new Error('given up'))
+    },
+  }
+}
+
+function toFailure(error: Error, status: number): TransportFailure {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
+  if (status === 0 && isConnectError(error, code)) return { failed: 'connect', detail: code }
+  return { failed: 'closed', detail: code }
+}
+
+const isConnectError = (error: Error, code: string): boolean =>
+  connectCodes.has(code) ||
+  code.startsWith('ERR_TLS') ||
+  code.startsWith('ERR_SSL') ||
+  /certificate/i.test(error.message)
+
+const textOf = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value[0] : value

@@ -1,0 +1,288 @@
+import { Pool } from 'undici'
+import { type HttpAnswer, type HttpExchange, post } from './http-exchange.ts'
+import { isBatchRefusal } from './http-status.ts'
+import { matchReplies, type ScannedReply, scanBatch, scanOneReply } from './reply-scanner.ts'
+import type { Timer, Timers } from './timers.ts'
+import {
+  badReply,
+  type Transport,
+  type TransportCall,
+  type TransportFailure,
+  type TransportOptions,
+  type TransportOutcome,
+  toRequestText,
+} from './transport.ts'
+
+/** A transport that joins the calls of one event-loop turn. */
+export type HttpTransport = Transport & {
+  /** Finds out whether the node takes batches; until then there are none. */
+  probeBatch(prefix: string): Promise<void>
+  batchLimit(): number
+}
+
+const maxConnections = 64
+// While all of them are under way the calls wait and make the next batch larger.
+const maxBatchExchanges = 16
+const largestBatch = 50
+const maxBatchBytes = 256 * 1024
+// A large or slow call would make its neighbours in a batch wait.
+const maxJoinedBytes = 32 * 1024
+const slowMethods =
+  /^(?:debug|trace|ots|txpool)_|_(?:getLogs|getFilterLogs|simulateV1|getProof|getBlockReceipts)$/
+
+type Entry = {
+  call: TransportCall
+  text: string
+  id: number
+  timer: Timer
+  exchange: Exchange | undefined
+  isOver: boolean
+}
+
+type Exchange = { entries: Entry[]; waiting: number; isBatch: boolean; http: HttpExchange }
+
+/** Keep-alive HTTP to one node. */
+export function createHttpTransport(
+  options: TransportOptions & { timers: Timers; now(): number },
+): HttpTransport {
+  const { url, timers } = options
+  const client = new Pool(url.origin, {
+    connections: maxConnections,
+    pipelining: 1,
+    allowH2: false,
+    connect: { timeout: options.connectTimeoutMs },
+  })
+  const target = {
+    path: `${url.pathname}${url.search}`,
+    headers: { 'content-type': 'application/json', ...options.headers },
+    maxReplyBytes: options.maxReplyBytes,
+    now: options.now,
+  }
+  const joined: Entry[] = []
+  const single: Entry[] = []
+  const exchanges = new Set<Exchange>()
+  let batchExchanges = 0
+  let batchLimit = 1
+  let lastId = 0
+  let isFlushing = false
+  let connections = 0
+  let answered = 0
+
+  client.on('connect', () => {
+    connections++
+    if (connections > 1) return
+    answered = 0
+    options.onOpen()
+  })
+  client.on('disconnect', (_origin, _targets, error) => {
+    connections--
+    // A server that ends the connection after each answer has not gone away.
+    if (connections === 0 && answered !== 1) options.onClose(error.code ?? error.name)
+  })
+
+  const finish = (entry: Entry, outcome: TransportOutcome): void => {
+    if (entry.isOver) return
+    entry.isOver = true
+    timers.cancel(entry.timer)
+    entry.call.done(outcome)
+  }
+
+  // The exchange goes on as long as anybody waits for a part of it.
+  const giveUp = (entry: Entry, failure: TransportFailure): void => {
+    if (entry.isOver) return
+    const { exchange } = entry
+    finish(entry, failure)
+    if (exchange && --exchange.waiting === 0) {
+      exchange.http.abort()
+      end(exchange)
+    }
+  }
+
+  const end = (exchange: Exchange): void => {
+    if (!exchanges.delete(exchange)) return
+    if (exchange.isBatch) batchExchanges--
+    if (joined.length > 0 || single.length > 0) scheduleFlush()
+  }
+
+  const scheduleFlush = (): void => {
+    if (isFlushing) return
+    isFlushing = true
+    setImmediate(flush)
+  }
+
+  const flush = (): void => {
+    isFlushing = false
+    while (single.length > 0 && exchanges.size < maxConnections) {
+      const entry = single.shift()!
+      if (!entry.isOver) start([entry], false)
+    }
+    while (joined.length > 0 && batchExchanges < maxBatchExchanges) {
+      const batch = takeBatch()
+      if (batch.length > 0) start(batch, true)
+    }
+  }
+
+  const takeBatch = (): Entry[] => {
+    const batch: Entry[] = []
+    let bytes = 0
+    let taken = 0
+    for (const entry of joined) {
+      if (batch.length === batchLimit || bytes > maxBatchBytes) break
+      taken++
+      if (entry.isOver) continue
+      bytes += entry.text.length
+      batch.push(entry)
+    }
+    joined.splice(0, taken)
+    return batch
+  }
+
+  const start = (entries: Entry[], isBatch: boolean): void => {
+    const text =
+      entries.length === 1 ? entries[0]!.text : `[${entries.map(({ text }) => text).join(',')}]`
+    const exchange: Exchange = { entries, waiting: entries.length, isBatch, http: idle }
+    exchanges.add(exchange)
+    if (isBatch) batchExchanges++
+    for (const entry of entries) entry.exchange = exchange
+    exchange.http = post(client, target, Buffer.from(text, 'latin1'), (answer) => {
+      if (!exchanges.has(exchange)) return
+      receive(exchange, answer)
+      end(exchange)
+    })
+  }
+
+  const receive = ({ entries }: Exchange, answer: HttpAnswer | TransportFailure): void => {
+    if (!('failed' in answer)) answered++
+    if (entries.length > 1) receiveBatch(entries, answer)
+    else finish(entries[0]!, 'failed' in answer ? answer : readSingle(entries[0]!, answer))
+  }
+
+  const receiveBatch = (entries: Entry[], answer: HttpAnswer | TransportFailure): void => {
+    if ('failed' in answer) {
+      // One of the answers is too much; alone, the others are not.
+      if (answer.failed === 'too_large') makeSingle(entries)
+      else for (const entry of entries) finish(entry, answer)
+      return
+    }
+    const text = answer.body.toString('latin1')
+    const replies = answer.failure ? undefined : scanBatch(text)
+    if (replies) deliver(entries, replies, answer.body, finish)
+    else if (isRefused(answer, text)) {
+      batchLimit = entries.length >> 1 || 1
+      makeSingle(entries)
+    } else {
+      const failure = answer.failure ?? badReply('not a batch of answers')
+      for (const entry of entries) finish(entry, failure)
+    }
+  }
+
+  const makeSingle = (entries: Entry[]): void => {
+    for (const entry of entries) {
+      entry.exchange = undefined
+      if (!entry.isOver) single.push(entry)
+    }
+    scheduleFlush()
+  }
+
+  return {
+    kind: 'http',
+    send: (call) => {
+      if (joined.length + single.length >= options.maxQueued) return false
+      const id = ++lastId
+      const entry: Entry = {
+        call,
+        text: toRequestText(id, call),
+        id,
+        timer: timers.after(call.timeoutMs, () =>
+          giveUp(entry, {
+            failed: 'timeout',
+            detail: `no answer in ${Math.round(call.timeoutMs)} ms`,
+          }),
+        ),
+        exchange: undefined,
+        isOver: false,
+      }
+      const isJoined =
+        batchLimit > 1 && entry.text.length <= maxJoinedBytes && !slowMethods.test(call.method)
+      if (isJoined) joined.push(entry)
+      else single.push(entry)
+      scheduleFlush()
+      return true
+    },
+    abandon: (detail) => {
+      const waiting = [...joined, ...single, ...[...exchanges].flatMap(({ entries }) => entries)]
+      for (const entry of waiting)
+        if (entry.call.idempotent) giveUp(entry, { failed: 'stalled', detail })
+    },
+    probeBatch: async (prefix) => {
+      const isTaken = await takesBatches(client, target, timers, prefix)
+      if (!isTaken) batchLimit = 1
+      else if (batchLimit === 1) batchLimit = largestBatch
+    },
+    batchLimit: () => batchLimit,
+    isOpen: () => connections > 0,
+    stop: () => client.destroy(),
+  }
+}
+
+/** A batch as such was refused: by the status, or by one error for all of it. */
+const isRefused = ({ status, failure }: HttpAnswer, text: string): boolean =>
+  isBatchRefusal(status) || (!failure && scanOneReply(text)?.ok === false)
+
+const probeTimeoutMs = 5_000
+
+function takesBatches(
+  client: Pool,
+  target: Parameters<typeof post>[1],
+  timers: Timers,
+  prefix: string,
+): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const calls = [`${prefix}_chainId`, 'net_version'].map((method, index) =>
+    toRequestText(index + 1, { method, params: '[]' }),
+  )
+  const exchange = post(client, target, Buffer.from(`[${calls.join(',')}]`), (answer) => {
+    timers.cancel(timer)
+    const replies = 'failed' in answer ? undefined : scanBatch(answer.body.toString('latin1'))
+    resolve(replies !== undefined && !matchReplies([1, 2], replies).includes(undefined))
+  })
+  const timer = timers.after(probeTimeoutMs, () => {
+    exchange.abort()
+    resolve(false)
+  })
+  return promise
+}
+
+const idle: HttpExchange = { abort() {} }
+
+function readSingle(entry: Entry, { body, failure }: HttpAnswer): TransportOutcome {
+  if (failure?.failed === 'rate_limited') return failure
+  const text = body.toString('latin1')
+  const reply = scanOneReply(text)
+  // A JSON-RPC error is an answer whatever status it came with.
+  if (!reply || (failure && reply.ok)) return failure ?? badReply('not a JSON-RPC answer')
+  if (reply.id !== entry.id) return failure ?? badReply('the id is not the one of the call')
+  const raw = text.slice(reply.from, reply.to)
+  return reply.ok ? { ok: true, result: raw } : { ok: false, error: raw }
+}
+
+function deliver(
+  entries: Entry[],
+  replies: ScannedReply[],
+  body: Buffer,
+  finish: (entry: Entry, outcome: TransportOutcome) => void,
+): void {
+  const matched = matchReplies(
+    entries.map(({ id }) => id),
+    replies,
+  )
+  for (const [index, entry] of entries.entries()) {
+    const reply = matched[index]
+    if (!reply) finish(entry, badReply('missing, or there twice, in the batch'))
+    else {
+      // Cut from the bytes: a part of the text would keep the whole batch in memory.
+      const raw = body.toString('latin1', reply.from, reply.to)
+      finish(entry, reply.ok ? { ok: true, result: raw } : { ok: false, error: raw })
+    }
+  }
+}

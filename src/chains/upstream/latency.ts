@@ -1,0 +1,37 @@
+/** How long calls take, as far as it has been seen. */
+export type Latency = {
+  add(ms: number): void
+  /** Weighted towards the last calls. */
+  mean(): number
+  /** Undefined until enough calls have been seen. */
+  quantile(share: number): number | undefined
+}
+
+const ringSize = 128
+const minSamples = 20
+const weight = 0.1
+
+/** Keeps the last calls. */
+export function createLatency(): Latency {
+  const ring = new Float64Array(ringSize)
+  let count = 0
+  let mean = 0
+  // Sorting costs more than a call: the sorted copy serves until a quarter of the ring is new.
+  let sorted = new Float64Array(0)
+  let sortedAt = 0
+  return {
+    add: (ms) => {
+      ring[count++ % ringSize] = ms
+      mean += (ms - mean) * (count === 1 ? 1 : weight)
+    },
+    mean: () => mean,
+    quantile: (share) => {
+      if (count < minSamples) return undefined
+      if (sorted.length === 0 || count - sortedAt >= ringSize / 4) {
+        sorted = ring.slice(0, Math.min(count, ringSize)).sort()
+        sortedAt = count
+      }
+      return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]
+    },
+  }
+}

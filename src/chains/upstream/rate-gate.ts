@@ -1,0 +1,53 @@
+/** How many calls a node may get. */
+export type RateGate = {
+  /** Milliseconds until the next call may be made; 0 for now. */
+  waitMs(now: number): number
+  /** Counts a call, whether or not it was allowed. */
+  take(now: number): void
+  /** The node said that it is too much. */
+  coolDown(now: number, retryAfterMs?: number): void
+  /** An answer came: the next refusal begins with a short pause again. */
+  relax(): void
+  isCooling(now: number): boolean
+}
+
+const firstPauseMs = 500
+const longestPauseMs = 60_000
+
+/** A token bucket of one second's calls, and the pauses that the node asks for. */
+export function createRateGate(perSecond: number | undefined): RateGate {
+  const rate = perSecond ?? Number.POSITIVE_INFINITY
+  let tokens = rate
+  let filledAt = 0
+  let closedUntil = 0
+  let pauseMs = firstPauseMs
+
+  const refill = (now: number): void => {
+    tokens = Math.min(rate, tokens + (Math.max(0, now - filledAt) * rate) / 1000)
+    filledAt = now
+  }
+  return {
+    waitMs: (now) => {
+      if (closedUntil > now) return closedUntil - now
+      if (perSecond === undefined) return 0
+      refill(now)
+      return tokens >= 1 ? 0 : Math.ceil(((1 - tokens) * 1000) / rate)
+    },
+    take: (now) => {
+      if (perSecond === undefined) return
+      refill(now)
+      // Probes are made in any case; the debt that they may leave is bounded.
+      tokens = Math.max(-rate, tokens - 1)
+    },
+    coolDown: (now, retryAfterMs) => {
+      // Of many refusals at the same time only the first makes the pauses longer.
+      if (closedUntil > now && retryAfterMs === undefined) return
+      closedUntil = Math.max(closedUntil, now + Math.min(retryAfterMs ?? pauseMs, longestPauseMs))
+      if (retryAfterMs === undefined) pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+    },
+    relax: () => {
+      pauseMs = firstPauseMs
+    },
+    isCooling: (now) => closedUntil > now,
+  }
+}

@@ -1,0 +1,131 @@
+import { skipSpace, skipString, skipValue } from './json-skip.ts'
+
+/** One answer found in a text: where its result or error stands, and where the answer ends. */
+export type ScannedReply = {
+  /** -1 when it carries no number: null, text, or none at all. */
+  id: number
+  ok: boolean
+  from: number
+  to: number
+  end: number
+}
+
+const usualStart = '{"jsonrpc":"2.0","id":'
+const usualResult = ',"result":'
+
+/**
+ * Finds id and result or error of the JSON-RPC answer that begins at `start`, without building the
+ * values. Undefined when it is no whole and unambiguous answer.
+ */
+export function scanReply(text: string, start = 0): ScannedReply | undefined {
+  return (
+    (text.startsWith(usualStart, start) ? scanUsual(text, start) : undefined) ??
+    scanAnyOrder(text, start)
+  )
+}
+
+/** A whole body that holds one answer and nothing else. */
+export function scanOneReply(text: string): ScannedReply | undefined {
+  const reply = scanReply(text, skipSpace(text, 0))
+  return reply && skipSpace(text, reply.end) === text.length ? reply : undefined
+}
+
+/** A whole body that holds an array of answers. */
+export function scanBatch(text: string): ScannedReply[] | undefined {
+  let at = skipSpace(text, 0)
+  if (text.charCodeAt(at) !== 0x5b) return undefined
+  const replies: ScannedReply[] = []
+  for (let separator = 0x2c; separator === 0x2c; separator = text.charCodeAt(at)) {
+    const reply = scanReply(text, skipSpace(text, at + 1))
+    if (!reply) return undefined
+    replies.push(reply)
+    at = skipSpace(text, reply.end)
+  }
+  const isWhole = text.charCodeAt(at) === 0x5d && skipSpace(text, at + 1) === text.length
+  return isWhole ? replies : undefined
+}
+
+/**
+ * Puts the answers of a batch into the order of the calls. A call that is answered twice has no
+ * answer, because nobody could say which of them is meant.
+ */
+export function matchReplies(ids: number[], replies: ScannedReply[]): (ScannedReply | undefined)[] {
+  const matched: (ScannedReply | undefined)[] = ids.map(() => undefined)
+  const doubled: number[] = []
+  for (const [position, reply] of replies.entries()) {
+    const index = ids[position] === reply.id ? position : ids.indexOf(reply.id)
+    if (index < 0) continue
+    if (matched[index]) doubled.push(index)
+    matched[index] = reply
+  }
+  for (const index of doubled) matched[index] = undefined
+  return matched
+}
+
+// The order and spelling that almost every node uses; whatever differs goes the general way.
+function scanUsual(text: string, start: number): ScannedReply | undefined {
+  const idAt = start + usualStart.length
+  let at = idAt
+  let id = 0
+  for (let char = text.charCodeAt(at); char >= 0x30 && char <= 0x39; char = text.charCodeAt(at)) {
+    id = id * 10 + char - 0x30
+    at++
+  }
+  if (at === idAt || at - idAt > 15 || !text.startsWith(usualResult, at)) return undefined
+  const from = at + usualResult.length
+  const to = skipValue(text, from)
+  if (to < 0 || text.charCodeAt(to) !== 0x7d) return undefined
+  return { id, ok: true, from, to, end: to + 1 }
+}
+
+type Found = { from: number; to: number }
+
+function scanAnyOrder(text: string, start: number): ScannedReply | undefined {
+  if (text.charCodeAt(start) !== 0x7b) return undefined
+  const members: { id?: Found; result?: Found; error?: Found; jsonrpc?: Found } = {}
+  let at = skipSpace(text, start + 1)
+  if (text.charCodeAt(at) === 0x7d) return undefined
+  for (;;) {
+    const keyEnd = skipString(text, at)
+    if (keyEnd < 0) return undefined
+    const key = JSON.parse(text.slice(at, keyEnd))
+    const colon = skipSpace(text, keyEnd)
+    if (text.charCodeAt(colon) !== 0x3a) return undefined
+    const from = skipSpace(text, colon + 1)
+    const to = skipValue(text, from)
+    if (to < 0) return undefined
+    if (key === 'id' || key === 'result' || key === 'error' || key === 'jsonrpc') {
+      // Two readers could disagree about which of two equal keys counts.
+      if (members[key as keyof typeof members]) return undefined
+      members[key as keyof typeof members] = { from, to }
+    }
+    at = skipSpace(text, to)
+    const separator = text.charCodeAt(at)
+    if (separator === 0x7d) return judge(text, members, at + 1)
+    if (separator !== 0x2c) return undefined
+    at = skipSpace(text, at + 1)
+  }
+}
+
+function judge(
+  text: string,
+  members: { id?: Found; result?: Found; error?: Found },
+  end: number,
+): ScannedReply | undefined {
+  const { result } = members
+  // Servers of JSON-RPC 1.0 send both keys, one of them null.
+  const error = members.error && !isNull(text, members.error) ? members.error : undefined
+  if (error) {
+    if (text.charCodeAt(error.from) !== 0x7b || (result && !isNull(text, result))) return undefined
+    return { id: idOf(text, members.id), ok: false, from: error.from, to: error.to, end }
+  }
+  return result && { id: idOf(text, members.id), ok: true, from: result.from, to: result.to, end }
+}
+
+const isNull = (text: string, { from }: Found) => text.charCodeAt(from) === 0x6e
+
+function idOf(text: string, found: Found | undefined): number {
+  if (!found) return -1
+  const first = text.charCodeAt(found.from)
+  return first >= 0x30 && first <= 0x39 ? Number(text.slice(found.from, found.to)) : -1
+}

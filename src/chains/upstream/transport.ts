@@ -1,0 +1,69 @@
+import type { RawJson, RpcReply } from './pool-types.ts'
+
+/** Why a node gave no answer to a call. */
+export type FailureKind =
+  /** No connection came about. */
+  | 'connect'
+  /** The connection ended before the answer. */
+  | 'closed'
+  | 'timeout'
+  /** Given up because the node has stopped answering anything. */
+  | 'stalled'
+  | 'too_large'
+  /** What came is no answer to what was asked. */
+  | 'bad_reply'
+  | 'http_status'
+  | 'rate_limited'
+
+/** A call that a node did not answer. */
+export type TransportFailure = { failed: FailureKind; detail: string; retryAfterMs?: number }
+
+/** How a call to one node ended. */
+export type TransportOutcome = RpcReply | TransportFailure
+
+/** One call to one node. */
+export type TransportCall = {
+  method: string
+  params: RawJson
+  timeoutMs: number
+  /** Whether it may be given up when the node stalls, to be made elsewhere. */
+  idempotent: boolean
+  /** Called exactly once, never synchronously. */
+  done(outcome: TransportOutcome): void
+}
+
+/** The way to one node. */
+export type Transport = {
+  kind: 'http' | 'ws'
+  /** False when no more calls fit into the queue; `done` is not called then. */
+  send(call: TransportCall): boolean
+  /** Gives up the idempotent calls that wait for an answer. */
+  abandon(detail: string): void
+  isOpen(): boolean
+  stop(): Promise<void>
+}
+
+/** What every transport is made of. */
+export type TransportOptions = {
+  url: URL
+  headers: Record<string, string>
+  maxReplyBytes: number
+  maxQueued: number
+  connectTimeoutMs: number
+  /** A connection was made where none was: the node behind it may be another one. */
+  onOpen(): void
+  onClose(reason: string): void
+}
+
+/** Failures after which the node has certainly not acted on the call. */
+export const isUnsent = ({ failed }: TransportFailure): boolean =>
+  failed === 'connect' || failed === 'rate_limited'
+
+/** The text of one call as the node gets it. */
+export const toRequestText = (
+  id: number,
+  { method, params }: Pick<TransportCall, 'method' | 'params'>,
+): string => `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`
+
+/** An answer that cannot be used. */
+export const badReply = (detail: string): TransportFailure => ({ failed: 'bad_reply', detail })

@@ -1,0 +1,159 @@
+import { isUtf8 } from 'node:buffer'
+import type { Duplex } from 'node:stream'
+import WebSocket from 'ws'
+import type { Clock } from '../../lib/clock.ts'
+import { createPendingCalls } from './pending-calls.ts'
+import { scanOneReply } from './reply-scanner.ts'
+import type { Timer, Timers } from './timers.ts'
+import {
+  badReply,
+  type Transport,
+  type TransportCall,
+  type TransportFailure,
+  type TransportOptions,
+  type TransportOutcome,
+  toRequestText,
+} from './transport.ts'
+
+type Entry = { call: TransportCall; id: number; timer: Timer }
+
+const firstRetryMs = 100
+const longestRetryMs = 5_000
+const maxUnsentBytes = 16 * 1024 * 1024
+
+/** One WebSocket to a node that carries all calls; it connects again by itself. */
+export function createWsTransport(
+  options: TransportOptions & {
+    timers: Timers
+    clock: Clock
+    random(): number
+    /** Called with the parsed params of every push of the node. */
+    onPush(params: unknown): void
+  },
+): Transport {
+  const { timers } = options
+  const pending = createPendingCalls<Entry>()
+  let socket: WebSocket | undefined
+  let stream: Duplex | undefined
+  let retryMs = firstRetryMs
+  let isCorked = false
+  let retryTimer: Timer | undefined
+  let isStopped = false
+
+  const connect = (): void => {
+    const attempt = new WebSocket(options.url, {
+      headers: options.headers,
+      perMessageDeflate: false,
+      // Checked once for the whole message instead.
+      skipUTF8Validation: true,
+      handshakeTimeout: options.connectTimeoutMs,
+      maxPayload: options.maxReplyBytes,
+      followRedirects: false,
+    })
+    let problem = ''
+    attempt.on('upgrade', (response) => {
+      stream = response.socket
+    })
+    attempt.on('open', () => {
+      socket = attempt
+      retryMs = firstRetryMs
+      options.onOpen()
+    })
+    attempt.on('message', (data, isBinary) => receive(data as Buffer, isBinary))
+    attempt.on('error', (error) => {
+      problem = 'code' in error ? `${error.code}` : 'handshake refused'
+    })
+    attempt.on('close', (code) => lose(problem || `closed with ${code}`))
+  }
+
+  const lose = (reason: string): void => {
+    socket = undefined
+    stream = undefined
+    isCorked = false
+    const isTooLarge = reason === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH' && pending.size() === 1
+    for (const { id } of pending.values())
+      finish(id, { failed: isTooLarge ? 'too_large' : 'closed', detail: reason })
+    options.onClose(reason)
+    if (isStopped) return
+    retryTimer = timers.after(retryMs * (0.5 + options.random() / 2), connect)
+    retryMs = Math.min(retryMs * 2, longestRetryMs)
+  }
+
+  const finish = (id: number, outcome: TransportOutcome): void => {
+    const entry = pending.take(id)
+    if (!entry) return
+    timers.cancel(entry.timer)
+    entry.call.done(outcome)
+  }
+
+  const receive = (data: Buffer, isBinary: boolean): void => {
+    const text = data.toString('latin1')
+    const reply = scanOneReply(text)
+    if (!reply) {
+      receivePush(text)
+      return
+    }
+    const isText = !isBinary && isUtf8(data)
+    const raw = text.slice(reply.from, reply.to)
+    if (!isText) finish(reply.id, badReply('not UTF-8 text'))
+    else finish(reply.id, reply.ok ? { ok: true, result: raw } : { ok: false, error: raw })
+  }
+
+  // An answer that cannot be read is that of nobody: its call runs into the time limit.
+  const receivePush = (text: string): void => {
+    if (!text.includes('"params"')) return
+    try {
+      options.onPush(JSON.parse(text).params)
+    } catch {}
+  }
+
+  const write = (text: string): void => {
+    if (!isCorked) {
+      isCorked = true
+      stream?.cork()
+      setImmediate(() => {
+        isCorked = false
+        stream?.uncork()
+      })
+    }
+    socket?.send(Buffer.from(text, 'latin1'), { binary: false })
+  }
+
+  const unsent: TransportFailure = { failed: 'connect', detail: 'not connected' }
+
+  connect()
+  return {
+    kind: 'ws',
+    send: (call) => {
+      if (pending.size() >= options.maxQueued || (socket?.bufferedAmount ?? 0) > maxUnsentBytes)
+        return false
+      if (socket?.readyState !== WebSocket.OPEN) {
+        setImmediate(() => call.done(unsent))
+        return true
+      }
+      const entry: Entry = {
+        call,
+        id: 0,
+        timer: timers.after(call.timeoutMs, () =>
+          finish(entry.id, {
+            failed: 'timeout',
+            detail: `no answer in ${Math.round(call.timeoutMs)} ms`,
+          }),
+        ),
+      }
+      entry.id = pending.add(entry)
+      write(toRequestText(entry.id, call))
+      return true
+    },
+    abandon: (detail) => {
+      for (const { id, call } of pending.values())
+        if (call.idempotent) finish(id, { failed: 'stalled', detail })
+    },
+    isOpen: () => socket?.readyState === WebSocket.OPEN,
+    stop: async () => {
+      isStopped = true
+      if (retryTimer) timers.cancel(retryTimer)
+      socket?.terminate()
+    },
+  }
+}
