@@ -1,0 +1,60 @@
+import { type Anvil, type AnvilOptions, startAnvil } from '../../devnet/anvil/anvil.ts'
+
+/** Several anvils that are nodes of one chain. */
+export type TestChain = {
+  nodes: Anvil[]
+  /**
+   * Mines on all nodes, or on some. A block depends on its height and transactions only, so nodes
+   * at one height have one history.
+   */
+  mine(blocks?: number, on?: Anvil[]): Promise<void>
+  height(node: Anvil): Promise<number>
+  /** Gives one node the history and the state of another. */
+  copy(from: Anvil, to: Anvil): Promise<void>
+  /** Starts a node again at its old address, with the history of another. */
+  restart(index: number, from?: Anvil): Promise<Anvil>
+  stop(): Promise<void>
+}
+
+const genesisTime = 1_700_000_000
+
+/** Starts anvils with the same genesis that mine only when they are told to. */
+export async function startChain(count: number, options: AnvilOptions = {}): Promise<TestChain> {
+  const start = (port = 0) =>
+    startAnvil({
+      ...options,
+      port,
+      timestamp: genesisTime,
+      args: ['--no-mining', ...(options.args ?? [])],
+    })
+  const nodes = await Promise.all(Array.from({ length: count }, () => start()))
+  const height = async (node: Anvil) => Number(await node.call('eth_blockNumber'))
+  const copy = async (from: Anvil, to: Anvil) => {
+    await to.call('anvil_loadState', [await from.call('anvil_dumpState', [true])])
+  }
+  return {
+    nodes,
+    mine: async (blocks = 1, on = nodes) => {
+      await Promise.all(
+        on.map(async (node) => {
+          const next = genesisTime + (await height(node)) + 1
+          await node.call('evm_setNextBlockTimestamp', [next])
+          await node.call('anvil_mine', [`0x${blocks.toString(16)}`, '0x1'])
+        }),
+      )
+    },
+    height,
+    copy,
+    restart: async (index, from) => {
+      const old = nodes[index]!
+      await old.kill()
+      const node = await start(old.port)
+      if (from) await copy(from, node)
+      nodes[index] = node
+      return node
+    },
+    stop: async () => {
+      await Promise.all(nodes.map((node) => node.kill()))
+    },
+  }
+}
