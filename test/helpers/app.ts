@@ -77,7 +77,7 @@ export const shiftedClock = (): Clock & { shift(ms: number): void } => {
 }
 
 /** The address of a database on a unix socket. */
-export const databaseUrl = ({ host, user, database }: FreshDatabase['connection']): string =>
+const databaseUrl = ({ host, user, database }: FreshDatabase['connection']): string =>
   `postgres:///${database}?host=${encodeURIComponent(host)}&user=${user}`
 
 /**

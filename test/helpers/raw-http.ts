@@ -51,7 +51,7 @@ export const openRaw = async (base_url: string, holdOn = false): Promise<RawConn
 }
 
 /** The complete answers in what came; interim ones (1xx) count as answers without a body. */
-export const parseAnswers = (text: string): RawAnswer[] => {
+const parseAnswers = (text: string): RawAnswer[] => {
   const found: RawAnswer[] = []
   let rest = text
   for (;;) {
