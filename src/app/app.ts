@@ -1,11 +1,16 @@
 import { createAdmission } from '../domain/access/admit.ts'
 import { createAuthenticator } from '../domain/access/authenticate.ts'
 import { checkMasterKey } from '../domain/access/check-master-key.ts'
+import { createGatewayKeys } from '../domain/access/gateway-keys.ts'
 import { createLimitRecords } from '../domain/access/limit-records.ts'
 import type { Installation } from '../domain/context.ts'
 import { createLimiter } from '../domain/limits/limiter.ts'
 import { createUsageStore } from '../domain/limits/stored-usage.ts'
+import { createEnvelopeReader } from '../gateway/envelope.ts'
+import { createServe } from '../gateway/serve.ts'
+import { createUsageWriter, type UsageWriter } from '../gateway/usage.ts'
 import { docsRoutes } from '../http/docs/routes.ts'
+import { createGatewayLane } from '../http/gateway.ts'
 import { createOperations } from '../http/operations.ts'
 import { probeRoutes } from '../http/probes.ts'
 import { startServer } from '../http/server.ts'
@@ -14,6 +19,7 @@ import { type Ids, systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { listenForChanges } from '../storage/changes.ts'
 import { openDatabase } from '../storage/database.ts'
+import { addMethodUsage } from '../storage/method-usage.ts'
 import { migrateDatabase } from '../storage/migrate.ts'
 import { ensurePartitions } from '../storage/partitions.ts'
 import { createSealer } from '../storage/seal.ts'
@@ -26,6 +32,7 @@ import type { Config } from './config/schema.ts'
 import { removeConnectionFile, writeConnectionFile } from './connection-file.ts'
 import { openDataDir, openMasterKey, openServer } from './data-directory.ts'
 import { createMetrics } from './metrics.ts'
+import { openNetworks } from './networks.ts'
 import { openRedis } from './redis.ts'
 import { createReadiness, createStatus } from './status.ts'
 
@@ -97,31 +104,74 @@ export async function startApp(options: AppOptions): Promise<App> {
     }),
   )
   const records = createLimitRecords({ db, clock }, { defaults })
+  const keys = createGatewayKeys({ db, clock })
   own(
     listenForChanges({
       connection: server.connection,
       log,
-      onChange: (change) => change.kind === 'rate_limit' && records.forget(change.organization_id),
-      onReconnect: () => records.forget(),
+      onChange: (change) => {
+        keys.forget(change)
+        if (change.kind === 'rate_limit') records.forget(change.organization_id)
+      },
+      onReconnect: () => {
+        records.forget()
+        keys.connected()
+      },
+      onLost: keys.disconnected,
+    }),
+  )
+  const networks = own(
+    openNetworks(config, { env, log, clock, spill: (counts) => usage.add(counts) }),
+  )
+  const usage: UsageWriter = own(
+    createUsageWriter({
+      clock,
+      log,
+      store: (rows) => addMethodUsage(db, rows),
+      collect: networks.takeUsage,
     }),
   )
   const authenticator = createAuthenticator(installation, {
     nonceWindowMs: config.security.nonce_window_seconds * 1000,
   })
-  const { takeUsed } = authenticator
-  own(startJanitor({ db, clock, log, takeUsedCredentials: takeUsed }))
+  const takeUsedCredentials = () => [...authenticator.takeUsed(), ...keys.takeUsed()]
+  own(startJanitor({ db, clock, log, takeUsedCredentials }))
 
   const metrics = createMetrics(version)
   metrics.watchPool(pool)
   metrics.watchLimiter(limiter.status)
+  metrics.watchNetworks(networks.byPath.values().toArray())
   const notReady = createReadiness(db)
-  const status = createStatus({ config, db, limiter, clock, version, database: server.mode })
+  const status = createStatus({
+    config,
+    db,
+    limiter,
+    networks,
+    clock,
+    version,
+    database: server.mode,
+  })
   let base_url = config.server.base_url ?? ''
+  const admission = createAdmission(records, limiter)
   const operations = createOperations({
     installation,
     authenticator,
-    admission: createAdmission(records, limiter),
+    admission,
     bodyLimitBytes: config.server.body_limit_bytes,
+  })
+  const { batch_limit, batch_response_limit_bytes, body_limit_bytes } = config.gateway
+  const lane = createGatewayLane({
+    networks: networks.byPath,
+    keys,
+    serve: createServe({
+      read: createEnvelopeReader({ batchLimit: batch_limit }),
+      admission,
+      maxBatchBytes: batch_response_limit_bytes,
+    }),
+    bodyLimitBytes: body_limit_bytes,
+    ids,
+    log,
+    isLogged: config.logging.level === 'debug' || config.logging.level === 'trace',
   })
   const http = own(
     await startServer({
@@ -129,6 +179,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       port: config.server.port,
       log,
       ids,
+      lane,
       onFinished: metrics.finished,
       headersTimeoutMs: config.server.header_timeout_seconds * 1000,
       requestTimeoutMs: config.server.request_timeout_seconds * 1000,

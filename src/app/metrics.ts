@@ -2,13 +2,16 @@ import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { findOperation } from '../contract/catalogue.ts'
 import type { LimiterStatus } from '../domain/limits/limiter.ts'
+import type { Network } from '../gateway/network.ts'
 import type { Finished } from '../http/server.ts'
+import { registerGatewayMetrics } from './gateway-metrics.ts'
 
 /** What the service counts, in Prometheus' form. */
 export type Metrics = {
   finished(exchange: Finished): void
   watchPool(pool: Pool): void
   watchLimiter(status: () => LimiterStatus): void
+  watchNetworks(networks: Iterable<Network>): void
   text(): Promise<{ contentType: string; text: string }>
 }
 
@@ -75,6 +78,9 @@ export function createMetrics(version: string): Metrics {
           this.set(status().mode === 'redis' ? 1 : 0)
         },
       })
+    },
+    watchNetworks(networks) {
+      registerGatewayMetrics(registry, () => networks)
     },
     text: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   }

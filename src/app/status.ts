@@ -5,6 +5,7 @@ import { toTimestamp } from '../lib/clock.ts'
 import type { Db } from '../storage/database.ts'
 import { schemaVersion } from '../storage/migrate.ts'
 import type { Config } from './config/schema.ts'
+import type { Networks } from './networks.ts'
 
 const probeTimeoutMs = 2_000
 
@@ -24,13 +25,15 @@ export function createStatus(options: {
   config: Config
   db: Db
   limiter: Limiter
+  networks?: Pick<Networks, 'status'>
   clock: Clock
   version: string
   database: 'embedded' | 'server'
 }): () => Promise<Record<string, unknown>> {
-  const { config, db, limiter, clock, version, database } = options
+  const { config, db, limiter, networks, clock, version, database } = options
   const begun = clock.now()
   return async () => {
+    const running = networks?.status() ?? {}
     const server_version = await probe(db).catch(() => undefined)
     return {
       version,
@@ -46,7 +49,12 @@ export function createStatus(options: {
       chains: Object.fromEntries(
         Object.entries(config.chains).map(([tag, { kind, default_network, networks }]) => [
           tag,
-          { kind, default_network, networks: Object.keys(networks) },
+          {
+            kind,
+            default_network,
+            networks: Object.keys(networks),
+            ...(running[tag] && { nodes: running[tag] }),
+          },
         ]),
       ),
     }

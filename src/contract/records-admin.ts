@@ -46,7 +46,9 @@ export const NewCredential = record('NewCredential', { ...credential, api_secret
 export const UsageRow = record('UsageRow', {
   api_key_hint: text,
   chain: text,
+  network: text,
   method: text,
   day: text,
   calls: Count,
+  errors: Count,
 })

@@ -7,6 +7,7 @@ import {
   ListOrganizations,
 } from './admin/organizations.ts'
 import { DeleteRateLimit, GetRateLimit, ListRateLimits, SetRateLimit } from './admin/rate-limits.ts'
+import { GetUsage } from './admin/usage.ts'
 import type { Handler } from './context.ts'
 
 type HandlersOf<service extends Service> = {
@@ -23,6 +24,7 @@ const admin: HandlersOf<'admin'> = {
   DeleteRateLimit,
   GetOrganizationByDomain,
   GetRateLimit,
+  GetUsage,
   ListCredentials,
   ListOrganizations,
   ListRateLimits,

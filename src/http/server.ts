@@ -20,6 +20,13 @@ export type Route = {
 /** Of an exchange whose caller left before the answer: Node would report the 200 it begins with. */
 const hungUp = 499
 
+/** Takes a request past the general path; false when it is none of its own. */
+export type Lane = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  stopping: boolean,
+) => boolean
+
 /** What is told of every finished exchange. */
 export type Finished = { route: string; path: string; status: number; seconds: number }
 
@@ -28,6 +35,8 @@ export type ServerOptions = {
   host: string
   port: number
   routes: readonly Route[]
+  /** Asked before the routes. */
+  lane?: Lane
   log: Log
   ids?: Ids
   onFinished(finished: Finished): void
@@ -52,6 +61,10 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
 
   const open = createOpenAnswers()
   const underWay = new Set<ServerResponse>()
+  const take = (request: IncomingMessage, response: ServerResponse) => {
+    if (!options.lane?.(request, response, stopping)) void serve(request, response)
+  }
+
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     const begun = performance.now()
     const exchange = openExchange(request, response, ids)
@@ -96,12 +109,12 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       // Node would refuse without a problem body.
       requireHostHeader: false,
     },
-    (request, response) => void serve(request, response),
+    take,
   )
   server.on('clientError', (error, socket) =>
     open.afterAnswers(socket as Socket, () => refuse(error, socket as Socket, ids)),
   )
-  server.on('checkExpectation', (request, response) => void serve(request, response))
+  server.on('checkExpectation', take)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(options.port, options.host, () => {

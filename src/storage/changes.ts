@@ -39,9 +39,11 @@ export const listenForChanges = (options: {
   connection: Connection
   onChange(change: Change): void
   onReconnect(): void
+  /** From now until the next `onReconnect` nothing is heard. */
+  onLost?(): void
   log: Log
 }): { stop(): Promise<void> } => {
-  const { connection, onChange, onReconnect, log } = options
+  const { connection, onChange, onReconnect, onLost, log } = options
   const stopping = new AbortController()
 
   const deliver = (payload: string | undefined): void => {
@@ -95,6 +97,7 @@ export const listenForChanges = (options: {
         })
       } catch (error) {
         if (stopping.signal.aborted) return
+        onLost?.()
         log.warn({ err: error, retry_ms: retryMs }, 'change listener lost its connection')
         await delay(retryMs, undefined, { signal: stopping.signal }).catch(() => {})
         retryMs = Math.min(retryMs * 2, lastRetryMs)

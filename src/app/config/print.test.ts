@@ -54,6 +54,24 @@ chains:
       per_day_limit: 1000000 # default
       per_month_limit: 20000000 # default
       replicas: 1 # default
+    gateway:
+      allowed_methods:
+        - evm_chainId # default
+        - evm_getBlockReceipts # default
+        - evm_feeHistory # default
+        - evm_maxPriorityFeePerGas # default
+        - evm_blobBaseFee # default
+        - evm_getProof # default
+        - evm_createAccessList # default
+        - evm_simulateV1 # default
+        - web3_sha3 # default
+      batch_limit: 1000 # default
+      body_limit_bytes: 5242880 # default
+      batch_response_limit_bytes: 26214400 # default
+      timeout_seconds: 30 # default
+      cache_bytes: 67108864 # default
+      finality_depth: 64 # default
+      logs_max_range: 10000 # default
     logging:
       level: warn # command line
       format: auto # default

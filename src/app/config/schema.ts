@@ -2,6 +2,7 @@ import Type from 'typebox'
 import type { Finding } from './finding.ts'
 import { chainsRules, chainsSection } from './sections/chains.ts'
 import { databaseSection } from './sections/database.ts'
+import { gatewayRules, gatewaySection } from './sections/gateway.ts'
 import { limitsSection } from './sections/limits.ts'
 import { loggingSection } from './sections/logging.ts'
 import { redisSection } from './sections/redis.ts'
@@ -27,6 +28,7 @@ export const configSchema = Type.Object({
   redis: redisSection,
   security: securitySection,
   limits: limitsSection,
+  gateway: gatewaySection,
   logging: loggingSection,
   chains: chainsSection,
 })
@@ -49,5 +51,6 @@ type DeepPartial<value> = value extends readonly unknown[]
 /** Rules between keys, which no single key can check. */
 export const checkRules = (settings: Settings): Finding[] => [
   ...serverRules(settings.server),
+  ...gatewayRules(settings.gateway),
   ...chainsRules(settings.chains),
 ]

@@ -1,6 +1,7 @@
 import type { Catalogue } from '../../contract/catalogue.ts'
 import { OperationError } from '../../contract/errors.ts'
 import { toTimestamp } from '../../lib/clock.ts'
+import { notifyChange } from '../../storage/changes.ts'
 import {
   deleteCredential,
   findCredentialByKeyHash,
@@ -29,6 +30,7 @@ export const DeleteCredential: HandlerOf<'DeleteCredential'> = async (context, r
   const { credential_id, organization_id } = row
   if (!(await deleteCredential(db, { credential_id, organization_id })))
     throw new OperationError('CREDENTIAL_NOT_FOUND')
+  await notifyChange(db, { kind: 'credential', organization_id, credential_id })
   return {}
 }
 

@@ -39,4 +39,6 @@ export async function setEnabled(
 export async function revokeCredential({ db }: Installation, api_key: string): Promise<void> {
   const row = await findCredentialByKeyHash(db, hashKey(api_key))
   if (!row || !(await deleteCredential(db, row))) throw new OperationError('CREDENTIAL_NOT_FOUND')
+  const { organization_id, credential_id } = row
+  await notifyChange(db, { kind: 'credential', organization_id, credential_id })
 }

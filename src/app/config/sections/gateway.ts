@@ -1,0 +1,85 @@
+import Type from 'typebox'
+import type { Finding } from '../finding.ts'
+
+// They act on keys, on the node itself, or cost it minutes: no gateway for many should pass them on.
+const forbidden =
+  /^(?:admin|miner|personal|debug|engine|clique)_|_(?:accounts|coinbase|mining|hashrate|getWork|sendTransaction|(?:sign|submit)\w*)$/
+
+/** The node gateway. */
+export const gatewaySection = Type.Object(
+  {
+    allowed_methods: Type.Array(Type.String({ pattern: '^[a-z0-9]+_\\w+$' }), {
+      description:
+        'Read methods that the gateway passes on beside those of the specification. `evm_` stands for the prefix of the chain. Methods of accounts, of the node itself and of its debugger are never passed on.',
+      default: [
+        'evm_chainId',
+        'evm_getBlockReceipts',
+        'evm_feeHistory',
+        'evm_maxPriorityFeePerGas',
+        'evm_blobBaseFee',
+        'evm_getProof',
+        'evm_createAccessList',
+        'evm_simulateV1',
+        'web3_sha3',
+      ],
+      expects: 'names of methods such as `evm_getProof`',
+    }),
+    batch_limit: Type.Integer({
+      description: 'Calls that one batch may hold.',
+      default: 1000,
+      minimum: 1,
+      maximum: 100_000,
+    }),
+    body_limit_bytes: Type.Integer({
+      description: 'Largest request to the gateway, in bytes; a larger one is answered with 413.',
+      default: 5_242_880,
+      minimum: 1024,
+      maximum: 268_435_456,
+    }),
+    batch_response_limit_bytes: Type.Integer({
+      description: 'Largest answer to a batch, in bytes; calls beyond it are refused one by one.',
+      default: 26_214_400,
+      minimum: 1024,
+      maximum: 268_435_456,
+    }),
+    timeout_seconds: Type.Integer({
+      description: 'Time that the nodes have to answer a call, over all attempts.',
+      default: 30,
+      minimum: 1,
+      maximum: 600,
+    }),
+    cache_bytes: Type.Integer({
+      description: 'Memory for answers that can be given again, per network; 0 keeps none.',
+      default: 67_108_864,
+      minimum: 0,
+      maximum: 17_179_869_184,
+    }),
+    finality_depth: Type.Integer({
+      description: 'Blocks on top of a block after which it is taken for final.',
+      default: 64,
+      minimum: 1,
+      maximum: 10_000,
+    }),
+    logs_max_range: Type.Integer({
+      description: 'Blocks that one call of `getLogs` may cover.',
+      default: 10_000,
+      minimum: 1,
+      maximum: 10_000_000,
+    }),
+  },
+  { description: 'The node gateway.' },
+)
+
+/** Some methods must not be reachable, whoever asks for them. */
+export const gatewayRules = ({ allowed_methods }: Type.Static<typeof gatewaySection>): Finding[] =>
+  allowed_methods.flatMap((name, index) =>
+    forbidden.test(name)
+      ? [
+          {
+            path: ['gateway', 'allowed_methods', index],
+            must: 'not be a method of accounts, of the node itself or of its debugger',
+            value: name,
+          },
+        ]
+      : [],
+  )

@@ -1,0 +1,111 @@
+import { createPool } from '../chains/upstream/pool.ts'
+import type { Pool, UpstreamStatus } from '../chains/upstream/pool-types.ts'
+import { createNetwork, type Network } from '../gateway/network.ts'
+import type { UsageDelta } from '../gateway/usage.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import type { Env } from './config/env-source.ts'
+import type { Config } from './config/schema.ts'
+import { resolveSecret } from './config/secrets.ts'
+
+/** The EVM networks of the configuration. */
+export type Networks = {
+  /** Those of the gateway by the first two segments of their address: `/c/mainnet`. */
+  byPath: ReadonlyMap<string, Network>
+  /** The nodes of a network; undefined when it is not configured. */
+  poolOf(chain: string, network: string): Pool | undefined
+  /** For `/status`: chain, network, nodes. */
+  status(): Record<string, Record<string, NetworkStatus>>
+  takeUsage(): UsageDelta[]
+  stop(): Promise<void>
+}
+
+/** What `/status` says of a network. */
+export type NetworkStatus = {
+  chain_id: number | null
+  head: number | null
+  cache_bytes: number
+  upstreams: UpstreamStatus[]
+}
+
+type EvmChain = NonNullable<Config['chains']['c']>
+
+/** Opens the pools of the configured EVM chains. Nodes that are away do not keep the service down. */
+export function openNetworks(
+  config: Config,
+  options: { env: Env; log: Log; clock: Clock; spill(deltas: UsageDelta[]): void },
+): Networks {
+  const { env, log, clock, spill } = options
+  const byPath = new Map<string, Network>()
+  const { gateway } = config
+
+  const open = (chain: string, network: string, { prefix, networks }: EvmChain) => {
+    const { chain_id, upstreams } = networks[network]!
+    const key = `chains.${chain}.networks.${network}.upstreams`
+    const pool = createPool({
+      network: `${chain}/${network}`,
+      prefix,
+      ...(chain_id !== undefined && { chainId: chain_id }),
+      upstreams: upstreams.map((upstream) => ({
+        ...(upstream.name !== undefined && { name: upstream.name }),
+        url: resolveSecret(upstream.url, { env, key }),
+        headers: Object.fromEntries(
+          Object.entries(upstream.headers).map(([name, value]) => [
+            name,
+            resolveSecret(value, { env, key }),
+          ]),
+        ),
+        priority: upstream.priority,
+        ...(upstream.archive !== undefined && { archive: upstream.archive }),
+        ...(upstream.rate_limit_per_second !== undefined && {
+          requests_per_second: upstream.rate_limit_per_second,
+        }),
+      })),
+      clock,
+      log,
+    })
+    const made = createNetwork({
+      chain,
+      network,
+      prefix,
+      pool,
+      allowedMethods: gateway.allowed_methods,
+      cacheBytes: gateway.cache_bytes,
+      finalityDepth: gateway.finality_depth,
+      maxLogRange: gateway.logs_max_range,
+      timeoutMs: gateway.timeout_seconds * 1000,
+      log,
+      now: clock.now,
+      spill,
+    })
+    byPath.set(`/${chain}/${network}`, made)
+  }
+  for (const tag of ['c', 'q'] as const) {
+    const chain = config.chains[tag]
+    if (chain) for (const network of Object.keys(chain.networks)) open(tag, network, chain)
+  }
+  const all = [...byPath.values()]
+
+  return {
+    byPath,
+    poolOf: (chain, network) => byPath.get(`/${chain}/${network}`)?.pool,
+    status: () => {
+      const chains: Record<string, Record<string, NetworkStatus>> = {}
+      for (const { chain, network, pool, cacheBytes } of all) {
+        chains[chain] ??= {}
+        chains[chain][network] = {
+          chain_id: pool.chainId() ?? null,
+          head: pool.head()?.number ?? null,
+          cache_bytes: cacheBytes(),
+          upstreams: pool.status(),
+        }
+      }
+      return chains
+    },
+    takeUsage: () => all.flatMap((network) => network.takeUsage()),
+    stop: async () => {
+      for (const network of all) network.stop()
+      await Promise.all(all.map(({ pool }) => pool.stop()))
+    },
+  }
+}

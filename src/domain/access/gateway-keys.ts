@@ -1,0 +1,138 @@
+import { hash } from 'node:crypto'
+import { OperationError } from '../../contract/errors.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Change } from '../../storage/changes.ts'
+import { findCredentialByKeyHash } from '../../storage/credentials.ts'
+import type { Db } from '../../storage/database.ts'
+import type { Principal } from '../context.ts'
+
+/** Who is behind the API key of a gateway address. */
+export type GatewayKeys = {
+  /** Answers at once for a key that was used before; undefined for one that opens nothing. */
+  principalOf(api_key: string): Principal | undefined | Promise<Principal | undefined>
+  /** A credential or an organization is not as it was. */
+  forget(change: Change): void
+  /** Changes are announced again; what was announced before may have been missed. */
+  connected(): void
+  /** Changes are not announced any more: what is known by heart is checked again and again. */
+  disconnected(): void
+  /** The credentials that were used since this was last asked, for `last_used_time`. */
+  takeUsed(): string[]
+}
+
+type Known = { principal: Principal; checked: number; used: boolean }
+
+const keyPattern = /^[\w-]{1,200}$/
+
+/** Makes the look-up of keys. */
+export function createGatewayKeys(
+  { db, clock }: { db: Db; clock: Clock },
+  {
+    maxKeys = 10_000,
+    maxLookUps = 500,
+    // Announcements are not durable, so that even a quiet listener is not trusted for ever.
+    maxAgeMs = 30_000,
+    recheckMs = 1_000,
+    graceMs = 30_000,
+    unknownMs = 2_000,
+  } = {},
+): GatewayKeys {
+  const known = new Map<string, Known>()
+  const unknown = new Map<string, number>()
+  const lookUps = new Map<string, Promise<Principal | undefined>>()
+  let generation = 0
+  let isConnected = false
+
+  const remember = (digest: string, principal: Principal) => {
+    if (known.size >= maxKeys) known.delete(known.keys().next().value as string)
+    known.set(digest, { principal, checked: clock.now(), used: true })
+  }
+  const refuse = (digest: string) => {
+    known.delete(digest)
+    if (unknown.size >= maxKeys) unknown.delete(unknown.keys().next().value as string)
+    unknown.set(digest, clock.now() + unknownMs)
+  }
+
+  const load = async (digest: string): Promise<Principal | undefined> => {
+    const begun = generation
+    const row = await findCredentialByKeyHash(db, Buffer.from(digest, 'base64'))
+    if (!row || row.disable_time) {
+      refuse(digest)
+      return undefined
+    }
+    const { credential_id, organization_id, role } = row
+    const principal: Principal = { credential_id, organization_id, role }
+    // A change announced while the query ran may be missing in its answer: it is used, not kept.
+    if (begun === generation) remember(digest, principal)
+    return principal
+  }
+
+  const lookUp = (digest: string): Promise<Principal | undefined> => {
+    const running = lookUps.get(digest)
+    if (running) return running
+    if (lookUps.size >= maxLookUps)
+      return Promise.reject(new OperationError('DATABASE_UNAVAILABLE', { retryAfter: 1 }))
+    const started = load(digest).finally(() => lookUps.delete(digest))
+    lookUps.set(digest, started)
+    return started
+  }
+
+  /** A database that is away for a moment stops nobody who was let in a moment ago. */
+  const recheck = (digest: string, entry: Known): Promise<Principal | undefined> =>
+    lookUp(digest).catch((error: unknown) => {
+      if (clock.now() - entry.checked > graceMs) throw error
+      return entry.principal
+    })
+
+  return {
+    principalOf(api_key) {
+      if (!keyPattern.test(api_key)) return undefined
+      const digest = hash('sha256', api_key, 'base64')
+      const entry = known.get(digest)
+      if (entry) {
+        const age = clock.now() - entry.checked
+        if (age >= 0 && age < (isConnected ? maxAgeMs : recheckMs)) {
+          entry.used = true
+          return entry.principal
+        }
+        return recheck(digest, entry)
+      }
+      const until = unknown.get(digest)
+      if (until !== undefined) {
+        if (until > clock.now()) return undefined
+        unknown.delete(digest)
+      }
+      return lookUp(digest)
+    },
+    forget(change) {
+      if (change.kind !== 'credential' && change.kind !== 'organization') return
+      generation++
+      unknown.clear()
+      for (const [digest, { principal }] of known)
+        if (
+          change.kind === 'credential'
+            ? principal.credential_id === change.credential_id
+            : principal.organization_id === change.organization_id
+        )
+          known.delete(digest)
+    },
+    connected() {
+      generation++
+      isConnected = true
+      known.clear()
+      unknown.clear()
+    },
+    disconnected() {
+      isConnected = false
+    },
+    takeUsed() {
+      const ids: string[] = []
+      for (const entry of known.values()) {
+        if (!entry.used) continue
+        entry.used = false
+        ids.push(entry.principal.credential_id)
+      }
+      return ids
+    },
+  }
+}

@@ -1,0 +1,73 @@
+import type { Catalogue } from '../../contract/catalogue.ts'
+import { OperationError } from '../../contract/errors.ts'
+import { listCredentials } from '../../storage/credentials.ts'
+import { listMethodUsage } from '../../storage/method-usage.ts'
+import { sealContext } from '../access/credential-keys.ts'
+import type { Context, Handler } from '../context.ts'
+import { getOrganization } from './organizations.ts'
+
+type GetUsageOf = Catalogue<'admin'>['GetUsage']
+
+const dayMs = 86_400_000
+const defaultDays = 30
+const maxRows = 10_000
+const maxCredentials = 1_000
+
+/** Counts the calls of an organization to the gateway; the last 30 days unless told otherwise. */
+export const GetUsage: Handler<GetUsageOf['request'], GetUsageOf['response']> = async (
+  context,
+  request,
+) => {
+  const { organization_id } = await getOrganization(context, request.organization_id)
+  const to_day = readDay(request.end_day, 'end_day') ?? dayOf(context.clock.now())
+  const from_day =
+    readDay(request.start_day, 'start_day') ?? dayOf(Date.parse(to_day) - (defaultDays - 1) * dayMs)
+  if (from_day > to_day) throw badDay('start_day', 'Must not be after end_day.')
+  const { chain } = request
+  const rows = await listMethodUsage(context.db, organization_id, {
+    from_day,
+    to_day,
+    chain,
+    limit: maxRows,
+  })
+  const hints = await hintsOf(context, organization_id)
+  const usage = rows.map((row) => ({
+    api_key_hint: hints.get(row.credential_id) ?? '',
+    chain: row.chain,
+    network: row.network,
+    method: row.method,
+    day: row.day,
+    calls: row.call_count,
+    errors: row.error_count,
+  }))
+  return { usage }
+}
+
+/** Enough of each key to tell it from the others, and too little to use it. */
+async function hintsOf(
+  { db, sealer }: Context,
+  organization_id: string,
+): Promise<Map<string, string>> {
+  const rows = await listCredentials(db, organization_id, { limit: maxCredentials })
+  return new Map(
+    rows.map(({ credential_id, api_key_sealed }) => {
+      const key = sealer.open(api_key_sealed, sealContext('api_key', credential_id)).toString()
+      return [credential_id, `${key.slice(0, 8)}…`]
+    }),
+  )
+}
+
+const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)
+
+function readDay(day: string | undefined, field: string): string | undefined {
+  if (day === undefined) return undefined
+  const time = Date.parse(`${day}T00:00:00Z`)
+  if (Number.isNaN(time) || dayOf(time) !== day) throw badDay(field, 'Is not a day.')
+  return day
+}
+
+const badDay = (field: string, detail: string) =>
+  new OperationError('INVALID_REQUEST', {
+    detail: `${field}: ${detail}`,
+    errors: [{ field, reason: 'INVALID_FORMAT', detail }],
+  })

@@ -1,0 +1,158 @@
+import type { RawJson } from '../chains/upstream/pool-types.ts'
+import { type Refusal, refuse } from './rpc-error.ts'
+import { readString, scanArray, scanObject, skipSpace } from './scan.ts'
+
+/** One call as it came. */
+export type RpcCall = {
+  /** The text of the id, to be given back byte for byte; undefined for a notification. */
+  id: RawJson | undefined
+  method: string
+  /** The text of the params, an array. */
+  params: RawJson
+  args: readonly unknown[]
+  /** Why this is no call; the other members mean nothing then. */
+  refusal: Refusal | undefined
+}
+
+/** What a body holds. */
+export type Envelope =
+  | { batch: boolean; calls: RpcCall[]; refusal: undefined }
+  /** Nothing in the body can be answered by itself: one error with the id null. */
+  | { batch: false; calls: []; refusal: Refusal }
+
+/** Reads bodies: one character per byte, known to be UTF-8. */
+export type ReadEnvelope = (body: RawJson) => Envelope
+
+const noArgs: readonly unknown[] = []
+const malformed = refuse('INVALID_JSON', 'The body is not valid JSON.')
+const emptyBatch = refuse('INVALID_RPC_REQUEST', 'The batch is empty.')
+const noObject = refuse('INVALID_RPC_REQUEST', 'A request must be an object.')
+const twice = refuse('INVALID_RPC_REQUEST', 'A member of the request stands there twice.')
+const badVersion = refuse('INVALID_RPC_REQUEST', 'The member jsonrpc must be "2.0".')
+const badId = refuse('INVALID_RPC_REQUEST', 'The id must be a string, a number or null.')
+const badMethod = refuse('INVALID_RPC_REQUEST', 'The member method must be a string.')
+const badParams = refuse('INVALID_RPC_REQUEST', 'The member params must be an array.')
+const namedParams = refuse('INVALID_PARAMS', 'params must be an array, not an object.')
+
+const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them in strings
+const shortId = /^(?:0|[1-9]\d{0,14}|"[^"\\\x00-\x1f]*")$/
+
+/** Makes the reader; a batch may have that many calls. */
+export function createEnvelopeReader({ batchLimit }: { batchLimit: number }): ReadEnvelope {
+  const tooLarge = refuse('BATCH_TOO_LARGE', `The batch has more than ${batchLimit} calls.`, {
+    limit: batchLimit,
+  })
+  // The members of the object at hand: one scratch area, because a body is read in one go.
+  let text = ''
+  let jsonrpc = ''
+  let id: string | undefined
+  let method = ''
+  let params = ''
+  let duplicate = false
+  let broken = false
+
+  const onMember = (quoted: string, from: number, to: number): boolean => {
+    const name = quoted.includes('\\') ? `"${readString(quoted)}"` : quoted
+    const value = text.slice(from, to)
+    if (name === '"jsonrpc"') {
+      if (jsonrpc !== '') duplicate = true
+      jsonrpc = value
+    } else if (name === '"id"') {
+      if (id !== undefined) duplicate = true
+      id = value
+    } else if (name === '"method"') {
+      if (method !== '') duplicate = true
+      method = value
+    } else if (name === '"params"') {
+      if (params !== '') duplicate = true
+      params = value
+    } else if (readString(quoted) === undefined || !isJson(value)) broken = true
+    return !broken
+  }
+
+  /** Reads the object that begins here; undefined when the body is no JSON. */
+  const readCall = (from: number, to: number): RpcCall | undefined => {
+    jsonrpc = ''
+    id = undefined
+    method = ''
+    params = ''
+    duplicate = false
+    broken = false
+    if (text.charCodeAt(from) !== 0x7b)
+      return isJson(text.slice(from, to)) ? invalid(undefined, noObject) : undefined
+    if (scanObject(text, from, onMember) !== to) return undefined
+    let args: unknown
+    try {
+      args = params === '' ? noArgs : JSON.parse(params)
+    } catch {
+      return undefined
+    }
+    const idKind = id === undefined ? 'absent' : kindOfId(id)
+    if (idKind === 'malformed' || (jsonrpc !== '"2.0"' && jsonrpc !== '' && !isJson(jsonrpc)))
+      return undefined
+    const name = readString(method)
+    if (name === undefined && method !== '' && !isJson(method)) return undefined
+    if (idKind === 'wrong') return invalid(undefined, badId)
+    if (duplicate) return invalid(undefined, twice)
+    if (jsonrpc !== '"2.0"' && readString(jsonrpc) !== '2.0') return invalid(id, badVersion)
+    if (name === undefined) return invalid(id, badMethod)
+    if (args === null) return { id, method: name, params: '[]', args: noArgs, refusal: undefined }
+    if (typeof args !== 'object') return invalid(id, badParams)
+    if (!Array.isArray(args))
+      return { id, method: name, params: '[]', args: noArgs, refusal: namedParams }
+    return { id, method: name, params: params || '[]', args, refusal: undefined }
+  }
+
+  const readBatch = (from: number): Envelope => {
+    const calls: RpcCall[] = []
+    let many = false
+    const end = scanArray(text, from, (at, to) => {
+      many = calls.length >= batchLimit
+      const call = many ? undefined : readCall(at, to)
+      if (call) calls.push(call)
+      return call !== undefined
+    })
+    if (many) return whole(tooLarge)
+    if (end < 0 || skipSpace(text, end) !== text.length) return whole(malformed)
+    return calls.length === 0 ? whole(emptyBatch) : { batch: true, calls, refusal: undefined }
+  }
+
+  return (body) => {
+    text = body
+    const from = skipSpace(body, 0)
+    if (body.charCodeAt(from) === 0x5b) return readBatch(from)
+    let to = body.length
+    while (to > from && isSpace(body.charCodeAt(to - 1))) to--
+    const call = from === to ? undefined : readCall(from, to)
+    return call ? { batch: false, calls: [call], refusal: undefined } : whole(malformed)
+  }
+}
+
+const whole = (refusal: Refusal): Envelope => ({ batch: false, calls: [], refusal })
+
+const invalid = (id: RawJson | undefined, refusal: Refusal): RpcCall => ({
+  // Whoever sent it gets an answer in any case: what is no request is no notification either.
+  id: id ?? 'null',
+  method: '',
+  params: '[]',
+  args: noArgs,
+  refusal,
+})
+
+const isSpace = (char: number) => char === 0x20 || char === 0x0a || char === 0x0d || char === 0x09
+
+function kindOfId(text: string): 'fine' | 'wrong' | 'malformed' {
+  if (shortId.test(text) || text === 'null' || jsonNumber.test(text)) return 'fine'
+  if (!isJson(text)) return 'malformed'
+  return text.startsWith('"') ? 'fine' : 'wrong'
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

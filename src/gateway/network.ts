@@ -1,0 +1,133 @@
+import type { Pool } from '../chains/upstream/pool-types.ts'
+import type { Reason } from '../contract/errors.ts'
+import type { Principal } from '../domain/context.ts'
+import type { Log } from '../lib/log.ts'
+import { type Answer, type OnAnswer, refused } from './answer.ts'
+import { createAnswerCache } from './cache.ts'
+import { createChainView } from './chain-view.ts'
+import { type Counters, createCounters, type Outcome } from './counters.ts'
+import { createDispatch, type Dispatch } from './dispatch.ts'
+import type { RpcCall } from './envelope.ts'
+import { createMethods, type Method } from './methods.ts'
+import { refuse } from './rpc-error.ts'
+import type { Session } from './session.ts'
+import { createSessions } from './sessions.ts'
+import type { UsageDelta } from './usage.ts'
+
+/** One network of the gateway. */
+export type Network = {
+  chain: string
+  network: string
+  pool: Pool
+  sessionOf(principal: Principal): Session
+  /** Checks and answers one call. */
+  call(call: RpcCall, session: Session, done: OnAnswer): void
+  /** Counts a call that was refused before it was looked at. */
+  countRefused(call: RpcCall, session: Session, answer: Answer): void
+  counters: Counters
+  cacheBytes(): number
+  takeUsage(): UsageDelta[]
+  stop(): void
+}
+
+/** How to build a network. */
+export type NetworkOptions = {
+  chain: string
+  network: string
+  prefix: string
+  pool: Pool
+  allowedMethods: readonly string[]
+  /** 0 keeps nothing. */
+  cacheBytes: number
+  finalityDepth: number
+  maxLogRange: number
+  timeoutMs: number
+  log: Log
+  now(): number
+  filters?: Dispatch
+  /** The usage of a session that leaves memory. */
+  spill(deltas: UsageDelta[]): void
+}
+
+const outcomeOfReason: Partial<Record<Reason, Outcome>> = {
+  INVALID_PARAMS: 'invalid',
+  INVALID_RPC_REQUEST: 'invalid',
+  LOG_RANGE_TOO_LARGE: 'invalid',
+  RPC_METHOD_NOT_FOUND: 'unknown_method',
+  RATE_LIMITED: 'rate_limited',
+  UPSTREAM_UNAVAILABLE: 'unavailable',
+  UPSTREAM_TIMEOUT: 'timeout',
+}
+
+/** Makes a network on its pool. */
+export function createNetwork(options: NetworkOptions): Network {
+  const { chain, network, prefix, pool, log, now, spill } = options
+  const methods = createMethods({ prefix, allowed: options.allowedMethods })
+  const counters = createCounters(methods.list)
+  const cache =
+    options.cacheBytes > 0 ? createAnswerCache({ maxBytes: options.cacheBytes }) : undefined
+  const view = createChainView({
+    pool,
+    prefix,
+    log,
+    now,
+    finalityDepth: options.finalityDepth,
+    windowSize: Math.max(256, options.finalityDepth + 1),
+    onDropped: (above) => cache?.drop(above),
+  })
+  const dispatch = createDispatch({ ...options, view, cache })
+  const sessions = createSessions({ chain, network, counters, spill })
+
+  const count = (method: Method | undefined, session: Session, answer: Answer, begun: number) => {
+    const index = method ? method.index : session.calls.length - 1
+    session.counted = true
+    session.calls[index]! += 1
+    if (!answer.ok) session.errors[index]! += 1
+    if (answer.hit !== undefined) counters.countCache(answer.hit)
+    const microseconds = begun === 0 ? 0 : (performance.now() - begun) * 1000
+    counters.count(method, outcomeOf(answer), microseconds)
+  }
+
+  return {
+    chain,
+    network,
+    pool,
+    counters,
+    sessionOf: sessions.of,
+    call(call, session, done) {
+      const method = methods.find(call.method)
+      const refusal =
+        call.refusal ??
+        (method ? method.check?.(call.args, call.params) : unknownMethod(call.method))
+      if (refusal || !method) {
+        const answer = refused(refusal ?? unknownMethod(call.method))
+        count(method, session, answer, 0)
+        return done(answer)
+      }
+      const begun = performance.now()
+      dispatch(method, call, session, (answer) => {
+        count(method, session, answer, begun)
+        done(answer)
+      })
+    },
+    countRefused(call, session, answer) {
+      count(methods.find(call.method), session, answer, 0)
+    },
+    cacheBytes: () => cache?.bytes() ?? 0,
+    takeUsage: sessions.takeUsage,
+    stop: view.stop,
+  }
+}
+
+function outcomeOf({ ok, refusal }: Answer): Outcome {
+  if (ok) return 'ok'
+  if (!refusal) return 'node_error'
+  return outcomeOfReason[refusal.reason] ?? 'failed'
+}
+
+function unknownMethod(name: string) {
+  const short = name.length > 100 ? `${name.slice(0, 100)}...` : name
+  // The name is one character per byte.
+  const text = JSON.stringify(Buffer.from(short, 'latin1').toString('utf8'))
+  return refuse('RPC_METHOD_NOT_FOUND', `The method ${text} does not exist or is not offered.`)
+}

@@ -1,0 +1,215 @@
+import type { RawJson } from '../chains/upstream/pool-types.ts'
+import { OperationError } from '../contract/errors.ts'
+import type { Admission } from '../domain/access/admit.ts'
+import type { Principal } from '../domain/context.ts'
+import type { Decision } from '../domain/limits/decision.ts'
+import { retryAfterSeconds } from '../domain/limits/headers.ts'
+import { isDatabaseUnavailable } from '../storage/database-errors.ts'
+import { type Answer, refused } from './answer.ts'
+import type { ReadEnvelope, RpcCall } from './envelope.ts'
+import type { Network } from './network.ts'
+import { errorAnswer, type Refusal, refuse, resultAnswer } from './rpc-error.ts'
+import type { Session } from './session.ts'
+
+/** The answer to a body, for whatever carries it. */
+export type Served = {
+  status: number
+  /** Empty when nothing is answered. */
+  body: RawJson
+  decision: Decision | undefined
+  hit: boolean | undefined
+  number: number
+  hash: string
+  retryAfter: number | undefined
+}
+
+/** Answers a body of one or many calls; `done` is called exactly once. */
+export type Serve = (
+  network: Network,
+  principal: Principal,
+  body: RawJson,
+  done: (served: Served) => void,
+) => void
+
+/** Calls of one batch that are on their way at the same time. */
+const atOnce = 100
+
+const tooLarge = refused(refuse('RESPONSE_TOO_LARGE', 'The answers of the batch are too large.'))
+const internal = refuse('INTERNAL')
+const databaseAway: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
+
+/** What the caller is told of a fault inside. */
+export const faultOf = (error: unknown): Answer => {
+  if (error instanceof OperationError && error.reason !== 'DATABASE_UNAVAILABLE')
+    return refused(refuse(error.reason))
+  const isAway = error instanceof OperationError || isDatabaseUnavailable(error)
+  return refused(isAway ? databaseAway : internal)
+}
+
+/** Makes the way from a body to its answer: read, count, call, put together. */
+export function createServe(options: {
+  read: ReadEnvelope
+  admission: Admission
+  maxBatchBytes: number
+}): Serve {
+  const { read, admission, maxBatchBytes } = options
+
+  /** Admits as many of the calls as fit, the first ones first. */
+  const admitPart = async (
+    organization_id: string,
+    chain: string,
+    whole: Decision,
+  ): Promise<{ admitted: number; decision: Decision }> => {
+    let decision = whole
+    // Others may take what is left in between, so that it is looked at again, and not for ever.
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const room = Math.min(...decision.windows.map(({ remaining }) => remaining))
+      if (!(room >= 1)) break
+      decision = await admission.admit(organization_id, chain, room)
+      if (decision.allowed)
+        return { admitted: room, decision: { ...whole, windows: decision.windows } }
+    }
+    return { admitted: 0, decision: whole }
+  }
+
+  const serveSingle = (
+    network: Network,
+    session: Session,
+    call: RpcCall,
+    decision: Decision,
+    done: (served: Served) => void,
+  ) => {
+    network.call(call, session, (answer) => {
+      const { id } = call
+      const { refusal, hit, number, hash } = answer
+      done({
+        status: id === undefined ? 204 : (refusal?.status ?? 200),
+        body: id === undefined ? '' : textOf(id, answer),
+        decision,
+        hit,
+        number,
+        hash,
+        retryAfter: refusal?.retryAfter,
+      })
+    })
+  }
+
+  const serveBatch = (
+    network: Network,
+    session: Session,
+    calls: readonly RpcCall[],
+    admitted: number,
+    decision: Decision,
+    done: (served: Served) => void,
+  ) => {
+    const texts: RawJson[] = new Array(calls.length).fill('')
+    const over = admitted < calls.length ? refused(overLimit(decision)) : undefined
+    let bytes = 0
+    let left = calls.length
+    let next = 0
+    let hit: boolean | undefined
+    const finish = (index: number, call: RpcCall, answer: Answer) => {
+      if (answer.hit !== undefined) hit = answer.hit && hit !== false
+      if (call.id !== undefined) {
+        const text = textOf(call.id, answer)
+        bytes += text.length
+        texts[index] = bytes > maxBatchBytes ? textOf(call.id, tooLarge) : text
+      }
+      if (--left > 0) return start()
+      const body = texts.filter(Boolean).join(',')
+      const none = over !== undefined && admitted === 0
+      done({
+        status: none ? 429 : body === '' ? 204 : 200,
+        body: body === '' ? '' : `[${body}]`,
+        decision,
+        hit,
+        number: -1,
+        hash: '',
+        retryAfter: over && retryAfterSeconds(decision),
+      })
+    }
+    // Answers may come at once, so that this is a loop and not a recursion.
+    let starting = false
+    const start = () => {
+      if (starting) return
+      starting = true
+      while (next < calls.length && next - (calls.length - left) < atOnce) {
+        const index = next++
+        const call = calls[index] as RpcCall
+        if (over && index >= admitted) {
+          network.countRefused(call, session, over)
+          finish(index, call, over)
+        } else network.call(call, session, (answer) => finish(index, call, answer))
+      }
+      starting = false
+    }
+    start()
+  }
+
+  const proceed = (
+    network: Network,
+    principal: Principal,
+    calls: readonly RpcCall[],
+    batch: boolean,
+    decision: Decision,
+    done: (served: Served) => void,
+  ) => {
+    const session = network.sessionOf(principal)
+    if (decision.allowed) {
+      if (batch) return serveBatch(network, session, calls, calls.length, decision, done)
+      return serveSingle(network, session, calls[0] as RpcCall, decision, done)
+    }
+    if (batch) {
+      admitPart(principal.organization_id, network.chain, decision).then(
+        (part) => serveBatch(network, session, calls, part.admitted, part.decision, done),
+        (error) => done(alone(faultOf(error))),
+      )
+      return
+    }
+    const call = calls[0] as RpcCall
+    const over = refused(overLimit(decision))
+    network.countRefused(call, session, over)
+    done({
+      ...alone(over, call.id),
+      decision,
+      retryAfter: retryAfterSeconds(decision),
+    })
+  }
+
+  return (network, principal, body, done) => {
+    const { batch, calls, refusal } = read(body)
+    const cost = calls.length || 1
+    const decision = admission.admit(principal.organization_id, network.chain, cost)
+    const go = (known: Decision) => {
+      if (!refusal) return proceed(network, principal, calls, batch, known, done)
+      // What cannot be read counts all the same, but why it failed is the better answer.
+      done({ ...alone(refused(refusal)), decision: known })
+    }
+    if (decision instanceof Promise) decision.then(go, (error) => done(alone(faultOf(error))))
+    else go(decision)
+  }
+}
+
+const textOf = (id: RawJson, { ok, text }: Answer): RawJson =>
+  ok ? resultAnswer(id, text) : errorAnswer(id, text)
+
+/** The answer to a body that is refused as a whole. */
+export const alone = (answer: Answer, id: RawJson = 'null'): Served => ({
+  status: answer.refusal?.status ?? 500,
+  body: textOf(id, answer),
+  decision: undefined,
+  hit: undefined,
+  number: -1,
+  hash: '',
+  retryAfter: answer.refusal?.retryAfter,
+})
+
+/** The refusal of a call that does not fit into a window (docs/decisions.md 4). */
+function overLimit(decision: Decision): Refusal {
+  const { window, limit } = decision
+  return refuse('RATE_LIMITED', `The limit of ${limit} calls per ${window} is used up.`, {
+    window,
+    limit,
+    retry_after: retryAfterSeconds(decision),
+  })
+}

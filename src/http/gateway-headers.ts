@@ -1,0 +1,38 @@
+/** What the gateway reads of the headers of a request. */
+export type GatewayHeaders = {
+  /** A well-formed id that the caller gave. */
+  request_id: string | undefined
+  /** 0 when it is not told. */
+  contentLength: number
+  /** Whether the body is JSON in UTF-8 without a content encoding. */
+  isJson: boolean
+}
+
+const wellFormedId = /^[\w.:-]{1,100}$/
+const jsonType = /^application\/json(?:-rpc|request)?\s*(?:;\s*charset="?utf-8"?\s*)?;?\s*$/i
+
+/**
+ * Reads the few headers that matter from the list as it came: to build the object of all headers for
+ * every call would cost more than a look-up in the cache.
+ */
+export function readGatewayHeaders(raw: readonly string[]): GatewayHeaders {
+  let request_id: string | undefined
+  let contentLength = 0
+  let isJson = false
+  let isEncoded = false
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = raw[index] as string
+    const value = raw[index + 1] as string
+    // Only names of these lengths can be among those sought.
+    if (name.length === 12) {
+      const lower = name.toLowerCase()
+      if (lower === 'content-type') isJson = value === 'application/json' || jsonType.test(value)
+      else if (lower === 'x-request-id' && wellFormedId.test(value)) request_id = value
+    } else if (name.length === 14) {
+      if (name.toLowerCase() === 'content-length') contentLength = Number(value)
+    } else if (name.length === 16) {
+      if (name.toLowerCase() === 'content-encoding') isEncoded = value.toLowerCase() !== 'identity'
+    }
+  }
+  return { request_id, contentLength, isJson: isJson && !isEncoded }
+}
