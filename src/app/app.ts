@@ -158,6 +158,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     authenticator,
     admission,
     bodyLimitBytes: config.server.body_limit_bytes,
+    timeoutMs: config.server.operation_timeout_seconds * 1000,
   })
   const { batch_limit, batch_response_limit_bytes, body_limit_bytes } = config.gateway
   const lane = createGatewayLane({

@@ -1,4 +1,4 @@
-import { findOperation } from '../contract/catalogue.ts'
+import { type Entry, findOperation } from '../contract/catalogue.ts'
 import { OperationError } from '../contract/errors.ts'
 import { createProjection, type Projection } from '../contract/project.ts'
 import { authHeaders } from '../contract/signature.ts'
@@ -17,6 +17,8 @@ export type OperationsOptions = {
   authenticator: Authenticator
   admission: Admission
   bodyLimitBytes: number
+  /** No operation keeps its caller waiting longer, not even on a database that is frozen. */
+  timeoutMs: number
 }
 
 const operationPath = /^\/v1\/([^/]+)\/([^/]+)$/
@@ -31,12 +33,13 @@ export function createOperations({
   authenticator,
   admission,
   bodyLimitBytes,
+  timeoutMs,
 }: OperationsOptions): (exchange: Exchange) => Promise<void> {
   const checks = new Map<string, Check>()
   const projections = new Map<string, Projection>()
 
   return async (exchange) => {
-    const { request, response, method, target, path, signal } = exchange
+    const { request, method, path } = exchange
     const [, service = '', name = ''] = operationPath.exec(path) ?? []
     const entry = findOperation(service, name)
     if (!entry) throw new OperationError('ROUTE_NOT_FOUND')
@@ -44,7 +47,12 @@ export function createOperations({
       throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'POST' } })
     const body = await readBody(request, bodyLimitBytes)
     if (body.length > 0) checkContentType(request.headers)
+    await withDeadline(timeoutMs, run(exchange, entry, body))
+  }
 
+  async function run(exchange: Exchange, entry: Entry, body: Buffer): Promise<void> {
+    const { request, response, method, target, path, signal } = exchange
+    const { service, name } = entry
     const principal = await authenticator.authenticate({
       api_key: single(request.headers[authHeaders.key]),
       nonce: single(request.headers[authHeaders.nonce]),
@@ -61,13 +69,25 @@ export function createOperations({
 
     const check = cached(checks, path, () => createCheck(entry))
     const checked = check(parseBody(body))
-    const handler = findHandler(entry.service, name)
+    const handler = findHandler(service, name)
     if (!handler) throw new OperationError('NOT_IMPLEMENTED')
-    const context = { ...installation, principal, service: entry.service, operation: name, signal }
+    const context = { ...installation, principal, service, operation: name, signal }
     const result = await handler(context, checked as never)
     const project = cached(projections, path, () => createProjection(entry))
     const answer = JSON.stringify(project(result))
     send(exchange, 200, { 'content-type': 'application/json' }, answer)
+  }
+}
+
+/** Gives up waiting; the work itself goes on to its own end, and its late answer is dropped. */
+async function withDeadline(ms: number, work: Promise<void>): Promise<void> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new OperationError('OPERATION_TIMEOUT')), ms)
+  try {
+    await Promise.race([work, late.promise])
+  } finally {
+    clearTimeout(timer)
+    work.catch(() => {})
   }
 }
 

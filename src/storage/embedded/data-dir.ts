@@ -25,7 +25,10 @@ export const defaultDataDir = async ({
 export const ensureDataDir = async (dataDir: string): Promise<string> => {
   const path = resolve(dataDir)
   // Only the directory itself is private: a root service's database must pass the others.
-  await mkdir(dirname(path), { recursive: true })
+  await mkdir(dirname(path), { recursive: true }).catch((error) => {
+    // A file in the way of the parents is reported for the parent, as if it were in order there.
+    throw Object.assign(error, { path, ...(error.code === 'EEXIST' && { code: 'ENOTDIR' }) })
+  })
   await mkdir(path, { mode: 0o700 }).catch((error) => {
     if (error.code !== 'EEXIST') throw error
   })

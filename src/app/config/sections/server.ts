@@ -54,6 +54,12 @@ export const serverSection = Type.Object(
       minimum: 1,
       maximum: 3600,
     }),
+    operation_timeout_seconds: Type.Integer({
+      description: 'Time after which an operation is answered with 504, whatever it waits for.',
+      default: 40,
+      minimum: 1,
+      maximum: 3600,
+    }),
     keep_alive_timeout_seconds: Type.Integer({
       description:
         'Time that an idle connection stays open. Keep it above the idle timeout of a proxy in front.',
