@@ -2,6 +2,7 @@ import { styleText } from 'node:util'
 import { Command } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { addCallCommand } from './call/command.ts'
+import { addChainsCommand } from './chains/command.ts'
 import { addCompletionCommand } from './completion/command.ts'
 import { addConfigCommand } from './config/command.ts'
 import { addDoctorCommand } from './doctor/command.ts'
@@ -56,6 +57,7 @@ export function createProgram(shell: Shell): Command {
   addDoctorCommand(program, shell)
   program.commandsGroup('Use:')
   addCallCommand(program, shell)
+  addChainsCommand(program, shell)
   program.commandsGroup('Administer (works with and without a running service):')
   addOrganizationsCommand(program, shell)
   addKeysCommand(program, shell)

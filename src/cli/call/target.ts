@@ -52,7 +52,11 @@ function givenPair({ key, secret }: TargetOptions, env: Shell['env']): Pair | un
   return { api_key, api_secret }
 }
 
-async function readConnectionFile(shell: Shell, options: TargetOptions): Promise<ConnectionFile> {
+/** Reads the connection file of the data directory; a sentence when no service is running there. */
+export async function readConnectionFile(
+  shell: Shell,
+  options: GlobalOptions,
+): Promise<ConnectionFile> {
   const { findDataDir, readConfig } = await import('../configuration.ts')
   const dataDir = await findDataDir(shell, readConfig(shell, options))
   const path = join(dataDir, 'connection.json')
