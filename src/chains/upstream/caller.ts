@@ -40,6 +40,8 @@ type Job = {
   tried: Upstream[]
   round: number
   inFlight: number
+  /** Its caller has not got back from the call yet. */
+  isNew: boolean
   isOver: boolean
   useless: RpcReply | undefined
   failure: PoolFailure
@@ -78,7 +80,8 @@ export function createCaller(options: CallerOptions): Caller {
     rest(job)
     if (job.hedge) timers.cancel(job.hedge)
     if (job.onAbort) job.request.signal?.removeEventListener('abort', job.onAbort)
-    job.done(outcome)
+    if (job.isNew) setImmediate(job.done, outcome)
+    else job.done(outcome)
   }
 
   const rest = (job: Job): void => {
@@ -206,6 +209,7 @@ export function createCaller(options: CallerOptions): Caller {
       tried: [],
       round: 0,
       inFlight: 0,
+      isNew: true,
       isOver: false,
       useless: undefined,
       failure: 'NO_UPSTREAM',
@@ -230,6 +234,7 @@ export function createCaller(options: CallerOptions): Caller {
         signal.addEventListener('abort', job.onAbort, { once: true })
       }
       advance(job)
+      job.isNew = false
     },
     wake: () => {
       if (upstreams.some(isUsable)) usableAt = clock.now()

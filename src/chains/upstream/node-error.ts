@@ -41,7 +41,7 @@ const rows: Row[] = [
     means: 'useless',
     codes: [4444, -32001],
     message:
-      /header not found|missing trie node|unknown block|block .*not (?:found|available)|could not find block|state .*(?:not available|unavailable|pruned|missing)|historical (?:state|backend)|pruned|BlockOutOfRange|out of range|no state available|no historical RPC|proof window|ancient|history .*unavailable/i,
+      /header not found|missing trie node|unknown block|block .*not (?:found|available)|could not find block|state .*(?:not available|unavailable|missing)|historical (?:state|backend)|prun(?:ed|ing)|BlockOutOfRange|out of range|no state available|no historical RPC|proof window|ancient|history .*unavailable/i,
   },
   // Still catching up, or in trouble of its own.
   {

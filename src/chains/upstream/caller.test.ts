@@ -1,0 +1,317 @@
+import { describe, expect, test } from 'vitest'
+import { createAsker } from './ask.ts'
+import { createCaller } from './caller.ts'
+import { createFakeClock } from './fake-clock.ts'
+import { createFakeUpstream, error, type FakeUpstream, headOf, result } from './fake-upstream.ts'
+import type { PoolOutcome, PoolRequest } from './pool-types.ts'
+import { createTimers } from './timers.ts'
+
+const setUp = (upstreams: FakeUpstream[]) => {
+  const clock = createFakeClock()
+  const timers = createTimers(clock)
+  const observed: string[] = []
+  const ask = createAsker({
+    clock,
+    observe: (upstream, method, outcome) => observed.push(`${upstream} ${method} ${outcome}`),
+    changed: () => caller.wake(),
+  })
+  const caller = createCaller({
+    upstreams,
+    ask,
+    clock,
+    timers,
+    random: () => 0.5,
+    bestHead: () => Math.max(...upstreams.map(({ head }) => head?.number ?? 0)),
+    maxLag: 5,
+    timeoutMs: 20_000,
+    patienceMs: 2_000,
+    maxInFlight: 100,
+  })
+  const call = (request: Partial<PoolRequest> = {}) => {
+    const outcomes: PoolOutcome[] = []
+    caller.call({ method: 'eth_call', params: '[]', idempotent: true, ...request }, (outcome) =>
+      outcomes.push(outcome),
+    )
+    return outcomes
+  }
+  return { clock, caller, call, observed }
+}
+
+const learn = async ({ call, clock }: ReturnType<typeof setUp>, upstream: FakeUpstream) => {
+  for (let round = 0; round < 30; round++) {
+    call()
+    await clock.advance(20)
+    upstream.answer(result(round))
+  }
+}
+
+describe('failover', () => {
+  test('asks the next node when one fails', async () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    const { call, clock } = setUp([a, b])
+    const outcomes = call()
+    a.answer({ failed: 'closed', detail: '' })
+    b.answer(result(1))
+    await clock.advance(1)
+    expect(outcomes).toEqual([result(1)])
+  })
+
+  test('a call that may not be repeated is repeated only when it was not sent', async () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    const { call } = setUp([a, b])
+    const lost = call({ idempotent: false })
+    a.answer({ failed: 'closed', detail: '' })
+    expect(lost).toEqual([{ failure: 'NO_UPSTREAM' }])
+    const unsent = call({ idempotent: false })
+    a.answer({ failed: 'connect', detail: '' })
+    b.answer(result(2))
+    expect(unsent).toEqual([result(2)])
+  })
+
+  test('an error of the node is the answer', () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    const { call } = setUp([a, b])
+    const outcomes = call()
+    a.answer(error(3, 'execution reverted'))
+    expect(outcomes).toEqual([error(3, 'execution reverted')])
+    expect(b.calls).toHaveLength(0)
+  })
+
+  test('an answer that says "not here" is given only when nobody knows better', () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    const { call } = setUp([a, b])
+    const found = call()
+    a.answer(error(-32000, 'header not found'))
+    b.answer(result('found'))
+    expect(found).toEqual([result('found')])
+    const missing = call({ isUseless: (reply) => reply.ok && reply.result === 'null' })
+    a.answer(result(null))
+    b.answer(error(-32000, 'missing trie node'))
+    expect(missing).toEqual([error(-32000, 'missing trie node')])
+  })
+
+  test('a node that lacks a method is asked for it last', () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    const { call } = setUp([a, b])
+    const first = call()
+    a.answer(error(-32601, 'method not found'))
+    b.answer(result(1))
+    expect(first).toEqual([result(1)])
+    call()
+    expect([a.calls.length, b.calls.length]).toEqual([0, 1])
+  })
+
+  test('nodes that failed are asked again, a bounded number of times', async () => {
+    const a = createFakeUpstream('a')
+    const { call, clock } = setUp([a])
+    let asked = 0
+    a.behave = () => (++asked < 3 ? { failed: 'bad_reply', detail: '' } : result(asked))
+    const outcomes = call()
+    await clock.advance(1_000)
+    expect(outcomes).toEqual([result(3)])
+    a.behave = () => {
+      asked++
+      return { failed: 'too_large', detail: '' }
+    }
+    asked = 0
+    const large = call()
+    await clock.advance(5_000)
+    expect(large).toEqual([{ failure: 'REPLY_TOO_LARGE' }])
+    expect(asked).toBe(1)
+  })
+
+  test('is over at the time limit', async () => {
+    const a = createFakeUpstream('a')
+    const { call, clock } = setUp([a])
+    const outcomes = call({ timeoutMs: 300 })
+    const { timeoutMs } = a.calls[0]!
+    expect(timeoutMs).toBe(300)
+    await clock.advance(300)
+    a.answer({ failed: 'timeout', detail: '' })
+    expect(outcomes).toEqual([{ failure: 'TIMEOUT' }])
+  })
+})
+
+describe('waiting', () => {
+  test('for a node that comes back in time', async () => {
+    const a = createFakeUpstream('a')
+    a.isVerified = false
+    const { call, clock, caller } = setUp([a])
+    const outcomes = call()
+    await clock.advance(1_500)
+    expect(outcomes).toEqual([])
+    a.isVerified = true
+    caller.wake()
+    await clock.advance(1)
+    a.answer(result(1))
+    expect(outcomes).toEqual([result(1)])
+  })
+
+  test('not longer than is bearable, and not at all when none has been there for long', async () => {
+    const a = createFakeUpstream('a')
+    a.isVerified = false
+    const { call, clock } = setUp([a])
+    const patient = call()
+    await clock.advance(2_100)
+    expect(patient).toEqual([{ failure: 'NO_UPSTREAM' }])
+    const late = call()
+    await clock.advance(1)
+    expect(late).toEqual([{ failure: 'NO_UPSTREAM' }])
+  })
+
+  test('for a rate limit, up to the time limit of the call', async () => {
+    const a = createFakeUpstream('a')
+    const { call, clock } = setUp([a])
+    const outcomes = call()
+    a.answer({ failed: 'rate_limited', detail: '', retryAfterMs: 5_000 })
+    await clock.advance(4_900)
+    expect(a.calls).toHaveLength(0)
+    await clock.advance(200)
+    a.answer(result(1))
+    expect(outcomes).toEqual([result(1)])
+  })
+
+  test('a rate-limited node is passed over, by status or by error', () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    const { call } = setUp([a, b])
+    const outcomes = call()
+    a.answer(error(-32005, 'rate limit'))
+    b.answer(result(1))
+    expect(outcomes).toEqual([result(1)])
+    call()
+    expect([a.calls.length, b.calls.length]).toEqual([0, 1])
+  })
+
+  test('for the block that it needs', async () => {
+    const [a, b] = [createFakeUpstream('a', { head: 99 }), createFakeUpstream('b', { head: 50 })]
+    const { call, clock, caller } = setUp([a, b])
+    const outcomes = call({ minBlock: 100 })
+    await clock.advance(10)
+    expect([a.calls.length, b.calls.length]).toEqual([0, 0])
+    a.head = headOf(100)
+    caller.wake()
+    await clock.advance(1)
+    a.answer(result(1))
+    expect(outcomes).toEqual([result(1)])
+  })
+
+  test('never for what no node can do', async () => {
+    const a = createFakeUpstream('a')
+    const { call, clock } = setUp([a])
+    const outcomes = call({ needs: 'debug_trace' })
+    expect(outcomes).toEqual([])
+    await clock.advance(1)
+    expect(outcomes).toEqual([{ failure: 'NO_UPSTREAM' }])
+  })
+})
+
+describe('hedging', () => {
+  test('asks a second node after the p95, and the first answer wins', async () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    const pool = setUp([a, b])
+    await learn(pool, a)
+    const outcomes = pool.call()
+    await pool.clock.advance(10)
+    expect(b.calls).toHaveLength(0)
+    await pool.clock.advance(30)
+    expect([a.calls.length, b.calls.length]).toEqual([1, 1])
+    b.answer(result('b'))
+    a.answer(result('a'))
+    expect(outcomes).toEqual([result('b')])
+  })
+
+  test('never a call that may not be repeated', async () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    const pool = setUp([a, b])
+    await learn(pool, a)
+    pool.call({ idempotent: false })
+    await pool.clock.advance(5_000)
+    expect(b.calls).toHaveLength(0)
+  })
+
+  test('stays within its share when everything is slow', async () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    const pool = setUp([a, b])
+    await learn(pool, a)
+    for (let call = 0; call < 60; call++) pool.call()
+    await pool.clock.advance(200)
+    expect(b.calls.length).toBeGreaterThan(0)
+    expect(b.calls.length).toBeLessThanOrEqual(9)
+  })
+
+  test('a failure after the hedge leaves the other call to answer', async () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    const pool = setUp([a, b])
+    await learn(pool, a)
+    const outcomes = pool.call()
+    await pool.clock.advance(50)
+    a.answer({ failed: 'closed', detail: '' })
+    expect(outcomes).toEqual([])
+    b.answer(result('b'))
+    expect(outcomes).toEqual([result('b')])
+  })
+})
+
+describe('the choice', () => {
+  test('leaves out wrong chains, open circuits and nodes behind', () => {
+    const nodes = ['wrong', 'open', 'behind', 'good'].map((name) => createFakeUpstream(name))
+    const [wrong, open, behind, good] = nodes as [
+      FakeUpstream,
+      FakeUpstream,
+      FakeUpstream,
+      FakeUpstream,
+    ]
+    wrong.isWrongChain = true
+    open.breaker.trip(0)
+    behind.head = headOf(50)
+    const { call } = setUp(nodes)
+    for (let round = 0; round < 20; round++) call()
+    expect(nodes.map(({ calls }) => calls.length)).toEqual([0, 0, 0, 20])
+    expect(good.inFlight).toBe(20)
+  })
+
+  test('a node that lags is asked when no other is left', () => {
+    const [a, b] = [createFakeUpstream('a', { head: 50 }), createFakeUpstream('b')]
+    const { call } = setUp([a, b])
+    const outcomes = call()
+    b.answer({ failed: 'closed', detail: '' })
+    a.answer(result(1))
+    expect(outcomes).toEqual([result(1)])
+  })
+
+  test('spreads over equals, less to the slow one', () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b')]
+    for (let call = 0; call < 50; call++) {
+      a.latency.add(5)
+      b.latency.add(15)
+    }
+    const { call } = setUp([a, b])
+    for (let round = 0; round < 90; round++) call()
+    expect(a.calls.length).toBeGreaterThan(b.calls.length)
+    expect(b.calls.length).toBeGreaterThan(5)
+  })
+})
+
+describe('the end of a call', () => {
+  test('comes once, and late answers are nobody’s', async () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    const { call, observed } = setUp([a, b])
+    const controller = new AbortController()
+    const outcomes = call({ signal: controller.signal })
+    controller.abort()
+    expect(outcomes).toEqual([{ failure: 'ABORTED' }])
+    a.answer(result(1))
+    expect(outcomes).toHaveLength(1)
+    expect(observed).toEqual(['a eth_call ok'])
+  })
+
+  test('is refused beyond the bound, asynchronously', async () => {
+    const a = createFakeUpstream('a')
+    const { call, clock } = setUp([a])
+    for (let round = 0; round < 100; round++) call()
+    const refused = call()
+    expect(refused).toEqual([])
+    await clock.advance(1)
+    expect(refused).toEqual([{ failure: 'NO_UPSTREAM' }])
+  })
+})

@@ -1,0 +1,135 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { matchReplies, scanBatch, scanOneReply, scanReply } from './reply-scanner.ts'
+
+const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/)
+const toLatin1 = (text: string) => Buffer.from(text).toString('latin1')
+
+/** An answer in any order of keys, with any white space and any further keys. */
+const reply = fc
+  .record({
+    id: fc.nat({ max: Number.MAX_SAFE_INTEGER }),
+    isOk: fc.boolean(),
+    value: fc.json(),
+    error: fc.record({ code: fc.integer(), message: fc.string({ unit: 'binary' }) }),
+    spaces: fc.array(space, { minLength: 20, maxLength: 20 }),
+    order: fc.shuffledSubarray(['jsonrpc', 'id', 'value', 'extra'], { minLength: 4 }),
+    isEscaped: fc.boolean(),
+  })
+  .map(({ id, isOk, value, error, spaces, order, isEscaped }) => {
+    const raw = isOk ? value.trim() : JSON.stringify(error)
+    const idKey = isEscaped ? '"\\u0069d"' : '"id"'
+    const members: Record<string, [key: string, value: string]> = {
+      jsonrpc: ['"jsonrpc"', '"2.0"'],
+      id: [idKey, `${id}`],
+      value: [isOk ? '"result"' : '"error"', raw],
+      extra: ['"extra"', '{"id":7,"result":[]}'],
+    }
+    let next = 0
+    const gap = () => spaces[next++ % spaces.length]!
+    const text = order
+      .map((name) => members[name]!)
+      .map(([key, value]) => `${gap()}${key}${gap()}:${gap()}${value}${gap()}`)
+      .join(',')
+    return { id, isOk, raw: toLatin1(raw), text: toLatin1(`${gap()}{${text}}${gap()}`) }
+  })
+
+describe('an answer', () => {
+  test('is found in any order of keys, white space and escapes', () => {
+    fc.assert(
+      fc.property(reply, ({ id, isOk, raw, text }) => {
+        const found = scanOneReply(text)
+        expect(found).toMatchObject({ id, ok: isOk })
+        expect(text.slice(found!.from, found!.to)).toBe(raw)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('is not found when any part of its end is missing', () => {
+    fc.assert(
+      fc.property(reply, fc.nat(), ({ text }, cut) => {
+        const whole = text.trimEnd()
+        expect(scanOneReply(whole.slice(0, cut % whole.length))).toBeUndefined()
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('of the usual shape', () => {
+    const text = '{"jsonrpc":"2.0","id":12,"result":{"a":"}"}}'
+    expect(scanReply(text)).toEqual({ id: 12, ok: true, from: 34, to: 43, end: 44 })
+  })
+
+  test.each([
+    ['two ids', '{"jsonrpc":"2.0","id":1,"id":2,"result":1}'],
+    ['two results', '{"jsonrpc":"2.0","id":1,"result":1,"result":2}'],
+    ['the same key in another spelling', '{"id":1,"result":1,"r\\u0065sult":2}'],
+    ['result and error', '{"jsonrpc":"2.0","id":1,"result":1,"error":{"code":1,"message":""}}'],
+    ['neither', '{"jsonrpc":"2.0","id":1}'],
+    ['an error that is no object', '{"jsonrpc":"2.0","id":1,"error":"no"}'],
+    ['a null error alone', '{"jsonrpc":"2.0","id":1,"error":null}'],
+    ['something behind it', '{"jsonrpc":"2.0","id":1,"result":1} x'],
+    ['HTML', '<html><body>502 Bad Gateway</body></html>'],
+    ['nothing', ''],
+    ['a number', '1'],
+    ['a damaged result', '{"jsonrpc":"2.0","id":1,"result":{"a":}}'],
+    ['a number with a leading zero', '{"jsonrpc":"2.0","id":1,"result":01}'],
+    ['a result cut at a brace', '{"jsonrpc":"2.0","id":1,"result":{"a":{"b":1}'],
+  ])('with %s is none', (_, text) => expect(scanOneReply(text)).toBeUndefined())
+
+  test.each([
+    ['null', -1],
+    ['"7"', -1],
+    ['-3', -1],
+    ['7.0', 7],
+    ['{}', -1],
+  ])('with the id %s has the id %i', (id, expected) => {
+    expect(scanOneReply(`{"jsonrpc":"2.0","id":${id},"result":1}`)?.id).toBe(expected)
+  })
+
+  test('of JSON-RPC 1.0 with a null beside what counts', () => {
+    expect(scanOneReply('{"id":1,"result":5,"error":null}')).toMatchObject({ ok: true, id: 1 })
+    expect(scanOneReply('{"id":1,"result":null,"error":{"code":1}}')).toMatchObject({ ok: false })
+  })
+})
+
+describe('a batch', () => {
+  test('is split whatever its answers contain', () => {
+    fc.assert(
+      fc.property(fc.array(reply, { minLength: 1, maxLength: 8 }), space, (replies, gap) => {
+        const text = `${gap}[${replies.map((one) => one.text).join(',')}]${gap}`
+        const found = scanBatch(text)!
+        expect(found.map(({ from, to }) => text.slice(from, to))).toEqual(replies.map((r) => r.raw))
+        expect(found.map(({ id }) => id)).toEqual(replies.map((one) => one.id))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test.each(['[]', '[', '{}', '[1]', '[{"id":1,"result":1}', '[{"id":1,"result":1},]'])(
+    'is not %s',
+    (text) => expect(scanBatch(text)).toBeUndefined(),
+  )
+
+  test('is put into the order of the calls; what is missing or there twice has no answer', () => {
+    const answer = (id: number) => ({ id, ok: true, from: 0, to: 0, end: id })
+    const matched = matchReplies([10, 11, 12, 13], [13, 11, 10, 11, 99].map(answer))
+    expect(matched.map((one) => one?.id)).toEqual([10, undefined, undefined, 13])
+  })
+
+  test('of answers in any order is matched', () => {
+    const ids = fc.uniqueArray(fc.nat(), { minLength: 1, maxLength: 50 })
+    fc.assert(
+      fc.property(
+        ids.chain((all) =>
+          fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length })),
+        ),
+        ([ids, shuffled]) => {
+          const replies = shuffled.map((id) => ({ id, ok: true, from: 0, to: 0, end: 0 }))
+          expect(matchReplies(ids, replies).map((one) => one?.id)).toEqual(ids)
+        },
+      ),
+    )
+  })
+})
