@@ -1,3 +1,4 @@
+import type { Chain, WalletService } from '../chains/chain.ts'
 import type { Service } from '../contract/variant.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
@@ -12,8 +13,22 @@ export type Principal = {
   role: 'ROLE_ADMIN' | 'ROLE_MEMBER'
 }
 
+/** A configured chain with the id of its rows. */
+export type OpenChain = { chain_id: number; network: string; chain: Chain }
+
+/** The configured chains of the wallet services, each on its default network. */
+export type Chains = { find(service: WalletService): OpenChain | undefined }
+
 /** What the installation offers to every operation. Nothing is imported from a global. */
-export type Installation = { db: Db; clock: Clock; ids: Ids; sealer: Sealer; log: Log }
+export type Installation = {
+  db: Db
+  clock: Clock
+  ids: Ids
+  sealer: Sealer
+  log: Log
+  /** Absent where no chain is configured, or none is needed. */
+  chains?: Chains
+}
 
 /** What one call of an operation may use. */
 export type Context = Installation & {

@@ -9,6 +9,24 @@ import {
 import { DeleteRateLimit, GetRateLimit, ListRateLimits, SetRateLimit } from './admin/rate-limits.ts'
 import { GetUsage } from './admin/usage.ts'
 import type { Handler } from './context.ts'
+import {
+  BatchRegisterAddresses,
+  BatchRemoveAddresses,
+  RegisterAddress,
+  RemoveAddress,
+} from './wallets/addresses.ts'
+import { ListAssets } from './wallets/assets.ts'
+import { ListContracts, RegisterContract, RemoveContract } from './wallets/contracts.ts'
+import { ImportAsset } from './wallets/import-asset.ts'
+import { RefreshAssetBalances } from './wallets/refresh.ts'
+import { ListTransfers } from './wallets/transfers.ts'
+import {
+  GetAddress,
+  GetWallet,
+  ListWallets,
+  RegisterWallet,
+  UpdateConfirmation,
+} from './wallets/wallets.ts'
 
 type HandlersOf<service extends Service> = {
   [name in keyof Catalogue<service>]?: Handler<
@@ -31,14 +49,30 @@ const admin: HandlersOf<'admin'> = {
   SetRateLimit,
 }
 
+/** The same in every variant; what differs is in the chain and in the declared fields. */
+const wallets = {
+  BatchRegisterAddresses,
+  BatchRemoveAddresses,
+  GetWallet,
+  ListAssets,
+  ListTransfers,
+  ListWallets,
+  RefreshAssetBalances,
+  RegisterAddress,
+  RegisterWallet,
+  RemoveAddress,
+}
+
+const contracts = { ListContracts, RegisterContract, RemoveContract }
+
 /** What each operation does, by service and name. What is not here answers NOT_IMPLEMENTED. */
 export const handlers: { readonly [service in Service]: HandlersOf<service> } = {
   admin,
   q: {},
-  t: {},
-  s: {},
-  p: {},
-  c: {},
+  t: { ...wallets, GetAddress, ImportAsset },
+  s: { ...wallets, GetAddress, ImportAsset, UpdateConfirmation },
+  p: { ...wallets, ImportAsset },
+  c: { ...wallets, ...contracts, UpdateConfirmation },
 }
 
 /** The handler of an operation, if this version has it. */

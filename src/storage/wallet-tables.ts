@@ -1,6 +1,17 @@
-import { amount, bytea, int2, int8, jsonb, nullable, text, timestamptz, uuid } from './columns.ts'
+import {
+  amount,
+  bytea,
+  int2,
+  int8,
+  jsonb,
+  nullable,
+  type RowOf,
+  text,
+  timestamptz,
+  uuid,
+} from './columns.ts'
 
-/** The tables of 0002-wallets.sql. */
+/** The tables of 0002-wallets.sql, with the column that 0005-tracker.sql adds. */
 export const walletTables = {
   wallet: {
     wallet_id: uuid,
@@ -63,6 +74,7 @@ export const walletTables = {
     chain_id: int2,
     due_block: int8,
     delta: nullable(amount),
+    apply_time: nullable(timestamptz),
   },
   block: {
     chain_id: int2,
@@ -116,3 +128,12 @@ export const walletTables = {
     create_time: timestamptz,
   },
 }
+
+/** A stored wallet. */
+export type WalletRow = RowOf<typeof walletTables.wallet>
+
+/** A stored transfer. */
+export type TransferRow = RowOf<typeof walletTables.transfer>
+
+/** A stored token contract. */
+export type ContractRow = RowOf<typeof walletTables.contract>

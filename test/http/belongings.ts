@@ -58,7 +58,8 @@ export const makeBelongings = async (
       ...validRequest(entry),
       ...given,
     })
-    if (status === 501) return
+    // Not built yet, or of a chain that this service does not have.
+    if (status === 501 || json.reason === 'CHAIN_NOT_CONFIGURED') return
     if (status !== 200) throw new Error(`${service}/${operation}: ${JSON.stringify(json)}`)
     const answer = { ...json, ...json.transaction }
     things[take] = answer[take]

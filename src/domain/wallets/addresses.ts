@@ -1,0 +1,118 @@
+import { OperationError } from '../../contract/errors.ts'
+import { invalidRequest } from '../../contract/validate.ts'
+import { createByteSet } from '../../lib/bytes.ts'
+import { deleteAddresses, findOwners, insertAddresses } from '../../storage/addresses.ts'
+import { touchWallet, type WalletScope } from '../../storage/wallets.ts'
+import type { Context } from '../context.ts'
+import { type AddressBatch, readAddress, readAddresses } from './address-fields.ts'
+import { importNative } from './refresh.ts'
+import { chainScope, getWallet, readScope, shared } from './scope.ts'
+
+/** Tracks an address; where the wallet has it already, nothing changes. */
+export const RegisterAddress = shared<{
+  wallet_id: string
+  address: string
+  import_asset?: boolean
+}>(async (context, request) => {
+  const scope = chainScope(context)
+  const { wallet_id } = await getWallet(context, scope, request.wallet_id)
+  const address = readAddress(scope.family, request.address)
+  await context.db
+    .transaction()
+    .execute((db) => registerIn({ ...context, db }, scope, { wallet_id, addresses: [address] }))
+  if (request.import_asset) await importNative(context, scope, { wallet_id, address })
+  return {}
+})
+
+/** Tracks up to 1000 addresses, all or none. */
+export const BatchRegisterAddresses = shared<{ wallet_id: string; addresses: string[] }>(
+  async (context, request) => {
+    const scope = chainScope(context)
+    const { wallet_id } = await getWallet(context, scope, request.wallet_id)
+    const batch = readAddresses(scope.family, request.addresses)
+    await context.db
+      .transaction()
+      .execute((db) => registerIn({ ...context, db }, scope, { wallet_id, ...batch }))
+    return {}
+  },
+)
+
+/** Stops tracking an address. */
+export const RemoveAddress = shared<{ wallet_id: string; address: string }>(
+  async (context, request) => {
+    const scope = await readScope(context)
+    const { wallet_id } = await getWallet(context, scope, request.wallet_id)
+    const addresses = [readAddress(scope.family, request.address)]
+    await removeFrom(context, scope, { wallet_id, addresses })
+    return {}
+  },
+)
+
+/** Stops tracking some addresses, all or none of them, or every address of the wallet. */
+export const BatchRemoveAddresses = shared<{
+  wallet_id: string
+  addresses?: string[]
+  remove_all?: boolean
+}>(async (context, request) => {
+  const scope = await readScope(context)
+  if (!request.remove_all && !request.addresses)
+    throw invalidRequest([
+      {
+        field: 'addresses',
+        reason: 'REQUIRED',
+        detail: 'Is required, unless remove_all is true.',
+      },
+    ])
+  const batch = readAddresses(scope.family, request.addresses ?? [])
+  const { wallet_id } = await getWallet(context, scope, request.wallet_id)
+  await removeFrom(context, scope, request.remove_all ? { wallet_id } : { wallet_id, ...batch })
+  return {}
+})
+
+type Registration = { wallet_id: string; addresses: Buffer[] } & Partial<AddressBatch>
+
+/** Registers addresses inside a transaction; one that another wallet has undoes all of it. */
+export async function registerIn(
+  { db, clock }: Pick<Context, 'db' | 'clock'>,
+  scope: WalletScope,
+  { wallet_id, addresses, errorsFor }: Registration,
+): Promise<void> {
+  const now = new Date(clock.now())
+  const added = await insertAddresses(db, scope, { wallet_id, addresses, create_time: now })
+  if (added > 0) await touchWallet(db, wallet_id, now)
+  if (added === addresses.length) return
+  const owners = await findOwners(db, scope, addresses)
+  const taken = owners.filter((owner) => owner.wallet_id !== wallet_id)
+  if (taken.length === 0) return
+  const bad = taken.map(({ address }) => address)
+  const detail = 'Another wallet of the organization has this address.'
+  throw new OperationError('ADDRESS_IN_OTHER_WALLET', {
+    errors: errorsFor?.(bad, 'ADDRESS_IN_OTHER_WALLET', detail) ?? [
+      { field: 'address', reason: 'ADDRESS_IN_OTHER_WALLET', detail },
+    ],
+  })
+}
+
+async function removeFrom(
+  { db, clock }: Context,
+  scope: WalletScope,
+  { wallet_id, addresses, errorsFor }: Omit<Registration, 'addresses'> & { addresses?: Buffer[] },
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const owners = addresses ? await findOwners(trx, scope, addresses) : []
+    const count = await deleteAddresses(trx, scope, {
+      wallet_id,
+      ...(addresses && { addresses }),
+    })
+    if (count > 0) await touchWallet(trx, wallet_id, new Date(clock.now()))
+    if (!addresses || count === addresses.length) return
+    const mine = createByteSet(
+      owners.filter((owner) => owner.wallet_id === wallet_id).map(({ address }) => address),
+    )
+    const bad = addresses.filter((address) => !mine.has(address))
+    throw new OperationError('ADDRESS_NOT_FOUND', {
+      detail: 'The wallet does not have this address.',
+      errors: errorsFor?.(bad, 'ADDRESS_NOT_FOUND', 'The wallet does not have this address.') ?? [],
+    })
+  })
+}

@@ -1,0 +1,12 @@
+import { ChainUnavailableError } from '../../chains/chain.ts'
+import { OperationError } from '../../contract/errors.ts'
+
+/** Asks the chain on behalf of a caller, who is told when no node can answer. */
+export async function askChain<answer>(ask: () => Promise<answer>): Promise<answer> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!(error instanceof ChainUnavailableError)) throw error
+    throw new OperationError('UPSTREAM_UNAVAILABLE', { retryAfter: 5, cause: error })
+  }
+}

@@ -1,0 +1,126 @@
+import type { AssetView } from '../../chains/chain.ts'
+import { OperationError } from '../../contract/errors.ts'
+import { findOwners } from '../../storage/addresses.ts'
+import { type ListedSum, listBalances, listSums } from '../../storage/balances.ts'
+import type { Context } from '../context.ts'
+import { makePage, readPage } from '../pages.ts'
+import { readAddress, readOptionalAddress, readToken } from './address-fields.ts'
+import { getWallet, type ReadScope, readScope, shared } from './scope.ts'
+
+type ListRequest = {
+  wallet_id?: string
+  address?: string
+  asset_type: string
+  is_aggregated?: boolean
+  exclude_zero_balance?: boolean
+  token_address?: string
+  contract_address?: string
+  page_size?: number
+  page_token?: string
+}
+
+/** Lists balances in the order of their creation, or one sum per asset. */
+export const ListAssets = shared<ListRequest>(async (context, request) => {
+  const scope = await readScope(context)
+  const filter = {
+    ...(await readHolder(context, scope, request)),
+    asset_type: request.asset_type,
+    contract_address:
+      request.contract_address === undefined
+        ? readToken(scope.family, request.token_address)
+        : readAddress(scope.family, request.contract_address, 'contract_address'),
+    exclude_zero: request.exclude_zero_balance === true,
+  }
+  return request.is_aggregated
+    ? await listAggregated(context, scope, request, filter)
+    : await listSingle(context, scope, request, filter)
+})
+
+/** The wallet and address that a request names; an address alone stands for its wallet's. */
+async function readHolder(
+  context: Context,
+  scope: ReadScope,
+  request: { wallet_id?: string; address?: string },
+): Promise<{ wallet_id?: string; address?: Buffer }> {
+  const address = readOptionalAddress(scope.family, request.address)
+  const named = request.wallet_id && (await getWallet(context, scope, request.wallet_id))
+  const owner = address && (await findOwners(context.db, scope, [address]))[0]
+  if (address && (!owner || (named && owner.wallet_id !== named.wallet_id)))
+    throw new OperationError('ADDRESS_NOT_FOUND')
+  const wallet_id = named ? named.wallet_id : owner?.wallet_id
+  return { ...(wallet_id && { wallet_id }), ...(address && { address }) }
+}
+
+type Filter = Parameters<typeof listBalances>[2]
+
+async function listSingle(
+  context: Context,
+  scope: ReadScope,
+  request: ListRequest,
+  filter: Filter,
+) {
+  const { limit, after } = readPage<[string, number, string, string]>(context, request)
+  const rows = await listBalances(context.db, scope, filter, {
+    limit: limit + 1,
+    after: after && {
+      wallet_id: after[0],
+      create_time: new Date(after[1]),
+      asset_id: after[2],
+      address: Buffer.from(after[3], 'hex'),
+    },
+  })
+  const { items, pagination } = makePage(context, request, rows, (row) => [
+    row.wallet_id,
+    row.create_time.getTime(),
+    row.asset_id,
+    row.address.toString('hex'),
+  ])
+  const assets = items.map((row) =>
+    scope.family.presentAsset({
+      wallet_id: row.wallet_id,
+      address: row.address,
+      asset: toAssetView(row),
+      balance: row.balance,
+      token_account_address: row.token_account_address,
+    }),
+  )
+  return { assets, pagination }
+}
+
+async function listAggregated(
+  context: Context,
+  scope: ReadScope,
+  request: ListRequest,
+  filter: Filter,
+) {
+  const { limit, after } = readPage<[number, string]>(context, request)
+  const rows = await listSums(context.db, scope, filter, {
+    limit: limit + 1,
+    after: after && { create_time: new Date(after[0]), asset_id: after[1] },
+  })
+  const { items, pagination } = makePage(context, request, rows, (row) => [
+    row.create_time.getTime(),
+    row.asset_id,
+  ])
+  const assets = items.map((row) =>
+    scope.family.presentAsset({
+      wallet_id: filter.wallet_id ?? '',
+      address: null,
+      asset: toAssetView(row),
+      balance: row.balance,
+      token_account_address: null,
+    }),
+  )
+  return { assets, pagination }
+}
+
+const toAssetView = (row: ListedSum): AssetView => ({
+  asset_type: row.asset_type,
+  contract_address: row.contract_address,
+  token_id: row.token_id,
+  name: row.name,
+  symbol: row.symbol,
+  decimals: row.decimals,
+  token_uri: row.token_uri,
+  token_data: row.token_data,
+})

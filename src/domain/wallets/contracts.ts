@@ -1,0 +1,74 @@
+import { presentMetadata } from '../../chains/evm/family.ts'
+import { OperationError } from '../../contract/errors.ts'
+import { invalidRequest } from '../../contract/validate.ts'
+import { ensureAssets, setAssetInfo } from '../../storage/assets.ts'
+import { deleteContract, listContracts, upsertContract } from '../../storage/contracts.ts'
+import { readAddress } from './address-fields.ts'
+import { askChain } from './ask-chain.ts'
+import { chainScope, readScope, shared } from './scope.ts'
+
+/** Lists the registered contracts in the order of their registration. */
+export const ListContracts = shared<object>(async (context) => {
+  const scope = await readScope(context)
+  const rows = await listContracts(context.db, scope)
+  return {
+    contracts: rows.map((row) => ({
+      contract_address: scope.family.formatAddress(row.contract_address),
+      contract_type: row.contract_type,
+      contract_metadata: row.contract_metadata,
+    })),
+  }
+})
+
+/** Tracks a token contract after the chain has proved that it is one; repeating it reads it again. */
+export const RegisterContract = shared<{ contract_address: string; contract_type: string }>(
+  async (context, { contract_type, ...request }) => {
+    const { organization_id, chain_id, family, chain } = chainScope(context)
+    const contract_address = readAddress(family, request.contract_address, 'contract_address')
+    const verify = chain.tokens?.verifyContract
+    const found = verify
+      ? await askChain(() => verify({ contract_address, contract_type }, context.signal))
+      : { ok: false as const, field: 'contract_type', detail: 'This chain has no tokens.' }
+    if (!found.ok)
+      throw invalidRequest([
+        { field: found.field, reason: 'INVALID_CONTRACT', detail: found.detail },
+      ])
+    const { info } = found
+    const create_time = new Date(context.clock.now())
+    const asset_type = contract_type.replace('CONTRACT_', 'ASSET_')
+    const asset = { asset_type, contract_address, token_id: 0n, ...info }
+    await context.db.transaction().execute(async (trx) => {
+      // Items of a collection become assets when they are first seen.
+      if (contract_type === 'CONTRACT_TYPE_ERC20')
+        await ensureAssets(trx, chain_id, [asset], create_time)
+      await setAssetInfo(trx, { chain_id, contract_address, ...info })
+      await upsertContract(trx, {
+        organization_id,
+        chain_id,
+        contract_address,
+        contract_type,
+        contract_metadata: metadataOf({ ...asset, token_uri: null, token_data: null }),
+        create_time,
+      })
+    })
+    return {}
+  },
+)
+
+/** Stops tracking a contract; its balances go, its transfers stay. */
+export const RemoveContract = shared<{ contract_address: string }>(async (context, request) => {
+  const scope = await readScope(context)
+  const contract_address = readAddress(scope.family, request.contract_address, 'contract_address')
+  const removed = await context.db
+    .transaction()
+    .execute((trx) => deleteContract(trx, scope, contract_address))
+  if (!removed) throw new OperationError('CONTRACT_NOT_FOUND')
+  return {}
+})
+
+/** Null where the contract says nothing of itself (docs/decisions.md). */
+function metadataOf(asset: Parameters<typeof presentMetadata>[0]): object | null {
+  const { name, symbol, decimals } = asset
+  if (name === null && symbol === null && decimals === null) return null
+  return presentMetadata(asset)
+}

@@ -1,0 +1,73 @@
+import { OperationError } from '../../contract/errors.ts'
+import { invalidRequest } from '../../contract/validate.ts'
+import { findOwners } from '../../storage/addresses.ts'
+import { assetIdOf, ensureAssets, insertTokenImports } from '../../storage/assets.ts'
+import { readOptionalAddress, readToken } from './address-fields.ts'
+import { askChain } from './ask-chain.ts'
+import { importNative, requestRefresh } from './refresh.ts'
+import { chainScope, shared } from './scope.ts'
+
+/** Reads the current balance of the coin or of a token, which is tracked from then on. */
+export const ImportAsset = shared<{
+  address?: string
+  asset_type: string
+  token_address?: string
+  token_account_address?: string
+}>(async (context, request) => {
+  const scope = chainScope(context)
+  const { organization_id, chain_id, family, chain } = scope
+  const address = readOptionalAddress(family, request.address)
+  const token = readToken(family, request.token_address)
+  const { asset_type, token_account_address } = request
+  // The native coin may be named as a token too (S: 0x2::sui::SUI).
+  const isToken = (token && token.length > 0) || token_account_address !== undefined
+  if (address && !isToken) {
+    const [owner] = await findOwners(context.db, scope, [address])
+    if (!owner) throw new OperationError('ADDRESS_NOT_FOUND')
+    await importNative(context, scope, { wallet_id: owner.wallet_id, address })
+    return {}
+  }
+  const resolve = chain.tokens?.resolveImport
+  const found = resolve
+    ? await askChain(() =>
+        resolve(
+          {
+            asset_type,
+            ...(address && { address }),
+            ...(token && { token_address: token }),
+            ...(token_account_address !== undefined && { token_account_address }),
+          },
+          context.signal,
+        ),
+      )
+    : { ok: false as const, field: 'token_address', detail: 'This chain has no tokens.' }
+  if (!found.ok)
+    throw invalidRequest([{ field: found.field, reason: 'INVALID_TOKEN', detail: found.detail }])
+  const [owner] = await findOwners(context.db, scope, [found.address])
+  if (!owner) throw new OperationError('ADDRESS_NOT_FOUND')
+  const now = new Date(context.clock.now())
+  const asset_id = assetIdOf(chain_id, found.asset)
+  await ensureAssets(context.db, chain_id, [{ ...found.asset, ...found.info }], now)
+  await insertTokenImports(
+    context.db,
+    [
+      {
+        chain_id,
+        address: found.address,
+        asset_id,
+        organization_id,
+        wallet_id: owner.wallet_id,
+        token_address: found.asset.contract_address,
+        token_account_address: found.token_account_address,
+      },
+    ],
+    now,
+  )
+  await requestRefresh(context, scope, {
+    wallet_id: owner.wallet_id,
+    address: found.address.toString('hex'),
+    asset_type,
+    asset_id,
+  })
+  return {}
+})

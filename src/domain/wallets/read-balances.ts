@@ -1,0 +1,76 @@
+import {
+  type BalanceQuery,
+  BlockGoneError,
+  type BlockRef,
+  type Chain,
+  ChainUnavailableError,
+} from '../../chains/chain.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { assetIdOf, ensureAssets } from '../../storage/assets.ts'
+import { storeReadings } from '../../storage/balances.ts'
+import { awaitCursor, findBlocks, holdBlock } from '../../storage/blocks.ts'
+import type { Db } from '../../storage/database.ts'
+
+type Tools = { db: Db; clock: Clock; chain: Chain; signal: AbortSignal }
+
+/** Which balances of one wallet. */
+export type WalletQueries = {
+  organization_id: string
+  chain_id: number
+  wallet_id: string
+  confirmation: number
+  queries: readonly BalanceQuery[]
+}
+
+/**
+ * The newest block with that many confirmations, counted from the last one that was stored. Where no
+ * tracker has run yet, the chain's own head.
+ */
+async function confirmedBlock(
+  { db, chain, signal }: Tools,
+  chain_id: number,
+  confirmation: number,
+): Promise<BlockRef> {
+  // Waits until no block is being stored: what comes after is matched with what is registered now.
+  const cursor = await awaitCursor(db, chain_id)
+  if (!cursor) return await chain.head(signal)
+  const head = { number: cursor.block_number, hash: cursor.block_hash }
+  if (chain.balances === 'delta') return head
+  const number = Math.max(0, head.number - Math.max(confirmation, 1) + 1)
+  if (number === head.number) return head
+  const [stored] = await findBlocks(db, chain_id, [number])
+  if (stored) return { number, hash: stored.block_hash }
+  return (await chain.header(number, signal)) ?? head
+}
+
+/** Reads balances of a wallet at its confirmed block and stores them. */
+export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise<void> {
+  const { db, clock, chain, signal } = tools
+  const { organization_id, chain_id, wallet_id, confirmation, queries } = wanted
+  const at = await confirmedBlock(tools, chain_id, confirmation)
+  const readings = await chain.readBalances(queries, at, signal)
+  // A node that lags behind our own cursor would give a baseline from which changes are missing.
+  if (readings.some(({ block_number }) => block_number < at.number))
+    throw new ChainUnavailableError(`no node has reached block ${at.number}`)
+  const now = new Date(clock.now())
+  const assets = new Map(queries.map(({ asset }) => [assetIdOf(chain_id, asset), asset]))
+  await ensureAssets(db, chain_id, [...assets.values()], now)
+  await db.transaction().execute(async (trx) => {
+    if (chain.reorganizes && !(await holdBlock(trx, chain_id, at)))
+      throw new BlockGoneError(`block ${at.number} left the chain while balances were read`)
+    const rows = readings.map(({ balance, block_number }, index) => {
+      const { address, asset } = queries[index]!
+      return {
+        wallet_id,
+        organization_id,
+        address,
+        asset_id: assetIdOf(chain_id, asset),
+        asset_type: asset.asset_type,
+        contract_address: asset.contract_address,
+        balance,
+        as_of_block: block_number,
+      }
+    })
+    await storeReadings(trx, rows, { chain_id, now, remember: chain.reorganizes })
+  })
+}

@@ -1,0 +1,147 @@
+import type { BalanceQuery, Chain } from '../../chains/chain.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { pageAddresses } from '../../storage/addresses.ts'
+import { assetIdOf, findAssets, listTokenImports } from '../../storage/assets.ts'
+import { listHeldAssets } from '../../storage/balances.ts'
+import { listContracts } from '../../storage/contracts.ts'
+import type { Db } from '../../storage/database.ts'
+import { finishJob, type JobRow, keepJob } from '../../storage/jobs.ts'
+import { findWallet } from '../../storage/wallets.ts'
+import { readAndStore } from './read-balances.ts'
+
+/** The kind of the jobs that read balances. */
+export const refreshJobKind = 'refresh_balances'
+
+/** What such a job reads: a wallet or one of its addresses, all assets of a type or one. */
+export type RefreshTarget = {
+  wallet_id: string
+  /** In hex, as all bytes in JSON. */
+  address?: string
+  asset_type: string
+  asset_id?: string
+}
+
+/** What the work needs. */
+export type RefreshTools = {
+  db: Db
+  clock: Clock
+  chain: Chain
+  signal: AbortSignal
+  /** About how many balances to read now; all of them without it. */
+  limit?: number
+}
+
+const addressesPerRead = 100
+const keepMs = 60_000
+
+/**
+ * Reads the balances of a job page by page and notes after each how far it is; ends early at the
+ * limit, or when somebody has begun the same job anew. Says whether all is done.
+ */
+export async function runRefresh(tools: RefreshTools, job: JobRow): Promise<boolean> {
+  const { db, clock, signal, limit = Number.POSITIVE_INFINITY } = tools
+  const target = job.payload as RefreshTarget
+  let after = (job.progress as { after?: string } | null)?.after
+  let read = 0
+  for (;;) {
+    signal.throwIfAborted()
+    const page = await nextPage(tools, job, { target, after, room: limit - read })
+    if (page.queries.length > 0) await readAndStore(tools, page)
+    read += page.queries.length
+    if (page.last === undefined) return await finishJob(db, job)
+    after = page.last
+    const now = clock.now()
+    const paused = read >= limit
+    const kept = await keepJob(db, job, {
+      progress: { after },
+      next_attempt_time: new Date(paused ? now : now + keepMs),
+      now: new Date(now),
+    })
+    if (!kept || paused) return false
+  }
+}
+
+type Page = {
+  organization_id: string
+  chain_id: number
+  wallet_id: string
+  confirmation: number
+  queries: BalanceQuery[]
+  /** The address after which the next page begins; undefined on the last page. */
+  last: string | undefined
+}
+
+async function nextPage(
+  { db, chain }: RefreshTools,
+  job: JobRow,
+  at: { target: RefreshTarget; after: string | undefined; room: number },
+): Promise<Page> {
+  const { target, after, room } = at
+  const scope = { organization_id: job.organization_id!, chain_id: job.chain_id! }
+  const wallet = await findWallet(db, scope, target.wallet_id)
+  const page = { ...scope, wallet_id: target.wallet_id, confirmation: wallet?.confirmation ?? 1 }
+  if (!wallet) return { ...page, queries: [], last: undefined }
+  const addresses = target.address
+    ? [Buffer.from(target.address, 'hex')]
+    : await pageAddresses(db, target.wallet_id, {
+        after: after === undefined ? undefined : Buffer.from(after, 'hex'),
+        limit: addressesPerRead,
+      })
+  const found = await queriesOf({ db, chain }, scope, target, addresses)
+  // Whole addresses only: the progress is an address.
+  let taken = addresses.length
+  if (found.length > room) {
+    const counts = addresses.map(
+      (address) => found.filter((query) => query.address.equals(address)).length,
+    )
+    let sum = counts[0] ?? 0
+    taken = 1
+    while (taken < counts.length && sum + counts[taken]! <= room) sum += counts[taken++]!
+  }
+  const chosen = addresses.slice(0, taken)
+  const complete =
+    taken === addresses.length && (target.address || addresses.length < addressesPerRead)
+  return {
+    ...page,
+    queries: found.filter(({ address }) => chosen.some((one) => one.equals(address))),
+    last: complete ? undefined : chosen.at(-1)?.toString('hex'),
+  }
+}
+
+/** Which balances a target asks for at some addresses. */
+async function queriesOf(
+  { db, chain }: Pick<RefreshTools, 'db' | 'chain'>,
+  scope: { organization_id: string; chain_id: number },
+  { wallet_id, asset_type, asset_id }: RefreshTarget,
+  addresses: Buffer[],
+): Promise<BalanceQuery[]> {
+  const imports = await listTokenImports(db, scope, { wallet_id, addresses })
+  const tokens = imports.map(({ address, token_account_address, ...asset }) => ({
+    address,
+    asset,
+    token_account_address,
+  }))
+  const isNative = asset_type === chain.native.asset_type
+  const native = isNative ? addresses.map((address) => ({ address, asset: chain.native })) : []
+  if (asset_id !== undefined) {
+    const [asset] = await findAssets(db, [asset_id])
+    const one = [...native, ...tokens].filter(
+      (query) => assetIdOf(scope.chain_id, query.asset) === asset_id,
+    )
+    if (one.length > 0 || !asset) return one
+    return addresses.map((address) => ({ address, asset }))
+  }
+  if (isNative) return [...native, ...tokens]
+  // Which items of a collection somebody holds cannot be asked: those that were seen are read again.
+  const held = await listHeldAssets(db, { wallet_id, addresses, asset_type })
+  const contracts =
+    asset_type === 'ASSET_TYPE_ERC20' ? await listContracts(db, scope, 'CONTRACT_TYPE_ERC20') : []
+  const all = new Map<string, BalanceQuery>()
+  const add = (address: Buffer, asset: BalanceQuery['asset']) =>
+    all.set(`${address.toString('hex')}/${assetIdOf(scope.chain_id, asset)}`, { address, asset })
+  for (const address of addresses)
+    for (const { contract_address } of contracts)
+      add(address, { asset_type, contract_address, token_id: 0n })
+  for (const { address, ...asset } of held) add(address, asset)
+  return [...all.values()]
+}

@@ -1,0 +1,84 @@
+import { ChainUnavailableError } from '../../chains/chain.ts'
+import { OperationError } from '../../contract/errors.ts'
+import { hashId } from '../../lib/hash-id.ts'
+import { findOwners } from '../../storage/addresses.ts'
+import { assetIdOf } from '../../storage/assets.ts'
+import { enqueueJob, type JobRow } from '../../storage/jobs.ts'
+import type { Context } from '../context.ts'
+import { readOptionalAddress } from './address-fields.ts'
+import { type RefreshTarget, refreshJobKind, runRefresh } from './refresh-job.ts'
+import { type ChainScope, chainScope, getWallet, shared } from './scope.ts'
+
+/** How many balances are read before the answer (docs/decisions.md); the rest is read behind it. */
+const readAtOnce = 100
+
+/** While the caller waits, nobody else takes the job; after that somebody does, whatever happened. */
+const takeoverMs = 30_000
+
+/** Reads balances again from the chain. */
+export const RefreshAssetBalances = shared<{
+  wallet_id?: string
+  address?: string
+  asset_type: string
+}>(async (context, request) => {
+  const scope = chainScope(context)
+  const address = readOptionalAddress(scope.family, request.address)
+  const named = request.wallet_id && (await getWallet(context, scope, request.wallet_id))
+  const owner = address && (await findOwners(context.db, scope, [address]))[0]
+  if (address && (!owner || (named && owner.wallet_id !== named.wallet_id)))
+    throw new OperationError('ADDRESS_NOT_FOUND')
+  const wallet_id = named ? named.wallet_id : (owner?.wallet_id ?? '')
+  await requestRefresh(context, scope, {
+    wallet_id,
+    asset_type: request.asset_type,
+    ...(address && { address: address.toString('hex') }),
+  })
+  return {}
+})
+
+/** Reads the native balance of an address that was just registered. */
+export async function importNative(
+  context: Context,
+  scope: ChainScope,
+  { wallet_id, address }: { wallet_id: string; address: Buffer },
+): Promise<void> {
+  const { native } = scope.family
+  await requestRefresh(context, scope, {
+    wallet_id,
+    address: address.toString('hex'),
+    asset_type: native.asset_type,
+    asset_id: assetIdOf(scope.chain_id, native),
+  })
+}
+
+/** Stores the work first, then does the first part of it: once this returns it will be done. */
+export async function requestRefresh(
+  context: Context,
+  scope: ChainScope,
+  target: RefreshTarget,
+): Promise<void> {
+  const { organization_id, chain_id, chain } = scope
+  const { wallet_id, address = '', asset_type, asset_id = '' } = target
+  const now = context.clock.now()
+  const job = await enqueueJob(context.db, {
+    job_id: hashId('refresh', chain_id, wallet_id, address, asset_type, asset_id),
+    kind: refreshJobKind,
+    organization_id,
+    chain_id,
+    payload: target,
+    next_attempt_time: new Date(now + takeoverMs),
+    now: new Date(now),
+  })
+  await readFirst(context, chain, job)
+}
+
+async function readFirst(context: Context, chain: ChainScope['chain'], job: JobRow): Promise<void> {
+  const { db, clock, log, signal } = context
+  try {
+    await runRefresh({ db, clock, chain, signal, limit: readAtOnce }, job)
+  } catch (error) {
+    // The work is stored: that no node answers now only delays it.
+    if (!(error instanceof ChainUnavailableError) && !signal.aborted)
+      log.warn({ err: error, job_id: job.job_id }, 'balances not read yet, will be repeated')
+  }
+}

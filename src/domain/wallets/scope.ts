@@ -1,0 +1,59 @@
+import type { Chain, Family, WalletService } from '../../chains/chain.ts'
+import { families } from '../../chains/registry.ts'
+import { OperationError } from '../../contract/errors.ts'
+import { isUuid } from '../../lib/ids.ts'
+import { findFirstChain } from '../../storage/chains.ts'
+import type { WalletRow } from '../../storage/wallet-tables.ts'
+import { findWallet, type WalletScope } from '../../storage/wallets.ts'
+import type { Context, Handler } from '../context.ts'
+
+/** Where an operation reads: the rows of one organization on one chain, and how that chain writes. */
+export type ReadScope = WalletScope & { family: Family }
+
+/** Where an operation writes, or asks the chain. */
+export type ChainScope = WalletScope & { family: Family; chain: Chain }
+
+const unknownChain = 0
+const retryAfterSeconds = 60
+
+/** Makes a handler for all variants: it answers the fields of each, and the projection cuts them. */
+export const shared = <request>(
+  handle: (context: Context, request: request) => Promise<object>,
+): Handler<request, never> => handle as Handler<request, never>
+
+/**
+ * What is stored can be read and removed while the chain is not configured: the first network that
+ * was. Before there ever was one there is nothing, under an id that no chain has.
+ */
+export async function readScope(context: Context): Promise<ReadScope> {
+  const { db, chains, principal } = context
+  const { organization_id } = principal
+  const service = context.service as WalletService
+  const open = chains?.find(service)
+  if (open) return { organization_id, chain_id: open.chain_id, family: open.chain }
+  const chain_id = (await findFirstChain(db, service)) ?? unknownChain
+  return { organization_id, chain_id, family: families[service]() }
+}
+
+/** To register what nobody would track is refused: money sent to it would go unnoticed. */
+export function chainScope({ chains, principal, service }: Context): ChainScope {
+  const open = chains?.find(service as WalletService)
+  if (!open)
+    throw new OperationError('CHAIN_NOT_CONFIGURED', {
+      detail: `The chain "${service}" is not configured in this installation.`,
+      retryAfter: retryAfterSeconds,
+    })
+  const { chain_id, chain } = open
+  return { organization_id: principal.organization_id, chain_id, family: chain, chain }
+}
+
+/** A wallet of the caller; one of somebody else answers as one that does not exist. */
+export async function getWallet(
+  { db }: Pick<Context, 'db'>,
+  scope: WalletScope,
+  wallet_id: string,
+): Promise<WalletRow> {
+  const row = isUuid(wallet_id) ? await findWallet(db, scope, wallet_id) : undefined
+  if (!row) throw new OperationError('WALLET_NOT_FOUND')
+  return row
+}

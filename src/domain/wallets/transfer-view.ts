@@ -1,0 +1,42 @@
+import type { TransferView } from '../../chains/chain.ts'
+import type { ListedTransfer } from '../../storage/transfers.ts'
+
+/** How many blocks from this one to the head, itself included (docs/decisions.md). */
+export const confirmationsOf = (block_number: number, head: number): number =>
+  Math.max(0, head - block_number + 1)
+
+/** The first head at which a block has that many confirmations; 0 and 1 both mean at inclusion. */
+export const dueBlockOf = (block_number: number, confirmation: number): number =>
+  block_number + Math.max(confirmation, 1) - 1
+
+/** A stored transfer as the chain prints it. Whether it is pending follows from the head. */
+export const toTransferView = (row: ListedTransfer, head: number): TransferView => {
+  const { asset_type, contract_address, token_id, name, symbol, decimals } = row
+  const pending =
+    row.transfer_state === 'TRANSFER_STATE_SUCCESS' &&
+    head < dueBlockOf(row.block_number, row.confirmation)
+  return {
+    transaction_hash: row.transaction_hash,
+    asset: {
+      asset_type,
+      contract_address,
+      token_id,
+      name,
+      symbol,
+      decimals,
+      token_uri: row.token_uri,
+      token_data: row.token_data,
+    },
+    address: row.address,
+    side: row.side,
+    from: row.from,
+    to: row.to,
+    value: row.value,
+    transaction_fee: row.transaction_fee,
+    transfer_state: pending ? 'TRANSFER_STATE_PENDING' : row.transfer_state,
+    block_number: row.block_number,
+    block_time: row.block_time,
+    transfer_hash: row.transfer_hash,
+    detail: row.detail as Record<string, unknown> | null,
+  }
+}

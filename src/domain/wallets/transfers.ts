@@ -1,0 +1,95 @@
+import { OperationError } from '../../contract/errors.ts'
+import { invalidRequest } from '../../contract/validate.ts'
+import { findOwners } from '../../storage/addresses.ts'
+import { findCursor } from '../../storage/blocks.ts'
+import {
+  listTransactionTransfers,
+  listWalletTransfers,
+  type TransferPosition,
+} from '../../storage/transfers.ts'
+import { makePage, readPage } from '../pages.ts'
+import { readOptionalAddress } from './address-fields.ts'
+import { getWallet, type ReadScope, readScope, shared } from './scope.ts'
+import { toTransferView } from './transfer-view.ts'
+
+type Position = [time: number, number: number, ordinal: number, side: number]
+
+/** Lists transfers, newest first. */
+export const ListTransfers = shared<{
+  wallet_id?: string
+  address?: string
+  transaction_hash?: string
+  transaction_digest?: string
+  start_time?: number
+  end_time?: number
+  page_size?: number
+  page_token?: string
+}>(async (context, request) => {
+  const scope = await readScope(context)
+  const { limit, after } = readPage<Position>(context, request)
+  const times = readTimes(request)
+  const transaction_hash = readHash(scope, request)
+  const address = readOptionalAddress(scope.family, request.address)
+  const wallet = request.wallet_id && (await getWallet(context, scope, request.wallet_id))
+  const wallet_id = wallet
+    ? wallet.wallet_id
+    : address && (await findOwners(context.db, scope, [address]))[0]?.wallet_id
+  if (address && !wallet_id) throw new OperationError('ADDRESS_NOT_FOUND')
+  const page = { limit: limit + 1, after: after && toPosition(after) }
+  const filter = { address, transaction_hash, ...times }
+  const rows = wallet_id
+    ? await listWalletTransfers(context.db, scope, { ...filter, wallet_id }, page)
+    : await listTransactionTransfers(
+        context.db,
+        scope,
+        { ...filter, transaction_hash: transaction_hash! },
+        page,
+      )
+  const head = (await findCursor(context.db, scope.chain_id))?.block_number ?? 0
+  const { items, pagination } = makePage(
+    context,
+    request,
+    rows,
+    (row): Position => [row.block_time.getTime(), row.block_number, row.ordinal, row.side],
+  )
+  const transfers = items.map((row) => scope.family.presentTransfer(toTransferView(row, head)))
+  return { transfers, pagination }
+})
+
+const toPosition = ([time, block_number, ordinal, side]: Position): TransferPosition => ({
+  block_time: new Date(time),
+  block_number,
+  ordinal,
+  side,
+})
+
+// Beyond this JavaScript has no dates; no block is that late.
+const lastSecond = 8_640_000_000_000
+
+const readTimes = ({ start_time, end_time }: { start_time?: number; end_time?: number }) => {
+  if (start_time !== undefined && end_time !== undefined && start_time > end_time)
+    throw invalidRequest([
+      { field: 'start_time', reason: 'OUT_OF_RANGE', detail: 'Must not be after end_time.' },
+    ])
+  const time = (seconds: number, ms: number) =>
+    new Date(Math.min(seconds, lastSecond - 1) * 1000 + ms)
+  return {
+    from_time: start_time === undefined ? undefined : time(start_time, 0),
+    // The whole second counts.
+    to_time: end_time === undefined ? undefined : time(end_time, 999),
+  }
+}
+
+const readHash = (
+  { family }: ReadScope,
+  request: { transaction_hash?: string; transaction_digest?: string },
+): Buffer | undefined => {
+  const field = request.transaction_digest === undefined ? 'transaction_hash' : 'transaction_digest'
+  const text = request[field]
+  if (text === undefined) return undefined
+  const hash = family.parseTransactionHash(text)
+  if (hash) return hash
+  throw invalidRequest([
+    { field, reason: 'INVALID_FORMAT', detail: 'Is not a transaction identifier of this chain.' },
+  ])
+}

@@ -1,0 +1,204 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { freshDatabase } from '../../../test/helpers/database.ts'
+import { createWalletBench } from '../../../test/helpers/wallets.ts'
+import type { WalletService } from '../../chains/chain.ts'
+import type { OperationError } from '../../contract/errors.ts'
+
+const { db } = await freshDatabase()
+const failure = (answer: Promise<unknown>): Promise<OperationError> =>
+  answer.then(
+    () => Promise.reject(new Error('was not refused')),
+    (error: OperationError) => error,
+  )
+
+describe.each<WalletService>(['t', 's', 'p', 'c'])('wallets of %s', async (service) => {
+  const bench = await createWalletBench(db, service)
+  const { address } = bench
+  const caller = await bench.createCaller()
+  const { call, reason } = caller
+  let next = 1
+  const fresh = () => address(next++)
+  const register = async (fields: object = {}) =>
+    (await call('RegisterWallet', { name: 'wallet', ...fields })).wallet_id as string
+
+  it('are created, read by id and by address, and show the canonical address', async () => {
+    const evm = `0x${'ab'.repeat(20)}`
+    const wallet_id = await register({ name: 'Kasse', address: evm })
+    const { wallet } = await call('GetWallet', { wallet_id })
+    const parsed = bench.family.parseAddress(evm)
+    const canonical = parsed.ok ? bench.family.formatAddress(parsed.bytes) : ''
+    expect(wallet).toMatchObject({ wallet_id, name: 'Kasse', addresses: [canonical] })
+    expect(wallet.confirmation).toBe(service === 's' || service === 'c' ? 10 : undefined)
+    expect(wallet.address_mapping?.length).toBe(service === 't' ? 1 : undefined)
+    expect((await call('GetWallet', { address: evm })).wallet).toEqual(wallet)
+    expect((await call('GetWallet', { address: canonical, wallet_id })).wallet).toEqual(wallet)
+    const other = await register()
+    expect(await reason('GetWallet', { address: evm, wallet_id: other })).toBe('WALLET_NOT_FOUND')
+    expect(await reason('GetWallet', { address: fresh() })).toBe('WALLET_NOT_FOUND')
+    for (const wallet_id of [randomUUID(), 'nonsense', ''])
+      if (wallet_id) expect(await reason('GetWallet', { wallet_id })).toBe('WALLET_NOT_FOUND')
+  })
+
+  it('with an address that is taken are not created at all', async () => {
+    const taken = fresh()
+    await register({ address: taken })
+    const before = (await call('ListWallets', { page_size: 100 })).wallets.length
+    expect(await reason('RegisterWallet', { name: 'x', address: taken })).toBe(
+      'ADDRESS_IN_OTHER_WALLET',
+    )
+    expect((await call('ListWallets', { page_size: 100 })).wallets.length).toBe(before)
+  })
+
+  it('take an address again without a change, and refuse that of another wallet', async () => {
+    const [one, two] = [await register(), await register()]
+    const taken = fresh()
+    await call('RegisterAddress', { wallet_id: one, address: taken })
+    const { wallet } = await call('GetWallet', { wallet_id: one })
+    await call('RegisterAddress', { wallet_id: one, address: taken })
+    expect((await call('GetWallet', { wallet_id: one })).wallet).toEqual(wallet)
+    expect(await reason('RegisterAddress', { wallet_id: two, address: taken })).toBe(
+      'ADDRESS_IN_OTHER_WALLET',
+    )
+    // Another organization may track it too.
+    const other = await bench.createCaller()
+    const { wallet_id } = await other.call('RegisterWallet', { name: 'theirs', address: taken })
+    expect((await other.call('GetWallet', { address: taken })).wallet.wallet_id).toBe(wallet_id)
+    expect(await other.reason('GetWallet', { wallet_id: one })).toBe('WALLET_NOT_FOUND')
+  })
+
+  it('take batches all or nothing and name every bad address', async () => {
+    const [one, two] = [await register(), await register()]
+    const many = Array.from({ length: 5 }, fresh)
+    await call('BatchRegisterAddresses', { wallet_id: one, addresses: [...many, many[0]] })
+    expect((await call('GetWallet', { wallet_id: one })).wallet.addresses.toSorted()).toEqual(
+      many.toSorted(),
+    )
+    const mixed = [fresh(), many[1], fresh(), many[3], many[1]]
+    const error = await failure(
+      call('BatchRegisterAddresses', { wallet_id: two, addresses: mixed }),
+    )
+    expect(error.reason).toBe('ADDRESS_IN_OTHER_WALLET')
+    expect(error.errors.map(({ field }) => field)).toEqual([
+      'addresses[1]',
+      'addresses[3]',
+      'addresses[4]',
+    ])
+    expect((await call('GetWallet', { wallet_id: two })).wallet.addresses).toEqual([])
+  })
+
+  it('are removed from in batches all or nothing', async () => {
+    const wallet_id = await register()
+    const many = Array.from({ length: 4 }, fresh)
+    await call('BatchRegisterAddresses', { wallet_id, addresses: many })
+    const error = await failure(
+      call('BatchRemoveAddresses', { wallet_id, addresses: [many[0], fresh(), many[1]] }),
+    )
+    expect(error.reason).toBe('ADDRESS_NOT_FOUND')
+    expect(error.errors.map(({ field }) => field)).toEqual(['addresses[1]'])
+    expect((await call('GetWallet', { wallet_id })).wallet.addresses).toHaveLength(4)
+    await call('BatchRemoveAddresses', { wallet_id, addresses: [many[0], many[0], many[1]] })
+    expect((await call('GetWallet', { wallet_id })).wallet.addresses).toHaveLength(2)
+    await call('RemoveAddress', { wallet_id, address: many[2] })
+    expect(await reason('RemoveAddress', { wallet_id, address: many[2] })).toBe('ADDRESS_NOT_FOUND')
+    expect(await reason('BatchRemoveAddresses', { wallet_id, remove_all: false })).toBe(
+      'INVALID_REQUEST',
+    )
+    await call('BatchRemoveAddresses', { wallet_id, remove_all: true })
+    await call('BatchRemoveAddresses', { wallet_id, remove_all: true })
+    expect((await call('GetWallet', { wallet_id })).wallet.addresses).toEqual([])
+    // Free for another wallet now.
+    await register({ address: many[0] })
+  })
+
+  it('of twenty at once, one gets an address', async () => {
+    const wanted = fresh()
+    const reasons = await Promise.all(
+      Array.from({ length: 20 }, () => reason('RegisterWallet', { name: 'x', address: wanted })),
+    )
+    expect(reasons.filter((one) => one === 'OK')).toHaveLength(1)
+    expect(new Set(reasons)).toEqual(new Set(['OK', 'ADDRESS_IN_OTHER_WALLET']))
+  })
+
+  it('wait but never for each other when batches overlap', async () => {
+    const wallet_id = await register()
+    const many = Array.from({ length: 50 }, fresh)
+    await Promise.all(
+      Array.from({ length: 8 }, (_, at) =>
+        call('BatchRegisterAddresses', {
+          wallet_id,
+          addresses: at % 2 ? many : many.toReversed(),
+        }),
+      ),
+    )
+    expect((await call('GetWallet', { wallet_id })).wallet.addresses).toHaveLength(50)
+  })
+
+  it('are listed in the order of their creation, without gap or double', async () => {
+    const other = await bench.createCaller()
+    const made: string[] = []
+    for (let i = 0; i < 7; i++)
+      made.push((await other.call('RegisterWallet', { name: `w${i}` })).wallet_id)
+    const seen: string[] = []
+    let page_token = ''
+    do {
+      const page = await other.call('ListWallets', {
+        page_size: 3,
+        ...(page_token && { page_token }),
+      })
+      seen.push(...page.wallets.map((wallet: { wallet_id: string }) => wallet.wallet_id))
+      page_token = page.pagination.next_page_token
+    } while (page_token)
+    expect(seen).toEqual(made)
+  })
+
+  it('refuse an address that the chain does not have', async () => {
+    const wallet_id = await register()
+    const bad = {
+      t: 'EQCD39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqB2M',
+      s: '0x',
+      p: '5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQZ',
+      c: `0x${'AB'.repeat(20)}`,
+    }[service]
+    const error = await failure(
+      call('BatchRegisterAddresses', { wallet_id, addresses: [fresh(), bad] }),
+    )
+    expect(error.reason).toBe('INVALID_REQUEST')
+    expect(error.errors.map(({ field }) => field)).toEqual(['addresses[1]'])
+  })
+
+  it.runIf(service === 't' || service === 's')('are found by GetAddress', async () => {
+    const wanted = fresh()
+    const wallet_id = await register({ address: wanted })
+    const found = await call('GetAddress', { address: wanted })
+    expect(found).toMatchObject({ address: wanted, wallet_id })
+    expect('user_friendly_address' in found).toBe(service === 't')
+    expect(await reason('GetAddress', { address: fresh() })).toBe('ADDRESS_NOT_FOUND')
+  })
+
+  it.runIf(service === 'c' || service === 's')('change their confirmation', async () => {
+    const wallet_id = await register({ confirmation: 3 })
+    expect((await call('GetWallet', { wallet_id })).wallet.confirmation).toBe(3)
+    await call('UpdateConfirmation', { wallet_id, confirmation: 0 })
+    expect((await call('GetWallet', { wallet_id })).wallet.confirmation).toBe(0)
+    const unknown = { wallet_id: randomUUID(), confirmation: 1 }
+    expect(await reason('UpdateConfirmation', unknown)).toBe('WALLET_NOT_FOUND')
+  })
+
+  describe('while the chain is not configured', async () => {
+    const without = await bench.createCaller({ configured: false })
+    const wallet_id = randomUUID()
+    it.each([
+      ['RegisterWallet', { name: 'x' }],
+      ['RegisterAddress', { wallet_id, address: address(9_999) }],
+      ['BatchRegisterAddresses', { wallet_id, addresses: [address(9_999)] }],
+      ['RefreshAssetBalances', { wallet_id, asset_type: bench.family.native.asset_type }],
+    ])('refuse %s', async (operation, request) => {
+      expect(await without.reason(operation, request)).toBe('CHAIN_NOT_CONFIGURED')
+    })
+    it('still list what is stored', async () => {
+      expect(await without.call('ListWallets')).toMatchObject({ wallets: [] })
+      expect(await without.reason('GetWallet', { wallet_id })).toBe('WALLET_NOT_FOUND')
+    })
+  })
+})

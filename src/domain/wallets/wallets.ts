@@ -1,0 +1,115 @@
+import { OperationError } from '../../contract/errors.ts'
+import { toTimestamp } from '../../lib/clock.ts'
+import { findOwners, listAddresses } from '../../storage/addresses.ts'
+import type { WalletRow } from '../../storage/wallet-tables.ts'
+import { insertWallet, listWallets, setConfirmation } from '../../storage/wallets.ts'
+import type { Context } from '../context.ts'
+import { makePage, readPage } from '../pages.ts'
+import { readAddress, readOptionalAddress } from './address-fields.ts'
+import { registerIn } from './addresses.ts'
+import { importNative } from './refresh.ts'
+import { chainScope, getWallet, type ReadScope, readScope, shared } from './scope.ts'
+
+/** Creates a wallet, with its first address if one is given. */
+export const RegisterWallet = shared<{
+  name: string
+  address?: string
+  import_asset?: boolean
+  confirmation?: number
+}>(async (context, request) => {
+  const scope = chainScope(context)
+  const { organization_id, chain_id, family } = scope
+  const address = readOptionalAddress(family, request.address)
+  const wallet_id = context.ids.uuid()
+  const wallet = {
+    wallet_id,
+    organization_id,
+    chain_id,
+    name: request.name,
+    // T and P have no such field: their blocks are final when they are seen.
+    confirmation: request.confirmation ?? 1,
+    create_time: new Date(context.clock.now()),
+  }
+  await context.db.transaction().execute(async (db) => {
+    await insertWallet(db, wallet)
+    if (address) await registerIn({ ...context, db }, scope, { wallet_id, addresses: [address] })
+  })
+  if (address && request.import_asset) await importNative(context, scope, { wallet_id, address })
+  return { wallet_id }
+})
+
+/** Reads a wallet by its id, by one of its addresses, or by both, which must then agree. */
+export const GetWallet = shared<{ wallet_id?: string; address?: string }>(
+  async (context, request) => {
+    const scope = await readScope(context)
+    const address = readOptionalAddress(scope.family, request.address)
+    const owner = address && (await findOwners(context.db, scope, [address]))[0]
+    const wallet_id = request.wallet_id ?? owner?.wallet_id ?? ''
+    const row = await getWallet(context, scope, wallet_id)
+    if (address && owner?.wallet_id !== row.wallet_id) throw new OperationError('WALLET_NOT_FOUND')
+    const [wallet] = await present(context, scope, [row])
+    return { wallet }
+  },
+)
+
+/** Lists wallets in the order of their creation. */
+export const ListWallets = shared<{ page_size?: number; page_token?: string }>(
+  async (context, request) => {
+    const scope = await readScope(context)
+    const { limit, after } = readPage<string>(context, request)
+    const rows = await listWallets(context.db, scope, { limit: limit + 1, after })
+    const { items, pagination } = makePage(context, request, rows, (row) => row.wallet_id)
+    return { wallets: await present(context, scope, items), pagination }
+  },
+)
+
+/** Changes how many confirmations the balances of a wallet wait for, work under way included. */
+export const UpdateConfirmation = shared<{ wallet_id: string; confirmation: number }>(
+  async (context, { wallet_id, confirmation }) => {
+    const scope = await readScope(context)
+    await getWallet(context, scope, wallet_id)
+    const update_time = new Date(context.clock.now())
+    await context.db
+      .transaction()
+      .execute((trx) => setConfirmation(trx, scope, { wallet_id, confirmation, update_time }))
+    return {}
+  },
+)
+
+/** Finds the wallet that tracks an address. */
+export const GetAddress = shared<{ address: string }>(async (context, request) => {
+  const scope = await readScope(context)
+  const address = readAddress(scope.family, request.address)
+  const [owner] = await findOwners(context.db, scope, [address])
+  if (!owner) throw new OperationError('ADDRESS_NOT_FOUND')
+  return {
+    address: scope.family.formatAddress(address),
+    wallet_id: owner.wallet_id,
+    user_friendly_address: scope.family.formatUserFriendly?.(address),
+  }
+})
+
+async function present({ db }: Context, { family }: ReadScope, rows: readonly WalletRow[]) {
+  const addresses = new Map<string, Buffer[]>(rows.map(({ wallet_id }) => [wallet_id, []]))
+  const ids = rows.map(({ wallet_id }) => wallet_id)
+  for (const { wallet_id, address } of await listAddresses(db, ids))
+    addresses.get(wallet_id)?.push(address)
+  return rows.map((row) => {
+    const mine = addresses.get(row.wallet_id) ?? []
+    const { formatUserFriendly } = family
+    return {
+      wallet_id: row.wallet_id,
+      name: row.name,
+      addresses: mine.map((address) => family.formatAddress(address)),
+      create_time: toTimestamp(row.create_time),
+      update_time: toTimestamp(row.update_time),
+      confirmation: row.confirmation,
+      ...(formatUserFriendly && {
+        address_mapping: mine.map((address) => ({
+          address: family.formatAddress(address),
+          user_friendly_address: formatUserFriendly(address),
+        })),
+      }),
+    }
+  })
+}

@@ -1,0 +1,113 @@
+import { sql } from 'kysely'
+import { insertRows } from './bulk.ts'
+import type { Db } from './database.ts'
+import type { WalletScope } from './wallets.ts'
+
+/** A tracked address with what the tracker needs of its wallet. */
+export type TrackedAddress = {
+  address: Buffer
+  organization_id: string
+  wallet_id: string
+  confirmation: number
+}
+
+/** Registers addresses in a wallet and says how many are new; those of any wallet stay as they are. */
+export const insertAddresses = async (
+  trx: Db,
+  { organization_id, chain_id }: WalletScope,
+  {
+    wallet_id,
+    addresses,
+    create_time,
+  }: { wallet_id: string; addresses: Buffer[]; create_time: Date },
+): Promise<number> => {
+  // In one order for everybody: two batches with the same addresses wait, but never for each other.
+  const sorted = addresses.toSorted(Buffer.compare)
+  return await insertRows(
+    trx,
+    'wallet_address',
+    sorted.map((address) => ({ chain_id, address, organization_id, wallet_id, create_time })),
+  )
+}
+
+/** Which wallets of the organization have these addresses. */
+export const findOwners = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  addresses: readonly Buffer[],
+): Promise<{ address: Buffer; wallet_id: string }[]> =>
+  await db
+    .selectFrom('wallet_address')
+    .select(['address', 'wallet_id'])
+    .where('chain_id', '=', chain_id)
+    .where('organization_id', '=', organization_id)
+    .where(sql<boolean>`address = any(${addresses as Buffer[]}::bytea[])`)
+    .execute()
+
+/** The addresses of wallets in the order of their registration. */
+export const listAddresses = async (
+  db: Db,
+  wallet_ids: readonly string[],
+): Promise<{ wallet_id: string; address: Buffer }[]> =>
+  await db
+    .selectFrom('wallet_address')
+    .select(['wallet_id', 'address'])
+    .where(sql<boolean>`wallet_id = any(${wallet_ids as string[]}::uuid[])`)
+    .orderBy('create_time')
+    .orderBy('address')
+    .execute()
+
+/** Some addresses of a wallet in the order of their bytes, for work that goes through all of them. */
+export const pageAddresses = async (
+  db: Db,
+  wallet_id: string,
+  { after, limit }: { after?: Buffer | undefined; limit: number },
+): Promise<Buffer[]> => {
+  const page = db
+    .selectFrom('wallet_address')
+    .select('address')
+    .where('wallet_id', '=', wallet_id)
+    .orderBy('address')
+    .limit(limit)
+  const rows = await (after ? page.where('address', '>', after) : page).execute()
+  return rows.map(({ address }) => address)
+}
+
+/**
+ * Takes addresses out of a wallet, all of them when none are named, and says how many there were.
+ * Their balances and waiting work go with them; their transfers stay.
+ */
+export const deleteAddresses = async (
+  trx: Db,
+  { organization_id, chain_id }: WalletScope,
+  { wallet_id, addresses }: { wallet_id: string; addresses?: readonly Buffer[] },
+): Promise<number> => {
+  const chosen = addresses
+    ? sql`wallet_id = ${wallet_id} and address = any(${addresses as Buffer[]}::bytea[])`
+    : sql`wallet_id = ${wallet_id}`
+  const { numAffectedRows } = await sql`
+    delete from wallet_address
+    where ${chosen} and organization_id = ${organization_id} and chain_id = ${chain_id}`.execute(
+    trx,
+  )
+  await sql`delete from token_import where ${chosen}`.execute(trx)
+  await sql`delete from balance_change where ${chosen}`.execute(trx)
+  await sql`delete from balance where ${chosen}`.execute(trx)
+  return Number(numAffectedRows ?? 0n)
+}
+
+/** Which of a block's addresses are tracked, and by whom: one look-up whatever their number. */
+export const findTracked = async (
+  trx: Db,
+  chain_id: number,
+  addresses: readonly Buffer[],
+): Promise<TrackedAddress[]> => {
+  if (addresses.length === 0) return []
+  const { rows } = await sql<TrackedAddress>`
+    select a.address, a.organization_id, a.wallet_id, w.confirmation
+    from wallet_address a join wallet w on w.wallet_id = a.wallet_id
+    where a.chain_id = ${chain_id} and a.address = any(${addresses as Buffer[]}::bytea[])`.execute(
+    trx,
+  )
+  return rows
+}

@@ -1,0 +1,114 @@
+import { sql } from 'kysely'
+import type { AssetKey } from './assets.ts'
+import { type BulkRow, insertRows } from './bulk.ts'
+import type { Db } from './database.ts'
+
+/** Balance work that is due, joined over the blocks that made it. */
+export type DueBalance = AssetKey & {
+  wallet_id: string
+  address: Buffer
+  asset_id: string
+  organization_id: string
+  confirmation: number
+  token_account_address: Buffer | null
+}
+
+/** Notes balance work; what is noted already stays as it is. */
+export const insertBalanceChanges = async (
+  trx: Db,
+  changes: readonly BulkRow<'balance_change'>[],
+): Promise<void> => {
+  await insertRows(trx, 'balance_change', changes)
+}
+
+/** The pairs with work that this head makes due, each once; of those that wait for a reading. */
+export const listDueBalances = async (
+  db: Db,
+  { chain_id, head, limit }: { chain_id: number; head: number; limit: number },
+): Promise<DueBalance[]> => {
+  const { rows } = await sql<DueBalance>`
+    select d.wallet_id, d.address, d.asset_id, d.organization_id, w.confirmation,
+      a.asset_type, a.contract_address, a.token_id, i.token_account_address
+    from (
+      select wallet_id, address, asset_id, organization_id from balance_change
+      where chain_id = ${chain_id} and due_block <= ${head} and apply_time is null
+      group by wallet_id, address, asset_id, organization_id limit ${limit}) d
+    join wallet w on w.wallet_id = d.wallet_id
+    join asset a on a.asset_id = d.asset_id
+    left join token_import i on i.chain_id = ${chain_id} and i.address = d.address
+      and i.asset_id = d.asset_id and i.organization_id = d.organization_id`.execute(db)
+  return rows
+}
+
+/** Marks the work of pairs up to a block as done, or drops it where no block can leave the chain. */
+export const settleBalanceChanges = async (
+  trx: Db,
+  pairs: readonly Pick<DueBalance, 'wallet_id' | 'address' | 'asset_id'>[],
+  { block_number, now, remember }: { block_number: number; now: Date; remember: boolean },
+): Promise<void> => {
+  const wallet_ids = pairs.map(({ wallet_id }) => wallet_id)
+  const addresses = pairs.map(({ address }) => address)
+  const asset_ids = pairs.map(({ asset_id }) => asset_id)
+  const which = sql`
+    (c.wallet_id, c.address, c.asset_id) in (
+      select * from unnest(${wallet_ids}::uuid[], ${addresses}::bytea[], ${asset_ids}::uuid[]))
+    and c.block_number <= ${block_number} and c.apply_time is null`
+  await (remember
+    ? sql`update balance_change c set apply_time = ${now} where ${which}`
+    : sql`delete from balance_change c where ${which}`
+  ).execute(trx)
+}
+
+/**
+ * Adds the net changes that this head makes due to the balances that have a baseline, and forgets
+ * them; changes that the baseline holds already are only forgotten. Says how many balances changed.
+ */
+export const applyDeltas = async (
+  trx: Db,
+  { chain_id, head, now }: { chain_id: number; head: number; now: Date },
+): Promise<number> => {
+  const { numAffectedRows } = await sql`
+    with due as (
+      delete from balance_change c using balance b
+      where c.chain_id = ${chain_id} and c.due_block <= ${head} and c.apply_time is null
+        and c.delta is not null and b.wallet_id = c.wallet_id and b.address = c.address
+        and b.asset_id = c.asset_id
+      returning c.*, b.as_of_block),
+    total as (
+      select wallet_id, address, asset_id, sum(delta) as delta, max(block_number) as block_number
+      from due where block_number > as_of_block group by wallet_id, address, asset_id)
+    update balance b set balance = b.balance + t.delta, as_of_block = t.block_number,
+      update_time = ${now}
+    from total t
+    where b.wallet_id = t.wallet_id and b.address = t.address and b.asset_id = t.asset_id`.execute(
+    trx,
+  )
+  return Number(numAffectedRows ?? 0n)
+}
+
+/**
+ * Takes back the work of blocks above a number, and lets every balance that was read at one of them
+ * be read again at that number.
+ */
+export const reopenBalances = async (
+  trx: Db,
+  { chain_id, above, now }: { chain_id: number; above: number; now: Date },
+): Promise<void> => {
+  await sql`
+    with gone as (
+      delete from balance_change where chain_id = ${chain_id} and block_number > ${above}
+      returning wallet_id, address, asset_id, organization_id, apply_time),
+    suspect as (
+      select distinct wallet_id, address, asset_id, organization_id from gone
+      where apply_time is not null),
+    lowered as (
+      update balance b set as_of_block = ${above}, update_time = ${now} from suspect s
+      where b.wallet_id = s.wallet_id and b.address = s.address and b.asset_id = s.asset_id
+        and b.as_of_block > ${above})
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, chain_id,
+      due_block)
+    select wallet_id, address, asset_id, ${above}, organization_id, ${chain_id}::int2, ${above}
+    from suspect
+    on conflict (wallet_id, address, asset_id, block_number) do update
+      set apply_time = null, due_block = excluded.due_block`.execute(trx)
+}

@@ -1,0 +1,178 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { AssetInfo, AssetKey } from './assets.ts'
+import { bulkRows } from './bulk.ts'
+import type { Db } from './database.ts'
+import type { WalletScope } from './wallets.ts'
+
+/** A balance as it is listed. */
+export type ListedBalance = AssetKey &
+  AssetInfo & {
+    wallet_id: string
+    address: Buffer
+    asset_id: string
+    balance: bigint
+    create_time: Date
+    token_uri: string | null
+    token_data: string | null
+    token_account_address: Buffer | null
+  }
+
+/** The sum of an asset over addresses. */
+export type ListedSum = Omit<ListedBalance, 'wallet_id' | 'address' | 'token_account_address'>
+
+/** Which balances are wanted. */
+export type BalanceFilter = {
+  wallet_id?: string | undefined
+  address?: Buffer | undefined
+  asset_type: string
+  contract_address?: Buffer | undefined
+  exclude_zero: boolean
+}
+
+/** A balance as it was read from the chain. */
+export type Reading = {
+  wallet_id: string
+  organization_id: string
+  address: Buffer
+  asset_id: string
+  asset_type: string
+  contract_address: Buffer
+  balance: bigint
+  as_of_block: number
+}
+
+const all = (conditions: (RawBuilder<unknown> | undefined | false)[]): RawBuilder<unknown> =>
+  sql.join(conditions.filter(Boolean) as RawBuilder<unknown>[], sql` and `)
+
+const filterOf = ({ address, asset_type, contract_address }: BalanceFilter) => [
+  sql`b.asset_type = ${asset_type}`,
+  address && sql`b.address = ${address}`,
+  contract_address && sql`b.contract_address = ${contract_address}`,
+]
+
+const known = sql`a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals,
+  a.token_uri, a.token_data`
+
+/** One page of balances: wallet by wallet, and in each in the order of their creation. */
+export const listBalances = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  filter: BalanceFilter,
+  {
+    after,
+    limit,
+  }: {
+    after?: Pick<ListedBalance, 'wallet_id' | 'create_time' | 'asset_id' | 'address'> | undefined
+    limit: number
+  },
+): Promise<ListedBalance[]> => {
+  const wallets = all([
+    sql`w.organization_id = ${organization_id} and w.chain_id = ${chain_id}`,
+    filter.wallet_id && sql`w.wallet_id = ${filter.wallet_id}`,
+    after && sql`w.wallet_id >= ${after.wallet_id}`,
+  ] as RawBuilder<unknown>[])
+  const balances = all([
+    ...filterOf(filter),
+    filter.exclude_zero && sql`b.balance > 0`,
+    after &&
+      sql`(b.wallet_id > ${after.wallet_id} or (b.create_time, b.asset_id, b.address)
+        > (${after.create_time}::timestamptz, ${after.asset_id}::uuid, ${after.address}::bytea))`,
+  ])
+  // Each wallet gives its own page at most, so that the order comes from the index and not from a sort.
+  const { rows } = await sql<ListedBalance>`
+    select b.wallet_id, b.address, b.asset_id, b.balance, b.create_time, ${known},
+      i.token_account_address
+    from wallet w
+    cross join lateral (
+      select * from balance b where b.wallet_id = w.wallet_id and ${balances}
+      order by b.create_time, b.asset_id, b.address limit ${limit}) b
+    join asset a on a.asset_id = b.asset_id
+    left join token_import i on i.chain_id = w.chain_id and i.address = b.address
+      and i.asset_id = b.asset_id and i.organization_id = w.organization_id
+    where ${wallets}
+    order by w.wallet_id, b.create_time, b.asset_id, b.address limit ${limit}`.execute(db)
+  return rows
+}
+
+/** One page of sums, one per asset, in the order in which the assets first appeared. */
+export const listSums = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  filter: BalanceFilter,
+  {
+    after,
+    limit,
+  }: { after?: Pick<ListedSum, 'create_time' | 'asset_id'> | undefined; limit: number },
+): Promise<ListedSum[]> => {
+  const balances = all([
+    sql`w.organization_id = ${organization_id} and w.chain_id = ${chain_id}`,
+    filter.wallet_id ? sql`w.wallet_id = ${filter.wallet_id}` : undefined,
+    ...filterOf(filter),
+  ])
+  const groups = all([
+    sql`true`,
+    filter.exclude_zero && sql`sum(b.balance) > 0`,
+    after &&
+      sql`(min(b.create_time), b.asset_id)
+        > (${after.create_time}::timestamptz, ${after.asset_id}::uuid)`,
+  ])
+  const { rows } = await sql<ListedSum>`
+    select s.asset_id, s.balance, s.create_time, ${known}
+    from (
+      select b.asset_id, sum(b.balance) as balance, min(b.create_time) as create_time
+      from wallet w join balance b on b.wallet_id = w.wallet_id
+      where ${balances} group by b.asset_id having ${groups}
+      order by min(b.create_time), b.asset_id limit ${limit}) s
+    join asset a on a.asset_id = s.asset_id
+    order by s.create_time, s.asset_id`.execute(db)
+  return rows
+}
+
+/** The assets of one type that some addresses of a wallet have a balance of, zero included. */
+export const listHeldAssets = async (
+  db: Db,
+  {
+    wallet_id,
+    addresses,
+    asset_type,
+  }: { wallet_id: string; addresses: Buffer[]; asset_type: string },
+): Promise<(AssetKey & { address: Buffer })[]> => {
+  const { rows } = await sql<AssetKey & { address: Buffer }>`
+    select b.address, a.asset_type, a.contract_address, a.token_id
+    from balance b join asset a on a.asset_id = b.asset_id
+    where b.wallet_id = ${wallet_id} and b.address = any(${addresses}::bytea[])
+      and b.asset_type = ${asset_type}`.execute(db)
+  return rows
+}
+
+/**
+ * Stores readings of addresses that are still tracked by their wallet. A reading of an older block
+ * changes nothing. `remember` leaves a trace for the case that the block leaves the chain.
+ */
+export const storeReadings = async (
+  trx: Db,
+  readings: readonly Reading[],
+  { chain_id, now, remember }: { chain_id: number; now: Date; remember: boolean },
+): Promise<void> => {
+  if (readings.length === 0) return
+  const rows = bulkRows(readings.map((row) => ({ ...row, create_time: now, update_time: now })))
+  // Locked, so that an address that is being removed at the same time keeps no balance.
+  await sql`
+    with reading as materialized (
+      select r.* from json_populate_recordset(null::balance, ${rows}::text::json) r
+      join wallet_address t on t.chain_id = ${chain_id} and t.address = r.address
+        and t.organization_id = r.organization_id and t.wallet_id = r.wallet_id
+      order by r.wallet_id, r.address, r.asset_id for key share of t)
+    insert into balance select * from reading
+    on conflict (wallet_id, address, asset_id) do update set balance = excluded.balance,
+      as_of_block = excluded.as_of_block, update_time = excluded.update_time
+    where balance.as_of_block <= excluded.as_of_block`.execute(trx)
+  if (!remember) return
+  await sql`
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, chain_id,
+      due_block, apply_time)
+    select r.wallet_id, r.address, r.asset_id, r.as_of_block, r.organization_id, ${chain_id}::int2,
+      r.as_of_block, ${now}::timestamptz
+    from json_populate_recordset(null::balance, ${rows}::text::json) r
+    on conflict do nothing`.execute(trx)
+}

@@ -1,0 +1,149 @@
+import { sql } from 'kysely'
+import { insertRows } from './bulk.ts'
+import type { RowOf } from './columns.ts'
+import type { Db } from './database.ts'
+import type { walletTables } from './wallet-tables.ts'
+
+/** How far a tracker is. */
+export type CursorRow = RowOf<typeof walletTables.tracker_cursor>
+
+/** Blocks that no node could serve. */
+export type GapRow = RowOf<typeof walletTables.tracker_gap>
+
+/** A stored block. */
+export type BlockRow = RowOf<typeof walletTables.block>
+
+const name = 'tracker'
+
+/** The last block that was stored; undefined before the first one. */
+export const findCursor = async (db: Db, chain_id: number): Promise<CursorRow | undefined> =>
+  await db
+    .selectFrom('tracker_cursor')
+    .selectAll()
+    .where('chain_id', '=', chain_id)
+    .where('name', '=', name)
+    .executeTakeFirst()
+
+/**
+ * The cursor, once no block is being stored. A tracker locks its row before it looks who is tracked:
+ * blocks after this one are matched against everything that was committed before the call.
+ */
+export const awaitCursor = async (db: Db, chain_id: number): Promise<CursorRow | undefined> => {
+  const { rows } = await sql<CursorRow>`
+    select * from tracker_cursor where chain_id = ${chain_id} and name = ${name} for share`.execute(
+    db,
+  )
+  return rows[0]
+}
+
+/** The cursor, locked against other writers and against awaitCursor until the transaction ends. */
+export const lockCursor = async (trx: Db, chain_id: number): Promise<CursorRow | undefined> => {
+  const { rows } = await sql<CursorRow>`
+    select * from tracker_cursor where chain_id = ${chain_id} and name = ${name} for update`.execute(
+    trx,
+  )
+  return rows[0]
+}
+
+/** Moves the cursor. */
+export const setCursor = async (
+  trx: Db,
+  cursor: Omit<CursorRow, 'name' | 'detail'> & { detail?: unknown },
+): Promise<void> => {
+  const detail = cursor.detail === undefined ? null : JSON.stringify(cursor.detail)
+  const { chain_id, block_number, block_hash, update_time } = cursor
+  await sql`
+    insert into tracker_cursor (chain_id, name, block_number, block_hash, detail, update_time)
+    values (${chain_id}, ${name}, ${block_number}, ${block_hash}, ${detail}::jsonb, ${update_time})
+    on conflict (chain_id, name) do update set block_number = excluded.block_number,
+      block_hash = excluded.block_hash, detail = excluded.detail,
+      update_time = excluded.update_time`.execute(trx)
+}
+
+/** Stores blocks. */
+export const insertBlocks = async (trx: Db, blocks: readonly BlockRow[]): Promise<void> => {
+  await insertRows(trx, 'block', blocks)
+}
+
+/** The stored blocks of these numbers that exist. */
+export const findBlocks = async (
+  db: Db,
+  chain_id: number,
+  numbers: readonly number[],
+): Promise<BlockRow[]> =>
+  await db
+    .selectFrom('block')
+    .selectAll()
+    .where('chain_id', '=', chain_id)
+    .where(sql<boolean>`block_number = any(${numbers as number[]}::int8[])`)
+    .execute()
+
+/** The newest stored blocks below a number, newest first. */
+export const listBlocksBelow = async (
+  db: Db,
+  chain_id: number,
+  number: number,
+  limit: number,
+): Promise<BlockRow[]> =>
+  await db
+    .selectFrom('block')
+    .selectAll()
+    .where('chain_id', '=', chain_id)
+    .where('block_number', '<', number)
+    .orderBy('block_number', 'desc')
+    .limit(limit)
+    .execute()
+
+/**
+ * Whether a block is still the stored one of its number, or older than all that are stored; it stays
+ * so until the transaction ends.
+ */
+export const holdBlock = async (
+  trx: Db,
+  chain_id: number,
+  { number, hash }: { number: number; hash: Buffer },
+): Promise<boolean> => {
+  const { rows: held } = await sql`
+    select 1 from block where chain_id = ${chain_id} and block_number = ${number}
+      and block_hash = ${hash} for key share`.execute(trx)
+  if (held.length > 0) return true
+  const { rows: older } = await sql<{ min: number | null }>`
+    select min(block_number) as min from block where chain_id = ${chain_id}`.execute(trx)
+  const min = older[0]?.min ?? null
+  return min === null || number < min
+}
+
+/** Drops the blocks above a number. */
+export const deleteBlocksAbove = async (
+  trx: Db,
+  chain_id: number,
+  number: number,
+): Promise<void> => {
+  await sql`
+    delete from block where chain_id = ${chain_id} and block_number > ${number}`.execute(trx)
+}
+
+/** Forgets what can no longer leave the chain: old blocks, and balance work that is done. */
+export const trimBlocks = async (trx: Db, chain_id: number, below: number): Promise<void> => {
+  await sql`delete from block where chain_id = ${chain_id} and block_number < ${below}`.execute(trx)
+  await sql`
+    delete from balance_change
+    where chain_id = ${chain_id} and block_number < ${below} and apply_time is not null`.execute(
+    trx,
+  )
+}
+
+/** Notes blocks that no node could serve. */
+export const insertGap = async (trx: Db, gap: Omit<GapRow, 'close_time'>): Promise<void> => {
+  await insertRows(trx, 'tracker_gap', [gap])
+}
+
+/** The gaps that are open. */
+export const listOpenGaps = async (db: Db, chain_id: number): Promise<GapRow[]> =>
+  await db
+    .selectFrom('tracker_gap')
+    .selectAll()
+    .where('chain_id', '=', chain_id)
+    .where('close_time', 'is', null)
+    .orderBy('from_block')
+    .execute()

@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto'
+import { Compile } from 'typebox/compile'
+import type { Family, WalletService } from '../../src/chains/chain.ts'
+import { families } from '../../src/chains/registry.ts'
+import {
+  createScriptedChain,
+  type ScriptedChain,
+  type ScriptOptions,
+} from '../../src/chains/scripted-chain.ts'
+import { findOperation } from '../../src/contract/catalogue.ts'
+import { OperationError } from '../../src/contract/errors.ts'
+import { responseSchema } from '../../src/contract/operation.ts'
+import { createProjection } from '../../src/contract/project.ts'
+import { createCheck } from '../../src/contract/validate.ts'
+import type { Installation } from '../../src/domain/context.ts'
+import { findHandler } from '../../src/domain/handlers.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import { systemIds } from '../../src/lib/ids.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { ensureChain } from '../../src/storage/chains.ts'
+import type { Db } from '../../src/storage/database.ts'
+import { insertOrganization } from '../../src/storage/organizations.ts'
+import { createSealer } from '../../src/storage/seal.ts'
+
+/** An answer of an operation, or the failure that the caller is told of. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look at members of any answer
+export type Outcome = any
+
+/** An organization that calls operations without HTTP: check, handler, projection. */
+export type Caller = {
+  organization_id: string
+  /** The answer; throws the OperationError of a refusal. */
+  call(operation: string, request?: object): Promise<Outcome>
+  /** The reason of a refusal, or `OK`. */
+  reason(operation: string, request?: object): Promise<string>
+}
+
+/** A wallet service on a scripted chain. */
+export type WalletBench = {
+  service: WalletService
+  chain: ScriptedChain
+  chain_id: number
+  family: Family
+  installation: Installation
+  /** Different accounts by number, in bytes and as text. */
+  account(number: number): Buffer
+  address(number: number): string
+  createCaller(options?: { configured?: boolean }): Promise<Caller>
+}
+
+const lengths = { t: 32, s: 32, p: 32, c: 20 }
+
+/** An account of a family, made from a number. */
+export const accountOf = (service: WalletService, number: number): Buffer => {
+  const account = Buffer.alloc(lengths[service], 0xa5)
+  account.writeUInt32BE(number, lengths[service] - 4)
+  return service === 't' ? Buffer.concat([Buffer.from([0]), account]) : account
+}
+
+/** Makes a bench on a database; the tracker is for the test to run. */
+export const createWalletBench = async (
+  db: Db,
+  service: WalletService,
+  options: Omit<Partial<ScriptOptions>, 'family'> & { clock?: Clock; network?: string } = {},
+): Promise<WalletBench> => {
+  const { clock = systemClock, network = 'mainnet', ...script } = options
+  const family = families[service]()
+  const chain = createScriptedChain({ family, endowment: 1_000_000n, ...script })
+  const now = new Date(clock.now())
+  const chain_id = await ensureChain(db, { chain: service, network, create_time: now })
+  const sealer = createSealer(randomBytes(32))
+  const base = { db, clock, ids: systemIds, sealer, log: silentLog }
+  const chains = {
+    find: (wanted: WalletService) =>
+      wanted === service ? { chain_id, network, chain } : undefined,
+  }
+  const installation = { ...base, chains }
+
+  const createCaller: WalletBench['createCaller'] = async ({ configured = true } = {}) => {
+    const organization_id = systemIds.uuid()
+    const domain = `t-${systemIds.bytes(8).toString('hex')}`
+    await insertOrganization(db, { organization_id, name: 'n', domain, create_time: now })
+    const principal = {
+      credential_id: systemIds.uuid(),
+      organization_id,
+      role: 'ROLE_MEMBER' as const,
+    }
+    const call = async (operation: string, request: object = {}) => {
+      const entry = findOperation(service, operation)
+      const handler = findHandler(service, operation)
+      if (!entry || !handler) throw new Error(`no operation ${service}/${operation}`)
+      const context = {
+        ...(configured ? installation : base),
+        principal,
+        service,
+        operation,
+        signal: new AbortController().signal,
+      }
+      const checked = createCheck(entry)(JSON.parse(JSON.stringify(request)))
+      const answer = createProjection(entry)(await handler(context, checked as never))
+      const sent = JSON.parse(JSON.stringify(answer))
+      const schema = Compile(responseSchema(entry.row, service))
+      if (!schema.Check(sent))
+        throw new Error(`${operation}: ${JSON.stringify([sent, ...schema.Errors(sent)])}`)
+      return sent
+    }
+    const reason = (operation: string, request?: object) =>
+      call(operation, request).then(
+        () => 'OK',
+        (error: unknown) => {
+          if (error instanceof OperationError) return error.reason
+          throw error
+        },
+      )
+    return { organization_id, call, reason }
+  }
+
+  return {
+    service,
+    chain,
+    chain_id,
+    family,
+    installation,
+    account: (number) => accountOf(service, number),
+    address: (number) => family.formatAddress(accountOf(service, number)),
+    createCaller,
+  }
+}
