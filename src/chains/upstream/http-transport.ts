@@ -165,14 +165,18 @@ export function createHttpTransport(
       return
     }
     const text = answer.body.toString('latin1')
-    const replies = answer.failure ? undefined : scanBatch(text)
+    const replies = answer.failure ? undefined : readBatch(entries, text)
     if (replies) deliver(entries, replies, answer.body, finish)
-    else if (isRefused(answer, text)) {
+    else if (isBatchRefusal(answer.status) || isRefusal(text)) {
       batchLimit = entries.length >> 1 || 1
       makeSingle(entries)
-    } else {
-      const failure = answer.failure ?? badReply('not a batch of answers')
-      for (const entry of entries) finish(entry, failure)
+    } else if (answer.failure) for (const entry of entries) finish(entry, answer.failure)
+    else {
+      // Made alone, a call that may be repeated shows whether only the batch was the trouble.
+      batchLimit = entries.length >> 1 || 1
+      for (const entry of entries.filter(({ call }) => !call.idempotent))
+        finish(entry, badReply('not a batch of answers'))
+      makeSingle(entries)
     }
   }
 
@@ -225,9 +229,8 @@ export function createHttpTransport(
   }
 }
 
-/** A batch as such was refused: by the status, or by one error for all of it. */
-const isRefused = ({ status, failure }: HttpAnswer, text: string): boolean =>
-  isBatchRefusal(status) || (!failure && scanOneReply(text)?.ok === false)
+/** One error instead of a batch: the batch as such was refused. */
+const isRefusal = (text: string): boolean => scanOneReply(text)?.ok === false
 
 const probeTimeoutMs = 5_000
 
@@ -244,7 +247,7 @@ function takesBatches(
   const exchange = post(client, target, Buffer.from(`[${calls.join(',')}]`), (answer) => {
     timers.cancel(timer)
     const replies = 'failed' in answer ? undefined : scanBatch(answer.body.toString('latin1'))
-    resolve(replies !== undefined && !matchReplies([1, 2], replies).includes(undefined))
+    resolve(replies !== undefined && matchReplies([1, 2], replies) !== undefined)
   })
   const timer = timers.after(probeTimeoutMs, () => {
     exchange.abort()
@@ -266,23 +269,22 @@ function readSingle(entry: Entry, { body, failure }: HttpAnswer): TransportOutco
   return reply.ok ? { ok: true, result: raw } : { ok: false, error: raw }
 }
 
+function readBatch(entries: Entry[], text: string): ScannedReply[] | undefined {
+  const replies = scanBatch(text)
+  const ids = entries.map(({ id }) => id)
+  return replies && matchReplies(ids, replies)
+}
+
 function deliver(
   entries: Entry[],
   replies: ScannedReply[],
   body: Buffer,
   finish: (entry: Entry, outcome: TransportOutcome) => void,
 ): void {
-  const matched = matchReplies(
-    entries.map(({ id }) => id),
-    replies,
-  )
   for (const [index, entry] of entries.entries()) {
-    const reply = matched[index]
-    if (!reply) finish(entry, badReply('missing, or there twice, in the batch'))
-    else {
-      // Cut from the bytes: a part of the text would keep the whole batch in memory.
-      const raw = body.toString('latin1', reply.from, reply.to)
-      finish(entry, reply.ok ? { ok: true, result: raw } : { ok: false, error: raw })
-    }
+    const { ok, from, to } = replies[index]!
+    // Cut from the bytes: a part of the text would keep the whole batch in memory.
+    const raw = body.toString('latin1', from, to)
+    finish(entry, ok ? { ok, result: raw } : { ok, error: raw })
   }
 }

@@ -112,10 +112,14 @@ describe('a batch', () => {
     (text) => expect(scanBatch(text)).toBeUndefined(),
   )
 
-  test('is put into the order of the calls; what is missing or there twice has no answer', () => {
-    const answer = (id: number) => ({ id, ok: true, from: 0, to: 0, end: id })
-    const matched = matchReplies([10, 11, 12, 13], [13, 11, 10, 11, 99].map(answer))
-    expect(matched.map((one) => one?.id)).toEqual([10, undefined, undefined, 13])
+  test.each([
+    ['missing', [10, 11]],
+    ['there twice', [10, 11, 11]],
+    ['of somebody else', [10, 11, 99]],
+    ['one too many', [10, 11, 12, 13]],
+  ])('with an answer %s is not trusted at all', (_, ids) => {
+    const replies = ids.map((id) => ({ id, ok: true, from: 0, to: 0, end: 0 }))
+    expect(matchReplies([10, 11, 12], replies)).toBeUndefined()
   })
 
   test('of answers in any order is matched', () => {
@@ -127,7 +131,7 @@ describe('a batch', () => {
         ),
         ([ids, shuffled]) => {
           const replies = shuffled.map((id) => ({ id, ok: true, from: 0, to: 0, end: 0 }))
-          expect(matchReplies(ids, replies).map((one) => one?.id)).toEqual(ids)
+          expect(matchReplies(ids, replies)?.map(({ id }) => id)).toEqual(ids)
         },
       ),
     )

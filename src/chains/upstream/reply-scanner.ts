@@ -46,19 +46,17 @@ export function scanBatch(text: string): ScannedReply[] | undefined {
 }
 
 /**
- * Puts the answers of a batch into the order of the calls. A call that is answered twice has no
- * answer, because nobody could say which of them is meant.
+ * Puts the answers of a batch into the order of the calls. Undefined when not each call has exactly
+ * one: then nobody could say whether the others have been mixed up as well.
  */
-export function matchReplies(ids: number[], replies: ScannedReply[]): (ScannedReply | undefined)[] {
-  const matched: (ScannedReply | undefined)[] = ids.map(() => undefined)
-  const doubled: number[] = []
+export function matchReplies(ids: number[], replies: ScannedReply[]): ScannedReply[] | undefined {
+  if (replies.length !== ids.length) return undefined
+  const matched: ScannedReply[] = []
   for (const [position, reply] of replies.entries()) {
     const index = ids[position] === reply.id ? position : ids.indexOf(reply.id)
-    if (index < 0) continue
-    if (matched[index]) doubled.push(index)
+    if (index < 0 || matched[index]) return undefined
     matched[index] = reply
   }
-  for (const index of doubled) matched[index] = undefined
   return matched
 }
 

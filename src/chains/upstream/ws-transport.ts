@@ -62,6 +62,8 @@ export function createWsTransport(
     attempt.on('message', (data, isBinary) => receive(data as Buffer, isBinary))
     attempt.on('error', (error) => {
       problem = 'code' in error ? `${error.code}` : 'handshake refused'
+      // A polite goodbye would wait until the node has sent what is too much.
+      attempt.terminate()
     })
     attempt.on('close', (code) => lose(problem || `closed with ${code}`))
   }
