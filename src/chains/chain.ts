@@ -81,6 +81,8 @@ export type Family = {
    * confirmed blocks to a baseline, because the nodes answer for the present only (S).
    */
   balances: 'read' | 'delta'
+  /** Whether tokens sit in accounts of their own, which are looked up too (T: jetton wallets). */
+  tokenAccounts?: true
   /** Reads any accepted form of an address, strictly (docs/decisions.md 6). */
   parseAddress(text: string): Parsed
   /** The canonical text; empty bytes (nobody: mint, burn, pool) are the empty text. */

@@ -10,6 +10,8 @@ export type DueBalance = AssetKey & {
   asset_id: string
   organization_id: string
   confirmation: number
+  /** The newest block that made this work. */
+  block_number: number
   token_account_address: Buffer | null
 }
 
@@ -27,10 +29,11 @@ export const listDueBalances = async (
   { chain_id, head, limit }: { chain_id: number; head: number; limit: number },
 ): Promise<DueBalance[]> => {
   const { rows } = await sql<DueBalance>`
-    select d.wallet_id, d.address, d.asset_id, d.organization_id, w.confirmation,
+    select d.wallet_id, d.address, d.asset_id, d.organization_id, d.block_number, w.confirmation,
       a.asset_type, a.contract_address, a.token_id, i.token_account_address
     from (
-      select wallet_id, address, asset_id, organization_id from balance_change
+      select wallet_id, address, asset_id, organization_id, max(block_number) as block_number
+      from balance_change
       where chain_id = ${chain_id} and due_block <= ${head} and apply_time is null
       group by wallet_id, address, asset_id, organization_id limit ${limit}) d
     join wallet w on w.wallet_id = d.wallet_id
@@ -111,4 +114,19 @@ export const reopenBalances = async (
     from suspect
     on conflict (wallet_id, address, asset_id, block_number) do update
       set apply_time = null, due_block = excluded.due_block`.execute(trx)
+}
+
+/** Lets every balance of a chain be read again at this block, because those before it were not seen. */
+export const reopenAllBalances = async (
+  trx: Db,
+  { chain_id, block_number }: { chain_id: number; block_number: number },
+): Promise<void> => {
+  await sql`
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, chain_id,
+      due_block)
+    select b.wallet_id, b.address, b.asset_id, ${block_number}::int8, b.organization_id,
+      ${chain_id}::int2, ${block_number}::int8 + greatest(w.confirmation, 1) - 1
+    from wallet w join balance b on b.wallet_id = w.wallet_id where w.chain_id = ${chain_id}
+    on conflict (wallet_id, address, asset_id, block_number) do update
+      set apply_time = null, delta = null, due_block = excluded.due_block`.execute(trx)
 }

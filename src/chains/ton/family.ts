@@ -23,6 +23,7 @@ export const createTonFamily = ({ production = true } = {}): Family => {
     native: { asset_type: 'ASSET_TYPE_T', contract_address: Buffer.alloc(0), token_id: 0n },
     reorganizes: false,
     balances: 'read',
+    tokenAccounts: true,
     parseAddress: (text) => parseAddress(text, { production }),
     formatAddress,
     formatUserFriendly: friendly,

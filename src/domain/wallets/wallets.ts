@@ -1,6 +1,7 @@
 import { OperationError } from '../../contract/errors.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { findOwners, listAddresses } from '../../storage/addresses.ts'
+import { lockCursor } from '../../storage/blocks.ts'
 import type { WalletRow } from '../../storage/wallet-tables.ts'
 import { insertWallet, listWallets, setConfirmation } from '../../storage/wallets.ts'
 import type { Context } from '../context.ts'
@@ -69,9 +70,11 @@ export const UpdateConfirmation = shared<{ wallet_id: string; confirmation: numb
     const scope = await readScope(context)
     await getWallet(context, scope, wallet_id)
     const update_time = new Date(context.clock.now())
-    await context.db
-      .transaction()
-      .execute((trx) => setConfirmation(trx, scope, { wallet_id, confirmation, update_time }))
+    await context.db.transaction().execute(async (trx) => {
+      // No block is stored meanwhile: what it noted would wait for the old number.
+      await lockCursor(trx, scope.chain_id)
+      await setConfirmation(trx, scope, { wallet_id, confirmation, update_time })
+    })
     return {}
   },
 )

@@ -1,0 +1,109 @@
+import type { BalanceQuery, BlockRef } from '../chains/chain.ts'
+import { BlockGoneError, ChainUnavailableError } from '../chains/chain.ts'
+import {
+  applyDeltas,
+  type DueBalance,
+  listDueBalances,
+  settleBalanceChanges,
+} from '../storage/balance-changes.ts'
+import { storeReadings } from '../storage/balances.ts'
+import { awaitCursor, findBlocks, findCursor, holdBlock } from '../storage/blocks.ts'
+import { assertLease } from '../storage/leases.ts'
+import type { TrackerTools } from './tracker-store.ts'
+
+const pairsPerRound = 1_000
+
+/**
+ * Brings the balances up to date that the cursor has made due: adds net changes, or reads at the
+ * newest block that has the wallet's confirmation, once per address and asset however many wallets
+ * and blocks ask for it. Says how many pairs were done; call it again until there are none.
+ */
+export async function settleBalances(tools: TrackerTools, signal: AbortSignal): Promise<number> {
+  const { db, clock, chain_id, chain, lease } = tools
+  const cursor = await findCursor(db, chain_id)
+  if (!cursor) return 0
+  const head = cursor.block_number
+  let done = 0
+  if (chain.balances === 'delta')
+    done += await db.transaction().execute(async (trx) => {
+      await assertLease(trx, lease.name, lease.epoch)
+      await awaitCursor(trx, chain_id)
+      return await applyDeltas(trx, { chain_id, head, now: new Date(clock.now()) })
+    })
+  const due = await listDueBalances(db, { chain_id, head, limit: pairsPerRound })
+  const groups = Map.groupBy(due, (pair) => blockFor(pair, head, chain.balances))
+  for (const [number, pairs] of groups) {
+    signal.throwIfAborted()
+    const at =
+      number === head ? { number, hash: cursor.block_hash } : await findRef(tools, number, signal)
+    await readGroup(tools, { at, pairs }, signal)
+    done += pairs.length
+  }
+  return done
+}
+
+/** Never below the block that made the work: after a reorganization that may lack confirmations. */
+const blockFor = (
+  { confirmation, block_number }: DueBalance,
+  head: number,
+  mode: 'read' | 'delta',
+): number =>
+  mode === 'delta' ? head : Math.max(head - Math.max(confirmation, 1) + 1, block_number, 0)
+
+async function findRef(
+  { db, chain_id, chain }: TrackerTools,
+  number: number,
+  signal: AbortSignal,
+): Promise<BlockRef> {
+  const [stored] = await findBlocks(db, chain_id, [number])
+  if (stored) return { number, hash: stored.block_hash }
+  const header = await chain.header(number, signal)
+  if (!header) throw new BlockGoneError(`no node has block ${number}`)
+  return header
+}
+
+async function readGroup(
+  { db, clock, chain_id, chain, lease }: TrackerTools,
+  { at, pairs }: { at: BlockRef; pairs: readonly DueBalance[] },
+  signal: AbortSignal,
+): Promise<void> {
+  const keyOfPair = ({ address, asset_id }: DueBalance) => `${address.toString('hex')}/${asset_id}`
+  const queries = new Map<string, BalanceQuery>()
+  for (const pair of pairs) {
+    const { address, asset_type, contract_address, token_id, token_account_address } = pair
+    queries.set(keyOfPair(pair), {
+      address,
+      asset: { asset_type, contract_address, token_id },
+      ...(token_account_address && { token_account_address }),
+    })
+  }
+  const answers = await chain.readBalances([...queries.values()], at, signal)
+  if (answers.some(({ block_number }) => block_number < at.number))
+    throw new ChainUnavailableError(`no node has reached block ${at.number}`)
+  const readings = new Map([...queries.keys()].map((key, index) => [key, answers[index]!]))
+  const now = new Date(clock.now())
+  const remember = chain.reorganizes
+  await db.transaction().execute(async (trx) => {
+    await assertLease(trx, lease.name, lease.epoch)
+    await awaitCursor(trx, chain_id)
+    if (remember && !(await holdBlock(trx, chain_id, at)))
+      throw new BlockGoneError(`block ${at.number} left the chain while balances were read`)
+    const rows = pairs.map((pair) => {
+      const { balance, block_number } = readings.get(keyOfPair(pair))!
+      const { wallet_id, organization_id, address, asset_id, asset_type, contract_address } = pair
+      return {
+        wallet_id,
+        organization_id,
+        address,
+        asset_id,
+        asset_type,
+        contract_address,
+        balance,
+        as_of_block: block_number,
+      }
+    })
+    await storeReadings(trx, rows, { chain_id, now, remember })
+    for (const [block_number, some] of Map.groupBy(rows, (row) => row.as_of_block))
+      await settleBalanceChanges(trx, some, { block_number, now, remember })
+  })
+}

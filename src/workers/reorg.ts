@@ -1,0 +1,130 @@
+import type { BlockRef } from '../chains/chain.ts'
+import { hashId } from '../lib/hash-id.ts'
+import { reopenBalances } from '../storage/balance-changes.ts'
+import { deleteBlocksAbove, findCursor, listBlocksBelow, setCursor } from '../storage/blocks.ts'
+import { notifyChange } from '../storage/changes.ts'
+import type { Db } from '../storage/database.ts'
+import {
+  cancelNotificationsAbove,
+  type DeliveryRow,
+  findExisting,
+  insertWaiting,
+} from '../storage/notifications.ts'
+import { deleteTransfersAbove } from '../storage/transfers.ts'
+import { courierTopic, release } from './confirmations.ts'
+import { beginWrite, type TrackerTools } from './tracker-store.ts'
+
+/** The stored blocks and those of the chain have nothing in common: no block is ever overwritten then. */
+export class DivergedError extends Error {
+  override name = 'DivergedError'
+}
+
+/**
+ * The newest stored block that is on the chain as it is now. Undefined while the chain has nothing
+ * above it to put in the place of what would be dropped: a node that lags looks just like that.
+ */
+export async function findAncestor(
+  { db, chain_id, chain, window }: TrackerTools,
+  signal: AbortSignal,
+): Promise<BlockRef | undefined> {
+  const cursor = await findCursor(db, chain_id)
+  if (!cursor) return undefined
+  const stored = await listBlocksBelow(db, chain_id, cursor.block_number + 1, window + 1)
+  const isOnChain = async (at: number): Promise<boolean> => {
+    const { block_number, block_hash } = stored[at]!
+    return (await chain.header(block_number, signal))?.hash.equals(block_hash) === true
+  }
+  // Reorganizations are short: steps of 1, 2, 4 … back, then between the last two.
+  let bad = -1
+  let good = stored.length
+  for (let step = 1, at = 0; at < stored.length; at += step, step *= 2) {
+    if (await isOnChain(at)) {
+      good = at
+      break
+    }
+    bad = at
+  }
+  while (good - bad > 1) {
+    const middle = Math.floor((bad + good) / 2)
+    if (await isOnChain(middle)) good = middle
+    else bad = middle
+  }
+  const found = stored[good]
+  if (!found)
+    throw new DivergedError(
+      `none of the last ${stored.length} stored blocks up to ${cursor.block_number} is on the chain`,
+    )
+  const ancestor = { number: found.block_number, hash: found.block_hash }
+  return (await chain.header(ancestor.number + 1, signal)) ? ancestor : undefined
+}
+
+/**
+ * Takes back everything above a block in one transaction: transfers leave the lists, what waited is
+ * cancelled, what was told is followed by a REORGED word, balances are read again.
+ */
+export async function rollBack(tools: TrackerTools, ancestor: BlockRef): Promise<void> {
+  const { db, clock, chain_id } = tools
+  const cursor = await findCursor(db, chain_id)
+  if (!cursor || cursor.block_number <= ancestor.number) return
+  await db.transaction().execute(async (trx) => {
+    await beginWrite(trx, tools, { number: cursor.block_number, hash: cursor.block_hash })
+    const now = new Date(clock.now())
+    // First: whoever reads balances at one of these blocks is waited for, or finds it gone.
+    await deleteBlocksAbove(trx, chain_id, ancestor.number)
+    await deleteTransfersAbove(trx, chain_id, ancestor.number)
+    await reopenBalances(trx, { chain_id, above: ancestor.number, now })
+    const told = await cancelNotificationsAbove(trx, chain_id, ancestor.number)
+    await tellReorganized(trx, told, now)
+    await setCursor(trx, {
+      chain_id,
+      block_number: ancestor.number,
+      block_hash: ancestor.hash,
+      update_time: now,
+    })
+  })
+}
+
+type Told = { transfers?: { transfer_state?: string }[] }
+
+async function tellReorganized(trx: Db, told: readonly DeliveryRow[], now: Date): Promise<void> {
+  const words = told
+    .filter(({ data }) => (data as Told).transfers)
+    .map((row) => ({ row, webhook_history_id: hashId('reorged', row.webhook_history_id) }))
+  const existing = await findExisting(
+    trx,
+    words.map((word) => word.webhook_history_id),
+  )
+  const fresh = words.filter((word) => !existing.has(word.webhook_history_id))
+  if (fresh.length === 0) return
+  await insertWaiting(
+    trx,
+    fresh.map(({ row, webhook_history_id }) => ({
+      webhook_history_id,
+      organization_id: row.organization_id,
+      chain_id: row.chain_id,
+      webhook_id: row.webhook_id,
+      notification_type: row.notification_type,
+      data: {},
+      transaction_hash: row.transaction_hash,
+      // Of no block any more: the next reorganization has nothing to say about it.
+      block_number: null,
+      due_block: 0,
+      create_time: now,
+      update_time: now,
+    })),
+  )
+  const due = fresh.map(({ row, webhook_history_id }) => ({
+    webhook_history_id,
+    webhook_id: row.webhook_id,
+    data: {
+      ...(row.data as Told),
+      confirmations: 0,
+      transfers: (row.data as Told).transfers!.map((transfer) => ({
+        ...transfer,
+        transfer_state: 'TRANSFER_STATE_REORGED',
+      })),
+    },
+  }))
+  await release(trx, due, now)
+  await notifyChange(trx, { kind: 'wake', topic: courierTopic })
+}

@@ -1,0 +1,67 @@
+import type { Log } from '../lib/log.ts'
+import { settleBalances } from './balances.ts'
+import type { TrackerTools } from './tracker-store.ts'
+
+/** The loop that keeps balances up to date beside the one that stores blocks. */
+export type Settling = {
+  /** Says that the cursor moved, and how far it is behind the head. */
+  wake(news: { behind: number }): void
+  stop(): Promise<void>
+}
+
+/** Far behind, reading waits: what is touched again and again is then read once, at the end. */
+const behindLimit = 100
+const pollMs = 5_000
+const firstPauseMs = 250
+const lastPauseMs = 10_000
+
+/** Settles balances after each move of the cursor, and now and then by itself. */
+export function startSettling(options: {
+  tools: TrackerTools
+  log: Log
+  signal: AbortSignal
+}): Settling {
+  const { tools, log } = options
+  const stopping = new AbortController()
+  const signal = AbortSignal.any([options.signal, stopping.signal])
+  let woken = Promise.withResolvers<void>()
+  let behind = 0
+  let pauseMs = firstPauseMs
+
+  const wait = async (ms: number): Promise<void> => {
+    const waiting = new AbortController()
+    const timer = tools.clock.sleep(ms, AbortSignal.any([signal, waiting.signal])).catch(() => {})
+    await Promise.race([timer, woken.promise])
+    waiting.abort()
+    woken = Promise.withResolvers()
+  }
+
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      try {
+        let done = 1
+        while (done > 0 && behind <= behindLimit && !signal.aborted)
+          done = await settleBalances(tools, signal)
+        pauseMs = firstPauseMs
+        await wait(pollMs)
+      } catch (error) {
+        if (signal.aborted) return
+        log.warn({ err: error, retry_ms: pauseMs }, 'balances not read, will repeat')
+        await wait(pauseMs)
+        pauseMs = Math.min(pauseMs * 2, lastPauseMs)
+      }
+    }
+  }
+
+  const running = run()
+  return {
+    wake: (news) => {
+      behind = news.behind
+      woken.resolve()
+    },
+    stop: async () => {
+      stopping.abort()
+      await running
+    },
+  }
+}

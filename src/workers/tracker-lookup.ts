@@ -1,0 +1,82 @@
+import type { Chain, ChainBlock, Tracked } from '../chains/chain.ts'
+import { createByteSet, distinctBytes, keyOf } from '../lib/bytes.ts'
+import { findTracked } from '../storage/addresses.ts'
+import { type AssetInfo, findTokenAccounts, findTokenImports } from '../storage/assets.ts'
+import { findWatched } from '../storage/contracts.ts'
+import type { Db } from '../storage/database.ts'
+import { groupByBytes, type Matches } from './tracker-match.ts'
+
+/**
+ * Asks once for all blocks of a batch who tracks what they name. The cost follows the blocks, not
+ * the number of tracked addresses, and nothing is kept in memory: what was registered before this
+ * statement counts from this block on.
+ */
+export async function lookUp(
+  trx: Db,
+  { chain_id, chain }: { chain_id: number; chain: Chain },
+  blocks: readonly ChainBlock[],
+): Promise<{ tracked: Tracked; matches: Matches }> {
+  const named = distinctBytes(blocks.flatMap((block) => block.contracts))
+  const watched = await findWatched(
+    trx,
+    chain_id,
+    named.filter((contract) => contract.length > 0),
+  )
+  const contracts = createByteSet(watched.map(({ contract_address }) => contract_address))
+  const candidates = distinctBytes(blocks.flatMap((block) => [...block.accounts(contracts)]))
+  const tokenAccounts = chain.tokenAccounts
+    ? await findTokenAccounts(trx, chain_id, candidates)
+    : []
+  const owners = tokenAccounts.map(({ owner }) => owner)
+  const rows = await findTracked(trx, chain_id, distinctBytes([...candidates, ...owners]))
+  const hits = distinctBytes(rows.map(({ address }) => address))
+  const imports = chain.parseToken ? await findTokenImports(trx, chain_id, hits) : []
+
+  const accountsOf = groupByBytes(tokenAccounts, ({ account }) => account)
+  const tracked: Tracked = {
+    accounts: createByteSet(hits),
+    contracts,
+    tokenAccount: (account) =>
+      accountsOf(account).map(({ owner, asset_type, contract_address, token_id }) => ({
+        owner,
+        asset: { asset_type, contract_address, token_id },
+      })),
+  }
+  const watching = new Set(
+    watched.map(
+      ({ organization_id, contract_address }) => `${organization_id}/${keyOf(contract_address)}`,
+    ),
+  )
+  const imported = new Set(
+    imports.map(
+      ({ organization_id, address, asset_id }) =>
+        `${organization_id}/${keyOf(address)}/${asset_id}`,
+    ),
+  )
+  const infos = new Map(
+    watched.map(({ contract_address, contract_metadata }) => [
+      keyOf(contract_address),
+      toInfo(contract_metadata),
+    ]),
+  )
+  const matches: Matches = {
+    chain_id,
+    native: chain.native,
+    walletsOf: groupByBytes(rows, ({ address }) => address),
+    wants: chain.parseToken
+      ? (organization_id, address, _, asset_id) =>
+          imported.has(`${organization_id}/${keyOf(address)}/${asset_id}`)
+      : (organization_id, _, { contract_address }) =>
+          watching.has(`${organization_id}/${keyOf(contract_address)}`),
+    infoOf: (contract_address) => infos.get(keyOf(contract_address)),
+  }
+  return { tracked, matches }
+}
+
+/** What stored metadata says of a token, whatever its standard. */
+function toInfo(metadata: unknown): AssetInfo | undefined {
+  const [info] = Object.values((metadata ?? {}) as Record<string, Partial<AssetInfo>>)
+  if (!info) return undefined
+  const { name = null, symbol = null, decimals = null } = info
+  return { name, symbol, decimals }
+}

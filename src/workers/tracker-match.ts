@@ -1,0 +1,112 @@
+import type { AssetKey, BlockContent, BlockHeader, Movement } from '../chains/chain.ts'
+import { dueBlockOf } from '../domain/wallets/transfer-view.ts'
+import { keyOf } from '../lib/bytes.ts'
+import type { TrackedAddress } from '../storage/addresses.ts'
+import { type AssetInfo, assetIdOf } from '../storage/assets.ts'
+import type { BulkRow } from '../storage/bulk.ts'
+
+/** Who tracks what of the things that some blocks name. */
+export type Matches = {
+  chain_id: number
+  native: AssetKey
+  /** The wallets that have an address. */
+  walletsOf(address: Uint8Array): readonly TrackedAddress[]
+  /** Whether an organization tracks this token for this address; asked for tokens only. */
+  wants(organization_id: string, address: Uint8Array, asset: AssetKey, asset_id: string): boolean
+  /** What a contract says of itself. */
+  infoOf(contract_address: Uint8Array): AssetInfo | undefined
+}
+
+/** What one block adds to the tables. */
+export type BlockRows = {
+  assets: Map<string, AssetKey & Partial<AssetInfo>>
+  transfers: BulkRow<'transfer'>[]
+  changes: BulkRow<'balance_change'>[]
+}
+
+const isNative = ({ contract_address }: AssetKey) => contract_address.length === 0
+
+type End = { address: Buffer; side: 0 | 1 }
+
+/** The ends from which a movement is seen. */
+const endsOf = ({ from, to, only, failed }: Movement): End[] => [
+  ...(only === 'to' ? [] : [{ address: from, side: 0 as const }]),
+  ...(only === 'from' || failed ? [] : [{ address: to, side: 1 as const }]),
+]
+
+/** Makes the rows of a block out of what concerns the tracked ones. Pure. */
+export function matchBlock(block: BlockHeader, content: BlockContent, matches: Matches): BlockRows {
+  const { chain_id, walletsOf, wants, infoOf } = matches
+  const rows: BlockRows = { assets: new Map(), transfers: [], changes: [] }
+
+  const wallets = (address: Buffer, asset: AssetKey, asset_id: string): TrackedAddress[] =>
+    walletsOf(address).filter(
+      ({ organization_id }) => isNative(asset) || wants(organization_id, address, asset, asset_id),
+    )
+  const note = (asset: AssetKey, asset_id: string) => {
+    if (!rows.assets.has(asset_id))
+      rows.assets.set(asset_id, { ...asset, ...infoOf(asset.contract_address) })
+  }
+
+  for (const movement of content.movements) {
+    const { asset, transfer_hash, external_hash, detail } = movement
+    const asset_id = assetIdOf(chain_id, asset)
+    for (const { address, side } of endsOf(movement)) {
+      for (const { organization_id, wallet_id } of wallets(address, asset, asset_id)) {
+        note(asset, asset_id)
+        rows.transfers.push({
+          wallet_id,
+          block_time: new Date(movement.time ?? block.time),
+          block_number: block.number,
+          ordinal: movement.ordinal,
+          side,
+          organization_id,
+          chain_id,
+          address,
+          transaction_hash: movement.transaction_hash,
+          asset_id,
+          from: movement.from,
+          to: movement.to,
+          value: movement.value,
+          transaction_fee: movement.transaction_fee,
+          transfer_state: movement.failed ? 'TRANSFER_STATE_FAILED' : 'TRANSFER_STATE_SUCCESS',
+          transfer_hash: transfer_hash ?? null,
+          external_hash: external_hash ?? null,
+          detail: detail ?? null,
+        })
+      }
+    }
+  }
+  for (const { address, asset, delta } of content.touched) {
+    const asset_id = assetIdOf(chain_id, asset)
+    for (const wallet of wallets(address, asset, asset_id)) {
+      note(asset, asset_id)
+      rows.changes.push({
+        wallet_id: wallet.wallet_id,
+        address,
+        asset_id,
+        block_number: block.number,
+        organization_id: wallet.organization_id,
+        chain_id,
+        due_block: dueBlockOf(block.number, wallet.confirmation),
+        delta: delta ?? null,
+      })
+    }
+  }
+  return rows
+}
+
+/** Groups by bytes. */
+export const groupByBytes = <item>(
+  items: readonly item[],
+  bytesOf: (item: item) => Uint8Array,
+): ((bytes: Uint8Array) => readonly item[]) => {
+  const groups = new Map<string, item[]>()
+  for (const item of items) {
+    const key = keyOf(bytesOf(item))
+    const group = groups.get(key)
+    if (group) group.push(item)
+    else groups.set(key, [item])
+  }
+  return (bytes) => groups.get(keyOf(bytes)) ?? []
+}

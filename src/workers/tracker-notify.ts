@@ -1,0 +1,90 @@
+import type { BlockRef, WalletService } from '../chains/chain.ts'
+import { notificationTypes } from '../contract/states.ts'
+import { dueBlockOf } from '../domain/wallets/transfer-view.ts'
+import { keyOf } from '../lib/bytes.ts'
+import { hashId } from '../lib/hash-id.ts'
+import type { BulkRow } from '../storage/bulk.ts'
+import type { Db } from '../storage/database.ts'
+import { findWebhooks, insertWaiting, type WatchingWebhook } from '../storage/notifications.ts'
+
+type Scene = { chain_id: number; service: WalletService; now: Date }
+
+/** What a notification is about: one transaction, seen by one organization's wallets. */
+type Event = Pick<
+  BulkRow<'transfer'>,
+  'organization_id' | 'wallet_id' | 'transaction_hash' | 'block_number'
+>
+
+/** Webhooks by their organization. */
+const webhooksOf = async (trx: Db, chain_id: number, events: readonly Event[]) => {
+  const ids = [...new Set(events.map(({ organization_id }) => organization_id))]
+  const all = await findWebhooks(trx, chain_id, ids)
+  return (event: Event): WatchingWebhook[] =>
+    all.filter(
+      ({ organization_id, wallet_id }) =>
+        organization_id === event.organization_id &&
+        (wallet_id === null || wallet_id === event.wallet_id),
+    )
+}
+
+/** One waiting notification per webhook and transaction, whatever the number of its transfers. */
+export async function noteTransfers(
+  trx: Db,
+  scene: Scene,
+  blocks: readonly BlockRef[],
+  transfers: readonly Event[],
+): Promise<void> {
+  if (transfers.length === 0) return
+  const hashes = new Map(blocks.map(({ number, hash }) => [number, hash]))
+  await insert(trx, scene, transfers, (event) => ({
+    block_number: event.block_number,
+    // With the hash: a transaction that comes back on another branch is told of anew.
+    key: [hashes.get(event.block_number)!, event.transaction_hash],
+  }))
+}
+
+/** A further notification for records that a later block has changed (T: it bounced). */
+export async function noteUpdates(
+  trx: Db,
+  scene: Scene,
+  block: BlockRef,
+  updated: readonly Event[],
+): Promise<void> {
+  if (updated.length === 0) return
+  await insert(trx, scene, updated, ({ transaction_hash }) => ({
+    block_number: block.number,
+    key: ['update', block.hash, transaction_hash],
+  }))
+}
+
+async function insert(
+  trx: Db,
+  { chain_id, service, now }: Scene,
+  events: readonly Event[],
+  describe: (event: Event) => { block_number: number; key: (string | Buffer)[] },
+): Promise<void> {
+  const webhooks = await webhooksOf(trx, chain_id, events)
+  const rows = new Map<string, Parameters<typeof insertWaiting>[1][number]>()
+  for (const event of events) {
+    const { block_number, key } = describe(event)
+    const known = key.map((part) => (typeof part === 'string' ? part : keyOf(part))).join()
+    for (const { webhook_id, confirmation } of webhooks(event)) {
+      if (rows.has(`${webhook_id}/${known}`)) continue
+      rows.set(`${webhook_id}/${known}`, {
+        webhook_history_id: hashId('notification', webhook_id, ...key),
+        organization_id: event.organization_id,
+        chain_id,
+        webhook_id,
+        notification_type: notificationTypes[service],
+        // What the body is made of once it is due.
+        data: { block_number: event.block_number },
+        transaction_hash: event.transaction_hash,
+        block_number,
+        due_block: dueBlockOf(block_number, confirmation),
+        create_time: now,
+        update_time: now,
+      })
+    }
+  }
+  await insertWaiting(trx, [...rows.values()])
+}

@@ -1,0 +1,164 @@
+import type { Chain, ChainBlock, ChainEvent } from '../chains/chain.ts'
+import type { Clock } from '../lib/clock.ts'
+import { ensureAssets } from '../storage/assets.ts'
+import { insertBalanceChanges, reopenAllBalances } from '../storage/balance-changes.ts'
+import {
+  type CursorRow,
+  insertBlocks,
+  insertGap,
+  lockCursor,
+  setCursor,
+  trimBlocks,
+} from '../storage/blocks.ts'
+import type { Db } from '../storage/database.ts'
+import { assertLease } from '../storage/leases.ts'
+import { insertTransfers, updateTransfers } from '../storage/transfers.ts'
+import { releaseDue } from './confirmations.ts'
+import type { HeldLease } from './runner.ts'
+import { lookUp } from './tracker-lookup.ts'
+import { matchBlock } from './tracker-match.ts'
+import { noteTransfers, noteUpdates } from './tracker-notify.ts'
+
+/** What every write of a tracker needs. */
+export type TrackerTools = {
+  db: Db
+  clock: Clock
+  chain_id: number
+  chain: Chain
+  lease: HeldLease
+  /** How many blocks back a reorganization may reach. */
+  window: number
+}
+
+/** The cursor is not where the writer believed: somebody else has moved it. */
+export class CursorMovedError extends Error {
+  override name = 'CursorMovedError'
+}
+
+/** What storing some blocks came to. */
+export type Stored = {
+  transfers: number
+  notifications: number
+  unknown_kinds: Record<string, number>
+}
+
+/** Begins a write: fenced by the lease, alone at the cursor, which must be where it is expected. */
+export async function beginWrite(
+  trx: Db,
+  { chain_id, lease }: Pick<TrackerTools, 'chain_id' | 'lease'>,
+  expected: { number: number; hash: Buffer } | undefined,
+): Promise<CursorRow | undefined> {
+  await assertLease(trx, lease.name, lease.epoch)
+  const cursor = await lockCursor(trx, chain_id)
+  const same = cursor
+    ? cursor.block_number === expected?.number && cursor.block_hash.equals(expected.hash)
+    : expected === undefined
+  if (!same) throw new CursorMovedError(`the cursor is at ${cursor?.block_number ?? 'no block'}`)
+  return cursor
+}
+
+/**
+ * Stores consecutive blocks in one transaction: block, transfers, balance work, notifications and
+ * cursor. A crash anywhere means to do it again, and doing it again changes nothing.
+ */
+export async function storeBlocks(
+  tools: TrackerTools,
+  blocks: readonly ChainBlock[],
+): Promise<Stored> {
+  const { db, clock, chain_id, chain, window } = tools
+  const first = blocks[0]!
+  const last = blocks.at(-1)!
+  return await db.transaction().execute(async (trx) => {
+    await beginWrite(trx, tools, { number: first.number - 1, hash: first.parent_hash })
+    const now = new Date(clock.now())
+    const { tracked, matches } = await lookUp(trx, { chain_id, chain }, blocks)
+    const unknown_kinds: Record<string, number> = {}
+    const contents = blocks.map((block) => ({ block, content: block.decode(tracked) }))
+    const rows = contents.map(({ block, content }) => matchBlock(block, content, matches))
+
+    const assets = new Map(rows.flatMap((row) => [...row.assets]))
+    await ensureAssets(trx, chain_id, [...assets.values()], now)
+    const transfers = rows.flatMap((row) => row.transfers)
+    const inserted = await insertTransfers(trx, transfers)
+    await insertBalanceChanges(
+      trx,
+      rows.flatMap((row) => row.changes),
+    )
+    const scene = { chain_id, service: chain.service, now }
+    await noteTransfers(trx, scene, blocks, transfers)
+    for (const { block, content } of contents) {
+      for (const [kind, count] of Object.entries(content.unknown_kinds ?? {}))
+        unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
+      const updated = await updateTransfers(trx, chain_id, content.updates ?? [])
+      await noteUpdates(trx, scene, block, updated)
+    }
+
+    await insertBlocks(
+      trx,
+      blocks.map(({ number, hash, parent_hash, time }) => ({
+        chain_id,
+        block_number: number,
+        block_hash: hash,
+        parent_hash,
+        block_time: new Date(time),
+      })),
+    )
+    // Now and then: a delete per block would cost more than the rows it saves.
+    if (Math.floor(last.number / 32) > Math.floor((first.number - 1) / 32))
+      await trimBlocks(trx, chain_id, last.number - window)
+    await setCursor(trx, {
+      chain_id,
+      block_number: last.number,
+      block_hash: last.hash,
+      detail: last.detail,
+      update_time: now,
+    })
+    const notifications = await releaseDue(trx, { chain_id, chain, head: last.number, now })
+    return { transfers: inserted, notifications, unknown_kinds }
+  })
+}
+
+/** Begins at a block without looking into it: what happened before it is not tracked. */
+export async function storeBeginning(tools: TrackerTools, block: ChainHeader): Promise<void> {
+  const { db, clock, chain_id } = tools
+  await db.transaction().execute(async (trx) => {
+    await beginWrite(trx, tools, undefined)
+    const now = new Date(clock.now())
+    const { number: block_number, hash: block_hash, parent_hash, time } = block
+    await insertBlocks(trx, [
+      { chain_id, block_number, block_hash, parent_hash, block_time: new Date(time) },
+    ])
+    await setCursor(trx, { chain_id, block_number, block_hash, update_time: now })
+  })
+}
+
+type ChainHeader = Pick<ChainBlock, 'number' | 'hash' | 'parent_hash' | 'time'>
+
+/** Notes blocks that no node can serve, goes on after them and lets every balance be read again. */
+export async function storeGap(
+  tools: TrackerTools,
+  after: { number: number; hash: Buffer },
+  { from, to, reason }: Extract<ChainEvent, { kind: 'gap' }>,
+): Promise<void> {
+  const { db, clock, chain_id, chain } = tools
+  await db.transaction().execute(async (trx) => {
+    await beginWrite(trx, tools, after)
+    const now = new Date(clock.now())
+    await insertGap(trx, {
+      chain_id,
+      from_block: from,
+      to_block: to.number,
+      reason,
+      create_time: now,
+    })
+    // At the first block that there is again.
+    await reopenAllBalances(trx, { chain_id, block_number: to.number + 1 })
+    await setCursor(trx, {
+      chain_id,
+      block_number: to.number,
+      block_hash: to.hash,
+      update_time: now,
+    })
+    await releaseDue(trx, { chain_id, chain, head: to.number, now })
+  })
+}

@@ -1,0 +1,156 @@
+import type { Chain, ChainEvent, Position } from '../chains/chain.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import { findCursor, listOpenGaps } from '../storage/blocks.ts'
+import { pinIdentity } from '../storage/chains.ts'
+import type { Db } from '../storage/database.ts'
+import { createMonths } from './months.ts'
+import { DivergedError, findAncestor, rollBack } from './reorg.ts'
+import { type HeldLease, type LeasedState, startLeased } from './runner.ts'
+import { startSettling } from './settling.ts'
+import { storeBeginning, storeBlocks, storeGap, type TrackerTools } from './tracker-store.ts'
+
+/** What a tracker is made of. */
+export type TrackerOptions = {
+  db: Db
+  clock: Clock
+  log: Log
+  /** An id of this process. */
+  holder: string
+  chain_id: number
+  network: string
+  chain: Chain
+  ttlMs?: number
+  /** How many blocks back a reorganization may reach. */
+  window?: number
+}
+
+/** How a tracker stands, for `/status` and metrics. */
+export type TrackerStatus = {
+  chain: string
+  network: string
+  state: LeasedState
+  block_number: number | null
+  head: number | null
+  reorganizations: number
+  unknown_kinds: Record<string, number>
+  last_error: string
+}
+
+/** A tracker of one chain and network. */
+export type Tracker = {
+  status(): TrackerStatus
+  /** The gaps that no node could fill. */
+  gaps(): Promise<{ from_block: number; to_block: number; reason: string }[]>
+  stop(): Promise<void>
+}
+
+const waitForBranchMs = 1_000
+
+/** The chain's nodes are not those that the rows came from. */
+export class ForeignChainError extends Error {
+  override name = 'ForeignChainError'
+}
+
+/** Follows a chain and stores what concerns the tracked addresses, in one process at a time. */
+export function startTracker(options: TrackerOptions): Tracker {
+  const { db, clock, log, holder, chain_id, network, chain, ttlMs, window = 256 } = options
+  const ensureMonths = createMonths(db)
+  const seen = { block_number: null as number | null, head: null as number | null }
+  const unknown_kinds: Record<string, number> = {}
+  let reorganizations = 0
+
+  const begin = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
+    const identity = await chain.identity(signal)
+    const pinned = await pinIdentity(db, chain_id, identity)
+    if (pinned !== identity)
+      throw new ForeignChainError(`the nodes are of ${identity}, the rows of ${pinned}`)
+    const cursor = await findCursor(db, chain_id)
+    if (cursor)
+      return { number: cursor.block_number, hash: cursor.block_hash, detail: cursor.detail }
+    const head = await chain.head(signal)
+    await storeBeginning(tools, head)
+    return head
+  }
+
+  const take = async (
+    tools: TrackerTools,
+    after: Position,
+    event: Exclude<ChainEvent, { kind: 'fork' }>,
+  ): Promise<Position> => {
+    if (event.kind === 'gap') {
+      log.error({ chain: chain.service, network, ...event }, 'blocks that no node has are skipped')
+      await storeGap(tools, after, event)
+      return event.to
+    }
+    await ensureMonths(event.blocks.map(({ time }) => time))
+    const stored = await storeBlocks(tools, event.blocks)
+    for (const [kind, count] of Object.entries(stored.unknown_kinds))
+      unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
+    return event.blocks.at(-1)!
+  }
+
+  const reorganize = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
+    if (!chain.reorganizes)
+      throw new DivergedError(`the chain has no longer the block at ${seen.block_number}`)
+    for (;;) {
+      const ancestor = await findAncestor(tools, signal)
+      if (ancestor) {
+        await rollBack(tools, ancestor)
+        reorganizations++
+        log.info({ chain: chain.service, network, ...ancestor }, 'chain reorganized')
+        return ancestor
+      }
+      await clock.sleep(waitForBranchMs, signal)
+    }
+  }
+
+  const run = async (lease: HeldLease, signal: AbortSignal): Promise<void> => {
+    const tools: TrackerTools = { db, clock, chain_id, chain, lease, window }
+    let position = await begin(tools, signal)
+    const settling = startSettling({ tools, log, signal })
+    try {
+      while (!signal.aborted) {
+        for await (const event of chain.follow(position, signal)) {
+          if (event.kind === 'fork') {
+            position = await reorganize(tools, signal)
+            break
+          }
+          position = await take(tools, position, event)
+          seen.block_number = position.number
+          seen.head = event.kind === 'blocks' ? event.head : seen.head
+          settling.wake({ behind: (seen.head ?? 0) - position.number })
+        }
+        settling.wake({ behind: 0 })
+      }
+    } finally {
+      await settling.stop()
+    }
+  }
+
+  const leased = startLeased({
+    db,
+    clock,
+    log,
+    holder,
+    name: `tracker:${chain.service}:${network}`,
+    run,
+    ...(ttlMs !== undefined && { ttlMs }),
+  })
+  return {
+    status: () => {
+      const error = leased.lastError()
+      return {
+        chain: chain.service,
+        network,
+        state: leased.state(),
+        ...seen,
+        reorganizations,
+        unknown_kinds: { ...unknown_kinds },
+        last_error: error instanceof Error ? error.message : '',
+      }
+    },
+    gaps: () => listOpenGaps(db, chain_id),
+    stop: leased.stop,
+  }
+}
