@@ -9,8 +9,8 @@ export type TestChain = {
    */
   mine(blocks?: number, on?: Anvil[]): Promise<void>
   height(node: Anvil): Promise<number>
-  /** Gives one node the history and the state of another. */
-  copy(from: Anvil, to: Anvil): Promise<void>
+  /** Gives one node the blocks and the state of another, of its head only or of all its blocks. */
+  copy(from: Anvil, to: Anvil, options?: { withHistory?: boolean }): Promise<void>
   /** Starts a node again at its old address, with the history of another. */
   restart(index: number, from?: Anvil): Promise<Anvil>
   stop(): Promise<void>
@@ -29,8 +29,8 @@ export async function startChain(count: number, options: AnvilOptions = {}): Pro
     })
   const nodes = await Promise.all(Array.from({ length: count }, () => start()))
   const height = async (node: Anvil) => Number(await node.call('eth_blockNumber'))
-  const copy = async (from: Anvil, to: Anvil) => {
-    await to.call('anvil_loadState', [await from.call('anvil_dumpState', [true])])
+  const copy = async (from: Anvil, to: Anvil, { withHistory = true } = {}) => {
+    await to.call('anvil_loadState', [await from.call('anvil_dumpState', [withHistory])])
   }
   return {
     nodes,

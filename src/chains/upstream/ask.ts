@@ -16,6 +16,7 @@ export type AskCall = {
   params: RawJson
   timeoutMs: number
   idempotent: boolean
+  isUrgent?: boolean
 }
 
 /** Makes calls to single nodes and keeps the books on how they do. */
@@ -39,6 +40,7 @@ export function createAsker({
   const settle = (upstream: Upstream, outcome: TransportOutcome, ms: number): CallOutcome => {
     if (!('failed' in outcome)) {
       upstream.latency.add(ms)
+      upstream.answeredAt = clock.now()
       if (!outcome.ok && meaningOf(outcome.error) === 'rate_limited') {
         upstream.gate.coolDown(clock.now())
         return 'rate_limited'
@@ -47,6 +49,8 @@ export function createAsker({
       upstream.gate.relax()
       return outcome.ok ? 'ok' : 'error'
     }
+    // Our own queue was too long; that is no fault of the node.
+    if (outcome.failed === 'queued') return outcome.failed
     upstream.errors++
     upstream.problem = outcome.detail
     if (outcome.failed === 'rate_limited') upstream.gate.coolDown(clock.now(), outcome.retryAfterMs)

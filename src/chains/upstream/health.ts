@@ -46,6 +46,7 @@ export function watch(options: HealthOptions): Health {
   let sleeper = new AbortController()
   let isStopped = false
   let timeouts = 0
+  let askedAt = 0
   let capabilitiesAt = 0
   let subscription: unknown
   let isProbing = false
@@ -54,6 +55,7 @@ export function watch(options: HealthOptions): Health {
   const probe = async (): Promise<void> => {
     if (!upstream.transport.isOpen() && upstream.transport.kind === 'ws') return miss(notConnected)
     if (upstream.gate.isCooling(clock.now())) return
+    askedAt = clock.now()
     const [chain, syncing, latest] = await Promise.all([
       ask(`${prefix}_chainId`, '[]'),
       ask(`${prefix}_syncing`, '[]'),
@@ -90,7 +92,11 @@ export function watch(options: HealthOptions): Health {
   const miss = ({ failed, detail }: TransportFailure): void => {
     upstream.wasProbed = true
     if (failed === 'rate_limited') return
-    if (failed === 'timeout' && ++timeouts < timeoutsAlone && !options.hasOthers()) return
+    if (failed === 'timeout') {
+      // Busy, but not stalled.
+      if (upstream.answeredAt > askedAt) return
+      if (++timeouts < timeoutsAlone && !options.hasOthers()) return
+    }
     if (upstream.isReachable)
       log.warn({ upstream: upstream.name, problem: detail }, 'an upstream does not answer')
     upstream.problem = detail

@@ -5,6 +5,7 @@ import { matchReplies, type ScannedReply, scanBatch, scanOneReply } from './repl
 import type { Timer, Timers } from './timers.ts'
 import {
   badReply,
+  lateAfter,
   type Transport,
   type TransportCall,
   type TransportFailure,
@@ -58,6 +59,7 @@ export function createHttpTransport(
     maxReplyBytes: options.maxReplyBytes,
     now: options.now,
   }
+  const urgent: Entry[] = []
   const joined: Entry[] = []
   const single: Entry[] = []
   const exchanges = new Set<Exchange>()
@@ -112,6 +114,7 @@ export function createHttpTransport(
 
   const flush = (): void => {
     isFlushing = false
+    for (const entry of urgent.splice(0)) start([entry], false)
     while (single.length > 0 && exchanges.size < maxConnections) {
       const entry = single.shift()!
       if (!entry.isOver) start([entry], false)
@@ -198,17 +201,15 @@ export function createHttpTransport(
         text: toRequestText(id, call),
         id,
         timer: timers.after(call.timeoutMs, () =>
-          giveUp(entry, {
-            failed: 'timeout',
-            detail: `no answer in ${Math.round(call.timeoutMs)} ms`,
-          }),
+          giveUp(entry, entry.exchange ? lateAfter(call.timeoutMs) : neverSent),
         ),
         exchange: undefined,
         isOver: false,
       }
       const isJoined =
         batchLimit > 1 && entry.text.length <= maxJoinedBytes && !slowMethods.test(call.method)
-      if (isJoined) joined.push(entry)
+      if (call.isUrgent) urgent.push(entry)
+      else if (isJoined) joined.push(entry)
       else single.push(entry)
       scheduleFlush()
       return true
@@ -255,6 +256,8 @@ function takesBatches(
   })
   return promise
 }
+
+const neverSent: TransportFailure = { failed: 'queued', detail: 'never got its turn' }
 
 const idle: HttpExchange = { abort() {} }
 

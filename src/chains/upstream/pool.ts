@@ -142,7 +142,13 @@ export function createPool(options: PoolOptions): Pool {
 
   const askOne = (upstream: Upstream, method: string, params: string): Promise<TransportOutcome> =>
     new Promise((resolve) => {
-      const call = { method, params, timeoutMs: limits.probeTimeoutMs, idempotent: false }
+      const call = {
+        method,
+        params,
+        timeoutMs: limits.probeTimeoutMs,
+        idempotent: false,
+        isUrgent: true,
+      }
       if (!ask(upstream, call, resolve)) resolve({ failed: 'timeout', detail: 'its queue is full' })
     })
 

@@ -190,7 +190,7 @@ function lie(lie: Lie, response: ServerResponse, stub: StubNode, body: Call | Ca
   } else if (lie === 'closes at once') socket.destroy()
   else if (lie === '64 MiB') {
     response.writeHead(200, { 'content-length': large })
-    response.end(Buffer.alloc(large, 0x20))
+    response.end(Buffer.allocUnsafe(large))
   } else if (lie === '64 MiB in pieces') pour(response, large)
   else if (lie === 'trickle') trickle(response)
 }
@@ -239,6 +239,6 @@ function trickle(response: ServerResponse): void {
 function lieOverWs(lie: Lie, connection: WebSocket, stub: StubNode, call: Call): void {
   const text = textLie(lie, stub, call)
   if (text !== undefined) connection.send(text)
-  else if (lie.startsWith('64 MiB')) connection.send(Buffer.alloc(large, 0x20), { binary: false })
+  else if (lie.startsWith('64 MiB')) connection.send(Buffer.allocUnsafe(large), { binary: false })
   else if (lie.startsWith('closes')) connection.terminate()
 }

@@ -7,6 +7,8 @@ export type FailureKind =
   /** The connection ended before the answer. */
   | 'closed'
   | 'timeout'
+  /** Its time was over before it was its turn to be sent. */
+  | 'queued'
   /** Given up because the node has stopped answering anything. */
   | 'stalled'
   | 'too_large'
@@ -28,6 +30,8 @@ export type TransportCall = {
   timeoutMs: number
   /** Whether it may be given up when the node stalls, to be made elsewhere. */
   idempotent: boolean
+  /** Does not wait for its turn: a probe must find out about the node, not about our queue. */
+  isUrgent?: boolean
   /** Called exactly once, never synchronously. */
   done(outcome: TransportOutcome): void
 }
@@ -57,7 +61,7 @@ export type TransportOptions = {
 
 /** Failures after which the node has certainly not acted on the call. */
 export const isUnsent = ({ failed }: TransportFailure): boolean =>
-  failed === 'connect' || failed === 'rate_limited'
+  failed === 'connect' || failed === 'rate_limited' || failed === 'queued'
 
 /** The text of one call as the node gets it. */
 export const toRequestText = (
@@ -67,3 +71,9 @@ export const toRequestText = (
 
 /** An answer that cannot be used. */
 export const badReply = (detail: string): TransportFailure => ({ failed: 'bad_reply', detail })
+
+/** An answer that has not come in time. */
+export const lateAfter = (ms: number): TransportFailure => ({
+  failed: 'timeout',
+  detail: `no answer in ${Math.round(ms)} ms`,
+})

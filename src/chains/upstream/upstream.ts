@@ -39,6 +39,8 @@ export type Upstream = {
   isExplored: boolean
   /** Methods that it said it does not know, and until when that is believed. */
   lacking: Map<string, number>
+  /** When it last answered anything. */
+  answeredAt: number
   inFlight: number
   requests: number
   errors: number
@@ -69,6 +71,7 @@ export const createUpstream = (
   capabilities: new Set(),
   isExplored: false,
   lacking: new Map(),
+  answeredAt: 0,
   inFlight: 0,
   requests: 0,
   errors: 0,

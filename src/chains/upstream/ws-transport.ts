@@ -7,6 +7,7 @@ import { scanOneReply } from './reply-scanner.ts'
 import type { Timer, Timers } from './timers.ts'
 import {
   badReply,
+  lateAfter,
   type Transport,
   type TransportCall,
   type TransportFailure,
@@ -136,12 +137,7 @@ export function createWsTransport(
       const entry: Entry = {
         call,
         id: 0,
-        timer: timers.after(call.timeoutMs, () =>
-          finish(entry.id, {
-            failed: 'timeout',
-            detail: `no answer in ${Math.round(call.timeoutMs)} ms`,
-          }),
-        ),
+        timer: timers.after(call.timeoutMs, () => finish(entry.id, lateAfter(call.timeoutMs))),
       }
       entry.id = pending.add(entry)
       write(toRequestText(entry.id, call))
