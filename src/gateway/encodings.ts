@@ -1,6 +1,7 @@
 // The encodings of spec 2.13, checked strictly on values from outside.
 
 const quantity = /^0x(?:0|[1-9a-fA-F][0-9a-fA-F]{0,63})$/
+const height = /^0x(?:0|[1-9a-fA-F][0-9a-fA-F]{0,15})$/
 const data = /^0x(?:[0-9a-fA-F]{2})*$/
 const address = /^0x[0-9a-fA-F]{40}$/
 const hash = /^0x[0-9a-fA-F]{64}$/
@@ -32,7 +33,7 @@ const blockTags: ReadonlySet<unknown> = new Set([
 
 /** A quantity or the name of a block. */
 export const isBlock = (value: unknown): value is string =>
-  typeof value === 'string' && (quantity.test(value) || blockTags.has(value))
+  typeof value === 'string' && (height.test(value) || blockTags.has(value))
 
 /** A number as a quantity. */
 export const toQuantity = (value: number | bigint): string => `0x${value.toString(16)}`
