@@ -116,7 +116,7 @@ export function watch(options: HealthOptions): Health {
     const version = await ask('web3_clientVersion', '[]')
     const client = readResult(version)
     if (typeof client === 'string') upstream.clientVersion = client.slice(0, 200)
-    if ('probeBatch' in upstream.transport) await upstream.transport.probeBatch(prefix)
+    if ('probeBatch' in upstream.transport) await upstream.transport.probeBatch()
     const found = await probeCapabilities(ask, options)
     capabilitiesAt = clock.now() + (found ? capabilitiesEveryMs : capabilitiesAgainMs)
     const capabilities = found ?? new Set<Capability>(upstream.capabilities)

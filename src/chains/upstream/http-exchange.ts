@@ -4,7 +4,13 @@ import { failureOfStatus } from './http-status.ts'
 import type { TransportFailure } from './transport.ts'
 
 /** A body that came back whole. A status other than 2xx comes with the failure it stands for. */
-export type HttpAnswer = { status: number; body: Buffer; failure: TransportFailure | undefined }
+export type HttpAnswer = {
+  status: number
+  body: Buffer
+  failure: TransportFailure | undefined
+  /** The server ends the connection after it. */
+  isLast: boolean
+}
 
 /** One POST under way. */
 export type HttpExchange = { abort(): void }
@@ -34,6 +40,7 @@ export function post(
   let status = 0
   let failure: TransportFailure | undefined
   let controller: Dispatcher.DispatchController | undefined
+  let isLast = false
   let isOver = false
 
   const finish = (answer: HttpAnswer | TransportFailure): void => {
@@ -69,6 +76,7 @@ export function post(
         if (code < 200) return
         status = code
         failure = failureOfStatus(code, textOf(headers['retry-after']), options.now())
+        isLast = textOf(headers.connection)?.toLowerCase() === 'close'
         const length = Number(textOf(headers['content-length']) ?? 0)
         if (headers['content-encoding'] !== undefined)
           refuse({ failed: 'bad_reply', detail: 'compressed, though not asked for' })
@@ -82,7 +90,7 @@ export function post(
       },
       onResponseEnd: () => {
         const whole = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
-        if (isUtf8(whole)) finish({ status, body: whole, failure })
+        if (isUtf8(whole)) finish({ status, body: whole, failure, isLast })
         else finish(failure ?? { failed: 'bad_reply', detail: 'not UTF-8' })
       },
       onResponseError: (_, error) => finish(toFailure(error, status)),

@@ -1,6 +1,7 @@
-import { Pool } from 'undici'
-import { type HttpAnswer, type HttpExchange, post } from './http-exchange.ts'
+import type { HttpAnswer, HttpExchange } from './http-exchange.ts'
+import { createHttpLanes, type HttpLanes } from './http-lanes.ts'
 import { isBatchRefusal } from './http-status.ts'
+import type { RawJson } from './pool-types.ts'
 import { matchReplies, type ScannedReply, scanBatch, scanOneReply } from './reply-scanner.ts'
 import type { Timer, Timers } from './timers.ts'
 import {
@@ -17,7 +18,7 @@ import {
 /** A transport that joins the calls of one event-loop turn. */
 export type HttpTransport = Transport & {
   /** Finds out whether the node takes batches; until then there are none. */
-  probeBatch(prefix: string): Promise<void>
+  probeBatch(): Promise<void>
   batchLimit(): number
 }
 
@@ -42,45 +43,47 @@ type Entry = {
 
 type Exchange = { entries: Entry[]; waiting: number; isBatch: boolean; http: HttpExchange }
 
+const questionId = 1
+
+const chainQuestion = (prefix: string) => ({ method: `${prefix}_chainId`, params: '[]' })
+
 /** Keep-alive HTTP to one node. */
 export function createHttpTransport(
-  options: TransportOptions & { timers: Timers; now(): number },
+  options: TransportOptions & {
+    timers: Timers
+    now(): number
+    prefix: string
+    /** Whether the answer of a node to the question for its chain id is the right one. */
+    isRightChain(result: RawJson): boolean
+  },
 ): HttpTransport {
   const { url, timers } = options
-  const client = new Pool(url.origin, {
-    connections: maxConnections,
-    pipelining: 1,
-    allowH2: false,
-    connect: { timeout: options.connectTimeoutMs },
+  const lanes = createHttpLanes({
+    origin: url.origin,
+    connectTimeoutMs: options.connectTimeoutMs,
+    target: {
+      path: `${url.pathname}${url.search}`,
+      headers: { 'content-type': 'application/json', ...options.headers },
+      maxReplyBytes: options.maxReplyBytes,
+      now: options.now,
+    },
+    question: Buffer.from(toRequestText(questionId, chainQuestion(options.prefix))),
+    isRight: ({ body, failure }) => {
+      const text = body.toString('latin1')
+      const reply = failure ? undefined : scanOneReply(text)
+      const isAnswer = reply?.ok === true && reply.id === questionId
+      return isAnswer && options.isRightChain(text.slice(reply.from, reply.to))
+    },
+    onClose: options.onClose,
   })
-  const target = {
-    path: `${url.pathname}${url.search}`,
-    headers: { 'content-type': 'application/json', ...options.headers },
-    maxReplyBytes: options.maxReplyBytes,
-    now: options.now,
-  }
   const urgent: Entry[] = []
   const joined: Entry[] = []
   const single: Entry[] = []
   const exchanges = new Set<Exchange>()
   let batchExchanges = 0
   let batchLimit = 1
-  let lastId = 0
+  let lastId = questionId
   let isFlushing = false
-  let connections = 0
-  let answered = 0
-
-  client.on('connect', () => {
-    connections++
-    if (connections > 1) return
-    answered = 0
-    options.onOpen()
-  })
-  client.on('disconnect', (_origin, _targets, error) => {
-    connections--
-    // A server that ends the connection after each answer has not gone away.
-    if (connections === 0 && answered !== 1) options.onClose(error.code ?? error.name)
-  })
 
   const finish = (entry: Entry, outcome: TransportOutcome): void => {
     if (entry.isOver) return
@@ -147,7 +150,8 @@ export function createHttpTransport(
     exchanges.add(exchange)
     if (isBatch) batchExchanges++
     for (const entry of entries) entry.exchange = exchange
-    exchange.http = post(client, target, Buffer.from(text, 'latin1'), (answer) => {
+    const isUrgent = entries[0]!.call.isUrgent === true
+    exchange.http = lanes.post(Buffer.from(text, 'latin1'), isUrgent, (answer) => {
       if (!exchanges.has(exchange)) return
       receive(exchange, answer)
       end(exchange)
@@ -155,7 +159,6 @@ export function createHttpTransport(
   }
 
   const receive = ({ entries }: Exchange, answer: HttpAnswer | TransportFailure): void => {
-    if (!('failed' in answer)) answered++
     if (entries.length > 1) receiveBatch(entries, answer)
     else finish(entries[0]!, 'failed' in answer ? answer : readSingle(entries[0]!, answer))
   }
@@ -219,14 +222,14 @@ export function createHttpTransport(
       for (const entry of waiting)
         if (entry.call.idempotent) giveUp(entry, { failed: 'stalled', detail })
     },
-    probeBatch: async (prefix) => {
-      const isTaken = await takesBatches(client, target, timers, prefix)
+    probeBatch: async () => {
+      const isTaken = await takesBatches(lanes, timers, options.prefix)
       if (!isTaken) batchLimit = 1
       else if (batchLimit === 1) batchLimit = largestBatch
     },
     batchLimit: () => batchLimit,
-    isOpen: () => connections > 0,
-    stop: () => client.destroy(),
+    isOpen: lanes.isOpen,
+    stop: lanes.stop,
   }
 }
 
@@ -235,17 +238,11 @@ const isRefusal = (text: string): boolean => scanOneReply(text)?.ok === false
 
 const probeTimeoutMs = 5_000
 
-function takesBatches(
-  client: Pool,
-  target: Parameters<typeof post>[1],
-  timers: Timers,
-  prefix: string,
-): Promise<boolean> {
+function takesBatches(lanes: HttpLanes, timers: Timers, prefix: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
-  const calls = [`${prefix}_chainId`, 'net_version'].map((method, index) =>
-    toRequestText(index + 1, { method, params: '[]' }),
-  )
-  const exchange = post(client, target, Buffer.from(`[${calls.join(',')}]`), (answer) => {
+  const methods = [`${prefix}_chainId`, 'net_version']
+  const calls = methods.map((method, index) => toRequestText(index + 1, { method, params: '[]' }))
+  const exchange = lanes.post(Buffer.from(`[${calls.join(',')}]`), false, (answer) => {
     timers.cancel(timer)
     const replies = 'failed' in answer ? undefined : scanBatch(answer.body.toString('latin1'))
     resolve(replies !== undefined && matchReplies([1, 2], replies) !== undefined)

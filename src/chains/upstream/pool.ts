@@ -3,6 +3,7 @@ import type { Log } from '../../lib/log.ts'
 import { createAsker, type Observe } from './ask.ts'
 import { broadcast } from './broadcast.ts'
 import { createCaller } from './caller.ts'
+import { readQuantity } from './head.ts'
 import { createHeads } from './heads.ts'
 import { type Health, watch } from './health.ts'
 import { createHttpTransport } from './http-transport.ts'
@@ -97,6 +98,9 @@ export function createPool(options: PoolOptions): Pool {
     }
   }
 
+  const isRight = (quantity: unknown): boolean =>
+    chainId !== undefined && readQuantity(quantity) === chainId
+
   const add = (configured: UpstreamOptions): void => {
     const url = new URL(configured.url)
     const name = nameOf({ name: configured.name, url })
@@ -107,10 +111,6 @@ export function createPool(options: PoolOptions): Pool {
       maxQueued: limits.maxInFlight,
       connectTimeoutMs: limits.connectTimeoutMs,
       timers,
-      onClose: () => {
-        upstream.isVerified = false
-        health.look()
-      },
     }
     const transport = url.protocol.startsWith('ws')
       ? createWsTransport({
@@ -118,9 +118,19 @@ export function createPool(options: PoolOptions): Pool {
           clock,
           random,
           onOpen: () => health.look(),
+          onClose: () => {
+            upstream.isVerified = false
+            health.look()
+          },
           onPush: (params) => health.push(params),
         })
-      : createHttpTransport({ ...shared, now: clock.now, onOpen() {} })
+      : createHttpTransport({
+          ...shared,
+          prefix,
+          now: clock.now,
+          isRightChain: (result) => isRight(JSON.parse(result)),
+          onClose: () => health.look(),
+        })
     const upstream = createUpstream(name, configured, transport)
     upstreams.push(upstream)
     const health = watch({

@@ -54,8 +54,7 @@ export type TransportOptions = {
   maxReplyBytes: number
   maxQueued: number
   connectTimeoutMs: number
-  /** A connection was made where none was: the node behind it may be another one. */
-  onOpen(): void
+  /** The last connection has ended; the next may lead to another node. */
   onClose(reason: string): void
 }
 

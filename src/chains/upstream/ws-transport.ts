@@ -28,6 +28,7 @@ export function createWsTransport(
     timers: Timers
     clock: Clock
     random(): number
+    onOpen(): void
     /** Called with the parsed params of every push of the node. */
     onPush(params: unknown): void
   },
