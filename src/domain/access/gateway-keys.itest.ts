@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto'
+import { expect, it } from 'vitest'
+import { freshDatabase } from '../../../test/helpers/database.ts'
+import { systemIds } from '../../lib/ids.ts'
+import { silentLog } from '../../lib/log.ts'
+import { deleteCredential } from '../../storage/credentials.ts'
+import { insertOrganization, setOrganizationDisabled } from '../../storage/organizations.ts'
+import { createSealer } from '../../storage/seal.ts'
+import { createCredential } from '../admin/credentials.ts'
+import { hashKey } from './credential-keys.ts'
+import { createGatewayKeys } from './gateway-keys.ts'
+
+const { db } = await freshDatabase()
+let time = Date.now()
+const clock = { now: () => time, sleep: async () => {} }
+const installation = {
+  db,
+  clock,
+  ids: systemIds,
+  sealer: createSealer(randomBytes(32)),
+  log: silentLog,
+}
+const organization_id = systemIds.uuid()
+await insertOrganization(db, {
+  organization_id,
+  name: 'Acme',
+  domain: 'acme',
+  create_time: new Date(),
+})
+const make = async () => {
+  const options = { organization_id, role: 'ROLE_MEMBER' as const, name: '' }
+  const { api_key } = await createCredential(installation, options)
+  const { credential_id } = await db
+    .selectFrom('credential')
+    .select('credential_id')
+    .where('api_key_hash', '=', hashKey(api_key))
+    .executeTakeFirstOrThrow()
+  return { api_key, credential_id }
+}
+const open = () => {
+  const keys = createGatewayKeys({ db, clock })
+  keys.connected()
+  return keys
+}
+
+it('answers at once for a key that was used before', async () => {
+  const { api_key, credential_id } = await make()
+  const keys = open()
+  const first = keys.principalOf(api_key)
+  expect(first).toBeInstanceOf(Promise)
+  const principal = { credential_id, organization_id, role: 'ROLE_MEMBER' }
+  expect(await first).toEqual(principal)
+  expect(keys.principalOf(api_key)).toEqual(principal)
+  expect(keys.takeUsed()).toEqual([credential_id])
+  expect(keys.takeUsed()).toEqual([])
+})
+
+it('forgets a credential and an organization when they change', async () => {
+  const { api_key, credential_id } = await make()
+  const keys = open()
+  await keys.principalOf(api_key)
+  await deleteCredential(db, { credential_id, organization_id })
+  expect(keys.principalOf(api_key)).toBeDefined()
+  keys.forget({ kind: 'credential', organization_id, credential_id })
+  expect(await keys.principalOf(api_key)).toBeUndefined()
+
+  const other = await make()
+  await keys.principalOf(other.api_key)
+  const change = { organization_id, update_time: new Date() }
+  await setOrganizationDisabled(db, { ...change, disable_time: new Date() })
+  keys.forget({ kind: 'organization', organization_id })
+  expect(await keys.principalOf(other.api_key)).toBeUndefined()
+  await setOrganizationDisabled(db, { ...change, disable_time: null })
+  keys.forget({ kind: 'organization', organization_id })
+  expect(await keys.principalOf(other.api_key)).toBeDefined()
+})
+
+it('checks again every second while it hears of no changes, and every half minute otherwise', async () => {
+  const { api_key, credential_id } = await make()
+  const keys = open()
+  await keys.principalOf(api_key)
+  time += 5_000
+  expect(keys.principalOf(api_key)).not.toBeInstanceOf(Promise)
+  keys.disconnected()
+  expect(keys.principalOf(api_key)).toBeInstanceOf(Promise)
+  await keys.principalOf(api_key)
+  expect(keys.principalOf(api_key)).not.toBeInstanceOf(Promise)
+  await deleteCredential(db, { credential_id, organization_id })
+  time += 1_000
+  expect(await keys.principalOf(api_key)).toBeUndefined()
+  const another = await make()
+  keys.connected()
+  await keys.principalOf(another.api_key)
+  time += 30_000
+  expect(keys.principalOf(another.api_key)).toBeInstanceOf(Promise)
+})
+
+it('remembers for a moment that a key is unknown, and no more of them than it has room for', async () => {
+  const keys = createGatewayKeys({ db, clock }, { maxKeys: 10 })
+  expect(await keys.principalOf('plk_nobody')).toBeUndefined()
+  expect(keys.principalOf('plk_nobody')).not.toBeInstanceOf(Promise)
+  time += 2_000
+  expect(keys.principalOf('plk_nobody')).toBeInstanceOf(Promise)
+  for (let index = 0; index < 30; index++) await keys.principalOf(`plk_nobody${index}`)
+  expect(keys.principalOf('plk_nobody0')).toBeInstanceOf(Promise)
+  expect(keys.principalOf('plk_nobody29')).toBeUndefined()
+  expect(keys.principalOf('not a key')).toBeUndefined()
+})
+
+it('lets in for a moment whom it knows while the database is away', async () => {
+  const { api_key } = await make()
+  let isAway = false
+  const broken = new Proxy(db, {
+    get: (target, name) => {
+      if (isAway) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
+      const value = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const keys = createGatewayKeys({ db: broken, clock })
+  const principal = await keys.principalOf(api_key)
+  isAway = true
+  time += 2_000
+  expect(await keys.principalOf(api_key)).toEqual(principal)
+  time += 40_000
+  await expect(keys.principalOf(api_key)).rejects.toThrow('away')
+  await expect(keys.principalOf('plk_new')).rejects.toThrow('away')
+})
