@@ -20,28 +20,28 @@ const genesisTime = 1_700_000_000
 
 /** Starts anvils with the same genesis that mine only when they are told to. */
 export async function startChain(count: number, options: AnvilOptions = {}): Promise<TestChain> {
-  const start = (port = 0) =>
-    startAnvil({
+  const start = async (port = 0) => {
+    const node = await startAnvil({
       ...options,
       port,
       timestamp: genesisTime,
       args: ['--no-mining', ...(options.args ?? [])],
     })
+    // Otherwise the time of a block depends on when it is mined.
+    await node.call('anvil_setBlockTimestampInterval', [1])
+    return node
+  }
   const nodes = await Promise.all(Array.from({ length: count }, () => start()))
   const height = async (node: Anvil) => Number(await node.call('eth_blockNumber'))
   const copy = async (from: Anvil, to: Anvil, { withHistory = true } = {}) => {
     await to.call('anvil_loadState', [await from.call('anvil_dumpState', [withHistory])])
+    // A loaded state does not bring the time of its last block with it.
+    await to.call('evm_setNextBlockTimestamp', [genesisTime + (await height(to)) + 1])
   }
   return {
     nodes,
     mine: async (blocks = 1, on = nodes) => {
-      await Promise.all(
-        on.map(async (node) => {
-          const next = genesisTime + (await height(node)) + 1
-          await node.call('evm_setNextBlockTimestamp', [next])
-          await node.call('anvil_mine', [`0x${blocks.toString(16)}`, '0x1'])
-        }),
-      )
+      await Promise.all(on.map((node) => node.call('anvil_mine', [`0x${blocks.toString(16)}`])))
     },
     height,
     copy,

@@ -1,0 +1,264 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { createPool } from '../../src/chains/upstream/pool.ts'
+import type { Pool, PoolOutcome, PoolRequest } from '../../src/chains/upstream/pool-types.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { startChain, type TestChain } from '../helpers/anvil.ts'
+import { createRandom } from '../helpers/random.ts'
+import { waitFor } from '../helpers/wait-for.ts'
+import { type FaultProxy, proxyFaults, startFaultProxy } from './upstream-proxy.ts'
+
+const nodeFaults = ['kill', 'pause', 'lag'] as const
+type Fault = (typeof proxyFaults)[number] | (typeof nodeFaults)[number]
+
+/** What a campaign came to. */
+export type Outcome = {
+  requests: number
+  /** Answers that are not the truth. */
+  wrong: string[]
+  /** Failures, though there was always a node that could have answered. */
+  failed: string[]
+  faults: Partial<Record<Fault, number>>
+  /** Milliseconds. */
+  latency: { p50: number; p99: number; worst: number }
+}
+
+type Question = { request: PoolRequest; isTrue(result: unknown): boolean }
+
+const history = 60
+const lag = 50
+
+/** Questions of which the answers are known. */
+async function prepareQuestions(
+  chain: TestChain,
+  pool: Pool,
+): Promise<((n: number) => Question)[]> {
+  const node = chain.nodes[0]!
+  const blocks = await Promise.all(
+    Array.from({ length: history }, (_, number) =>
+      node.call<{ hash: string }>('eth_getBlockByNumber', [`0x${number.toString(16)}`, false]),
+    ),
+  )
+  const accounts = await node.call<string[]>('eth_accounts')
+  const balance = await node.call('eth_getBalance', [accounts[0], 'latest'])
+  const common = { idempotent: true, timeoutMs: 60_000 }
+  return [
+    (n) => ({
+      request: {
+        ...common,
+        method: 'eth_getBlockByNumber',
+        params: `["0x${(n % history).toString(16)}",false]`,
+      },
+      isTrue: (result) => (result as { hash: string }).hash === blocks[n % history]!.hash,
+    }),
+    (n) => ({
+      request: {
+        ...common,
+        method: 'eth_getBalance',
+        params: `["${accounts[n % accounts.length]}","latest"]`,
+      },
+      isTrue: (result) => result === balance,
+    }),
+    () => {
+      // A client that has seen this head must not be shown an older one.
+      const seen = pool.head()?.number ?? 0
+      return {
+        request: { ...common, method: 'eth_blockNumber', params: '[]', minBlock: seen },
+        isTrue: (result) => Number(result) >= seen,
+      }
+    },
+    () => ({
+      request: { ...common, method: 'net_version', params: '[]' },
+      isTrue: (result) => result === '31337',
+    }),
+  ]
+}
+
+/** Keeps many calls in flight while one or two of three nodes fail in every way. */
+export async function runCampaign({
+  requests,
+  inFlight,
+  seed,
+  onFault = () => {},
+}: {
+  requests: number
+  inFlight: number
+  seed: number
+  onFault?: (text: string) => void
+}): Promise<Outcome> {
+  const random = createRandom(seed)
+  const chain = await startChain(3)
+  await chain.mine(history)
+  const proxies = await Promise.all(chain.nodes.map(({ port }) => startFaultProxy(port)))
+  const pool = createPool({
+    network: 'faults',
+    prefix: 'eth',
+    upstreams: proxies.map(({ url }, index) => ({ url, name: `node-${index}` })),
+    clock: systemClock,
+    log: silentLog,
+  })
+  try {
+    await waitFor('all nodes are healthy', () =>
+      pool
+        .status()
+        .every(({ state, capabilities }) => state === 'healthy' && capabilities.length > 0),
+    )
+    const questions = await prepareQuestions(chain, pool)
+    const outcome: Outcome = { requests, wrong: [], failed: [], faults: {}, latency: zero }
+    const isOver = { value: false }
+    const troubles = trouble({ chain, proxies, random, isOver, faults: outcome.faults, onFault })
+    const times = await askAll(pool, { requests, inFlight, random, questions, outcome })
+    isOver.value = true
+    await troubles
+    outcome.latency = quantilesOf(times)
+    return outcome
+  } finally {
+    await pool.stop()
+    await Promise.all(proxies.map((proxy) => proxy.stop()))
+    await chain.stop()
+  }
+}
+
+const zero = { p50: 0, p99: 0, worst: 0 }
+
+function askAll(
+  pool: Pool,
+  {
+    requests,
+    inFlight,
+    random,
+    questions,
+    outcome,
+  }: {
+    requests: number
+    inFlight: number
+    random: () => number
+    questions: ((n: number) => Question)[]
+    outcome: Outcome
+  },
+): Promise<number[]> {
+  const { promise, resolve } = Promise.withResolvers<number[]>()
+  const times: number[] = []
+  let started = 0
+  const check = (question: Question, answer: PoolOutcome): void => {
+    const text = `${question.request.method} ${question.request.params}: ${JSON.stringify(answer)}`
+    if ('failure' in answer) outcome.failed.push(text)
+    else if (!answer.ok || !question.isTrue(JSON.parse(answer.result)))
+      outcome.wrong.push(text.slice(0, 300))
+  }
+  const next = (): void => {
+    if (started === requests) return
+    const number = started++
+    const question = questions[Math.trunc(random() * questions.length)]!(number)
+    const startedAt = performance.now()
+    pool.send(question.request, (answer) => {
+      times.push(performance.now() - startedAt)
+      check(question, answer)
+      if (times.length === requests) resolve(times)
+      else next()
+    })
+  }
+  for (let lane = 0; lane < inFlight; lane++) next()
+  return promise
+}
+
+type Trouble = {
+  chain: TestChain
+  proxies: FaultProxy[]
+  random: () => number
+  isOver: { value: boolean }
+  faults: Outcome['faults']
+  onFault: (text: string) => void
+}
+
+/** One or two nodes fail at a time; the third is well and at the head. */
+async function trouble({
+  chain,
+  proxies,
+  random,
+  isOver,
+  faults,
+  onFault,
+}: Trouble): Promise<void> {
+  const all: Fault[] = [...proxyFaults, ...nodeFaults]
+  for (let turn = 0; !isOver.value; turn++) {
+    const well = turn % 3
+    const victims = [0, 1, 2].filter(
+      (index) => index !== well && (index === (turn + 1) % 3 || random() < 0.5),
+    )
+    const heals = await Promise.all(
+      victims.map(async (index) => {
+        const fault = all[Math.trunc(random() * all.length)]!
+        faults[fault] = (faults[fault] ?? 0) + 1
+        onFault(`node-${index} ${fault}`)
+        return cause(fault, index, well, { chain, proxies })
+      }),
+    )
+    await delay(300 + random() * 1_500)
+    for (const heal of heals) await heal()
+    // The next one to be well must be known as such before the others fail.
+    await delay(2_500)
+  }
+}
+
+async function cause(
+  fault: Fault,
+  index: number,
+  well: number,
+  { chain, proxies }: Pick<Trouble, 'chain' | 'proxies'>,
+): Promise<() => Promise<void>> {
+  const node = chain.nodes[index]!
+  if (fault === 'kill') {
+    await node.kill()
+    return async () => void (await chain.restart(index, chain.nodes[well]))
+  }
+  if (fault === 'pause') {
+    node.pause()
+    return async () => node.resume()
+  }
+  if (fault === 'lag') {
+    const others = chain.nodes.filter((other) => other !== node)
+    const reachable = others.filter((other) => other === chain.nodes[well])
+    await chain.mine(lag, reachable)
+    return async () => {
+      const best = await chain.height(chain.nodes[well]!)
+      for (const other of chain.nodes) {
+        const missing = best - (await chain.height(other).catch(() => best))
+        if (missing > 0) await chain.mine(missing, [other])
+      }
+    }
+  }
+  const proxy = proxies[index]!
+  proxy.set(fault)
+  return async () => proxy.set(undefined)
+}
+
+function quantilesOf(times: number[]): Outcome['latency'] {
+  const sorted = times.toSorted((a, b) => a - b)
+  const at = (share: number) => Math.round(sorted[Math.trunc((sorted.length - 1) * share)] ?? 0)
+  return { p50: at(0.5), p99: at(0.99), worst: at(1) }
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      requests: { type: 'string', default: '100000' },
+      'in-flight': { type: 'string', default: '10000' },
+      seed: { type: 'string', default: '1' },
+    },
+  })
+  const outcome = await runCampaign({
+    requests: Number(values.requests),
+    inFlight: Number(values['in-flight']),
+    seed: Number(values.seed),
+    onFault: (text) => console.log(text),
+  })
+  console.log({
+    ...outcome,
+    wrong: outcome.wrong.slice(0, 10),
+    failed: outcome.failed.slice(0, 10),
+  })
+  console.log(`${outcome.wrong.length} wrong, ${outcome.failed.length} failed`)
+  if (outcome.wrong.length > 0 || outcome.failed.length > 0) process.exitCode = 1
+}
