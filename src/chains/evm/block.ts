@@ -1,0 +1,125 @@
+import { distinctBytes, keyOf } from '../../lib/bytes.ts'
+import type { AssetKey, BlockContent, ChainBlock, Movement, Touch, Tracked } from '../chain.ts'
+import { logPlace, type NativeEffects, nativeEffects } from './native.ts'
+import { bytesOf, quantityOf, type RawBlock, type RawLog, type RawReceipt } from './raw.ts'
+import { endsOf, isTokenLog, movementsOf, placesOf, type TokenEnds } from './token-logs.ts'
+import type { InternalTransfer } from './traces.ts'
+
+/** What was fetched and proved of a block. */
+export type BlockParts = {
+  block: RawBlock
+  receipts: readonly RawReceipt[]
+  /** By transaction; undefined where no node could trace the block. */
+  internal: readonly (readonly InternalTransfer[])[] | undefined
+  native: AssetKey
+}
+
+// Every transaction has that many places, so that its movements do not depend on those before it.
+const placesPerTransaction = 2 ** 32
+
+type TokenLog = TokenEnds & { log: RawLog; transaction: number; place: number }
+
+/** Makes the block of the port out of its parts. */
+export function createBlock({ block, receipts, internal, native }: BlockParts): ChainBlock {
+  const effects = block.transactions.map((transaction, index) =>
+    nativeEffects(transaction, receipts[index]!, internal?.[index] ?? []),
+  )
+  const logs = receipts.flatMap(tokenLogs)
+  const rewarded = [
+    // Tips go to the miner without a word.
+    ...(block.transactions.length > 0 ? [bytesOf(block.miner)] : []),
+    ...(block.withdrawals ?? []).map(({ address }) => bytesOf(address)),
+  ]
+  return {
+    number: Number(quantityOf(block.number)),
+    hash: bytesOf(block.hash),
+    parent_hash: bytesOf(block.parentHash),
+    time: Number(quantityOf(block.timestamp)) * 1_000,
+    contracts: distinctBytes(logs.map(({ contract }) => contract)),
+    *accounts(contracts) {
+      for (const { movements, touched } of effects) {
+        yield* touched
+        for (const { from, to } of movements) {
+          if (from.length > 0) yield from
+          if (to.length > 0) yield to
+        }
+      }
+      yield* rewarded
+      for (const { contract, from, to } of logs)
+        if (contracts.has(contract)) {
+          yield from
+          yield to
+        }
+    },
+    decode: (tracked) => {
+      const content = decode({ effects, logs, rewarded, native }, tracked)
+      // Counted, so that the operator sees it: internal transfers may be missing.
+      return internal ? content : { ...content, unknown_kinds: { untraced_block: 1 } }
+    },
+  }
+}
+
+function tokenLogs({ logs }: RawReceipt, transaction: number): TokenLog[] {
+  const found: TokenLog[] = []
+  let place = logPlace
+  for (const log of logs) {
+    if (isTokenLog(log)) found.push({ ...endsOf(log), log, transaction, place })
+    place += placesOf(log)
+  }
+  return found
+}
+
+type Decodable = {
+  effects: readonly NativeEffects[]
+  logs: readonly TokenLog[]
+  rewarded: readonly Buffer[]
+  native: AssetKey
+}
+
+function decode({ effects, logs, rewarded, native }: Decodable, tracked: Tracked): BlockContent {
+  const { accounts, contracts } = tracked
+  const movements: Movement[] = []
+  const touched = new Map<string, Touch>()
+  const touch = (address: Buffer, asset: AssetKey): void => {
+    if (!accounts.has(address)) return
+    const { contract_address, token_id } = asset
+    touched.set(`${keyOf(address)}/${keyOf(contract_address)}/${token_id}`, { address, asset })
+  }
+  const add = (
+    transaction: number,
+    moved: Pick<Movement, 'asset' | 'from' | 'to' | 'value'> & { place: number; failed?: boolean },
+  ): void => {
+    const { hash, fee, nonce } = effects[transaction]!
+    const { place, failed, ...movement } = moved
+    movements.push({
+      ...movement,
+      ordinal: transaction * placesPerTransaction + place,
+      transaction_hash: hash,
+      transaction_fee: fee,
+      ...(failed && { failed }),
+      detail: { nonce },
+    })
+    if (failed) return
+    touch(movement.from, movement.asset)
+    touch(movement.to, movement.asset)
+  }
+
+  for (const [index, effect] of effects.entries()) {
+    for (const address of effect.touched) touch(address, native)
+    for (const moved of effect.movements) {
+      const isSeen = accounts.has(moved.from) || (!moved.failed && accounts.has(moved.to))
+      if (isSeen) add(index, { ...moved, asset: native })
+    }
+  }
+  for (const { contract, from, to, log, transaction, place } of logs) {
+    if (!contracts.has(contract) || !(accounts.has(from) || accounts.has(to))) continue
+    // Anybody can make a token say that nothing moved.
+    for (const [at, { asset, value }] of movementsOf(log).entries())
+      if (value > 0n) add(transaction, { asset, from, to, value, place: place + at })
+  }
+  for (const address of rewarded) touch(address, native)
+  return {
+    movements: movements.toSorted((one, other) => one.ordinal - other.ordinal),
+    touched: [...touched.values()],
+  }
+}

@@ -1,0 +1,112 @@
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import { type BlockHeader, type Chain, ChainUnavailableError } from '../chain.ts'
+import type { Pool } from '../upstream/pool-types.ts'
+import { createReadBalances } from './balances.ts'
+import { evmFamily } from './family.ts'
+import { createFetchBlock } from './fetch.ts'
+import { follow } from './follow.ts'
+import { readHeader, toHeader } from './header.ts'
+import { toQuantity } from './raw.ts'
+import type { ReceiptProof } from './receipts.ts'
+import { createRpc } from './rpc.ts'
+import { createVerifyContract } from './tokens.ts'
+
+/** What an EVM chain is made of. */
+export type EvmChainOptions = {
+  /** Belongs to the caller, who stops it. */
+  pool: Pool
+  /** Method prefix of the chain: `eth`. */
+  prefix?: string
+  clock?: Clock
+  /** How long to wait for a push before looking for a new block. */
+  pollMs?: number
+  /** Blocks that are fetched at once while behind. */
+  inFlight?: number
+  /** How long a block that no node has is asked for again before it counts as lost. */
+  patienceMs?: number
+  /** How receipts are proved; `none` for chains whose headers follow other rules. */
+  proof?: ReceiptProof
+  /** Where Multicall3 stands. */
+  multicall?: string
+}
+
+// The address at which it was put on nearly every chain.
+const usualMulticall = '0xca11bde05977b3631167028862be2a173976ca11'
+
+/** A chain of the EVM family behind a pool of nodes. */
+export function createEvmChain(options: EvmChainOptions): Chain {
+  const { pool, prefix = 'eth', clock = systemClock, proof = 'root' } = options
+  const rpc = createRpc({ pool, prefix })
+  const stopping = new AbortController()
+  const fetchBlock = createFetchBlock({ rpc, pool, native: evmFamily.native, proof })
+  const bestNumber = () => pool.head()?.number
+
+  const head = async (signal: AbortSignal): Promise<BlockHeader> => {
+    const least = bestNumber()
+    return await rpc.ask({
+      method: '_getBlockByNumber',
+      params: ['latest', false],
+      ...(least !== undefined && { minBlock: least }),
+      signal,
+      accept: (result) => {
+        const raw = readHeader(result)
+        const found = raw && toHeader(raw)
+        return found && found.number >= (least ?? 0) ? found : undefined
+      },
+    })
+  }
+
+  const header = async (number: number, signal: AbortSignal): Promise<BlockHeader | undefined> => {
+    const least = bestNumber()
+    const isAbove = least === undefined || number > least
+    const answered = await rpc.try<BlockHeader | 'none'>({
+      method: '_getBlockByNumber',
+      params: [toQuantity(number), false],
+      ...(least !== undefined && { minBlock: least }),
+      signal,
+      accept: (result) => {
+        if (result === null) return isAbove ? 'none' : undefined
+        const raw = readHeader(result)
+        return raw && Number(raw.number) === number ? toHeader(raw) : undefined
+      },
+    })
+    return answered.kind === 'answer' && answered.answer !== 'none' ? answered.answer : undefined
+  }
+
+  const identity = async (signal: AbortSignal): Promise<string> => {
+    const chainId = await rpc.ask({
+      method: '_chainId',
+      params: [],
+      signal,
+      accept: (result) => (typeof result === 'string' ? BigInt(result) : undefined),
+    })
+    // Chains made for tests share an id; the first block tells them apart.
+    const genesis = await header(0, signal)
+    if (!genesis) throw new ChainUnavailableError('no node has the first block')
+    return `eip155:${chainId}:${genesis.hash.toString('hex')}`
+  }
+
+  const joined = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal])
+  const { pollMs = 1_000, inFlight = 32, patienceMs = 15_000 } = options
+  const tools = { pool, clock, fetchBlock, head, header, pollMs, inFlight, patienceMs }
+  const { multicall = usualMulticall } = options
+  const readBalances = createReadBalances({ rpc, pool, header, multicall })
+  const verifyContract = createVerifyContract({ rpc })
+
+  return {
+    ...evmFamily,
+    identity: (signal) => identity(joined(signal)),
+    head: (signal) => head(joined(signal)),
+    header: (number, signal) => header(number, joined(signal)),
+    follow: (after, signal) => follow(tools, after, joined(signal)),
+    readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
+    tokens: { verifyContract: (contract, signal) => verifyContract(contract, joined(signal)) },
+    status: () => ({
+      chain_id: pool.chainId() ?? null,
+      head: bestNumber() ?? null,
+      internal_transfers: pool.can('debug_trace') || pool.can('parity_trace'),
+      block_receipts: pool.can('block_receipts'),
+    }),
+    stop: async () => stopping.abort(new Error('the chain is stopped')),
+  }
+}

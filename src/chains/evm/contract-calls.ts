@@ -1,0 +1,35 @@
+import { ChainUnavailableError } from '../chain.ts'
+import type { Rpc } from './rpc.ts'
+
+/** A call that reads a contract. */
+export type ContractCall = { to: string; data: string }
+
+const reverted =
+  /revert|invalid opcode|out of gas|stack (?:under|over)flow|bad instruction|invalid jump|VM Exception|EVM error|execution error/i
+const data = /^0x(?:[0-9a-f]{2})*$/i
+
+/** What a contract returned; undefined when it failed, which is its own affair and no node's. */
+export async function callContract(
+  rpc: Rpc,
+  { call, block, minBlock }: { call: ContractCall; block: unknown; minBlock?: number | undefined },
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const answered = await rpc.try({
+    method: '_call',
+    params: [call, block],
+    ...(minBlock !== undefined && { minBlock }),
+    signal,
+    accept: (result) => (typeof result === 'string' && data.test(result) ? result : undefined),
+  })
+  if (answered.kind === 'answer') return answered.answer
+  if (answered.kind === 'error') {
+    if (answered.code === 3 || reverted.test(answered.message)) return undefined
+    throw new NodeRefusalError(answered.message)
+  }
+  throw new ChainUnavailableError('no node answered the call of a contract')
+}
+
+/** A node's error that is about the node or the block, not about the contract. */
+export class NodeRefusalError extends ChainUnavailableError {
+  override name = 'NodeRefusalError'
+}

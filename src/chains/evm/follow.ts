@@ -1,0 +1,177 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { BlockHeader, BlockRef, ChainBlock, ChainEvent, Position } from '../chain.ts'
+import type { Pool } from '../upstream/pool-types.ts'
+import { BlockMissingError, type FetchBlock } from './fetch.ts'
+import { findGapEnd } from './gap.ts'
+
+/** What following needs. */
+export type FollowTools = {
+  pool: Pool
+  clock: Clock
+  fetchBlock: FetchBlock
+  head(signal: AbortSignal): Promise<BlockHeader>
+  header(number: number, signal: AbortSignal): Promise<BlockHeader | undefined>
+  /** How long to wait for a push before looking. */
+  pollMs: number
+  /** Blocks that are fetched at once. */
+  inFlight: number
+  /** How long a block that no node has is asked for again before it counts as lost. */
+  patienceMs: number
+}
+
+const mostAtOnce = 50
+const pauseMs = 100
+
+/** Gives the blocks after a position (see `Chain.follow`). */
+export async function* follow(
+  tools: FollowTools,
+  after: Position,
+  outer: AbortSignal,
+): AsyncGenerator<ChainEvent> {
+  const { pool, clock, pollMs } = tools
+  const own = new AbortController()
+  const signal = AbortSignal.any([outer, own.signal])
+  const ahead = createAhead(tools, signal)
+  let position: BlockRef = after
+  let missingSince: number | undefined
+  let news = Promise.withResolvers<void>()
+  const unsubscribe = pool.onHead(() => news.resolve())
+  try {
+    if (await hasLeft(tools, position, signal)) {
+      yield { kind: 'fork' }
+      return
+    }
+    for (;;) {
+      const heard = news.promise
+      const shown = pool.head()?.number ?? -1
+      // Asked for only where nothing was shown: behind, and after a push, the pool knows enough.
+      const head = shown > position.number ? { number: shown } : await tools.head(signal)
+      if (head.number <= position.number) {
+        const isSame =
+          head.number < position.number || !('hash' in head) || head.hash.equals(position.hash)
+        if (!isSame && (await hasLeft(tools, position, signal))) {
+          yield { kind: 'fork' }
+          return
+        }
+        await waitFor(heard, pollMs, clock, signal)
+        news = Promise.withResolvers()
+        continue
+      }
+      const next = position.number + 1
+      let blocks: ChainBlock[]
+      try {
+        blocks = await ahead.take(next, head.number)
+        missingSince = undefined
+      } catch (error) {
+        if (!(error instanceof BlockMissingError)) throw error
+        // A block right at the head may be on its way still.
+        missingSince ??= clock.now()
+        if (clock.now() - missingSince < tools.patienceMs) {
+          await clock.sleep(pauseMs, signal)
+          continue
+        }
+        const to = await findGapEnd(tools, { from: next, head: head.number }, signal)
+        if (!to) {
+          // The head itself is nowhere: a node has told of a block that there is not.
+          await waitFor(heard, pollMs, clock, signal)
+          news = Promise.withResolvers()
+          continue
+        }
+        yield { kind: 'gap', from: next, to, reason: error.message }
+        position = to
+        missingSince = undefined
+        continue
+      }
+      const linked = takeLinked(position, blocks)
+      if (linked.length < blocks.length) ahead.forget()
+      if (linked.length > 0) {
+        position = linked.at(-1)!
+        yield { kind: 'blocks', blocks: linked, head: head.number }
+      } else if (await hasLeft(tools, position, signal)) {
+        yield { kind: 'fork' }
+        return
+      } else await clock.sleep(pauseMs, signal)
+    }
+  } finally {
+    unsubscribe()
+    own.abort()
+  }
+}
+
+/** Whether another block has a position's height, by nodes that have reached the head. */
+async function hasLeft(
+  { header }: FollowTools,
+  position: BlockRef,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const there = await header(position.number, signal)
+  return there !== undefined && !there.hash.equals(position.hash)
+}
+
+const takeLinked = (after: BlockRef, blocks: readonly ChainBlock[]): ChainBlock[] => {
+  let last = after
+  const broken = blocks.findIndex((block) => {
+    const isChild = block.parent_hash.equals(last.hash)
+    last = block
+    return !isChild
+  })
+  return broken === -1 ? [...blocks] : blocks.slice(0, broken)
+}
+
+async function waitFor(
+  heard: Promise<void>,
+  pollMs: number,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const done = new AbortController()
+  try {
+    await Promise.race([heard, clock.sleep(pollMs, AbortSignal.any([signal, done.signal]))])
+  } finally {
+    done.abort(new Error('heard of a block'))
+  }
+  signal.throwIfAborted()
+}
+
+type Fetched = { done: ChainBlock | undefined; promise: Promise<ChainBlock> }
+
+/** Fetches a bounded number of blocks ahead of the reader. */
+function createAhead({ fetchBlock, inFlight }: FollowTools, signal: AbortSignal) {
+  const fetched = new Map<number, Fetched>()
+  const begin = (number: number): void => {
+    const promise = fetchBlock(number, signal)
+    const entry: Fetched = { done: undefined, promise }
+    fetched.set(number, entry)
+    promise.then(
+      (block) => {
+        entry.done = block
+      },
+      // Whoever comes to this number meets the failure; afterwards it is tried again.
+      () => {},
+    )
+  }
+  return {
+    /** The next block, and those after it that are there already. */
+    take: async (next: number, head: number): Promise<ChainBlock[]> => {
+      for (const number of fetched.keys()) if (number < next) fetched.delete(number)
+      const last = Math.min(head, next + inFlight - 1)
+      for (let number = next; number <= last; number++) if (!fetched.has(number)) begin(number)
+      const blocks: ChainBlock[] = []
+      try {
+        blocks.push(await fetched.get(next)!.promise)
+      } catch (error) {
+        fetched.delete(next)
+        throw error
+      }
+      fetched.delete(next)
+      for (let number = next + 1; blocks.length < mostAtOnce; number++) {
+        const block = fetched.get(number)?.done
+        if (!block) break
+        blocks.push(block)
+        fetched.delete(number)
+      }
+      return blocks
+    },
+    forget: (): void => fetched.clear(),
+  }
+}

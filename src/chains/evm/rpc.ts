@@ -1,0 +1,86 @@
+import { ChainUnavailableError } from '../chain.ts'
+import { readError } from '../upstream/node-error.ts'
+import type { Capability, Pool, PoolOutcome, RpcReply } from '../upstream/pool-types.ts'
+
+/** One question to the nodes. */
+export type Question<answer> = {
+  /** Without the prefix where the chain has one: `_getBalance`; whole otherwise: `debug_…`. */
+  method: string
+  params: readonly unknown[]
+  /** Only nodes that have reached this block are asked. */
+  minBlock?: number
+  needs?: Capability
+  /** Reads and proves a result; undefined when it is of no use, then another node is asked. */
+  accept(result: unknown): answer | undefined
+  signal: AbortSignal
+}
+
+/** What came of a question: an answer, a node's own error, or results that were all of no use. */
+export type Answered<answer> =
+  | { kind: 'answer'; answer: answer }
+  | { kind: 'error'; code: number; message: string }
+  | { kind: 'useless' }
+
+/** Asks nodes. */
+export type Rpc = {
+  /** Throws when no node answers at all. */
+  try<answer>(question: Question<answer>): Promise<Answered<answer>>
+  /** Throws when there is no answer of use. */
+  ask<answer>(question: Question<answer>): Promise<answer>
+}
+
+/** Speaks with the nodes of a pool in parsed and proven values. */
+export function createRpc({ pool, prefix }: { pool: Pool; prefix: string }): Rpc {
+  const attempt = async <answer>(question: Question<answer>): Promise<Answered<answer>> => {
+    const { accept, minBlock, needs, signal } = question
+    signal.throwIfAborted()
+    const method = question.method.startsWith('_') ? prefix + question.method : question.method
+    // Each reply is parsed once, though it is judged here and used below.
+    const judged = new Map<string, answer | undefined>()
+    const judge = (result: string): answer | undefined => {
+      if (!judged.has(result)) judged.set(result, read(result, accept))
+      return judged.get(result)
+    }
+    const outcome = await pool.request({
+      method,
+      params: JSON.stringify(question.params),
+      idempotent: true,
+      signal,
+      ...(minBlock !== undefined && { minBlock }),
+      ...(needs && { needs }),
+      isUseless: (reply: RpcReply) => reply.ok && judge(reply.result) === undefined,
+    })
+    if (isFailure(outcome)) {
+      signal.throwIfAborted()
+      throw new ChainUnavailableError(`${method}: no node answered (${outcome.failure})`)
+    }
+    if (!outcome.ok) return { kind: 'error', ...readError(outcome.error) }
+    const answer = judge(outcome.result)
+    return answer === undefined ? { kind: 'useless' } : { kind: 'answer', answer }
+  }
+
+  return {
+    try: attempt,
+    ask: async (question) => {
+      const answered = await attempt(question)
+      if (answered.kind === 'answer') return answered.answer
+      const reason = answered.kind === 'error' ? answered.message : 'no answer can be trusted'
+      throw new ChainUnavailableError(`${question.method}: ${reason}`)
+    },
+  }
+}
+
+const isFailure = (outcome: PoolOutcome): outcome is Extract<PoolOutcome, { failure: unknown }> =>
+  'failure' in outcome
+
+function read<answer>(
+  result: string,
+  accept: (result: unknown) => answer | undefined,
+): answer | undefined {
+  try {
+    return accept(JSON.parse(result))
+  } catch {
+    // Whatever shape it has, it is not the one that was asked for.
+    return undefined
+  }
+}

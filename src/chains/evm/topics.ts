@@ -1,0 +1,10 @@
+import { hash } from 'node:crypto'
+
+const topicOf = (event: string): string => `0x${hash('keccak-256', event, 'hex')}`
+
+/** ERC-20 with three topics, ERC-721 with four. */
+export const transferTopic = topicOf('Transfer(address,address,uint256)')
+/** ERC-1155, one kind. */
+export const singleTopic = topicOf('TransferSingle(address,address,address,uint256,uint256)')
+/** ERC-1155, many kinds. */
+export const batchTopic = topicOf('TransferBatch(address,address,address,uint256[],uint256[])')
