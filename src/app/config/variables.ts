@@ -11,12 +11,14 @@ export const shortVariables: Readonly<Record<string, readonly string[]>> = {
   REDIS_URL: ['redis', 'url'],
 }
 
-/** Variables of ours that are not keys: the file, and what the command line signs with. */
+/** Variables of ours that are not keys: the file, what the command line signs with, local nodes. */
 export const reservedVariables: ReadonlySet<string> = new Set([
   'PORTOLAN_CONFIG',
   'PORTOLAN_API_KEY',
   'PORTOLAN_API_SECRET',
   'PORTOLAN_BASE_URL',
+  'PORTOLAN_ANVIL',
+  'PORTOLAN_CAST',
 ])
 
 /** The variable that sets a key. */
