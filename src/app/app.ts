@@ -14,6 +14,7 @@ import { createGatewayLane } from '../http/gateway.ts'
 import { createOperations } from '../http/operations.ts'
 import { probeRoutes } from '../http/probes.ts'
 import { startServer } from '../http/server.ts'
+import { createSockets, type Sockets } from '../http/websocket.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Ids, systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
@@ -105,12 +106,14 @@ export async function startApp(options: AppOptions): Promise<App> {
   )
   const records = createLimitRecords({ db, clock }, { defaults })
   const keys = createGatewayKeys({ db, clock })
+  let sockets: Sockets | undefined
   own(
     listenForChanges({
       connection: server.connection,
       log,
       onChange: (change) => {
         keys.forget(change)
+        sockets?.forget(change)
         if (change.kind === 'rate_limit') records.forget(change.organization_id)
       },
       onReconnect: () => {
@@ -121,7 +124,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     }),
   )
   const networks = own(
-    openNetworks(config, { env, log, clock, spill: (counts) => usage.add(counts) }),
+    openNetworks(config, { env, log, clock, ids, spill: (counts) => usage.add(counts) }),
   )
   const usage: UsageWriter = own(
     createUsageWriter({
@@ -161,19 +164,35 @@ export async function startApp(options: AppOptions): Promise<App> {
     timeoutMs: config.server.operation_timeout_seconds * 1000,
   })
   const { batch_limit, batch_response_limit_bytes, body_limit_bytes } = config.gateway
+  const serve = createServe({
+    read: createEnvelopeReader({ batchLimit: batch_limit }),
+    admission,
+    maxBatchBytes: batch_response_limit_bytes,
+  })
+  const shutdownTimeoutMs = config.server.shutdown_timeout_seconds * 1000
   const lane = createGatewayLane({
     networks: networks.byPath,
     keys,
-    serve: createServe({
-      read: createEnvelopeReader({ batchLimit: batch_limit }),
-      admission,
-      maxBatchBytes: batch_response_limit_bytes,
-    }),
+    serve,
     bodyLimitBytes: body_limit_bytes,
     ids,
     log,
     isLogged: config.logging.level === 'debug' || config.logging.level === 'trace',
   })
+  const opened = createSockets({
+    networks: networks.byPath,
+    streams: networks.streams,
+    keys,
+    serve,
+    clock,
+    ids,
+    log,
+    connectionsPerKey: config.gateway.connections_per_key,
+    maxMessageBytes: body_limit_bytes,
+    shutdownTimeoutMs,
+    limits: { maxBytes: config.gateway.notifications_limit_bytes },
+  })
+  sockets = own(opened)
   const http = own(
     await startServer({
       host: config.server.host,
@@ -181,11 +200,12 @@ export async function startApp(options: AppOptions): Promise<App> {
       log,
       ids,
       lane,
+      upgrade: opened.upgrade,
       onFinished: metrics.finished,
       headersTimeoutMs: config.server.header_timeout_seconds * 1000,
       requestTimeoutMs: config.server.request_timeout_seconds * 1000,
       keepAliveTimeoutMs: config.server.keep_alive_timeout_seconds * 1000,
-      shutdownTimeoutMs: config.server.shutdown_timeout_seconds * 1000,
+      shutdownTimeoutMs,
       routes: [
         { path: '/v1/*', name: 'operations', handle: operations },
         ...probeRoutes({ notReady, status, metrics: metrics.text }),
@@ -193,6 +213,8 @@ export async function startApp(options: AppOptions): Promise<App> {
       ],
     }),
   )
+  // Before the server, which waits for all connections to end.
+  own(opened)
   base_url ||= `http://${hostInUrl(config.server.host)}:${http.address.port}`
   const ws_url = config.server.ws_url ?? base_url.replace(/^http/, 'ws')
   const chains = Object.fromEntries(

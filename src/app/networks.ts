@@ -1,8 +1,11 @@
 import { createPool } from '../chains/upstream/pool.ts'
 import type { Pool, UpstreamStatus } from '../chains/upstream/pool-types.ts'
+import { createStreams, type Streams } from '../gateway/feed-streams.ts'
 import { createNetwork, type Network } from '../gateway/network.ts'
 import type { UsageDelta } from '../gateway/usage.ts'
+import { textFrame } from '../http/websocket-frame.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { Env } from './config/env-source.ts'
 import type { Config } from './config/schema.ts'
@@ -12,6 +15,8 @@ import { resolveSecret } from './config/secrets.ts'
 export type Networks = {
   /** Those of the gateway by the first two segments of their address: `/c/mainnet`. */
   byPath: ReadonlyMap<string, Network>
+  /** What they push and gather, by the same paths. */
+  streams: ReadonlyMap<string, Streams>
   /** The nodes of a network; undefined when it is not configured. */
   poolOf(chain: string, network: string): Pool | undefined
   /** For `/status`: chain, network, nodes. */
@@ -33,10 +38,11 @@ type EvmChain = NonNullable<Config['chains']['c']>
 /** Opens the pools of the configured EVM chains. Nodes that are away do not keep the service down. */
 export function openNetworks(
   config: Config,
-  options: { env: Env; log: Log; clock: Clock; spill(deltas: UsageDelta[]): void },
+  options: { env: Env; log: Log; clock: Clock; ids: Ids; spill(deltas: UsageDelta[]): void },
 ): Networks {
-  const { env, log, clock, spill } = options
+  const { env, log, clock, ids, spill } = options
   const byPath = new Map<string, Network>()
+  const streams = new Map<string, Streams>()
   const { gateway } = config
 
   const open = (chain: string, network: string, { prefix, networks }: EvmChain) => {
@@ -64,6 +70,16 @@ export function openNetworks(
       clock,
       log,
     })
+    const stream = createStreams({
+      pool,
+      prefix,
+      clock,
+      log,
+      ids,
+      encode: textFrame,
+      subscriptionsPerKey: gateway.subscriptions_per_key,
+      filtersPerKey: gateway.filters_per_key,
+    })
     const made = createNetwork({
       chain,
       network,
@@ -76,9 +92,11 @@ export function openNetworks(
       timeoutMs: gateway.timeout_seconds * 1000,
       log,
       now: clock.now,
+      filters: stream.filters.dispatch,
       spill,
     })
     byPath.set(`/${chain}/${network}`, made)
+    streams.set(`/${chain}/${network}`, stream)
   }
   for (const tag of ['c', 'q'] as const) {
     const chain = config.chains[tag]
@@ -88,6 +106,7 @@ export function openNetworks(
 
   return {
     byPath,
+    streams,
     poolOf: (chain, network) => byPath.get(`/${chain}/${network}`)?.pool,
     status: () => {
       const chains: Record<string, Record<string, NetworkStatus>> = {}
@@ -104,6 +123,7 @@ export function openNetworks(
     },
     takeUsage: () => all.flatMap((network) => network.takeUsage()),
     stop: async () => {
+      for (const stream of streams.values()) stream.stop()
       for (const network of all) network.stop()
       await Promise.all(all.map(({ pool }) => pool.stop()))
     },

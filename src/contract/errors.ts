@@ -144,6 +144,22 @@ export const errors = {
     title: 'The gateway does not offer this method',
     help: 'The operator may allow further read methods with `gateway.allowed_methods`. Subscriptions need a WebSocket. The gateway answers this with HTTP 200.',
   },
+  FILTER_NOT_FOUND: {
+    status: 404,
+    code: 'NOT_FOUND',
+    rpc: -32000,
+    retry: 'never',
+    title: 'Filter not found',
+    help: 'Make a new filter and read with `getLogs` what was missed. A filter that is not asked for its changes within 5 minutes, or that has gathered more than it can hold, is gone; a filter of another key gives this same answer. The gateway answers this with HTTP 200.',
+  },
+  RESUME_BLOCK_NOT_FOUND: {
+    status: 404,
+    code: 'NOT_FOUND',
+    rpc: -32000,
+    retry: 'never',
+    title: 'The block to resume from is not known',
+    help: 'The block is too old or was never part of the chain. Subscribe without `resume` and read with `getLogs` what was missed.',
+  },
   ORGANIZATION_NOT_FOUND: {
     status: 404,
     code: 'NOT_FOUND',
@@ -263,6 +279,14 @@ export const errors = {
     retry: 'after',
     title: 'The rate limit is used up',
     help: 'Wait as long as `Retry-After` says. `RateLimit-Policy` lists the limits of the organization on this chain, `RateLimit` the one that is nearest.',
+  },
+  TOO_MANY_OPEN: {
+    status: 429,
+    code: 'RESOURCE_EXHAUSTED',
+    rpc: -32005,
+    retry: 'after',
+    title: 'The key has too many connections, subscriptions or filters',
+    help: 'Close some of them. The limits are `gateway.connections_per_key`, `gateway.subscriptions_per_key` and `gateway.filters_per_key`.',
   },
   INTERNAL: {
     status: 500,

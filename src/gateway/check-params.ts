@@ -24,7 +24,8 @@ const problems: Record<ParamType, FindProblem> = {
   filter: findFilterProblem,
   filterId: must(isQuantity, 'the id that the gateway gave'),
   subscription: must((value) => typeof value === 'string', 'the name of a subscription'),
-  options: must((value) => typeof value === 'object', 'an object'),
+  // Nodes also take true and false, for whole transactions or their hashes.
+  options: must((value) => typeof value === 'object' || typeof value === 'boolean', 'an object'),
 }
 
 // Nodes also take a storage position of 32 bytes, which is how some libraries write it.

@@ -15,7 +15,14 @@ import type { Session } from './session.ts'
 import { hashTarget, liveTarget, numberTarget, pinParams, type Target } from './target.ts'
 
 /** Answers one call of a method whose parameters are checked. */
-export type Dispatch = (method: Method, call: RpcCall, session: Session, done: OnAnswer) => void
+export type Dispatch = (
+  method: Method,
+  call: RpcCall,
+  session: Session,
+  done: OnAnswer,
+  /** Answers what only a connection can ask for. */
+  connection?: Dispatch,
+) => void
 
 /** What calls are answered with. */
 export type DispatchOptions = {
@@ -149,7 +156,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     done({ ok: true, text: textOfHead, refusal: undefined, hit: true, number, hash })
   }
 
-  return (method, call, session, done) => {
+  return (method, call, session, done, connection) => {
     const { plan } = method
     const live = () => liveTarget(method, call, progress.lowest(session))
     switch (plan.kind) {
@@ -197,6 +204,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       case 'filter':
         return callFilter(method, call, session, done)
       case 'subscription':
+        if (connection) return connection(method, call, session, done)
         return done(refused(overHttp))
       default:
         return ask(method, call, session, live(), done)

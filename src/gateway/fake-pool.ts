@@ -46,6 +46,7 @@ export function createFakePool({ upstreams = 1 } = {}): FakePool {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    onPending: () => () => {},
     status: () => status as never,
     stop: async () => {},
   }

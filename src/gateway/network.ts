@@ -21,7 +21,7 @@ export type Network = {
   pool: Pool
   sessionOf(principal: Principal): Session
   /** Checks and answers one call. */
-  call(call: RpcCall, session: Session, done: OnAnswer): void
+  call(call: RpcCall, session: Session, done: OnAnswer, connection?: Dispatch): void
   /** Counts a call that was refused before it was looked at. */
   countRefused(call: RpcCall, session: Session, answer: Answer): void
   counters: Counters
@@ -94,7 +94,7 @@ export function createNetwork(options: NetworkOptions): Network {
     pool,
     counters,
     sessionOf: sessions.of,
-    call(call, session, done) {
+    call(call, session, done, connection) {
       const method = methods.find(call.method)
       const refusal =
         call.refusal ??
@@ -105,10 +105,11 @@ export function createNetwork(options: NetworkOptions): Network {
         return done(answer)
       }
       const begun = performance.now()
-      dispatch(method, call, session, (answer) => {
+      const finish: OnAnswer = (answer) => {
         count(method, session, answer, begun)
         done(answer)
-      })
+      }
+      dispatch(method, call, session, finish, connection)
     },
     countRefused(call, session, answer) {
       count(methods.find(call.method), session, answer, 0)

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { OperationError } from '../contract/errors.ts'
 import type { Ids } from '../lib/ids.ts'
 import { systemIds } from '../lib/ids.ts'
@@ -37,6 +38,8 @@ export type ServerOptions = {
   routes: readonly Route[]
   /** Asked before the routes. */
   lane?: Lane
+  /** Takes the requests for a WebSocket. */
+  upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): void
   log: Log
   ids?: Ids
   onFinished(finished: Finished): void
@@ -108,9 +111,13 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       insecureHTTPParser: false,
       // Node would refuse without a problem body.
       requireHostHeader: false,
+      // Other protocols that a client offers are no reason not to answer it.
+      shouldUpgradeCallback: ({ headers }) =>
+        options.upgrade !== undefined && headers.upgrade?.toLowerCase() === 'websocket',
     },
     take,
   )
+  if (options.upgrade) server.on('upgrade', options.upgrade)
   server.on('clientError', (error, socket) =>
     open.afterAnswers(socket as Socket, () => refuse(error, socket as Socket, ids)),
   )

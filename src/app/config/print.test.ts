@@ -35,6 +35,7 @@ chains:
       body_limit_bytes: 1048576 # default
       header_timeout_seconds: 10 # default
       request_timeout_seconds: 30 # default
+      operation_timeout_seconds: 40 # default
       keep_alive_timeout_seconds: 65 # default
       shutdown_timeout_seconds: 25 # default
     database:
@@ -72,6 +73,10 @@ chains:
       cache_bytes: 67108864 # default
       finality_depth: 64 # default
       logs_max_range: 10000 # default
+      connections_per_key: 1000 # default
+      subscriptions_per_key: 20000 # default
+      filters_per_key: 1000 # default
+      notifications_limit_bytes: 67108864 # default
     logging:
       level: warn # command line
       format: auto # default

@@ -78,6 +78,11 @@ export type Pool = {
   can(capability: Capability): boolean
   /** Called with every new head of any upstream, duplicates left out; returns the unsubscriber. */
   onHead(listener: (head: Head, upstream: string) => void): () => void
+  /**
+   * Called with the hash of every transaction that an upstream announces, once for each upstream; they
+   * are asked for it only while somebody listens. Returns the unsubscriber.
+   */
+  onPending(listener: (hash: string) => void): () => void
   status(): UpstreamStatus[]
   stop(): Promise<void>
 }

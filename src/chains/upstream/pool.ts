@@ -7,6 +7,7 @@ import { readQuantity } from './head.ts'
 import { createHeads } from './heads.ts'
 import { type Health, watch } from './health.ts'
 import { createHttpTransport } from './http-transport.ts'
+import { type PendingWatch, watchPending } from './pending-watch.ts'
 import type { Pool, PoolOutcome } from './pool-types.ts'
 import { statusOf } from './status.ts'
 import { createTimers } from './timers.ts'
@@ -70,6 +71,8 @@ export function createPool(options: PoolOptions): Pool {
   })
   const upstreams: Upstream[] = []
   const watches: Health[] = []
+  const pendingWatches: PendingWatch[] = []
+  const pendingListeners = new Set<(hash: string) => void>()
   const heads = createHeads({ upstreams, log })
   const bestHead = () => heads.best()?.number ?? 0
   const caller = createCaller({ ...limits, upstreams, ask, clock, timers, random, bestHead })
@@ -120,9 +123,13 @@ export function createPool(options: PoolOptions): Pool {
           onOpen: () => health.look(),
           onClose: () => {
             upstream.isVerified = false
+            pending.lost()
             health.look()
           },
-          onPush: (params) => health.push(params),
+          onPush: (params) => {
+            health.push(params)
+            pending.push(params)
+          },
         })
       : createHttpTransport({
           ...shared,
@@ -148,6 +155,16 @@ export function createPool(options: PoolOptions): Pool {
       changed: caller.wake,
     })
     watches.push(health)
+    const pending = watchPending({
+      upstream,
+      prefix,
+      clock,
+      ask: (method, params) => askOne(upstream, method, params),
+      tell: (hash) => {
+        for (const listener of pendingListeners) listener(hash)
+      },
+    })
+    pendingWatches.push(pending)
   }
 
   const askOne = (upstream: Upstream, method: string, params: string): Promise<TransportOutcome> =>
@@ -181,11 +198,20 @@ export function createPool(options: PoolOptions): Pool {
     can: (capability) =>
       upstreams.some((upstream) => isUsable(upstream) && upstream.capabilities.has(capability)),
     onHead: heads.onHead,
+    onPending: (listener) => {
+      pendingListeners.add(listener)
+      for (const pending of pendingWatches) pending.want(true)
+      return () => {
+        pendingListeners.delete(listener)
+        if (pendingListeners.size === 0) for (const pending of pendingWatches) pending.want(false)
+      }
+    },
     status: () => {
       const context = { now: clock.now(), bestHead: bestHead(), maxLag: limits.maxLag }
       return upstreams.map((upstream) => statusOf(upstream, context))
     },
     stop: async () => {
+      for (const pending of pendingWatches) pending.want(false)
       for (const health of watches) health.stop()
       caller.stop()
       await Promise.all(upstreams.map(({ transport }) => transport.stop()))

@@ -66,6 +66,31 @@ export const gatewaySection = Type.Object(
       minimum: 1,
       maximum: 10_000_000,
     }),
+    connections_per_key: Type.Integer({
+      description: 'WebSockets that one API key may have open.',
+      default: 1_000,
+      minimum: 1,
+      maximum: 1_000_000,
+    }),
+    subscriptions_per_key: Type.Integer({
+      description: 'Subscriptions that one API key may have over all its WebSockets, per network.',
+      default: 20_000,
+      minimum: 1,
+      maximum: 10_000_000,
+    }),
+    filters_per_key: Type.Integer({
+      description: 'Filters that one API key may have, per network.',
+      default: 1_000,
+      minimum: 1,
+      maximum: 1_000_000,
+    }),
+    notifications_limit_bytes: Type.Integer({
+      description:
+        'Bytes that may wait for a WebSocket client that does not read; beyond them, or at 10,000 notifications, it is closed.',
+      default: 67_108_864,
+      minimum: 65_536,
+      maximum: 1_073_741_824,
+    }),
   },
   { description: 'The node gateway.' },
 )

@@ -1,0 +1,73 @@
+import type { Pool } from '../chains/upstream/pool-types.ts'
+import type { FeedBlock } from './feed-block.ts'
+
+/** Something that is fetched only while somebody needs it. */
+export type Demand = {
+  /** Until the returned function is called. */
+  need(): () => void
+}
+
+/** The transactions that wait for a block, as all nodes together announce them. */
+export type Pending = Demand & {
+  /** The transactions of these blocks are not pending. */
+  mined(block: FeedBlock): void
+  /** Blocks left the chain: transactions that others do not hold are pending again. */
+  removed(blocks: readonly FeedBlock[], added: readonly FeedBlock[]): void
+  stop(): void
+}
+
+/** Tells of every transaction once, whichever nodes announce it. */
+export function createPending(options: {
+  pool: Pool
+  tell(hash: string): void
+  /** Hashes that are remembered to tell none twice. */
+  maxSeen?: number
+}): Pending {
+  const { pool, tell, maxSeen = 200_000 } = options
+  const seen = new Set<string>()
+  let users = 0
+  let unsubscribe: (() => void) | undefined
+
+  const remember = (hash: string): boolean => {
+    const isNew = !seen.has(hash)
+    // The latest stay longest, so that what is announced again and again is not forgotten.
+    if (!isNew) seen.delete(hash)
+    seen.add(hash)
+    if (seen.size > maxSeen) seen.delete(seen.keys().next().value as string)
+    return isNew
+  }
+
+  const close = () => {
+    unsubscribe?.()
+    unsubscribe = undefined
+    seen.clear()
+  }
+
+  return {
+    need() {
+      users++
+      unsubscribe ??= pool.onPending((hash) => {
+        if (remember(hash)) tell(hash)
+      })
+      let isHeld = true
+      return () => {
+        if (!isHeld) return
+        isHeld = false
+        if (--users === 0) close()
+      }
+    },
+    mined({ transactions }) {
+      if (users > 0) for (const hash of transactions) remember(hash)
+    },
+    removed(blocks, added) {
+      if (users === 0) return
+      const again = new Set(blocks.flatMap(({ transactions }) => transactions))
+      for (const { transactions } of added) for (const hash of transactions) again.delete(hash)
+      for (const hash of again) {
+        remember(hash)
+        tell(hash)
+      }
+    },
+    stop: close,
+  }
+}

@@ -1,0 +1,146 @@
+import { answered, type OnAnswer, refused } from './answer.ts'
+import { findFilterProblem, type LogFilter } from './check-filter.ts'
+import type { Dispatch } from './dispatch.ts'
+import { isHash } from './encodings.ts'
+import { type Refusal, refuse } from './rpc-error.ts'
+import {
+  keyOfTopic,
+  type Order,
+  type Receiver,
+  type Subscription,
+  type Subscriptions,
+  type Topic,
+} from './subscriptions.ts'
+import { compileLogQuery } from './topics.ts'
+
+/** The subscriptions of one connection; they end with it (spec 6.2.2). */
+export type Client = {
+  /** Answers `subscribe` and `unsubscribe`. */
+  dispatch: Dispatch
+  stop(): void
+}
+
+/** How many subscriptions a key may have, over all its connections. */
+export type Quota = { take(): boolean; give(): void; limit: number }
+
+const yes = answered('true')
+const no = answered('false')
+
+const invalid = (message: string): Refusal =>
+  refuse('INVALID_PARAMS', `parameter 2 (options) ${message}`, { parameter: 'options', index: 1 })
+const resumeLost = refuse(
+  'RESUME_BLOCK_NOT_FOUND',
+  'The block to resume from is not among the last ones of the chain.',
+)
+
+/** Opens the book of one connection. */
+export function createClient(options: {
+  subscriptions: Subscriptions
+  receiver: Receiver
+  quota: Quota
+}): Client {
+  const { subscriptions, receiver, quota } = options
+  const own = new Map<string, Subscription>()
+  // Equal subscriptions of one connection must have different ids, and so different numbers.
+  const equals = new Map<string, { live: number; next: number }>()
+  let isStopped = false
+  const tooMany = refused(
+    refuse('TOO_MANY_OPEN', `The key has ${quota.limit} subscriptions already.`, {
+      limit: quota.limit,
+    }),
+  )
+
+  const countOf = (key: string): number => {
+    const known = equals.get(key) ?? { live: 0, next: 0 }
+    equals.set(key, known)
+    known.live++
+    return known.next++
+  }
+
+  const give = (key: string) => {
+    quota.give()
+    const known = equals.get(key)
+    if (known && --known.live === 0) equals.delete(key)
+  }
+
+  const keep = ({ id, cancel }: Subscription, key: string, done: OnAnswer) => {
+    own.set(id, {
+      id,
+      cancel: () => {
+        cancel()
+        give(key)
+      },
+    })
+    done(answered(`"${id}"`))
+  }
+
+  const resume = (topic: Topic, order: Order, key: string, from: string, done: OnAnswer) => {
+    const fail = () => {
+      give(key)
+      done(refused(resumeLost))
+    }
+    subscriptions
+      .resume(receiver, topic, order, from, (subscription) => {
+        if (isStopped) subscription.cancel()
+        else keep(subscription, key, done)
+      })
+      .then((isThere) => isThere || fail(), fail)
+  }
+
+  const subscribe: Dispatch = (_, { method: name, args }, __, done) => {
+    const topic = topicOf(args[0] as string, args[1])
+    if ('reason' in topic) return done(refused(topic))
+    const from = resumeOf(args[1])
+    if (from !== undefined && !isHash(from)) return done(refused(invalid('resume must be a hash')))
+    if (!quota.take()) return done(tooMany)
+    const method = name.replace(/_subscribe$/, '_subscription')
+    const key = `${method} ${keyOfTopic(topic)}`
+    const order = { method, key: `${countOf(key)} ${key}` }
+    if (from !== undefined && (topic.name === 'newHeads' || topic.name === 'logs'))
+      return resume(topic, order, key, from.toLowerCase(), done)
+    keep(subscriptions.add(receiver, topic, order), key, done)
+  }
+
+  const unsubscribe: Dispatch = (_, { args }, __, done) => {
+    const id = String(args[0]).toLowerCase()
+    const subscription = own.get(id)
+    if (!subscription) return done(no)
+    own.delete(id)
+    subscription.cancel()
+    done(yes)
+  }
+
+  return {
+    dispatch: (method, call, session, done) => {
+      const answer = method.name.endsWith('_subscribe') ? subscribe : unsubscribe
+      answer(method, call, session, done)
+    },
+    stop() {
+      isStopped = true
+      for (const { cancel } of own.values()) cancel()
+      own.clear()
+    },
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const resumeOf = (options: unknown): string | undefined => {
+  if (!isObject(options) || options.resume == null) return undefined
+  return String(options.resume)
+}
+
+function topicOf(name: string, options: unknown): Topic | Refusal {
+  if (name === 'newHeads' || name === 'newPendingTransactions' || name === 'syncing')
+    return { name }
+  if (name !== 'logs')
+    return refuse(
+      'RPC_METHOD_NOT_FOUND',
+      `There is no subscription ${JSON.stringify(name.slice(0, 50))}.`,
+    )
+  const { resume: _, ...filter } = isObject(options) ? options : {}
+  const problem = findFilterProblem(filter)
+  if (problem) return invalid(problem)
+  return { name, query: compileLogQuery(filter as LogFilter) }
+}

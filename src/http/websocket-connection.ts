@@ -1,0 +1,186 @@
+import { isUtf8 } from 'node:buffer'
+import type { Duplex } from 'node:stream'
+import type { WebSocket } from 'ws'
+import type { Principal } from '../domain/context.ts'
+import { refused } from '../gateway/answer.ts'
+import type { Dispatch } from '../gateway/dispatch.ts'
+import type { Streams } from '../gateway/feed-streams.ts'
+import type { Network } from '../gateway/network.ts'
+import { refuse } from '../gateway/rpc-error.ts'
+import { alone, faultOf, type Serve, type Served } from '../gateway/serve.ts'
+import { textFrame } from './websocket-frame.ts'
+import { createOutbox } from './websocket-outbox.ts'
+
+/** A client that is connected. */
+export type Connection = {
+  principal: Principal
+  /** Whether its key still opens the gateway; it is closed when not. */
+  recheck(): Promise<void>
+  /** Called now and then: looks whether the client is still there. */
+  beat(): void
+  close(code: number, reason: string): void
+  terminate(): void
+}
+
+/** The bounds of a connection. */
+export type ConnectionLimits = {
+  /** Notifications that wait for the client (spec 6.2.3). */
+  maxNotifications: number
+  /** Bytes that wait for the client. */
+  maxBytes: number
+  /** Messages that are being answered at the same time; more are not read. */
+  maxInFlight: number
+  /** Bytes of answers that wait, from which on nothing more is read. */
+  pauseBytes: number
+  /** How long a client may take to answer the end of a connection. */
+  closeMs: number
+}
+
+/** How the bounds are set. */
+export const defaultConnectionLimits: ConnectionLimits = {
+  maxNotifications: 10_000,
+  maxBytes: 67_108_864,
+  maxInFlight: 64,
+  pauseBytes: 1_048_576,
+  closeMs: 5_000,
+}
+
+const badText = alone(refused(refuse('INVALID_JSON', 'The message is not valid UTF-8.')))
+const noLife = 'no sign of life'
+
+/** Serves one WebSocket until it ends. */
+export function openConnection(options: {
+  ws: WebSocket
+  socket: Duplex
+  network: Network
+  streams: Streams
+  principal: Principal
+  serve: Serve
+  limits: ConnectionLimits
+  /** Who is behind the key now. */
+  check(): Principal | undefined | Promise<Principal | undefined>
+  onClosed(connection: Connection): void
+  onOverflow(): void
+}): Connection {
+  const { ws, socket, network, streams, principal, serve, limits, check } = options
+  let inFlight = 0
+  let isPaused = false
+  let hasReceived = true
+  let isDoubted = false
+  let ping: Buffer | undefined
+
+  const close = (code: number, reason: string) => {
+    outbox.close()
+    client.stop()
+    ws.close(code, reason)
+    // The peer may never read that; its socket is not kept for it.
+    setTimeout(() => ws.terminate(), limits.closeMs).unref()
+  }
+  const outbox = createOutbox(socket, {
+    ...limits,
+    onOverflow: (reason) => {
+      options.onOverflow()
+      close(1013, reason)
+    },
+    onEmpty: () => {
+      resume()
+      if (ping) pong(ping)
+    },
+  })
+  const client = streams.open({ push: outbox.notify, close }, principal.credential_id)
+
+  const resume = () => {
+    if (!isPaused || inFlight >= limits.maxInFlight || outbox.bytes() > limits.pauseBytes) return
+    isPaused = false
+    ws.resume()
+  }
+  const begin = () => {
+    inFlight++
+    if (isPaused || (inFlight < limits.maxInFlight && outbox.bytes() <= limits.pauseBytes)) return
+    isPaused = true
+    ws.pause()
+  }
+
+  const answer = ({ body }: Served) => {
+    inFlight--
+    if (body !== '' && ws.readyState === ws.OPEN) outbox.answer(textFrame(body))
+    resume()
+  }
+
+  const ask = (who: Principal, body: string) => {
+    let hasHeld = false
+    const subscribe: Dispatch = (method, call, session, done) => {
+      // The answer comes before the first notification, though it may be one of a slow batch.
+      if (!hasHeld) outbox.hold()
+      hasHeld = true
+      client.dispatch(method, call, session, done)
+    }
+    const own: Network = {
+      ...network,
+      call: (call, session, done) => network.call(call, session, done, subscribe),
+    }
+    serve(own, who, body, (served) => {
+      answer(served)
+      if (hasHeld) outbox.release()
+    })
+  }
+
+  const goOn = (who: Principal | undefined, body: string) => {
+    if (who) return ask(who, body)
+    inFlight--
+    close(1008, 'the API key is not valid any more')
+  }
+
+  ws.on('message', (data: Buffer) => {
+    hasReceived = true
+    begin()
+    if (!isUtf8(data)) return answer(badText)
+    const body = data.toString('latin1')
+    try {
+      const who = check()
+      if (!(who instanceof Promise)) return goOn(who, body)
+      who.then((known) => goOn(known, body)).catch((error) => answer(alone(faultOf(error))))
+    } catch (error) {
+      answer(alone(faultOf(error)))
+    }
+  })
+
+  // Only the last ping needs an answer (RFC 6455 5.5.3), so that a flood of them fills no memory.
+  const pong = (data: Buffer) => {
+    ping = socket.writableLength > 0 ? data : undefined
+    if (!ping) ws.pong(data)
+  }
+  ws.on('ping', (data) => {
+    hasReceived = true
+    pong(data)
+  })
+  ws.on('pong', () => {
+    hasReceived = true
+  })
+  // The end follows in any case.
+  ws.on('error', () => {})
+  ws.on('close', () => {
+    outbox.close()
+    client.stop()
+    options.onClosed(connection)
+  })
+
+  const connection: Connection = {
+    principal,
+    async recheck() {
+      const known = await Promise.resolve(check()).catch(() => principal)
+      if (!known) close(1008, 'the API key is not valid any more')
+    },
+    beat() {
+      const isAlive = hasReceived || (outbox.waiting() > 0 && outbox.hasMoved())
+      if (!isAlive && isDoubted) return close(1001, noLife)
+      isDoubted = !isAlive
+      hasReceived = false
+      if (ping) pong(ping)
+      if (socket.writableLength === 0) ws.ping()
+    },
+    close,
+    terminate: () => ws.terminate(),
+  }
+  return connection
+}

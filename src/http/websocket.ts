@@ -1,0 +1,196 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import type { GatewayKeys } from '../domain/access/gateway-keys.ts'
+import type { Principal } from '../domain/context.ts'
+import type { Streams } from '../gateway/feed-streams.ts'
+import type { Network } from '../gateway/network.ts'
+import { type Refusal, refuse } from '../gateway/rpc-error.ts'
+import type { Serve } from '../gateway/serve.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
+import type { Log } from '../lib/log.ts'
+import type { Change } from '../storage/changes.ts'
+import {
+  type Connection,
+  type ConnectionLimits,
+  defaultConnectionLimits,
+  openConnection,
+} from './websocket-connection.ts'
+import { refuseHandshake } from './websocket-refuse.ts'
+
+/** The gateway's WebSockets. */
+export type Sockets = {
+  /** Takes a request to change the protocol. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** A credential or an organization is not as it was. */
+  forget(change: Change): void
+  /** Connections by the path of their network. */
+  connections(): ReadonlyMap<string, number>
+  /** Connections that were closed because their clients did not read. */
+  overflows(): number
+  stop(): Promise<void>
+}
+
+/** What WebSockets are served with. */
+export type SocketsOptions = {
+  /** By the first two segments of their address: `/c/mainnet`. */
+  networks: ReadonlyMap<string, Network>
+  streams: ReadonlyMap<string, Streams>
+  keys: GatewayKeys
+  serve: Serve
+  clock: Clock
+  ids: Ids
+  log: Log
+  connectionsPerKey: number
+  maxMessageBytes: number
+  /** How long clients have to say goodbye at the end. */
+  shutdownTimeoutMs: number
+  limits?: Partial<ConnectionLimits>
+  beatMs?: number
+}
+
+const address = /^(\/[^/]+\/[^/]+)\/v1\/ws\/([^/?]*)(?:\?|$)/
+// Looked after one part at a time: thousands of pings at once would be felt by everybody.
+const parts = 30
+
+const notFound = refuse('NETWORK_NOT_FOUND')
+const badRoute = refuse('ROUTE_NOT_FOUND', 'The gateway is at /<chain>/<network>/v1/ws/<api_key>.')
+const badKey = refuse('INVALID_KEY')
+const notAllowed = refuse('METHOD_NOT_ALLOWED', 'A WebSocket begins with GET.')
+const stoppingNow: Refusal = { ...refuse('SHUTTING_DOWN'), retryAfter: 1 }
+const unknownKey: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
+
+/** Serves the gateway over WebSocket. */
+export function createSockets(options: SocketsOptions): Sockets {
+  const { networks, streams, keys, serve, clock, ids, log, connectionsPerKey } = options
+  const limits = { ...defaultConnectionLimits, ...options.limits }
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    // Answered with an error instead of the end of the connection.
+    skipUTF8Validation: true,
+    autoPong: false,
+    maxPayload: options.maxMessageBytes,
+    maxFragments: 16_384,
+  })
+  const rings = Array.from({ length: parts }, () => new Set<Connection>())
+  const perKey = new Map<string, number>()
+  const perPath = new Map<string, number>()
+  const stopped = new AbortController()
+  let turn = 0
+  let overflows = 0
+  const tooMany: Refusal = {
+    ...refuse('TOO_MANY_OPEN', `The key has ${connectionsPerKey} connections already.`),
+    retryAfter: 1,
+  }
+
+  const count = (map: Map<string, number>, key: string, change: number) => {
+    const now = (map.get(key) ?? 0) + change
+    if (now > 0) map.set(key, now)
+    else map.delete(key)
+  }
+
+  const shake = (
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    { path, key, principal }: { path: string; key: string; principal: Principal },
+  ) => {
+    const { credential_id } = principal
+    const ring = rings[turn++ % parts] as Set<Connection>
+    const network = networks.get(path) as Network
+    // Counted at once: many handshakes of one key may be under way.
+    count(perKey, credential_id, 1)
+    let isOpen = false
+    const leave = () => {
+      if (!isOpen) count(perKey, credential_id, -1)
+    }
+    socket.once('close', leave)
+    server.handleUpgrade(request, socket, head, (ws) => {
+      isOpen = true
+      count(perPath, path, 1)
+      const connection = openConnection({
+        ws,
+        socket,
+        network,
+        streams: streams.get(path) as Streams,
+        principal,
+        serve,
+        limits,
+        check: () => keys.principalOf(key),
+        onClosed: (closed) => {
+          ring.delete(closed)
+          count(perKey, credential_id, -1)
+          count(perPath, path, -1)
+        },
+        onOverflow: () => {
+          overflows++
+        },
+      })
+      ring.add(connection)
+    })
+  }
+
+  const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', () => {})
+    const request_id = ids.uuid()
+    const refuseWith = (refusal: Refusal) => refuseHandshake(socket, refusal, request_id)
+    const [, path, key] = address.exec(request.url ?? '') ?? []
+    if (stopped.signal.aborted) return refuseWith(stoppingNow)
+    if (path === undefined || key === undefined) return refuseWith(badRoute)
+    if (!networks.has(path)) return refuseWith(notFound)
+    if (request.method !== 'GET') return refuseWith(notAllowed)
+    const proceed = (principal: Principal | undefined) => {
+      if (socket.destroyed) return
+      if (stopped.signal.aborted) return refuseWith(stoppingNow)
+      if (!principal) return refuseWith(badKey)
+      if ((perKey.get(principal.credential_id) ?? 0) >= connectionsPerKey)
+        return refuseWith(tooMany)
+      shake(request, socket, head, { path, key, principal })
+    }
+    const principal = keys.principalOf(key)
+    if (!(principal instanceof Promise)) return proceed(principal)
+    principal.then(proceed).catch((error: unknown) => {
+      log.warn({ err: error, request_id }, 'a key could not be checked')
+      refuseWith(unknownKey)
+    })
+  }
+
+  const all = () => rings.flatMap((ring) => [...ring])
+
+  const beat = async () => {
+    for (let part = 0; !stopped.signal.aborted; part = (part + 1) % parts) {
+      await clock.sleep((options.beatMs ?? 30_000) / parts, stopped.signal).catch(() => {})
+      if (stopped.signal.aborted) return
+      for (const connection of [...(rings[part] as Set<Connection>)]) {
+        connection.beat()
+        await connection.recheck()
+      }
+    }
+  }
+  void beat().catch((error) => log.error({ err: error }, 'connections are not looked after'))
+
+  return {
+    upgrade,
+    forget(change) {
+      if (change.kind !== 'credential' && change.kind !== 'organization') return
+      for (const connection of all()) {
+        const { organization_id, credential_id } = connection.principal
+        if (organization_id !== change.organization_id) continue
+        if (change.kind === 'credential' && credential_id !== change.credential_id) continue
+        void connection.recheck()
+      }
+    },
+    connections: () => perPath,
+    overflows: () => overflows,
+    async stop() {
+      stopped.abort()
+      for (const connection of all()) connection.close(1001, 'the service is stopping')
+      const deadline = clock.now() + options.shutdownTimeoutMs
+      while (perPath.size > 0 && clock.now() < deadline) await clock.sleep(20)
+      for (const connection of all()) connection.terminate()
+    },
+  }
+}
