@@ -81,8 +81,12 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       progress.lostHead()
       ask(method, call, session, liveTarget(method, call, progress.leastOf(session)), done)
     }
-    if (flights.join(target.key, finish)) return
-    const land = flights.open(target.key, finish)
+    // What may change with the next block is shared only among keys that have seen as much: nobody
+    // is told that there is nothing by an answer that is older than what it knows.
+    const isFixed = target.keep === 'block' || target.keep === 'static'
+    const flight = isFixed ? target.key : `${session.highest}>${target.key}`
+    if (flights.join(flight, finish)) return
+    const land = flights.open(flight, finish)
     const begun = view.generation()
     pool.send(requestOf(method, target), (outcome) => {
       if ('failure' in outcome) return land(outcome)
