@@ -11,6 +11,7 @@ import { createServe } from '../gateway/serve.ts'
 import { createUsageWriter, type UsageWriter } from '../gateway/usage.ts'
 import { docsRoutes } from '../http/docs/routes.ts'
 import { createGatewayLane } from '../http/gateway.ts'
+import { createGatewayFront } from '../http/gateway-front.ts'
 import { createOperations } from '../http/operations.ts'
 import { probeRoutes } from '../http/probes.ts'
 import { startServer } from '../http/server.ts'
@@ -36,6 +37,7 @@ import { createMetrics } from './metrics.ts'
 import { openNetworks } from './networks.ts'
 import { openRedis } from './redis.ts'
 import { createReadiness, createStatus } from './status.ts'
+import { openWallets } from './wallets.ts'
 
 /** What a service is started with. */
 export type AppOptions = {
@@ -126,6 +128,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const networks = own(
     openNetworks(config, { env, log, clock, ids, spill: (counts) => usage.add(counts) }),
   )
+  const wallets = own(await openWallets(config, { db, clock, log, ids, networks }))
   const usage: UsageWriter = own(
     createUsageWriter({
       clock,
@@ -150,6 +153,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     db,
     limiter,
     networks,
+    wallets,
     clock,
     version,
     database: server.mode,
@@ -157,7 +161,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   let base_url = config.server.base_url ?? ''
   const admission = createAdmission(records, limiter)
   const operations = createOperations({
-    installation,
+    installation: { ...installation, chains: wallets.chains },
     authenticator,
     admission,
     bodyLimitBytes: config.server.body_limit_bytes,
@@ -170,7 +174,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     maxBatchBytes: batch_response_limit_bytes,
   })
   const shutdownTimeoutMs = config.server.shutdown_timeout_seconds * 1000
-  const lane = createGatewayLane({
+  const front = createGatewayFront({
     networks: networks.byPath,
     keys,
     serve,
@@ -199,7 +203,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       port: config.server.port,
       log,
       ids,
-      lane,
+      lane: createGatewayLane(front),
       upgrade: opened.upgrade,
       onFinished: metrics.finished,
       headersTimeoutMs: config.server.header_timeout_seconds * 1000,

@@ -6,6 +6,7 @@ import type { Db } from '../storage/database.ts'
 import { schemaVersion } from '../storage/migrate.ts'
 import type { Config } from './config/schema.ts'
 import type { Networks } from './networks.ts'
+import type { Wallets } from './wallets.ts'
 
 const probeTimeoutMs = 2_000
 
@@ -26,15 +27,18 @@ export function createStatus(options: {
   db: Db
   limiter: Limiter
   networks?: Pick<Networks, 'status'>
+  wallets?: Pick<Wallets, 'status'>
   clock: Clock
   version: string
   database: 'embedded' | 'server'
 }): () => Promise<Record<string, unknown>> {
-  const { config, db, limiter, networks, clock, version, database } = options
+  const { config, db, limiter, networks, wallets, clock, version, database } = options
   const begun = clock.now()
   return async () => {
     const running = networks?.status() ?? {}
     const server_version = await probe(db).catch(() => undefined)
+    // The gaps are rows: not asked for while nobody answers.
+    const tracking = server_version === undefined ? {} : ((await wallets?.status()) ?? {})
     return {
       version,
       start_time: toTimestamp(begun),
@@ -54,6 +58,7 @@ export function createStatus(options: {
             default_network,
             networks: Object.keys(networks),
             ...(running[tag] && { nodes: running[tag] }),
+            ...(tracking[tag] && { tracking: tracking[tag] }),
           },
         ]),
       ),

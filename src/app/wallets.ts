@@ -1,0 +1,66 @@
+import type { WalletService } from '../chains/chain.ts'
+import { createEvmChain } from '../chains/evm/chain.ts'
+import type { Chains, OpenChain } from '../domain/context.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
+import type { Log } from '../lib/log.ts'
+import { ensureChain } from '../storage/chains.ts'
+import type { Db } from '../storage/database.ts'
+import { startImporter } from '../workers/importer.ts'
+import { startTracker, type Tracker, type TrackerStatus } from '../workers/tracker.ts'
+import type { Config } from './config/schema.ts'
+import type { Networks } from './networks.ts'
+
+/** The chains that wallets are tracked on. */
+export type Wallets = {
+  chains: Chains
+  /** For `/status`: by the tag of the chain. */
+  status(): Promise<Record<string, TrackerStatus & { gaps: unknown[] }>>
+  stop(): Promise<void>
+}
+
+/** Opens the chains of the wallet services on their default networks, and tracks them. */
+export async function openWallets(
+  config: Config,
+  tools: { db: Db; clock: Clock; log: Log; ids: Ids; networks: Pick<Networks, 'poolOf'> },
+): Promise<Wallets> {
+  const { db, clock, log, ids, networks } = tools
+  const open = new Map<WalletService, OpenChain>()
+  const trackers = new Map<WalletService, Tracker>()
+  const stops: (() => Promise<void>)[] = []
+
+  const track = async (service: WalletService, network: string, chain: OpenChain['chain']) => {
+    const create_time = new Date(clock.now())
+    const chain_id = await ensureChain(db, { chain: service, network, create_time })
+    open.set(service, { chain_id, network, chain })
+    const holder = ids.uuid()
+    const tracker = startTracker({ db, clock, log, holder, chain_id, network, chain })
+    trackers.set(service, tracker)
+    const importer = startImporter({ db, clock, log, chain_id, chain })
+    stops.push(async () => {
+      await Promise.all([tracker.stop(), importer.stop()])
+      await chain.stop()
+    })
+  }
+
+  const { c } = config.chains
+  const pool = c && networks.poolOf('c', c.default_network)
+  if (c && pool)
+    await track('c', c.default_network, createEvmChain({ pool, prefix: c.prefix, clock }))
+
+  return {
+    chains: { find: (service) => open.get(service) },
+    status: async () =>
+      Object.fromEntries(
+        await Promise.all(
+          [...trackers].map(async ([service, tracker]) => {
+            const gaps = await tracker.gaps().catch(() => [])
+            return [service, { ...tracker.status(), gaps }] as const
+          }),
+        ),
+      ),
+    stop: async () => {
+      await Promise.all(stops.map((stop) => stop()))
+    },
+  }
+}
