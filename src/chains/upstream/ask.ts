@@ -24,7 +24,7 @@ export type Asker = (
   upstream: Upstream,
   call: AskCall,
   done: (outcome: TransportOutcome, ms: number) => void,
-) => boolean
+) => void
 
 /** The books: latency, errors, breaker, rate limit. */
 export function createAsker({
@@ -64,7 +64,10 @@ export function createAsker({
 
   return (upstream, call, done) => {
     const startedAt = clock.now()
-    const isSent = upstream.transport.send({
+    upstream.gate.take(startedAt)
+    upstream.inFlight++
+    upstream.requests++
+    upstream.transport.send({
       ...call,
       done: (outcome) => {
         upstream.inFlight--
@@ -75,10 +78,5 @@ export function createAsker({
         done(outcome, ms)
       },
     })
-    if (!isSent) return false
-    upstream.gate.take(startedAt)
-    upstream.inFlight++
-    upstream.requests++
-    return true
   }
 }

@@ -20,7 +20,7 @@ const windowSize = 50
 const minSamples = 20
 const highestRate = 0.5
 const firstPauseMs = 500
-const longestPauseMs = 30_000
+const longestPauseMs = 10_000
 const maxTrials = 3
 const successesToClose = 5
 

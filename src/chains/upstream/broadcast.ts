@@ -40,10 +40,9 @@ export function broadcast(
         timeoutMs,
         idempotent: true,
       }
-      const isSent = ask(upstream, call, (outcome) =>
+      ask(upstream, call, (outcome) =>
         answer(!('failed' in outcome) && outcome.ok && outcome.result !== 'null'),
       )
-      if (!isSent) answer(false)
     })
 
   const take = async (upstream: Upstream, outcome: TransportOutcome): Promise<void> => {
@@ -69,8 +68,7 @@ export function broadcast(
       timeoutMs,
       idempotent: false,
     }
-    const isSent = ask(upstream, call, (outcome) => void take(upstream, outcome))
-    if (!isSent) void take(upstream, { failed: 'connect', detail: 'its queue is full' })
+    ask(upstream, call, (outcome) => void take(upstream, outcome))
   }
   return promise
 }

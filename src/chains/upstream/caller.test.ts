@@ -205,6 +205,59 @@ describe('waiting', () => {
   })
 })
 
+describe('a full node', () => {
+  test('gets the next call when it has answered one, the oldest first', async () => {
+    const a = createFakeUpstream('a')
+    a.room = 2
+    const { call, clock } = setUp([a])
+    const calls = ['1', '2', '3', '4'].map((params) => call({ params }))
+    expect(a.calls.map(({ params }) => params)).toEqual(['1', '2'])
+    a.answer(result('x'))
+    await clock.advance(1)
+    expect(a.calls.map(({ params }) => params)).toEqual(['2', '3'])
+    const late = call({ params: '5' })
+    for (let round = 0; round < 4; round++) a.answer(result('y'))
+    expect(a.calls).toHaveLength(0)
+    expect([...calls, late].every((outcomes) => outcomes.length === 1)).toBe(true)
+  })
+
+  test('does not keep what another can take', () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    a.room = 1
+    const { call } = setUp([a, b])
+    call()
+    call()
+    expect([a.calls.length, b.calls.length]).toEqual([1, 1])
+  })
+
+  test('a call that waits for it in vain ends in time', async () => {
+    const a = createFakeUpstream('a')
+    a.room = 0
+    const { call, clock } = setUp([a])
+    const outcomes = call({ timeoutMs: 500 })
+    await clock.advance(600)
+    expect(outcomes).toEqual([{ failure: 'TIMEOUT' }])
+  })
+
+  test('a call with demands that wait does not hold up the others', async () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { head: 50 })]
+    a.room = 0
+    const { call } = setUp([a, b])
+    call({ minBlock: 100 })
+    call()
+    expect(b.calls).toHaveLength(1)
+  })
+})
+
+test('a node whose circuit is open is still better than none', async () => {
+  const a = createFakeUpstream('a')
+  a.breaker.trip(0)
+  const { call } = setUp([a])
+  const outcomes = call()
+  a.answer(result(1))
+  expect(outcomes).toEqual([result(1)])
+})
+
 describe('hedging', () => {
   test('asks a second node after the p95, and the first answer wins', async () => {
     const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]

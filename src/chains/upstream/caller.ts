@@ -1,5 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Asker } from './ask.ts'
+import { createBacklog } from './backlog.ts'
 import { createHedging } from './hedging.ts'
 import { meaningOf } from './node-error.ts'
 import type { PoolFailure, PoolOutcome, PoolRequest, RpcReply } from './pool-types.ts'
@@ -34,7 +35,6 @@ export type CallerOptions = {
 type Job = {
   request: PoolRequest
   done: (outcome: PoolOutcome) => void
-  startedAt: number
   deadline: number
   /** Nodes that were asked in this round. */
   tried: Upstream[]
@@ -47,10 +47,12 @@ type Job = {
   failure: PoolFailure
   hedge: Timer | undefined
   wait: Timer | undefined
+  /** Since when there has been no node for it. */
+  strandedAt: number | undefined
   onAbort: (() => void) | undefined
 }
 
-const maxRounds = 3
+const maxRounds = 5
 const roundPauseMs = 50
 // A node said to lack a method is asked for it last, until then.
 const lackingMs = 600_000
@@ -61,6 +63,7 @@ export function createCaller(options: CallerOptions): Caller {
   const { upstreams, ask, clock, timers } = options
   const hedging = createHedging()
   const waiting = new Set<Job>()
+  const backlog = createBacklog<Job>()
   const context = { now: 0, bestHead: 0, maxLag: options.maxLag, random: options.random }
   let inFlight = 0
   let usableAt = clock.now()
@@ -96,14 +99,35 @@ export function createCaller(options: CallerOptions): Caller {
     rest(job)
     const now = clock.now()
     if (now >= job.deadline) {
-      finish(job, job.useless ?? { failure: 'TIMEOUT' })
+      finish(job, job.useless ?? { failure: job.round > 0 ? job.failure : 'TIMEOUT' })
       return
     }
-    const { chosen, hasOthers, waitMs } = choose(job, now)
+    const { chosen, hasOthers, waitMs, isBusy } = choose(job, now)
     if (chosen) attempt(job, chosen, hasOthers, now)
     else if (job.inFlight > 0) return
+    else if (isBusy) queue(job, now)
     else if (job.useless) finish(job, job.useless)
     else pause(job, pauseBefore(job, now, waitMs))
+  }
+
+  const queue = (job: Job, now: number): void => {
+    job.wait = timers.after(job.deadline - now, () => advance(job))
+    backlog.push(job)
+  }
+
+  /** There is room: those that waited for it come before all others. */
+  const drain = (): void => {
+    if (backlog.size() === 0) return
+    const now = clock.now()
+    backlog.drain((job) => {
+      if (job.isOver) return 'taken'
+      const { chosen, hasOthers, isBusy } = choose(job, now)
+      if (!chosen && isBusy) return upstreams.some(hasRoom) ? 'refused' : 'no room'
+      rest(job)
+      if (chosen) attempt(job, chosen, hasOthers, now)
+      else advance(job)
+      return 'taken'
+    })
   }
 
   const pause = (job: Job, pauseMs: number | undefined): void => {
@@ -126,7 +150,8 @@ export function createCaller(options: CallerOptions): Caller {
     if (now + waitMs < job.deadline) return waitMs
     const isHopeless =
       job.round >= maxRounds || now - usableAt > options.patienceMs || isBeyondAll(job.request)
-    const patience = Math.min(job.deadline, job.startedAt + options.patienceMs) - now
+    job.strandedAt ??= now
+    const patience = Math.min(job.deadline, job.strandedAt + options.patienceMs) - now
     if (isHopeless || patience <= 0) return undefined
     // Nodes that were asked and failed are asked again soon; nodes that are away will wake us.
     return job.tried.length > 0 ? Math.min(roundPauseMs << job.round, patience) : patience
@@ -140,7 +165,7 @@ export function createCaller(options: CallerOptions): Caller {
     const { request } = job
     job.tried.push(upstream)
     const left = job.deadline - now
-    const isSent = ask(
+    ask(
       upstream,
       {
         method: request.method,
@@ -150,11 +175,8 @@ export function createCaller(options: CallerOptions): Caller {
       },
       (outcome, ms) => settle(job, upstream, outcome, ms),
     )
-    if (!isSent) {
-      advance(job)
-      return
-    }
     job.inFlight++
+    job.strandedAt = undefined
     if (job.hedge || !hasOthers || !request.idempotent) return
     const afterMs = hedging.begin(request.method)
     if (afterMs !== undefined && afterMs < left) job.hedge = timers.after(afterMs, () => hedge(job))
@@ -170,9 +192,11 @@ export function createCaller(options: CallerOptions): Caller {
   const settle = (job: Job, upstream: Upstream, outcome: TransportOutcome, ms: number): void => {
     job.inFlight--
     if (!('failed' in outcome)) hedging.add(job.request.method, ms)
-    if (job.isOver) return
-    if ('failed' in outcome) fail(job, outcome)
-    else judge(job, upstream, outcome)
+    if (!job.isOver) {
+      if ('failed' in outcome) fail(job, outcome)
+      else judge(job, upstream, outcome)
+    }
+    drain()
   }
 
   const judge = (job: Job, upstream: Upstream, outcome: RpcReply): void => {
@@ -204,7 +228,6 @@ export function createCaller(options: CallerOptions): Caller {
     return {
       request,
       done,
-      startedAt: now,
       deadline: now + (request.timeoutMs ?? options.timeoutMs),
       tried: [],
       round: 0,
@@ -215,6 +238,7 @@ export function createCaller(options: CallerOptions): Caller {
       failure: 'NO_UPSTREAM',
       hedge: undefined,
       wait: undefined,
+      strandedAt: undefined,
       onAbort: undefined,
     }
   }
@@ -233,11 +257,16 @@ export function createCaller(options: CallerOptions): Caller {
         job.onAbort = () => finish(job, { failure: 'ABORTED' })
         signal.addEventListener('abort', job.onAbort, { once: true })
       }
-      advance(job)
+      if (backlog.size() === 0) advance(job)
+      else {
+        queue(job, clock.now())
+        drain()
+      }
       job.isNew = false
     },
     wake: () => {
       if (upstreams.some(isUsable)) usableAt = clock.now()
+      drain()
       if (isWaking || waiting.size === 0) return
       isWaking = true
       setImmediate(() => {
@@ -250,8 +279,15 @@ export function createCaller(options: CallerOptions): Caller {
     stop: () => {
       isStopped = true
       for (const job of [...waiting]) finish(job, { failure: 'NO_UPSTREAM' })
+      backlog.drain((job) => {
+        finish(job, { failure: 'NO_UPSTREAM' })
+        return 'taken'
+      })
     },
   }
 }
+
+const hasRoom = (upstream: Upstream): boolean =>
+  isUsable(upstream) && upstream.inFlight < upstream.transport.capacity()
 
 const limited: TransportFailure = { failed: 'rate_limited', detail: 'refused by its rate limit' }

@@ -5,6 +5,8 @@ import { createUpstream, type Upstream, type UpstreamOptions } from './upstream.
 /** A node without a network, for tests: answers when and what it is told. */
 export type FakeUpstream = Upstream & {
   calls: TransportCall[]
+  /** How many calls fit. */
+  room: number
   /** Answers the oldest call that waits. */
   answer(outcome: TransportOutcome): void
   /** Answers every further call by itself. */
@@ -35,17 +37,18 @@ export function createFakeUpstream(
         const outcome = fake.behave?.(call)
         if (outcome) setImmediate(() => call.done(outcome))
         else calls.push(call)
-        return true
       },
       abandon: (detail) => {
         for (const call of calls.splice(0)) call.done({ failed: 'stalled', detail })
       },
       isOpen: () => true,
+      capacity: () => fake.room,
       stop: async () => {},
     },
   )
   const fake: FakeUpstream = Object.assign(upstream, {
     calls,
+    room: 1_000,
     answer: (outcome: TransportOutcome) => calls.shift()!.done(outcome),
     behave: undefined,
     isVerified: true,

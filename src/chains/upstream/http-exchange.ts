@@ -15,6 +15,14 @@ export type HttpAnswer = {
 /** One POST under way. */
 export type HttpExchange = { abort(): void }
 
+/** Where to post, and how much may come back. */
+export type PostOptions = {
+  path: string
+  headers: Record<string, string>
+  maxReplyBytes: number
+  now(): number
+}
+
 // The body of a failure is read only in case it holds a JSON-RPC error.
 const maxFailureBytes = 64 * 1024
 
@@ -28,11 +36,15 @@ const connectCodes = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 
-/** Posts a text and calls back once, with the whole answer or the reason why there is none. */
+/**
+ * Posts a text and calls back once, with the whole answer or the reason why there is none.
+ * `mayStart` is asked at the moment of writing, when it is certain over which connection.
+ */
 export function post(
   client: Dispatcher,
-  options: { path: string; headers: Record<string, string>; maxReplyBytes: number; now(): number },
+  options: PostOptions,
   body: Buffer,
+  mayStart: () => boolean,
   done: (answer: HttpAnswer | TransportFailure) => void,
 ): HttpExchange {
   const chunks: Buffer[] = []
@@ -70,6 +82,8 @@ export function post(
     {
       onRequestStart: (started) => {
         controller = started
+        if (!isOver && !mayStart())
+          finish({ failed: 'connect', detail: 'the connection is a new one' })
         if (isOver) started.abort(new Error('given up'))
       },
       onResponseStart: (_, code, headers) => {

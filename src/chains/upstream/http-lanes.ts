@@ -1,5 +1,5 @@
 import { Client } from 'undici'
-import { type HttpAnswer, type HttpExchange, post } from './http-exchange.ts'
+import { type HttpAnswer, type HttpExchange, type PostOptions, post } from './http-exchange.ts'
 import type { TransportFailure } from './transport.ts'
 
 /** The connections to one node. */
@@ -29,7 +29,7 @@ type Lane = {
 export function createHttpLanes(options: {
   origin: string
   connectTimeoutMs: number
-  target: Parameters<typeof post>[1]
+  target: PostOptions
   /** The call that asks for the chain, and whether its answer is right. */
   question: Buffer
   isRight(answer: HttpAnswer): boolean
@@ -73,8 +73,8 @@ export function createHttpLanes(options: {
     return best ?? open()
   }
 
-  const exchange = (lane: Lane, body: Buffer, done: Done): HttpExchange =>
-    post(lane.client, options.target, body, (answer) => {
+  const exchange = (lane: Lane, body: Buffer, mayStart: () => boolean, done: Done): HttpExchange =>
+    post(lane.client, options.target, body, mayStart, (answer) => {
       if (!('failed' in answer)) {
         answered++
         if (answer.isLast) lane.isChecked = false
@@ -99,14 +99,17 @@ export function createHttpLanes(options: {
         done(answer)
       }
       let current: HttpExchange
-      if (lane.isChecked || isUrgent) current = exchange(lane, body, finish)
+      if (isUrgent) current = exchange(lane, body, always, finish)
+      else if (lane.isChecked) current = exchange(lane, body, () => lane.isChecked, finish)
       else
-        current = exchange(lane, options.question, (answer) => {
+        current = exchange(lane, options.question, always, (answer) => {
           if ('failed' in answer) finish({ ...answer, failed: unsentKind(answer) })
           else if (!options.isRight(answer)) finish(stranger)
           else {
-            lane.isChecked = lane.isConnected && !answer.isLast
-            current = exchange(lane, body, finish)
+            // A server that ends each connection leaves no better moment for the question.
+            const { isLast } = answer
+            lane.isChecked = lane.isConnected && !isLast
+            current = exchange(lane, body, () => lane.isChecked || isLast, finish)
           }
         })
       return {
@@ -121,6 +124,8 @@ export function createHttpLanes(options: {
     },
   }
 }
+
+const always = () => true
 
 const stranger: TransportFailure = { failed: 'connect', detail: 'does not tell the right chain id' }
 

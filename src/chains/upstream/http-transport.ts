@@ -32,6 +32,14 @@ const maxJoinedBytes = 32 * 1024
 const slowMethods =
   /^(?:debug|trace|ots|txpool)_|_(?:getLogs|getFilterLogs|simulateV1|getProof|getBlockReceipts)$/
 
+const isQuick = ({ method, idempotent }: TransportCall): boolean =>
+  idempotent && !slowMethods.test(method)
+
+// An exchange of quick calls that takes so much longer than usual is stuck.
+const stuckFactor = 20
+const shortestStuckMs = 5_000
+const longestStuckMs = 30_000
+
 type Entry = {
   call: TransportCall
   text: string
@@ -41,7 +49,14 @@ type Entry = {
   isOver: boolean
 }
 
-type Exchange = { entries: Entry[]; waiting: number; isBatch: boolean; http: HttpExchange }
+type Exchange = {
+  entries: Entry[]
+  waiting: number
+  isBatch: boolean
+  startedAt: number
+  http: HttpExchange
+  stuck: Timer | undefined
+}
 
 const questionId = 1
 
@@ -84,6 +99,7 @@ export function createHttpTransport(
   let batchLimit = 1
   let lastId = questionId
   let isFlushing = false
+  let usualMs = 0
 
   const finish = (entry: Entry, outcome: TransportOutcome): void => {
     if (entry.isOver) return
@@ -103,8 +119,12 @@ export function createHttpTransport(
     }
   }
 
+  const stuckMs = (): number =>
+    Math.min(Math.max(usualMs * stuckFactor, shortestStuckMs), longestStuckMs)
+
   const end = (exchange: Exchange): void => {
     if (!exchanges.delete(exchange)) return
+    if (exchange.stuck) timers.cancel(exchange.stuck)
     if (exchange.isBatch) batchExchanges--
     if (joined.length > 0 || single.length > 0) scheduleFlush()
   }
@@ -146,13 +166,25 @@ export function createHttpTransport(
   const start = (entries: Entry[], isBatch: boolean): void => {
     const text =
       entries.length === 1 ? entries[0]!.text : `[${entries.map(({ text }) => text).join(',')}]`
-    const exchange: Exchange = { entries, waiting: entries.length, isBatch, http: idle }
+    const exchange: Exchange = {
+      entries,
+      waiting: entries.length,
+      isBatch,
+      startedAt: options.now(),
+      http: idle,
+      stuck: undefined,
+    }
+    if (entries.every(({ call }) => isQuick(call)))
+      exchange.stuck = timers.after(stuckMs(), () => {
+        for (const entry of entries) giveUp(entry, lateAfter(options.now() - exchange.startedAt))
+      })
     exchanges.add(exchange)
     if (isBatch) batchExchanges++
     for (const entry of entries) entry.exchange = exchange
     const isUrgent = entries[0]!.call.isUrgent === true
     exchange.http = lanes.post(Buffer.from(text, 'latin1'), isUrgent, (answer) => {
       if (!exchanges.has(exchange)) return
+      if (exchange.stuck) usualMs += (options.now() - exchange.startedAt - usualMs) * 0.1
       receive(exchange, answer)
       end(exchange)
     })
@@ -197,7 +229,6 @@ export function createHttpTransport(
   return {
     kind: 'http',
     send: (call) => {
-      if (joined.length + single.length >= options.maxQueued) return false
       const id = ++lastId
       const entry: Entry = {
         call,
@@ -209,13 +240,11 @@ export function createHttpTransport(
         exchange: undefined,
         isOver: false,
       }
-      const isJoined =
-        batchLimit > 1 && entry.text.length <= maxJoinedBytes && !slowMethods.test(call.method)
+      const isJoined = batchLimit > 1 && entry.text.length <= maxJoinedBytes && isQuick(call)
       if (call.isUrgent) urgent.push(entry)
       else if (isJoined) joined.push(entry)
       else single.push(entry)
       scheduleFlush()
-      return true
     },
     abandon: (detail) => {
       const waiting = [...joined, ...single, ...[...exchanges].flatMap(({ entries }) => entries)]
@@ -229,6 +258,7 @@ export function createHttpTransport(
     },
     batchLimit: () => batchLimit,
     isOpen: lanes.isOpen,
+    capacity: () => (batchLimit > 1 ? maxBatchExchanges * batchLimit : 2 * maxConnections),
     stop: lanes.stop,
   }
 }

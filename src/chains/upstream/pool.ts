@@ -111,7 +111,6 @@ export function createPool(options: PoolOptions): Pool {
       url,
       headers: headersOf(url, configured.headers ?? {}),
       maxReplyBytes: limits.maxReplyBytes,
-      maxQueued: limits.maxInFlight,
       connectTimeoutMs: limits.connectTimeoutMs,
       timers,
     }
@@ -176,7 +175,7 @@ export function createPool(options: PoolOptions): Pool {
         idempotent: false,
         isUrgent: true,
       }
-      if (!ask(upstream, call, resolve)) resolve({ failed: 'timeout', detail: 'its queue is full' })
+      ask(upstream, call, resolve)
     })
 
   for (const configured of options.upstreams) add(configured)

@@ -1,5 +1,5 @@
 import type { PoolRequest } from './pool-types.ts'
-import { isUsable, type Upstream } from './upstream.ts'
+import { isPresent, isUsable, type Upstream } from './upstream.ts'
 
 /** What a call demands of a node. */
 export type Demand = Pick<PoolRequest, 'method' | 'minBlock' | 'needs'>
@@ -12,6 +12,8 @@ export type Selection = {
   hasOthers: boolean
   /** Milliseconds until a rate limit lets one in; Infinity when none waits for that. */
   waitMs: number
+  /** Whether one that could be asked has its hands full. */
+  isBusy: boolean
 }
 
 /** Whether it can serve the call at all, leaving out its health. */
@@ -19,28 +21,53 @@ export const canServe = (upstream: Upstream, { minBlock, needs }: Demand): boole
   (needs === undefined || upstream.capabilities.has(needs)) &&
   (minBlock === undefined || (upstream.head?.number ?? -1) >= minBlock)
 
+/** What the choice depends on beside the nodes and the call. */
+export type SelectionContext = { now: number; bestHead: number; maxLag: number; random(): number }
+
 /**
  * Healthy nodes of the lowest priority number first; of equals, the better of two taken at random:
- * so each one is used a little, and the slow and the busy ones less.
+ * so each one is used a little, and the slow and the busy ones less. A node whose circuit is open is
+ * still better than none.
  */
 export function select(
   upstreams: readonly Upstream[],
   demand: Demand,
   tried: readonly Upstream[],
-  context: { now: number; bestHead: number; maxLag: number; random(): number },
+  context: SelectionContext,
+): Selection {
+  const selection = selectAmong(upstreams, demand, tried, context, isUsable)
+  const isNone =
+    !selection.chosen && !selection.isBusy && selection.waitMs === Number.POSITIVE_INFINITY
+  // Two in a row would only be asked once more for nothing.
+  return isNone && tried.length === 0
+    ? selectAmong(upstreams, demand, tried, context, isPresent)
+    : selection
+}
+
+function selectAmong(
+  upstreams: readonly Upstream[],
+  demand: Demand,
+  tried: readonly Upstream[],
+  context: SelectionContext,
+  isEligible: (upstream: Upstream) => boolean,
 ): Selection {
   const { now } = context
   let waitMs = Number.POSITIVE_INFINITY
   let bestRank = Number.POSITIVE_INFINITY
+  let isBusy = false
   let equals = 0
   let total = 0
   let chosen: Upstream | undefined
   let second: Upstream | undefined
   for (const upstream of upstreams) {
-    if (!isUsable(upstream) || !canServe(upstream, demand) || tried.includes(upstream)) continue
+    if (!isEligible(upstream) || !canServe(upstream, demand) || tried.includes(upstream)) continue
     const wait = upstream.gate.waitMs(now)
     if (wait > 0) {
       waitMs = Math.min(waitMs, wait)
+      continue
+    }
+    if (upstream.inFlight >= upstream.transport.capacity()) {
+      isBusy = true
       continue
     }
     total++
@@ -56,7 +83,7 @@ export function select(
   }
   if (chosen && second && costOf(second) * (0.9 + context.random() * 0.2) < costOf(chosen))
     chosen = second
-  return { chosen, hasOthers: total > 1, waitMs }
+  return { chosen, hasOthers: total > 1, waitMs, isBusy }
 }
 
 const lastPriority = 10_000

@@ -39,11 +39,12 @@ export type TransportCall = {
 /** The way to one node. */
 export type Transport = {
   kind: 'http' | 'ws'
-  /** False when no more calls fit into the queue; `done` is not called then. */
-  send(call: TransportCall): boolean
+  send(call: TransportCall): void
   /** Gives up the idempotent calls that wait for an answer. */
   abandon(detail: string): void
   isOpen(): boolean
+  /** How many calls it is worth to give it at once; the others better wait for any node. */
+  capacity(): number
   stop(): Promise<void>
 }
 
@@ -52,7 +53,6 @@ export type TransportOptions = {
   url: URL
   headers: Record<string, string>
   maxReplyBytes: number
-  maxQueued: number
   connectTimeoutMs: number
   /** The last connection has ended; the next may lead to another node. */
   onClose(reason: string): void

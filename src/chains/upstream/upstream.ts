@@ -78,6 +78,10 @@ export const createUpstream = (
   problem: '',
 })
 
+/** Whether it is there and on the right chain, whatever it does to calls. */
+export const isPresent = (upstream: Upstream): boolean =>
+  upstream.isVerified && upstream.isReachable && !upstream.isWrongChain
+
 /** Whether calls may go to it, apart from what the call itself needs and from rate limits. */
 export const isUsable = (upstream: Upstream): boolean =>
   upstream.isVerified && !upstream.isWrongChain && upstream.breaker.allows(upstream.inFlight)

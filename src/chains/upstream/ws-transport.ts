@@ -20,6 +20,7 @@ type Entry = { call: TransportCall; id: number; timer: Timer }
 
 const firstRetryMs = 100
 const longestRetryMs = 5_000
+const maxInFlight = 1_000
 const maxUnsentBytes = 16 * 1024 * 1024
 
 /** One WebSocket to a node that carries all calls; it connects again by itself. */
@@ -129,11 +130,9 @@ export function createWsTransport(
   return {
     kind: 'ws',
     send: (call) => {
-      if (pending.size() >= options.maxQueued || (socket?.bufferedAmount ?? 0) > maxUnsentBytes)
-        return false
-      if (socket?.readyState !== WebSocket.OPEN) {
+      if (socket?.readyState !== WebSocket.OPEN || socket.bufferedAmount > maxUnsentBytes) {
         setImmediate(() => call.done(unsent))
-        return true
+        return
       }
       const entry: Entry = {
         call,
@@ -142,13 +141,13 @@ export function createWsTransport(
       }
       entry.id = pending.add(entry)
       write(toRequestText(entry.id, call))
-      return true
     },
     abandon: (detail) => {
       for (const { id, call } of pending.values())
         if (call.idempotent) finish(id, { failed: 'stalled', detail })
     },
     isOpen: () => socket?.readyState === WebSocket.OPEN,
+    capacity: () => maxInFlight,
     stop: async () => {
       isStopped = true
       if (retryTimer) timers.cancel(retryTimer)
