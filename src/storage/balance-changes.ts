@@ -43,19 +43,36 @@ export const listDueBalances = async (
   return rows
 }
 
-/** Marks the work of pairs up to a block as done, or drops it where no block can leave the chain. */
-export const settleBalanceChanges = async (
-  trx: Db,
-  pairs: readonly Pick<DueBalance, 'wallet_id' | 'address' | 'asset_id'>[],
-  { block_number, now, remember }: { block_number: number; now: Date; remember: boolean },
-): Promise<void> => {
+type Pair = Pick<DueBalance, 'wallet_id' | 'address' | 'asset_id'>
+
+/** The unsettled work of some pairs. */
+const workOf = (pairs: readonly Pair[]) => {
   const wallet_ids = pairs.map(({ wallet_id }) => wallet_id)
   const addresses = pairs.map(({ address }) => address)
   const asset_ids = pairs.map(({ asset_id }) => asset_id)
-  const which = sql`
-    (c.wallet_id, c.address, c.asset_id) in (
+  return sql`(c.wallet_id, c.address, c.asset_id) in (
       select * from unnest(${wallet_ids}::uuid[], ${addresses}::bytea[], ${asset_ids}::uuid[]))
-    and c.block_number <= ${block_number} and c.apply_time is null`
+    and c.apply_time is null`
+}
+
+/** Lets the work of pairs wait for a later head. */
+export const postponeBalanceChanges = async (
+  db: Db,
+  pairs: readonly Pair[],
+  due_block: number,
+): Promise<void> => {
+  await sql`
+    update balance_change c set due_block = ${due_block}
+    where ${workOf(pairs)} and c.due_block < ${due_block}`.execute(db)
+}
+
+/** Marks the work of pairs up to a block as done, or drops it where no block can leave the chain. */
+export const settleBalanceChanges = async (
+  trx: Db,
+  pairs: readonly Pair[],
+  { block_number, now, remember }: { block_number: number; now: Date; remember: boolean },
+): Promise<void> => {
+  const which = sql`${workOf(pairs)} and c.block_number <= ${block_number}`
   await (remember
     ? sql`update balance_change c set apply_time = ${now} where ${which}`
     : sql`delete from balance_change c where ${which}`
@@ -90,8 +107,9 @@ export const applyDeltas = async (
 }
 
 /**
- * Takes back the work of blocks above a number, and lets every balance that was read at one of them
- * be read again at that number.
+ * Takes back the work of blocks above a number. Balances that were read at one of them are read again
+ * at that number now; those that had a reading before them when its block is confirmed, because the
+ * dropped work may have stood for blocks below as well.
  */
 export const reopenBalances = async (
   trx: Db,
@@ -102,18 +120,24 @@ export const reopenBalances = async (
       delete from balance_change where chain_id = ${chain_id} and block_number > ${above}
       returning wallet_id, address, asset_id, organization_id, apply_time),
     suspect as (
-      select distinct wallet_id, address, asset_id, organization_id from gone
-      where apply_time is not null),
+      select g.wallet_id, g.address, g.asset_id, g.organization_id, w.confirmation,
+        bool_or(g.apply_time is not null or b.as_of_block > ${above}) as applied
+      from gone g join wallet w on w.wallet_id = g.wallet_id
+      join balance b on b.wallet_id = g.wallet_id and b.address = g.address
+        and b.asset_id = g.asset_id
+      group by g.wallet_id, g.address, g.asset_id, g.organization_id, w.confirmation),
     lowered as (
       update balance b set as_of_block = ${above}, update_time = ${now} from suspect s
       where b.wallet_id = s.wallet_id and b.address = s.address and b.asset_id = s.asset_id
         and b.as_of_block > ${above})
-    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, chain_id,
-      due_block)
-    select wallet_id, address, asset_id, ${above}, organization_id, ${chain_id}::int2, ${above}
+    insert into balance_change as c (wallet_id, address, asset_id, block_number, organization_id,
+      chain_id, due_block)
+    select wallet_id, address, asset_id, ${above}::int8, organization_id, ${chain_id}::int2,
+      ${above}::int8 + case when applied then 0 else greatest(confirmation, 1) - 1 end
     from suspect
-    on conflict (wallet_id, address, asset_id, block_number) do update
-      set apply_time = null, due_block = excluded.due_block`.execute(trx)
+    on conflict (wallet_id, address, asset_id, block_number) do update set apply_time = null,
+      due_block = case when c.apply_time is null then least(c.due_block, excluded.due_block)
+        else excluded.due_block end`.execute(trx)
 }
 
 /** Lets every balance of a chain be read again at this block, because those before it were not seen. */

@@ -4,6 +4,7 @@ import {
   applyDeltas,
   type DueBalance,
   listDueBalances,
+  postponeBalanceChanges,
   settleBalanceChanges,
 } from '../storage/balance-changes.ts'
 import { storeReadings } from '../storage/balances.ts'
@@ -12,6 +13,7 @@ import { assertLease } from '../storage/leases.ts'
 import type { TrackerTools } from './tracker-store.ts'
 
 const pairsPerRound = 1_000
+const postponeBlocks = 32
 
 /**
  * Brings the balances up to date that the cursor has made due: adds net changes, or reads at the
@@ -32,13 +34,24 @@ export async function settleBalances(tools: TrackerTools, signal: AbortSignal): 
     })
   const due = await listDueBalances(db, { chain_id, head, limit: pairsPerRound })
   const groups = Map.groupBy(due, (pair) => blockFor(pair, head, chain.balances))
+  const errors: unknown[] = []
   for (const [number, pairs] of groups) {
     signal.throwIfAborted()
     const at =
       number === head ? { number, hash: cursor.block_hash } : await findRef(tools, number, signal)
-    await readGroup(tools, { at, pairs }, signal)
-    done += pairs.length
+    try {
+      await readGroup(tools, { at, pairs }, signal)
+      done += pairs.length
+    } catch (error) {
+      if (!(error instanceof BlockGoneError)) throw error
+      errors.push(error)
+      // Still on the chain, but no node has its state: let the others go first.
+      if ((await chain.header(number, signal))?.hash.equals(at.hash))
+        await postponeBalanceChanges(db, pairs, head + postponeBlocks)
+    }
   }
+  // One block that cannot be read must not hold up the rest, and must not be kept quiet either.
+  if (errors.length > 0) throw errors[0]
   return done
 }
 

@@ -1,7 +1,14 @@
-import type { BlockRef } from '../chains/chain.ts'
+import type { BlockHeader } from '../chains/chain.ts'
 import { hashId } from '../lib/hash-id.ts'
 import { reopenBalances } from '../storage/balance-changes.ts'
-import { deleteBlocksAbove, findCursor, listBlocksBelow, setCursor } from '../storage/blocks.ts'
+import {
+  type BlockRow,
+  deleteBlocksAbove,
+  findCursor,
+  insertBlocks,
+  listBlocksBelow,
+  setCursor,
+} from '../storage/blocks.ts'
 import { notifyChange } from '../storage/changes.ts'
 import type { Db } from '../storage/database.ts'
 import {
@@ -26,7 +33,7 @@ export class DivergedError extends Error {
 export async function findAncestor(
   { db, chain_id, chain, window }: TrackerTools,
   signal: AbortSignal,
-): Promise<BlockRef | undefined> {
+): Promise<BlockHeader | undefined> {
   const cursor = await findCursor(db, chain_id)
   if (!cursor) return undefined
   const stored = await listBlocksBelow(db, chain_id, cursor.block_number + 1, window + 1)
@@ -50,19 +57,33 @@ export async function findAncestor(
     else bad = middle
   }
   const found = stored[good]
-  if (!found)
+  const ancestor = found ? toHeader(found) : await headerBefore(stored.at(-1)?.block_number ?? 0)
+  if (!ancestor)
     throw new DivergedError(
       `none of the last ${stored.length} stored blocks up to ${cursor.block_number} is on the chain`,
     )
-  const ancestor = { number: found.block_number, hash: found.block_hash }
   return (await chain.header(ancestor.number + 1, signal)) ? ancestor : undefined
+
+  // Soon after the first start all that was ever stored may be gone: then there is nothing older
+  // to agree with, and nothing to lose before it.
+  async function headerBefore(lowest: number): Promise<BlockHeader | undefined> {
+    const isComplete = lowest > 0 && lowest > cursor!.block_number - window
+    return isComplete ? await chain.header(lowest - 1, signal) : undefined
+  }
 }
+
+const toHeader = (row: BlockRow): BlockHeader => ({
+  number: row.block_number,
+  hash: row.block_hash,
+  parent_hash: row.parent_hash,
+  time: row.block_time.getTime(),
+})
 
 /**
  * Takes back everything above a block in one transaction: transfers leave the lists, what waited is
  * cancelled, what was told is followed by a REORGED word, balances are read again.
  */
-export async function rollBack(tools: TrackerTools, ancestor: BlockRef): Promise<void> {
+export async function rollBack(tools: TrackerTools, ancestor: BlockHeader): Promise<void> {
   const { db, clock, chain_id } = tools
   const cursor = await findCursor(db, chain_id)
   if (!cursor || cursor.block_number <= ancestor.number) return
@@ -71,6 +92,15 @@ export async function rollBack(tools: TrackerTools, ancestor: BlockRef): Promise
     const now = new Date(clock.now())
     // First: whoever reads balances at one of these blocks is waited for, or finds it gone.
     await deleteBlocksAbove(trx, chain_id, ancestor.number)
+    await insertBlocks(trx, [
+      {
+        chain_id,
+        block_number: ancestor.number,
+        block_hash: ancestor.hash,
+        parent_hash: ancestor.parent_hash,
+        block_time: new Date(ancestor.time),
+      },
+    ])
     await deleteTransfersAbove(trx, chain_id, ancestor.number)
     await reopenBalances(trx, { chain_id, above: ancestor.number, now })
     const told = await cancelNotificationsAbove(trx, chain_id, ancestor.number)

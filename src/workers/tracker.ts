@@ -98,7 +98,7 @@ export function startTracker(options: TrackerOptions): Tracker {
       if (ancestor) {
         await rollBack(tools, ancestor)
         reorganizations++
-        log.info({ chain: chain.service, network, ...ancestor }, 'chain reorganized')
+        log.info({ chain: chain.service, network, to: ancestor.number }, 'chain reorganized')
         return ancestor
       }
       await clock.sleep(waitForBranchMs, signal)

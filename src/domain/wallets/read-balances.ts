@@ -7,9 +7,11 @@ import {
 } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { assetIdOf, ensureAssets } from '../../storage/assets.ts'
+import { insertBalanceChanges } from '../../storage/balance-changes.ts'
 import { storeReadings } from '../../storage/balances.ts'
 import { awaitCursor, findBlocks, holdBlock } from '../../storage/blocks.ts'
 import type { Db } from '../../storage/database.ts'
+import { dueBlockOf } from './transfer-view.ts'
 
 type Tools = { db: Db; clock: Clock; chain: Chain; signal: AbortSignal }
 
@@ -22,19 +24,12 @@ export type WalletQueries = {
   queries: readonly BalanceQuery[]
 }
 
-/**
- * The newest block with that many confirmations, counted from the last one that was stored. Where no
- * tracker has run yet, the chain's own head.
- */
+/** The newest block with that many confirmations, counted from the last one that was stored. */
 async function confirmedBlock(
   { db, chain, signal }: Tools,
   chain_id: number,
-  confirmation: number,
+  { confirmation, head }: { confirmation: number; head: BlockRef },
 ): Promise<BlockRef> {
-  // Waits until no block is being stored: what comes after is matched with what is registered now.
-  const cursor = await awaitCursor(db, chain_id)
-  if (!cursor) return await chain.head(signal)
-  const head = { number: cursor.block_number, hash: cursor.block_hash }
   if (chain.balances === 'delta') return head
   const number = Math.max(0, head.number - Math.max(confirmation, 1) + 1)
   if (number === head.number) return head
@@ -47,7 +42,12 @@ async function confirmedBlock(
 export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise<void> {
   const { db, clock, chain, signal } = tools
   const { organization_id, chain_id, wallet_id, confirmation, queries } = wanted
-  const at = await confirmedBlock(tools, chain_id, confirmation)
+  // Waits until no block is being stored: what comes after is matched with what is registered now.
+  const cursor = await awaitCursor(db, chain_id)
+  const head = cursor
+    ? { number: cursor.block_number, hash: cursor.block_hash }
+    : await chain.head(signal)
+  const at = await confirmedBlock(tools, chain_id, { confirmation, head })
   const readings = await chain.readBalances(queries, at, signal)
   // A node that lags behind our own cursor would give a baseline from which changes are missing.
   if (readings.some(({ block_number }) => block_number < at.number))
@@ -73,5 +73,18 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
       }
     })
     await storeReadings(trx, rows, { chain_id, now, remember: chain.reorganizes })
+    // Blocks up to the head may have changed it before it was tracked: nobody else would notice.
+    if (at.number < head.number && chain.balances === 'read')
+      await insertBalanceChanges(
+        trx,
+        rows.map(
+          ({ asset_type: _t, contract_address: _c, balance: _b, as_of_block: _a, ...pair }) => ({
+            ...pair,
+            chain_id,
+            block_number: head.number,
+            due_block: dueBlockOf(head.number, confirmation),
+          }),
+        ),
+      )
   })
 }

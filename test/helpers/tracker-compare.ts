@@ -1,0 +1,142 @@
+import { findCursor } from '../../src/storage/blocks.ts'
+import type { Db } from '../../src/storage/database.ts'
+import {
+  expectedList,
+  expectedTouches,
+  expectedTransfers,
+  storedBlocks,
+} from './tracker-reference.ts'
+import type { World } from './tracker-world.ts'
+
+type Difference = { what: string; expected: unknown; found: unknown }
+
+const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
+
+/** Everything in which the service and the model differ; only asked when the tracker is at the head. */
+export const compareWorld = async (db: Db, world: World): Promise<Difference[]> => {
+  const { bench, callers, wallets } = world
+  const { chain, chain_id } = bench
+  const cursor = await findCursor(db, chain_id)
+  if (!cursor?.block_hash.equals(chain.canonical().at(-1)!.hash)) return []
+  const head = cursor.block_number
+  const blocks = storedBlocks(chain, world.processed, head)
+  const organizations = callers.map(({ organization_id }) => organization_id)
+  const transfers = blocks.flatMap((block) => expectedTransfers(chain, block, organizations))
+  const differences: Difference[] = []
+  const check = (what: string, expected: unknown, found: unknown) => {
+    if (!same(expected, found)) differences.push({ what, expected, found })
+  }
+
+  for (const { wallet_id, caller, confirmation } of wallets) {
+    const listed: unknown[] = []
+    let page_token = ''
+    do {
+      const page = await caller.call('ListTransfers', {
+        wallet_id,
+        page_size: 1 + world.pick(9),
+        ...(page_token && { page_token }),
+      })
+      for (const record of page.transfers) {
+        const hash = bench.family.parseTransactionHash(
+          record.transaction_hash ?? record.transaction_digest,
+        )
+        listed.push([hash?.toString('hex'), record.asset_type, record.value, record.transfer_state])
+      }
+      page_token = page.pagination.next_page_token
+    } while (page_token)
+    const stateOf = (block_number: number, failed: boolean) => {
+      if (chain.service !== 'c') return undefined
+      if (failed) return 'TRANSFER_STATE_FAILED'
+      const due = block_number + Math.max(confirmation, 1) - 1
+      return head >= due ? 'TRANSFER_STATE_SUCCESS' : 'TRANSFER_STATE_PENDING'
+    }
+    check(
+      `transfers of ${wallet_id}`,
+      expectedList(transfers, wallet_id).map((one) => [
+        one.transaction_hash,
+        one.asset_type,
+        one.value,
+        stateOf(one.block_number, one.failed),
+      ]),
+      listed,
+    )
+  }
+
+  const balances = await db
+    .selectFrom('balance')
+    .innerJoin('asset', 'asset.asset_id', 'balance.asset_id')
+    .innerJoin('wallet', 'wallet.wallet_id', 'balance.wallet_id')
+    .where('wallet.chain_id', '=', chain_id)
+    .select([
+      'balance.wallet_id',
+      'balance.address',
+      'balance.balance',
+      'balance.as_of_block',
+      'balance.asset_id',
+      'asset.asset_type',
+      'asset.contract_address',
+      'asset.token_id',
+      'wallet.confirmation',
+    ])
+    .execute()
+  const existing = new Set<string>()
+  for (const row of balances) {
+    const { address, asset_type, contract_address, token_id, as_of_block } = row
+    existing.add(`${row.wallet_id}/${address.toString('hex')}/${row.asset_id}`)
+    const query = { address, asset: { asset_type, contract_address, token_id } }
+    const confirmed = Math.max(0, head - Math.max(row.confirmation, 1) + 1)
+    const at = Math.max(as_of_block, confirmed)
+    const what = `balance ${asset_type} of ${address.toString('hex')} as of ${as_of_block}`
+    check(`${what}, read at a block that is there`, true, as_of_block <= head)
+    if (as_of_block > head) continue
+    check(what, String(chain.balanceAt(query, as_of_block)), String(row.balance))
+    check(`${what}, up to ${at}`, String(chain.balanceAt(query, at)), String(row.balance))
+  }
+  for (const block of blocks)
+    for (const touch of expectedTouches(chain, chain_id, block, world.snapshot())) {
+      const wallet = wallets.find(({ wallet_id }) => wallet_id === touch.wallet_id)!
+      if (touch.block_number + Math.max(wallet.confirmation, 1) - 1 > head) continue
+      const key = `${touch.wallet_id}/${touch.address.toString('hex')}/${touch.asset_id}`
+      check(`balance ${key} is listed`, true, existing.has(key))
+    }
+
+  for (const webhook of world.now.webhooks) {
+    const rows = await db
+      .selectFrom('delivery')
+      .select(['sequence', 'data', 'transaction_hash'])
+      .where('webhook_id', '=', webhook.webhook_id)
+      .where('sequence', 'is not', null)
+      .orderBy('sequence')
+      .execute()
+    check(
+      `sequence of ${webhook.webhook_id}`,
+      rows.map((_, at) => at + 1),
+      rows.map(({ sequence }) => sequence),
+    )
+    const told: string[] = []
+    for (const { data, transaction_hash } of rows) {
+      const { transfers: records = [] } = data as { transfers?: { transfer_state?: string }[] }
+      const hash = transaction_hash!.toString('hex')
+      if (records[0]?.transfer_state === 'TRANSFER_STATE_REORGED')
+        told.splice(told.indexOf(hash), 1)
+      else told.push(hash)
+    }
+    const onChain = new Set(chain.canonical().map(({ hash }) => hash.toString('hex')))
+    const expected = world.due
+      .filter((one) => one.webhook === webhook && onChain.has(one.block_hash))
+      .flatMap(({ block_number }) => [
+        ...new Set(
+          transfers
+            .filter(
+              (one) =>
+                one.block_number === block_number &&
+                one.organization_id === webhook.organization_id &&
+                (webhook.wallet_id === null || webhook.wallet_id === one.wallet_id),
+            )
+            .map((one) => one.transaction_hash),
+        ),
+      ])
+    check(`told by ${webhook.webhook_id}`, expected.toSorted(), told.toSorted())
+  }
+  return differences
+}

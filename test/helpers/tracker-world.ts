@@ -1,0 +1,272 @@
+import { randomBytes, randomUUIDv7 } from 'node:crypto'
+import { type AssetKey, BlockGoneError, type WalletService } from '../../src/chains/chain.ts'
+import type { ScriptedTransaction } from '../../src/chains/scripted-block.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { findCursor } from '../../src/storage/blocks.ts'
+import type { Db } from '../../src/storage/database.ts'
+import { acquireLease } from '../../src/storage/leases.ts'
+import { settleBalances } from '../../src/workers/balances.ts'
+import { createMonths } from '../../src/workers/months.ts'
+import { findAncestor, rollBack } from '../../src/workers/reorg.ts'
+import { storeBeginning, storeBlocks, type TrackerTools } from '../../src/workers/tracker-store.ts'
+import { CrashError, createFaultyDb } from './faulty-db.ts'
+import { own, type ReferenceWebhook, type Snapshot } from './tracker-reference.ts'
+import { type Caller, createWalletBench, type WalletBench } from './wallets.ts'
+
+/** A scripted chain, two organizations, and a tracker that may die at any statement. */
+export type World = Awaited<ReturnType<typeof createWorld>>
+
+const never = new AbortController().signal
+const accounts = 7
+
+/** Makes a world in which everything follows from the random numbers. */
+export const createWorld = async (
+  db: Db,
+  { service, random, network }: { service: WalletService; random: () => number; network: string },
+) => {
+  const pick = (count: number) => Math.floor(random() * count)
+  const chance = (share: number) => random() < share
+  const bench: WalletBench = await createWalletBench(db, service, {
+    network,
+    batch: 1 + pick(5),
+    salt: network,
+  })
+  const { chain, chain_id, account, address } = bench
+  const callers: Caller[] = [await bench.createCaller(), await bench.createCaller()]
+  const faulty = createFaultyDb(db)
+  const name = `tracker:${network}`
+  const lease = await acquireLease(db, { name, holder: randomUUIDv7(), ttl_ms: 3_600_000 })
+  const tools: TrackerTools = {
+    db: faulty.db,
+    clock: systemClock,
+    chain_id,
+    chain,
+    lease: { name, epoch: lease!.epoch },
+    window: 64,
+  }
+  const ensureMonths = createMonths(db)
+
+  const tokens: AssetKey[] = [
+    { asset_type: 'ASSET_TYPE_ERC20', contract_address: account(71), token_id: 0n },
+    { asset_type: 'ASSET_TYPE_ERC721', contract_address: account(72), token_id: 1n },
+    { asset_type: 'ASSET_TYPE_ERC721', contract_address: account(72), token_id: 2n },
+  ]
+  for (const { asset_type, contract_address } of tokens)
+    chain.addToken(contract_address, asset_type.replace('ASSET_', 'CONTRACT_'))
+
+  const now = {
+    addresses: new Map<string, { wallet_id: string; registration: number }>(),
+    contracts: new Map<string, number>(),
+    webhooks: [] as ReferenceWebhook[],
+  }
+  const wallets: { wallet_id: string; caller: Caller; confirmation: number }[] = []
+  const processed = new Map<string, Snapshot>()
+  /** Webhook, block and transaction, once the confirmation was reached. */
+  const due: { webhook: ReferenceWebhook; block_number: number; block_hash: string }[] = []
+  let registrations = 0
+  let crashes = 0
+
+  const randomTransaction = (): ScriptedTransaction => {
+    const payer = account(pick(accounts))
+    const kind = random()
+    if (kind < 0.05) return { payer, fee: 1n }
+    if (kind < 0.1) return { unknown_kind: 'other' }
+    const failed = service === 'c' && kind < 0.2
+    const movements = Array.from({ length: 1 + pick(3) }, () => {
+      const isToken = service === 'c' && !failed && chance(0.5)
+      const to = account(pick(accounts))
+      if (!isToken) return { from: payer, to, value: BigInt(pick(40)) }
+      const asset = tokens[pick(tokens.length)]!
+      // Tokens come from nowhere, so that no balance goes below zero.
+      return { to, value: BigInt(1 + pick(9)), asset }
+    })
+    return { payer, fee: BigInt(pick(3)), failed, movements }
+  }
+  const randomBlock = () => Array.from({ length: pick(4) }, randomTransaction)
+
+  const grow = () => {
+    for (let left = 1 + pick(4); left > 0; left--) chain.mine(randomBlock())
+  }
+  const fork = () => {
+    const depth = Math.min(1 + pick(6), chain.canonical().length - 1)
+    chain.reorganize(depth, Array.from({ length: 1 + pick(8) }, randomBlock))
+  }
+
+  const change = async (): Promise<void> => {
+    const caller = callers[pick(2)]!
+    const { organization_id } = caller
+    const mine = wallets.filter((wallet) => wallet.caller === caller)
+    const wallet = mine[pick(mine.length)]
+    const who = pick(accounts)
+    const key = own(organization_id, account(who))
+    const holder = now.addresses.get(key)
+    const hasConfirmation = service === 'c' || service === 's'
+    switch (pick(7)) {
+      case 0: {
+        if (mine.length >= 3) return
+        const confirmation = hasConfirmation ? pick(5) : 1
+        const { wallet_id } = await caller.call('RegisterWallet', {
+          name: 'w',
+          ...(hasConfirmation && { confirmation }),
+        })
+        wallets.push({ wallet_id, caller, confirmation })
+        return
+      }
+      case 1:
+      case 2: {
+        if (!wallet || holder) return
+        const { wallet_id } = wallet
+        await caller.call('RegisterAddress', {
+          wallet_id,
+          address: address(who),
+          ...(service !== 'c' && { import_asset: chance(0.5) }),
+        })
+        now.addresses.set(key, { wallet_id, registration: ++registrations })
+        return
+      }
+      case 3: {
+        if (!holder || chance(0.5)) return
+        await caller.call('RemoveAddress', { wallet_id: holder.wallet_id, address: address(who) })
+        now.addresses.delete(key)
+        return
+      }
+      case 4: {
+        if (!wallet) return
+        const asset_type =
+          chance(0.5) || service !== 'c' ? chain.native.asset_type : 'ASSET_TYPE_ERC20'
+        await caller.call('RefreshAssetBalances', { wallet_id: wallet.wallet_id, asset_type })
+        return
+      }
+      case 5: {
+        if (service !== 'c') return
+        const { contract_address, asset_type } = tokens[pick(tokens.length)]!
+        const request = { contract_address: chain.formatAddress(contract_address) }
+        const contract = own(organization_id, contract_address)
+        if (now.contracts.has(contract)) {
+          if (chance(0.6)) return
+          await caller.call('RemoveContract', request)
+          now.contracts.delete(contract)
+          return
+        }
+        const contract_type = asset_type.replace('ASSET_', 'CONTRACT_')
+        await caller.call('RegisterContract', { ...request, contract_type })
+        now.contracts.set(contract, ++registrations)
+        return
+      }
+      default: {
+        if (wallet && hasConfirmation && chance(0.3)) {
+          wallet.confirmation = pick(5)
+          const { wallet_id, confirmation } = wallet
+          await caller.call('UpdateConfirmation', { wallet_id, confirmation })
+        } else if (now.webhooks.length < 4) {
+          const webhook = {
+            webhook_id: randomUUIDv7(),
+            organization_id,
+            wallet_id: chance(0.5) ? (wallet?.wallet_id ?? null) : null,
+            confirmation: pick(5),
+          }
+          await db
+            .insertInto('webhook')
+            .values({
+              ...webhook,
+              chain_id,
+              webhook_endpoint: 'https://example.org',
+              webhook_state: 'WEBHOOK_STATE_ENABLED',
+              secret_sealed: randomBytes(4),
+              next_sequence: 1,
+              create_time: new Date(),
+              update_time: new Date(),
+            })
+            .execute()
+          now.webhooks.push(webhook)
+        }
+      }
+    }
+  }
+
+  const snapshot = (): Snapshot => ({
+    addresses: new Map(now.addresses),
+    contracts: new Map(now.contracts),
+    webhooks: [...now.webhooks],
+  })
+
+  /** Notes what the stored cursor says was stored since, and what it made due. */
+  const noteProgress = async (before: number): Promise<void> => {
+    const cursor = await findCursor(db, chain_id)
+    if (!cursor) return
+    for (const block of chain.canonical().slice(before + 1, cursor.block_number + 1))
+      processed.set(block.hash.toString('hex'), snapshot())
+    for (const block of chain.canonical().slice(0, cursor.block_number + 1)) {
+      const block_hash = block.hash.toString('hex')
+      for (const webhook of processed.get(block_hash)?.webhooks ?? []) {
+        const reached = block.number + Math.max(webhook.confirmation, 1) - 1
+        const known = due.some((one) => one.webhook === webhook && one.block_hash === block_hash)
+        if (reached <= cursor.block_number && !known)
+          due.push({ webhook, block_number: block.number, block_hash })
+      }
+    }
+  }
+
+  /** One step of the tracker: begin, go back, or go on. False when there is nothing to do. */
+  const step = async (): Promise<boolean> => {
+    const blocks = chain.canonical()
+    const cursor = await findCursor(tools.db, chain_id)
+    if (!cursor) {
+      await storeBeginning(tools, blocks.at(-1)!)
+      return true
+    }
+    const position = { number: cursor.block_number, hash: cursor.block_hash }
+    const own = blocks[position.number]
+    if (!own) return false
+    if (!own.hash.equals(position.hash)) {
+      const ancestor = await findAncestor(tools, never)
+      if (!ancestor) return false
+      await rollBack(tools, ancestor)
+      return true
+    }
+    if (position.number === blocks.length - 1) return false
+    const event = (await chain.follow(position, never)[Symbol.asyncIterator]().next()).value
+    if (event?.kind !== 'blocks') throw new Error(`unexpected ${event?.kind}`)
+    await ensureMonths(event.blocks.map(({ time }: { time: number }) => time))
+    await storeBlocks(tools, event.blocks)
+    return true
+  }
+
+  /** Runs the tracker until nothing is left to do, or for some steps; it dies and begins again. */
+  const run = async ({ steps = Number.POSITIVE_INFINITY, deadly = false } = {}): Promise<void> => {
+    for (let left = steps; left > 0; left--) {
+      if (deadly && chance(0.3)) faulty.arm(1 + pick(24))
+      const before = (await findCursor(db, chain_id))?.block_number
+      let more = true
+      try {
+        more = await step()
+        if (!more || chance(0.5)) while ((await settleBalances(tools, never)) > 0);
+      } catch (error) {
+        // The chain may be ahead of the tracker: it reads again once it has gone back.
+        if (!(error instanceof BlockGoneError || error instanceof CrashError)) throw error
+        if (error instanceof CrashError) crashes++
+      } finally {
+        faulty.disarm()
+        await noteProgress(before ?? chain.canonical().length - 1)
+      }
+      if (!more) return
+    }
+  }
+
+  return {
+    bench,
+    callers,
+    wallets,
+    processed,
+    due,
+    now,
+    snapshot,
+    pick,
+    chance,
+    grow,
+    fork,
+    change,
+    run,
+    crashes: () => crashes,
+  }
+}
