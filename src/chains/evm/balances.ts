@@ -6,15 +6,15 @@ import {
   type BlockRef,
 } from '../chain.ts'
 import { toHex } from '../hex.ts'
-import type { Pool } from '../upstream/pool-types.ts'
 import { atHash, decodeAggregate, encodeAggregate, encodeCall, readWord } from './abi.ts'
 import { type ContractCall, callContract, NodeRefusalError } from './contract-calls.ts'
+import type { Nodes } from './nodes.ts'
 import type { Rpc } from './rpc.ts'
 
 /** What reading balances needs. */
 export type BalanceTools = {
   rpc: Rpc
-  pool: Pool
+  pool: Nodes
   header(number: number, signal: AbortSignal): Promise<BlockHeader | undefined>
   /** Where Multicall3 stands, if it is there. */
   multicall: string

@@ -1,11 +1,11 @@
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type BlockHeader, type Chain, ChainUnavailableError } from '../chain.ts'
-import type { Pool } from '../upstream/pool-types.ts'
 import { createReadBalances } from './balances.ts'
 import { evmFamily } from './family.ts'
-import { createFetchBlock } from './fetch.ts'
+import { BlockMissingError, createFetchBlock } from './fetch.ts'
 import { follow } from './follow.ts'
 import { readHeader, toHeader } from './header.ts'
+import type { Nodes } from './nodes.ts'
 import { toQuantity } from './raw.ts'
 import type { ReceiptProof } from './receipts.ts'
 import { createRpc } from './rpc.ts'
@@ -14,7 +14,7 @@ import { createVerifyContract } from './tokens.ts'
 /** What an EVM chain is made of. */
 export type EvmChainOptions = {
   /** Belongs to the caller, who stops it. */
-  pool: Pool
+  pool: Nodes
   /** Method prefix of the chain: `eth`. */
   prefix?: string
   clock?: Clock
@@ -58,7 +58,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
 
   const header = async (number: number, signal: AbortSignal): Promise<BlockHeader | undefined> => {
     const least = bestNumber()
-    const isAbove = least === undefined || number > least
+    const isAbove = least !== undefined && number > least
     const answered = await rpc.try<BlockHeader | 'none'>({
       method: '_getBlockByNumber',
       params: [toQuantity(number), false],
@@ -70,7 +70,10 @@ export function createEvmChain(options: EvmChainOptions): Chain {
         return raw && Number(raw.number) === number ? toHeader(raw) : undefined
       },
     })
-    return answered.kind === 'answer' && answered.answer !== 'none' ? answered.answer : undefined
+    if (answered.kind === 'answer') return answered.answer === 'none' ? undefined : answered.answer
+    if (isAbove) return undefined
+    // Not the same as another block in its place: nothing may be concluded from it.
+    throw new BlockMissingError(`no node has block ${number}`)
   }
 
   const identity = async (signal: AbortSignal): Promise<string> => {

@@ -1,7 +1,7 @@
 import { type AssetKey, type ChainBlock, ChainUnavailableError } from '../chain.ts'
-import type { Pool } from '../upstream/pool-types.ts'
 import { createBlock } from './block.ts'
 import { readBlock } from './header.ts'
+import type { Nodes } from './nodes.ts'
 import { type RawBlock, type RawReceipt, toQuantity } from './raw.ts'
 import { provesReceipts, type ReceiptProof } from './receipts.ts'
 import type { Answered, Rpc } from './rpc.ts'
@@ -15,7 +15,7 @@ export class BlockMissingError extends ChainUnavailableError {
 /** Fetches whole blocks. */
 export type FetchBlock = (number: number, signal: AbortSignal) => Promise<ChainBlock>
 
-type Tools = { rpc: Rpc; pool: Pool; native: AssetKey; proof: ReceiptProof }
+type Tools = { rpc: Rpc; pool: Nodes; native: AssetKey; proof: ReceiptProof }
 
 /** Makes the function that fetches a block with its receipts and traces, all of them proved. */
 export function createFetchBlock(tools: Tools): FetchBlock {
@@ -35,7 +35,7 @@ const mayMoveInside = ({ transactions, gasUsed }: RawBlock): boolean =>
   transactions.length > 0 && BigInt(String(gasUsed)) !== BigInt(21_000 * transactions.length)
 
 /** A node that has not reached the block would only say that it does not know it. */
-const reached = (pool: Pool, number: number): { minBlock?: number } => {
+const reached = (pool: Nodes, number: number): { minBlock?: number } => {
   const best = pool.head()?.number
   return best === undefined ? {} : { minBlock: Math.min(number, best) }
 }

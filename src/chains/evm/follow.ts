@@ -1,12 +1,12 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { BlockHeader, BlockRef, ChainBlock, ChainEvent, Position } from '../chain.ts'
-import type { Pool } from '../upstream/pool-types.ts'
 import { BlockMissingError, type FetchBlock } from './fetch.ts'
 import { findGapEnd } from './gap.ts'
+import type { Nodes } from './nodes.ts'
 
 /** What following needs. */
 export type FollowTools = {
-  pool: Pool
+  pool: Nodes
   clock: Clock
   fetchBlock: FetchBlock
   head(signal: AbortSignal): Promise<BlockHeader>
@@ -104,7 +104,10 @@ async function hasLeft(
   position: BlockRef,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const there = await header(position.number, signal)
+  const there = await header(position.number, signal).catch((error: unknown) => {
+    if (error instanceof BlockMissingError) return undefined
+    throw error
+  })
   return there !== undefined && !there.hash.equals(position.hash)
 }
 

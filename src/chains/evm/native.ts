@@ -23,7 +23,8 @@ export type NativeEffects = {
 }
 
 const nobody = Buffer.alloc(0)
-const mintPlace = 1
+const mintPlace = 0
+const valuePlace = 1
 /** The first place of the logs. */
 export const logPlace = 2
 // Far behind the logs: whether a block could be traced changes no other place.
@@ -41,12 +42,12 @@ export function nativeEffects(
   const value = quantityOf(transaction.value)
   const failed = receipt.status !== undefined && quantityOf(receipt.status) === 0n
   const movements: NativeMovement[] = []
-  // A failed one is of interest to its sender whatever it would have moved.
-  if (value > 0n || failed) movements.push({ place: 0, from: sender, to, value, failed })
   const mint = isDeposit(transaction) ? quantityOf(transaction.mint) : 0n
-  // A mint stays even where the deposit fails.
+  // It stays even where the deposit fails.
   if (mint > 0n)
     movements.push({ place: mintPlace, from: nobody, to: sender, value: mint, failed: false })
+  // A failed one is of interest to its sender whatever it would have moved.
+  if (value > 0n || failed) movements.push({ place: valuePlace, from: sender, to, value, failed })
   for (const [index, moved] of (failed ? [] : internal).entries())
     movements.push({
       place: internalPlace + index,

@@ -33,7 +33,7 @@ export function provesReceipts(
 const sameHex = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
 
 /** A receipt as consensus sees it. */
-function encodeReceipt(receipt: RawReceipt): Buffer {
+export function encodeReceipt(receipt: RawReceipt): Buffer {
   const type = typeOf(receipt)
   const items: RlpItem[] = [
     receipt.status === undefined || receipt.status === null

@@ -1,6 +1,7 @@
 import { ChainUnavailableError } from '../chain.ts'
 import { readError } from '../upstream/node-error.ts'
-import type { Capability, Pool, PoolOutcome, RpcReply } from '../upstream/pool-types.ts'
+import type { Capability, PoolOutcome, RpcReply } from '../upstream/pool-types.ts'
+import type { Nodes } from './nodes.ts'
 
 /** One question to the nodes. */
 export type Question<answer> = {
@@ -30,7 +31,7 @@ export type Rpc = {
 }
 
 /** Speaks with the nodes of a pool in parsed and proven values. */
-export function createRpc({ pool, prefix }: { pool: Pool; prefix: string }): Rpc {
+export function createRpc({ pool, prefix }: { pool: Nodes; prefix: string }): Rpc {
   const attempt = async <answer>(question: Question<answer>): Promise<Answered<answer>> => {
     const { accept, minBlock, needs, signal } = question
     signal.throwIfAborted()

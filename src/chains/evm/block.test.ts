@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest'
+import { createByteSet } from '../../lib/bytes.ts'
+import { createBlock } from './block.ts'
+import { evmFamily } from './family.ts'
+import { bytesOf } from './raw.ts'
+import { addressOf, type StubTransaction, stubBlock, wordOf } from './stub-chain.ts'
+import { transferTopic } from './topics.ts'
+import type { InternalTransfer } from './traces.ts'
+
+const [a, b, c, coin, other] = [1, 2, 3, 0xc0, 0xd0].map(addressOf) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+]
+const paid = (contract: string, from: string, to: string, value: number) => ({
+  address: contract,
+  topics: [transferTopic, wordOf(from), wordOf(to)],
+  data: wordOf(value),
+})
+
+const make = (transactions: StubTransaction[], internal?: InternalTransfer[][], extra = {}) => {
+  const { block, receipts } = stubBlock(transactions)
+  const parts = { block: { ...block, ...extra }, receipts, native: evmFamily.native }
+  return createBlock({ ...parts, internal: internal ?? transactions.map(() => []) })
+}
+const trackedOf = (accounts: string[], contracts: string[] = []) => ({
+  accounts: createByteSet(accounts.map(bytesOf)),
+  contracts: createByteSet(contracts.map(bytesOf)),
+  tokenAccount: () => [],
+})
+const hex = (bytes: Uint8Array) => (bytes.length ? `0x${Buffer.from(bytes).toString('hex')}` : '')
+const decode = (block: ReturnType<typeof make>, accounts: string[], contracts: string[] = []) => {
+  const { movements, touched } = block.decode(trackedOf(accounts, contracts))
+  return {
+    moved: movements.map(({ from, to, value, failed }) => [
+      hex(from),
+      hex(to),
+      value,
+      ...(failed ? ['failed'] : []),
+    ]),
+    touched: touched.map(({ address, asset }) => [hex(address), hex(asset.contract_address)]),
+    ordinals: movements.map(({ ordinal }) => ordinal),
+  }
+}
+
+describe('a block', () => {
+  it('gives payments to both ends, and the payer of a fee without a payment', () => {
+    const block = make([
+      { from: a, to: b, value: 5n },
+      { from: c, to: b },
+    ])
+    expect(decode(block, [b])).toMatchObject({ moved: [[a, b, 5n]], touched: [[b, '']] })
+    expect(decode(block, [c])).toMatchObject({ moved: [], touched: [[c, '']] })
+    expect([...block.accounts(createByteSet([]))].map(hex)).toEqual(
+      expect.arrayContaining([a, b, c]),
+    )
+  })
+
+  it('gives a failed transaction to its sender only, whatever it would have moved', () => {
+    const block = make([{ from: a, to: b, value: 5n, receipt: { status: '0x0' } }])
+    expect(decode(block, [a, b])).toMatchObject({
+      moved: [[a, b, 5n, 'failed']],
+      touched: [[a, '']],
+    })
+    expect(decode(block, [b]).moved).toEqual([])
+    const call = make([{ from: a, to: b, receipt: { status: '0x0' } }])
+    expect(decode(call, [a]).moved).toEqual([[a, b, 0n, 'failed']])
+  })
+
+  it('gives a new contract its endowment', () => {
+    const receipt = { contractAddress: c }
+    expect(decode(make([{ from: a, to: null, value: 5n, receipt }]), [c]).moved).toEqual([
+      [a, c, 5n],
+    ])
+  })
+
+  it('gives tokens of watched contracts, without movements of nothing', () => {
+    const logs = [paid(coin, a, b, 7), paid(other, a, b, 8), paid(coin, a, b, 0)]
+    const block = make([{ from: c, to: coin, logs }])
+    expect(block.contracts.map(hex)).toEqual([coin, other])
+    expect(decode(block, [a, b], [coin])).toMatchObject({
+      moved: [[a, b, 7n]],
+      touched: [
+        [a, coin],
+        [b, coin],
+      ],
+    })
+    expect(decode(block, [a, b]).moved).toEqual([])
+    expect([...block.accounts(createByteSet([]))].map(hex)).not.toContain(b)
+  })
+
+  it('keeps its ordinals whoever is tracked and whether or not it could be traced', () => {
+    const transactions = [
+      { from: a, to: b, value: 1n, logs: [paid(coin, a, b, 2), paid(other, c, a, 3)] },
+      { from: c, to: b, value: 4n, logs: [paid(coin, c, b, 5)] },
+    ]
+    const inside = [[{ from: b, to: c, value: 6n }], [{ from: b, to: a, value: 7n }]]
+    const all = decode(make(transactions, inside), [a, b, c], [coin, other])
+    expect(all.moved.map(([, , value]) => value)).toEqual([1n, 2n, 3n, 6n, 4n, 5n, 7n])
+    expect(new Set(all.ordinals).size).toBe(7)
+    expect(all.ordinals.every(Number.isSafeInteger)).toBe(true)
+    const fewer = decode(make(transactions), [c], [coin])
+    for (const [index, [, , value]] of fewer.moved.entries())
+      expect(all.ordinals[all.moved.findIndex((one) => one[2] === value)]).toBe(
+        fewer.ordinals[index],
+      )
+  })
+
+  it('gives a deposit what it mints, even where the deposit fails', () => {
+    const deposit = { from: a, to: b, value: 3n, type: '0x7e', transaction: { mint: '0x5' } }
+    expect(decode(make([deposit]), [a, b]).moved).toEqual([
+      ['', a, 5n],
+      [a, b, 3n],
+    ])
+    expect(decode(make([{ ...deposit, receipt: { status: '0x0' } }]), [a]).moved).toEqual([
+      ['', a, 5n],
+      [a, b, 3n, 'failed'],
+    ])
+  })
+
+  it('touches those who are paid without a transaction', () => {
+    const withdrawals = [{ address: c, amount: '0x1' }]
+    const block = make([{ from: a, to: b }], undefined, { miner: b, withdrawals })
+    expect(decode(block, [b, c]).touched).toEqual([
+      [b, ''],
+      [c, ''],
+    ])
+  })
+
+  it('that nobody could trace says so', () => {
+    const { block, receipts } = stubBlock([{ from: a, to: b, value: 1n }])
+    const untraced = createBlock({ block, receipts, native: evmFamily.native, internal: undefined })
+    expect(untraced.decode(trackedOf([a])).unknown_kinds).toEqual({ untraced_block: 1 })
+  })
+})

@@ -1,0 +1,221 @@
+import { describe, expect, it } from 'vitest'
+import { createByteSet } from '../../lib/bytes.ts'
+import { type ChainBlock, type ChainEvent, ChainUnavailableError } from '../chain.ts'
+import { createEvmChain } from './chain.ts'
+import { bytesOf, type RawBlock, type RawReceipt } from './raw.ts'
+import { addressOf, type StubBlock, stubChain, wordOf } from './stub-chain.ts'
+import { createStubPool, type StubNode, type StubPool } from './stub-pool.ts'
+import { transferTopic } from './topics.ts'
+
+const [a, b, coin] = [1, 2, 0xc0].map(addressOf) as [string, string, string]
+const paid = (value: number) => ({
+  address: coin,
+  topics: [transferTopic, wordOf(a), wordOf(b)],
+  data: wordOf(value),
+})
+const contents = [
+  [],
+  [{ from: a, to: coin, logs: [paid(5), paid(6)] }],
+  [{ from: a, to: b, value: 7n }],
+  [],
+]
+const blocks = stubChain(contents)
+const genesis = { number: 0, hash: bytesOf(blocks[0]!.block.hash) }
+
+const open = (pool: StubPool) => createEvmChain({ pool, pollMs: 20, patienceMs: 60, inFlight: 4 })
+
+/** Follows until a number of blocks has come, or for a while. */
+const take = async (
+  pool: StubPool,
+  { count, after = genesis, ms = 2_000 }: { count: number; after?: typeof genesis; ms?: number },
+) => {
+  const taken: ChainBlock[] = []
+  const events: ChainEvent[] = []
+  for await (const event of open(pool).follow(after, AbortSignal.timeout(ms))) {
+    events.push(event)
+    if (event.kind === 'blocks') taken.push(...event.blocks)
+    if (taken.length >= count) break
+  }
+  return { taken, events }
+}
+
+const tracked = {
+  accounts: createByteSet([bytesOf(b)]),
+  contracts: createByteSet([bytesOf(coin)]),
+  tokenAccount: () => [],
+}
+const valuesOf = (taken: readonly ChainBlock[]) =>
+  taken.flatMap((block) => block.decode(tracked).movements.map(({ value }) => value))
+
+type Lie = NonNullable<StubNode['lie']>
+const onBlock =
+  (change: (block: RawBlock) => unknown): Lie =>
+  (method, result) =>
+    method === 'eth_getBlockByNumber' && result ? change(result as RawBlock) : undefined
+const onReceipts =
+  (change: (receipts: RawReceipt[]) => unknown): Lie =>
+  (method, result) =>
+    method === 'eth_getBlockReceipts' && (result as RawReceipt[] | null)?.length
+      ? change(result as RawReceipt[])
+      : undefined
+const changeLogs = (change: (logs: RawReceipt['logs']) => RawReceipt['logs']) =>
+  onReceipts((all) => all.map((receipt) => ({ ...receipt, logs: change(receipt.logs) })))
+
+const lies: [string, Lie][] = [
+  ['says nothing of a block', onBlock(() => null)],
+  ['gives a wrong parent', onBlock((block) => ({ ...block, parentHash: wordOf(666) }))],
+  ['gives a wrong time', onBlock((block) => ({ ...block, timestamp: '0x1' }))],
+  [
+    'gives another block',
+    (method) => (method === 'eth_getBlockByNumber' ? blocks[3]!.block : undefined),
+  ],
+  [
+    'gives hashes in the place of transactions',
+    onBlock((block) => ({ ...block, transactions: [wordOf(1)] })),
+  ],
+  ['gives a block without transactions', onBlock(({ transactions: _, ...block }) => block)],
+  ['leaves out a log', changeLogs((logs) => logs.slice(1))],
+  ['leaves out all logs', changeLogs(() => [])],
+  ['adds a log', changeLogs((logs) => [...logs, paid(1_000_000)])],
+  ['doubles a log', changeLogs((logs) => logs.flatMap((log) => [log, log]))],
+  ['changes an amount', changeLogs((logs) => logs.map((log) => ({ ...log, data: wordOf(99) })))],
+  ['changes the order of logs', changeLogs((logs) => logs.toReversed())],
+  ['calls a failure a success', onReceipts((all) => all.map((one) => ({ ...one, status: '0x0' })))],
+  ['leaves out a receipt', onReceipts((all) => all.slice(1))],
+  [
+    'gives receipts of another block',
+    onReceipts((all) => all.map((one) => ({ ...one, blockHash: wordOf(9) }))),
+  ],
+  ['gives no receipts', onReceipts(() => null)],
+  ['gives nonsense', () => ({ nonsense: [1] })],
+  ['gives a text', () => 'a lie'],
+]
+
+describe('a node that', () => {
+  it.each(lies)('%s is found out, and another one is asked', async (_, lie) => {
+    const pool = createStubPool([{ blocks, lie }, { blocks }])
+    const { taken } = await take(pool, { count: 3 })
+    expect(taken.map(({ number }) => number)).toEqual([1, 2, 3])
+    expect(valuesOf(taken)).toEqual([5n, 6n, 7n])
+  })
+
+  it.each(lies)('%s gets nothing in when there is no other', async (_, lie) => {
+    const pool = createStubPool([{ blocks, lie }])
+    const taken: ChainBlock[] = []
+    const following = async () => {
+      for await (const event of open(pool).follow(genesis, AbortSignal.timeout(300)))
+        if (event.kind === 'blocks') taken.push(...event.blocks)
+    }
+    await following().catch(() => {})
+    const right = [5n, 6n, 7n]
+    expect(valuesOf(taken).every((value, index) => value === right[index])).toBe(true)
+    for (const block of taken)
+      expect(block.hash.equals(bytesOf(blocks[block.number]!.block.hash))).toBe(true)
+  })
+
+  it('lags does not make the chain go back', async () => {
+    const pool = createStubPool([{ blocks: blocks.slice(0, 2) }, { blocks }])
+    const last = { number: 3, hash: bytesOf(blocks[3]!.block.hash) }
+    const events: ChainEvent[] = []
+    const following = async () => {
+      for await (const event of open(pool).follow(last, AbortSignal.timeout(200)))
+        events.push(event)
+    }
+    await expect(following()).rejects.toThrow('')
+    expect(events).toEqual([])
+    expect((await open(pool).head(AbortSignal.timeout(100))).number).toBe(3)
+  })
+
+  it('is behind what we have, alone, does not make the chain go back', async () => {
+    const pool = createStubPool([{ blocks: blocks.slice(0, 2) }])
+    const events: ChainEvent[] = []
+    const last = { number: 3, hash: bytesOf(blocks[3]!.block.hash) }
+    const following = async () => {
+      for await (const event of open(pool).follow(last, AbortSignal.timeout(200)))
+        events.push(event)
+    }
+    await expect(following()).rejects.toThrow('')
+    expect(events).toEqual([])
+  })
+
+  it('tells of a head that there is not holds up nothing, and no gap is made of it', async () => {
+    const pool = createStubPool([{ blocks }])
+    pool.setHead(1_000)
+    const events: ChainEvent[] = []
+    const following = async () => {
+      for await (const event of open(pool).follow(genesis, AbortSignal.timeout(400)))
+        events.push(event)
+    }
+    await expect(following()).rejects.toThrow('')
+    expect(events.every(({ kind }) => kind === 'blocks')).toBe(true)
+    const taken = events.flatMap((event) => (event.kind === 'blocks' ? event.blocks : []))
+    expect(taken).toHaveLength(3)
+  })
+})
+
+describe('nodes', () => {
+  const branch = (parent: StubBlock, count: number) =>
+    stubChain(
+      Array.from({ length: count }, () => []),
+      { parent, salt: 'other' },
+    )
+
+  it('that agree on another branch are believed', async () => {
+    const other = [...blocks.slice(0, 2), ...branch(blocks[1]!, 4)]
+    const pool = createStubPool([{ blocks: other }])
+    const last = { number: 3, hash: bytesOf(blocks[3]!.block.hash) }
+    expect((await take(pool, { count: 1, after: last })).events).toEqual([{ kind: 'fork' }])
+    const ancestor = { number: 1, hash: bytesOf(blocks[1]!.block.hash) }
+    expect((await take(pool, { count: 4, after: ancestor })).taken).toHaveLength(4)
+  })
+
+  it('whose branch is replaced at the same height are believed', async () => {
+    const pool = createStubPool([{ blocks }])
+    const last = { number: 3, hash: bytesOf(blocks[3]!.block.hash) }
+    const following = take(pool, { count: 1, after: last })
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    pool.nodes[0] = { blocks: [...blocks.slice(0, 3), ...branch(blocks[2]!, 1)] }
+    pool.push()
+    expect((await following).events).toEqual([{ kind: 'fork' }])
+  })
+
+  it('that cannot give receipts by the block are asked for each', async () => {
+    const pool = createStubPool([{ blocks }], [])
+    expect(valuesOf((await take(pool, { count: 3 })).taken)).toEqual([5n, 6n, 7n])
+    expect(pool.methods).not.toContain('eth_getBlockReceipts')
+  })
+
+  it('that have thrown blocks away leave a gap that is said', async () => {
+    const chain = stubChain(Array.from({ length: 40 }, () => []))
+    const pool = createStubPool([{ blocks: chain.slice(25) }])
+    const { events, taken } = await take(pool, { count: 15 })
+    expect(events[0]).toEqual({
+      kind: 'gap',
+      from: 1,
+      to: { number: 24, hash: bytesOf(chain[24]!.block.hash) },
+      reason: expect.any(String),
+    })
+    expect(taken.map(({ number }) => number)).toEqual(
+      Array.from({ length: 15 }, (_, index) => 25 + index),
+    )
+  })
+
+  it('are asked for no more blocks than are read', async () => {
+    const chain = stubChain(Array.from({ length: 60 }, () => []))
+    const pool = createStubPool([{ blocks: chain }])
+    for await (const _ of open(pool).follow(
+      { number: 0, hash: bytesOf(chain[0]!.block.hash) },
+      AbortSignal.timeout(500),
+    )) {
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      break
+    }
+    expect(pool.methods.length).toBeLessThan(10)
+  })
+
+  it('that are all away are said to be', async () => {
+    const pool = createStubPool([])
+    const chain = open({ ...pool, head: () => undefined })
+    await expect(chain.head(AbortSignal.timeout(100))).rejects.toThrow(ChainUnavailableError)
+  })
+})

@@ -1,0 +1,124 @@
+import { hash } from 'node:crypto'
+import {
+  bytesOf,
+  quantityOf,
+  type RawBlock,
+  type RawLog,
+  type RawReceipt,
+  toQuantity,
+} from './raw.ts'
+import { encodeReceipt } from './receipts.ts'
+import { encodeRlp, quantityBytes } from './rlp.ts'
+import { listRoot } from './trie.ts'
+
+/** A transaction for a block made by hand; what is missing is plain. */
+export type StubTransaction = {
+  from?: string
+  to?: string | null
+  value?: bigint
+  type?: string
+  input?: string
+  logs?: RawLog[]
+  /** Further fields of the transaction and of the receipt. */
+  transaction?: object
+  receipt?: object
+}
+
+/** A block made by hand with its receipts. */
+export type StubBlock = { block: RawBlock; receipts: RawReceipt[]; number: number }
+
+const keccak = (bytes: Uint8Array | string): string => `0x${hash('keccak-256', bytes, 'hex')}`
+
+/** An address made from a number. */
+export const addressOf = (number: number): string => `0x${number.toString(16).padStart(40, '0')}`
+
+/** A topic or word made from a number or an address. */
+export const wordOf = (value: number | bigint | string): string =>
+  typeof value === 'string' ? `0x${value.slice(2).padStart(64, '0')}` : wordOf(toQuantity(value))
+
+const emptyBloom = `0x${'00'.repeat(256)}`
+
+/** Makes a block whose hash and receipts are right. */
+export function stubBlock(
+  transactions: readonly StubTransaction[] = [],
+  { parent, salt = '' }: { parent?: StubBlock; salt?: string } = {},
+): StubBlock {
+  const number = parent ? parent.number + 1 : 0
+  const hashes = transactions.map((_, index) => keccak(`${number}/${index}/${salt}`))
+  const receipts = transactions.map(
+    ({ logs = [], type = '0x2', receipt }, index): RawReceipt => ({
+      transactionHash: hashes[index]!,
+      blockHash: '',
+      type,
+      status: '0x1',
+      cumulativeGasUsed: toQuantity(30_000 * (index + 1)),
+      gasUsed: toQuantity(30_000),
+      effectiveGasPrice: '0x2',
+      contractAddress: null,
+      logs,
+      logsBloom: emptyBloom,
+      ...receipt,
+    }),
+  )
+  const header = {
+    parentHash: parent?.block.hash ?? wordOf(0),
+    sha3Uncles: wordOf(1),
+    miner: addressOf(0xfee),
+    stateRoot: wordOf(2),
+    transactionsRoot: keccak(salt),
+    receiptsRoot: `0x${listRoot(receipts.map(encodeReceipt)).toString('hex')}`,
+    logsBloom: emptyBloom,
+    difficulty: '0x0',
+    number: toQuantity(number),
+    gasLimit: toQuantity(30_000_000),
+    gasUsed: toQuantity(30_000 * transactions.length),
+    timestamp: toQuantity(1_700_000_000 + number * 12),
+    extraData: '0x',
+    mixHash: wordOf(3),
+    nonce: '0x0000000000000000',
+    baseFeePerGas: '0x1',
+  }
+  const quantities = new Set([
+    'difficulty',
+    'number',
+    'gasLimit',
+    'gasUsed',
+    'timestamp',
+    'baseFeePerGas',
+  ])
+  const fields = Object.entries(header).map(([name, value]) =>
+    quantities.has(name) ? quantityBytes(quantityOf(value)) : bytesOf(value),
+  )
+  const blockHash = keccak(encodeRlp(fields))
+  for (const receipt of receipts) receipt.blockHash = blockHash
+  const block: RawBlock = {
+    ...header,
+    hash: blockHash,
+    transactions: transactions.map(
+      ({ from = addressOf(1), to = addressOf(2), value = 0n, type = '0x2', ...rest }, index) => ({
+        hash: hashes[index]!,
+        type,
+        from,
+        to,
+        value: toQuantity(value),
+        input: rest.input ?? '0x',
+        nonce: toQuantity(index),
+        ...rest.transaction,
+      }),
+    ),
+  }
+  return { block, receipts, number }
+}
+
+/** Blocks one after the other, empty or with transactions. */
+export function stubChain(
+  contents: readonly (readonly StubTransaction[])[],
+  { parent, salt = '' }: { parent?: StubBlock; salt?: string } = {},
+): StubBlock[] {
+  const blocks: StubBlock[] = []
+  for (const content of contents) {
+    const last = blocks.at(-1) ?? parent
+    blocks.push(stubBlock(content, { salt, ...(last && { parent: last }) }))
+  }
+  return blocks
+}
