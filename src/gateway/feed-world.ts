@@ -16,6 +16,7 @@ export type WorldBlock = {
   hash: string
   parent: string
   logs: WorldLog[]
+  bloom: string
   transactions: string[]
 }
 
@@ -64,12 +65,14 @@ export function createWorld({ nodes: count = 1, forgets = false } = {}): World {
       hash,
       parent: parent.hash,
       logs,
+      bloom: bloomOf(logs),
       transactions: [...transactions, ...own],
     }
     blocks.set(hash, block)
     return block
   }
-  const genesis = mine({ number: 99, hash: bytes32(1), parent: '', logs: [], transactions: [] })
+  const origin = { number: 99, hash: bytes32(1), parent: '', logs: [], bloom: '', transactions: [] }
+  const genesis = mine(origin)
   const get = (hash: string) => blocks.get(hash) as WorldBlock
 
   const isAncestor = (hash: string, head: WorldBlock): boolean => {
@@ -188,13 +191,13 @@ const blockText = (block: WorldBlock): string =>
     hash: block.hash,
     parentHash: block.parent,
     timestamp: `0x${block.number.toString(16)}`,
-    logsBloom: bloomOf(block.logs),
+    logsBloom: block.bloom,
     transactions: block.transactions,
     uncles: [],
   })
 
 /** The bloom of a header, item by item. */
-export function bloomOf(logs: readonly WorldLog[]): string {
+function bloomOf(logs: readonly WorldLog[]): string {
   const bits = Buffer.alloc(256)
   for (const item of logs.flatMap(({ address, topics }) => [address, ...topics])) {
     const hashed = digest('keccak-256', Buffer.from(item.slice(2), 'hex'), 'buffer')
