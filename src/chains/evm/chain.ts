@@ -7,7 +7,7 @@ import { follow } from './follow.ts'
 import { readHeader, toHeader } from './header.ts'
 import type { Nodes } from './nodes.ts'
 import { toQuantity } from './raw.ts'
-import type { ReceiptProof } from './receipts.ts'
+import type { Proof } from './receipts.ts'
 import { createRpc } from './rpc.ts'
 import { createVerifyContract } from './tokens.ts'
 
@@ -24,8 +24,8 @@ export type EvmChainOptions = {
   inFlight?: number
   /** How long a block that no node has is asked for again before it counts as lost. */
   patienceMs?: number
-  /** How receipts are proved; `none` for chains whose headers follow other rules. */
-  proof?: ReceiptProof
+  /** How blocks are proved; less than `root` only for chains whose roots follow other rules. */
+  proof?: Proof
   /** Where Multicall3 stands. */
   multicall?: string
 }

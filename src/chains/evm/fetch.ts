@@ -3,7 +3,7 @@ import { createBlock } from './block.ts'
 import { readBlock } from './header.ts'
 import type { Nodes } from './nodes.ts'
 import { type RawBlock, type RawReceipt, toQuantity } from './raw.ts'
-import { provesReceipts, type ReceiptProof } from './receipts.ts'
+import { type Proof, provesReceipts } from './receipts.ts'
 import type { Answered, Rpc } from './rpc.ts'
 import { type InternalTransfer, readFrames, readTraces } from './traces.ts'
 
@@ -15,7 +15,7 @@ export class BlockMissingError extends ChainUnavailableError {
 /** Fetches whole blocks. */
 export type FetchBlock = (number: number, signal: AbortSignal) => Promise<ChainBlock>
 
-type Tools = { rpc: Rpc; pool: Nodes; native: AssetKey; proof: ReceiptProof }
+type Tools = { rpc: Rpc; pool: Nodes; native: AssetKey; proof: Proof }
 
 /** Makes the function that fetches a block with its receipts and traces, all of them proved. */
 export function createFetchBlock(tools: Tools): FetchBlock {
@@ -40,7 +40,7 @@ const reached = (pool: Nodes, number: number): { minBlock?: number } => {
   return best === undefined ? {} : { minBlock: Math.min(number, best) }
 }
 
-async function fetchRaw({ rpc, pool }: Tools, number: number, signal: AbortSignal) {
+async function fetchRaw({ rpc, pool, proof }: Tools, number: number, signal: AbortSignal) {
   let isNull = false
   const answered = await rpc.try({
     method: '_getBlockByNumber',
@@ -49,7 +49,7 @@ async function fetchRaw({ rpc, pool }: Tools, number: number, signal: AbortSigna
     signal,
     accept: (result) => {
       isNull = result === null
-      return readBlock(result, number)
+      return readBlock(result, { number, isProved: proof === 'root' })
     },
   })
   return take(answered, `block ${number}`, isNull)

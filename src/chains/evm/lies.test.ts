@@ -61,6 +61,14 @@ const onReceipts =
 const changeLogs = (change: (logs: RawReceipt['logs']) => RawReceipt['logs']) =>
   onReceipts((all) => all.map((receipt) => ({ ...receipt, logs: change(receipt.logs) })))
 
+const changeFirst = (change: object) =>
+  onBlock((block) => ({
+    ...block,
+    transactions: block.transactions.map((one, index) =>
+      index === 0 ? { ...one, ...change } : one,
+    ),
+  }))
+
 const lies: [string, Lie][] = [
   ['says nothing of a block', onBlock(() => null)],
   ['gives a wrong parent', onBlock((block) => ({ ...block, parentHash: wordOf(666) }))],
@@ -74,6 +82,13 @@ const lies: [string, Lie][] = [
     onBlock((block) => ({ ...block, transactions: [wordOf(1)] })),
   ],
   ['gives a block without transactions', onBlock(({ transactions: _, ...block }) => block)],
+  ['changes a payment', changeFirst({ value: '0x63' })],
+  ['changes who is paid', changeFirst({ to: addressOf(0xbad) })],
+  ['gives a transaction another hash', changeFirst({ hash: wordOf(9) })],
+  [
+    'leaves out a transaction',
+    onBlock((block) => ({ ...block, transactions: block.transactions.slice(1) })),
+  ],
   ['leaves out a log', changeLogs((logs) => logs.slice(1))],
   ['leaves out all logs', changeLogs(() => [])],
   ['adds a log', changeLogs((logs) => [...logs, paid(1_000_000)])],

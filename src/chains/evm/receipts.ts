@@ -3,8 +3,11 @@ import { bytesOf, isReceipt, quantityOf, type RawBlock, type RawReceipt } from '
 import { encodeRlp, quantityBytes, type RlpItem } from './rlp.ts'
 import { listRoot } from './trie.ts'
 
-/** How receipts are proved: by the header's root, by its bloom, or (foreign rules) not at all. */
-export type ReceiptProof = 'root' | 'bloom' | 'none'
+/**
+ * How transactions and receipts are proved: by the header's roots; receipts by its bloom only; or
+ * (a chain with rules of its own) not at all.
+ */
+export type Proof = 'root' | 'bloom' | 'none'
 
 const depositType = 0x7e
 const knownTypes = new Set([0, 1, 2, 3, 4, depositType])
@@ -15,7 +18,7 @@ const typeOf = ({ type }: RawReceipt): number => Number(quantityOf(type))
 export function provesReceipts(
   block: RawBlock,
   receipts: readonly RawReceipt[],
-  proof: ReceiptProof,
+  proof: Proof,
 ): boolean {
   const { transactions } = block
   if (receipts.length !== transactions.length || !receipts.every(isReceipt)) return false

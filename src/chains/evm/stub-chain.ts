@@ -9,6 +9,7 @@ import {
 } from './raw.ts'
 import { encodeReceipt } from './receipts.ts'
 import { encodeRlp, quantityBytes } from './rlp.ts'
+import { encodeTransaction } from './transactions.ts'
 import { listRoot } from './trie.ts'
 
 /** A transaction for a block made by hand; what is missing is plain. */
@@ -44,10 +45,25 @@ export function stubBlock(
   { parent, salt = '' }: { parent?: StubBlock; salt?: string } = {},
 ): StubBlock {
   const number = parent ? parent.number + 1 : 0
-  const hashes = transactions.map((_, index) => keccak(`${number}/${index}/${salt}`))
+  const sent = transactions.map(
+    ({ from = addressOf(1), to = addressOf(2), value = 0n, type = '0x2', ...rest }, index) => {
+      const fields = {
+        type,
+        from,
+        to,
+        value: toQuantity(value),
+        input: rest.input ?? '0x',
+        nonce: toQuantity(number * 1_000 + index),
+        r: '0x1',
+        s: '0x1',
+        ...rest.transaction,
+      }
+      return { ...fields, hash: keccak(encodeTransaction({ ...fields, hash: '' })!) }
+    },
+  )
   const receipts = transactions.map(
     ({ logs = [], type = '0x2', receipt }, index): RawReceipt => ({
-      transactionHash: hashes[index]!,
+      transactionHash: sent[index]!.hash,
       blockHash: '',
       type,
       status: '0x1',
@@ -65,7 +81,7 @@ export function stubBlock(
     sha3Uncles: wordOf(1),
     miner: addressOf(0xfee),
     stateRoot: wordOf(2),
-    transactionsRoot: keccak(salt),
+    transactionsRoot: `0x${listRoot(sent.map((one) => encodeTransaction(one)!)).toString('hex')}`,
     receiptsRoot: `0x${listRoot(receipts.map(encodeReceipt)).toString('hex')}`,
     logsBloom: emptyBloom,
     difficulty: '0x0',
@@ -73,7 +89,7 @@ export function stubBlock(
     gasLimit: toQuantity(30_000_000),
     gasUsed: toQuantity(30_000 * transactions.length),
     timestamp: toQuantity(1_700_000_000 + number * 12),
-    extraData: '0x',
+    extraData: `0x${Buffer.from(salt).toString('hex')}`,
     mixHash: wordOf(3),
     nonce: '0x0000000000000000',
     baseFeePerGas: '0x1',
@@ -91,22 +107,7 @@ export function stubBlock(
   )
   const blockHash = keccak(encodeRlp(fields))
   for (const receipt of receipts) receipt.blockHash = blockHash
-  const block: RawBlock = {
-    ...header,
-    hash: blockHash,
-    transactions: transactions.map(
-      ({ from = addressOf(1), to = addressOf(2), value = 0n, type = '0x2', ...rest }, index) => ({
-        hash: hashes[index]!,
-        type,
-        from,
-        to,
-        value: toQuantity(value),
-        input: rest.input ?? '0x',
-        nonce: toQuantity(index),
-        ...rest.transaction,
-      }),
-    ),
-  }
+  const block: RawBlock = { ...header, hash: blockHash, transactions: sent }
   return { block, receipts, number }
 }
 
