@@ -94,7 +94,7 @@ function decode({ effects, logs, rewarded, native }: Decodable, tracked: Tracked
     movements.push({
       ...movement,
       ordinal: transaction * placesPerTransaction + place,
-      transaction_hash: hash,
+      transaction_hash: hash(),
       transaction_fee: fee,
       ...(failed && { failed }),
       detail: { nonce },

@@ -84,7 +84,6 @@ const lies: [string, Lie][] = [
   ['gives a block without transactions', onBlock(({ transactions: _, ...block }) => block)],
   ['changes a payment', changeFirst({ value: '0x63' })],
   ['changes who is paid', changeFirst({ to: addressOf(0xbad) })],
-  ['gives a transaction another hash', changeFirst({ hash: wordOf(9) })],
   [
     'leaves out a transaction',
     onBlock((block) => ({ ...block, transactions: block.transactions.slice(1) })),
@@ -126,6 +125,16 @@ describe('a node that', () => {
     expect(valuesOf(taken).every((value, index) => value === right[index])).toBe(true)
     for (const block of taken)
       expect(block.hash.equals(bytesOf(blocks[block.number]!.block.hash))).toBe(true)
+  })
+
+  it('gives a transaction another hash is not believed', async () => {
+    const lie: Lie = (_, result) => {
+      const text = JSON.stringify(result)
+      return JSON.parse(text.replaceAll(blocks[2]!.block.transactions[0]!.hash, wordOf(9)))
+    }
+    const { taken } = await take(createStubPool([{ blocks, lie }]), { count: 3 })
+    const [moved] = taken[1]!.decode(tracked).movements
+    expect(moved!.transaction_hash).toEqual(bytesOf(blocks[2]!.block.transactions[0]!.hash))
   })
 
   it('lags does not make the chain go back', async () => {

@@ -1,6 +1,7 @@
 import { feeOf, isDeposit } from './fees.ts'
 import { bytesOf, quantityOf, type RawReceipt, type RawTransaction } from './raw.ts'
 import type { InternalTransfer } from './traces.ts'
+import { hashOf } from './transactions.ts'
 
 /** A movement of the native coin at its place in the transaction. */
 export type NativeMovement = {
@@ -13,7 +14,8 @@ export type NativeMovement = {
 
 /** What a transaction does to the native coin. */
 export type NativeEffects = {
-  hash: Buffer
+  /** Made when it is asked for. */
+  hash(): Buffer
   sender: Buffer
   fee: bigint
   nonce: string
@@ -58,7 +60,7 @@ export function nativeEffects(
     })
   const nonce = isDeposit(transaction) ? receipt.depositNonce : transaction.nonce
   return {
-    hash: bytesOf(transaction.hash),
+    hash: () => hashOf(transaction),
     sender,
     fee: feeOf(transaction, receipt),
     nonce: quantityOf(nonce).toString(),

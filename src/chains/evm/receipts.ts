@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { bytesOf, isReceipt, quantityOf, type RawBlock, type RawReceipt } from './raw.ts'
-import { encodeRlp, quantityBytes, type RlpItem } from './rlp.ts'
+import { dataDigits, encodeRlp, quantityDigits, type RlpItem } from './rlp.ts'
 import { listRoot } from './trie.ts'
 
 /**
@@ -29,35 +29,31 @@ export function provesReceipts(
   if (!belong || proof === 'none') return belong
   // Another chain's own kind of transaction has an encoding that is not known here.
   if (proof === 'root' && receipts.every((receipt) => knownTypes.has(typeOf(receipt))))
-    return listRoot(receipts.map(encodeReceipt)).equals(bytesOf(block.receiptsRoot))
+    return sameHex(listRoot(receipts.map(encodeReceipt)), block.receiptsRoot)
   return bloomOf(receipts).equals(bytesOf(block.logsBloom))
 }
 
 const sameHex = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
 
-/** A receipt as consensus sees it. */
-export function encodeReceipt(receipt: RawReceipt): Buffer {
+/** A receipt as consensus sees it, in hex digits. */
+export function encodeReceipt(receipt: RawReceipt): string {
   const type = typeOf(receipt)
   const items: RlpItem[] = [
     receipt.status === undefined || receipt.status === null
-      ? bytesOf(receipt.root!)
-      : quantityBytes(quantityOf(receipt.status)),
-    quantityBytes(quantityOf(receipt.cumulativeGasUsed)),
-    bytesOf(receipt.logsBloom),
+      ? dataDigits(receipt.root)
+      : quantityDigits(receipt.status),
+    quantityDigits(receipt.cumulativeGasUsed),
+    dataDigits(receipt.logsBloom),
     receipt.logs.map(({ address, topics, data }) => [
-      bytesOf(address),
-      topics.map(bytesOf),
-      bytesOf(data),
+      dataDigits(address),
+      topics.map(dataDigits),
+      dataDigits(data),
     ]),
   ]
   // Canyon: from then on both belong to the encoding.
   if (type === depositType && receipt.depositReceiptVersion !== undefined)
-    items.push(
-      quantityBytes(quantityOf(receipt.depositNonce)),
-      quantityBytes(quantityOf(receipt.depositReceiptVersion)),
-    )
-  const encoded = encodeRlp(items)
-  return type === 0 ? encoded : Buffer.concat([Buffer.of(type), encoded])
+    items.push(quantityDigits(receipt.depositNonce), quantityDigits(receipt.depositReceiptVersion))
+  return (type === 0 ? '' : type.toString(16).padStart(2, '0')) + encodeRlp(items)
 }
 
 function bloomOf(receipts: readonly RawReceipt[]): Buffer {

@@ -1,30 +1,37 @@
-/** What RLP encodes: bytes, and lists of such. */
-export type RlpItem = Uint8Array | readonly RlpItem[]
+/** What RLP encodes: bytes as hex digits without `0x`, and lists of such. */
+export type RlpItem = string | readonly RlpItem[]
 
-/** The encoding of an item. */
-export function encodeRlp(item: RlpItem): Buffer {
-  if (!isBytes(item)) {
-    const parts = item.map(encodeRlp)
-    const size = parts.reduce((sum, part) => sum + part.length, 0)
-    return Buffer.concat([prefixOf(size, 0xc0), ...parts])
+/**
+ * The encoding of an item, as hex digits. Texts are joined where bytes would be copied: blocks come as
+ * hex, and what is made of them is hashed once.
+ */
+export function encodeRlp(item: RlpItem): string {
+  if (typeof item !== 'string') {
+    let joined = ''
+    for (const part of item) joined += encodeRlp(part)
+    return prefixOf(joined.length / 2, 0xc0) + joined
   }
-  if (item.length === 1 && item[0]! < 0x80) return Buffer.from(item)
-  return Buffer.concat([prefixOf(item.length, 0x80), item])
+  if (item.length === 2 && item < '80') return item
+  return prefixOf(item.length / 2, 0x80) + item
 }
 
-const isBytes = (item: RlpItem): item is Uint8Array => item instanceof Uint8Array
-
-const empty = Buffer.alloc(0)
-
-/** The shortest bytes of a quantity; none for zero. */
-export const quantityBytes = (value: bigint | number): Buffer => {
-  if (value === 0 || value === 0n) return empty
-  const hex = value.toString(16)
-  return Buffer.from(hex.length % 2 ? `0${hex}` : hex, 'hex')
+/** The shortest digits of a quantity (`0x…`, nothing for none); empty for zero. */
+export const quantityDigits = (quantity: string | null | undefined): string => {
+  const digits = quantity?.slice(2).replace(/^0+/, '') ?? ''
+  return digits.length % 2 ? `0${digits}` : digits
 }
 
-function prefixOf(length: number, offset: number): Buffer {
-  if (length < 56) return Buffer.of(offset + length)
-  const bytes = quantityBytes(length)
-  return Buffer.concat([Buffer.of(offset + 55 + bytes.length), bytes])
+/** The digits of data (`0x…`, nothing for none). */
+export const dataDigits = (data: string | null | undefined): string => data?.slice(2) ?? ''
+
+/** The digits of a number. */
+export const numberDigits = (number: number): string =>
+  number === 0 ? '' : quantityDigits(`0x${number.toString(16)}`)
+
+const shortPrefixes = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+
+function prefixOf(length: number, offset: number): string {
+  if (length < 56) return shortPrefixes[offset + length]!
+  const digits = numberDigits(length)
+  return shortPrefixes[offset + 55 + digits.length / 2] + digits
 }

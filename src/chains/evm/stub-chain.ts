@@ -1,16 +1,8 @@
-import { hash } from 'node:crypto'
-import {
-  bytesOf,
-  quantityOf,
-  type RawBlock,
-  type RawLog,
-  type RawReceipt,
-  toQuantity,
-} from './raw.ts'
+import { type RawBlock, type RawLog, type RawReceipt, toQuantity } from './raw.ts'
 import { encodeReceipt } from './receipts.ts'
-import { encodeRlp, quantityBytes } from './rlp.ts'
+import { dataDigits, encodeRlp, quantityDigits } from './rlp.ts'
 import { encodeTransaction } from './transactions.ts'
-import { listRoot } from './trie.ts'
+import { keccakDigits, listRoot } from './trie.ts'
 
 /** A transaction for a block made by hand; what is missing is plain. */
 export type StubTransaction = {
@@ -28,7 +20,7 @@ export type StubTransaction = {
 /** A block made by hand with its receipts. */
 export type StubBlock = { block: RawBlock; receipts: RawReceipt[]; number: number }
 
-const keccak = (bytes: Uint8Array | string): string => `0x${hash('keccak-256', bytes, 'hex')}`
+const keccak = (digits: string): string => `0x${keccakDigits(digits)}`
 
 /** An address made from a number. */
 export const addressOf = (number: number): string => `0x${number.toString(16).padStart(40, '0')}`
@@ -81,8 +73,8 @@ export function stubBlock(
     sha3Uncles: wordOf(1),
     miner: addressOf(0xfee),
     stateRoot: wordOf(2),
-    transactionsRoot: `0x${listRoot(sent.map((one) => encodeTransaction(one)!)).toString('hex')}`,
-    receiptsRoot: `0x${listRoot(receipts.map(encodeReceipt)).toString('hex')}`,
+    transactionsRoot: listRoot(sent.map((one) => encodeTransaction(one)!)),
+    receiptsRoot: listRoot(receipts.map(encodeReceipt)),
     logsBloom: emptyBloom,
     difficulty: '0x0',
     number: toQuantity(number),
@@ -103,7 +95,7 @@ export function stubBlock(
     'baseFeePerGas',
   ])
   const fields = Object.entries(header).map(([name, value]) =>
-    quantities.has(name) ? quantityBytes(quantityOf(value)) : bytesOf(value),
+    quantities.has(name) ? quantityDigits(value) : dataDigits(value),
   )
   const blockHash = keccak(encodeRlp(fields))
   for (const receipt of receipts) receipt.blockHash = blockHash

@@ -1,20 +1,18 @@
-import { hash } from 'node:crypto'
 import { bytesOf, quantityOf, type RawBlock, type RawTransaction } from './raw.ts'
-import { encodeRlp, quantityBytes, type RlpItem } from './rlp.ts'
-import { listRoot } from './trie.ts'
+import { dataDigits, encodeRlp, quantityDigits, type RlpItem } from './rlp.ts'
+import { keccakDigits, listRoot } from './trie.ts'
 
 type Fields = RawTransaction & Record<string, unknown>
 
-const quantity = (value: unknown): Buffer =>
-  quantityBytes(quantityOf(value as string | null | undefined))
-const data = (value: unknown): Buffer => (value ? bytesOf(value as string) : Buffer.alloc(0))
+const quantity = (value: unknown): string => quantityDigits(value as string | null | undefined)
+const data = (value: unknown): string => dataDigits(value as string | null | undefined)
 const list = <item>(value: unknown, each: (item: item) => RlpItem): RlpItem =>
   ((value ?? []) as item[]).map(each)
 
 const accessList = (value: unknown): RlpItem =>
   list<{ address: string; storageKeys: string[] }>(value, ({ address, storageKeys }) => [
-    bytesOf(address),
-    storageKeys.map(bytesOf),
+    dataDigits(address),
+    storageKeys.map(dataDigits),
   ])
 const authorizations = (value: unknown): RlpItem =>
   list<Record<string, string>>(value, (one) => [
@@ -72,7 +70,7 @@ const encodings: Readonly<Record<number, (tx: Fields) => RlpItem[]>> = {
   3: (tx) => [
     ...feeMarket(tx),
     quantity(tx.maxFeePerBlobGas),
-    list<string>(tx.blobVersionedHashes, bytesOf),
+    list<string>(tx.blobVersionedHashes, dataDigits),
     ...signature(tx),
   ],
   4: (tx) => [...feeMarket(tx), authorizations(tx.authorizationList), ...signature(tx)],
@@ -88,34 +86,36 @@ const encodings: Readonly<Record<number, (tx: Fields) => RlpItem[]>> = {
   ],
 }
 
-/** A transaction as consensus sees it; undefined where its type is not known here. */
-export function encodeTransaction(transaction: RawTransaction): Buffer | undefined {
+/** A transaction as consensus sees it, in hex digits; undefined where its type is not known here. */
+export function encodeTransaction(transaction: RawTransaction): string | undefined {
   const type = Number(quantityOf(transaction.type))
-  const encoded = encodings[type]?.(transaction as Fields)
-  if (!encoded) return undefined
-  const bytes = encodeRlp(encoded)
-  return type === 0 ? bytes : Buffer.concat([Buffer.of(type), bytes])
+  const items = encodings[type]?.(transaction as Fields)
+  if (!items) return undefined
+  return (type === 0 ? '' : type.toString(16).padStart(2, '0')) + encodeRlp(items)
+}
+
+/**
+ * Whether the transactions are those that the header commits to, all of them. Their hashes are not
+ * looked at: see `hashOf`. A chain's own types cannot be judged and pass.
+ */
+export function provesTransactions({ transactions, transactionsRoot }: RawBlock): boolean {
+  const encoded: string[] = []
+  for (const transaction of transactions) {
+    const digits = encodeTransaction(transaction)
+    if (digits === undefined) return true
+    encoded.push(digits)
+  }
+  return listRoot(encoded) === String(transactionsRoot).toLowerCase()
+}
+
+/** The hash of a transaction: made here where it can be, for it costs as much as to prove it. */
+export function hashOf(transaction: RawTransaction): Buffer {
+  const digits = isUnsigned(transaction) ? undefined : encodeTransaction(transaction)
+  return digits === undefined ? bytesOf(transaction.hash) : Buffer.from(keccakDigits(digits), 'hex')
 }
 
 /** Test nodes let anybody send for anybody, and then make a hash of their own. */
 const isUnsigned = (transaction: RawTransaction): boolean => {
   const { type, r, s } = transaction as Fields
-  const isNone = (value: unknown) => quantityOf(value as string | undefined) === 0n
-  return Number(quantityOf(type)) !== depositKind && isNone(r) && isNone(s)
-}
-
-/**
- * Whether the transactions are those that the header commits to: each has the hash that it says,
- * and they are all of them. A chain's own types cannot be judged and pass.
- */
-export function provesTransactions({ transactions, transactionsRoot }: RawBlock): boolean {
-  const encoded: Buffer[] = []
-  for (const transaction of transactions) {
-    const bytes = encodeTransaction(transaction)
-    if (!bytes) return true
-    const digest = `0x${hash('keccak-256', bytes, 'hex')}`
-    if (digest !== transaction.hash.toLowerCase() && !isUnsigned(transaction)) return false
-    encoded.push(bytes)
-  }
-  return listRoot(encoded).equals(bytesOf(String(transactionsRoot)))
+  return Number(quantityOf(type)) !== depositKind && quantity(r) === '' && quantity(s) === ''
 }

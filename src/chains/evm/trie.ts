@@ -1,21 +1,19 @@
 import { hash } from 'node:crypto'
-import { encodeRlp, quantityBytes, type RlpItem } from './rlp.ts'
+import { encodeRlp, numberDigits, type RlpItem } from './rlp.ts'
 
-const keccak = (bytes: Uint8Array): Buffer => hash('keccak-256', bytes, 'buffer')
-const empty = Buffer.alloc(0)
+/** The Keccak hash of hex digits, in hex digits. */
+export const keccakDigits = (digits: string): string =>
+  hash('keccak-256', Buffer.from(digits, 'hex'), 'hex')
 
-type Pair = { path: number[]; value: Buffer }
+type Pair = { path: string; value: string }
 
 /** The root of the Merkle Patricia trie by which a header commits to a list (yellow paper, D). */
-export function listRoot(values: readonly Buffer[]): Buffer {
-  if (values.length === 0) return keccak(encodeRlp(empty))
-  const pairs = values.map((value, index) => ({ path: nibblesOf(keyOfIndex(index)), value }))
-  return keccak(encodeRlp(nodeOf(pairs, 0)))
+export function listRoot(values: readonly string[]): string {
+  if (values.length === 0) return `0x${keccakDigits(encodeRlp(''))}`
+  // One digit is one step on the path.
+  const pairs = values.map((value, index) => ({ path: encodeRlp(numberDigits(index)), value }))
+  return `0x${keccakDigits(encodeRlp(nodeOf(pairs, 0)))}`
 }
-
-const keyOfIndex = (index: number): Buffer => encodeRlp(quantityBytes(index))
-
-const nibblesOf = (key: Uint8Array): number[] => [...key].flatMap((byte) => [byte >> 4, byte & 15])
 
 function nodeOf(pairs: readonly Pair[], depth: number): RlpItem {
   const first = pairs[0]!
@@ -27,20 +25,19 @@ function nodeOf(pairs: readonly Pair[], depth: number): RlpItem {
       refer(nodeOf(pairs, depth + shared)),
     ]
   const groups: Pair[][] = Array.from({ length: 16 }, () => [])
-  let value = empty
+  let value = ''
   for (const pair of pairs) {
-    const nibble = pair.path[depth]
-    if (nibble === undefined) value = Buffer.from(pair.value)
-    else groups[nibble]!.push(pair)
+    if (depth === pair.path.length) value = pair.value
+    else groups[Number.parseInt(pair.path[depth]!, 16)]!.push(pair)
   }
-  const children = groups.map((some) => (some.length > 0 ? refer(nodeOf(some, depth + 1)) : empty))
+  const children = groups.map((some) => (some.length > 0 ? refer(nodeOf(some, depth + 1)) : ''))
   return [...children, value]
 }
 
 /** A short node stands in its parent itself, a longer one by its hash. */
 function refer(node: RlpItem): RlpItem {
   const encoded = encodeRlp(node)
-  return encoded.length < 32 ? node : keccak(encoded)
+  return encoded.length < 64 ? node : keccakDigits(encoded)
 }
 
 function sharedLength(pairs: readonly Pair[], depth: number): number {
@@ -54,10 +51,7 @@ function sharedLength(pairs: readonly Pair[], depth: number): number {
   return length
 }
 
-function compact(nibbles: readonly number[], isLeaf: boolean): Buffer {
-  const flag = (isLeaf ? 2 : 0) + (nibbles.length % 2)
-  const all = nibbles.length % 2 ? [flag, ...nibbles] : [flag, 0, ...nibbles]
-  const bytes = Buffer.alloc(all.length / 2)
-  for (let at = 0; at < bytes.length; at++) bytes[at] = (all[2 * at]! << 4) | all[2 * at + 1]!
-  return bytes
+function compact(path: string, isLeaf: boolean): string {
+  const flag = (isLeaf ? 2 : 0) + (path.length % 2)
+  return path.length % 2 ? `${flag}${path}` : `${flag}0${path}`
 }
