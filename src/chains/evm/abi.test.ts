@@ -1,0 +1,75 @@
+import { encodeAbiParameters, encodeFunctionData, encodeFunctionResult, parseAbi } from 'viem'
+import { describe, expect, it } from 'vitest'
+import { decodeAggregate, encodeAggregate, encodeCall, readText, readWord } from './abi.ts'
+import { addressOf } from './stub-chain.ts'
+
+const abi = parseAbi([
+  'struct Call3 { address target; bool allowFailure; bytes callData; }',
+  'struct Result { bool success; bytes returnData; }',
+  'function aggregate3(Call3[] calls) payable returns (Result[] results)',
+  'function balanceOf(address account, uint256 id) returns (uint256)',
+])
+const account = addressOf(0xabc)
+
+describe('calls', () => {
+  it('are written as viem writes them', () => {
+    expect(encodeCall('balanceOf(address,uint256)', Buffer.from(account.slice(2), 'hex'), 7n)).toBe(
+      encodeFunctionData({ abi, functionName: 'balanceOf', args: [account as `0x${string}`, 7n] }),
+    )
+    const calls = ['0x', '0x01', `0x${'ab'.repeat(36)}`, `0x${'cd'.repeat(64)}`]
+    expect(encodeAggregate(calls.map((data, index) => ({ to: addressOf(index), data })))).toBe(
+      encodeFunctionData({
+        abi,
+        functionName: 'aggregate3',
+        args: [
+          calls.map((callData, index) => ({
+            target: addressOf(index) as `0x${string}`,
+            allowFailure: true,
+            callData: callData as `0x${string}`,
+          })),
+        ],
+      }),
+    )
+  })
+
+  it('are answered as viem writes answers, and by nothing else', () => {
+    const results = (['0x', '0x01', `0x${'ab'.repeat(40)}`] as const).map((returnData, index) => ({
+      success: index !== 1,
+      returnData,
+    }))
+    const data = encodeFunctionResult({ abi, functionName: 'aggregate3', result: results })
+    expect(decodeAggregate(data, 3)).toEqual(['0x', undefined, `0x${'ab'.repeat(40)}`])
+    expect(decodeAggregate(data, 2)).toBeUndefined()
+    expect(decodeAggregate('0x', 3)).toBeUndefined()
+    for (let length = 2; length < data.length - 64; length += 31)
+      expect(decodeAggregate(data.slice(0, length), 3)).toBeUndefined()
+  })
+})
+
+describe('texts', () => {
+  const text = (value: string) => readText(encodeAbiParameters([{ type: 'string' }], [value]))
+
+  it('are read from strings and from bytes32', () => {
+    expect(text('Größe €')).toBe('Größe €')
+    expect(text('')).toBe('')
+    expect(readText(`0x${Buffer.from('MKR').toString('hex').padEnd(64, '0')}`)).toBe('MKR')
+  })
+
+  it('lose what would break a line or a table', () => {
+    expect(text('a\u0000b\u202ec\n')).toBe('abc')
+  })
+
+  it.each([
+    ['nothing', '0x'],
+    ['a number', `0x${'ff'.repeat(64)}`],
+    ['a length beyond the data', `0x${'20'.padStart(64, '0')}${'ff'.padStart(64, '0')}`],
+    ['a huge length', `0x${'20'.padStart(64, '0')}${'f'.repeat(64)}${'00'.repeat(32)}`],
+  ])('are not read from %s', (_, data) => {
+    expect(readText(data)).toBeUndefined()
+  })
+
+  it('words end with the data', () => {
+    expect(readWord(`0x${'1'.padStart(64, '0')}`)).toBe(1n)
+    expect(readWord('0x01')).toBeUndefined()
+  })
+})
