@@ -3,14 +3,14 @@ import type { AssetKey } from './assets.ts'
 import { type BulkRow, insertRows } from './bulk.ts'
 import type { Db } from './database.ts'
 
-/** Balance work that is due, joined over the blocks that made it. */
+/** Balance work that is due. */
 export type DueBalance = AssetKey & {
   wallet_id: string
   address: Buffer
   asset_id: string
   organization_id: string
   confirmation: number
-  /** The newest block that made this work. */
+  /** The block that made this work. */
   block_number: number
   token_account_address: Buffer | null
 }
@@ -23,7 +23,7 @@ export const insertBalanceChanges = async (
   await insertRows(trx, 'balance_change', changes)
 }
 
-/** The pairs with work that this head makes due, each once; of those that wait for a reading. */
+/** Work that this head makes due, oldest first; a pair stands there once per block that made it. */
 export const listDueBalances = async (
   db: Db,
   { chain_id, head, limit }: { chain_id: number; head: number; limit: number },
@@ -32,10 +32,9 @@ export const listDueBalances = async (
     select d.wallet_id, d.address, d.asset_id, d.organization_id, d.block_number, w.confirmation,
       a.asset_type, a.contract_address, a.token_id, i.token_account_address
     from (
-      select wallet_id, address, asset_id, organization_id, max(block_number) as block_number
-      from balance_change
+      select * from balance_change
       where chain_id = ${chain_id} and due_block <= ${head} and apply_time is null
-      group by wallet_id, address, asset_id, organization_id limit ${limit}) d
+      order by due_block limit ${limit}) d
     join wallet w on w.wallet_id = d.wallet_id
     join asset a on a.asset_id = d.asset_id
     left join token_import i on i.chain_id = ${chain_id} and i.address = d.address
@@ -66,17 +65,15 @@ export const postponeBalanceChanges = async (
     where ${workOf(pairs)} and c.due_block < ${due_block}`.execute(db)
 }
 
-/** Marks the work of pairs up to a block as done, or drops it where no block can leave the chain. */
+/** Takes away the work of pairs up to a block: it is done. */
 export const settleBalanceChanges = async (
   trx: Db,
   pairs: readonly Pair[],
-  { block_number, now, remember }: { block_number: number; now: Date; remember: boolean },
+  block_number: number,
 ): Promise<void> => {
-  const which = sql`${workOf(pairs)} and c.block_number <= ${block_number}`
-  await (remember
-    ? sql`update balance_change c set apply_time = ${now} where ${which}`
-    : sql`delete from balance_change c where ${which}`
-  ).execute(trx)
+  await sql`
+    delete from balance_change c
+    where ${workOf(pairs)} and c.block_number <= ${block_number}`.execute(trx)
 }
 
 /**

@@ -21,13 +21,16 @@ const encodeValue = (value: unknown): unknown => {
 /** Rows as the one JSON parameter of a bulk statement: any number of rows, always the same text. */
 export const bulkRows = (rows: readonly object[]): string =>
   JSON.stringify(
-    rows.map((row) =>
-      Object.fromEntries(Object.entries(row).map(([key, value]) => [key, encodeValue(value)])),
-    ),
+    rows.map((row) => {
+      const encoded: Record<string, unknown> = {}
+      for (const [key, value] of Object.entries(row)) encoded[key] = encodeValue(value)
+      return encoded
+    }),
   )
 
 const columnsOf = (rows: readonly object[]): RawBuilder<unknown> => {
-  const names = new Set(rows.flatMap((row) => Object.keys(row)))
+  const names = new Set<string>()
+  for (const row of rows) for (const name of Object.keys(row)) names.add(name)
   return sql.join([...names].map((name) => sql.ref(name)))
 }
 

@@ -12,7 +12,7 @@ import { awaitCursor, findBlocks, findCursor, holdBlock } from '../storage/block
 import { assertLease } from '../storage/leases.ts'
 import type { TrackerTools } from './tracker-store.ts'
 
-const pairsPerRound = 1_000
+const rowsPerRound = 2_000
 const postponeBlocks = 32
 
 /**
@@ -32,7 +32,7 @@ export async function settleBalances(tools: TrackerTools, signal: AbortSignal): 
       await awaitCursor(trx, chain_id)
       return await applyDeltas(trx, { chain_id, head, now: new Date(clock.now()) })
     })
-  const due = await listDueBalances(db, { chain_id, head, limit: pairsPerRound })
+  const due = distinctPairs(await listDueBalances(db, { chain_id, head, limit: rowsPerRound }))
   const groups = Map.groupBy(due, (pair) => blockFor(pair, head, chain.balances))
   const errors: unknown[] = []
   for (const [number, pairs] of groups) {
@@ -53,6 +53,17 @@ export async function settleBalances(tools: TrackerTools, signal: AbortSignal): 
   // One block that cannot be read must not hold up the rest, and must not be kept quiet either.
   if (errors.length > 0) throw errors[0]
   return done
+}
+
+/** Each pair once, with the newest of its blocks. */
+function distinctPairs(rows: readonly DueBalance[]): DueBalance[] {
+  const pairs = new Map<string, DueBalance>()
+  for (const row of rows) {
+    const key = `${row.wallet_id}/${row.address.toString('latin1')}/${row.asset_id}`
+    const known = pairs.get(key)
+    if (!known || known.block_number < row.block_number) pairs.set(key, row)
+  }
+  return [...pairs.values()]
 }
 
 /** Never below the block that made the work: after a reorganization that may lack confirmations. */
@@ -115,8 +126,9 @@ async function readGroup(
         as_of_block: block_number,
       }
     })
-    await storeReadings(trx, rows, { chain_id, now, remember })
     for (const [block_number, some] of Map.groupBy(rows, (row) => row.as_of_block))
-      await settleBalanceChanges(trx, some, { block_number, now, remember })
+      await settleBalanceChanges(trx, some, block_number)
+    // Afterwards, because its trace for the case of a reorganization takes the place of the work.
+    await storeReadings(trx, rows, { chain_id, now, remember })
   })
 }

@@ -4,7 +4,7 @@ import { findTracked } from '../storage/addresses.ts'
 import { type AssetInfo, findTokenAccounts, findTokenImports } from '../storage/assets.ts'
 import { findWatched } from '../storage/contracts.ts'
 import type { Db } from '../storage/database.ts'
-import { groupByBytes, type Matches } from './tracker-match.ts'
+import { createAssetIds, groupByBytes, type Matches } from './tracker-match.ts'
 
 /**
  * Asks once for all blocks of a batch who tracks what they name. The cost follows the blocks, not
@@ -61,7 +61,7 @@ export async function lookUp(
   )
   const matches: Matches = {
     chain_id,
-    native: chain.native,
+    idOf: createAssetIds(chain_id),
     walletsOf: groupByBytes(rows, ({ address }) => address),
     wants: chain.parseToken
       ? (organization_id, address, _, asset_id) =>

@@ -8,7 +8,8 @@ import type { BulkRow } from '../storage/bulk.ts'
 /** Who tracks what of the things that some blocks name. */
 export type Matches = {
   chain_id: number
-  native: AssetKey
+  /** The id of an asset; remembered, because a block names few assets many times. */
+  idOf(asset: AssetKey): string
   /** The wallets that have an address. */
   walletsOf(address: Uint8Array): readonly TrackedAddress[]
   /** Whether an organization tracks this token for this address; asked for tokens only. */
@@ -36,7 +37,7 @@ const endsOf = ({ from, to, only, failed }: Movement): End[] => [
 
 /** Makes the rows of a block out of what concerns the tracked ones. Pure. */
 export function matchBlock(block: BlockHeader, content: BlockContent, matches: Matches): BlockRows {
-  const { chain_id, walletsOf, wants, infoOf } = matches
+  const { chain_id, idOf, walletsOf, wants, infoOf } = matches
   const rows: BlockRows = { assets: new Map(), transfers: [], changes: [] }
 
   const wallets = (address: Buffer, asset: AssetKey, asset_id: string): TrackedAddress[] =>
@@ -50,7 +51,7 @@ export function matchBlock(block: BlockHeader, content: BlockContent, matches: M
 
   for (const movement of content.movements) {
     const { asset, transfer_hash, external_hash, detail } = movement
-    const asset_id = assetIdOf(chain_id, asset)
+    const asset_id = idOf(asset)
     for (const { address, side } of endsOf(movement)) {
       for (const { organization_id, wallet_id } of wallets(address, asset, asset_id)) {
         note(asset, asset_id)
@@ -78,7 +79,7 @@ export function matchBlock(block: BlockHeader, content: BlockContent, matches: M
     }
   }
   for (const { address, asset, delta } of content.touched) {
-    const asset_id = assetIdOf(chain_id, asset)
+    const asset_id = idOf(asset)
     for (const wallet of wallets(address, asset, asset_id)) {
       note(asset, asset_id)
       rows.changes.push({
@@ -94,6 +95,20 @@ export function matchBlock(block: BlockHeader, content: BlockContent, matches: M
     }
   }
   return rows
+}
+
+/** The ids of a chain's assets. */
+export const createAssetIds = (chain_id: number): ((asset: AssetKey) => string) => {
+  const ids = new Map<string, string>()
+  return (asset) => {
+    const key = `${asset.asset_type}/${asset.token_id}/${keyOf(asset.contract_address)}`
+    let id = ids.get(key)
+    if (id === undefined) {
+      id = assetIdOf(chain_id, asset)
+      ids.set(key, id)
+    }
+    return id
+  }
 }
 
 /** Groups by bytes. */

@@ -63,7 +63,14 @@ export const createWorld = async (
   const processed = new Map<string, Snapshot>()
   /** Webhook, block and transaction, once the confirmation was reached. */
   const due: { webhook: ReferenceWebhook; block_number: number; block_hash: string }[] = []
+  /** The head at which a registration was made: before it nobody noticed anything. */
+  const since = new Map<number, number>()
   let registrations = 0
+  const nextRegistration = async () => {
+    registrations++
+    since.set(registrations, (await findCursor(db, chain_id))?.block_number ?? 0)
+    return registrations
+  }
   let crashes = 0
 
   const randomTransaction = (): ScriptedTransaction => {
@@ -121,7 +128,7 @@ export const createWorld = async (
           address: address(who),
           ...(service !== 'c' && { import_asset: chance(0.5) }),
         })
-        now.addresses.set(key, { wallet_id, registration: ++registrations })
+        now.addresses.set(key, { wallet_id, registration: await nextRegistration() })
         return
       }
       case 3: {
@@ -150,7 +157,7 @@ export const createWorld = async (
         }
         const contract_type = asset_type.replace('ASSET_', 'CONTRACT_')
         await caller.call('RegisterContract', { ...request, contract_type })
-        now.contracts.set(contract, ++registrations)
+        now.contracts.set(contract, await nextRegistration())
         return
       }
       default: {
@@ -261,6 +268,7 @@ export const createWorld = async (
     due,
     now,
     snapshot,
+    since,
     pick,
     chance,
     grow,
