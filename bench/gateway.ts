@@ -119,7 +119,7 @@ try {
   ].filter(({ name }) => new RegExp(process.env.ONLY ?? '').test(name))
 
   const samples = new Map<string, Sample[]>(targets.map(({ name }) => [name, []]))
-  for (const target of targets) await measure(target, 2)
+  for (const target of targets) await measure(target, 6)
   for (let round = 0; round < rounds; round++)
     for (const target of targets) samples.get(target.name)?.push(await measure(target))
 

@@ -204,6 +204,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       log,
       ids,
       lane: createGatewayLane(front),
+      gateway: front,
       upgrade: opened.upgrade,
       onFinished: metrics.finished,
       headersTimeoutMs: config.server.header_timeout_seconds * 1000,
