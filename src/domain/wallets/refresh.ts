@@ -3,7 +3,7 @@ import { OperationError } from '../../contract/errors.ts'
 import { hashId } from '../../lib/hash-id.ts'
 import { findOwners } from '../../storage/addresses.ts'
 import { assetIdOf } from '../../storage/assets.ts'
-import { enqueueJob, type JobRow } from '../../storage/jobs.ts'
+import { enqueueJob, type JobRow, keepJob } from '../../storage/jobs.ts'
 import type { Context } from '../context.ts'
 import { readOptionalAddress } from './address-fields.ts'
 import { type RefreshTarget, refreshJobKind, runRefresh } from './refresh-job.ts'
@@ -80,5 +80,8 @@ async function readFirst(context: Context, chain: ChainScope['chain'], job: JobR
     // The work is stored: that no node answers now only delays it.
     if (!(error instanceof ChainUnavailableError) && !signal.aborted)
       log.warn({ err: error, job_id: job.job_id }, 'balances not read yet, will be repeated')
+    const now = new Date(clock.now())
+    const last_error = error instanceof Error ? error.message : String(error)
+    await keepJob(db, job, { next_attempt_time: now, last_error, now })
   }
 }
