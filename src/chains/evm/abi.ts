@@ -17,17 +17,17 @@ export const readWord = (data: string, index = 0): bigint | undefined => {
   return digits.length === 64 ? BigInt(`0x${digits}`) : undefined
 }
 
-const longestText = 1_000n
+const longestText = 1_000
 
 /** A returned string, or the bytes32 that old tokens return in its place; undefined for neither. */
-export function readText(data: string): string | undefined {
+export function readText(data: string, longest = longestText): string | undefined {
   const bytes = Buffer.from(data.slice(2), 'hex')
   if (bytes.length === 32) return clean(bytes.subarray(0, endOf(bytes)))
   const offset = readWord(data)
   if (offset === undefined || offset % 32n !== 0n || offset >= BigInt(bytes.length))
     return undefined
   const length = readWord(data, Number(offset) / 32)
-  if (length === undefined || length > longestText) return undefined
+  if (length === undefined || length > BigInt(longest)) return undefined
   const begin = Number(offset) + 32
   if (begin + Number(length) > bytes.length) return undefined
   return clean(bytes.subarray(begin, begin + Number(length)))

@@ -1,14 +1,15 @@
 import { type Clock, systemClock } from '../../lib/clock.ts'
-import { type BlockHeader, type Chain, ChainUnavailableError } from '../chain.ts'
+import { type AssetKey, type BlockHeader, type Chain, ChainUnavailableError } from '../chain.ts'
 import { createReadBalances } from './balances.ts'
 import { evmFamily } from './family.ts'
 import { BlockMissingError, createFetchBlock } from './fetch.ts'
 import { follow } from './follow.ts'
 import { readHeader, toHeader } from './header.ts'
-import type { Nodes } from './nodes.ts'
+import { createExplored, type Nodes } from './nodes.ts'
 import { toQuantity } from './raw.ts'
 import type { Proof } from './receipts.ts'
 import { createRpc } from './rpc.ts'
+import { createReadTokenUris } from './token-uris.ts'
 import { createVerifyContract } from './tokens.ts'
 
 /** What an EVM chain is made of. */
@@ -30,15 +31,27 @@ export type EvmChainOptions = {
   multicall?: string
 }
 
+/** A chain whose tokens may have items of their own. */
+export type EvmChain = Chain & {
+  /** Where items say that they are described, in the order of the assets; null where they do not. */
+  readTokenUris(assets: readonly AssetKey[], signal: AbortSignal): Promise<(string | null)[]>
+}
+
 // The address at which it was put on nearly every chain.
 const usualMulticall = '0xca11bde05977b3631167028862be2a173976ca11'
 
 /** A chain of the EVM family behind a pool of nodes. */
-export function createEvmChain(options: EvmChainOptions): Chain {
+export function createEvmChain(options: EvmChainOptions): EvmChain {
   const { pool, prefix = 'eth', clock = systemClock, proof = 'root' } = options
   const rpc = createRpc({ pool, prefix })
   const stopping = new AbortController()
-  const fetchBlock = createFetchBlock({ rpc, pool, native: evmFamily.native, proof })
+  const fetchBlock = createFetchBlock({
+    rpc,
+    pool,
+    native: evmFamily.native,
+    proof,
+    explored: createExplored({ pool, clock }),
+  })
   const bestNumber = () => pool.head()?.number
 
   const head = async (signal: AbortSignal): Promise<BlockHeader> => {
@@ -95,6 +108,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
   const { multicall = usualMulticall } = options
   const readBalances = createReadBalances({ rpc, pool, header, multicall })
   const verifyContract = createVerifyContract({ rpc })
+  const readTokenUris = createReadTokenUris({ rpc })
 
   return {
     ...evmFamily,
@@ -104,6 +118,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     follow: (after, signal) => follow(tools, after, joined(signal)),
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
     tokens: { verifyContract: (contract, signal) => verifyContract(contract, joined(signal)) },
+    readTokenUris: (assets, signal) => readTokenUris(assets, joined(signal)),
     status: () => ({
       chain_id: pool.chainId() ?? null,
       head: bestNumber() ?? null,

@@ -15,11 +15,19 @@ export class BlockMissingError extends ChainUnavailableError {
 /** Fetches whole blocks. */
 export type FetchBlock = (number: number, signal: AbortSignal) => Promise<ChainBlock>
 
-type Tools = { rpc: Rpc; pool: Nodes; native: AssetKey; proof: Proof }
+type Tools = {
+  rpc: Rpc
+  pool: Nodes
+  native: AssetKey
+  proof: Proof
+  /** Waits until it is known what the nodes can do. */
+  explored(signal: AbortSignal): Promise<void>
+}
 
 /** Makes the function that fetches a block with its receipts and traces, all of them proved. */
 export function createFetchBlock(tools: Tools): FetchBlock {
   return async (number, signal) => {
+    await tools.explored(signal)
     const block = await fetchRaw(tools, number, signal)
     const some = block.transactions.length > 0
     const [receipts, internal] = await Promise.all([

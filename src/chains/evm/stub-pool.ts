@@ -82,6 +82,7 @@ export function createStubPool(
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
+    status: () => [],
     push: () => {
       for (const listener of listeners) listener(best(), 'stub')
     },
