@@ -85,6 +85,11 @@ async function startPortolan(stub: string): Promise<{ connection: ConnectionFile
   return { connection: JSON.parse(text), pid: child.pid! }
 }
 
+const rssOf = async (pid: number): Promise<number> => {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024)
+}
+
 const nodeArgs = () => process.env.BENCH_NODE_ARGS?.split(' ') ?? []
 
 let first = 1
@@ -120,8 +125,16 @@ try {
 
   const samples = new Map<string, Sample[]>(targets.map(({ name }) => [name, []]))
   for (const target of targets) await measure(target, 6)
-  for (let round = 0; round < rounds; round++)
-    for (const target of targets) samples.get(target.name)?.push(await measure(target))
+  const memory = [await rssOf(pid)]
+  let answered = 0
+  for (let round = 0; round < rounds; round++) {
+    for (const target of targets) {
+      const sample = await measure(target)
+      samples.get(target.name)?.push(sample)
+      if (target.pid === pid) answered += sample.rate * seconds
+    }
+    memory.push(await rssOf(pid))
+  }
 
   const of = (name: string, field: keyof Sample) =>
     median((samples.get(name) ?? []).map((sample) => sample[field]))
@@ -141,7 +154,7 @@ try {
         shown(of(name, 'p50'), 2),
         shown(of(name, 'p99'), 2),
       ]),
-    )}`,
+    )}\n\nMemory of Portolan before the rounds and after each of them, over ${Math.round(answered).toLocaleString('en')} requests: ${memory.join(', ')} MiB, of which the cache may take 64 per network.`,
   )
 } finally {
   for (const child of children) child.kill('SIGTERM')
