@@ -48,7 +48,7 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
 }
 
 async function start(program: string, port: number, options: AnvilOptions): Promise<Anvil> {
-  const { chainId, timestamp, args = [], startTimeoutMs = 30_000 } = options
+  const { chainId, timestamp, args = [], startTimeoutMs = 60_000 } = options
   const child = spawn(
     program,
     [

@@ -49,8 +49,9 @@ async function prepareQuestions(
         ...common,
         method: 'eth_getBlockByNumber',
         params: `["0x${(n % history).toString(16)}",false]`,
+        minBlock: n % history,
       },
-      isTrue: (result) => (result as { hash: string }).hash === blocks[n % history]!.hash,
+      isTrue: (result) => (result as { hash: string } | null)?.hash === blocks[n % history]!.hash,
     }),
     (n) => ({
       request: {

@@ -230,6 +230,15 @@ describe('a full node', () => {
     expect([a.calls.length, b.calls.length]).toEqual([1, 1])
   })
 
+  test('is waited for rather than one that lags', () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { head: 50 })]
+    a.room = 1
+    const { call } = setUp([a, b])
+    call()
+    call()
+    expect([a.calls.length, b.calls.length]).toEqual([1, 0])
+  })
+
   test('a call that waits for it in vain ends in time', async () => {
     const a = createFakeUpstream('a')
     a.room = 0
@@ -240,7 +249,7 @@ describe('a full node', () => {
   })
 
   test('a call with demands that wait does not hold up the others', async () => {
-    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { head: 50 })]
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { head: 98 })]
     a.room = 0
     const { call } = setUp([a, b])
     call({ minBlock: 100 })

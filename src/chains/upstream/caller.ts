@@ -44,6 +44,8 @@ type Job = {
   isNew: boolean
   isOver: boolean
   useless: RpcReply | undefined
+  /** How many of the nodes of this round had an answer that is too large. */
+  large: number
   failure: PoolFailure
   hedge: Timer | undefined
   wait: Timer | undefined
@@ -64,6 +66,8 @@ export function createCaller(options: CallerOptions): Caller {
   const hedging = createHedging()
   const waiting = new Set<Job>()
   const backlog = createBacklog<Job>()
+  // Those that a node has failed have waited once already.
+  const repeats = createBacklog<Job>()
   const context = { now: 0, bestHead: 0, maxLag: options.maxLag, random: options.random }
   let inFlight = 0
   let usableAt = clock.now()
@@ -84,7 +88,7 @@ export function createCaller(options: CallerOptions): Caller {
     if (job.hedge) timers.cancel(job.hedge)
     if (job.onAbort) job.request.signal?.removeEventListener('abort', job.onAbort)
     if (job.isNew) setImmediate(job.done, outcome)
-    else job.done(outcome)
+    else guard(() => job.done(outcome))
   }
 
   const rest = (job: Job): void => {
@@ -112,14 +116,15 @@ export function createCaller(options: CallerOptions): Caller {
 
   const queue = (job: Job, now: number): void => {
     job.wait = timers.after(job.deadline - now, () => advance(job))
-    backlog.push(job)
+    if (job.isNew) backlog.push(job)
+    else repeats.push(job)
   }
 
   /** There is room: those that waited for it come before all others. */
   const drain = (): void => {
-    if (backlog.size() === 0) return
+    if (backlog.size() + repeats.size() === 0) return
     const now = clock.now()
-    backlog.drain((job) => {
+    const offer = (job: Job) => {
       if (job.isOver) return 'taken'
       const { chosen, hasOthers, isBusy } = choose(job, now)
       if (!chosen && isBusy) return upstreams.some(hasRoom) ? 'refused' : 'no room'
@@ -127,7 +132,9 @@ export function createCaller(options: CallerOptions): Caller {
       if (chosen) attempt(job, chosen, hasOthers, now)
       else advance(job)
       return 'taken'
-    })
+    }
+    repeats.drain(offer)
+    backlog.drain(offer)
   }
 
   const pause = (job: Job, pauseMs: number | undefined): void => {
@@ -138,6 +145,7 @@ export function createCaller(options: CallerOptions): Caller {
     job.wait = timers.after(pauseMs, () => {
       job.round++
       job.tried = []
+      job.large = 0
       advance(job)
     })
     waiting.add(job)
@@ -145,7 +153,7 @@ export function createCaller(options: CallerOptions): Caller {
 
   /** How long to wait before all nodes are asked again; undefined when there is no point in it. */
   const pauseBefore = (job: Job, now: number, waitMs: number): number | undefined => {
-    if (job.failure === 'REPLY_TOO_LARGE') return undefined
+    if (job.large > 0 && job.large === job.tried.length) return undefined
     if (upstreams.some(isUsable)) usableAt = now
     if (now + waitMs < job.deadline) return waitMs
     const isHopeless =
@@ -207,7 +215,7 @@ export function createCaller(options: CallerOptions): Caller {
     }
     if (meaning === 'lacks_method' && upstream.lacking.size < maxLacking)
       upstream.lacking.set(job.request.method, clock.now() + lackingMs)
-    const isUseless = meaning !== 'answer' || job.request.isUseless?.(outcome) === true
+    const isUseless = meaning !== 'answer' || guard(() => job.request.isUseless?.(outcome)) === true
     const mayRepeat = job.request.idempotent || meaning === 'lacks_method'
     if (!isUseless || !mayRepeat) finish(job, outcome)
     else {
@@ -217,8 +225,11 @@ export function createCaller(options: CallerOptions): Caller {
   }
 
   const fail = (job: Job, failure: TransportFailure): void => {
-    if (failure.failed === 'too_large') job.failure = 'REPLY_TOO_LARGE'
-    else if (failure.failed === 'timeout' && job.failure === 'NO_UPSTREAM') job.failure = 'TIMEOUT'
+    if (failure.failed === 'too_large') {
+      job.failure = 'REPLY_TOO_LARGE'
+      job.large++
+    } else if (failure.failed === 'timeout' && job.failure === 'NO_UPSTREAM')
+      job.failure = 'TIMEOUT'
     if (job.request.idempotent || isUnsent(failure)) advance(job)
     else finish(job, { failure: job.failure })
   }
@@ -235,6 +246,7 @@ export function createCaller(options: CallerOptions): Caller {
       isNew: true,
       isOver: false,
       useless: undefined,
+      large: 0,
       failure: 'NO_UPSTREAM',
       hedge: undefined,
       wait: undefined,
@@ -257,7 +269,7 @@ export function createCaller(options: CallerOptions): Caller {
         job.onAbort = () => finish(job, { failure: 'ABORTED' })
         signal.addEventListener('abort', job.onAbort, { once: true })
       }
-      if (backlog.size() === 0) advance(job)
+      if (backlog.size() + repeats.size() === 0) advance(job)
       else {
         queue(job, clock.now())
         drain()
@@ -279,11 +291,25 @@ export function createCaller(options: CallerOptions): Caller {
     stop: () => {
       isStopped = true
       for (const job of [...waiting]) finish(job, { failure: 'NO_UPSTREAM' })
-      backlog.drain((job) => {
+      const refuse = (job: Job) => {
         finish(job, { failure: 'NO_UPSTREAM' })
-        return 'taken'
-      })
+        return 'taken' as const
+      }
+      repeats.drain(refuse)
+      backlog.drain(refuse)
     },
+  }
+}
+
+/** What the caller of the pool throws is his, and must not get into the works of the transports. */
+const guard = <value>(act: () => value): value | undefined => {
+  try {
+    return act()
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error
+    })
+    return undefined
   }
 }
 

@@ -36,9 +36,9 @@ const isQuick = ({ method, idempotent }: TransportCall): boolean =>
   idempotent && !slowMethods.test(method)
 
 // An exchange of quick calls that takes so much longer than usual is stuck.
-const stuckFactor = 20
-const shortestStuckMs = 5_000
-const longestStuckMs = 30_000
+const stuckFactor = 8
+const shortestStuckMs = 2_000
+const longestStuckMs = 10_000
 
 type Entry = {
   call: TransportCall
@@ -208,12 +208,10 @@ export function createHttpTransport(
     else if (isBatchRefusal(answer.status) || isRefusal(text)) {
       batchLimit = entries.length >> 1 || 1
       makeSingle(entries)
-    } else if (answer.failure) for (const entry of entries) finish(entry, answer.failure)
-    else {
-      // Made alone, a call that may be repeated shows whether only the batch was the trouble.
-      batchLimit = entries.length >> 1 || 1
-      for (const entry of entries.filter(({ call }) => !call.idempotent))
-        finish(entry, badReply('not a batch of answers'))
+    } else if (answer.failure) {
+      for (const entry of entries) finish(entry, answer.failure)
+    } else {
+      // Made alone, the calls show whether only the batch was the trouble.
       makeSingle(entries)
     }
   }

@@ -55,6 +55,7 @@ function selectAmong(
   let waitMs = Number.POSITIVE_INFINITY
   let bestRank = Number.POSITIVE_INFINITY
   let isBusy = false
+  let isFirstChoiceBusy = false
   let equals = 0
   let total = 0
   let chosen: Upstream | undefined
@@ -66,12 +67,13 @@ function selectAmong(
       waitMs = Math.min(waitMs, wait)
       continue
     }
+    const rank = rankOf(upstream, demand.method, context)
     if (upstream.inFlight >= upstream.transport.capacity()) {
       isBusy = true
+      if (rank < lastPriority) isFirstChoiceBusy = true
       continue
     }
     total++
-    const rank = rankOf(upstream, demand.method, context)
     if (rank > bestRank) continue
     equals = rank < bestRank ? 1 : equals + 1
     if (equals === 1) second = undefined
@@ -81,6 +83,8 @@ function selectAmong(
     if (place === 0) chosen = upstream
     else if (place === 1) second = upstream
   }
+  // A node that lags is for when there is no other, not for when the others are busy.
+  if (isFirstChoiceBusy && bestRank >= lastPriority) chosen = undefined
   if (chosen && second && costOf(second) * (0.9 + context.random() * 0.2) < costOf(chosen))
     chosen = second
   return { chosen, hasOthers: total > 1, waitMs, isBusy }
