@@ -54,7 +54,16 @@ const take = async (
   return taken
 }
 
-const timeToEnd = async (work: (signal: AbortSignal) => Promise<unknown>): Promise<number> => {
+type Work = (signal: AbortSignal) => Promise<unknown>
+
+/** The best of three: a machine that is busy with something else proves nothing. */
+const timeToEnd = async (work: Work): Promise<number> => {
+  const times: number[] = []
+  while (times.length < 3 && !times.some((ms) => ms < abortMs)) times.push(await timeOnce(work))
+  return Math.min(...times)
+}
+
+const timeOnce = async (work: Work): Promise<number> => {
   const controller = new AbortController()
   const ended = work(controller.signal).catch(() => {})
   await new Promise((resolve) => setTimeout(resolve, 50))

@@ -42,7 +42,7 @@ describe.each(services)('addresses of %s', (service) => {
         if (!parsed.ok) expect(parsed.detail).toMatch(/^[A-Z].*$/s)
       }),
     )
-  })
+  }, 30_000)
 
   it('print nobody as nothing', () => {
     expect(family.formatAddress(Buffer.alloc(0))).toBe('')
