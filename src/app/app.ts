@@ -197,6 +197,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     limits: { maxBytes: config.gateway.notifications_limit_bytes },
   })
   sockets = own(opened)
+  metrics.watchStreams(networks.streams, opened)
   const http = own(
     await startServer({
       host: config.server.host,

@@ -2,9 +2,12 @@ import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { findOperation } from '../contract/catalogue.ts'
 import type { LimiterStatus } from '../domain/limits/limiter.ts'
+import type { Streams } from '../gateway/feed-streams.ts'
 import type { Network } from '../gateway/network.ts'
 import type { Finished } from '../http/server.ts'
+import type { Sockets } from '../http/websocket.ts'
 import { registerGatewayMetrics } from './gateway-metrics.ts'
+import { registerStreamMetrics } from './stream-metrics.ts'
 
 /** What the service counts, in Prometheus' form. */
 export type Metrics = {
@@ -12,6 +15,7 @@ export type Metrics = {
   watchPool(pool: Pool): void
   watchLimiter(status: () => LimiterStatus): void
   watchNetworks(networks: Iterable<Network>): void
+  watchStreams(streams: ReadonlyMap<string, Streams>, sockets: Sockets): void
   text(): Promise<{ contentType: string; text: string }>
 }
 
@@ -81,6 +85,9 @@ export function createMetrics(version: string): Metrics {
     },
     watchNetworks(networks) {
       registerGatewayMetrics(registry, () => networks)
+    },
+    watchStreams(streams, sockets) {
+      registerStreamMetrics(registry, streams, sockets)
     },
     text: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   }

@@ -153,3 +153,21 @@ test('unknown subscriptions, wrong options and too many of them are refused', as
   await client.call('eth_unsubscribe', [ids[0]])
   expect(await client.subscribe('newHeads')).toMatch(/^0x[1-9a-f][0-9a-f]{31}$/)
 })
+
+test('what is open and what was pushed can be read in the metrics', async () => {
+  const { gateway, world, nodes, open } = await startStreams()
+  const node = nodes[0]!
+  const client = await open()
+  const heads = await client.subscribe('newHeads')
+  await client.call('eth_newBlockFilter')
+  node.show(world.mine(node.node.head))
+  await waitFor('the head', () => client.pushes(heads).length === 1)
+  const { text } = await gateway.send('/metrics', { method: 'GET' })
+  const labels = '{chain="c",network="mainnet"}'
+  expect(text).toContain(`portolan_gateway_connections${labels} 1`)
+  expect(text).toContain(`portolan_gateway_subscriptions${labels} 1`)
+  expect(text).toContain(`portolan_gateway_filters${labels} 1`)
+  expect(text).toContain(`portolan_gateway_notifications_total${labels} 1`)
+  expect(text).toContain(`portolan_gateway_feed_head${labels} 103`)
+  expect(text).toContain('portolan_gateway_slow_clients_total 0')
+})
