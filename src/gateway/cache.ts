@@ -25,6 +25,9 @@ export type AnswerCache = {
 /** What an entry costs beside its text: the key and value objects and their place in the maps. */
 const overheadBytes = 250
 
+// V8 keeps the whole text alive of which another is a part, and answers are parts of batches.
+const detached = (text: RawJson): RawJson => Buffer.from(text, 'latin1').toString('latin1')
+
 /** Makes a cache of at most that many bytes. */
 export function createAnswerCache({ maxBytes }: { maxBytes: number }): AnswerCache {
   // The keys by height while their block may still leave the chain.
@@ -57,7 +60,7 @@ export function createAnswerCache({ maxBytes }: { maxBytes: number }): AnswerCac
     keep(key, entry, view) {
       const { number } = entry
       const final = view.final()
-      entries.set(key, entry)
+      entries.set(key, { ...entry, result: detached(entry.result) })
       if (number <= final || !entries.has(key)) return
       const keys = unsettled.get(number)
       if (keys) keys.add(key)
