@@ -182,7 +182,12 @@ async function trouble({
   faults,
   onFault,
 }: Trouble): Promise<void> {
-  const all: Fault[] = [...proxyFaults, ...nodeFaults]
+  // Every fault once before any comes again.
+  let deck: Fault[] = []
+  const draw = (): Fault => {
+    if (deck.length === 0) deck = [...proxyFaults, ...nodeFaults]
+    return deck.splice(Math.trunc(random() * deck.length), 1)[0]!
+  }
   for (let turn = 0; !isOver.value; turn++) {
     const well = turn % 3
     const victims = [0, 1, 2].filter(
@@ -190,7 +195,7 @@ async function trouble({
     )
     const heals = await Promise.all(
       victims.map(async (index) => {
-        const fault = all[Math.trunc(random() * all.length)]!
+        const fault = draw()
         faults[fault] = (faults[fault] ?? 0) + 1
         onFault(`node-${index} ${fault}`)
         return cause(fault, index, well, { chain, proxies })
