@@ -24,7 +24,6 @@ const oddQuantity = new RegExp(
 // Looked for first, because it is much faster and nearly never there.
 const suspicious =
   /": ?(?:\d|"0x0[0-9a-fA-F]{1,14}")|"(?:type|r|s)": ?"0x(?:0[0-9a-fA-F]|[0-9a-f]{0,2}[A-F])/
-const zeroHash = /"blockHash": ?"0x0{64}"/
 const notMined = /"blockHash": ?(?:null|"0x0{64}")/
 const positions = /"(blockHash|blockNumber|transactionIndex)": ?(?:"[^"]*"|\d+)/g
 const noContract = /"contractAddress": ?"0x0{40}"/
@@ -133,7 +132,3 @@ export const answerFixes: Readonly<Record<string, FixAnswer>> = {
   evm_getLogs: (reply) =>
     !reply.ok && isMissingBlock(reply.error) ? noLogs : onResult(fixFields)(reply, []),
 }
-
-/** Whether a transaction's text says that it is in no block. */
-export const isPending = (result: RawJson): boolean =>
-  notMined.test(result) || zeroHash.test(result)
