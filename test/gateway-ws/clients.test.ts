@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process'
 import { WebSocketProvider } from 'ethers'
 import { createPublicClient, webSocket } from 'viem'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { Web3 } from 'web3'
+import { castPath } from '../../devnet/anvil/cast.ts'
 import { startTestGateway } from '../gateway/gateway.ts'
 import { startChain } from '../helpers/anvil.ts'
 import { waitFor } from '../helpers/wait-for.ts'
@@ -116,4 +118,23 @@ test('a reorganization of a real node: removals that it never sends, and all hea
   expect(client.pushes(logs).at(-1).transactionHash).toBe(hash)
   const { result } = await client.call('eth_getFilterChanges', [filter])
   expect(result).toEqual(client.pushes(logs))
+})
+
+test('cast prints the logs that it subscribes to', async () => {
+  const args = ['logs', '--subscribe', '--rpc-url', url, '--address', contractAddress]
+  const cast = spawn(await castPath(), args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  onTestFinished(() => void cast.kill('SIGKILL'))
+  let text = ''
+  for (const stream of [cast.stdout, cast.stderr])
+    stream.on('data', (chunk) => {
+      text += chunk
+    })
+  const subscriptions = async () => {
+    const metrics = (await gateway.send('/metrics', { method: 'GET' })).text
+    return Number(/portolan_gateway_subscriptions\{[^}]*\} (\d+)/.exec(metrics)?.[1])
+  }
+  const before = await subscriptions()
+  await waitFor('cast has subscribed', async () => (await subscriptions()) > before)
+  const hash = await emit()
+  await waitFor('the log', () => text.includes(hash))
 })
