@@ -9,8 +9,8 @@ export type FakePool = Pool & {
   /** What becomes of the calls that wait; all are answered at once unless a test holds them. */
   hold: boolean
   release(): void
-  /** Shows a new head as a node does. */
-  show(head: Head, upstream?: string): void
+  /** Shows a new head as a node does; it is the best one unless told otherwise. */
+  show(head: Head, upstream?: string, isBest?: boolean): void
   best: Head | undefined
 }
 
@@ -27,8 +27,8 @@ export function createFakePool({ upstreams = 1 } = {}): FakePool {
     release: () => {
       for (const one of held.splice(0)) one()
     },
-    show: (head, upstream = 'node-0') => {
-      pool.best = head
+    show: (head, upstream = 'node-0', isBest = true) => {
+      if (isBest) pool.best = head
       for (const listener of listeners) listener(head, upstream)
     },
     send: (request, done) => {

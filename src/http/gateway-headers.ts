@@ -4,6 +4,7 @@ export type GatewayHeaders = {
   request_id: string | undefined
   /** 0 when it is not told. */
   contentLength: number
+  hasHost: boolean
   /** Whether the body is JSON in UTF-8 without a content encoding. */
   isJson: boolean
 }
@@ -18,13 +19,16 @@ const jsonType = /^application\/json(?:-rpc|request)?\s*(?:;\s*charset="?utf-8"?
 export function readGatewayHeaders(raw: readonly string[]): GatewayHeaders {
   let request_id: string | undefined
   let contentLength = 0
+  let hasHost = false
   let isJson = false
   let isEncoded = false
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index] as string
     const value = raw[index + 1] as string
     // Only names of these lengths can be among those sought.
-    if (name.length === 12) {
+    if (name.length === 4) {
+      if (name.toLowerCase() === 'host') hasHost = true
+    } else if (name.length === 12) {
       const lower = name.toLowerCase()
       if (lower === 'content-type') isJson = value === 'application/json' || jsonType.test(value)
       else if (lower === 'x-request-id' && wellFormedId.test(value)) request_id = value
@@ -34,5 +38,5 @@ export function readGatewayHeaders(raw: readonly string[]): GatewayHeaders {
       if (name.toLowerCase() === 'content-encoding') isEncoded = value.toLowerCase() !== 'identity'
     }
   }
-  return { request_id, contentLength, isJson: isJson && !isEncoded }
+  return { request_id, contentLength, hasHost, isJson: isJson && !isEncoded }
 }

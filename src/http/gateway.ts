@@ -32,12 +32,14 @@ const refusal = (reason: Reason, message?: string): Served =>
   alone(refused(refuse(reason, message)))
 const notFound = refusal('NETWORK_NOT_FOUND')
 const notAllowed = refusal('METHOD_NOT_ALLOWED', 'The gateway takes POST only.')
+const noHost = refusal('MALFORMED_REQUEST', 'The header host is missing.')
 const badKey = refusal('INVALID_KEY')
 const badType = refusal('UNSUPPORTED_MEDIA_TYPE')
 const badText = refusal('INVALID_JSON', 'The body is not valid UTF-8.')
 const stoppingNow: Served = { ...refusal('SHUTTING_DOWN'), retryAfter: 1 }
-const allowPost = ['allow', 'POST']
-const closing = ['connection', 'close']
+const nothing: readonly string[] = []
+const allowPost: readonly string[] = ['allow', 'POST']
+const closing: readonly string[] = ['connection', 'close']
 
 /**
  * Serves the gateway's addresses beside the general path of the server: at tens of thousands of calls
@@ -54,7 +56,7 @@ export function createGatewayLane(options: GatewayLaneOptions): Lane {
     response: ServerResponse,
     request_id: string,
     served: Served,
-    more?: readonly string[],
+    more: readonly string[],
   ) => {
     if (response.headersSent || response.destroyed) return
     const { status, body, decision, hit, hash, retryAfter } = served
@@ -69,7 +71,7 @@ export function createGatewayLane(options: GatewayLaneOptions): Lane {
       const limits = rateLimitHeaders(decision)
       for (const name in limits) headers.push(name, limits[name] as string)
     } else if (retryAfter !== undefined) headers.push('Retry-After', String(retryAfter))
-    if (more) headers.push(...more)
+    for (const text of more) headers.push(text)
     response.writeHead(status, headers)
     response.end(body, 'latin1')
   }
@@ -80,8 +82,10 @@ export function createGatewayLane(options: GatewayLaneOptions): Lane {
     request_id: string,
     network: Network,
     principal: Principal,
+    isStopping: () => boolean,
   ) => {
-    const answer = (served: Served, more?: readonly string[]) => {
+    // Kept alive, the connection would hold up the stop of the server.
+    const answer = (served: Served, more = isStopping() ? closing : nothing) => {
       reply(response, request_id, served, more)
       if (isLogged) logAnswer(request_id, network, served)
     }
@@ -117,7 +121,7 @@ export function createGatewayLane(options: GatewayLaneOptions): Lane {
     log.debug({ request_id, chain, network, status, bytes: body.length, hit }, 'gateway answer')
   }
 
-  return (request, response, stopping) => {
+  return (request, response, isStopping) => {
     const url = request.url ?? ''
     const at = url.indexOf('/v1/')
     if (at <= 0) return false
@@ -129,22 +133,23 @@ export function createGatewayLane(options: GatewayLaneOptions): Lane {
     // Longer addresses are not the gateway's HTTP ones.
     if (key.includes('/')) return false
 
-    const { request_id: given, contentLength, isJson } = readGatewayHeaders(request.rawHeaders)
-    const request_id = given ?? `${idPrefix}-${(lastId++).toString(36)}`
-    const refuseWith = (served: Served, more?: readonly string[]) => {
+    const headers = readGatewayHeaders(request.rawHeaders)
+    const request_id = headers.request_id ?? `${idPrefix}-${(lastId++).toString(36)}`
+    const refuseWith = (served: Served, more = nothing) => {
       reply(response, request_id, served, more)
       if (isLogged && network) logAnswer(request_id, network, served)
       return true
     }
-    if (stopping) return refuseWith(stoppingNow, closing)
+    if (isStopping()) return refuseWith(stoppingNow, closing)
+    if (!headers.hasHost && request.httpVersion === '1.1') return refuseWith(noHost, closing)
     if (!network) return refuseWith(notFound)
     if (request.method !== 'POST') return refuseWith(notAllowed, allowPost)
 
     const proceed = (principal: Principal | undefined) => {
       if (!principal) return refuseWith(badKey)
-      if (!isJson) return refuseWith(badType)
-      if (contentLength > bodyLimitBytes) return refuseWith(tooLarge, closing)
-      receive(request, response, request_id, network, principal)
+      if (!headers.isJson) return refuseWith(badType)
+      if (headers.contentLength > bodyLimitBytes) return refuseWith(tooLarge, closing)
+      receive(request, response, request_id, network, principal, isStopping)
       return true
     }
     const principal = keys.principalOf(key)

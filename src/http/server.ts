@@ -25,7 +25,7 @@ const hungUp = 499
 export type Lane = (
   request: IncomingMessage,
   response: ServerResponse,
-  stopping: boolean,
+  isStopping: () => boolean,
 ) => boolean
 
 /** What is told of every finished exchange. */
@@ -62,10 +62,11 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       own.endsWith('/*') ? path.startsWith(own.slice(0, -1)) : path === own,
     )
 
+  const isStopping = () => stopping
   const open = createOpenAnswers()
   const underWay = new Set<ServerResponse>()
   const take = (request: IncomingMessage, response: ServerResponse) => {
-    if (!options.lane?.(request, response, stopping)) void serve(request, response)
+    if (!options.lane?.(request, response, isStopping)) void serve(request, response)
   }
 
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
