@@ -44,7 +44,7 @@ const overHttp = refuse(
   'RPC_METHOD_NOT_FOUND',
   'Subscriptions need a WebSocket: connect to /<chain>/<network>/v1/ws/<api_key>.',
 )
-const noFilters = refuse('RPC_METHOD_NOT_FOUND', 'This version has no filters yet.')
+const noFilters = refuse('RPC_METHOD_NOT_FOUND', 'Filters are not served here.')
 
 /** Makes the way from a call to its answer: cache, calls on their way, nodes. */
 export function createDispatch(options: DispatchOptions): Dispatch {
