@@ -62,6 +62,7 @@ test('prints help, or the version', async () => {
 
     Use:
       call                     call an operation of a running service
+      chains                   show the chains and the state of their nodes
 
     Administer (works with and without a running service):
       organizations            list, create, show, enable and disable organizations
