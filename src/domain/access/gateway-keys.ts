@@ -22,6 +22,7 @@ export type GatewayKeys = {
 
 type Known = { principal: Principal; checked: number; used: boolean }
 
+const maxDigests = 1_000
 const keyPattern = /^[\w-]{1,200}$/
 
 /** Makes the look-up of keys. */
@@ -40,8 +41,19 @@ export function createGatewayKeys(
   const known = new Map<string, Known>()
   const unknown = new Map<string, number>()
   const lookUps = new Map<string, Promise<Principal | undefined>>()
+  // A hash costs as much as all else that is done for a call; callers come again and again.
+  const digests = new Map<string, string>()
   let generation = 0
   let isConnected = false
+
+  const digestOf = (api_key: string): string => {
+    const known = digests.get(api_key)
+    if (known !== undefined) return known
+    const digest = hash('sha256', api_key, 'base64')
+    if (digests.size >= maxDigests) digests.delete(digests.keys().next().value as string)
+    digests.set(api_key, digest)
+    return digest
+  }
 
   const remember = (digest: string, principal: Principal) => {
     if (known.size >= maxKeys) known.delete(known.keys().next().value as string)
@@ -87,7 +99,7 @@ export function createGatewayKeys(
   return {
     principalOf(api_key) {
       if (!keyPattern.test(api_key)) return undefined
-      const digest = hash('sha256', api_key, 'base64')
+      const digest = digestOf(api_key)
       const entry = known.get(digest)
       if (entry) {
         const age = clock.now() - entry.checked
@@ -108,6 +120,7 @@ export function createGatewayKeys(
       if (change.kind !== 'credential' && change.kind !== 'organization') return
       generation++
       unknown.clear()
+      digests.clear()
       for (const [digest, { principal }] of known)
         if (
           change.kind === 'credential'
