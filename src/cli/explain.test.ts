@@ -40,8 +40,8 @@ test.each([
   [{ code: '28P01', severity: 'FATAL' }, 'The database refuses: raw.'],
   [{ code: '57P03', severity: 'FATAL' }, 'The database cannot be reached (57P03).'],
   [
-    { code: 'EACCES', syscall: 'mkdir', path: '/root/data' },
-    '/root/data cannot be used (mkdir): this user may not.',
+    { code: 'EACCES', syscall: 'mkdir', path: '/srv/data' },
+    '/srv/data cannot be used (mkdir): this user may not.',
   ],
   [{ code: 'ENOSPC', syscall: 'write' }, 'The system refuses to write: the disk is full.'],
 ])('%j', (fields, text) => {
