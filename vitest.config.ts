@@ -3,7 +3,13 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: 'unit', include: ['src/**/*.test.ts', 'client/src/**/*.test.ts'] } },
+      {
+        test: {
+          name: 'unit',
+          pool: 'threads',
+          include: ['src/**/*.test.ts', 'client/src/**/*.test.ts'],
+        },
+      },
       {
         test: {
           name: 'integration',
