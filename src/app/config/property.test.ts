@@ -79,7 +79,7 @@ it('any valid configuration survives printing and loading', () => {
       const { source: _, ...again } = loadConfig({ file, env: {}, cwd: '/elsewhere' })
       expect(again).toEqual(settings)
     }),
-    { numRuns: 100 },
+    { numRuns: 30 },
   )
 }, 60_000)
 
@@ -101,7 +101,7 @@ it('a printed literal secret is gone, and is refused when it is loaded', () => {
       expect(printed).not.toContain('topsecret')
       expect(sentencesOf(() => loadText(printed))).toHaveLength(hidden)
     }),
-    { numRuns: 50 },
+    { numRuns: 20 },
   )
 }, 60_000)
 
@@ -176,7 +176,7 @@ it('any text loads or is refused with sentences, never with another error', () =
         expect(sentence).not.toMatch(/[\p{Cc}]/u)
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 150 },
   )
 }, 60_000)
 
@@ -207,7 +207,7 @@ it('any environment loads or is refused with sentences', () => {
     fc.property(fc.dictionary(name, text), (env) => {
       sentencesOf(() => loadConfig({ env, cwd: '/' }))
     }),
-    { numRuns: 200 },
+    { numRuns: 100 },
   )
 }, 60_000)
 
