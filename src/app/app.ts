@@ -127,7 +127,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const networks = own(
     openNetworks(config, { env, log, clock, ids, spill: (counts) => usage.add(counts) }),
   )
-  const wallets = own(await openWallets(config, { db, clock, log, ids, networks }))
+  const wallets = own(await openWallets(config, { db, env, clock, log, ids, networks }))
   const usage: UsageWriter = own(
     createUsageWriter({
       clock,

@@ -1,15 +1,13 @@
 import type { WalletService } from '../chains/chain.ts'
-import { createEvmChain } from '../chains/evm/chain.ts'
 import type { Chains, OpenChain } from '../domain/context.ts'
-import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
-import type { Log } from '../lib/log.ts'
 import { ensureChain } from '../storage/chains.ts'
 import type { Db } from '../storage/database.ts'
 import { startImporter } from '../workers/importer.ts'
 import { startTracker, type Tracker, type TrackerStatus } from '../workers/tracker.ts'
+import { openC } from './chains/c.ts'
+import type { Opener, OpenerTools } from './chains/opener.ts'
 import type { Config } from './config/schema.ts'
-import type { Networks } from './networks.ts'
 
 /** The chains that wallets are tracked on. */
 export type Wallets = {
@@ -19,12 +17,15 @@ export type Wallets = {
   stop(): Promise<void>
 }
 
+/** A family's own libraries load only where its chain is configured. */
+const openers: { readonly [service in WalletService]?: Opener } = { c: openC }
+
 /** Opens the chains of the wallet services on their default networks, and tracks them. */
 export async function openWallets(
   config: Config,
-  tools: { db: Db; clock: Clock; log: Log; ids: Ids; networks: Pick<Networks, 'poolOf'> },
+  tools: OpenerTools & { db: Db; ids: Ids },
 ): Promise<Wallets> {
-  const { db, clock, log, ids, networks } = tools
+  const { db, clock, log, ids } = tools
   const open = new Map<WalletService, OpenChain>()
   const trackers = new Map<WalletService, Tracker>()
   const stops: (() => Promise<void>)[] = []
@@ -43,10 +44,10 @@ export async function openWallets(
     })
   }
 
-  const { c } = config.chains
-  const pool = c && networks.poolOf('c', c.default_network)
-  if (c && pool)
-    await track('c', c.default_network, createEvmChain({ pool, prefix: c.prefix, clock }))
+  for (const [service, opener] of Object.entries(openers) as [WalletService, Opener][]) {
+    const opened = await opener(config, tools)
+    if (opened) await track(service, opened.network, opened.chain)
+  }
 
   return {
     chains: { find: (service) => open.get(service) },

@@ -1,0 +1,10 @@
+import { createEvmChain } from '../../chains/evm/chain.ts'
+import type { Opener } from './opener.ts'
+
+/** Variant C stands on the pool that its gateway uses as well. */
+export const openC: Opener = async (config, { networks, clock }) => {
+  const { c } = config.chains
+  const pool = c && networks.poolOf('c', c.default_network)
+  if (!c || !pool) return undefined
+  return { network: c.default_network, chain: createEvmChain({ pool, prefix: c.prefix, clock }) }
+}
