@@ -36,7 +36,7 @@ import { createMetrics } from './metrics.ts'
 import { openNetworks } from './networks.ts'
 import { openRedis } from './redis.ts'
 import { createReadiness, createStatus } from './status.ts'
-import { openWallets } from './wallets.ts'
+import { type Openers, openWallets } from './wallets.ts'
 
 /** What a service is started with. */
 export type AppOptions = {
@@ -47,6 +47,8 @@ export type AppOptions = {
   version: string
   clock?: Clock
   ids?: Ids
+  /** Other chains than those of the configuration. */
+  openers?: Openers
 }
 
 /** A running service. */
@@ -62,7 +64,7 @@ export type App = {
 
 /** Starts every part of the service, in the order in which they need each other. */
 export async function startApp(options: AppOptions): Promise<App> {
-  const { config, env, cwd, log, version, clock = systemClock, ids = systemIds } = options
+  const { config, env, cwd, log, version, clock = systemClock, ids = systemIds, openers } = options
   // What was started is stopped in reverse, whether the service ends or a later step fails.
   await using starting = new AsyncDisposableStack()
   const own = <thing extends { stop(): Promise<void> }>(thing: thing): thing => {
@@ -127,7 +129,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const networks = own(
     openNetworks(config, { env, log, clock, ids, spill: (counts) => usage.add(counts) }),
   )
-  const wallets = own(await openWallets(config, { db, env, clock, log, ids, networks }))
+  const wallets = own(await openWallets(config, { db, env, clock, log, ids, networks, openers }))
   const usage: UsageWriter = own(
     createUsageWriter({
       clock,

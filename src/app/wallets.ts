@@ -17,15 +17,18 @@ export type Wallets = {
   stop(): Promise<void>
 }
 
+/** How the chain of each wallet service is opened; a service without an opener is not there. */
+export type Openers = { readonly [service in WalletService]?: Opener }
+
 /** A family's own libraries load only where its chain is configured. */
-const openers: { readonly [service in WalletService]?: Opener } = { c: openC }
+const systemOpeners: Openers = { c: openC }
 
 /** Opens the chains of the wallet services on their default networks, and tracks them. */
 export async function openWallets(
   config: Config,
-  tools: OpenerTools & { db: Db; ids: Ids },
+  tools: OpenerTools & { db: Db; ids: Ids; openers?: Openers | undefined },
 ): Promise<Wallets> {
-  const { db, clock, log, ids } = tools
+  const { db, clock, log, ids, openers = systemOpeners } = tools
   const open = new Map<WalletService, OpenChain>()
   const trackers = new Map<WalletService, Tracker>()
   const stops: (() => Promise<void>)[] = []

@@ -16,6 +16,7 @@ import { upsertRateLimit } from '../../src/storage/rate-limits.ts'
 import { createSealer } from '../../src/storage/seal.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { type CapturedLog, captureLog, leaksIn, noteSecret } from './log-capture.ts'
+import { openersOf, type ScriptedChains, trackingBegins } from './scripted-chains.ts'
 import { authHeaders, nextNonce, type Pair } from './signer.ts'
 
 /** An answer as it came. */
@@ -62,6 +63,8 @@ export type TestAppOptions = {
   database?: FreshDatabase
   config?: Overrides
   clock?: Clock
+  /** Chains for the wallet services, in the place of those of the configuration. */
+  chains?: ScriptedChains
 }
 
 /** A clock that runs with the machine's, at a distance that a test may change. */
@@ -109,7 +112,9 @@ export const startTestApp = async (options: TestAppOptions = {}): Promise<TestAp
     log: log.log,
     version: '0.0.0-test',
     clock,
+    ...(options.chains && { openers: openersOf(options.chains) }),
   })
+  if (options.chains) await trackingBegins(database.db, options.chains)
   const pool = new Pool(app.base_url, { connections: 32, pipelining: 1 })
   const sealer = createSealer(Buffer.from(master_key, 'hex'))
   const installation = { db: database.db, clock, ids: systemIds, sealer, log: log.log }

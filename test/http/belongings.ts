@@ -1,7 +1,11 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { WalletService } from '../../src/chains/chain.ts'
+import { families } from '../../src/chains/registry.ts'
 import { findOperation } from '../../src/contract/catalogue.ts'
 import type { Service } from '../../src/contract/variant.ts'
 import type { Tenant, TestApp } from '../helpers/app.ts'
+import type { ScriptedChains } from '../helpers/scripted-chains.ts'
+import { waitFor } from '../helpers/wait-for.ts'
 import { type Body, validRequest } from './sample-requests.ts'
 
 /** Values that name things of one organization, by the field that takes them. */
@@ -29,11 +33,17 @@ export const unknownBelongings = (): Belongings => {
     webhook_history_id: randomUUID(),
     transaction_id: randomUUID(),
     transaction_hash: newHash(),
-    transaction_digest: newHash(),
+    transaction_digest: families.s().formatTransactionHash(randomBytes(32)),
     address,
     from: address,
     contract_address: newAddress(),
   }
+}
+
+/** Puts the contract onto the chain, so that a registration says nothing of who has it already. */
+export const deploy = (chains: ScriptedChains, { contract_address }: Belongings): void => {
+  const parsed = chains.c.parseAddress(contract_address!)
+  if (parsed.ok) chains.c.addToken(parsed.bytes, 'CONTRACT_TYPE_ERC20')
 }
 
 /**
@@ -44,27 +54,30 @@ export const makeBelongings = async (
   app: TestApp,
   tenant: Tenant,
   service: Service,
+  chains: ScriptedChains,
 ): Promise<Belongings> => {
   const { organization_id, domain, member } = tenant
   const things: Belongings = { ...unknownBelongings(), organization_id, domain, ...member }
-  const make = async (operation: string, fields: Body, take: string) => {
+  const call = async (operation: string, fields: Body) => {
+    const { status, json } = await app.call(member, `${service}/${operation}`, fields)
+    // Not built yet.
+    if (status === 501) return undefined
+    if (status !== 200) throw new Error(`${service}/${operation}: ${JSON.stringify(json)}`)
+    return { ...json, ...json.transaction }
+  }
+  const make = async (operation: string, fields: Body, take?: string) => {
     const entry = findOperation(service, operation)
     if (!entry) return
     const known = Object.keys(entry.row.request)
     const given = Object.fromEntries(
       Object.entries(fields).filter(([name]) => known.includes(name)),
     )
-    const { status, json } = await app.call(member, `${service}/${operation}`, {
-      ...validRequest(entry),
-      ...given,
-    })
-    // Not built yet, or of a chain that this service does not have.
-    if (status === 501 || json.reason === 'CHAIN_NOT_CONFIGURED') return
-    if (status !== 200) throw new Error(`${service}/${operation}: ${JSON.stringify(json)}`)
-    const answer = { ...json, ...json.transaction }
-    things[take] = answer[take]
+    const answer = await call(operation, { ...validRequest(entry), ...given })
+    if (answer && take) things[take] = answer[take]
   }
-  const address = things.address
+  const { address, contract_address } = things
+  deploy(chains, things)
+  await make('RegisterContract', { contract_address, contract_type: 'CONTRACT_TYPE_ERC20' })
   await make('RegisterWallet', { name: 'theirs', address }, 'wallet_id')
   const { wallet_id } = things
   const webhook_endpoint = 'https://example.org/hook'
@@ -73,5 +86,36 @@ export const makeBelongings = async (
   await make('RegisterWebhookHeader', { webhook_id }, 'webhook_header_id')
   await make('SendTestWebhook', { webhook_id }, 'webhook_history_id')
   await make('CreateTransaction', { wallet_id, from: address }, 'transaction_id')
+  if (service in chains) await receive(service as WalletService)
   return things
+
+  /** Lets the address get something, and waits until it is listed. */
+  async function receive(tag: WalletService): Promise<void> {
+    const chain = chains[tag]
+    const to = bytesOf(address!)
+    const token = {
+      asset_type: 'ASSET_TYPE_ERC20',
+      contract_address: bytesOf(contract_address!),
+      token_id: 0n,
+    }
+    const movements = [{ to, value: 5n }, ...(tag === 'c' ? [{ to, value: 7n, asset: token }] : [])]
+    chain.mine([{ movements }])
+    // Enough blocks for every confirmation.
+    for (let left = 0; left < 10; left++) chain.mine()
+    const { asset_type } = chain.native
+    await waitFor(`transfers and balances of ${service}`, async () => {
+      const { assets } = (await call('ListAssets', { wallet_id, asset_type }))!
+      const { transfers } = (await call('ListTransfers', { wallet_id }))!
+      if (assets.length === 0 || transfers.length < movements.length) return false
+      const name = tag === 's' ? 'transaction_digest' : 'transaction_hash'
+      things[name] = transfers[0][name]
+      return true
+    })
+
+    function bytesOf(text: string): Buffer {
+      const parsed = chain.parseAddress(text)
+      if (!parsed.ok) throw new Error(parsed.detail)
+      return parsed.bytes
+    }
+  }
 }

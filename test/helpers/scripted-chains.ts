@@ -1,0 +1,35 @@
+import type { Openers } from '../../src/app/wallets.ts'
+import type { WalletService } from '../../src/chains/chain.ts'
+import { families } from '../../src/chains/registry.ts'
+import { createScriptedChain, type ScriptedChain } from '../../src/chains/scripted-chain.ts'
+import type { Db } from '../../src/storage/database.ts'
+import { waitFor } from './wait-for.ts'
+
+/** A chain in memory for each wallet service. */
+export type ScriptedChains = { readonly [service in WalletService]: ScriptedChain }
+
+/** Makes one chain of every family, on which everybody has some coins. */
+export const createScriptedChains = (): ScriptedChains => {
+  const make = (service: WalletService) =>
+    createScriptedChain({ family: families[service](), endowment: 1_000_000n })
+  return { t: make('t'), s: make('s'), p: make('p'), c: make('c') }
+}
+
+/** Hands them to a service. */
+export const openersOf = (chains: ScriptedChains): Openers => {
+  const open = (service: WalletService) => async () => ({
+    network: 'mainnet',
+    chain: chains[service],
+  })
+  return { t: open('t'), s: open('s'), p: open('p'), c: open('c') }
+}
+
+/** Waits until every tracker has its first block: what is mined from then on is looked into. */
+export const trackingBegins = async (db: Db, chains: ScriptedChains): Promise<void> => {
+  const count = Object.keys(chains).length
+  await waitFor(
+    'trackers begin',
+    async () =>
+      (await db.selectFrom('tracker_cursor').select('chain_id').execute()).length === count,
+  )
+}
