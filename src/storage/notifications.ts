@@ -1,12 +1,19 @@
 import { sql } from 'kysely'
+import { notificationTypes } from '../contract/states.ts'
+import { hashId } from '../lib/hash-id.ts'
 import { type BulkRow, bulkRows, insertRows } from './bulk.ts'
+import { notifyChange } from './changes.ts'
 import type { RowOf } from './columns.ts'
 import type { Db } from './database.ts'
+import { type ManagedTransactionRow, toTransactionRecord } from './transaction-record.ts'
 import type { ListedTransfer } from './transfers.ts'
 import type { webhookTables } from './webhook-tables.ts'
 
 /** A stored notification. */
 export type DeliveryRow = RowOf<typeof webhookTables.delivery>
+
+/** The topic under which couriers are woken. */
+const courierTopic = 'courier'
 
 /** What the tracker needs of a webhook. */
 export type WatchingWebhook = {
@@ -30,6 +37,100 @@ export type WaitingDelivery = {
 
 /** A notification that is due, with its body. */
 export type DueDelivery = Pick<DeliveryRow, 'webhook_history_id' | 'webhook_id'> & { data: object }
+
+/** A notification that waits for nothing. */
+export type NewNotification = Pick<
+  DeliveryRow,
+  'organization_id' | 'chain_id' | 'webhook_id' | 'notification_type'
+> & { data: object; transaction_hash?: Buffer | null }
+
+/** Wakes the couriers when the transaction commits; once in it, for NOTIFY takes a lock of the whole server. */
+export const wakeCouriers = async (trx: Db): Promise<void> =>
+  await notifyChange(trx, { kind: 'wake', topic: courierTopic })
+
+/**
+ * Tells the webhooks of a wallet that managed transactions have changed their state (docs/decisions.md).
+ * To be called once, last in the database transaction that changes them, with the rows as they are
+ * then: it locks the webhooks until that ends.
+ */
+export const queueTransactionNotifications = async (
+  trx: Db,
+  transactions: readonly ManagedTransactionRow[],
+  now: Date,
+): Promise<number> => {
+  const [first] = transactions
+  if (!first) return 0
+  const organizations = [...new Set(transactions.map(({ organization_id }) => organization_id))]
+  const webhooks = await findWebhooks(trx, first.chain_id, organizations)
+  const notifications = transactions.flatMap((row) =>
+    webhooks
+      .filter(
+        ({ organization_id, wallet_id }) =>
+          organization_id === row.organization_id &&
+          (wallet_id === null || wallet_id === row.wallet_id),
+      )
+      .map(({ webhook_id }) => ({
+        organization_id: row.organization_id,
+        chain_id: row.chain_id,
+        webhook_id,
+        notification_type: notificationTypes.c,
+        transaction_hash: row.transaction_hash,
+        data: { transaction: toTransactionRecord(row) },
+      })),
+  )
+  return (await queueNotifications(trx, notifications, now)).length
+}
+
+/** Queues notifications that wait for nothing, and gives their ids; those of a removed webhook are left out. */
+export const queueNotifications = async (
+  trx: Db,
+  notifications: readonly NewNotification[],
+  now: Date,
+): Promise<string[]> => {
+  if (notifications.length === 0) return []
+  const numbered = await numberDeliveries(trx, notifications)
+  const rows = numbered.map((row) => ({
+    ...row,
+    // The number makes it one of a kind.
+    webhook_history_id: hashId('sequence', row.webhook_id, row.sequence),
+  }))
+  await sql`
+    insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
+      notification_type, webhook_status, delivery_count, data, sequence, transaction_hash,
+      next_attempt_time, create_time, update_time)
+    select r.webhook_history_id, r.organization_id, r.chain_id, r.webhook_id, r.notification_type,
+      ${statusOfNew}, 0, r.data, r.sequence, r.transaction_hash, ${dueUnlessHeld(now)}, ${now}, ${now}
+    from json_to_recordset(${bulkRows(rows)}::text::json)
+      r (webhook_history_id uuid, organization_id uuid, chain_id int2, webhook_id uuid,
+        notification_type text, data jsonb, sequence int8, transaction_hash bytea)
+      join webhook w on w.webhook_id = r.webhook_id`.execute(trx)
+  if (rows.length > 0) await wakeCouriers(trx)
+  return rows.map(({ webhook_history_id }) => webhook_history_id)
+}
+
+// Read under the lock that numbering took: nobody enables or disables the webhook meanwhile.
+const statusOfNew = sql`case w.webhook_state when 'WEBHOOK_STATE_ENABLED'
+  then 'WEBHOOK_STATUS_PENDING' else 'WEBHOOK_STATUS_ON_HOLD' end`
+
+const dueUnlessHeld = (now: Date) =>
+  sql`case w.webhook_state when 'WEBHOOK_STATE_ENABLED' then ${now}::timestamptz end`
+
+/** Gives notifications their numbers, in the order in which they come; locks their webhooks. */
+export const numberDeliveries = async <row extends { webhook_id: string; data: object }>(
+  trx: Db,
+  rows: readonly row[],
+): Promise<(row & { sequence: number })[]> => {
+  const counts = new Map<string, number>()
+  for (const { webhook_id } of rows) counts.set(webhook_id, (counts.get(webhook_id) ?? 0) + 1)
+  const next = await takeSequences(trx, counts)
+  return rows
+    .filter(({ webhook_id }) => next.has(webhook_id))
+    .map((row) => {
+      const sequence = next.get(row.webhook_id)!
+      next.set(row.webhook_id, sequence + 1)
+      return { ...row, sequence, data: { ...row.data, sequence } }
+    })
+}
 
 /** The webhooks of some organizations on a chain. */
 export const findWebhooks = async (
@@ -69,7 +170,7 @@ export const listDueWaiting = async (
   const { rows } = await sql<WaitingDelivery>`
     select d.webhook_history_id, d.organization_id, d.webhook_id, d.transaction_hash, d.block_number,
       (d.data->>'block_number')::int8 as transfer_block, w.wallet_id
-    from delivery d join webhook w on w.webhook_id = d.webhook_id
+    from delivery d left join webhook w on w.webhook_id = d.webhook_id
     where d.chain_id = ${chain_id} and d.due_block <= ${head}
     order by d.due_block, d.block_number limit ${limit}`.execute(trx)
   return rows
@@ -94,7 +195,7 @@ export const listNotifiedTransfers = async (
 }
 
 /** Takes numbers out of the webhooks' sequences and says the first one of each. */
-export const takeSequences = async (
+const takeSequences = async (
   trx: Db,
   counts: ReadonlyMap<string, number>,
 ): Promise<Map<string, number>> => {
@@ -112,22 +213,32 @@ export const takeSequences = async (
   return new Map(taken.map(({ webhook_id, first }) => [webhook_id, first]))
 }
 
-/** Makes waiting notifications real: they get number, body and time, and the courier finds them. */
+/**
+ * Makes waiting notifications real: they get number, body and time, and the courier finds them.
+ * Gives the ids of those; a webhook that was removed meanwhile wants none.
+ */
 export const releaseWaiting = async (
   trx: Db,
-  due: readonly (DueDelivery & { sequence: number })[],
+  waiting: readonly DueDelivery[],
   now: Date,
-): Promise<void> => {
-  if (due.length === 0) return
+): Promise<Set<string>> => {
+  const due = await numberDeliveries(trx, waiting)
+  if (due.length === 0) return new Set()
   await sql`
     update delivery d set sequence = r.sequence, data = r.data, due_block = null, create_time = ${now},
-      update_time = ${now},
-      webhook_status = case w.webhook_state when 'WEBHOOK_STATE_ENABLED'
-        then 'WEBHOOK_STATUS_PENDING' else 'WEBHOOK_STATUS_ON_HOLD' end,
-      next_attempt_time = case w.webhook_state when 'WEBHOOK_STATE_ENABLED' then ${now}::timestamptz end
+      update_time = ${now}, webhook_status = ${statusOfNew}, next_attempt_time = ${dueUnlessHeld(now)}
     from json_to_recordset(${bulkRows(due)}::text::json)
       r (webhook_history_id uuid, sequence int8, data jsonb), webhook w
     where d.webhook_history_id = r.webhook_history_id and w.webhook_id = d.webhook_id`.execute(trx)
+  return new Set(due.map(({ webhook_history_id }) => webhook_history_id))
+}
+
+/** Locks all webhooks that this head makes something due for, in the order in which they are always locked. */
+export const lockDueWebhooks = async (trx: Db, chain_id: number, head: number): Promise<void> => {
+  await sql`
+    select 1 from webhook where webhook_id in (
+      select webhook_id from delivery where chain_id = ${chain_id} and due_block <= ${head})
+    order by webhook_id for no key update`.execute(trx)
 }
 
 /** Drops waiting notifications by their ids. */

@@ -1,23 +1,20 @@
 import type { Family } from '../chains/chain.ts'
 import { confirmationsOf, toTransferView } from '../domain/wallets/transfer-view.ts'
 import { keyOf } from '../lib/bytes.ts'
-import { notifyChange } from '../storage/changes.ts'
 import type { Db } from '../storage/database.ts'
 import {
   type DueDelivery,
   deleteWaiting,
   listDueWaiting,
   listNotifiedTransfers,
+  lockDueWebhooks,
   releaseWaiting,
-  takeSequences,
   type WaitingDelivery,
+  wakeCouriers,
 } from '../storage/notifications.ts'
 import type { ListedTransfer } from '../storage/transfers.ts'
 
 const batch = 500
-
-/** The topic under which couriers are woken. */
-export const courierTopic = 'courier'
 
 type Due = { chain_id: number; chain: Family; head: number; now: Date }
 
@@ -30,38 +27,27 @@ export async function releaseDue(trx: Db, due: Due): Promise<number> {
   for (;;) {
     const waiting = await listDueWaiting(trx, { ...due, limit: batch })
     if (waiting.length === 0) break
+    // What one batch would lock out of order, another writer could wait for in a circle.
+    if (released === 0 && waiting.length === batch)
+      await lockDueWebhooks(trx, due.chain_id, due.head)
     const transfers = await listNotifiedTransfers(trx, due.chain_id, waiting)
     const bodies = waiting
       .map((delivery) => ({ delivery, mine: transfersOf(delivery, transfers) }))
       .filter(({ mine }) => mine.length > 0)
       .sort((a, b) => compare(a, b))
       .map(({ delivery, mine }) => toDue(delivery, mine, due))
-    await release(trx, bodies, due.now)
-    const told = new Set(bodies.map(({ webhook_history_id }) => webhook_history_id))
-    // Retention may have taken the transfers of something very old: there is nothing left to tell.
+    const told = await releaseWaiting(trx, bodies, due.now)
+    // Retention may have taken the transfers of something very old, or its webhook is gone: there is
+    // nothing left to tell.
     await deleteWaiting(
       trx,
       waiting.map((row) => row.webhook_history_id).filter((id) => !told.has(id)),
     )
-    released += bodies.length
+    released += told.size
     if (waiting.length < batch) break
   }
-  // Once per transaction: NOTIFY takes a lock of the whole server at commit.
-  if (released > 0) await notifyChange(trx, { kind: 'wake', topic: courierTopic })
+  if (released > 0) await wakeCouriers(trx)
   return released
-}
-
-/** Gives notifications their numbers and hands them to the couriers. */
-export async function release(trx: Db, due: readonly DueDelivery[], now: Date): Promise<void> {
-  const counts = new Map<string, number>()
-  for (const { webhook_id } of due) counts.set(webhook_id, (counts.get(webhook_id) ?? 0) + 1)
-  const next = await takeSequences(trx, counts)
-  const numbered = due.map((delivery) => {
-    const sequence = next.get(delivery.webhook_id)!
-    next.set(delivery.webhook_id, sequence + 1)
-    return { ...delivery, sequence, data: { ...delivery.data, sequence } }
-  })
-  await releaseWaiting(trx, numbered, now)
 }
 
 /** The transfers that a notification holds: of its wallets, each movement once per wallet. */

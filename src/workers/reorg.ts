@@ -9,16 +9,17 @@ import {
   listBlocksBelow,
   setCursor,
 } from '../storage/blocks.ts'
-import { notifyChange } from '../storage/changes.ts'
 import type { Db } from '../storage/database.ts'
 import {
   cancelNotificationsAbove,
   type DeliveryRow,
+  deleteWaiting,
   findExisting,
   insertWaiting,
+  releaseWaiting,
+  wakeCouriers,
 } from '../storage/notifications.ts'
 import { deleteTransfersAbove } from '../storage/transfers.ts'
-import { courierTopic, release } from './confirmations.ts'
 import { beginWrite, type TrackerTools } from './tracker-store.ts'
 
 /** The stored blocks and those of the chain have nothing in common: no block is ever overwritten then. */
@@ -116,8 +117,8 @@ export async function rollBack(tools: TrackerTools, ancestor: BlockHeader): Prom
 
 type Told = { transfers?: { transfer_state?: string }[] }
 
-async function tellReorganized(trx: Db, told: readonly DeliveryRow[], now: Date): Promise<void> {
-  const words = told
+async function tellReorganized(trx: Db, rows: readonly DeliveryRow[], now: Date): Promise<void> {
+  const words = rows
     .filter(({ data }) => (data as Told).transfers)
     .map((row) => ({ row, webhook_history_id: hashId('reorged', row.webhook_history_id) }))
   const existing = await findExisting(
@@ -155,6 +156,10 @@ async function tellReorganized(trx: Db, told: readonly DeliveryRow[], now: Date)
       })),
     },
   }))
-  await release(trx, due, now)
-  await notifyChange(trx, { kind: 'wake', topic: courierTopic })
+  const told = await releaseWaiting(trx, due, now)
+  await deleteWaiting(
+    trx,
+    due.map(({ webhook_history_id }) => webhook_history_id).filter((id) => !told.has(id)),
+  )
+  await wakeCouriers(trx)
 }
