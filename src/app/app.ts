@@ -11,6 +11,7 @@ import { createServe } from '../gateway/serve.ts'
 import { createUsageWriter, type UsageWriter } from '../gateway/usage.ts'
 import { docsRoutes } from '../http/docs/routes.ts'
 import { createGatewayLane } from '../http/gateway.ts'
+import { createGatewayFront } from '../http/gateway-front.ts'
 import { createOperations } from '../http/operations.ts'
 import { probeRoutes } from '../http/probes.ts'
 import { startServer } from '../http/server.ts'
@@ -175,7 +176,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     maxBatchBytes: batch_response_limit_bytes,
   })
   const shutdownTimeoutMs = config.server.shutdown_timeout_seconds * 1000
-  const lane = createGatewayLane({
+  const front = createGatewayFront({
     networks: networks.byPath,
     keys,
     serve,
@@ -205,7 +206,8 @@ export async function startApp(options: AppOptions): Promise<App> {
       port: config.server.port,
       log,
       ids,
-      lane,
+      lane: createGatewayLane(front),
+      gateway: front,
       upgrade: opened.upgrade,
       onFinished: metrics.finished,
       headersTimeoutMs: config.server.header_timeout_seconds * 1000,

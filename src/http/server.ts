@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { OperationError } from '../contract/errors.ts'
@@ -7,6 +7,8 @@ import { systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { createOpenAnswers, refuse } from './client-errors.ts'
 import { type Exchange, openExchange, send } from './exchange.ts'
+import type { GatewayFront } from './gateway-front.ts'
+import { createGatewaySockets, type GatewaySockets } from './gateway-sockets.ts'
 import { problemResponse, toOperationError } from './problems.ts'
 
 /** Handles an exchange whose path begins with a prefix. */
@@ -38,6 +40,8 @@ export type ServerOptions = {
   routes: readonly Route[]
   /** Asked before the routes. */
   lane?: Lane
+  /** Answers plain requests of the gateway on the bare socket. */
+  gateway?: GatewayFront
   /** Takes the requests for a WebSocket. */
   upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): void
   log: Log
@@ -123,6 +127,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     open.afterAnswers(socket as Socket, () => refuse(error, socket as Socket, ids)),
   )
   server.on('checkExpectation', take)
+  const sockets = options.gateway && takeConnections(server, options.gateway)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(options.port, options.host, () => {
@@ -139,9 +144,11 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     // Kept alive, the connections would hold up the stop for as long as it is allowed to take.
     for (const response of underWay)
       if (!response.headersSent) response.setHeader('connection', 'close')
+    sockets?.close()
     server.closeIdleConnections()
     const timer = setTimeout(() => {
       log.warn({}, 'requests still open at the end of the shutdown time were cut off')
+      sockets?.destroy()
       server.closeAllConnections()
     }, options.shutdownTimeoutMs ?? 10_000)
     await closed
@@ -154,4 +161,17 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       return stopped
     },
   }
+}
+
+/** Puts the gateway before the listener with which Node's server takes its connections. */
+function takeConnections(server: Server, front: GatewayFront): GatewaySockets {
+  const [listener] = server.listeners('connection')
+  const sockets = createGatewaySockets({
+    front,
+    handOver: (socket) => listener?.call(server, socket),
+    keepAliveTimeoutMs: server.keepAliveTimeout,
+  })
+  server.removeAllListeners('connection')
+  server.on('connection', sockets.accept)
+  return sockets
 }

@@ -1,0 +1,139 @@
+import type { Reason } from '../contract/errors.ts'
+import type { GatewayKeys } from '../domain/access/gateway-keys.ts'
+import type { Principal } from '../domain/context.ts'
+import { rateLimitHeaders } from '../domain/limits/headers.ts'
+import { refused } from '../gateway/answer.ts'
+import type { Network } from '../gateway/network.ts'
+import { refuse } from '../gateway/rpc-error.ts'
+import { alone, faultOf, type Serve, type Served } from '../gateway/serve.ts'
+import type { Ids } from '../lib/ids.ts'
+import type { Log } from '../lib/log.ts'
+import type { GatewayHeaders } from './gateway-headers.ts'
+
+/** What the gateway's part of the server needs. */
+export type GatewayFrontOptions = {
+  /** By the first two segments of their address: `/c/mainnet`. */
+  networks: ReadonlyMap<string, Network>
+  keys: GatewayKeys
+  serve: Serve
+  bodyLimitBytes: number
+  ids: Ids
+  log: Log
+  /** Whether every answer is logged. */
+  isLogged: boolean
+}
+
+/** Where a request goes: an address of the gateway's form, its network if there is one. */
+export type Place = { network: Network | undefined; key: string }
+
+/** A request that was let in. */
+export type LetIn = { network: Network; principal: Principal }
+
+/** What every way of carrying gateway requests has in common. */
+export type GatewayFront = {
+  bodyLimitBytes: number
+  /** Undefined for addresses that are not the gateway's. */
+  find(url: string): Place | undefined
+  /** The id of a request: the caller's, or a new one. */
+  requestId(given: string | undefined): string
+  /** Decides by address and headers alone whether a body is worth reading. */
+  admit(
+    place: Place,
+    isPost: boolean,
+    headers: GatewayHeaders,
+  ): LetIn | Served | Promise<LetIn | Served>
+  answer(letIn: LetIn, request_id: string, body: string, done: (served: Served) => void): void
+  /** The headers of an answer, names and values in turn. */
+  headersOf(served: Served, request_id: string, place: Place): string[]
+  badText: Served
+  noHost: Served
+  tooLarge: Served
+  stopping: Served
+}
+
+const networkPath = /^\/[^/]+\/[^/]+$/
+
+const refusal = (reason: Reason, message?: string): Served =>
+  alone(refused(refuse(reason, message)))
+
+/** Makes the front. */
+export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
+  const { networks, keys, serve, bodyLimitBytes, ids, log, isLogged } = options
+  const notFound = refusal('NETWORK_NOT_FOUND')
+  const notAllowed = refusal('METHOD_NOT_ALLOWED', 'The gateway takes POST only.')
+  const badKey = refusal('INVALID_KEY')
+  const badType = refusal('UNSUPPORTED_MEDIA_TYPE')
+  const tooLarge = refusal('BODY_TOO_LARGE', `The body is larger than ${bodyLimitBytes} bytes.`)
+  // Unique without the cost of a UUID: where it came from, and a running number.
+  const idPrefix = ids.bytes(9).toString('base64url')
+  let lastId = 0
+
+  const settle = (
+    network: Network,
+    principal: Principal | undefined,
+    { isJson, contentLength }: GatewayHeaders,
+  ): LetIn | Served => {
+    if (!principal) return badKey
+    if (!isJson) return badType
+    return contentLength > bodyLimitBytes ? tooLarge : { network, principal }
+  }
+
+  return {
+    bodyLimitBytes,
+    badText: refusal('INVALID_JSON', 'The body is not valid UTF-8.'),
+    noHost: refusal('MALFORMED_REQUEST', 'The header host is missing.'),
+    tooLarge,
+    stopping: { ...refusal('SHUTTING_DOWN'), retryAfter: 1 },
+    find(url) {
+      const at = url.indexOf('/v1/')
+      if (at <= 0) return undefined
+      const path = url.slice(0, at)
+      const network = networks.get(path)
+      if (!network && !networkPath.test(path)) return undefined
+      const query = url.indexOf('?', at)
+      const key = query < 0 ? url.slice(at + 4) : url.slice(at + 4, query)
+      // Longer addresses are not the gateway's HTTP ones.
+      return key.includes('/') ? undefined : { network, key }
+    },
+    requestId: (given) => given ?? `${idPrefix}-${(lastId++).toString(36)}`,
+    admit({ network, key }, isPost, headers) {
+      if (!network) return notFound
+      if (!isPost) return notAllowed
+      const principal = keys.principalOf(key)
+      if (!(principal instanceof Promise)) return settle(network, principal, headers)
+      return principal.then(
+        (known) => settle(network, known, headers),
+        (error: unknown) => {
+          log.warn({ err: error }, 'a key could not be checked')
+          return alone(faultOf(error))
+        },
+      )
+    },
+    answer({ network, principal }, request_id, body, done) {
+      try {
+        serve(network, principal, body, done)
+      } catch (error) {
+        log.error({ err: error, request_id }, 'request failed')
+        done(alone(faultOf(error)))
+      }
+    },
+    headersOf(served, request_id, place) {
+      const { status, body, decision, hit, hash, retryAfter } = served
+      const headers = ['x-request-id', request_id]
+      if (status !== 204)
+        headers.push('content-type', 'application/json', 'content-length', `${body.length}`)
+      if (status === 405) headers.push('allow', 'POST')
+      if (hit !== undefined) headers.push('x-portolan-cache', hit ? 'HIT' : 'MISS')
+      if (hash !== '') headers.push('x-portolan-block', `${served.number}:${hash}`)
+      if (decision) {
+        const limits = rateLimitHeaders(decision)
+        for (const name in limits) headers.push(name, limits[name] as string)
+      } else if (retryAfter !== undefined) headers.push('Retry-After', `${retryAfter}`)
+      if (isLogged && place.network) {
+        const { chain, network } = place.network
+        log.debug({ request_id, chain, network, status, bytes: body.length, hit }, 'gateway answer')
+      }
+      return headers
+    },
+  }
+}

@@ -1,0 +1,209 @@
+import { isUtf8 } from 'node:buffer'
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Served } from '../gateway/serve.ts'
+import type { GatewayFront, LetIn, Place } from './gateway-front.ts'
+import { type RequestHead, readRequestHead } from './request-head.ts'
+
+/** Takes new connections before Node's HTTP server does. */
+export type GatewaySockets = {
+  accept(socket: Socket): void
+  /** Ends idle connections now and the others after their answer. */
+  close(): void
+  /** Ends all of them now. */
+  destroy(): void
+}
+
+type Connection = { close(): void; destroy(): void }
+
+/** What came behind a request that is being answered, at most. */
+const maxWaitingBytes = 65_536
+/** Longer heads are judged by Node's server, which has a bound of its own for them. */
+const maxHeadBytes = 8_192
+/** A connection that says nothing at first is given to Node, which has its own patience for such. */
+const silenceMs = 1_000
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the bytes that are not ASCII
+const ascii = /^[\x00-\x7f]*$/
+
+/**
+ * Answers gateway requests on the bare socket: for small calls the general server of Node costs more
+ * than all that the gateway does. Only requests that arrive whole and are as plain as can be are
+ * answered here; at the first other one the connection is handed to Node's server for good, with
+ * nothing taken away, so that everything unusual is judged by Node's own parser.
+ */
+export function createGatewaySockets(options: {
+  front: GatewayFront
+  /** The way into Node's server. */
+  handOver(socket: Socket): void
+  keepAliveTimeoutMs: number
+}): GatewaySockets {
+  const { front, handOver, keepAliveTimeoutMs } = options
+  const connections = new Set<Connection>()
+  const keepAlive = `connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(keepAliveTimeoutMs / 1000)}\r\n\r\n`
+  const dateLine = createDateLine()
+  let isClosing = false
+
+  const textOf = (served: Served, request_id: string, place: Place): string => {
+    const { status, body } = served
+    const headers = front.headersOf(served, request_id, place)
+    let text = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
+    for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`
+    return text + dateLine() + (isClosing ? 'connection: close\r\n\r\n' : keepAlive) + body
+  }
+
+  const accept = (socket: Socket): void => {
+    /** A request is being answered, or its answer is not taken yet. */
+    let isBusy = false
+    let isDraining = false
+    /** The client has said its last word. */
+    let isLast = false
+    let waiting: Buffer | undefined
+    // Clients send the same head again and again.
+    let lastText = ''
+    let lastHead: RequestHead | undefined
+    let lastPlace: Place | undefined
+
+    const release = () => {
+      connections.delete(connection)
+      socket.off('data', onData).off('end', onEnd).off('timeout', onTimeout)
+      socket.off('error', ignore).off('close', onClose).off('data', onFirst)
+      socket.setTimeout(0)
+    }
+    const giveAway = (bytes?: Buffer) => {
+      release()
+      if (socket.isPaused()) socket.resume()
+      handOver(socket)
+      if (bytes) socket.unshift(bytes)
+    }
+
+    const reply = (request_id: string, served: Served) => {
+      if (socket.destroyed) return
+      const isFlushed = socket.write(textOf(served, request_id, lastPlace as Place), 'latin1')
+      if (isClosing || (isLast && !waiting)) return socket.destroySoon()
+      // One that does not read its answers is not asked for more questions.
+      if (isFlushed) isBusy = false
+      else {
+        isDraining = true
+        socket.pause().once('drain', onDrain)
+      }
+    }
+    const onDrain = () => {
+      isBusy = isDraining = false
+      if (isClosing) socket.destroySoon()
+      else proceed()
+    }
+
+    const answer = (admitted: LetIn | Served, request_id: string, body: string) => {
+      if ('status' in admitted) return reply(request_id, admitted)
+      if (!ascii.test(body) && !isUtf8(Buffer.from(body, 'latin1')))
+        return reply(request_id, front.badText)
+      // Answers may come at once or later; only the later ones have to set the rest in motion.
+      let isLater = false
+      front.answer(admitted, request_id, body, (served) => {
+        reply(request_id, served)
+        if (isLater) proceed()
+      })
+      isLater = true
+    }
+
+    /** Answers the request at the beginning of these bytes; false when it is not for this place. */
+    const take = (bytes: Buffer): boolean => {
+      const text = bytes.toString('latin1')
+      const end = text.indexOf('\r\n\r\n')
+      if (end < 0 || end > maxHeadBytes) return false
+      const head = text.slice(0, end + 2)
+      if (head !== lastText) {
+        lastHead = readRequestHead(head)
+        lastPlace = lastHead && front.find(lastHead.url)
+        lastText = head
+      }
+      if (!lastHead || !lastPlace) return false
+      const { headers } = lastHead
+      const from = end + 4
+      const to = from + headers.contentLength
+      if (to > text.length) return false
+      waiting = to < text.length ? bytes.subarray(to) : undefined
+      isBusy = true
+      const request_id = front.requestId(headers.request_id)
+      const body = text.slice(from, to)
+      const admitted = front.admit(lastPlace, true, headers)
+      if (admitted instanceof Promise)
+        void admitted.then((known) => {
+          answer(known, request_id, body)
+          proceed()
+        })
+      else answer(admitted, request_id, body)
+      return true
+    }
+
+    const proceed = () => {
+      while (!isBusy && waiting && !socket.destroyed) {
+        const bytes = waiting
+        waiting = undefined
+        if (isClosing || !take(bytes)) return isLast ? socket.destroySoon() : giveAway(bytes)
+      }
+      if (isBusy || socket.destroyed) return
+      if (isLast) socket.destroySoon()
+      else if (socket.isPaused()) socket.resume()
+    }
+
+    const onData = (bytes: Buffer) => {
+      if (waiting) waiting = Buffer.concat([waiting, bytes])
+      else waiting = bytes
+      if (isBusy) {
+        if (waiting.length > maxWaitingBytes) socket.pause()
+      } else proceed()
+    }
+    const onEnd = () => {
+      if (isBusy) isLast = true
+      else socket.destroySoon()
+    }
+    const onTimeout = () => {
+      // No byte of an answer was taken in all that time: nobody is there.
+      if (isDraining) socket.destroy()
+      if (isBusy) return
+      if (lastText === '') giveAway()
+      else socket.destroy()
+    }
+    const onFirst = () => socket.setTimeout(keepAliveTimeoutMs)
+    const onClose = () => connections.delete(connection)
+    const connection: Connection = {
+      close: () => {
+        if (!isBusy || isDraining) socket.destroySoon()
+      },
+      destroy: () => socket.destroy(),
+    }
+    connections.add(connection)
+    socket.on('data', onData).on('end', onEnd).on('timeout', onTimeout)
+    socket.on('error', ignore).on('close', onClose)
+    socket.setTimeout(silenceMs)
+    socket.once('data', onFirst)
+  }
+
+  return {
+    accept,
+    close: () => {
+      isClosing = true
+      for (const connection of connections) connection.close()
+    },
+    destroy: () => {
+      for (const connection of connections) connection.destroy()
+    },
+  }
+}
+
+const ignore = () => {}
+
+/** The date header, made anew once a second. */
+function createDateLine(): () => string {
+  let second = 0
+  let line = ''
+  return () => {
+    const now = Math.floor(Date.now() / 1000)
+    if (now !== second) {
+      second = now
+      line = `date: ${new Date(now * 1000).toUTCString()}\r\n`
+    }
+    return line
+  }
+}
