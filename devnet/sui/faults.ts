@@ -1,0 +1,34 @@
+/** What goes wrong at one endpoint; a test changes it while it runs. */
+export type Faults = {
+  /** `down` closes every connection, `hanging` takes requests and never answers them. */
+  mode: 'up' | 'down' | 'hanging'
+  /** Streams stay open and say nothing more. */
+  stalled: boolean
+  /** How many of the newest checkpoints this endpoint does not know of. */
+  lag: number
+  /** Checkpoints below this number are gone here. */
+  lowest: number
+  /** Answers UNIMPLEMENTED to the list methods, as nodes of before July 2026. */
+  withoutLists: boolean
+  /** No balances, objects or subscriptions: the archival service. */
+  archive: boolean
+  /** Balances hold what is not in a checkpoint yet. */
+  eagerBalances: boolean
+  /** Answers with this gRPC status to everything but the service info. */
+  status: number | undefined
+  /** Requests without this header are refused. */
+  token: string | undefined
+}
+
+/** An endpoint that works. */
+export const noFaults = (): Faults => ({
+  mode: 'up',
+  stalled: false,
+  lag: 0,
+  lowest: 0,
+  withoutLists: false,
+  archive: false,
+  eagerBalances: false,
+  status: undefined,
+  token: undefined,
+})

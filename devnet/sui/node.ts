@@ -1,0 +1,99 @@
+import type { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519'
+import { Transaction } from '@mysten/sui/transactions'
+import { fromBase64 } from '@mysten/sui/utils'
+import { keyOf } from './accounts.ts'
+import { type Coin, SUI } from './coins.ts'
+import { type Endpoint, openEndpoint } from './endpoint.ts'
+import { gasPrice } from './execute.ts'
+import { type Ledger, type LedgerOptions, openLedger } from './ledger.ts'
+
+/** A Sui simulator with its ledger in this process. */
+export type SuiNode = Endpoint & {
+  ledger: Ledger
+  /** The keys of the seed by number: 0 is the faucet, those up to 9 are funded. */
+  key(number: number): Ed25519Keypair
+  /** Sends native coin in a transaction of its own; the digest. */
+  pay(from: Ed25519Keypair, to: string, amount: bigint): Promise<string>
+  /** Runs a transaction that needs nobody else's help; the digest. */
+  run(from: Ed25519Keypair, build: (transaction: Transaction) => void): Promise<string>
+  /** The same ledger at one more address. */
+  openEndpoint(port?: number): Promise<Endpoint>
+  stop(): Promise<void>
+}
+
+const budget = 50_000_000n
+
+const referenceOf = ({ id, version, digest }: Coin) => ({
+  objectId: id,
+  version: String(version),
+  digest,
+})
+
+/** Starts a simulator; without a block time its checkpoints are closed by hand. */
+export async function startSuiNode(
+  options: Partial<LedgerOptions> & { port?: number; blockTimeMs?: number } = {},
+): Promise<SuiNode> {
+  const { seed = 1, port = 0, blockTimeMs = 0 } = options
+  const ledger = openLedger({ ...options, seed })
+  const endpoint = await openEndpoint(ledger, port)
+  const more: Endpoint[] = []
+  const timer =
+    blockTimeMs > 0 ? setInterval(() => ledger.seal(Date.now()), blockTimeMs) : undefined
+  const keys = new Map<number, Ed25519Keypair>()
+  let stopped: Promise<void> | undefined
+
+  // One after the other: each one spends the coin that the last one left.
+  let last: Promise<unknown> = Promise.resolve()
+  const run: SuiNode['run'] = (from, build) => {
+    const work = async () => {
+      const sender = from.toSuiAddress()
+      const coins = ledger.live
+        .coinsOf(sender, SUI)
+        .toSorted((a, b) =>
+          a.balance < b.balance ? 1 : a.balance > b.balance ? -1 : a.id < b.id ? -1 : 1,
+        )
+      const transaction = new Transaction()
+      transaction.setSender(sender)
+      transaction.setGasPrice(gasPrice)
+      transaction.setGasBudget(budget)
+      transaction.setGasPayment(coins.slice(0, 1).map(referenceOf))
+      build(transaction)
+      const { bytes, signature } = await from.signTransaction(await transaction.build())
+      return await ledger.submit(fromBase64(bytes), [fromBase64(signature)])
+    }
+    const running = last.then(work)
+    last = running.catch(() => {})
+    return running
+  }
+
+  const stop = async () => {
+    clearInterval(timer)
+    await Promise.all([endpoint, ...more].map((one) => one.close()))
+    await last
+    ledger.close()
+  }
+  return {
+    ...endpoint,
+    ledger,
+    key: (number) => {
+      const known = keys.get(number) ?? keyOf(seed, number)
+      keys.set(number, known)
+      return known
+    },
+    pay: (from, to, amount) =>
+      run(from, (transaction) => {
+        const [coin] = transaction.splitCoins(transaction.gas, [amount])
+        transaction.transferObjects([coin], to)
+      }),
+    run,
+    openEndpoint: async (at) => {
+      const opened = await openEndpoint(ledger, at)
+      more.push(opened)
+      return opened
+    },
+    stop: () => {
+      stopped ??= stop()
+      return stopped
+    },
+  }
+}
