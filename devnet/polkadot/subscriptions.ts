@@ -1,0 +1,114 @@
+import { fromHex, hash256, keyText, toHex } from './bytes.ts'
+import type { ChainNews, PolkadotChain } from './chain.ts'
+import { headerJson } from './header.ts'
+
+/** Sends the news of one subscription. */
+export type Push = (result: unknown) => void
+
+/** What a client may subscribe to. */
+export type Subscription = {
+  /** The name of its notifications. */
+  notification: string
+  unsubscribe: string
+  /** Begins to push; gives what ends it. */
+  begin(chain: PolkadotChain, push: Push, params: unknown[]): () => void
+}
+
+const heads =
+  (kind: ChainNews['kind']): Subscription['begin'] =>
+  (chain, push) => {
+    push(headerJson((kind === 'best' ? chain.best() : chain.final()).header))
+    return chain.subscribe((news) => {
+      if (news.kind === kind) push(headerJson(news.block.header))
+    })
+  }
+
+/** The version at the beginning, and whenever the code has changed. */
+const runtimeVersion: Subscription['begin'] = (chain, push) => {
+  let shown = chain.codeOf(chain.best().state)
+  push(shown.version)
+  return chain.subscribe(({ kind }) => {
+    const code = chain.codeOf(chain.best().state)
+    if (kind !== 'best' || code === shown) return
+    shown = code
+    push(code.version)
+  })
+}
+
+/** The values of some keys at the beginning, and those that a best block changed. */
+const storage: Subscription['begin'] = (chain, push, [keys]) => {
+  const names = (keys as string[]).map((key) => [key, keyText(fromHex(key))] as const)
+  let shown = new Map<string, Uint8Array | null>()
+  const show = () => {
+    const { hash, state } = chain.best()
+    const values = new Map(names.map(([key, name]) => [key, state.get(name)]))
+    const changes = [...values].filter(([key, value]) => {
+      const before = shown.get(key)
+      return before === undefined || (before ? !value || Buffer.compare(before, value) : value)
+    })
+    shown = values
+    if (changes.length > 0)
+      push({ block: hash, changes: changes.map(([key, value]) => [key, value && toHex(value)]) })
+  }
+  show()
+  return chain.subscribe(({ kind }) => kind === 'best' && show())
+}
+
+/** Submits an extrinsic, and says what becomes of it. */
+const watch: Subscription['begin'] = (chain, push, [text]) => {
+  const extrinsic = fromHex(text as string)
+  const hash = toHex(hash256(extrinsic))
+  const holds = (list: readonly Uint8Array[]) => list.some((one) => extrinsic.equals(one))
+  let includedIn: string | undefined
+  const end = chain.subscribe(({ kind, block }) => {
+    if (kind === 'best' && holds(block.extrinsics)) {
+      includedIn = block.hash
+      push({ inBlock: block.hash })
+    } else if (kind === 'final' && holds(block.extrinsics)) {
+      if (includedIn !== block.hash) push({ inBlock: block.hash })
+      push({ finalized: block.hash })
+      end()
+    }
+  })
+  try {
+    push('ready')
+    if (chain.pool.submit(extrinsic) !== hash) throw new Error('unreachable')
+  } catch (error) {
+    end()
+    throw error
+  }
+  return end
+}
+
+const bestHeads = (name: string): Subscription => ({
+  notification: name === 'AllHeads' ? 'chain_allHead' : 'chain_newHead',
+  unsubscribe: `chain_unsubscribe${name}`,
+  begin: heads('best'),
+})
+
+/** The subscriptions of a node by the method that begins them. */
+export const subscriptions: Readonly<Record<string, Subscription>> = {
+  chain_subscribeNewHead: bestHeads('NewHead'),
+  chain_subscribeNewHeads: bestHeads('NewHeads'),
+  chain_subscribeAllHeads: bestHeads('AllHeads'),
+  chain_subscribeFinalizedHeads: {
+    notification: 'chain_finalizedHead',
+    unsubscribe: 'chain_unsubscribeFinalizedHeads',
+    begin: heads('final'),
+  },
+  state_subscribeRuntimeVersion: {
+    notification: 'state_runtimeVersion',
+    unsubscribe: 'state_unsubscribeRuntimeVersion',
+    begin: runtimeVersion,
+  },
+  state_subscribeStorage: {
+    notification: 'state_storage',
+    unsubscribe: 'state_unsubscribeStorage',
+    begin: storage,
+  },
+  author_submitAndWatchExtrinsic: {
+    notification: 'author_extrinsicUpdate',
+    unsubscribe: 'author_unwatchExtrinsic',
+    begin: watch,
+  },
+}
