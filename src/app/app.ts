@@ -35,6 +35,7 @@ import { removeConnectionFile, writeConnectionFile } from './connection-file.ts'
 import { openDataDir, openMasterKey, openServer } from './data-directory.ts'
 import { createMetrics } from './metrics.ts'
 import { openNetworks } from './networks.ts'
+import { openQuery } from './query.ts'
 import { openRedis } from './redis.ts'
 import { createReadiness, createStatus } from './status.ts'
 import { type Openers, openWallets } from './wallets.ts'
@@ -130,6 +131,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const networks = own(
     openNetworks(config, { env, log, clock, ids, spill: (counts) => usage.add(counts) }),
   )
+  const query = own(await openQuery(config, { db, clock, log, networks }))
   const wallets = own(await openWallets(config, { db, env, clock, log, ids, networks, openers }))
   const usage: UsageWriter = own(
     createUsageWriter({
@@ -163,7 +165,11 @@ export async function startApp(options: AppOptions): Promise<App> {
   let base_url = config.server.base_url ?? ''
   const admission = createAdmission(records, limiter)
   const operations = createOperations({
-    installation: { ...installation, chains: wallets.chains },
+    installation: {
+      ...installation,
+      chains: wallets.chains,
+      ...(query.source && { query: query.source }),
+    },
     authenticator,
     admission,
     bodyLimitBytes: config.server.body_limit_bytes,

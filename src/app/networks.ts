@@ -19,11 +19,15 @@ export type Networks = {
   streams: ReadonlyMap<string, Streams>
   /** The nodes of a network; undefined when it is not configured. */
   poolOf(chain: string, network: string): Pool | undefined
+  /** Tells of every transaction that a node took from the gateway, with its network's nodes. */
+  onSent(listener: OnSent): void
   /** For `/status`: chain, network, nodes. */
   status(): Record<string, Record<string, NetworkStatus>>
   takeUsage(): UsageDelta[]
   stop(): Promise<void>
 }
+
+type OnSent = (hash: string, pool: Pool) => void
 
 /** What `/status` says of a network. */
 export type NetworkStatus = {
@@ -43,6 +47,7 @@ export function openNetworks(
   const { env, log, clock, ids, spill } = options
   const byPath = new Map<string, Network>()
   const streams = new Map<string, Streams>()
+  const sentListeners: OnSent[] = []
   const { gateway } = config
 
   const open = (chain: string, network: string, { prefix, networks }: EvmChain) => {
@@ -93,6 +98,9 @@ export function openNetworks(
       log,
       now: clock.now,
       filters: stream.filters.dispatch,
+      onSent: (hash) => {
+        for (const listener of sentListeners) listener(hash, pool)
+      },
       spill,
     })
     byPath.set(`/${chain}/${network}`, made)
@@ -108,6 +116,9 @@ export function openNetworks(
     byPath,
     streams,
     poolOf: (chain, network) => byPath.get(`/${chain}/${network}`)?.pool,
+    onSent: (listener) => {
+      sentListeners.push(listener)
+    },
     status: () => {
       const chains: Record<string, Record<string, NetworkStatus>> = {}
       for (const { chain, network, pool, cacheBytes } of all) {

@@ -5,6 +5,7 @@ import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/database.ts'
 import type { Sealer } from '../storage/seal.ts'
+import type { QuerySource } from './query/source.ts'
 
 /** Who calls: a credential, its organization and what it may do. */
 export type Principal = {
@@ -28,6 +29,8 @@ export type Installation = {
   log: Log
   /** Absent where no chain is configured, or none is needed. */
   chains?: Chains
+  /** Absent where the query chain is not configured. */
+  query?: QuerySource
 }
 
 /** What one call of an operation may use. */

@@ -9,6 +9,15 @@ import {
 import { DeleteRateLimit, GetRateLimit, ListRateLimits, SetRateLimit } from './admin/rate-limits.ts'
 import { GetUsage } from './admin/usage.ts'
 import type { Handler } from './context.ts'
+import { GetBlock } from './query/blocks.ts'
+import { ListInternalTransactions } from './query/internal-transactions.ts'
+import { GetPendingTransaction, ListPendingTransactions } from './query/pending-transactions.ts'
+import {
+  GetTransaction,
+  GetTransactionReceipt,
+  ListLogs,
+  ListTransactions,
+} from './query/transactions.ts'
 import {
   BatchRegisterAddresses,
   BatchRemoveAddresses,
@@ -49,6 +58,17 @@ const admin: HandlersOf<'admin'> = {
   SetRateLimit,
 }
 
+const query: HandlersOf<'q'> = {
+  GetBlock,
+  GetPendingTransaction,
+  GetTransaction,
+  GetTransactionReceipt,
+  ListInternalTransactions,
+  ListLogs,
+  ListPendingTransactions,
+  ListTransactions,
+}
+
 /** The same in every variant; what differs is in the chain and in the declared fields. */
 const wallets = {
   BatchRegisterAddresses,
@@ -68,7 +88,7 @@ const contracts = { ListContracts, RegisterContract, RemoveContract }
 /** What each operation does, by service and name. What is not here answers NOT_IMPLEMENTED. */
 export const handlers: { readonly [service in Service]: HandlersOf<service> } = {
   admin,
-  q: {},
+  q: query,
   t: { ...wallets, GetAddress, ImportAsset },
   s: { ...wallets, GetAddress, ImportAsset, UpdateConfirmation },
   p: { ...wallets, ImportAsset },

@@ -8,6 +8,10 @@ export type ChainView = {
    * of the window, while a new branch is being linked, or while nodes disagree about it.
    */
   hashAt(number: number): string | undefined
+  /** The hash at this height on the branch of the best head, also while nodes disagree about it. */
+  bestHashAt(number: number): string | undefined
+  /** Whether a new branch is being linked: what is canonical is about to change. */
+  isLinking(): boolean
   /** The height of a canonical block of the window. */
   numberOf(hash: string): number | undefined
   /** Blocks up to this one do not change any more; -1 when there are none. */
@@ -203,6 +207,8 @@ export function createChainView(options: {
   return {
     hashAt: (number) =>
       linking || number < floor || number > disputedAbove ? undefined : hashes.get(number),
+    bestHashAt: (number) => (linking || number < floor ? undefined : hashes.get(number)),
+    isLinking: () => linking,
     numberOf: (hash) => {
       const number = linking ? undefined : numbers.get(hash)
       return number === undefined || number > disputedAbove ? undefined : number

@@ -35,6 +35,8 @@ export type DispatchOptions = {
   now(): number
   /** Answers the calls of filters, which live in the gateway and not in a node. */
   filters?: Dispatch
+  /** Told the hash of every transaction that a node took. */
+  onSent?(hash: string): void
 }
 
 /** Depth from which only some nodes have the state of a block. */

@@ -3,8 +3,8 @@ import type { Reason } from '../contract/errors.ts'
 import type { Principal } from '../domain/context.ts'
 import type { Log } from '../lib/log.ts'
 import { type Answer, type OnAnswer, refused } from './answer.ts'
-import { createAnswerCache } from './cache.ts'
-import { createChainView } from './chain-view.ts'
+import { type AnswerCache, createAnswerCache } from './cache.ts'
+import { type ChainView, createChainView } from './chain-view.ts'
 import { type Counters, createCounters, type Outcome } from './counters.ts'
 import { createDispatch, type Dispatch } from './dispatch.ts'
 import type { RpcCall } from './envelope.ts'
@@ -22,6 +22,11 @@ export type Network = {
   sessionOf(principal: Principal): Session
   /** Checks and answers one call. */
   call(call: RpcCall, session: Session, done: OnAnswer, connection?: Dispatch): void
+  /** Answers a checked call of the service's own operations, which are limited and counted as such. */
+  read(method: string, args: readonly unknown[], session: Session): Promise<Answer>
+  view: ChainView
+  /** Absent when nothing shall be kept. */
+  cache: AnswerCache | undefined
   /** Counts a call that was refused before it was looked at. */
   countRefused(call: RpcCall, session: Session, answer: Answer): void
   counters: Counters
@@ -45,6 +50,8 @@ export type NetworkOptions = {
   log: Log
   now(): number
   filters?: Dispatch
+  /** Told the hash of every transaction that a node took. */
+  onSent?(hash: string): void
   /** The usage of a session that leaves memory. */
   spill(deltas: UsageDelta[]): void
 }
@@ -111,6 +118,16 @@ export function createNetwork(options: NetworkOptions): Network {
       }
       dispatch(method, call, session, finish, connection)
     },
+    view,
+    cache,
+    read: (name, args, session) =>
+      new Promise((resolve) => {
+        const method = methods.find(name)
+        if (!method) return resolve(refused(unknownMethod(name)))
+        const params = JSON.stringify(args)
+        const call = { id: undefined, method: name, params, args, refusal: undefined }
+        dispatch(method, call, session, resolve)
+      }),
     countRefused(call, session, answer) {
       count(methods.find(call.method), session, answer, 0)
     },

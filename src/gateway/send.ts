@@ -11,15 +11,19 @@ export function createSender(options: {
   pool: Pool
   timeoutMs: number
   progress: Progress
+  onSent?(hash: string): void
 }): Dispatch {
-  const { pool, timeoutMs, progress } = options
+  const { pool, timeoutMs, progress, onSent } = options
   return (_method, call, session, done) => {
     progress.wrote(session)
     pool.broadcast(`"${String(call.args[0])}"`, timeoutMs).then(
       (outcome) => {
         progress.wrote(session)
         if ('failure' in outcome) return done(failed(outcome.failure))
-        if (outcome.ok) return done(answered(outcome.result))
+        if (outcome.ok) {
+          onSent?.(outcome.result.slice(1, -1))
+          return done(answered(outcome.result))
+        }
         done({ ...answered(outcome.error), ok: false })
       },
       () => done(refused(internal)),

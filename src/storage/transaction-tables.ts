@@ -49,5 +49,6 @@ export const transactionTables = {
     detail: jsonb,
     record_time: timestamptz,
     leave_time: nullable(timestamptz),
+    check_time: nullable(timestamptz),
   },
 }

@@ -25,7 +25,8 @@ export type HttpTransport = Transport & {
 const maxConnections = 64
 // While all of them are under way the calls wait and make the next batch larger.
 const maxBatchExchanges = 16
-const largestBatch = 50
+// As many as one call of the query API asks for.
+const largestBatch = 100
 const maxBatchBytes = 256 * 1024
 // A large or slow call would make its neighbours in a batch wait.
 const maxJoinedBytes = 32 * 1024

@@ -1,0 +1,66 @@
+import type { QuerySource } from '../domain/query/source.ts'
+import type { Answer } from '../gateway/answer.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import { ensureChain } from '../storage/chains.ts'
+import type { Db } from '../storage/database.ts'
+import { startPendingRecorder } from '../workers/pending.ts'
+import type { Config } from './config/schema.ts'
+import type { Networks } from './networks.ts'
+
+/** The query chain. */
+export type Query = {
+  /** Absent where it is not configured. */
+  source: QuerySource | undefined
+  /** A transaction that the service has sent itself, on the chain with this id. */
+  sent(hash: string, chainId: number | undefined): void
+  stop(): Promise<void>
+}
+
+/** Opens the query chain on its default network, and records what is pending on it. */
+export async function openQuery(
+  config: Config,
+  tools: { db: Db; clock: Clock; log: Log; networks: Networks },
+): Promise<Query> {
+  const { db, clock, log, networks } = tools
+  const chain = config.chains.q
+  const network = chain && networks.byPath.get(`/q/${chain.default_network}`)
+  if (!network) return { source: undefined, sent() {}, stop: async () => {} }
+  const { pool, view, cache } = network
+  const { prefix } = chain
+  const chain_id = await ensureChain(db, {
+    chain: 'q',
+    network: network.network,
+    create_time: new Date(clock.now()),
+  })
+  const recorder = startPendingRecorder({ db, pool, prefix, chain_id, clock, log })
+  const sent: Query['sent'] = (hash, chainId) => {
+    if (chainId !== undefined && chainId === pool.chainId()) recorder.see(hash)
+  }
+  networks.onSent((hash, from) => sent(hash, from.chainId()))
+  const source: QuerySource = {
+    chain_id,
+    prefix,
+    pool,
+    view,
+    timeoutMs: config.gateway.timeout_seconds * 1000,
+    read: async (principal, method, args) =>
+      toSourceAnswer(await network.read(method, args, network.sessionOf(principal))),
+    kept: {
+      find: (key) => cache?.find(key, view)?.result,
+      keep: (key, result, { number, hash }) => {
+        if (number <= view.final() || view.hashAt(number) === hash)
+          cache?.keep(key, { result, number, hash }, view)
+      },
+    },
+    seePending: recorder.record,
+    pendingOf: recorder.contentOf,
+  }
+  return { source, sent, stop: recorder.stop }
+}
+
+// A node's own refusal of such plain questions is a trouble of its own.
+const toSourceAnswer = ({ ok, text, refusal }: Answer) =>
+  ok
+    ? { ok: true as const, result: text }
+    : { ok: false as const, reason: refusal?.reason ?? ('UPSTREAM_UNAVAILABLE' as const) }

@@ -1,0 +1,20 @@
+import { toBlock } from '../../chains/evm/records.ts'
+import { OperationError } from '../../contract/errors.ts'
+import type { Context } from '../context.ts'
+import { presented, readBlock } from './read.ts'
+import { sourceOf } from './source.ts'
+
+/** Reads a block of the chain by its number. */
+export const GetBlock = async (
+  context: Context,
+  { block_number }: { block_number: number },
+): Promise<{ block: ReturnType<typeof toBlock> }> => {
+  const raw = await readBlock(context, block_number)
+  if (raw) return { block: presented(() => toBlock(raw)) }
+  const head = sourceOf(context).pool.head()?.number
+  const isAhead = head !== undefined && block_number > head
+  throw new OperationError(
+    'BLOCK_NOT_FOUND',
+    isAhead ? { detail: `The newest block is ${head}.` } : {},
+  )
+}

@@ -1,0 +1,59 @@
+import { type RawFields, toPendingTransaction } from '../../chains/evm/records.ts'
+import { OperationError } from '../../contract/errors.ts'
+import { toTimestamp } from '../../lib/clock.ts'
+import { findPending, listPending } from '../../storage/pending.ts'
+import type { Context } from '../context.ts'
+import { presented, readPlaced } from './read.ts'
+import { sourceOf } from './source.ts'
+
+type PendingTransaction = ReturnType<typeof toPendingTransaction> & { record_time: string }
+
+/** More than any node holds of one sender. */
+const longestList = 10_000
+
+/** Reads a transaction that is pending, or was until less than a day ago. */
+export const GetPendingTransaction = async (
+  context: Context,
+  { transaction_hash }: { transaction_hash: string },
+): Promise<{ pending_transaction: PendingTransaction }> => {
+  const source = sourceOf(context)
+  const hash = Buffer.from(transaction_hash.slice(2), 'hex')
+  const row = await findPending(context.db, source.chain_id, hash)
+  if (row) return { pending_transaction: present(row.detail as RawFields, row.record_time) }
+  const placed = await readPlaced(context, 'getTransactionByHash', transaction_hash)
+  if (placed.kind === 'pending') {
+    const now = context.clock.now()
+    await source.seePending([placed.raw])
+    return { pending_transaction: present(placed.raw, now) }
+  }
+  throw new OperationError(
+    'PENDING_TRANSACTION_NOT_FOUND',
+    placed.kind === 'mined'
+      ? { detail: 'The transaction is in a block. Read it with GetTransaction.' }
+      : {},
+  )
+}
+
+/** Lists what is pending of a sender, by nonce. */
+export const ListPendingTransactions = async (
+  context: Context,
+  { from, nonce }: { from: string; nonce?: number },
+): Promise<{ pending_transactions: PendingTransaction[] }> => {
+  const source = sourceOf(context)
+  await source.seePending(await source.pendingOf(from, context.signal))
+  const rows = await listPending(context.db, source.chain_id, {
+    from: Buffer.from(from.slice(2), 'hex'),
+    nonce: nonce === undefined ? undefined : BigInt(nonce),
+    limit: longestList,
+  })
+  return {
+    pending_transactions: rows.map(({ detail, record_time }) =>
+      present(detail as RawFields, record_time),
+    ),
+  }
+}
+
+const present = (raw: RawFields, time: Date | number): PendingTransaction => ({
+  ...presented(() => toPendingTransaction(raw)),
+  record_time: toTimestamp(time),
+})

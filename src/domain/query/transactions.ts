@@ -1,0 +1,76 @@
+import {
+  lacksPrice,
+  type RawFields,
+  toLogs,
+  toReceipt,
+  toTransaction,
+} from '../../chains/evm/records.ts'
+import { OperationError } from '../../contract/errors.ts'
+import type { Context } from '../context.ts'
+import { type Placed, presented, readPlaced } from './read.ts'
+
+type ByHash = { transaction_hash: string }
+type Transaction = ReturnType<typeof toTransaction>
+
+/** Reads a transaction that is in a block. */
+export const GetTransaction = async (
+  context: Context,
+  { transaction_hash }: ByHash,
+): Promise<{ transaction: Transaction }> => {
+  const raw = mined(await readPlaced(context, 'getTransactionByHash', transaction_hash))
+  return { transaction: presented(() => toTransaction(raw)) }
+}
+
+/** Reads many transactions in the order of the request; what is in no block is left out. */
+export const ListTransactions = async (
+  context: Context,
+  { transaction_hashes }: { transaction_hashes: string[] },
+): Promise<{ transactions: Transaction[] }> => {
+  // All in one turn: the pool makes one batch of them.
+  const found = await Promise.all(
+    transaction_hashes.map((hash) => readPlaced(context, 'getTransactionByHash', hash)),
+  )
+  return {
+    transactions: found.flatMap((placed) =>
+      placed.kind === 'mined' ? [presented(() => toTransaction(placed.raw))] : [],
+    ),
+  }
+}
+
+/** Reads the receipt of a transaction. */
+export const GetTransactionReceipt = async (
+  context: Context,
+  { transaction_hash }: ByHash,
+): Promise<{ transaction_receipt: ReturnType<typeof toReceipt> }> => {
+  const raw = await readReceipt(context, transaction_hash)
+  if (!presented(() => lacksPrice(raw)))
+    return { transaction_receipt: presented(() => toReceipt(raw)) }
+  const placed = await readPlaced(context, 'getTransactionByHash', transaction_hash)
+  const price = mined(placed).gasPrice
+  return { transaction_receipt: presented(() => toReceipt(raw, BigInt(String(price ?? '0x0')))) }
+}
+
+/** Lists the logs of a transaction. */
+export const ListLogs = async (
+  context: Context,
+  { transaction_hash }: ByHash,
+): Promise<{ logs: ReturnType<typeof toLogs> }> => {
+  const receipt = await readReceipt(context, transaction_hash)
+  return { logs: presented(() => toLogs(receipt)) }
+}
+
+/** The receipt as the node gave it. */
+async function readReceipt(context: Context, transaction_hash: string): Promise<RawFields> {
+  return mined(await readPlaced(context, 'getTransactionReceipt', transaction_hash))
+}
+
+/** What is in a block; the caller is told where to look for what is not. */
+function mined(placed: Placed): RawFields {
+  if (placed.kind === 'mined') return placed.raw
+  throw new OperationError(
+    'TRANSACTION_NOT_FOUND',
+    placed.kind === 'pending'
+      ? { detail: 'The transaction is pending. Read it with GetPendingTransaction.' }
+      : {},
+  )
+}

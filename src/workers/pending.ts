@@ -1,0 +1,190 @@
+import type { RawFields } from '../chains/evm/records.ts'
+import type { Head, Pool } from '../chains/upstream/pool-types.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import type { Db } from '../storage/database.ts'
+import {
+  claimUnchecked,
+  forgetPending,
+  markLeft,
+  recordPending,
+  type SeenPending,
+} from '../storage/pending.ts'
+import { createPendingNodes } from './pending-nodes.ts'
+import { createPendingQueue, type QueueEntry } from './pending-queue.ts'
+import { toSeen } from './pending-seen.ts'
+
+/** Records the transactions of one network that wait for a block. */
+export type PendingRecorder = {
+  /** A node took this transaction, or told of it. */
+  see(hash: string): void
+  /** Records what nodes gave whole. */
+  record(transactions: readonly RawFields[]): Promise<void>
+  /** What the nodes hold of one sender. */
+  contentOf(from: string, signal: AbortSignal): Promise<RawFields[]>
+  stop(): Promise<void>
+}
+
+/** The bounds of a recorder; each has a default. */
+export type PendingLimits = {
+  /** Rows of the chain; beyond, the oldest go. */
+  maxRows: number
+  /** How long one that left the pool stays readable. */
+  keepMs: number
+  /** How often a waiting one is asked for. */
+  recheckMs: number
+  sweepMs: number
+  contentMs: number
+  forgetMs: number
+  /** Between the two questions after which one counts as gone. */
+  doubtMs: number
+}
+
+const defaults: PendingLimits = {
+  maxRows: 100_000,
+  keepMs: 24 * 3_600_000,
+  recheckMs: 5_000,
+  sweepMs: 2_500,
+  contentMs: 5_000,
+  forgetMs: 60_000,
+  doubtMs: 500,
+}
+
+/** What one batch to a node holds. */
+const batch = 100
+const idleMs = 100
+const maxHeads = 64
+// A pool that takes long to write out is asked for accordingly less often.
+const restFactor = 20
+
+/** Starts to record. Every process may do so: what two of them see is stored once. */
+export function startPendingRecorder(options: {
+  db: Db
+  pool: Pick<Pool, 'request' | 'can' | 'onHead' | 'onPending'>
+  prefix: string
+  chain_id: number
+  clock: Clock
+  log: Log
+  limits?: Partial<PendingLimits>
+}): PendingRecorder {
+  const { db, pool, prefix, chain_id, clock, log } = options
+  const limits = { ...defaults, ...options.limits }
+  const nodes = createPendingNodes({ pool, prefix, clock })
+  const queue = createPendingQueue()
+  const heads: Head[] = []
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let isReplacing = false
+
+  const store = async (seen: readonly SeenPending[]) => {
+    const { replaces } = await recordPending(db, chain_id, seen)
+    if (replaces) isReplacing = true
+  }
+  const rowsOf = (transactions: readonly RawFields[], time: number): SeenPending[] =>
+    transactions.flatMap((raw) => toSeen(raw, time) ?? [])
+
+  const fetch = async () => {
+    const taken = queue.take(clock.now(), batch)
+    if (taken.length === 0) return clock.sleep(idleMs, signal)
+    const again = ([hash, entry]: [string, QueueEntry]) => queue.retry(hash, entry, clock.now())
+    try {
+      const found = await Promise.all(taken.map(([hash]) => nodes.find(hash, signal)))
+      const seen = found.flatMap((raw, index) =>
+        raw ? (toSeen(raw, taken[index]![1].time) ?? []) : [],
+      )
+      await store(seen)
+      for (const [index, raw] of found.entries()) if (!raw) again(taken[index]!)
+    } catch (error) {
+      for (const one of taken) again(one)
+      throw error
+    }
+    const lost = queue.takeLost()
+    if (lost > 0) log.warn({ lost }, 'pending transactions came faster than they can be recorded')
+  }
+
+  /** What is in a block does not wait any more. */
+  const leave = async () => {
+    const head = heads.shift()
+    if (!head) return clock.sleep(idleMs, signal)
+    const hashes = await nodes.transactionsOf(head.hash, signal)
+    const bytes = hashes.map((hash) => Buffer.from(hash.slice(2), 'hex'))
+    await markLeft(db, chain_id, bytes, new Date(clock.now()))
+  }
+
+  /** Finds out what was replaced or dropped, and what was mined while nobody looked. */
+  const sweep = async () => {
+    isReplacing = false
+    const now = clock.now()
+    const claimed = await claimUnchecked(db, chain_id, {
+      now: new Date(now),
+      before: new Date(now - limits.recheckMs),
+      limit: batch,
+    })
+    const ask = async (hashes: readonly Buffer[]) => {
+      const found = await Promise.all(
+        hashes.map((hash) => nodes.find(`0x${hash.toString('hex')}`, signal)),
+      )
+      const isMined = (raw: RawFields) => raw.blockHash !== null && raw.blockHash !== undefined
+      return {
+        mined: hashes.filter((_, index) => found[index] && isMined(found[index])),
+        missing: hashes.filter((_, index) => found[index] === null),
+      }
+    }
+    const { mined, missing } = await ask(claimed)
+    await markLeft(db, chain_id, mined, new Date(clock.now()))
+    if (missing.length > 0) {
+      // Behind one address may be several nodes, of which one is a little late.
+      await clock.sleep(limits.doubtMs, signal)
+      const again = await ask(missing)
+      await markLeft(db, chain_id, [...again.mined, ...again.missing], new Date(clock.now()))
+    }
+    const end = clock.now() + limits.sweepMs
+    while (!isReplacing && claimed.length < batch && clock.now() < end)
+      await clock.sleep(idleMs, signal)
+  }
+
+  const readContent = async () => {
+    const begun = clock.now()
+    await store(rowsOf(await nodes.content(signal), begun))
+    await clock.sleep(Math.max(limits.contentMs, (clock.now() - begun) * restFactor), signal)
+  }
+
+  const forget = async () => {
+    const leftBefore = new Date(clock.now() - limits.keepMs)
+    const bounds = { leftBefore, max: limits.maxRows, limit: 5_000 }
+    while ((await forgetPending(db, chain_id, bounds)) >= bounds.limit) signal.throwIfAborted()
+    await clock.sleep(limits.forgetMs, signal)
+  }
+
+  const repeat = async (step: () => Promise<void>) => {
+    while (!signal.aborted) {
+      try {
+        await step()
+      } catch (error) {
+        if (signal.aborted) return
+        log.warn({ err: error }, 'recording of pending transactions failed, will repeat')
+        await clock.sleep(1_000, signal).catch(() => {})
+      }
+    }
+  }
+
+  const unsubscribe = [
+    pool.onPending((hash) => queue.add(hash, clock.now())),
+    pool.onHead((head) => {
+      // What is left out here the sweep finds.
+      if (heads.length < maxHeads) heads.push(head)
+    }),
+  ]
+  const running = [fetch, leave, sweep, readContent, forget].map(repeat)
+
+  return {
+    see: (hash) => queue.add(hash.toLowerCase(), clock.now()),
+    record: (transactions) => store(rowsOf(transactions, clock.now())),
+    contentOf: nodes.contentOf,
+    stop: async () => {
+      for (const end of unsubscribe) end()
+      stopping.abort(new Error('stopping'))
+      await Promise.all(running)
+    },
+  }
+}
