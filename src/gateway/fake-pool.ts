@@ -47,6 +47,7 @@ export function createFakePool({ upstreams = 1 } = {}): FakePool {
       return () => listeners.delete(listener)
     },
     onPending: () => () => {},
+    pendingBegun: async () => {},
     status: () => status as never,
     stop: async () => {},
   }

@@ -2,7 +2,7 @@ import type { Head, Pool } from '../chains/upstream/pool-types.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { FeedBlock } from './feed-block.ts'
 import type { FeedChain, Link } from './feed-chain.ts'
-import { chooseTarget, type Shown } from './feed-target.ts'
+import { chooseTarget, highest, type Shown } from './feed-target.ts'
 
 /** The heads that nodes show, and which of them is to be followed. */
 export type FeedHeads = {
@@ -68,11 +68,18 @@ export function createFeedHeads(options: {
       }))
   }
 
+  /** The best head, unless nobody who can be asked shows it any more: then the best that is shown. */
+  const firstHead = (): Link | undefined => {
+    const head = pool.head()
+    const live = look().filter(({ isLive }) => isLive)
+    if (!head || live.some((one) => one.head.hash === head.hash)) return head && linkOf(head)
+    return highest(live)?.head ?? linkOf(head)
+  }
+
   return {
     links() {
-      const head = pool.head()
       const links: Link[] = []
-      let link = head && linkOf(head)
+      let link = firstHead()
       while (link && links.length < windowSize) {
         links.unshift(link)
         const { number, parentHash }: Link = link

@@ -66,9 +66,9 @@ export function createStreams(options: StreamsOptions): Streams {
         subscriptions.header(block)
       },
       logs: (block, logs) => tellLogs(index, block, logs, false),
-      lost(reason) {
-        filters.lost()
-        subscriptions.lost(reason)
+      lost(reason, what) {
+        filters.lost(what)
+        subscriptions.lost(reason, what)
       },
     },
   })

@@ -24,7 +24,8 @@ export function chooseTarget(options: {
   shown: readonly Shown[]
 }): Target | undefined {
   const { tip, floor, hashAt, shown } = options
-  const live = shown.filter(({ isLive, head }) => isLive && head.number >= floor)
+  const able = shown.filter(({ isLive }) => isLive)
+  const live = able.filter(({ head }) => head.number >= floor)
   const higher = highest(live.filter(({ head }) => head.number > tip.number))
   if (higher) return { head: higher.head, isDoubtful: false }
   if (live.some(({ head }) => head.hash === tip.hash)) return undefined
@@ -37,10 +38,13 @@ export function chooseTarget(options: {
   // A service of many machines behind one address may show an older head for a moment.
   if (live.some(({ isWitness }) => isWitness))
     return { head: (highest(live) as Shown).head, isDoubtful: true }
-  return undefined
+  // All are far below, among them one that has shown the tip: the chain began anew.
+  const witness = live.length === 0 && highest(able.filter(({ isWitness }) => isWitness))
+  return witness ? { head: witness.head, isDoubtful: true } : undefined
 }
 
-const highest = (shown: readonly Shown[]): Shown | undefined =>
+/** The one with the highest head, the first of equals. */
+export const highest = (shown: readonly Shown[]): Shown | undefined =>
   shown.reduce<Shown | undefined>(
     (best, one) => (best && best.head.number >= one.head.number ? best : one),
     undefined,

@@ -154,6 +154,7 @@ export function createWorld({ nodes: count = 1, forgets = false } = {}): World {
         pendingListeners.add(listener)
         return () => pendingListeners.delete(listener)
       },
+      pendingBegun: async () => {},
       status: () =>
         nodes.map(({ name, isLive }) => ({
           name,

@@ -12,8 +12,8 @@ export type FeedSink = {
   removed(blocks: readonly FeedBlock[], added: readonly FeedBlock[]): void
   header(block: FeedBlock): void
   logs(block: FeedBlock, logs: readonly FeedLog[]): void
-  /** The chain cannot be followed without a gap: whoever listens must begin anew. */
-  lost(reason: string): void
+  /** There is a gap in the chain, or in its logs alone: whoever listens must begin anew. */
+  lost(reason: string, what: 'chain' | 'logs'): void
 }
 
 /** The way from a block to the head, for whoever saw that block last. */
@@ -25,6 +25,11 @@ export type Feed = {
   order(): number
   /** Until the returned function is called, headers (and logs) are followed. */
   need(what: 'headers' | 'logs'): () => void
+  /**
+   * Whether it is known where the feed begins: what comes later is told. Undefined while nobody has
+   * shown a head; then a promise of that, false when it took too long.
+   */
+  begun(): true | Promise<boolean>
   /**
    * Calls `deliver` with all that happened since a block, at a moment when nothing lies between that
    * and the next event; false when the block is not known any more.
@@ -59,6 +64,9 @@ const lastRetryMs = 1_000
 const logsAhead = 4
 const deepenPerTick = 16
 const maxLostAttempts = 5
+const firstHeadMs = 5_000
+/** Headers wait for the logs of the block before, but not for ever. */
+const maxLogsMs = 30_000
 /** Below the order of everything that was told to all: of blocks that were only told again. */
 const replayedOrder = 0.5
 
@@ -131,7 +139,7 @@ export function createFeed(options: FeedOptions): Feed {
       log.warn({ from: own.tip().number, to: head.number }, 'the chain was lost')
       forgetLogs()
       start([head])
-      sink.lost('The chain cannot be followed back to what was sent before.')
+      sink.lost('The chain cannot be followed back to what was sent before.', 'chain')
       return
     }
     const { removed, added } = plan
@@ -152,7 +160,7 @@ export function createFeed(options: FeedOptions): Feed {
   ) => {
     // Blocks that were told to somebody, and those whose transactions are pending again.
     if (removed.some(({ isLogged, logs }) => isLogged && !logs))
-      sink.lost('The logs of dropped blocks are not known any more.')
+      sink.lost('The logs of dropped blocks are not known any more.', 'chain')
     else if (removed.length > 0) sink.removed(removed, added)
     for (const block of removed) block.order = 0
     for (const [index, block] of added.entries()) {
@@ -162,9 +170,9 @@ export function createFeed(options: FeedOptions): Feed {
       if (users.logs === 0) continue
       for (const next of added.slice(index + 1, index + logsAhead)) void prefetch(next)
       const logs = block.logs ?? (await logsOf(own, block))
-      if (!logs) return
-      block.isLogged = true
-      sink.logs(block, logs)
+      if (logs === 'left') return
+      block.isLogged = logs !== undefined
+      if (logs) sink.logs(block, logs)
     }
   }
 
@@ -173,17 +181,24 @@ export function createFeed(options: FeedOptions): Feed {
     if (logs && !block.logs) keepLogs(block, logs)
   }
 
-  /** Asks until the logs are there; undefined when their block has left the chain meanwhile. */
+  /** Asks until the logs are there, nobody wants them any more, or their block has left the chain. */
   const logsOf = async (own: FeedChain<FeedBlock>, block: FeedBlock) => {
+    const deadline = clock.now() + maxLogsMs
     let retryMs = firstRetryMs
     for (let attempt = 0; !stopped.signal.aborted; attempt++) {
       const logs = block.logs ?? (await source.logs(block, attempt))
       if (logs) return keepLogs(block, logs)
-      if (chain !== own || users.logs === 0 || (await hasLeft(own, block))) return undefined
+      if (users.logs === 0) return undefined
+      if (chain !== own || (await hasLeft(own, block))) return 'left'
+      if (clock.now() >= deadline) {
+        log.warn({ number: block.number, hash: block.hash }, 'no node gives the logs of a block')
+        sink.lost('The logs of a block are not to be had.', 'logs')
+        return undefined
+      }
       await clock.sleep(retryMs, stopped.signal).catch(() => {})
       retryMs = Math.min(retryMs * 2, lastRetryMs)
     }
-    return undefined
+    return 'left'
   }
 
   const hasLeft = async (own: FeedChain<FeedBlock>, block: FeedBlock): Promise<boolean> => {
@@ -248,6 +263,15 @@ export function createFeed(options: FeedOptions): Feed {
     forgetLogs()
   }
 
+  const waitForHead = async (): Promise<boolean> => {
+    const deadline = clock.now() + firstHeadMs
+    while (!chain && clock.now() < deadline && !stopped.signal.aborted) {
+      await clock.sleep(firstRetryMs, stopped.signal).catch(() => {})
+      wake()
+    }
+    return chain !== undefined
+  }
+
   const wake = () => {
     if (!isRunning && !stopped.signal.aborted && isTicking) void run()
   }
@@ -267,6 +291,7 @@ export function createFeed(options: FeedOptions): Feed {
         if (!isUsed()) unusedSince = clock.now()
       }
     },
+    begun: () => chain !== undefined || waitForHead(),
     async replay(hash, withLogs, deliver) {
       const deadline = clock.now() + 10_000
       while (clock.now() < deadline && !stopped.signal.aborted) {

@@ -25,9 +25,9 @@ const createBench = (
     }
   }
   const filters = createFilters({
-    feed: () => ({ order: () => 1, need }) as never,
+    feed: () => ({ order: () => 1, need, begun: () => true }) as never,
     index,
-    pending: { need: () => need('pending') },
+    pending: { need: () => need('pending'), begun: () => true },
     clock,
     ids: systemIds,
     maxPerKey: 100,

@@ -1,7 +1,7 @@
 import type { RawJson } from '../chains/upstream/pool-types.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
-import { answered, type OnAnswer, refused } from './answer.ts'
+import { answered, failed, type OnAnswer, refused } from './answer.ts'
 import type { LogFilter } from './check-filter.ts'
 import type { Dispatch } from './dispatch.ts'
 import type { Feed } from './feed.ts'
@@ -12,14 +12,15 @@ import type { Demand } from './pending.ts'
 import { refuse } from './rpc-error.ts'
 import { type LogListener, newId } from './subscriptions.ts'
 import { compileLogQuery } from './topics.ts'
+import { whenBegun } from './when-begun.ts'
 
 /** The filters of one network: they live here and not in a node, and belong to the API key. */
 export type Filters = {
   dispatch: Dispatch
   header(block: FeedBlock): void
   pending(hash: string): void
-  /** What filters of blocks and logs have gathered has a gap now. */
-  lost(): void
+  /** What filters of blocks and logs, or of logs alone, have gathered has a gap now. */
+  lost(what: 'chain' | 'logs'): void
   size(): number
   stop(): void
 }
@@ -100,9 +101,14 @@ export function createFilters(options: {
     holder.filters++
     owners.set(owner, holder)
     const id = newId(ids)
-    filters.set(id, { ...make(holder), id, owner, used: clock.now() })
+    const filter: Filter = { ...make(holder), id, owner, used: clock.now() }
+    filters.set(id, filter)
     if (!isSweeping) void sweep()
-    done(answered(`"${id}"`))
+    whenBegun({ feed: feed(), ...(filter.kind === 'pending' && { pending }) }, (isBegun) => {
+      filter.used = clock.now()
+      if (!isBegun) drop(filter)
+      done(isBegun ? answered(`"${id}"`) : failed('NO_UPSTREAM'))
+    })
   }
 
   const find = (id: unknown, owner: string): Filter | undefined => {
@@ -214,8 +220,9 @@ export function createFilters(options: {
     },
     header: ({ hash }) => blocks.push(`"${hash}"`),
     pending: (hash) => transactions.push(`"${hash}"`),
-    lost() {
-      for (const filter of [...filters.values()]) if (filter.kind !== 'pending') drop(filter)
+    lost(what) {
+      for (const filter of [...filters.values()])
+        if (filter.kind === 'logs' || (filter.kind === 'blocks' && what === 'chain')) drop(filter)
     },
     size: () => filters.size,
     stop() {

@@ -5,6 +5,8 @@ import type { FeedBlock } from './feed-block.ts'
 export type Demand = {
   /** Until the returned function is called. */
   need(): () => void
+  /** Whether what comes from now on is seen; otherwise a promise of that. */
+  begun(): true | Promise<unknown>
 }
 
 /** The transactions that wait for a block, as all nodes together announce them. */
@@ -27,6 +29,7 @@ export function createPending(options: {
   const seen = new Set<string>()
   let users = 0
   let unsubscribe: (() => void) | undefined
+  let begun: true | Promise<unknown> = true
 
   const remember = (hash: string): boolean => {
     const isNew = !seen.has(hash)
@@ -46,9 +49,15 @@ export function createPending(options: {
   return {
     need() {
       users++
-      unsubscribe ??= pool.onPending((hash) => {
-        if (remember(hash)) tell(hash)
-      })
+      if (!unsubscribe) {
+        unsubscribe = pool.onPending((hash) => {
+          if (remember(hash)) tell(hash)
+        })
+        const own = pool.pendingBegun().then(() => {
+          if (begun === own) begun = true
+        })
+        begun = own
+      }
       let isHeld = true
       return () => {
         if (!isHeld) return
@@ -56,6 +65,7 @@ export function createPending(options: {
         if (--users === 0) close()
       }
     },
+    begun: () => begun,
     mined({ transactions }) {
       if (users > 0) for (const hash of transactions) remember(hash)
     },

@@ -1,4 +1,4 @@
-import { answered, type OnAnswer, refused } from './answer.ts'
+import { answered, failed, type OnAnswer, refused } from './answer.ts'
 import { findFilterProblem, type LogFilter } from './check-filter.ts'
 import type { Dispatch } from './dispatch.ts'
 import { isHash } from './encodings.ts'
@@ -43,6 +43,7 @@ export function createClient(options: {
   const own = new Map<string, Subscription>()
   // Equal subscriptions of one connection must have different ids, and so different numbers.
   const equals = new Map<string, { live: number; next: number }>()
+  const waiting = new Set<() => void>()
   let isStopped = false
   const tooMany = refused(
     refuse('TOO_MANY_OPEN', `The key has ${quota.limit} subscriptions already.`, {
@@ -81,8 +82,9 @@ export function createClient(options: {
     }
     subscriptions
       .resume(receiver, topic, order, from, (subscription) => {
-        if (isStopped) subscription.cancel()
-        else keep(subscription, key, done)
+        if (!isStopped) return keep(subscription, key, done)
+        subscription.cancel()
+        give(key)
       })
       .then((isThere) => isThere || fail(), fail)
   }
@@ -98,7 +100,30 @@ export function createClient(options: {
     const order = { method, key: `${countOf(key)} ${key}` }
     if (from !== undefined && (topic.name === 'newHeads' || topic.name === 'logs'))
       return resume(topic, order, key, from.toLowerCase(), done)
-    keep(subscriptions.add(receiver, topic, order), key, done)
+    begin(subscriptions.add(receiver, topic, order), topic, key, done)
+  }
+
+  /** Answers once nothing that comes later can be missed. */
+  const begin = (subscription: Subscription, topic: Topic, key: string, done: OnAnswer) => {
+    const { id, cancel } = subscription
+    let isWaiting = true
+    const end = () => {
+      if (!isWaiting) return
+      isWaiting = false
+      cancel()
+      give(key)
+    }
+    waiting.add(end)
+    subscriptions.whenBegun(topic, (isBegun) => {
+      waiting.delete(end)
+      if (!isWaiting) return
+      if (!isBegun) {
+        end()
+        return done(failed('NO_UPSTREAM'))
+      }
+      isWaiting = false
+      keep({ id, cancel }, key, done)
+    })
   }
 
   const unsubscribe: Dispatch = (_, { args }, __, done) => {
@@ -117,6 +142,7 @@ export function createClient(options: {
     },
     stop() {
       isStopped = true
+      for (const end of [...waiting]) end()
       for (const { cancel } of own.values()) cancel()
       own.clear()
     },

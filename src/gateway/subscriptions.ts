@@ -6,6 +6,7 @@ import type { LogIndex, LogTarget } from './log-index.ts'
 import type { Demand } from './pending.ts'
 import type { Syncing } from './syncing.ts'
 import { keyOfQuery, type LogQuery, matchesBlock, matchesKeys } from './topics.ts'
+import { whenBegun } from './when-begun.ts'
 
 /** Who gets notifications: a connection. */
 export type Receiver = {
@@ -41,6 +42,8 @@ export type Order = {
 export type Subscriptions = {
   /** Subscribes. Notifications go out at once: the caller holds them back until it has answered. */
   add(receiver: Receiver, topic: Topic, order: Order): Subscription
+  /** Goes on when what comes from then on will be told; false when no node can be reached. */
+  whenBegun(topic: Topic, go: (isBegun: boolean) => void): void
   /** Subscribes from a block on; false when that block is not known any more. */
   resume(
     receiver: Receiver,
@@ -53,7 +56,7 @@ export type Subscriptions = {
   header(block: FeedBlock): void
   pending(hash: string): void
   syncing(value: RawJson): void
-  lost(reason: string): void
+  lost(reason: string, what: 'chain' | 'logs'): void
   size(): number
   notifications(): number
 }
@@ -185,6 +188,10 @@ export function createSubscriptions(options: {
       }
       return subscription
     },
+    whenBegun({ name }, go) {
+      if (name === 'syncing') return go(true)
+      whenBegun({ feed: feed(), ...(name === 'newPendingTransactions' && { pending }) }, go)
+    },
     async resume(receiver, topic, order, from, begin) {
       // Held while the way is looked for: without anybody who needs it there would be no feed.
       const release = feed().need(topic.name === 'logs' ? 'logs' : 'headers')
@@ -209,9 +216,10 @@ export function createSubscriptions(options: {
     syncing(value) {
       for (const group of byName.syncing) tell(group, value, Number.POSITIVE_INFINITY)
     },
-    lost(reason) {
+    lost(reason, what) {
       const receivers = new Set<Receiver>()
-      for (const { members } of [...byName.newHeads, ...byName.logs])
+      const heads = what === 'chain' ? byName.newHeads : []
+      for (const { members } of [...heads, ...byName.logs])
         for (const receiver of members.keys()) receivers.add(receiver)
       for (const receiver of receivers) receiver.close(1013, reason)
     },

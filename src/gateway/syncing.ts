@@ -49,6 +49,7 @@ export function createSyncing(options: {
 
   return {
     current: () => value,
+    begun: () => true,
     need() {
       if (users++ === 0) {
         stopping = new AbortController()

@@ -39,10 +39,26 @@ test('it goes back only when the node that showed it has shown less for a while 
   heads.show(a, headOf(90), 1_000)
   heads.show(a, headOf(100), 2_000)
   heads.show(a, headOf(90), 3_000)
-  heads.show(a, headOf(91), 12_000)
+  heads.show(a, headOf(91), 5_900)
   expect(heads.best()?.number).toBe(100)
-  heads.show(a, headOf(92), 13_000)
+  heads.show(a, headOf(92), 6_000)
   expect(heads.best()?.number).toBe(99)
+})
+
+test('a chain that was rolled back is told of, though no node shows anything new', () => {
+  const { a, heads } = setUp()
+  heads.show(a, headOf(100), 0)
+  const told: (number | undefined)[] = []
+  heads.onHead(({ number }) => told.push(number, heads.best()?.number))
+  for (const time of [1_000, 2_000, 3_000, 4_000, 5_000]) heads.show(a, headOf(97), time)
+  expect(told).toEqual([97, 100, 97, 97])
+})
+
+test('a moment is not enough, however often it is looked', () => {
+  const { a, heads } = setUp()
+  heads.show(a, headOf(100), 0)
+  for (let time = 1_000; time < 3_900; time += 100) heads.show(a, headOf(97), time)
+  expect(heads.best()?.number).toBe(100)
 })
 
 test('another block at the same height replaces the one of the same node', () => {

@@ -10,8 +10,9 @@ export type Heads = {
   onHead(listener: (head: Head, upstream: string) => void): () => void
 }
 
-// A service with many machines behind one address may show an older head for a moment.
-const retractAfterMs = 10_000
+// A service with many machines behind one address may show an older head for a moment. Not much longer:
+// until then answers of blocks that are gone are still given.
+const retractAfterMs = 3_000
 
 /**
  * Keeps the highest head. It goes down only when the node that showed it has shown less for a while
@@ -30,15 +31,16 @@ export function createHeads({
   let shownBy: Upstream | undefined
   let missingSince: number | undefined
 
-  const retract = (now: number): void => {
+  /** Whether the head went down. */
+  const retract = (now: number): boolean => {
     const number = best?.number ?? 0
     const isHeld = upstreams.some((other) => isUsable(other) && (other.head?.number ?? 0) >= number)
     if (isHeld || !shownBy || !isUsable(shownBy)) {
       missingSince = undefined
-      return
+      return false
     }
     missingSince ??= now
-    if (now - missingSince < retractAfterMs) return
+    if (now - missingSince < retractAfterMs) return false
     missingSince = undefined
     for (const other of upstreams.filter(isUsable))
       if (
@@ -47,6 +49,7 @@ export function createHeads({
       )
         [best, shownBy] = [other.head, other]
     log.warn({ from: number, to: best?.number }, 'the chain was rolled back')
+    return true
   }
 
   return {
@@ -57,8 +60,9 @@ export function createHeads({
       const isHigher = head.number > (best?.number ?? -1)
       const isSwapped = shownBy === upstream && head.number === best?.number
       if (isHigher || isSwapped) [best, shownBy] = [head, upstream]
-      retract(now)
-      if (!isNew) return
+      // Those who listen took the lower head for a node that lags.
+      const isRetracted = retract(now)
+      if (!isNew && !isRetracted) return
       for (const listener of listeners) {
         try {
           listener(head, upstream.name)

@@ -8,6 +8,8 @@ export type PendingWatch = {
   want(isWanted: boolean): void
   /** A push of the node. */
   push(params: unknown): void
+  /** The node was asked to announce them, if it can be asked. */
+  begun(): Promise<void>
   /** The connection to the node was lost, and with it what was subscribed to. */
   lost(): void
 }
@@ -32,6 +34,7 @@ export function watchPending(options: {
   let subscription: string | undefined
   let filter: string | undefined
   let pushes = upstream.transport.kind === 'ws'
+  let firstLook = Promise.resolve()
 
   const call = async (method: string, params: string): Promise<unknown> => {
     const outcome = await ask(`${prefix}_${method}`, params)
@@ -58,9 +61,11 @@ export function watchPending(options: {
   }
 
   const run = async (signal: AbortSignal) => {
+    firstLook = look().catch(() => {})
+    await firstLook
     while (!signal.aborted) {
-      await look().catch(() => {})
       await clock.sleep(intervalMs, signal).catch(() => {})
+      if (!signal.aborted) await look().catch(() => {})
     }
     if (subscription !== undefined) await call('unsubscribe', `["${subscription}"]`).catch(() => {})
     if (filter !== undefined) await call('uninstallFilter', `["${filter}"]`).catch(() => {})
@@ -80,6 +85,7 @@ export function watchPending(options: {
       filter = undefined
       void run(stopping.signal)
     },
+    begun: () => firstLook,
     push(params) {
       if (subscription === undefined || typeof params !== 'object' || params === null) return
       const { subscription: id, result } = params as { subscription?: unknown; result?: unknown }

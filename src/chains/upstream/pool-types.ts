@@ -83,6 +83,8 @@ export type Pool = {
    * are asked for it only while somebody listens. Returns the unsubscriber.
    */
   onPending(listener: (hash: string) => void): () => void
+  /** All that can be asked have been asked to announce them; never waits for long. */
+  pendingBegun(): Promise<void>
   status(): UpstreamStatus[]
   stop(): Promise<void>
 }

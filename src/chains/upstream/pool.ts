@@ -205,6 +205,10 @@ export function createPool(options: PoolOptions): Pool {
         if (pendingListeners.size === 0) for (const pending of pendingWatches) pending.want(false)
       }
     },
+    pendingBegun: async () => {
+      const watched = Promise.all(pendingWatches.map((pending) => pending.begun()))
+      await Promise.race([watched, clock.sleep(limits.probeTimeoutMs)])
+    },
     status: () => {
       const context = { now: clock.now(), bestHead: bestHead(), maxLag: limits.maxLag }
       return upstreams.map((upstream) => statusOf(upstream, context))
