@@ -31,6 +31,8 @@ export type AnvilOptions = {
   /** Further arguments for the program. */
   args?: string[]
   startTimeoutMs?: number
+  /** Not reached by the Ctrl-C of the terminal: whoever started it stops it. */
+  isDetached?: boolean
 }
 
 /** Starts an anvil and waits until it answers. */
@@ -48,7 +50,7 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
 }
 
 async function start(program: string, port: number, options: AnvilOptions): Promise<Anvil> {
-  const { chainId, timestamp, args = [], startTimeoutMs = 60_000 } = options
+  const { chainId, timestamp, args = [], startTimeoutMs = 60_000, isDetached = false } = options
   const child = spawn(
     program,
     [
@@ -57,7 +59,7 @@ async function start(program: string, port: number, options: AnvilOptions): Prom
       ...(timestamp === undefined ? [] : ['--timestamp', `${timestamp}`]),
       ...args,
     ],
-    { stdio: ['ignore', 'ignore', 'pipe'] },
+    { stdio: ['ignore', 'ignore', 'pipe'], detached: isDetached },
   )
   let complaint = ''
   child.stderr.on('data', (text) => {

@@ -1,3 +1,4 @@
+import { type Service, services } from '../contract/variant.ts'
 import { createAdmission } from '../domain/access/admit.ts'
 import { createAuthenticator } from '../domain/access/authenticate.ts'
 import { checkMasterKey } from '../domain/access/check-master-key.ts'
@@ -9,6 +10,7 @@ import { createUsageStore } from '../domain/limits/stored-usage.ts'
 import { createEnvelopeReader } from '../gateway/envelope.ts'
 import { createServe } from '../gateway/serve.ts'
 import { createUsageWriter, type UsageWriter } from '../gateway/usage.ts'
+import { type DevTools, devRoutes } from '../http/dev.ts'
 import { docsRoutes } from '../http/docs/routes.ts'
 import { createGatewayLane } from '../http/gateway.ts'
 import { createGatewayFront } from '../http/gateway-front.ts'
@@ -21,6 +23,7 @@ import { type Ids, systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { listenForChanges } from '../storage/changes.ts'
 import { openDatabase } from '../storage/database.ts'
+import type { DataDirLock } from '../storage/embedded/lock.ts'
 import { addMethodUsage } from '../storage/method-usage.ts'
 import { migrateDatabase } from '../storage/migrate.ts'
 import { ensurePartitions } from '../storage/partitions.ts'
@@ -51,6 +54,15 @@ export type AppOptions = {
   ids?: Ids
   /** Other chains than those of the configuration. */
   openers?: Openers
+  /** The local chains, where they run. */
+  local?: LocalChains
+}
+
+/** What the embedded mode brings along. */
+export type LocalChains = {
+  lock: DataDirLock
+  facts: Readonly<Record<string, object>>
+  tools: DevTools
 }
 
 /** A running service. */
@@ -66,7 +78,8 @@ export type App = {
 
 /** Starts every part of the service, in the order in which they need each other. */
 export async function startApp(options: AppOptions): Promise<App> {
-  const { config, env, cwd, log, version, clock = systemClock, ids = systemIds, openers } = options
+  const { config, env, cwd, log, version, clock = systemClock, ids = systemIds } = options
+  const { openers, local } = options
   // What was started is stopped in reverse, whether the service ends or a later step fails.
   await using starting = new AsyncDisposableStack()
   const own = <thing extends { stop(): Promise<void> }>(thing: thing): thing => {
@@ -76,7 +89,7 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   const dataDir = await openDataDir(config, env, cwd)
   const masterKey = await openMasterKey(config, { dataDir, env, log })
-  const server = own(await openServer(config, { dataDir, env, log }))
+  const server = own(await openServer(config, { dataDir, env, log, lock: local?.lock }))
   // What a killed service left would send scripts to a port that nobody listens on.
   await removeConnectionFile(dataDir)
   const { pool_size, statement_timeout_seconds } = config.database
@@ -224,6 +237,7 @@ export async function startApp(options: AppOptions): Promise<App> {
         { path: '/v1/*', name: 'operations', handle: operations },
         ...probeRoutes({ notReady, status, metrics: metrics.text }),
         ...docsRoutes(() => base_url),
+        ...(local ? devRoutes(local.tools, authenticator) : []),
       ],
     }),
   )
@@ -234,7 +248,12 @@ export async function startApp(options: AppOptions): Promise<App> {
   const chains = Object.fromEntries(
     Object.entries(config.chains).map(([tag, { kind, default_network }]) => [
       tag,
-      { network: default_network, kind },
+      {
+        network: default_network,
+        variant: services[tag as Service],
+        kind,
+        ...local?.facts[tag],
+      },
     ]),
   )
   const content = { base_url, ws_url, ...demo, chains }

@@ -13,7 +13,7 @@ const folder = async () => {
 const content = {
   base_url: 'http://127.0.0.1:1',
   ws_url: 'ws://127.0.0.1:1',
-  chains: { c: { network: 'mainnet', kind: 'evm' } },
+  chains: { c: { network: 'mainnet', variant: 'C', kind: 'evm' } },
 }
 
 describe('the connection file', () => {

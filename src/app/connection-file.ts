@@ -9,7 +9,20 @@ export type ConnectionFile = {
   organization_id?: string
   admin?: Pair
   member?: Pair
-  chains: Record<string, { network: string; kind: string }>
+  chains: Record<string, ConnectedChain>
+}
+
+/** A chain of the service; in the embedded mode with its local node and an account that has coin. */
+export type ConnectedChain = {
+  network: string
+  variant: string
+  kind: string
+  node_url?: string
+  node_ws_url?: string
+  faucet_address?: string
+  faucet_key?: string
+  /** Token contracts that the traffic of a local EVM chain uses. */
+  contracts?: { erc20: string; erc721: string }
 }
 
 const pathOf = (dataDir: string) => join(dataDir, 'connection.json')

@@ -3,6 +3,7 @@ import type { Log } from '../lib/log.ts'
 import type { Connection } from '../storage/database.ts'
 import { defaultDataDir, ensureDataDir } from '../storage/embedded/data-dir.ts'
 import { startEmbeddedPostgres } from '../storage/embedded/embedded-postgres.ts'
+import type { DataDirLock } from '../storage/embedded/lock.ts'
 import { loadMasterKey } from '../storage/master-key.ts'
 import type { Env } from './config/env-source.ts'
 import type { Config } from './config/schema.ts'
@@ -23,9 +24,16 @@ export async function openDataDir(config: Config, env: Env, cwd: string): Promis
 /** The operator's server, or a PostgreSQL of our own below the data directory. */
 export async function openServer(
   config: Config,
-  options: { dataDir: string; env: Env; log: Log; signal?: AbortSignal },
+  options: {
+    dataDir: string
+    env: Env
+    log: Log
+    signal?: AbortSignal
+    /** Taken already by the caller, who releases it. */
+    lock?: DataDirLock | undefined
+  },
 ): Promise<DatabaseServer> {
-  const { dataDir, env, log, signal } = options
+  const { dataDir, env, log, signal, lock } = options
   const { url, embedded } = config.database
   if (url !== undefined) {
     const connectionString = resolveSecret(url, { env, key: 'database.url' })
@@ -37,6 +45,7 @@ export async function openServer(
     binaries: embedded.binaries,
     settings: embedded.settings,
     signal,
+    lock,
   })
   return { mode: 'embedded', connection, stop }
 }

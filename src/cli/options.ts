@@ -24,3 +24,21 @@ export function parseRole(text: string): 'ROLE_ADMIN' | 'ROLE_MEMBER' {
   if (role === 'member') return 'ROLE_MEMBER'
   throw new InvalidArgumentError('A role is "admin" or "member".')
 }
+
+const localChains = ['c', 'q', 't', 's', 'p'] as const
+
+/** A local chain of the embedded mode. */
+export type LocalChain = (typeof localChains)[number]
+
+/** Reads a list of local chains; `none` is the empty one. */
+export function parseChains(text: string): LocalChain[] {
+  if (text === 'none') return []
+  const tags = text.toLowerCase().split(',')
+  const wrong = tags.find((tag) => !localChains.some((known) => known === tag))
+  if (wrong !== undefined)
+    throw new InvalidArgumentError(`Local chains are ${localChains.join(', ')}, or none.`)
+  return localChains.filter((tag) => tags.includes(tag))
+}
+
+/** All local chains, in the order in which they are shown. */
+export const allLocalChains: readonly LocalChain[] = localChains

@@ -92,7 +92,11 @@ export const startService = async (
 ): Promise<Service> => {
   // What a killed service left behind says nothing about the new one.
   await rm(join(dataDir, 'connection.json'), { force: true })
-  const child = launch(['start', ...(options.args ?? [])], { ...options, dataDir })
+  // Local chains are for the tests that are about them.
+  const child = launch(['start', '--chains', 'none', ...(options.args ?? [])], {
+    ...options,
+    dataDir,
+  })
   const { text, ended } = collect(child)
   // Only a test that failed half-way leaves something to kill.
   cleanUp(async () => {

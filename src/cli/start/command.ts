@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { parsePort } from '../options.ts'
+import { parseChains, parsePort } from '../options.ts'
 import type { Shell } from '../shell.ts'
 
 /** `portolan start`. */
@@ -8,14 +8,22 @@ export function addStartCommand(program: Command, shell: Shell): void {
     .command('start')
     .summary('run the service')
     .description(
-      'Runs the service until it is stopped with Ctrl-C or SIGTERM.\nWithout a configuration everything is embedded: a database of its own below the data directory, and an organization "demo" whose keys are in <data dir>/connection.json.',
+      'Runs the service until it is stopped with Ctrl-C or SIGTERM.\nWithout a configuration everything is embedded: a database of its own below the data directory, local chains with a little traffic, and an organization "demo" whose keys are in <data dir>/connection.json. With a configuration file none of that is started.',
     )
     .option('-p, --port <number>', 'port to listen on; 0 takes any free one', parsePort)
+    .option(
+      '--chains <tags>',
+      'local chains of the embedded mode: some of c,q,t,s,p, or none',
+      parseChains,
+    )
+    .option('--no-traffic', 'let nothing happen on the local chains by itself')
+    .option('--reset', 'forget all data of the embedded mode first')
     .addHelpText(
       'after',
       `
 Examples:
   portolan start
+  portolan start --chains c,t --no-traffic
   portolan start --port 8080 --data-dir /var/lib/portolan
   DATABASE_URL=postgres://portolan@db/portolan portolan start
 

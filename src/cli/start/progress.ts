@@ -22,6 +22,8 @@ export function createProgress(output: Output): Progress {
 }
 
 const steps: Readonly<Record<string, string>> = {
+  'starting the local chains': 'Starting the local chains …',
+  'local chain started': 'Starting the local chains …',
   'creating the embedded database': 'Creating the database …',
   'the embedded PostgreSQL is ready': 'Opening the database …',
   'database schema migrated': 'Getting ready …',

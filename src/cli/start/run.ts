@@ -1,12 +1,21 @@
 import { join } from 'node:path'
 import manifest from '../../../package.json' with { type: 'json' }
 import type { App } from '../../app/app.ts'
+import type { Overrides } from '../../app/config/schema.ts'
+import type { DevEvent } from '../../app/embedded/event-line.ts'
 import type { Log } from '../../lib/log.ts'
+import { usageError } from '../cli-error.ts'
+import { allLocalChains, type LocalChain } from '../options.ts'
 import { type GlobalOptions, isWatched, note, print, type Shell } from '../shell.ts'
 import { createProgress, logAsProgress } from './progress.ts'
 import { onStopSignal } from './stop-signals.ts'
 
-type StartOptions = GlobalOptions & { port?: number }
+type StartOptions = GlobalOptions & {
+  port?: number
+  chains?: LocalChain[]
+  traffic?: boolean
+  reset?: boolean
+}
 
 /** Runs the service until it is told to stop. */
 export async function runStart(shell: Shell, options: StartOptions): Promise<void> {
@@ -41,24 +50,51 @@ async function start(shell: Shell, options: StartOptions): Promise<Started> {
   progress?.show(`Starting Portolan ${manifest.version} …`)
   try {
     const { readConfig } = await import('../configuration.ts')
-    const overrides = options.port === undefined ? {} : { server: { port: options.port } }
-    const config = readConfig(shell, options, overrides)
+    const port = options.port === undefined ? {} : { server: { port: options.port } }
+    const configure = (overrides: Overrides) =>
+      readConfig(shell, options, { ...port, ...overrides })
+    const config = configure({})
     if (config.logging.format === 'json') progress?.done()
-    const [{ createLogger }, { startApp }, { bannerFacts, bannerText }] = await Promise.all([
+    const [{ createLogger }, { isEmbedded }, { bannerFacts, bannerText }] = await Promise.all([
       import('../../app/logger.ts'),
-      import('../../app/app.ts'),
+      import('../../app/config/embedded.ts'),
       import('../../app/banner.ts'),
     ])
+    const isLocal = isEmbedded(config) && Object.keys(config.chains).length === 0
+    if (!isLocal && (options.reset || options.chains?.length))
+      throw usageError(
+        'Local chains and --reset are of the embedded mode: without a configuration file, database or chains of your own.',
+      )
     const log = await createLogger(config.logging)
     const watched = progress && config.logging.format !== 'json' ? progress : undefined
     const starting = watched && logAsProgress(log, watched)
-    const app = await startApp({
-      config,
+    const common = {
       env: shell.env,
       cwd: shell.cwd,
       log: starting?.log ?? log,
       version: manifest.version,
-    })
+    }
+    const tags = options.chains ?? allLocalChains
+    if (options.reset) {
+      const { findDataDir } = await import('../configuration.ts')
+      const { resetDataDir } = await import('../../app/embedded/reset.ts')
+      await resetDataDir(await findDataDir(shell, config))
+    }
+    const showEvent = async (event: DevEvent) => {
+      const { eventLines, eventFields } = await import('../../app/embedded/event-line.ts')
+      if (watched) for (const line of eventLines(event)) print(shell, line)
+      else log.info(eventFields(event), event.kind)
+    }
+    const app =
+      isLocal && tags.length > 0
+        ? await (await import('../../app/embedded/embedded.ts')).startEmbedded({
+            ...common,
+            configure,
+            tags,
+            traffic: options.traffic !== false,
+            onEvent: (event) => void showEvent(event),
+          })
+        : await (await import('../../app/app.ts')).startApp({ ...common, config })
     const announce = () => {
       const facts = bannerFacts(app, {
         version: manifest.version,

@@ -1,0 +1,23 @@
+import type { DevChain } from './dev-chain.ts'
+import type { DevTag } from './keeper-messages.ts'
+
+/** How each local chain is started. What it needs is loaded only then. */
+export const devChains: Readonly<Record<DevTag, (directory: string) => Promise<DevChain>>> = {
+  c: async (directory) => {
+    const { startEvmDevChain } = await import('./evm/dev-chain.ts')
+    return await startEvmDevChain({ directory })
+  },
+  q: async (directory) => {
+    const { startEvmDevChain } = await import('./evm/dev-chain.ts')
+    return await startEvmDevChain({ directory, chainId: 901, isRollup: true })
+  },
+  t: async () => {
+    throw new Error('not here yet')
+  },
+  s: async () => {
+    throw new Error('not here yet')
+  },
+  p: async () => {
+    throw new Error('not here yet')
+  },
+}

@@ -1,0 +1,72 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { startAnvil } from '../anvil/anvil.ts'
+import { endLeftover, noteProcess } from '../anvil/leftover.ts'
+import type { DevChain, DevChainOptions } from '../dev-chain.ts'
+
+/** A local EVM chain: a plain anvil, with what the embedded mode does to it. */
+export type EvmDevChain = DevChain & {
+  node_ws_url: string
+  /** Makes a JSON-RPC call and returns its result; throws on an error. */
+  call<result = unknown>(method: string, params?: unknown[]): Promise<result>
+  /** Accounts that sign here without anybody's key; none of them is the faucet. */
+  traffic_address: string
+  /** Replaces the newest blocks by others without their transactions. */
+  reorganize(depth: number): Promise<void>
+}
+
+// The first account of the mnemonic that every local EVM node uses: public, and worthless elsewhere.
+const faucet = {
+  faucet_address: '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266',
+  faucet_key: '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
+}
+
+// States of older blocks are dropped: each costs about 180 KiB, and nobody asks for them.
+const keptStates = '128'
+const stateIntervalSeconds = '5'
+
+/** Starts an anvil that mines at once when a transaction comes, and every few seconds anyhow. */
+export async function startEvmDevChain(
+  options: DevChainOptions & { chainId?: number; isRollup?: boolean } = {},
+): Promise<EvmDevChain> {
+  const { port, directory, blockTimeMs = 3_000, chainId, isRollup = false } = options
+  if (directory !== undefined) {
+    await mkdir(directory, { recursive: true })
+    await endLeftover(directory)
+  }
+  const anvil = await startAnvil({
+    ...(port !== undefined && { port }),
+    ...(chainId !== undefined && { chainId }),
+    isDetached: true,
+    args: [
+      ...['--block-time', `${blockTimeMs / 1000}`, '--mixed-mining'],
+      ...['--prune-history', keptStates],
+      ...(isRollup ? ['--network', 'optimism'] : []),
+      ...(directory === undefined
+        ? []
+        : ['--state', join(directory, 'state.json'), '--state-interval', stateIntervalSeconds]),
+    ],
+  })
+  const forget = directory === undefined ? undefined : await noteProcess(directory, anvil.pid)
+  const accounts = await anvil.call<string[]>('eth_accounts')
+  const [treasury, traffic] = accounts.slice(-2) as [string, string]
+  return {
+    node_url: anvil.url,
+    node_ws_url: anvil.wsUrl,
+    ...faucet,
+    traffic_address: traffic,
+    call: anvil.call,
+    // Not from the faucet's account: whoever signs with its key counts its nonces alone.
+    fund: (address, amount) =>
+      anvil.call('eth_sendTransaction', [
+        { from: treasury, to: address, value: `0x${amount.toString(16)}` },
+      ]),
+    reorganize: async (depth) => {
+      await anvil.call('anvil_reorg', [depth, []])
+    },
+    stop: async () => {
+      await anvil.stop()
+      await forget?.()
+    },
+  }
+}

@@ -1,0 +1,32 @@
+import type { DevChain } from './dev-chain.ts'
+
+/** The local chains by their tag. */
+export type DevTag = 'c' | 'q' | 't' | 's' | 'p'
+
+/** All of them, in the order in which they are shown. */
+export const devTags: readonly DevTag[] = ['c', 'q', 't', 's', 'p']
+
+/** Token contracts for the traffic of an EVM chain. */
+export type DevContracts = { erc20: string; erc721: string }
+
+/** What is known of a local chain once it runs. */
+export type DevFacts = Pick<
+  DevChain,
+  'node_url' | 'node_ws_url' | 'faucet_address' | 'faucet_key'
+> & { contracts?: DevContracts }
+
+/** What the keeper of the local chains is told. */
+export type ToKeeper =
+  | { kind: 'fund'; id: number; chain: DevTag; address: string; amount: string }
+  | { kind: 'reorganize'; id: number; depth: number }
+  /** The addresses that something is sent to every few seconds. */
+  | { kind: 'traffic'; targets: Partial<Record<DevTag, string>> }
+
+/** What the keeper tells. */
+export type FromKeeper =
+  | { kind: 'started'; chain: DevTag; facts: DevFacts }
+  | { kind: 'failed'; chain: DevTag; reason: string }
+  | { kind: 'ready' }
+  | { kind: 'done'; id: number; result: string }
+  | { kind: 'refused'; id: number; reason: string }
+  | { kind: 'reorganized'; depth: number }

@@ -1,0 +1,96 @@
+import { join } from 'node:path'
+import type { DevChain } from './dev-chain.ts'
+import { devChains } from './dev-chains.ts'
+import type { EvmDevChain } from './evm/dev-chain.ts'
+import { deployTokens } from './evm/tokens.ts'
+import type { DevContracts, DevTag, FromKeeper, ToKeeper } from './keeper-messages.ts'
+import { startTraffic, type Traffic } from './traffic.ts'
+
+// A process of its own, so that executing blocks never makes the service wait. It is the child of the
+// service: when that is gone, however it ended, the channel closes and the chains stop.
+
+const [directory = '', tags = ''] = process.argv.slice(2)
+const chains = new Map<DevTag, DevChain>()
+const tokens = new Map<DevTag, DevContracts>()
+let traffic: Traffic | undefined
+
+const tell = (message: FromKeeper) => {
+  if (process.connected) process.send?.(message)
+}
+
+async function start(tag: DevTag): Promise<void> {
+  try {
+    const folder = join(directory, tag)
+    const chain = await devChains[tag](folder)
+    chains.set(tag, chain)
+    const { node_url, node_ws_url, faucet_address, faucet_key } = chain
+    const contracts = isEvm(chain) ? await deployTokens(chain, folder) : undefined
+    if (contracts) tokens.set(tag, contracts)
+    tell({
+      kind: 'started',
+      chain: tag,
+      facts: {
+        node_url,
+        ...(node_ws_url !== undefined && { node_ws_url }),
+        faucet_address,
+        ...(faucet_key !== undefined && { faucet_key }),
+        ...(contracts && { contracts }),
+      },
+    })
+  } catch (error) {
+    tell({ kind: 'failed', chain: tag, reason: reasonOf(error) })
+  }
+}
+
+const isEvm = (chain: DevChain): chain is EvmDevChain => 'reorganize' in chain
+const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
+
+async function answer(id: number, work: () => Promise<string>): Promise<void> {
+  try {
+    tell({ kind: 'done', id, result: await work() })
+  } catch (error) {
+    tell({ kind: 'refused', id, reason: reasonOf(error) })
+  }
+}
+
+async function reorganize(depth: number): Promise<string> {
+  const chain = chains.get('c')
+  if (!chain || !isEvm(chain)) throw new Error('Chain c does not run here.')
+  await chain.reorganize(depth)
+  tell({ kind: 'reorganized', depth })
+  return `${depth}`
+}
+
+process.on('message', (message: ToKeeper) => {
+  if (message.kind === 'traffic') {
+    traffic ??= startTraffic({ chains, tokens, targets: message.targets, reorganize })
+    return
+  }
+  if (message.kind === 'reorganize') {
+    void answer(message.id, () => reorganize(message.depth))
+    return
+  }
+  const { id, chain: tag, address, amount } = message
+  void answer(id, async () => {
+    const chain = chains.get(tag)
+    if (!chain) throw new Error(`Chain ${tag} does not run here.`)
+    return await chain.fund(address, BigInt(amount))
+  })
+})
+
+let isStopping = false
+async function stop(): Promise<void> {
+  if (isStopping) return
+  isStopping = true
+  await traffic?.stop()
+  await Promise.allSettled([...chains.values()].map((chain) => chain.stop()))
+  process.exit(0)
+}
+process.on('disconnect', () => void stop())
+process.on('SIGTERM', () => void stop())
+// Ctrl-C reaches every process of the terminal; the service stops before its chains.
+process.on('SIGINT', () => {})
+process.on('SIGHUP', () => {})
+
+await Promise.all((tags.split(',') as DevTag[]).map(start))
+tell({ kind: 'ready' })

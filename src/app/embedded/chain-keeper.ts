@@ -1,0 +1,145 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { DevFacts, DevTag, FromKeeper, ToKeeper } from '../../../devnet/keeper-messages.ts'
+import type { Log } from '../../lib/log.ts'
+
+/** The local chains of the embedded mode, in a process of their own. */
+export type ChainKeeper = {
+  /** Those that run. */
+  facts: Partial<Record<DevTag, DevFacts>>
+  /** Those that could not be started, and why. */
+  failed: Partial<Record<DevTag, string>>
+  /** Sends native coin to an address; the transaction's hash as the variant prints it. */
+  fund(chain: DevTag, address: string, amount: bigint): Promise<string>
+  /** Replaces the newest blocks of chain c. */
+  reorganize(depth: number): Promise<void>
+  /** Sends something to these addresses every few seconds. */
+  startTraffic(targets: Partial<Record<DevTag, string>>): void
+  stop(): Promise<void>
+}
+
+/** A local chain refused what it was asked for; the message says why. */
+export class DevChainError extends Error {
+  override name = 'DevChainError'
+}
+
+const program = fileURLToPath(new URL('../../../devnet/keeper.ts', import.meta.url))
+// Fetching the programs of the chains may be part of the first start.
+const startTimeoutMs = 300_000
+const requestTimeoutMs = 30_000
+const stopTimeoutMs = 15_000
+const maxWaiting = 1_000
+
+/** Starts the local chains and waits until each runs or has failed. */
+export async function startChainKeeper(options: {
+  directory: string
+  tags: readonly DevTag[]
+  log: Log
+  onReorganized(depth: number): void
+}): Promise<ChainKeeper> {
+  const { directory, tags, log, onReorganized } = options
+  const facts: ChainKeeper['facts'] = {}
+  const failed: ChainKeeper['failed'] = {}
+  const waiting = new Map<number, PromiseWithResolvers<string>>()
+  const ready = Promise.withResolvers<void>()
+  let nextId = 1
+  let isStopping = false
+
+  log.info({ chains: tags }, 'starting the local chains')
+  const child = fork(program, [directory, tags.join(',')], {
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    // A warning of a library is none of the operator's.
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+  })
+  const exited = once(child, 'exit')
+  child.stderr
+    ?.setEncoding('utf8')
+    .on('data', (text: string) => log.debug({ text }, 'local chains'))
+  child.on('message', (message: FromKeeper) => {
+    switch (message.kind) {
+      case 'started':
+        facts[message.chain] = message.facts
+        log.info({ chain: message.chain }, 'local chain started')
+        break
+      case 'failed':
+        failed[message.chain] = message.reason
+        log.warn({ chain: message.chain, reason: message.reason }, 'local chain cannot be started')
+        break
+      case 'ready':
+        ready.resolve()
+        break
+      case 'reorganized':
+        onReorganized(message.depth)
+        break
+      default:
+        settle(message)
+    }
+  })
+  const settle = (message: Extract<FromKeeper, { id: number }>) => {
+    const { resolve, reject } = waiting.get(message.id) ?? {}
+    waiting.delete(message.id)
+    if (message.kind === 'done') resolve?.(message.result)
+    else reject?.(new DevChainError(message.reason))
+  }
+  child.once('exit', (code) => {
+    const error = new DevChainError('The local chains have stopped.')
+    ready.reject(error)
+    for (const { reject } of waiting.values()) reject(error)
+    waiting.clear()
+    if (!isStopping) log.error({ code }, 'the local chains have stopped; start again')
+  })
+
+  const tell = (message: ToKeeper) => {
+    if (child.connected) child.send(message)
+  }
+  const ask = async (make: (id: number) => ToKeeper): Promise<string> => {
+    if (!child.connected || waiting.size >= maxWaiting)
+      throw new DevChainError('The local chains cannot be reached.')
+    const id = nextId++
+    const answer = Promise.withResolvers<string>()
+    waiting.set(id, answer)
+    const timer = setTimeout(() => {
+      waiting.delete(id)
+      answer.reject(new DevChainError('The local chain did not answer in time.'))
+    }, requestTimeoutMs)
+    try {
+      tell(make(id))
+      return await answer.promise
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+  const stop = async () => {
+    isStopping = true
+    if (child.exitCode !== null || child.signalCode !== null) return
+    if (child.connected) child.disconnect()
+    const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
+    await exited
+    clearTimeout(timer)
+  }
+
+  const late = setTimeout(
+    () => ready.reject(new DevChainError('The local chains did not start in time.')),
+    startTimeoutMs,
+  )
+  try {
+    await ready.promise
+  } catch (error) {
+    await stop()
+    throw error
+  } finally {
+    clearTimeout(late)
+  }
+  return {
+    facts,
+    failed,
+    fund: (chain, address, amount) =>
+      ask((id) => ({ kind: 'fund', id, chain, address, amount: `${amount}` })),
+    reorganize: async (depth) => {
+      await ask((id) => ({ kind: 'reorganize', id, depth }))
+    },
+    startTraffic: (targets) => tell({ kind: 'traffic', targets }),
+    stop,
+  }
+}

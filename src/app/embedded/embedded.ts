@@ -1,0 +1,149 @@
+import { join } from 'node:path'
+import { verifyWebhook } from '../../../client/src/index.ts'
+import type { DevFacts, DevTag } from '../../../devnet/keeper-messages.ts'
+import type { WalletService } from '../../chains/chain.ts'
+import { families } from '../../chains/registry.ts'
+import { OperationError } from '../../contract/errors.ts'
+import type { DevTools } from '../../http/dev.ts'
+import { lockDataDir } from '../../storage/embedded/lock.ts'
+import { type App, type AppOptions, startApp } from '../app.ts'
+import type { Config, Overrides } from '../config/schema.ts'
+import { openDataDir } from '../data-directory.ts'
+import { type ChainKeeper, DevChainError, startChainKeeper } from './chain-keeper.ts'
+import { type DemoWallets, ensureDemoWallets } from './demo.ts'
+import type { DevEvent } from './event-line.ts'
+
+/** A running service with local chains. */
+export type EmbeddedApp = App & {
+  facts: ChainKeeper['facts']
+  failed: ChainKeeper['failed']
+  wallets: DemoWallets
+}
+
+/** How the embedded mode is started. */
+export type EmbeddedOptions = Omit<AppOptions, 'config' | 'local'> & {
+  /** The configuration with these chains added to it. */
+  configure(overrides: Overrides): Config
+  tags: readonly DevTag[]
+  /** Whether something happens on the chains by itself. */
+  traffic: boolean
+  onEvent(event: DevEvent): void
+}
+
+const kinds: Readonly<Record<DevTag, string>> = {
+  c: 'evm',
+  q: 'evm',
+  t: 'ton',
+  s: 'sui',
+  p: 'polkadot',
+}
+
+const coins: Readonly<Record<DevTag, bigint>> = {
+  c: 10n ** 18n,
+  q: 10n ** 18n,
+  t: 10n ** 9n,
+  s: 10n ** 9n,
+  p: 10n ** 10n,
+}
+
+/**
+ * Starts local chains, the service on them, a demo wallet on each and, if asked for, traffic. The
+ * chains come first and go last, so that the service never sees them missing.
+ */
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedApp> {
+  const { env, cwd, log, tags, traffic, onEvent, configure } = options
+  await using starting = new AsyncDisposableStack()
+  const dataDir = await openDataDir(configure({}), env, cwd)
+  // Before anything of an earlier start is ended: it may belong to a service that runs.
+  const lock = await lockDataDir(dataDir)
+  starting.defer(lock.release)
+  const keeper = await startChainKeeper({
+    directory: join(dataDir, 'chains'),
+    tags,
+    log,
+    onReorganized: (depth) => onEvent({ kind: 'reorganized', depth, time: Date.now() }),
+  })
+  starting.defer(keeper.stop)
+  const wallets: DemoWallets = {}
+  const tools = createTools(keeper, wallets, onEvent)
+  const app = await startApp({
+    ...options,
+    config: configure({ chains: chainsOf(keeper.facts) }),
+    local: { lock, facts: keeper.facts, tools },
+  })
+  starting.defer(app.stop)
+  if (app.demo) {
+    const { base_url, demo } = app
+    const pair = demo.admin
+    Object.assign(
+      wallets,
+      await ensureDemoWallets({ dataDir, base_url, pair, facts: keeper.facts }),
+    )
+    if (traffic) keeper.startTraffic(targetsOf(wallets, keeper.facts))
+  }
+
+  const running = starting.move()
+  let stopped: Promise<void> | undefined
+  return {
+    ...app,
+    facts: keeper.facts,
+    failed: keeper.failed,
+    wallets,
+    stop: () => {
+      stopped ??= running.disposeAsync()
+      return stopped
+    },
+  }
+}
+
+/** The section of the configuration that names the local nodes. */
+const chainsOf = (facts: ChainKeeper['facts']): NonNullable<Overrides['chains']> =>
+  Object.fromEntries(
+    (Object.entries(facts) as [DevTag, DevFacts][]).map(([tag, { node_url }]) => [
+      tag,
+      {
+        kind: kinds[tag],
+        networks: { mainnet: { upstreams: [{ name: 'local', url: node_url }] } },
+      },
+    ]),
+  )
+
+/** Chain q has no wallets; its traffic goes to the address of c's. */
+const targetsOf = (wallets: DemoWallets, facts: ChainKeeper['facts']) => ({
+  ...Object.fromEntries(Object.entries(wallets).map(([tag, { address }]) => [tag, address])),
+  ...(facts.q && wallets.c && { q: wallets.c.address }),
+})
+
+function createTools(
+  keeper: ChainKeeper,
+  wallets: DemoWallets,
+  onEvent: EmbeddedOptions['onEvent'],
+): DevTools {
+  const refuse = (error: unknown): never => {
+    if (error instanceof DevChainError)
+      throw new OperationError('UPSTREAM_UNAVAILABLE', { detail: error.message })
+    throw error
+  }
+  return {
+    isRunning: (chain) => Object.hasOwn(keeper.facts, chain),
+    coin: (chain) => coins[chain as DevTag],
+    checkAddress: (chain, address) => {
+      const parsed =
+        families[chain === 'q' ? 'c' : (chain as WalletService)]().parseAddress(address)
+      return parsed.ok ? undefined : parsed.detail
+    },
+    fund: (chain, address, amount) => keeper.fund(chain as DevTag, address, amount).catch(refuse),
+    reorganize: (depth) => keeper.reorganize(depth).catch(refuse),
+    receive: async (chain, headers, body) => {
+      const secret = wallets[chain as WalletService]?.signing_secret
+      if (secret === undefined) return false
+      try {
+        const notification = await verifyWebhook({ secret, headers, body })
+        onEvent({ kind: 'notified', chain, notification, time: Date.now() })
+        return true
+      } catch {
+        return false
+      }
+    },
+  }
+}

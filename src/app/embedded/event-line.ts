@@ -1,0 +1,77 @@
+import { styleText } from 'node:util'
+import type { Notification } from '../../../client/src/index.ts'
+
+/** Something that happened on the local chains. */
+export type DevEvent =
+  | { kind: 'reorganized'; depth: number; time: number }
+  | { kind: 'notified'; chain: string; notification: Notification; time: number }
+
+type Coin = { symbol: string; decimals: number }
+
+const coins: Readonly<Record<string, Coin>> = {
+  c: { symbol: 'ETH', decimals: 18 },
+  t: { symbol: 'TON', decimals: 9 },
+  s: { symbol: 'SUI', decimals: 9 },
+  p: { symbol: 'DOT', decimals: 10 },
+}
+
+/** An event for a log that programs read. */
+export const eventFields = (event: DevEvent): object =>
+  event.kind === 'reorganized'
+    ? { chain: 'c', depth: event.depth }
+    : { chain: event.chain, webhook_history_id: event.notification.webhook_history_id }
+
+/** The lines of an event for a terminal. */
+export function eventLines(event: DevEvent): string[] {
+  const time = new Date(event.time).toTimeString().slice(0, 8)
+  const line = (chain: string, what: string, text: string) =>
+    `  ${styleText('dim', time)}  ${chain.toUpperCase()}  ${what.padEnd(10)}  ${text}`
+  if (event.kind === 'reorganized') {
+    const blocks = event.depth === 1 ? '1 block' : `${event.depth} blocks`
+    return [line('c', styleText('yellow', 'reorganize'), `${blocks} replaced`)]
+  }
+  const { chain, notification } = event
+  const { data, create_time } = notification
+  const delay = `webhook in ${Math.max(0, event.time - Date.parse(create_time))} ms`
+  if (!('transfers' in data)) {
+    const { transaction } = data
+    return [line(chain, 'state', `${transaction.transaction_state}  ${delay}`)]
+  }
+  return data.transfers.map((transfer) => {
+    const view = transfer as unknown as TransferFields
+    const isReorged = view.transfer_state === 'TRANSFER_STATE_REORGED'
+    const text = [
+      amountOf(view, coins[chain]),
+      `to ${short(view.to)}`,
+      `in ${short(view.transaction_hash ?? view.transaction_digest)}`,
+      data.confirmations === 1 ? '1 confirmation' : `${data.confirmations} confirmations`,
+      styleText('dim', delay),
+    ].join('  ')
+    return line(chain, isReorged ? styleText('yellow', 'reorged') : 'transfer', text)
+  })
+}
+
+/** The fields that the variants have under the same name, or not at all. */
+type TransferFields = {
+  transaction_hash?: string
+  transaction_digest?: string
+  transfer_state?: string
+  asset_type: string
+  value: string
+  to: string
+  token_id?: string
+}
+
+const short = (text = '') => (text.length > 14 ? `${text.slice(0, 8)}…${text.slice(-4)}` : text)
+
+/** In whole coins for the native one; the smallest unit says little there. */
+function amountOf({ asset_type, value, token_id }: TransferFields, coin?: Coin): string {
+  if (!/^ASSET_TYPE_[CTSP]$/.test(asset_type) || !coin) {
+    const kind = asset_type.replace(/^ASSET_TYPE_/, '')
+    return kind.includes('721') ? `${kind} #${token_id ?? value}` : `${kind} ${value}`
+  }
+  const digits = value.padStart(coin.decimals + 1, '0')
+  const whole = digits.slice(0, -coin.decimals)
+  const part = digits.slice(-coin.decimals).replace(/0+$/, '')
+  return `${whole}${part ? `.${part}` : ''} ${coin.symbol}`
+}

@@ -1,0 +1,126 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FieldError } from '../contract/errors.ts'
+import { OperationError } from '../contract/errors.ts'
+import { authHeaders } from '../contract/signature.ts'
+import { invalidRequest } from '../contract/validate.ts'
+import type { Authenticator } from '../domain/access/authenticate.ts'
+import { parseJson } from '../lib/json.ts'
+import { type Exchange, readBody, send } from './exchange.ts'
+import { sendJson } from './probes.ts'
+import type { Route } from './server.ts'
+
+/** What the embedded mode offers beside the API: its local chains, driven by hand. */
+export type DevTools = {
+  /** Undefined when the chain does not run here. */
+  checkAddress(chain: string, address: string): string | undefined
+  isRunning(chain: string): boolean
+  /** A whole coin, in the smallest unit. */
+  coin(chain: string): bigint
+  /** Sends native coin; the transaction's hash as the variant prints it. */
+  fund(chain: string, address: string, amount: bigint): Promise<string>
+  reorganize(depth: number): Promise<void>
+  /** Takes a webhook delivery; false when its signature is wrong. */
+  receive(chain: string, headers: IncomingHttpHeaders, body: Buffer): Promise<boolean>
+}
+
+const bodyLimitBytes = 1_048_576
+const maxDepth = 64
+const maxAmount = 2n ** 128n
+const chainTags = ['c', 'q', 't', 's', 'p']
+
+/**
+ * `/dev/v1/…` of the embedded mode. Whoever is on the machine itself needs no credential; others need
+ * an administrator's, because what they do is seen by everybody.
+ */
+export function devRoutes(tools: DevTools, authenticator: Authenticator): Route[] {
+  const post = (path: string, name: string, handle: Route['handle']): Route => ({
+    path,
+    name,
+    handle: (exchange) => {
+      if (exchange.method !== 'POST')
+        throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'POST' } })
+      return handle(exchange)
+    },
+  })
+  const read = async (exchange: Exchange): Promise<Record<string, unknown>> => {
+    const body = await readBody(exchange.request, bodyLimitBytes)
+    // Also keeps pages of other origins out: they cannot send this type without asking first.
+    if (!/^application\/json\b/i.test(exchange.request.headers['content-type'] ?? ''))
+      throw new OperationError('UNSUPPORTED_MEDIA_TYPE')
+    if (!isLocal(exchange)) await requireAdmin(exchange, body)
+    const parsed = parseJson(body)
+    if (parsed.ok && parsed.value !== null && typeof parsed.value === 'object')
+      return parsed.value as Record<string, unknown>
+    throw new OperationError('INVALID_JSON')
+  }
+  const requireAdmin = async ({ request, method, target }: Exchange, body: Buffer) => {
+    const single = (name: string) => {
+      const value = request.headers[name]
+      return typeof value === 'string' ? value : undefined
+    }
+    const principal = await authenticator.authenticate({
+      api_key: single(authHeaders.key),
+      nonce: single(authHeaders.nonce),
+      signature: single(authHeaders.signature),
+      method,
+      path: target,
+      body,
+    })
+    if (principal.role !== 'ROLE_ADMIN') throw new OperationError('PERMISSION_DENIED')
+  }
+
+  return [
+    post('/dev/v1/faucet', 'faucet', async (exchange) => {
+      const body = await read(exchange)
+      const chain = `${body.chain ?? ''}`.toLowerCase()
+      if (!chainTags.includes(chain)) throw invalid('chain', `is one of ${chainTags.join(', ')}`)
+      if (!tools.isRunning(chain)) throw new OperationError('CHAIN_NOT_CONFIGURED')
+      const { address } = body
+      if (typeof address !== 'string') throw invalid('address', 'is required')
+      const problem = tools.checkAddress(chain, address)
+      if (problem !== undefined) throw invalid('address', problem)
+      const amount = amountOf(body.amount) ?? tools.coin(chain)
+      const transaction_hash = await tools.fund(chain, address, amount)
+      sendJson(exchange, 200, {
+        transaction_hash,
+        ...(chain === 's' && { transaction_digest: transaction_hash }),
+        amount: `${amount}`,
+      })
+    }),
+    post('/dev/v1/reorg', 'reorg', async (exchange) => {
+      const { chain = 'c', depth = 1 } = await read(exchange)
+      if (chain !== 'c') throw invalid('chain', 'is c: no other local chain reorganizes')
+      if (!tools.isRunning('c')) throw new OperationError('CHAIN_NOT_CONFIGURED')
+      if (!Number.isInteger(depth) || Number(depth) < 1 || Number(depth) > maxDepth)
+        throw invalid('depth', `is a number from 1 to ${maxDepth}`)
+      await tools.reorganize(Number(depth))
+      sendJson(exchange, 200, { depth })
+    }),
+    post('/dev/v1/sink/*', 'sink', async (exchange) => {
+      const body = await readBody(exchange.request, bodyLimitBytes)
+      const chain = exchange.path.slice('/dev/v1/sink/'.length)
+      const isGenuine = await tools.receive(chain, exchange.request.headers, body)
+      send(exchange, isGenuine ? 204 : 401, {}, '')
+    }),
+  ]
+}
+
+const invalid = (field: string, detail: string): OperationError =>
+  invalidRequest([{ field, reason: 'INVALID_FORMAT', detail } satisfies FieldError])
+
+/** In the smallest unit; undefined when none is given. */
+function amountOf(value: unknown): bigint | undefined {
+  if (value === undefined) return undefined
+  const text = typeof value === 'number' && Number.isSafeInteger(value) ? `${value}` : value
+  const amount = typeof text === 'string' && /^\d{1,39}$/.test(text) ? BigInt(text) : 0n
+  if (amount <= 0n || amount > maxAmount)
+    throw invalid('amount', 'is a positive whole number in the smallest unit, as a string')
+  return amount
+}
+
+/** A proxy on this machine speaks for somebody elsewhere. */
+function isLocal({ request }: Exchange): boolean {
+  const { remoteAddress = '' } = request.socket
+  const isLoopback = remoteAddress === '::1' || /^(?:::ffff:)?127\./.test(remoteAddress)
+  return isLoopback && !('x-forwarded-for' in request.headers) && !('forwarded' in request.headers)
+}
