@@ -35,19 +35,23 @@ async function startBare() {
 
 async function startPortolan() {
   const networks = { mainnet: { upstreams: [{ url: node.url }] } }
-  const child = spawn(process.execPath, [join(here, '../src/main.ts'), 'start'], {
-    env: {
-      ...process.env,
-      CI: 'true',
-      PORTOLAN_PORT: '0',
-      PORTOLAN_DATA_DIR: join(dir, 'data'),
-      PORTOLAN_CHAINS__C: JSON.stringify({ networks }),
-      PORTOLAN_GATEWAY__CONNECTIONS_PER_KEY: '100000',
-      PORTOLAN_GATEWAY__SUBSCRIPTIONS_PER_KEY: '100000',
-      PORTOLAN_LIMITS__PER_SECOND_LIMIT: '-1',
+  const child = spawn(
+    process.execPath,
+    [join(here, '../src/main.ts'), 'start', '--chains', 'none'],
+    {
+      env: {
+        ...process.env,
+        CI: 'true',
+        PORTOLAN_PORT: '0',
+        PORTOLAN_DATA_DIR: join(dir, 'data'),
+        PORTOLAN_CHAINS__C: JSON.stringify({ networks }),
+        PORTOLAN_GATEWAY__CONNECTIONS_PER_KEY: '100000',
+        PORTOLAN_GATEWAY__SUBSCRIPTIONS_PER_KEY: '100000',
+        PORTOLAN_LIMITS__PER_SECOND_LIMIT: '-1',
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
     },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  )
   children.push(child)
   await new Promise<void>((resolve, reject) => {
     child.once('exit', () => reject(new Error('Portolan did not start')))

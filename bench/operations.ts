@@ -19,20 +19,24 @@ type Sample = { cpu: number; database: number; p50: number; p99: number }
 
 const dataDir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-bench-')))
 await chmod(dataDir, 0o711)
-const service = spawn(process.execPath, [join(here, '../src/main.ts'), 'start'], {
-  env: {
-    ...process.env,
-    CI: 'true',
-    PORTOLAN_PORT: '0',
-    PORTOLAN_DATA_DIR: dataDir,
-    PORTOLAN_LOGGING__LEVEL: 'info',
-    // Limits that are checked and counted, but never reached.
-    PORTOLAN_LIMITS__PER_SECOND_LIMIT: '1000000',
-    PORTOLAN_LIMITS__PER_HOUR_LIMIT: '1000000000',
-    PORTOLAN_LIMITS__PER_DAY_LIMIT: '1000000000',
+const service = spawn(
+  process.execPath,
+  [join(here, '../src/main.ts'), 'start', '--chains', 'none'],
+  {
+    env: {
+      ...process.env,
+      CI: 'true',
+      PORTOLAN_PORT: '0',
+      PORTOLAN_DATA_DIR: dataDir,
+      PORTOLAN_LOGGING__LEVEL: 'info',
+      // Limits that are checked and counted, but never reached.
+      PORTOLAN_LIMITS__PER_SECOND_LIMIT: '1000000',
+      PORTOLAN_LIMITS__PER_HOUR_LIMIT: '1000000000',
+      PORTOLAN_LIMITS__PER_DAY_LIMIT: '1000000000',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
   },
-  stdio: ['ignore', 'pipe', 'inherit'],
-})
+)
 for await (const chunk of service.stdout) if (String(chunk).includes('"started"')) break
 const connection: ConnectionFile = JSON.parse(
   await readFile(join(dataDir, 'connection.json'), 'utf8'),

@@ -9,16 +9,20 @@ import { median, table, writeSection } from './lib/results.ts'
 /** Milliseconds from the start of the process to its own word that it is ready. */
 async function timeStart(dataDir: string, binaries: string): Promise<number> {
   const begun = performance.now()
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../src/main.ts'), 'start'], {
-    env: {
-      ...process.env,
-      CI: 'true',
-      PORTOLAN_PORT: '0',
-      PORTOLAN_DATA_DIR: dataDir,
-      ...(binaries && { PORTOLAN_DATABASE__EMBEDDED__BINARIES: binaries }),
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, '../src/main.ts'), 'start', '--chains', 'none'],
+    {
+      env: {
+        ...process.env,
+        CI: 'true',
+        PORTOLAN_PORT: '0',
+        PORTOLAN_DATA_DIR: dataDir,
+        ...(binaries && { PORTOLAN_DATABASE__EMBEDDED__BINARIES: binaries }),
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
     },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  )
   let ready = 0
   for await (const line of createInterface({ input: child.stdout }))
     if (line.includes('"msg":"started"')) {

@@ -1,6 +1,7 @@
 import { styleText } from 'node:util'
 import type { App } from './app.ts'
 import type { Demo } from './bootstrap.ts'
+import type { ChainRow } from './embedded/chain-rows.ts'
 
 /** What a person or a log wants to know of a service that is ready. No key is in it. */
 export type BannerFacts = {
@@ -42,7 +43,11 @@ const dim = (text: string) => styleText('dim', text)
 export function bannerText(
   facts: BannerFacts,
   // `flags` is what another command needs to find this service.
-  { demo, flags = '' }: { demo: Demo | undefined; flags?: string },
+  {
+    demo,
+    flags = '',
+    chains = [],
+  }: { demo: Demo | undefined; flags?: string; chains?: readonly ChainRow[] },
 ): string {
   const { base_url } = facts
   const command = `npx portolan${flags}`
@@ -64,23 +69,53 @@ export function bannerText(
     line('Docs', facts.docs_url),
     line('Probes', `${base_url}/health  /ready  /status  /metrics`),
     '',
+    ...chainTable(chains),
     line('Config', facts.config_file ?? 'none: everything is embedded'),
     line('Database', database),
     line('Data', facts.data_dir),
     ...organization,
     '',
-    line('Try', `curl ${base_url}/status`),
-    line(
-      '',
-      demo
-        ? `${command} call admin GetOrganizationByDomain '{"domain":"demo"}'`
-        : `${command} organizations list`,
+    ...thingsToTry({ base_url, command, demo, chains }).map((text, index) =>
+      line(index === 0 ? 'Try' : '', text),
     ),
-    line('', 'npx portolan call --list'),
     '',
     dim('  Ctrl-C stops the service and keeps the data.'),
     '',
   ].join('\n')
+}
+
+function chainTable(chains: readonly ChainRow[]): string[] {
+  if (chains.length === 0) return []
+  const row = (chain: string, node: string, block: string, url: string) =>
+    `  ${chain.padEnd(10)}${node.padEnd(28)}${block.padStart(6)}   ${url}`
+  return [
+    dim(row('Chain', 'Node', 'Block', 'Its own address')),
+    ...chains.map(({ chain, node, block, url }) => row(chain, node, block, url)),
+    '',
+  ]
+}
+
+function thingsToTry(options: {
+  base_url: string
+  command: string
+  demo: Demo | undefined
+  chains: readonly ChainRow[]
+}): string[] {
+  const { base_url, command, demo, chains } = options
+  if (!demo)
+    return [`curl ${base_url}/status`, `${command} organizations list`, `${command} call --list`]
+  if (chains.length === 0)
+    return [
+      `curl ${base_url}/status`,
+      `${command} call admin GetOrganizationByDomain '{"domain":"demo"}'`,
+      `${command} call --list`,
+    ]
+  const service = (chains.find(({ chain }) => chain !== 'Q') ?? chains[0])?.chain.toLowerCase()
+  return [
+    `${command} call ${service} ListAssets`,
+    `${command} faucet ${service} <address>     then watch it arrive`,
+    `${command} init                  to use nodes of your own`,
+  ]
 }
 
 /** Enough of a key to recognise it, too little to use it. */

@@ -42,3 +42,25 @@ export function parseChains(text: string): LocalChain[] {
 
 /** All local chains, in the order in which they are shown. */
 export const allLocalChains: readonly LocalChain[] = localChains
+
+/** Reads one local chain. */
+export function parseChain(text: string): LocalChain {
+  const tag = localChains.find((known) => known === text.toLowerCase())
+  if (tag === undefined)
+    throw new InvalidArgumentError(`A local chain is one of ${localChains.join(', ')}.`)
+  return tag
+}
+
+/** Reads an amount in the smallest unit. */
+export function parseAmount(text: string): bigint {
+  if (!/^\d{1,39}$/.test(text) || BigInt(text) === 0n)
+    throw new InvalidArgumentError('An amount is a positive whole number in the smallest unit.')
+  return BigInt(text)
+}
+
+/** Reads how many blocks are replaced. */
+export function parseDepth(text: string): number {
+  const depth = /^\d{1,2}$/.test(text) ? Number(text) : 0
+  if (depth < 1 || depth > 64) throw new InvalidArgumentError('A depth is a number from 1 to 64.')
+  return depth
+}

@@ -5,6 +5,7 @@ import { addCallCommand } from './call/command.ts'
 import { addChainsCommand } from './chains/command.ts'
 import { addCompletionCommand } from './completion/command.ts'
 import { addConfigCommand } from './config/command.ts'
+import { addDevCommands } from './dev/command.ts'
 import { addDoctorCommand } from './doctor/command.ts'
 import { addKeysCommand } from './keys/command.ts'
 import { addLimitsCommand } from './limits/command.ts'
@@ -58,6 +59,8 @@ export function createProgram(shell: Shell): Command {
   program.commandsGroup('Use:')
   addCallCommand(program, shell)
   addChainsCommand(program, shell)
+  program.commandsGroup('Try (embedded mode):')
+  addDevCommands(program, shell)
   program.commandsGroup('Administer (works with and without a running service):')
   addOrganizationsCommand(program, shell)
   addKeysCommand(program, shell)

@@ -14,7 +14,7 @@ const keyOf = (digit: string): string => digit.repeat(64)
 
 const fails = async (env: Record<string, string>, args: readonly string[] = []) => {
   const dataDir = join(await freshFolder(), 'data')
-  const { code, stderr } = await portolan(['start', ...args], { dataDir, env })
+  const { code, stderr } = await portolan(['start', '--chains', 'none', ...args], { dataDir, env })
   expect(code).toBe(1)
   expect(stderr).not.toMatch(/^\s+at /m)
   return { dataDir, message: stderr.replaceAll(dataDir, '<data>') }
@@ -111,7 +111,9 @@ test('a configuration with mistakes', async () => {
 test('a data directory that cannot be made', async () => {
   const file = join(await freshFolder(), 'file')
   await writeFile(file, '')
-  const { code, stderr } = await portolan(['start'], { dataDir: join(file, 'data') })
+  const { code, stderr } = await portolan(['start', '--chains', 'none'], {
+    dataDir: join(file, 'data'),
+  })
   expect(code).toBe(1)
   expect(stderr.replaceAll(file, '<file>')).toMatchInlineSnapshot(`
     "<file>/data cannot be used (mkdir): a part of the path is no folder.

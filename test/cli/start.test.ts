@@ -69,7 +69,7 @@ test('says in one line of the log what a banner would say, without any key', asy
 test('a second service on the same folder is refused with one sentence', async () => {
   const dataDir = join(await freshFolder(), 'data')
   const service = await startService(dataDir)
-  const { code, stderr } = await portolan(['start'], { dataDir })
+  const { code, stderr } = await portolan(['start', '--chains', 'none'], { dataDir })
   expect(code).toBe(1)
   expect(stderr).toBe(`Another Portolan (pid ${service.child.pid}) is using ${dataDir}.\n`)
   expect((await ask(dataDir)).code).toBe(0)
@@ -92,7 +92,7 @@ test('starts again after it was killed, with the database that was left', async 
   const { port } = new URL(first.connection.base_url)
   const other = createServer().listen(Number(port), '127.0.0.1')
   await once(other, 'listening')
-  expect((await portolan(['start', '--port', port], { dataDir })).code).toBe(1)
+  expect((await portolan(['start', '--chains', 'none', '--port', port], { dataDir })).code).toBe(1)
   await expect(stat(join(dataDir, 'connection.json'))).rejects.toThrow('ENOENT')
   other.close()
 

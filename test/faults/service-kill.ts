@@ -36,7 +36,7 @@ const unlimited = Object.fromEntries(
 async function start(dataDir: string): Promise<Service> {
   const file = join(dataDir, 'connection.json')
   await rm(file, { force: true })
-  const child = spawn(process.execPath, [main, 'start'], {
+  const child = spawn(process.execPath, [main, 'start', '--chains', 'none'], {
     cwd: tmpdir(),
     env: {
       ...process.env,

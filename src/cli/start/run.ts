@@ -33,7 +33,7 @@ export async function runStart(shell: Shell, options: StartOptions): Promise<voi
   })
   try {
     const { app, log, announce } = await start(shell, options)
-    if (!stopping) announce()
+    if (!stopping) await announce()
     const signal = await asked.promise
     log.info({ signal }, 'stopping')
     await app.stop()
@@ -43,7 +43,7 @@ export async function runStart(shell: Shell, options: StartOptions): Promise<voi
   }
 }
 
-type Started = { app: App; log: Log; announce(): void }
+type Started = { app: App; log: Log; announce(): Promise<void> }
 
 async function start(shell: Shell, options: StartOptions): Promise<Started> {
   const progress = isWatched(shell.stdout, shell.env) ? createProgress(shell.stdout) : undefined
@@ -85,7 +85,7 @@ async function start(shell: Shell, options: StartOptions): Promise<Started> {
       if (watched) for (const line of eventLines(event)) print(shell, line)
       else log.info(eventFields(event), event.kind)
     }
-    const app =
+    const local =
       isLocal && tags.length > 0
         ? await (await import('../../app/embedded/embedded.ts')).startEmbedded({
             ...common,
@@ -94,17 +94,20 @@ async function start(shell: Shell, options: StartOptions): Promise<Started> {
             traffic: options.traffic !== false,
             onEvent: (event) => void showEvent(event),
           })
-        : await (await import('../../app/app.ts')).startApp({ ...common, config })
-    const announce = () => {
+        : undefined
+    const app = local ?? (await (await import('../../app/app.ts')).startApp({ ...common, config }))
+    const announce = async () => {
       const facts = bannerFacts(app, {
         version: manifest.version,
         // Since the process began: what a person has waited for.
         seconds: performance.now() / 1000,
         configFile: config.source.file,
       })
+      const { chainRows } = await import('../../app/embedded/chain-rows.ts')
+      const chains = local ? await chainRows(local, local.base_url) : []
       starting?.end()
-      if (watched)
-        print(shell, bannerText(facts, { demo: app.demo, flags: flagsOf(shell, options, app) }))
+      const flags = flagsOf(shell, options, app)
+      if (watched) print(shell, bannerText(facts, { demo: app.demo, flags, chains }))
       else log.info(facts, 'started')
     }
     return { app, log, announce }
