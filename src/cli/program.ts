@@ -7,6 +7,7 @@ import { addCompletionCommand } from './completion/command.ts'
 import { addConfigCommand } from './config/command.ts'
 import { addDevCommands } from './dev/command.ts'
 import { addDoctorCommand } from './doctor/command.ts'
+import { addInitCommand } from './init/command.ts'
 import { addKeysCommand } from './keys/command.ts'
 import { addLimitsCommand } from './limits/command.ts'
 import { addOrganizationsCommand } from './organizations/command.ts'
@@ -66,6 +67,7 @@ export function createProgram(shell: Shell): Command {
   addKeysCommand(program, shell)
   addLimitsCommand(program, shell)
   program.commandsGroup('Set up:')
+  addInitCommand(program, shell)
   addConfigCommand(program, shell)
   addStorageCommands(program, shell)
   addCompletionCommand(program, shell)

@@ -1,0 +1,27 @@
+import type { Command } from 'commander'
+import type { Shell } from '../shell.ts'
+
+/** `portolan init`. */
+export function addInitCommand(program: Command, shell: Shell): void {
+  program
+    .command('init')
+    .summary('write portolan.yaml for your own nodes')
+    .description(
+      'Asks for the nodes of your chains and for a database, asks each node who it is, and writes a commented portolan.yaml. With options it asks nothing.',
+    )
+    .option('--c <url...>', 'nodes of the EVM chain of variant C')
+    .option('--q <url...>', 'nodes of the rollup of the query service')
+    .option('--t <url...>', 'TON nodes (toncenter HTTP API v2)')
+    .option('--s <url...>', 'Sui nodes (gRPC)')
+    .option('--p <url...>', 'Polkadot Asset Hub nodes (WebSocket)')
+    .option('--database <url>', 'PostgreSQL 15 or newer; embedded unless given')
+    .option('-o, --output <file>', 'file to write', 'portolan.yaml')
+    .option('--force', 'replace the file if it is there')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  portolan init\n  portolan init --c http://127.0.0.1:8545 ws://127.0.0.1:8546 --database env:DATABASE_URL',
+    )
+    .action(async (_options, command: Command) =>
+      (await import('./run.ts')).runInit(shell, command.optsWithGlobals()),
+    )
+}

@@ -1,0 +1,58 @@
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { CliError, usageError } from '../cli-error.ts'
+import { type GlobalOptions, isWatched, note, print, type Shell } from '../shell.ts'
+import { type Answers, chainKinds, type InitTag, urlProblem } from './answers.ts'
+import { askNode } from './ask-node.ts'
+import { initYaml } from './yaml.ts'
+
+type InitOptions = GlobalOptions &
+  Partial<Record<InitTag, string[]>> & { database?: string; output: string; force?: boolean }
+
+/** Gathers what is needed by options or by questions, and writes the file. */
+export async function runInit(shell: Shell, options: InitOptions): Promise<void> {
+  const file = resolve(shell.cwd, options.output)
+  if (existsSync(file) && !options.force)
+    throw new CliError(`${options.output} is there already. Give --force to replace it.`)
+  const answers = await gather(shell, options)
+  if (!answers) return note(shell, 'Nothing was written.')
+  await writeFile(file, initYaml(answers), { mode: 0o600 })
+  print(shell, `${options.output} is written. Start with "portolan start".`)
+}
+
+async function gather(shell: Shell, options: InitOptions): Promise<Answers | undefined> {
+  const tags = (Object.keys(chainKinds) as InitTag[]).filter((tag) => options[tag] !== undefined)
+  if (tags.length === 0) {
+    if (!isWatched(shell.stdout, shell.env) || !shell.stdin.isTTY)
+      throw usageError(
+        'Name the nodes, such as --c http://127.0.0.1:8545, where nobody can be asked.',
+      )
+    const { askAnswers } = await import('./questions.ts')
+    return await askAnswers()
+  }
+  const problem = tags
+    .flatMap((tag) => (options[tag] ?? []).map((url) => urlProblem(tag, url)))
+    .find((text) => text !== undefined)
+  if (problem !== undefined) throw usageError(problem)
+  const chains: Answers['chains'] = {}
+  for (const tag of tags) {
+    chains[tag] = await Promise.all((options[tag] ?? []).map((url) => askNode(tag, url)))
+    for (const { url, chain_id, problem } of chains[tag])
+      note(
+        shell,
+        problem === undefined
+          ? `✓ ${tag} ${new URL(url).host}${chain_id === undefined ? '' : ` is on chain ${chain_id}`}`
+          : `! ${tag} ${new URL(url).host} does not answer: ${problem}`,
+      )
+    checkOneChain(tag, chains[tag])
+  }
+  return { chains, ...(options.database !== undefined && { database: options.database }) }
+}
+
+/** Two nodes of different chains in one network would be used as one chain. */
+function checkOneChain(tag: InitTag, nodes: NonNullable<Answers['chains'][InitTag]>): void {
+  const ids = new Set(nodes.flatMap(({ chain_id }) => (chain_id === undefined ? [] : [chain_id])))
+  if (ids.size > 1)
+    throw new CliError(`The nodes of ${tag} are on different chains: ${[...ids].join(', ')}.`)
+}
