@@ -14,10 +14,12 @@ export const devChains: Readonly<Record<DevTag, (directory: string) => Promise<D
   t: async () => {
     throw new Error('not here yet')
   },
-  s: async () => {
-    throw new Error('not here yet')
+  s: async (directory) => {
+    const { startSuiDevChain } = await import('./sui/dev-chain.ts')
+    return await startSuiDevChain({ directory })
   },
-  p: async () => {
-    throw new Error('not here yet')
+  p: async (directory) => {
+    const { startPolkadotDevChain } = await import('./polkadot/node.ts')
+    return await startPolkadotDevChain({ directory })
   },
 }

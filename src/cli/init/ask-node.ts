@@ -33,8 +33,8 @@ const asks: Readonly<Record<(typeof chainKinds)[InitTag]['kind'], Ask>> = {
     return undefined
   },
   sui: async (url) => {
-    const { readChainIdentifier } = await import('../../chains/sui/identify.ts')
-    return await readChainIdentifier(url, AbortSignal.timeout(patienceMs))
+    const { askSui } = await import('./ask-sui.ts')
+    return await askSui(url, patienceMs)
   },
   polkadot: async (url) => {
     const genesis = await rpc(url, 'chain_getBlockHash', [0])
