@@ -1,7 +1,7 @@
 import { fromBufferToBase58, getSs58AddressInfo } from '@polkadot-api/substrate-bindings'
 import type { DevChain, DevChainOptions } from '../dev-chain.ts'
 import type { Block } from './author.ts'
-import { fromHex, readUint, toHex } from './bytes.ts'
+import { fromHex, readUint } from './bytes.ts'
 import { type ChainOptions, type Making, openChain, type PolkadotChain } from './chain.ts'
 import { developmentSigners } from './development-accounts.ts'
 import type { Method } from './methods.ts'
@@ -52,6 +52,8 @@ const endowment = 10n ** 24n
 const faucetNumber = 1_000_000
 const richAccounts = 10
 const ss58_prefix = 42
+// The secret of //Alice, as every tool for Substrate derives it (sr25519).
+const aliceKey = '0xe5be9a5092b81bca64be81d212e7f2f9eba183bb7a90954f7b76361f6edb5c0a'
 
 /** Starts a node of a chain of its own that the real Asset Hub runtime executes. */
 export async function startPolkadotDevChain(
@@ -60,8 +62,7 @@ export async function startPolkadotDevChain(
   const { port, directory, seed = 0, blockTimeMs = 2_000, manual = false } = options
   const { finality, history, upgrade } = options
   const keyOf = (number: number) => createSigner(seedOf(seed, number))
-  const faucetSeed = seedOf(seed, faucetNumber)
-  const faucet = createSigner(faucetSeed)
+  const faucet = createSigner(seedOf(seed, faucetNumber))
   const rich = Array.from({ length: richAccounts }, (_, number) => keyOf(number).account)
   const known = Object.values(developmentSigners()).map(({ account }) => account)
   const endowed = [faucet.account, ...rich, ...known]
@@ -127,8 +128,9 @@ export async function startPolkadotDevChain(
 
   return {
     node_url: server.url,
-    faucet_address: address(faucet.account),
-    faucet_key: toHex(faucetSeed),
+    // Not the account that `fund` pays from: whoever signs with this key counts its nonces alone.
+    faucet_address: address(developmentSigners().Alice.account),
+    faucet_key: aliceKey,
     fund: async (to, amount, signal) => {
       signal?.throwIfAborted()
       return fund(accountOf(to), amount)

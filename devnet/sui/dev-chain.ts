@@ -18,7 +18,9 @@ const usualBlockTimeMs = 250
 /** Starts the chain; it makes a checkpoint four times a second, as the real one does. */
 export async function startSuiDevChain(options: DevChainOptions = {}): Promise<SuiDevChain> {
   const node = await startSuiNode({ blockTimeMs: usualBlockTimeMs, ...options })
-  const faucet = node.key(0)
+  const treasury = node.key(0)
+  // Whoever signs with the faucet's key must be alone with its coins.
+  const faucet = node.key(1)
   return {
     simulator: true,
     node,
@@ -29,7 +31,7 @@ export async function startSuiDevChain(options: DevChainOptions = {}): Promise<S
     faucet_key: faucet.getSecretKey(),
     fund: async (address, amount, signal) => {
       signal?.throwIfAborted()
-      return await node.pay(faucet, normalizeSuiAddress(address), amount)
+      return await node.pay(treasury, normalizeSuiAddress(address), amount)
     },
     stop: node.stop,
   }
