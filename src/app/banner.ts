@@ -103,12 +103,12 @@ function thingsToTry(options: {
 }): string[] {
   const { base_url, command, demo, chains } = options
   if (!demo)
-    return [`curl ${base_url}/status`, `${command} organizations list`, `${command} call --list`]
+    return [`curl ${base_url}/status`, `${command} organizations list`, `npx portolan call --list`]
   if (chains.length === 0)
     return [
       `curl ${base_url}/status`,
       `${command} call admin GetOrganizationByDomain '{"domain":"demo"}'`,
-      `${command} call --list`,
+      'npx portolan call --list',
     ]
   const service = (chains.find(({ chain }) => chain !== 'Q') ?? chains[0])?.chain.toLowerCase()
   return [

@@ -5,6 +5,7 @@ import { type Client, createClient, PortolanError } from '../../../client/src/in
 import type { DevFacts, DevTag } from '../../../devnet/keeper-messages.ts'
 import type { WalletService } from '../../chains/chain.ts'
 import { families } from '../../chains/registry.ts'
+import type { Log } from '../../lib/log.ts'
 import type { Pair } from '../bootstrap.ts'
 
 /** What the demo organization has on one chain. */
@@ -32,20 +33,26 @@ export async function ensureDemoWallets(options: {
   base_url: string
   pair: Pair
   facts: Partial<Record<DevTag, DevFacts>>
+  log: Log
 }): Promise<DemoWallets> {
-  const { dataDir, base_url, pair, facts } = options
+  const { dataDir, base_url, pair, facts, log } = options
   const client = createClient({ base_url, ...pair })
   const file = join(dataDir, 'demo.json')
   const kept = await readKept(file)
   const wallets: Partial<Record<WalletService, Kept>> = {}
   for (const service of ['c', 't', 's', 'p'] as const) {
     const found = facts[service]
-    if (found)
+    if (!found) continue
+    try {
       wallets[service] = await ensureWallet(client, service, {
         kept: kept[service],
         contracts: found.contracts,
         webhook_endpoint: `${base_url}/dev/v1/sink/${service}`,
       })
+    } catch (error) {
+      // The service is worth starting without its demonstration.
+      log.warn({ chain: service, error }, 'the demo wallet could not be made')
+    }
   }
   // Whole or not at all: half a file would make a second wallet.
   await writeFile(`${file}.new`, JSON.stringify({ ...kept, ...wallets }, null, 2), { mode: 0o600 })

@@ -77,7 +77,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedA
     const pair = demo.admin
     Object.assign(
       wallets,
-      await ensureDemoWallets({ dataDir, base_url, pair, facts: keeper.facts }),
+      await ensureDemoWallets({ dataDir, base_url, pair, facts: keeper.facts, log }),
     )
     if (traffic) keeper.startTraffic(targetsOf(wallets, keeper.facts))
   }
