@@ -1,0 +1,83 @@
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import { type Log, silentLog } from '../../lib/log.ts'
+import { type BlockHeader, type Chain, ChainUnavailableError } from '../chain.ts'
+import { createReadBalances } from './balances.ts'
+import { toHeader } from './checkpoint.ts'
+import { suiFamily } from './family.ts'
+import { follow } from './follow.ts'
+import { createNodes, type NodeLimits, type SuiUpstream } from './nodes.ts'
+import { createResolveImport } from './tokens.ts'
+
+/** What a Sui chain is made of. */
+export type SuiChainOptions = {
+  upstreams: readonly SuiUpstream[]
+  /** The first four bytes of the genesis digest in hex; without it the first node decides. */
+  chainId?: string
+  clock?: Clock
+  log?: Log
+  limits?: Partial<NodeLimits & { pollMs: number; stallMs: number; patienceMs: number }>
+}
+
+/** A Sui chain behind its nodes, over gRPC. */
+export function createSuiChain(options: SuiChainOptions): Chain {
+  const { clock = systemClock, log = silentLog, limits = {} } = options
+  const { pollMs = 1_000, stallMs = 10_000, patienceMs = 15_000 } = limits
+  const nodes = createNodes({ ...options, clock, log })
+  const stopping = new AbortController()
+  let newest: BlockHeader | undefined
+
+  const head = async (signal: AbortSignal): Promise<BlockHeader> => {
+    const found = await nodes.ask({ full: true }, signal, async (node, limited) => {
+      const header = toHeader(await node.client.checkpoint(undefined, limited))
+      node.height = Math.max(node.height, header.number)
+      return header
+    })
+    // A node that lags must not take the head back.
+    if (!newest || found.number > newest.number) newest = found
+    return newest
+  }
+  const header = async (number: number, signal: AbortSignal): Promise<BlockHeader | undefined> => {
+    if (number > nodes.best() && number > (await head(signal)).number) return undefined
+    return await nodes.ask(
+      { has: number, reached: newest?.number ?? number },
+      signal,
+      (node, limited) => node.client.checkpoint(number, limited).then(toHeader),
+    )
+  }
+  const identity = async (signal: AbortSignal): Promise<string> => {
+    if (nodes.chainId() === undefined) await nodes.ask({}, signal, async () => {})
+    const chainId = nodes.chainId()
+    if (chainId === undefined) throw new ChainUnavailableError('no Sui node answers')
+    return `sui:${chainId}`
+  }
+  const joined = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal])
+  const tools = { nodes, clock, log, head, pollMs, stallMs, patienceMs }
+  const readBalances = createReadBalances({ nodes, clock })
+  const resolveImport = createResolveImport(nodes)
+
+  return {
+    ...suiFamily,
+    identity: (signal) => identity(joined(signal)),
+    head: (signal) => head(joined(signal)),
+    header: (number, signal) => header(number, joined(signal)),
+    follow: (after, signal) => follow(tools, after, joined(signal)),
+    readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
+    tokens: { resolveImport: (request, signal) => resolveImport(request, joined(signal)) },
+    status: () => ({
+      chain_id: nodes.chainId() ?? null,
+      head: Math.max(nodes.best(), newest?.number ?? -1),
+      nodes: nodes.nodes.map(({ name, state, foreign, height, lowest, archive, lastError }) => ({
+        name,
+        state: foreign ? 'foreign' : state,
+        height,
+        lowest,
+        archive,
+        last_error: state === 'up' ? '' : lastError,
+      })),
+    }),
+    stop: async () => {
+      stopping.abort(new Error('the chain is stopped'))
+      await nodes.stop()
+    },
+  }
+}

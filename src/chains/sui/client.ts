@@ -1,0 +1,152 @@
+import { ChannelCredentials } from '@grpc/grpc-js'
+import { type GrpcTypes, GrpcWebFetchTransport, SuiGrpcClient } from '@mysten/sui/grpc'
+import { GrpcTransport } from '@protobuf-ts/grpc-transport'
+import { RpcError } from '@protobuf-ts/runtime-rpc'
+import { headersOf } from '../upstream/upstream-name.ts'
+
+/** What a node says of itself. */
+export type NodeInfo = { chainId: string; height: number; lowest: number }
+
+/** What a node says of a coin type. */
+export type CoinInfo = { name: string | null; symbol: string | null; decimals: number | null }
+
+/** The few questions that are asked of a Sui node (`sui.rpc.v2`). */
+export type SuiClient = {
+  info(signal: AbortSignal): Promise<NodeInfo>
+  /** One checkpoint, or the newest. */
+  checkpoint(number: number | undefined, signal: AbortSignal): Promise<GrpcTypes.Checkpoint>
+  /** Consecutive checkpoints from `from` on, at least one and not beyond `to`. */
+  list(from: number, to: number, signal: AbortSignal): Promise<GrpcTypes.Checkpoint[]>
+  /** The newest checkpoint and every one after it; ends when the node likes. */
+  subscribe(signal: AbortSignal): AsyncIterable<GrpcTypes.Checkpoint>
+  /** Coin objects and address balance together, as the node has them now. */
+  balance(owner: string, coinType: string, signal: AbortSignal): Promise<bigint>
+  /** Undefined where the node knows no such coin. */
+  coinInfo(coinType: string, signal: AbortSignal): Promise<CoinInfo | undefined>
+  close(): void
+}
+
+/** How a node is spoken to. */
+export type SuiTransport = 'grpc' | 'grpc-web'
+
+// Only what records and balances are made of: about 600 bytes of a transaction.
+const paths = [
+  'sequence_number',
+  'digest',
+  'summary.timestamp',
+  'summary.previous_digest',
+  'transactions.digest',
+  'transactions.transaction.sender',
+  'transactions.transaction.gas_payment.owner',
+  'transactions.effects.status',
+  'transactions.effects.gas_used',
+  'transactions.balance_changes',
+]
+const readMask = { paths }
+
+// A checkpoint may hold ten thousand transactions; the library stops at 4 MiB otherwise.
+const largestMessage = 128 << 20
+
+/** The name of the gRPC status behind an error; undefined where it is none. */
+export const statusOf = (error: unknown): string | undefined =>
+  error instanceof RpcError ? error.code : undefined
+
+const createTransport = (
+  url: URL,
+  transport: SuiTransport,
+  meta: Record<string, string>,
+): { transport: GrpcTransport | GrpcWebFetchTransport; close(): void } => {
+  if (transport === 'grpc-web') {
+    const base = new URL(url)
+    base.username = ''
+    base.password = ''
+    const web = new GrpcWebFetchTransport({ baseUrl: base.href, format: 'binary', meta })
+    return { transport: web, close() {} }
+  }
+  const isPlain = url.protocol === 'http:'
+  const native = new GrpcTransport({
+    host: `${url.hostname}:${url.port || (isPlain ? 80 : 443)}`,
+    channelCredentials: isPlain
+      ? ChannelCredentials.createInsecure()
+      : ChannelCredentials.createSsl(),
+    clientOptions: {
+      'grpc.max_receive_message_length': largestMessage,
+      'grpc.keepalive_time_ms': 30_000,
+      'grpc.keepalive_timeout_ms': 10_000,
+      'grpc.initial_reconnect_backoff_ms': 200,
+      'grpc.max_reconnect_backoff_ms': 5_000,
+      // Each node's own: the library shares connections between equal addresses otherwise.
+      'grpc.use_local_subchannel_pool': 1,
+    },
+    meta,
+  })
+  return { transport: native, close: () => native.close() }
+}
+
+/** Connects to a node when it is first asked something. */
+export function createSuiClient(options: {
+  url: string
+  transport?: SuiTransport
+  headers?: Record<string, string>
+}): SuiClient {
+  const url = new URL(options.url)
+  const lower = Object.entries(headersOf(url, options.headers ?? {})).map(
+    ([name, value]) => [name.toLowerCase(), value] as const,
+  )
+  const opened = createTransport(url, options.transport ?? 'grpc', Object.fromEntries(lower))
+  const client = new SuiGrpcClient({ network: 'custom', transport: opened.transport })
+  const { ledgerService, stateService, subscriptionService } = client
+
+  return {
+    info: async (abort) => {
+      const { response } = await ledgerService.getServiceInfo({}, { abort })
+      return {
+        chainId: response.chainId ?? '',
+        height: Number(response.checkpointHeight ?? 0n),
+        lowest: Number(response.lowestAvailableCheckpoint ?? 0n),
+      }
+    },
+    checkpoint: async (number, abort) => {
+      const checkpointId =
+        number === undefined
+          ? ({ oneofKind: undefined } as const)
+          : ({ oneofKind: 'sequenceNumber', sequenceNumber: BigInt(number) } as const)
+      const { response } = await ledgerService.getCheckpoint({ checkpointId, readMask }, { abort })
+      return response.checkpoint!
+    },
+    list: async (from, to, abort) => {
+      const found: GrpcTypes.Checkpoint[] = []
+      const call = ledgerService.listCheckpoints(
+        {
+          startCheckpoint: BigInt(from),
+          endCheckpoint: BigInt(to + 1),
+          readMask,
+          options: { limit: to - from + 1 },
+        },
+        { abort },
+      )
+      for await (const { checkpoint } of call.responses) if (checkpoint) found.push(checkpoint)
+      return found
+    },
+    async *subscribe(abort) {
+      const call = subscriptionService.subscribeCheckpoints({ readMask }, { abort })
+      for await (const { checkpoint } of call.responses) if (checkpoint) yield checkpoint
+    },
+    balance: async (owner, coinType, abort) => {
+      const { response } = await stateService.getBalance({ owner, coinType }, { abort })
+      return response.balance?.balance ?? 0n
+    },
+    coinInfo: async (coinType, abort) => {
+      try {
+        const { metadata } = (await stateService.getCoinInfo({ coinType }, { abort })).response
+        const { name, symbol, decimals } = metadata ?? {}
+        return { name: name ?? null, symbol: symbol ?? null, decimals: decimals ?? null }
+      } catch (error) {
+        const status = statusOf(error)
+        if (status === 'NOT_FOUND' || status === 'INVALID_ARGUMENT') return undefined
+        throw error
+      }
+    },
+    close: opened.close,
+  }
+}

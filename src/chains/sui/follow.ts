@@ -1,0 +1,135 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { BlockHeader, BlockRef, ChainBlock, ChainEvent, Position } from '../chain.ts'
+import { toBlock } from './checkpoint.ts'
+import { type Given, startFeed } from './feed.ts'
+import { findGapEnd } from './gap.ts'
+import type { Nodes } from './nodes.ts'
+import { CheckpointMissingError } from './nodes.ts'
+import { createPages } from './pages.ts'
+
+/** What following needs. */
+export type FollowTools = {
+  nodes: Nodes
+  clock: Clock
+  log: Log
+  head(signal: AbortSignal): Promise<BlockHeader>
+  /** How long to wait for the stream before looking. */
+  pollMs: number
+  /** How long a stream may be silent. */
+  stallMs: number
+  /** How long checkpoints that no node has are asked for again before they count as lost. */
+  patienceMs: number
+}
+
+const mostAtOnce = 50
+const pauseMs = 100
+
+/** Gives the checkpoints after a position (see `Chain.follow`). */
+export async function* follow(
+  tools: FollowTools,
+  after: Position,
+  outer: AbortSignal,
+): AsyncGenerator<ChainEvent> {
+  const { nodes, clock, pollMs } = tools
+  const own = new AbortController()
+  const signal = AbortSignal.any([outer, own.signal])
+  const feed = startFeed(tools)
+  const pages = createPages(nodes, signal)
+  // Whoever was not trusted may have been mended meanwhile.
+  for (const node of nodes.nodes) node.foreign = false
+  let position: BlockRef = after
+  let troubleSince: number | undefined
+  try {
+    for (;;) {
+      signal.throwIfAborted()
+      const next = position.number + 1
+      let given = feed.take(next, mostAtOnce)
+      if (given.length === 0) {
+        // Up to where the stream begins, or as far as any node is.
+        const last = (feed.firstAfter(next) ?? nodes.best() + 1) - 1
+        if (last < next) {
+          await feed.news(pollMs, signal)
+          // A stream that is silent or away is no reason not to look.
+          if (feed.firstAfter(position.number) === undefined)
+            await tools.head(signal).catch(() => signal.throwIfAborted())
+          continue
+        }
+        try {
+          given = await pages.take(next, last)
+        } catch (error) {
+          signal.throwIfAborted()
+          troubleSince ??= clock.now()
+          const waitedMs = clock.now() - troubleSince
+          const end = await findGapEnd({ ...tools, next, waitedMs }, signal)
+          if (end) {
+            yield { kind: 'gap', from: next, to: end, reason: 'pruned by every node' }
+            position = end
+            troubleSince = undefined
+          } else if (error instanceof CheckpointMissingError || nodes.best() >= next)
+            await clock.sleep(pauseMs, signal)
+          else await feed.news(pollMs, signal)
+          continue
+        }
+      }
+      const linked = takeLinked(position, given)
+      if (linked.length > 0) {
+        troubleSince = undefined
+        position = linked.at(-1)!
+        yield { kind: 'blocks', blocks: linked, head: Math.max(nodes.best(), position.number) }
+      }
+      if (linked.length === given.length) continue
+      feed.clear()
+      pages.clear()
+      if (linked.length > 0) continue
+      troubleSince ??= clock.now()
+      if (await hasLeft(tools, position, clock.now() - troubleSince, signal)) {
+        yield { kind: 'fork' }
+        return
+      }
+      await clock.sleep(pauseMs, signal)
+    }
+  } finally {
+    own.abort(new Error('following ended'))
+    await feed.stop()
+  }
+}
+
+const takeLinked = (after: BlockRef, given: readonly Given[]): ChainBlock[] => {
+  const linked: ChainBlock[] = []
+  let last = after
+  for (const { checkpoint } of given) {
+    const block = toBlock(checkpoint)
+    if (!block.parent_hash.equals(last.hash) || block.number !== last.number + 1) break
+    linked.push(block)
+    last = block
+  }
+  return linked
+}
+
+/**
+ * Whether the chain has another checkpoint in the place of ours. Checkpoints never leave the chain,
+ * so a node that says so is not trusted as long as another one agrees with us. Only when none does,
+ * and those that are away do not come back in time, it is the chain itself: it began anew.
+ */
+async function hasLeft(
+  { nodes, patienceMs }: FollowTools,
+  position: BlockRef,
+  waitedMs: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const verdicts = await Promise.all(
+    nodes.nodes
+      .filter(({ state, foreign }) => state !== 'wrong_chain' && !foreign)
+      .map(async (node) => {
+        const digest = await nodes.digestAt(node, position.number, signal)
+        return { node, verdict: digest && (digest.equals(position.hash) ? 'ours' : 'other') }
+      }),
+  )
+  const others = verdicts.filter(({ verdict }) => verdict === 'other')
+  if (verdicts.some(({ verdict }) => verdict === 'ours')) {
+    for (const { node } of others) nodes.distrust(node)
+    return false
+  }
+  return others.length > 0 && (others.length === verdicts.length || waitedMs > patienceMs)
+}

@@ -1,0 +1,81 @@
+import type { GrpcTypes } from '@mysten/sui/grpc'
+import { statusOf } from './client.ts'
+import type { Given } from './feed.ts'
+import type { Nodes, SuiNode } from './nodes.ts'
+
+/** What a node gives at once at most. */
+const pageSize = 50
+/** How many are asked for at once where there are no lists. */
+const singles = 16
+const pagesAhead = 2
+
+/** Checks that an answer is what was asked for, or a beginning of it. */
+const checked = (from: number, found: readonly GrpcTypes.Checkpoint[]): GrpcTypes.Checkpoint[] => {
+  for (const [index, { sequenceNumber }] of found.entries())
+    if (sequenceNumber !== BigInt(from + index))
+      throw new Error(`asked for checkpoint ${from + index}, got ${sequenceNumber}`)
+  if (found.length === 0) throw new Error(`no checkpoint from ${from} on`)
+  return [...found]
+}
+
+async function fetchFrom(
+  node: SuiNode,
+  { from, to }: { from: number; to: number },
+  signal: AbortSignal,
+): Promise<GrpcTypes.Checkpoint[]> {
+  if (node.lists)
+    try {
+      return checked(from, await node.client.list(from, to, signal))
+    } catch (error) {
+      if (statusOf(error) !== 'UNIMPLEMENTED') throw error
+      node.lists = false
+    }
+  const numbers = Array.from({ length: Math.min(to - from + 1, singles) }, (_, i) => from + i)
+  return checked(
+    from,
+    await Promise.all(numbers.map((number) => node.client.checkpoint(number, signal))),
+  )
+}
+
+/** Fetches consecutive checkpoints, beginning with `from`, from a node that has it. */
+export const fetchPage = (
+  nodes: Nodes,
+  { from, to }: { from: number; to: number },
+  signal: AbortSignal,
+): Promise<Given[]> =>
+  nodes.ask({ has: from }, signal, async (node, limited) => {
+    const last = Math.min(to, from + pageSize - 1, node.height)
+    const found = await fetchFrom(node, { from, to: last }, limited)
+    return found.map((checkpoint) => ({ checkpoint, node }))
+  })
+
+/** Fetches pages, some of them ahead of the reader. */
+export function createPages(nodes: Nodes, signal: AbortSignal) {
+  const pages = new Map<number, Promise<Given[]>>()
+  const begin = (from: number, to: number): Promise<Given[]> => {
+    const known = pages.get(from)
+    if (known) return known
+    const page = fetchPage(nodes, { from, to }, signal)
+    pages.set(from, page)
+    // Whoever comes to this page meets the failure.
+    page.catch(() => {})
+    return page
+  }
+  return {
+    /** The checkpoints from `from` on; `to` is the last one that is wanted. */
+    take: async (from: number, to: number): Promise<Given[]> => {
+      for (const begun of pages.keys()) if (begun < from) pages.delete(begun)
+      const page = begin(from, to)
+      for (let ahead = 1; ahead <= pagesAhead; ahead++) {
+        const next = from + ahead * pageSize
+        if (next <= to) begin(next, to)
+      }
+      try {
+        return await page
+      } finally {
+        pages.delete(from)
+      }
+    },
+    clear: (): void => pages.clear(),
+  }
+}

@@ -1,0 +1,25 @@
+import type { Tokens } from '../chain.ts'
+import { toHex } from '../hex.ts'
+import { coinTypeOf } from './checkpoint.ts'
+import { suiFamily } from './family.ts'
+import type { Nodes } from './nodes.ts'
+
+const noInfo = { name: null, symbol: null, decimals: null }
+
+/** Finds a coin type. One without a description counts as one when the address holds it. */
+export const createResolveImport =
+  (nodes: Nodes): NonNullable<Tokens['resolveImport']> =>
+  async ({ address, token_address }, signal) => {
+    if (!address) return { ok: false, field: 'address', detail: 'Is required.' }
+    const asset = { ...suiFamily.native, contract_address: token_address ?? Buffer.alloc(0) }
+    const coinType = coinTypeOf(asset)
+    const info = await nodes.ask({ full: true }, signal, async ({ client }, limited) => {
+      const known = await client.coinInfo(coinType, limited)
+      if (known) return known
+      const held = await client.balance(toHex(address), coinType, limited)
+      return held > 0n ? noInfo : undefined
+    })
+    if (!info)
+      return { ok: false, field: 'token_address', detail: 'The chain knows no such coin type.' }
+    return { ok: true, address, asset, token_account_address: Buffer.alloc(0), info }
+  }
