@@ -7,6 +7,7 @@ import { startImporter } from '../workers/importer.ts'
 import { startTracker, type Tracker, type TrackerStatus } from '../workers/tracker.ts'
 import { openC } from './chains/c.ts'
 import type { Opener, OpenerTools } from './chains/opener.ts'
+import { openS } from './chains/s.ts'
 import type { Config } from './config/schema.ts'
 
 /** The chains that wallets are tracked on. */
@@ -21,7 +22,7 @@ export type Wallets = {
 export type Openers = { readonly [service in WalletService]?: Opener }
 
 /** A family's own libraries load only where its chain is configured. */
-const systemOpeners: Openers = { c: openC }
+const systemOpeners: Openers = { c: openC, s: openS }
 
 /** Opens the chains of the wallet services on their default networks, and tracks them. */
 export async function openWallets(

@@ -9,8 +9,13 @@ import { toHex } from '../hex.ts'
 import { changesIn, coinTypeOf, pairKey } from './checkpoint.ts'
 import type { Nodes, SuiNode } from './nodes.ts'
 import { fetchPage } from './pages.ts'
+import { within } from './within.ts'
 
 const atOnce = 16
+/** Read together, within one window of checkpoints. */
+const perRead = 100
+const readLimitMs = 60_000
+const callLimitMs = 10_000
 const mostRounds = 20
 /** How long a node may have counted a checkpoint before it shows it. */
 const settleMs = 40
@@ -38,10 +43,19 @@ export const createReadBalances =
       pairs.set(key, { key, owner: toHex(address), coinType })
       return key
     })
-    return await nodes.ask({ reached: at.number, full: true }, signal, async (node, limited) => {
-      const readings = await readAll(node, [...pairs.values()], limited)
-      return keys.map((key) => readings.get(key)!)
-    })
+    const readings = new Map<string, BalanceReading>()
+    const all = [...pairs.values()]
+    for (let begin = 0; begin < all.length; begin += perRead) {
+      const some = all.slice(begin, begin + perRead)
+      const read = await nodes.ask(
+        { reached: at.number, full: true },
+        signal,
+        (node, limited) => readAll(node, some, limited),
+        readLimitMs,
+      )
+      for (const [key, reading] of read) readings.set(key, reading)
+    }
+    return keys.map((key) => readings.get(key)!)
 
     async function readAll(
       node: SuiNode,
@@ -121,7 +135,9 @@ export const createReadBalances =
           const waitMs = node.gate.waitMs(clock.now())
           if (waitMs > 0) await clock.sleep(waitMs, limited)
           node.gate.take(clock.now())
-          balances.set(pair.key, await node.client.balance(pair.owner, pair.coinType, limited))
+          const { key, owner, coinType } = pair
+          const read = (cut: AbortSignal) => node.client.balance(owner, coinType, cut)
+          balances.set(key, await within(callLimitMs, limited, read))
         }
       }
       await Promise.all(Array.from({ length: atOnce }, work))

@@ -186,6 +186,7 @@ export function createNodes(options: {
     demand: Demand,
     signal: AbortSignal,
     question: (node: SuiNode, signal: AbortSignal) => Promise<answer>,
+    limitMs = timeoutMs,
   ): Promise<answer> {
     signal.throwIfAborted()
     let candidates = choose(demand)
@@ -200,7 +201,7 @@ export function createNodes(options: {
       if (waitMs > 0) await clock.sleep(waitMs, signal)
       node.gate.take(clock.now())
       try {
-        const answer = await within(timeoutMs, signal, (limited) => question(node, limited))
+        const answer = await within(limitMs, signal, (limited) => question(node, limited))
         succeed(node)
         return answer
       } catch (error) {

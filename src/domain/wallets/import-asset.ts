@@ -19,8 +19,11 @@ export const ImportAsset = shared<{
   const address = readOptionalAddress(family, request.address)
   const token = readToken(family, request.token_address)
   const { asset_type, token_account_address } = request
-  // The native coin may be named as a token too (S: 0x2::sui::SUI).
-  const isToken = (token && token.length > 0) || token_account_address !== undefined
+  // The native coin may be named as a token too (S: 0x2::sui::SUI). Where tokens have no accounts of
+  // their own (S), the account says nothing.
+  const isToken =
+    (token && token.length > 0) ||
+    (family.tokenAccounts === true && token_account_address !== undefined)
   if (address && !isToken) {
     const [owner] = await findOwners(context.db, scope, [address])
     if (!owner) throw new OperationError('ADDRESS_NOT_FOUND')

@@ -80,7 +80,13 @@ const sui = Type.Object(
         pattern: '^[0-9a-f]{8}$',
         expects: '8 lower-case hex digits',
       }),
-      upstreams(['http', 'https'], 'http://127.0.0.1:9000'),
+      upstreams(['http', 'https'], 'http://127.0.0.1:9000', {
+        transport: Type.Enum(['grpc', 'grpc-web'], {
+          description:
+            'How the node is spoken to: native gRPC over HTTP/2, or gRPC-web where something in between speaks HTTP/1.1 only.',
+          default: 'grpc',
+        }),
+      }),
     ),
   },
   { description: 'Variant S, on Sui. The nodes speak gRPC.' },

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import Type, { type TProperties } from 'typebox'
 import { secretText, secretUrl } from '../keys.ts'
 
 // Shared by every family, so that the example and the documentation describe them once.
@@ -50,13 +50,18 @@ const commonKeys = {
   ),
 }
 
-/** A list of nodes that speak one of the schemes. */
-export const upstreams = (schemes: readonly string[], example: string) =>
+/** A list of nodes that speak one of the schemes, with the keys that only this family has. */
+export const upstreams = <keys extends TProperties = Record<never, never>>(
+  schemes: readonly string[],
+  example: string,
+  ownKeys?: keys,
+) =>
   Type.Array(
     Type.Object(
       {
         url: secretUrl(schemes, { description: 'Address of the node.', example, mask: 'path' }),
         ...commonKeys,
+        ...(ownKeys as keys),
       },
       { description: 'One node.' },
     ),
