@@ -33,7 +33,7 @@ export const listDueBalances = async (
       a.asset_type, a.contract_address, a.token_id, i.token_account_address
     from (
       select * from balance_change
-      where chain_id = ${chain_id} and due_block <= ${head} and apply_time is null
+      where chain_id = ${chain_id} and due_block <= ${head}
       order by due_block limit ${limit}) d
     join wallet w on w.wallet_id = d.wallet_id
     join asset a on a.asset_id = d.asset_id
@@ -44,14 +44,13 @@ export const listDueBalances = async (
 
 type Pair = Pick<DueBalance, 'wallet_id' | 'address' | 'asset_id'>
 
-/** The unsettled work of some pairs. */
+/** The work of some pairs. */
 const workOf = (pairs: readonly Pair[]) => {
   const wallet_ids = pairs.map(({ wallet_id }) => wallet_id)
   const addresses = pairs.map(({ address }) => address)
   const asset_ids = pairs.map(({ asset_id }) => asset_id)
   return sql`(c.wallet_id, c.address, c.asset_id) in (
-      select * from unnest(${wallet_ids}::uuid[], ${addresses}::bytea[], ${asset_ids}::uuid[]))
-    and c.apply_time is null`
+      select * from unnest(${wallet_ids}::uuid[], ${addresses}::bytea[], ${asset_ids}::uuid[]))`
 }
 
 /** Lets the work of pairs wait for a later head. */
@@ -87,9 +86,8 @@ export const applyDeltas = async (
   const { numAffectedRows } = await sql`
     with due as (
       delete from balance_change c using balance b
-      where c.chain_id = ${chain_id} and c.due_block <= ${head} and c.apply_time is null
-        and c.delta is not null and b.wallet_id = c.wallet_id and b.address = c.address
-        and b.asset_id = c.asset_id
+      where c.chain_id = ${chain_id} and c.due_block <= ${head} and c.delta is not null
+        and b.wallet_id = c.wallet_id and b.address = c.address and b.asset_id = c.asset_id
       returning c.*, b.as_of_block),
     total as (
       select wallet_id, address, asset_id, sum(delta) as delta, max(block_number) as block_number
@@ -113,16 +111,26 @@ export const reopenBalances = async (
   { chain_id, above, now }: { chain_id: number; above: number; now: Date },
 ): Promise<void> => {
   await sql`
-    with gone as (
+    with undone as (
       delete from balance_change where chain_id = ${chain_id} and block_number > ${above}
-      returning wallet_id, address, asset_id, organization_id, apply_time),
+      returning wallet_id, address, asset_id),
+    unread as (
+      delete from balance_reading where chain_id = ${chain_id} and block_number > ${above}
+      returning pairs),
+    gone as (
+      select wallet_id, address, asset_id, false as was_read from undone
+      union all
+      select r.wallet_id::uuid, decode(r.address, 'hex'), r.asset_id::uuid, true
+      from unread, rows from (
+        jsonb_array_elements_text(pairs->'wallet_ids'), jsonb_array_elements_text(pairs->'addresses'),
+        jsonb_array_elements_text(pairs->'asset_ids')) r (wallet_id, address, asset_id)),
     suspect as (
-      select g.wallet_id, g.address, g.asset_id, g.organization_id, w.confirmation,
-        bool_or(g.apply_time is not null or b.as_of_block > ${above}) as applied
+      select b.wallet_id, b.address, b.asset_id, b.organization_id, w.confirmation,
+        bool_or(g.was_read or b.as_of_block > ${above}) as applied
       from gone g join wallet w on w.wallet_id = g.wallet_id
       join balance b on b.wallet_id = g.wallet_id and b.address = g.address
         and b.asset_id = g.asset_id
-      group by g.wallet_id, g.address, g.asset_id, g.organization_id, w.confirmation),
+      group by b.wallet_id, b.address, b.asset_id, b.organization_id, w.confirmation),
     lowered as (
       update balance b set as_of_block = ${above}, update_time = ${now} from suspect s
       where b.wallet_id = s.wallet_id and b.address = s.address and b.asset_id = s.asset_id
@@ -132,9 +140,8 @@ export const reopenBalances = async (
     select wallet_id, address, asset_id, ${above}::int8, organization_id, ${chain_id}::int2,
       ${above}::int8 + case when applied then 0 else greatest(confirmation, 1) - 1 end
     from suspect
-    on conflict (wallet_id, address, asset_id, block_number) do update set apply_time = null,
-      due_block = case when c.apply_time is null then least(c.due_block, excluded.due_block)
-        else excluded.due_block end`.execute(trx)
+    on conflict (wallet_id, address, asset_id, block_number) do update
+      set due_block = least(c.due_block, excluded.due_block)`.execute(trx)
 }
 
 /** Lets every balance of a chain be read again at this block, because those before it were not seen. */
@@ -149,5 +156,5 @@ export const reopenAllBalances = async (
       ${chain_id}::int2, ${block_number}::int8 + greatest(w.confirmation, 1) - 1
     from wallet w join balance b on b.wallet_id = w.wallet_id where w.chain_id = ${chain_id}
     on conflict (wallet_id, address, asset_id, block_number) do update
-      set apply_time = null, delta = null, due_block = excluded.due_block`.execute(trx)
+      set delta = null, due_block = excluded.due_block`.execute(trx)
 }

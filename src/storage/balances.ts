@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { AssetInfo, AssetKey } from './assets.ts'
-import { bulkRows } from './bulk.ts'
+import { insertRows, unnestRows } from './bulk.ts'
 import type { Db } from './database.ts'
 import type { WalletScope } from './wallets.ts'
 
@@ -146,33 +146,57 @@ export const listHeldAssets = async (
 }
 
 /**
- * Stores readings of addresses that are still tracked by their wallet. A reading of an older block
- * changes nothing. `remember` leaves a trace for the case that the block leaves the chain.
+ * Stores readings of addresses and tokens that are still tracked. A reading of an older block changes
+ * nothing. To be called by whoever holds the cursor: those who remove something wait for it.
  */
 export const storeReadings = async (
   trx: Db,
   readings: readonly Reading[],
-  { chain_id, now, remember }: { chain_id: number; now: Date; remember: boolean },
+  { chain_id, now }: { chain_id: number; now: Date },
 ): Promise<void> => {
   if (readings.length === 0) return
-  const rows = bulkRows(readings.map((row) => ({ ...row, create_time: now, update_time: now })))
-  // Locked, so that an address that is being removed at the same time keeps no balance.
+  // In one order for everybody: two writers of the same balances wait, but never for each other.
   await sql`
-    with reading as materialized (
-      select r.* from json_populate_recordset(null::balance, ${rows}::text::json) r
-      join wallet_address t on t.chain_id = ${chain_id} and t.address = r.address
-        and t.organization_id = r.organization_id and t.wallet_id = r.wallet_id
-      order by r.wallet_id, r.address, r.asset_id for key share of t)
-    insert into balance select * from reading
+    insert into balance (${sql.join([...columns, 'create_time', 'update_time'].map((name) => sql.ref(name)))})
+    select r.*, ${now}::timestamptz, ${now}::timestamptz
+    from ${unnestRows('balance', columns, readings)} r (${sql.join(columns.map((name) => sql.ref(name)))})
+    join wallet_address t on t.chain_id = ${chain_id} and t.address = r.address
+      and t.organization_id = r.organization_id and t.wallet_id = r.wallet_id
+    where r.contract_address = '' or exists (
+        select 1 from contract c where c.organization_id = r.organization_id
+          and c.chain_id = ${chain_id} and c.contract_address = r.contract_address)
+      or exists (
+        select 1 from token_import i where i.chain_id = ${chain_id} and i.address = r.address
+          and i.asset_id = r.asset_id and i.organization_id = r.organization_id)
+    order by r.wallet_id, r.address, r.asset_id
     on conflict (wallet_id, address, asset_id) do update set balance = excluded.balance,
       as_of_block = excluded.as_of_block, update_time = excluded.update_time
     where balance.as_of_block <= excluded.as_of_block`.execute(trx)
-  if (!remember) return
-  await sql`
-    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, chain_id,
-      due_block, apply_time)
-    select r.wallet_id, r.address, r.asset_id, r.as_of_block, r.organization_id, ${chain_id}::int2,
-      r.as_of_block, ${now}::timestamptz
-    from json_populate_recordset(null::balance, ${rows}::text::json) r
-    on conflict do nothing`.execute(trx)
+}
+
+const columns = [
+  'wallet_id',
+  'organization_id',
+  'address',
+  'asset_id',
+  'asset_type',
+  'contract_address',
+  'balance',
+  'as_of_block',
+] as const
+
+/** Leaves a trace of readings, for the case that their block leaves the chain. */
+export const rememberReadings = async (
+  trx: Db,
+  readings: readonly Reading[],
+  { chain_id, reading_id }: { chain_id: number; reading_id: string },
+): Promise<void> => {
+  for (const [block_number, some] of Map.groupBy(readings, (row) => row.as_of_block)) {
+    const pairs = {
+      wallet_ids: some.map(({ wallet_id }) => wallet_id),
+      addresses: some.map(({ address }) => address.toString('hex')),
+      asset_ids: some.map(({ asset_id }) => asset_id),
+    }
+    await insertRows(trx, 'balance_reading', [{ chain_id, block_number, reading_id, pairs }])
+  }
 }

@@ -123,14 +123,12 @@ export const deleteBlocksAbove = async (
     delete from block where chain_id = ${chain_id} and block_number > ${number}`.execute(trx)
 }
 
-/** Forgets what can no longer leave the chain: old blocks, and balance work that is done. */
+/** Forgets what can no longer leave the chain: old blocks, and what was read at them. */
 export const trimBlocks = async (trx: Db, chain_id: number, below: number): Promise<void> => {
   await sql`delete from block where chain_id = ${chain_id} and block_number < ${below}`.execute(trx)
   await sql`
-    delete from balance_change
-    where chain_id = ${chain_id} and block_number < ${below} and apply_time is not null`.execute(
-    trx,
-  )
+    delete from balance_reading
+    where chain_id = ${chain_id} and block_number < ${below}`.execute(trx)
 }
 
 /** Notes blocks that no node could serve. */

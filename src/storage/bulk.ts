@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Columns, RowOf } from './columns.ts'
 import type { Db } from './database.ts'
-import type { tables } from './tables.ts'
+import { tables } from './tables.ts'
 
 type NullKeys<Row> = { [K in keyof Row]: null extends Row[K] ? K : never }[keyof Row]
 
@@ -28,10 +28,49 @@ export const bulkRows = (rows: readonly object[]): string =>
     }),
   )
 
-const columnsOf = (rows: readonly object[]): RawBuilder<unknown> => {
+const namesOf = (rows: readonly object[]): string[] => {
   const names = new Set<string>()
-  for (const row of rows) for (const name of Object.keys(row)) names.add(name)
-  return sql.join([...names].map((name) => sql.ref(name)))
+  for (const row of rows) for (const name in row) names.add(name)
+  return [...names]
+}
+
+/**
+ * Rows as a table of a statement: one array for each column, so that the text is the same for any
+ * number of rows. Costs the server half of what one JSON document costs, and less here too.
+ */
+export const unnestRows = <Name extends keyof typeof tables>(
+  table: Name,
+  names: readonly string[],
+  rows: readonly object[],
+): RawBuilder<unknown> => {
+  const columns: Columns = tables[table]
+  const arrays = names.map((name) => {
+    // The length that a type may have is checked where the value is stored.
+    const type = columns[name]!.type.replace(/\(.*\)/, '')
+    return sql`${arrayOf(type, name, rows)}::${sql.raw(type)}[]`
+  })
+  return sql`unnest(${sql.join(arrays)})`
+}
+
+/** The text of a PostgreSQL array. */
+const arrayOf = (type: string, name: string, rows: readonly object[]): string => {
+  const print = printers[type] ?? String
+  let text = '{'
+  for (const [index, row] of rows.entries()) {
+    const value = (row as Record<string, unknown>)[name]
+    if (index > 0) text += ','
+    text += value === null || value === undefined ? 'NULL' : print(value)
+  }
+  return `${text}}`
+}
+
+const quoted = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
+
+const printers: Readonly<Record<string, (value: unknown) => string>> = {
+  bytea: (value) => `"\\\\x${(value as Buffer).toString('hex')}"`,
+  jsonb: (value) => quoted(JSON.stringify(value)),
+  text: (value) => quoted(value as string),
+  'timestamp with time zone': (value) => `"${(value as Date).toISOString()}"`,
 }
 
 /** Inserts all rows in one statement and says how many were new; rows that exist stay as they are. */
@@ -41,11 +80,10 @@ export const insertRows = async <Name extends keyof typeof tables>(
   rows: readonly BulkRow<Name>[],
 ): Promise<number> => {
   if (rows.length === 0) return 0
-  const columns = columnsOf(rows)
+  const names = namesOf(rows)
   const { numAffectedRows } = await sql`
-    insert into ${sql.table(table)} (${columns})
-    select ${columns}
-    from json_populate_recordset(null::${sql.table(table)}, ${bulkRows(rows)}::text::json)
+    insert into ${sql.table(table)} (${sql.join(names.map((name) => sql.ref(name)))})
+    select * from ${unnestRows(table, names, rows)}
     on conflict do nothing`.execute(db)
   return Number(numAffectedRows ?? 0n)
 }

@@ -11,7 +11,7 @@ import {
   uuid,
 } from './columns.ts'
 
-/** The tables of 0002-wallets.sql, with the column that 0005-tracker.sql adds. */
+/** The tables of 0002-wallets.sql and 0012-balance-readings.sql. */
 export const walletTables = {
   wallet: {
     wallet_id: uuid,
@@ -74,7 +74,12 @@ export const walletTables = {
     chain_id: int2,
     due_block: int8,
     delta: nullable(amount),
-    apply_time: nullable(timestamptz),
+  },
+  balance_reading: {
+    chain_id: int2,
+    block_number: int8,
+    reading_id: uuid,
+    pairs: jsonb,
   },
   block: {
     chain_id: int2,

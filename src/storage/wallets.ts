@@ -68,6 +68,6 @@ export const setConfirmation = async (
   if (numUpdatedRows === 0n) return false
   await sql`
     update balance_change set due_block = block_number + greatest(${confirmation}::int8, 1) - 1
-    where wallet_id = ${wallet_id} and apply_time is null`.execute(trx)
+    where wallet_id = ${wallet_id}`.execute(trx)
   return true
 }

@@ -1,3 +1,4 @@
+import { randomUUIDv7 } from 'node:crypto'
 import type { BalanceQuery, BlockRef } from '../chains/chain.ts'
 import { BlockGoneError, ChainUnavailableError } from '../chains/chain.ts'
 import {
@@ -7,7 +8,7 @@ import {
   postponeBalanceChanges,
   settleBalanceChanges,
 } from '../storage/balance-changes.ts'
-import { storeReadings } from '../storage/balances.ts'
+import { rememberReadings, storeReadings } from '../storage/balances.ts'
 import { awaitCursor, findBlocks, findCursor, holdBlock } from '../storage/blocks.ts'
 import { assertLease } from '../storage/leases.ts'
 import type { TrackerTools } from './tracker-store.ts'
@@ -106,11 +107,11 @@ async function readGroup(
     throw new ChainUnavailableError(`no node has reached block ${at.number}`)
   const readings = new Map([...queries.keys()].map((key, index) => [key, answers[index]!]))
   const now = new Date(clock.now())
-  const remember = chain.reorganizes
+  const reading_id = randomUUIDv7()
   await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
     await awaitCursor(trx, chain_id)
-    if (remember && !(await holdBlock(trx, chain_id, at)))
+    if (chain.reorganizes && !(await holdBlock(trx, chain_id, at)))
       throw new BlockGoneError(`block ${at.number} left the chain while balances were read`)
     const rows = pairs.map((pair) => {
       const { balance, block_number } = readings.get(keyOfPair(pair))!
@@ -128,7 +129,7 @@ async function readGroup(
     })
     for (const [block_number, some] of Map.groupBy(rows, (row) => row.as_of_block))
       await settleBalanceChanges(trx, some, block_number)
-    // Afterwards, because its trace for the case of a reorganization takes the place of the work.
-    await storeReadings(trx, rows, { chain_id, now, remember })
+    await storeReadings(trx, rows, { chain_id, now })
+    if (chain.reorganizes) await rememberReadings(trx, rows, { chain_id, reading_id })
   })
 }

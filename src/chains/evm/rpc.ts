@@ -36,11 +36,12 @@ export function createRpc({ pool, prefix }: { pool: Nodes; prefix: string }): Rp
     const { accept, minBlock, needs, signal } = question
     signal.throwIfAborted()
     const method = question.method.startsWith('_') ? prefix + question.method : question.method
-    // Each reply is parsed once, though it is judged here and used below.
-    const judged = new Map<string, answer | undefined>()
+    // Each reply is parsed once, though it is judged here and used below. Only the last one is kept:
+    // a map would have to hash the whole text of each.
+    let last: { result: string; answer: answer | undefined } | undefined
     const judge = (result: string): answer | undefined => {
-      if (!judged.has(result)) judged.set(result, read(result, accept))
-      return judged.get(result)
+      if (last?.result !== result) last = { result, answer: read(result, accept) }
+      return last.answer
     }
     const outcome = await pool.request({
       method,

@@ -2,7 +2,7 @@ import { OperationError } from '../../contract/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { createByteSet } from '../../lib/bytes.ts'
 import { deleteAddresses, findOwners, insertAddresses } from '../../storage/addresses.ts'
-import { awaitCursor } from '../../storage/blocks.ts'
+import { lockCursor } from '../../storage/blocks.ts'
 import { touchWallet, type WalletScope } from '../../storage/wallets.ts'
 import type { Context } from '../context.ts'
 import { type AddressBatch, readAddress, readAddresses } from './address-fields.ts'
@@ -100,8 +100,8 @@ async function removeFrom(
   { wallet_id, addresses, errorsFor }: Omit<Registration, 'addresses'> & { addresses?: Buffer[] },
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    // A reorganization locks many of the same rows: one of the two waits here and not half-way.
-    await awaitCursor(trx, scope.chain_id)
+    // Nobody reads a balance or takes a block back meanwhile: what they store would stay behind.
+    await lockCursor(trx, scope.chain_id)
     const owners = addresses ? await findOwners(trx, scope, addresses) : []
     const count = await deleteAddresses(trx, scope, {
       wallet_id,

@@ -2,6 +2,7 @@ import { presentMetadata } from '../../chains/evm/family.ts'
 import { OperationError } from '../../contract/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { ensureAssets, setAssetInfo } from '../../storage/assets.ts'
+import { lockCursor } from '../../storage/blocks.ts'
 import { deleteContract, listContracts, upsertContract } from '../../storage/contracts.ts'
 import { readAddress } from './address-fields.ts'
 import { askChain } from './ask-chain.ts'
@@ -59,9 +60,11 @@ export const RegisterContract = shared<{ contract_address: string; contract_type
 export const RemoveContract = shared<{ contract_address: string }>(async (context, request) => {
   const scope = await readScope(context)
   const contract_address = readAddress(scope.family, request.contract_address, 'contract_address')
-  const removed = await context.db
-    .transaction()
-    .execute((trx) => deleteContract(trx, scope, contract_address))
+  const removed = await context.db.transaction().execute(async (trx) => {
+    // As with addresses: a block or a balance that is being stored would leave something behind.
+    await lockCursor(trx, scope.chain_id)
+    return await deleteContract(trx, scope, contract_address)
+  })
   if (!removed) throw new OperationError('CONTRACT_NOT_FOUND')
   return {}
 })

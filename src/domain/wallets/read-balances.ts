@@ -1,3 +1,4 @@
+import { randomUUIDv7 } from 'node:crypto'
 import {
   type BalanceQuery,
   BlockGoneError,
@@ -8,7 +9,7 @@ import {
 import type { Clock } from '../../lib/clock.ts'
 import { assetIdOf, ensureAssets } from '../../storage/assets.ts'
 import { insertBalanceChanges } from '../../storage/balance-changes.ts'
-import { storeReadings } from '../../storage/balances.ts'
+import { rememberReadings, storeReadings } from '../../storage/balances.ts'
 import { awaitCursor, findBlocks, holdBlock } from '../../storage/blocks.ts'
 import type { Db } from '../../storage/database.ts'
 import { dueBlockOf } from './transfer-view.ts'
@@ -53,6 +54,7 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
   if (readings.some(({ block_number }) => block_number < at.number))
     throw new ChainUnavailableError(`no node has reached block ${at.number}`)
   const now = new Date(clock.now())
+  const reading_id = randomUUIDv7()
   const assets = new Map(queries.map(({ asset }) => [assetIdOf(chain_id, asset), asset]))
   await ensureAssets(db, chain_id, [...assets.values()], now)
   await db.transaction().execute(async (trx) => {
@@ -72,7 +74,8 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
         as_of_block: block_number,
       }
     })
-    await storeReadings(trx, rows, { chain_id, now, remember: chain.reorganizes })
+    await storeReadings(trx, rows, { chain_id, now })
+    if (chain.reorganizes) await rememberReadings(trx, rows, { chain_id, reading_id })
     // Blocks up to the head may have changed it before it was tracked: nobody else would notice.
     if (at.number < head.number && chain.balances === 'read')
       await insertBalanceChanges(

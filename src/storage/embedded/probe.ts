@@ -6,6 +6,7 @@ import { connectionOf, type Layout } from './layout.ts'
 export type Answer = { state: 'ready'; version: string } | { state: 'busy' } | { state: 'silent' }
 
 const cannotConnectNow = '57P03'
+const alreadyThere = new Set(['42P04', '23505'])
 const absent = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE'])
 
 const ask = async (client: pg.Client, layout: Layout): Promise<Answer> => {
@@ -21,7 +22,11 @@ const ask = async (client: pg.Client, layout: Layout): Promise<Answer> => {
       `The PostgreSQL that answers in ${layout.socket} serves ${data} and not ${layout.data}; stop it first.`,
     )
   }
-  if (!created) await client.query(`create database ${database} owner ${user}`)
+  if (!created)
+    await client.query(`create database ${database} owner ${user}`).catch((error: unknown) => {
+      // Two may ask at the same moment; the other one has made it.
+      if (!alreadyThere.has((error as { code?: string }).code ?? '')) throw error
+    })
   return { state: 'ready', version: `${Math.trunc(version / 10_000)}.${version % 10_000}` }
 }
 

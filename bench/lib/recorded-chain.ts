@@ -1,0 +1,148 @@
+import type { Nodes } from '../../src/chains/evm/nodes.ts'
+import { toQuantity } from '../../src/chains/evm/raw.ts'
+import { addressOf, stubBlock, wordOf } from '../../src/chains/evm/stub-chain.ts'
+import { transferTopic } from '../../src/chains/evm/topics.ts'
+import type { Head, PoolRequest, RpcReply } from '../../src/chains/upstream/pool-types.ts'
+
+/** A chain as nodes would have sent it: the text of every answer, kept in memory. */
+export type RecordedChain = {
+  pool: Nodes
+  contracts: string[]
+  /** Shows the nodes' next blocks, up to this number. */
+  advance(number: number): void
+}
+
+type Recorded = { head: Head; block: string; receipts: string }
+
+/** Makes blocks of ERC-20 transfers to tracked addresses, by senders whom nobody tracks. */
+export function recordChain(options: {
+  blocks: number
+  transfers: number
+  /** The receiver of each transfer, by its number over all blocks. */
+  receiver(index: number): number
+}): RecordedChain {
+  const { blocks, transfers, receiver } = options
+  const contracts = Array.from({ length: 5 }, (_, at) => addressOf(0xc0ffee00 + at))
+  const recorded: Recorded[] = []
+  let parent: ReturnType<typeof stubBlock> | undefined
+  for (let number = 0; number <= blocks; number++) {
+    const made = stubBlock(
+      number === 0 ? [] : Array.from({ length: transfers }, (_, at) => transfer(number, at)),
+      parent && { parent },
+    )
+    recorded.push(record(made))
+    parent = made
+  }
+  let shown = 0
+
+  function transfer(number: number, at: number) {
+    const from = addressOf(0x5000_0000_0000 + ((number * 7919 + at * 31) % 200_000))
+    const to = addressOf(receiver((number - 1) * transfers + at))
+    const contract = contracts[at % contracts.length]!
+    const value = wordOf(BigInt(number) * 1_000_000_000n + BigInt(at + 1))
+    return {
+      from,
+      to: contract,
+      input: `0xa9059cbb${wordOf(to).slice(2)}${value.slice(2)}`,
+      logs: [{ address: contract, topics: [transferTopic, wordOf(from), wordOf(to)], data: value }],
+      transaction: {
+        chainId: '0x1',
+        gas: toQuantity(90_000),
+        maxFeePerGas: '0x2540be400',
+        maxPriorityFeePerGas: '0x3b9aca00',
+        accessList: [],
+        yParity: '0x1',
+        v: '0x1',
+        r: wordOf(BigInt(`0x${'7a'.repeat(31)}${(at % 256).toString(16).padStart(2, '0')}`)),
+        s: wordOf(BigInt(`0x3${'5c'.repeat(31)}`)),
+      },
+    }
+  }
+
+  const answer = (method: string, params: readonly unknown[]): string => {
+    switch (method) {
+      case 'eth_getBlockByNumber': {
+        const number = params[0] === 'latest' ? shown : Number(params[0])
+        return number <= shown ? recorded[number]!.block : 'null'
+      }
+      case 'eth_getBlockReceipts':
+        return recorded[numberOf.get(params[0] as string)!]!.receipts
+      case 'eth_chainId':
+        return '"0x1"'
+      case 'eth_call':
+        return aggregateAnswer((params[0] as { data: string }).data)
+      default:
+        return '"0x0"'
+    }
+  }
+  const numberOf = new Map(recorded.map(({ head }) => [head.hash, head.number]))
+  const listeners = new Set<(head: Head, upstream: string) => void>()
+  const pool: Nodes = {
+    chainId: () => 1,
+    head: () => recorded[shown]!.head,
+    can: (capability) => capability === 'block_receipts',
+    onHead: (listener) => {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    status: () => [],
+    request: async ({ method, params, isUseless }: PoolRequest) => {
+      await new Promise((resolve) => setImmediate(resolve))
+      const reply: RpcReply = { ok: true, result: answer(method, JSON.parse(params)) }
+      isUseless?.(reply)
+      return reply
+    },
+  }
+  return {
+    pool,
+    contracts,
+    advance: (number) => {
+      shown = number
+      for (const listener of listeners) listener(recorded[shown]!.head, 'recorded')
+    },
+  }
+}
+
+/** With all the fields that nodes send, looked at or not. */
+function record({ block, receipts, number }: ReturnType<typeof stubBlock>): Recorded {
+  const place = (index: number) => ({
+    blockHash: block.hash,
+    blockNumber: block.number,
+    transactionIndex: toQuantity(index),
+  })
+  const full = receipts.map((receipt, index) => ({
+    ...receipt,
+    ...place(index),
+    from: block.transactions[index]!.from,
+    to: block.transactions[index]!.to,
+    logs: receipt.logs.map((log) => ({
+      ...log,
+      ...place(index),
+      transactionHash: receipt.transactionHash,
+      logIndex: toQuantity(index),
+      removed: false,
+    })),
+  }))
+  const transactions = block.transactions.map((one, index) => ({ ...one, ...place(index) }))
+  return {
+    head: { number, hash: block.hash, parent_hash: block.parentHash, timestamp: 0 },
+    block: JSON.stringify({ ...block, transactions }),
+    receipts: JSON.stringify(full),
+  }
+}
+
+const answers = new Map<number, string>()
+
+/** What Multicall3 would return if every balance were the same. */
+function aggregateAnswer(data: string): string {
+  const count = Number.parseInt(data.slice(10 + 64, 10 + 128), 16)
+  let text = answers.get(count)
+  if (text === undefined) {
+    const digits = (number: number) => number.toString(16).padStart(64, '0')
+    const one = [1, 64, 32, 1_000_000].map(digits).join('')
+    const offsets = Array.from({ length: count }, (_, at) => digits(count * 32 + at * 128))
+    text = `"0x${digits(32)}${digits(count)}${offsets.join('')}${one.repeat(count)}"`
+    answers.set(count, text)
+  }
+  return text
+}

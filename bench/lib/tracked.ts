@@ -1,0 +1,44 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { sql } from 'kysely'
+import type { Db } from '../../src/storage/database.ts'
+import { insertOrganization } from '../../src/storage/organizations.ts'
+import { insertWallet } from '../../src/storage/wallets.ts'
+
+/** An organization that tracks many addresses and some token contracts. */
+export async function registerTracked(
+  db: Db,
+  { chain_id, addresses, contracts }: { chain_id: number; addresses: number; contracts: string[] },
+): Promise<{ organization_id: string; wallet_id: string }> {
+  const organization_id = randomUUIDv7()
+  const wallet_id = randomUUIDv7()
+  const create_time = new Date()
+  const domain = `bench-${organization_id.slice(-12)}`
+  await insertOrganization(db, { organization_id, name: 'bench', domain, create_time })
+  await insertWallet(db, {
+    wallet_id,
+    organization_id,
+    chain_id,
+    name: 'bench',
+    confirmation: 1,
+    create_time,
+  })
+  await sql`
+    insert into wallet_address (chain_id, address, organization_id, wallet_id, create_time)
+    select ${chain_id}::int2, decode(lpad(to_hex(1000000 + i), 40, '0'), 'hex'),
+      ${organization_id}::uuid, ${wallet_id}::uuid, ${create_time}::timestamptz
+    from generate_series(0, ${addresses}::int - 1) i`.execute(db)
+  for (const contract of contracts)
+    await db
+      .insertInto('contract')
+      .values({
+        organization_id,
+        chain_id,
+        contract_address: Buffer.from(contract.slice(2), 'hex'),
+        contract_type: 'CONTRACT_TYPE_ERC20',
+        contract_metadata: null,
+        create_time,
+      })
+      .execute()
+  await sql`analyze wallet_address`.execute(db)
+  return { organization_id, wallet_id }
+}
