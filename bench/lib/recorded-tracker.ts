@@ -1,0 +1,62 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { createEvmChain } from '../../src/chains/evm/chain.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { findCursor } from '../../src/storage/blocks.ts'
+import { ensureChain } from '../../src/storage/chains.ts'
+import type { Db } from '../../src/storage/database.ts'
+import { startTracker } from '../../src/workers/tracker.ts'
+import { type RecordedChain, recordChain } from './recorded-chain.ts'
+import { registerTracked } from './tracked.ts'
+
+/** A tracker on a recorded chain, at its first block. */
+export type RecordedTracker = {
+  recorded: RecordedChain
+  chain_id: number
+  organization_id: string
+  wallet_id: string
+  /** Waits until this block is stored. */
+  reaches(number: number): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Records a chain, registers the addresses and starts a tracker. */
+export async function startRecordedTracker(
+  db: Db,
+  { blocks, transfers, addresses }: { blocks: number; transfers: number; addresses: number },
+): Promise<RecordedTracker> {
+  const recorded = recordChain({
+    blocks,
+    transfers,
+    // Spread by a step that has nothing in common with their number: some come again, most do not.
+    receiver: (index) => 1_000_000 + (((index * 7_919) ^ (index >> 3)) % addresses),
+  })
+  const create_time = new Date()
+  const chain_id = await ensureChain(db, { chain: 'c', network: 'mainnet', create_time })
+  const { contracts } = recorded
+  const owner = await registerTracked(db, { chain_id, addresses, contracts })
+  const chain = createEvmChain({ pool: recorded.pool })
+  const tracker = startTracker({
+    db,
+    clock: systemClock,
+    log: silentLog,
+    holder: randomUUIDv7(),
+    chain_id,
+    network: 'mainnet',
+    chain,
+  })
+  const reaches = async (number: number) => {
+    while ((await findCursor(db, chain_id))?.block_number !== number) await systemClock.sleep(20)
+  }
+  await reaches(0)
+  return {
+    recorded,
+    chain_id,
+    ...owner,
+    reaches,
+    stop: async () => {
+      await tracker.stop()
+      await chain.stop()
+    },
+  }
+}
