@@ -11,8 +11,9 @@ export const devChains: Readonly<Record<DevTag, (directory: string) => Promise<D
     const { startEvmDevChain } = await import('./evm/dev-chain.ts')
     return await startEvmDevChain({ directory, chainId: 901, isRollup: true })
   },
-  t: async () => {
-    throw new Error('not here yet')
+  t: async (directory) => {
+    const { startTonDevChain } = await import('./ton/ton-dev-chain.ts')
+    return await startTonDevChain({ directory })
   },
   s: async (directory) => {
     const { startSuiDevChain } = await import('./sui/dev-chain.ts')

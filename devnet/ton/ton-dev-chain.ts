@@ -12,6 +12,7 @@ import { createFaults, createRandom, type Faults } from './faults.ts'
 import { deployJetton, type Jetton, type JettonMetadata } from './jetton.ts'
 import { listen } from './server.ts'
 import { createStore } from './store.ts'
+import { createWalletAccount } from './wallet-account.ts'
 
 /** What can be chosen of a TON development chain beyond what every chain offers. */
 export type TonDevChainOptions = DevChainOptions & {
@@ -49,12 +50,14 @@ export async function startTonDevChain(options: TonDevChainOptions = {}): Promis
   if (directory !== undefined) mkdirSync(directory, { recursive: true })
   const store = createStore(directory === undefined ? undefined : join(directory, 'ton.sqlite'))
   const key = createFaucetKey(seed)
+  // Not the account that `fund` pays from: whoever signs with its key counts its orders alone.
+  const wallet = createWalletAccount(seed)
   const random = createRandom(seed)
   const chain = createTonChain({
     store,
     rules: await createRules(),
     seed,
-    genesis: key.genesis,
+    genesis: new Map([...key.genesis, wallet.genesis]),
     retention,
     ...(startTime !== undefined && {
       timeOf: (seqno: number) => startTime + Math.floor((seqno * (blockTimeMs || 1_000)) / 1_000),
@@ -121,8 +124,8 @@ export async function startTonDevChain(options: TonDevChainOptions = {}): Promis
 
   return {
     node_url: endpoints[0]!.node_url,
-    faucet_address: key.purse.address.toRawString(),
-    faucet_key: key.key,
+    faucet_address: wallet.address,
+    faucet_key: wallet.key,
     chain,
     faucet,
     faults: endpoints[0]!.faults,

@@ -114,6 +114,8 @@ const targetsOf = (wallets: DemoWallets, facts: ChainKeeper['facts']) => ({
   ...(facts.q && wallets.c && { q: wallets.c.address }),
 })
 
+const familyOf = (chain: string) => families[chain === 'q' ? 'c' : (chain as WalletService)]()
+
 function createTools(
   keeper: ChainKeeper,
   wallets: DemoWallets,
@@ -128,11 +130,15 @@ function createTools(
     isRunning: (chain) => Object.hasOwn(keeper.facts, chain),
     coin: (chain) => coins[chain as DevTag],
     checkAddress: (chain, address) => {
-      const parsed =
-        families[chain === 'q' ? 'c' : (chain as WalletService)]().parseAddress(address)
+      const parsed = familyOf(chain).parseAddress(address)
       return parsed.ok ? undefined : parsed.detail
     },
-    fund: (chain, address, amount) => keeper.fund(chain as DevTag, address, amount).catch(refuse),
+    fund: (chain, address, amount) => {
+      const family = familyOf(chain)
+      const parsed = family.parseAddress(address)
+      const canonical = parsed.ok ? family.formatAddress(parsed.bytes) : address
+      return keeper.fund(chain as DevTag, canonical, amount).catch(refuse)
+    },
     reorganize: (depth) => keeper.reorganize(depth).catch(refuse),
     receive: async (chain, headers, body) => {
       const secret = wallets[chain as WalletService]?.signing_secret
