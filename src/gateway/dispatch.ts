@@ -13,6 +13,7 @@ import { refuse } from './rpc-error.ts'
 import { createSender } from './send.ts'
 import type { Session } from './session.ts'
 import { hashTarget, liveTarget, numberTarget, pinParams, type Target } from './target.ts'
+import { isWrongBlock } from './wrong-block.ts'
 
 /** Answers one call of a method whose parameters are checked. */
 export type Dispatch = (
@@ -90,7 +91,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     if (flights.join(flight, finish)) return
     const land = flights.open(flight, finish)
     const begun = view.generation()
-    pool.send(requestOf(method, target), (outcome) => {
+    pool.send(requestOf(method, call, target), (outcome) => {
       if ('failure' in outcome) return land(outcome)
       const reply = method.fix ? method.fix(outcome, call.args) : outcome
       if (cache && reply.ok && begun === view.generation())
@@ -99,7 +100,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     })
   }
 
-  const requestOf = (method: Method, target: Target): PoolRequest => {
+  const requestOf = (method: Method, call: RpcCall, target: Target): PoolRequest => {
     const { plan } = method
     const pin = target.pinned && plan.kind === 'number'
     // Of what may not be there yet, a null is as good an answer as any.
@@ -111,6 +112,9 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       timeoutMs,
       isUseless: isBlockThere ? method.isUseless : lacksMethod,
     }
+    // A pending block has no hash yet.
+    if (method.isBlock && call.args[0] !== 'pending')
+      request.isWrong = (reply) => isWrongBlock(reply, askedBlock(plan, target))
     if (target.minBlock >= 0) request.minBlock = target.minBlock
     const head = target.number >= 0 ? pool.head() : undefined
     if (head && head.number - target.number > archiveDepth && pool.can('archive'))
@@ -229,6 +233,10 @@ const told = (ok: boolean, text: RawJson, target: Target): Answer => {
   }
   return answer
 }
+
+/** The number is what was asked for, the hash only where that was. */
+const askedBlock = ({ kind }: Method['plan'], { number, hash }: Target) =>
+  kind === 'hash' ? { number: -1, hash } : { number, hash: '' }
 
 /** The highest block that an answer shows. */
 function blockSeen({ plan }: Method, target: Target, result: RawJson): number {

@@ -37,6 +37,8 @@ export type Method = {
   fix: FixAnswer | undefined
   /** Whether an answer about a block that is in the chain calls for another node. */
   isUseless: (reply: RpcReply) => boolean
+  /** Whether its answers are blocks, which carry the proof of what they are. */
+  isBlock: boolean
 }
 
 /** The methods that a network offers. */
@@ -117,6 +119,7 @@ export function createMethods({
       check,
       fix: answerFixes[neutralName],
       isUseless: uselessOf(neutralName),
+      isBlock: neutralName === 'evm_getBlockByHash' || neutralName === 'evm_getBlockByNumber',
     }
     list.push(method)
     byName.set(neutralName, method)

@@ -120,7 +120,7 @@ describe('unchanged clients', () => {
     expect(events.length).toBe(1)
   })
 
-  it('cast reads, writes, deploys, calls and finds logs', async () => {
+  it('cast reads, writes, deploys, calls and finds logs', { timeout: 240_000 }, async () => {
     const program = await castPath()
     const cast = async (command: string, ...args: string[]) => {
       const { stdout } = await run(program, [command, '--rpc-url', url, ...args], {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { meaningOf } from './node-error.ts'
-import type { RawJson } from './pool-types.ts'
-import type { FailureKind, TransportOutcome } from './transport.ts'
+import type { RawJson, RpcReply } from './pool-types.ts'
+import { badReply, type FailureKind, type TransportOutcome } from './transport.ts'
 import type { Upstream } from './upstream.ts'
 
 /** How a call to one node ended, for metrics. */
@@ -17,6 +17,7 @@ export type AskCall = {
   timeoutMs: number
   idempotent: boolean
   isUrgent?: boolean
+  isWrong?: ((reply: RpcReply) => boolean) | undefined
 }
 
 /** Makes calls to single nodes and keeps the books on how they do. */
@@ -69,7 +70,9 @@ export function createAsker({
     upstream.requests++
     upstream.transport.send({
       ...call,
-      done: (outcome) => {
+      done: (told) => {
+        const isWrong = !('failed' in told) && call.isWrong?.(told)
+        const outcome = isWrong ? badReply('an answer that cannot be right') : told
         upstream.inFlight--
         const ms = clock.now() - startedAt
         const isTrial = upstream.breaker.state() !== 'closed'

@@ -77,6 +77,21 @@ describe('failover', () => {
     expect(b.calls).toHaveLength(0)
   })
 
+  test('an answer that cannot be true is never given, and counts against the node', async () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    const { call, clock, observed } = setUp([a, b])
+    const isWrong: PoolRequest['isWrong'] = (reply) => reply.ok && reply.result === '"lie"'
+    const outcomes = call({ isWrong })
+    a.answer(result('lie'))
+    b.answer(result('truth'))
+    expect(outcomes).toEqual([result('truth')])
+    expect(observed).toEqual(['a eth_call bad_reply', 'b eth_call ok'])
+    a.behave = b.behave = () => result('lie')
+    const none = call({ isWrong })
+    await clock.advance(20_000)
+    expect(none).toEqual([{ failure: 'NO_UPSTREAM' }])
+  })
+
   test('an answer that says "not here" is given only when nobody knows better', () => {
     const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
     const { call } = setUp([a, b])

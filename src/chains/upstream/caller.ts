@@ -180,6 +180,7 @@ export function createCaller(options: CallerOptions): Caller {
         params: request.params,
         timeoutMs: hasOthers && request.idempotent ? left / 2 : left,
         idempotent: request.idempotent,
+        isWrong: request.isWrong,
       },
       (outcome, ms) => settle(job, upstream, outcome, ms),
     )

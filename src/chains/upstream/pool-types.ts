@@ -36,6 +36,8 @@ export type PoolRequest = {
    * block that must exist, pruned state …): then the next upstream is asked.
    */
   isUseless?(reply: RpcReply): boolean
+  /** Whether an answer cannot be true: it is never given on, and counts as a failure of the upstream. */
+  isWrong?(reply: RpcReply): boolean
   signal?: AbortSignal
 }
 
