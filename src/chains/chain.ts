@@ -1,5 +1,6 @@
 import type { Service } from '../contract/variant.ts'
 import type { ByteSet } from '../lib/bytes.ts'
+import type { Sending } from './sending.ts'
 
 /** The services that track wallets; each stands on one family of chains. */
 export type WalletService = Exclude<Service, 'admin' | 'q'>
@@ -168,6 +169,15 @@ export type BlockContent = {
   unknown_kinds?: Readonly<Record<string, number>>
 }
 
+/** A transaction of a block as its sender knows it (C). */
+export type SentTransaction = {
+  from: Buffer
+  nonce: number
+  failed: boolean
+  /** Made when it is asked for. */
+  hash(): Buffer
+}
+
 /**
  * A block that was fetched and verified whole. What follows does no input or output: it runs inside
  * the transaction that stores the block.
@@ -182,6 +192,8 @@ export type ChainBlock = BlockHeader & {
   accounts(contracts: ByteSet): Iterable<Buffer>
   /** Decodes what concerns the tracked ones. Ordinals do not depend on who is tracked. */
   decode(tracked: Tracked): BlockContent
+  /** Every transaction, where the service sends some of them itself (C). */
+  sent?: readonly SentTransaction[]
   /** What the chain needs to go on from here besides number and hash (T: shard tops); JSON. */
   detail?: unknown
 }
@@ -270,6 +282,8 @@ export type Chain = Family & {
     signal: AbortSignal,
   ): Promise<BalanceReading[]>
   tokens?: Tokens
+  /** Where the service manages transactions (C). */
+  sending?: Sending
   /** What is worth showing of the nodes in `/status`. */
   status?(): unknown
   stop(): Promise<void>

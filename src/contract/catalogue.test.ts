@@ -107,6 +107,21 @@ describe('extensions', () => {
         "T.ListTransfers transfers[].token_address",
         "S.ListAssets assets[].token_address",
         "S.ListTransfers transfers[].token_address",
+        "C.CreateTransaction transaction.stuck",
+        "C.CreateTransaction transaction.last_error",
+        "C.CreateTransaction transaction.replaced_by",
+        "C.CreateTokenTransaction transaction.stuck",
+        "C.CreateTokenTransaction transaction.last_error",
+        "C.CreateTokenTransaction transaction.replaced_by",
+        "C.GetTransaction transaction.stuck",
+        "C.GetTransaction transaction.last_error",
+        "C.GetTransaction transaction.replaced_by",
+        "C.ListTransactions transactions[].stuck",
+        "C.ListTransactions transactions[].last_error",
+        "C.ListTransactions transactions[].replaced_by",
+        "C.SendTransaction transaction.stuck",
+        "C.SendTransaction transaction.last_error",
+        "C.SendTransaction transaction.replaced_by",
       ]
     `)
   })

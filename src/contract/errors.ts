@@ -1,3 +1,5 @@
+import { transactionErrors } from './transaction-errors.ts'
+
 /** Whether trying again can help: never, later, or after the time that the answer names. */
 export type Retry = 'never' | 'later' | 'after'
 
@@ -22,7 +24,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'The request is not valid',
-    help: 'Mend every field that `errors` names. Field reasons: REQUIRED, AT_LEAST_ONE_REQUIRED, UNKNOWN_FIELD, INVALID_TYPE, INVALID_FORMAT, NOT_ALLOWED, TOO_SHORT, TOO_LONG, TOO_FEW, TOO_MANY, OUT_OF_RANGE, INVALID_ADDRESS, INVALID_TOKEN, INVALID_CONTRACT.',
+    help: 'Mend every field that `errors` names. Field reasons: REQUIRED, AT_LEAST_ONE_REQUIRED, UNKNOWN_FIELD, INVALID_TYPE, INVALID_FORMAT, NOT_ALLOWED, TOO_SHORT, TOO_LONG, TOO_FEW, TOO_MANY, OUT_OF_RANGE, INVALID_ADDRESS, INVALID_TOKEN, INVALID_CONTRACT, INVALID_SIGNATURE, WOULD_FAIL.',
   },
   MALFORMED_REQUEST: {
     status: 400,
@@ -238,7 +240,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'Transaction not found',
-    help: 'There is no such transaction. On the query chain: it is in no block of the chain; it may be pending (GetPendingTransaction), or its block has left the chain.',
+    help: 'There is no such transaction. A managed one: look at ListTransactions; what the service did not create is not managed. On the query chain: it is in no block of the chain; it may be pending (GetPendingTransaction), or its block has left the chain.',
   },
   PENDING_TRANSACTION_NOT_FOUND: {
     status: 404,
@@ -248,6 +250,7 @@ export const errors = {
     title: 'Pending transaction not found',
     help: 'No node has shown it while it was pending, or it left the pool more than 24 hours ago. One that is in a block is read with GetTransaction.',
   },
+  ...transactionErrors,
   ADDRESS_IN_OTHER_WALLET: {
     status: 409,
     code: 'ALREADY_EXISTS',

@@ -3,6 +3,7 @@ import { notificationTypesOf, seenValues } from '../../test/spec/records.ts'
 import {
   notificationTypes,
   type TransactionState,
+  transactionStateAfter,
   transactionStates,
   transactionTransitions,
   transferStates,
@@ -32,6 +33,9 @@ describe('managed transactions', () => {
         "SENDING mined MINED",
         "SENT mined MINED",
         "MINED reorganized SENT",
+        "CONFIRMED reorganized SENT",
+        "REVERTED reorganized SENT",
+        "REPLACED reorganized SENT",
         "MINED confirmed CONFIRMED",
         "MINED reverted REVERTED",
         "SENDING replaced REPLACED",
@@ -61,8 +65,8 @@ describe('managed transactions', () => {
     )
   })
 
-  test('end in the states that nothing leaves', () => {
-    const left = new Set(arrows.map(({ from }) => from))
+  test('end in the states that nothing but a reorganization leaves', () => {
+    const left = new Set(arrows.filter(({ on }) => on !== 'reorganized').map(({ from }) => from))
     expect(transactionStates.filter((state) => !left.has(state)).map(short)).toEqual([
       'CONFIRMED',
       'REVERTED',
@@ -75,6 +79,15 @@ describe('managed transactions', () => {
     expect(arrows.filter(({ from }) => from === null).map(({ to }) => to)).toEqual([
       seenValues.transaction_state,
     ])
+  })
+
+  test('have an arrow where the table has one, and none elsewhere', () => {
+    const events = [...new Set(arrows.map(({ on }) => on))]
+    for (const from of [null, ...transactionStates])
+      for (const on of events) {
+        const arrow = arrows.find((one) => one.from === from && one.on === on)
+        expect(transactionStateAfter(from, on)).toBe(arrow?.to)
+      }
   })
 
   test('cannot be canceled once they were on their way', () => {

@@ -17,7 +17,7 @@ export type TransactionState = (typeof transactionStates)[number]
 /** One arrow of a state machine; `from` is null for creation. */
 export type Transition<state extends string> = {
   from: readonly state[] | null
-  on: string
+  on: TransactionEvent
   when: string
   to: state
 }
@@ -67,9 +67,15 @@ export const transactionTransitions: readonly Transition<TransactionState>[] = [
     to: 'TRANSACTION_STATE_MINED',
   },
   {
-    from: ['TRANSACTION_STATE_MINED'],
+    // With few confirmations the last three are no end: what was told of the chain must stay true.
+    from: [
+      'TRANSACTION_STATE_MINED',
+      'TRANSACTION_STATE_CONFIRMED',
+      'TRANSACTION_STATE_REVERTED',
+      'TRANSACTION_STATE_REPLACED',
+    ],
     on: 'reorganized',
-    when: 'its block left the chain',
+    when: 'its block, or the one of the other transaction, left the chain',
     to: 'TRANSACTION_STATE_SENT',
   },
   {
@@ -91,6 +97,29 @@ export const transactionTransitions: readonly Transition<TransactionState>[] = [
     to: 'TRANSACTION_STATE_REPLACED',
   },
 ]
+
+/** What moves a managed transaction. */
+export type TransactionEvent =
+  | 'create'
+  | 'sign'
+  | 'cancel'
+  | 'send'
+  | 'accepted'
+  | 'refused'
+  | 'mined'
+  | 'reorganized'
+  | 'confirmed'
+  | 'reverted'
+  | 'replaced'
+
+/** Where an event leads from a state (null before creation); undefined where the table has no arrow. */
+export const transactionStateAfter = (
+  state: TransactionState | null,
+  event: TransactionEvent,
+): TransactionState | undefined =>
+  transactionTransitions.find(
+    ({ from, on }) => on === event && (state === null ? from === null : from?.includes(state)),
+  )?.to
 
 /** The state of a transfer in variant C (spec 3, docs/decisions.md 8). */
 export const transferStates = [

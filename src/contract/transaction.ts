@@ -3,6 +3,7 @@ import {
   Count,
   Decimal,
   EvmAddress,
+  extension,
   Hash,
   HexData,
   Id,
@@ -29,6 +30,15 @@ export const ManagedTransaction = record('ManagedTransaction', {
   gas_price: Decimal,
   data: text,
   nonce: Decimal,
+  stuck: extension(
+    Type.Boolean({ description: 'on its way for more than 10 minutes and not on the chain' }),
+  ),
+  last_error: extension(
+    Type.String({ description: 'what the nodes last said against it; empty when nothing' }),
+  ),
+  replaced_by: extension(
+    Type.String({ description: 'the hash of the other transaction that took the nonce' }),
+  ),
 })
 
 const defaults = {

@@ -57,6 +57,9 @@ export const timestamptz = column<Date>('timestamp with time zone')
 /** A day in UTC, `YYYY-MM-DD`. */
 export const date = column<string>('date')
 
+/** True or false. */
+export const bool = column<boolean>('boolean')
+
 /** Small integers. */
 export const int2 = column<number>('smallint')
 

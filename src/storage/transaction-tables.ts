@@ -1,7 +1,9 @@
 import {
   amount,
+  bool,
   bytea,
   int2,
+  int4,
   int8,
   jsonb,
   nullable,
@@ -11,7 +13,7 @@ import {
   uuid,
 } from './columns.ts'
 
-/** The tables of 0004-transactions.sql. */
+/** The tables of 0004-transactions.sql and 0007-sender.sql. */
 export const transactionTables = {
   managed_transaction: {
     organization_id: uuid,
@@ -40,6 +42,10 @@ export const transactionTables = {
     receipt_status: nullable(int2),
     create_time: timestamptz,
     update_time: timestamptz,
+    broadcast_count: int4,
+    is_unsure: bool,
+    next_broadcast_time: nullable(timestamptz),
+    replaced_block_number: nullable(int8),
   },
   pending_transaction: {
     chain_id: int2,

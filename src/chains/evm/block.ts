@@ -51,6 +51,12 @@ export function createBlock({ block, receipts, internal, native }: BlockParts): 
           yield to
         }
     },
+    sent: effects.map(({ sender, nonce, failed, hash }) => ({
+      from: sender,
+      nonce: Number(nonce),
+      failed,
+      hash,
+    })),
     decode: (tracked) => {
       const content = decode({ effects, logs, rewarded, native }, tracked)
       // Counted, so that the operator sees it: internal transfers may be missing.

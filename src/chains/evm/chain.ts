@@ -9,6 +9,7 @@ import { createExplored, type Nodes } from './nodes.ts'
 import { toQuantity } from './raw.ts'
 import type { Proof } from './receipts.ts'
 import { createRpc } from './rpc.ts'
+import { createSending, type OnBroadcast } from './sending.ts'
 import { createReadTokenUris } from './token-uris.ts'
 import { createVerifyContract } from './tokens.ts'
 
@@ -29,6 +30,8 @@ export type EvmChainOptions = {
   proof?: Proof
   /** Where Multicall3 stands. */
   multicall?: string
+  /** Told of every transaction that is handed to the nodes. */
+  onBroadcast?: OnBroadcast
 }
 
 /** A chain whose tokens may have items of their own. */
@@ -108,6 +111,7 @@ export function createEvmChain(options: EvmChainOptions): EvmChain {
   const { multicall = usualMulticall } = options
   const readBalances = createReadBalances({ rpc, pool, header, multicall })
   const verifyContract = createVerifyContract({ rpc })
+  const sending = createSending({ rpc, pool, fetchBlock, onBroadcast: options.onBroadcast })
   const readTokenUris = createReadTokenUris({ rpc })
 
   return {
@@ -118,6 +122,7 @@ export function createEvmChain(options: EvmChainOptions): EvmChain {
     follow: (after, signal) => follow(tools, after, joined(signal)),
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
     tokens: { verifyContract: (contract, signal) => verifyContract(contract, joined(signal)) },
+    sending,
     readTokenUris: (assets, signal) => readTokenUris(assets, joined(signal)),
     status: () => ({
       chain_id: pool.chainId() ?? null,

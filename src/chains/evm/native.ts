@@ -19,6 +19,7 @@ export type NativeEffects = {
   sender: Buffer
   fee: bigint
   nonce: string
+  failed: boolean
   movements: readonly NativeMovement[]
   /** Those whose balance may change without a movement. */
   touched: readonly Buffer[]
@@ -64,6 +65,7 @@ export function nativeEffects(
     sender,
     fee: feeOf(transaction, receipt),
     nonce: quantityOf(nonce).toString(),
+    failed,
     movements,
     touched: [sender],
   }

@@ -2,7 +2,10 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Pool } from '../upstream/pool-types.ts'
 
 /** As much of a pool of nodes as a chain needs. */
-export type Nodes = Pick<Pool, 'request' | 'head' | 'onHead' | 'can' | 'chainId' | 'status'>
+export type Nodes = Pick<
+  Pool,
+  'request' | 'broadcast' | 'head' | 'onHead' | 'can' | 'chainId' | 'status'
+>
 
 const longestMs = 3_000
 const stepMs = 25

@@ -1,5 +1,5 @@
 import { ChainUnavailableError } from '../chain.ts'
-import { readError } from '../upstream/node-error.ts'
+import { readError, readErrorData } from '../upstream/node-error.ts'
 import type { Capability, PoolOutcome, RpcReply } from '../upstream/pool-types.ts'
 import type { Nodes } from './nodes.ts'
 
@@ -19,7 +19,7 @@ export type Question<answer> = {
 /** What came of a question: an answer, a node's own error, or results that were all of no use. */
 export type Answered<answer> =
   | { kind: 'answer'; answer: answer }
-  | { kind: 'error'; code: number; message: string }
+  | { kind: 'error'; code: number; message: string; data: unknown }
   | { kind: 'useless' }
 
 /** Asks nodes. */
@@ -56,7 +56,8 @@ export function createRpc({ pool, prefix }: { pool: Nodes; prefix: string }): Rp
       signal.throwIfAborted()
       throw new ChainUnavailableError(`${method}: no node answered (${outcome.failure})`)
     }
-    if (!outcome.ok) return { kind: 'error', ...readError(outcome.error) }
+    if (!outcome.ok)
+      return { kind: 'error', ...readError(outcome.error), data: readErrorData(outcome.error) }
     const answer = judge(outcome.result)
     return answer === undefined ? { kind: 'useless' } : { kind: 'answer', answer }
   }

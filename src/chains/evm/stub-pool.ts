@@ -75,6 +75,7 @@ export function createStubPool(
     nodes,
     methods,
     request,
+    broadcast: async () => ({ failure: 'NO_UPSTREAM' }),
     chainId: () => 1,
     head: best,
     can: (capability) => capabilities.includes(capability),

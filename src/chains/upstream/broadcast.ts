@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Asker } from './ask.ts'
 import { meaningOf, readError } from './node-error.ts'
-import type { PoolFailure, PoolOutcome, RawJson } from './pool-types.ts'
-import type { TransportOutcome } from './transport.ts'
+import type { BroadcastOutcome, PoolFailure, RawJson } from './pool-types.ts'
+import { isUnsent, type TransportOutcome } from './transport.ts'
 import { isUsable, type Upstream } from './upstream.ts'
 
 const alreadyKnown =
@@ -23,13 +23,14 @@ export function broadcast(
   { upstreams, ask, prefix }: { upstreams: readonly Upstream[]; ask: Asker; prefix: string },
   rawTransaction: RawJson,
   timeoutMs: number,
-): Promise<PoolOutcome> | undefined {
+): Promise<BroadcastOutcome> | undefined {
   const targets = upstreams.filter(isUsable)
   if (targets.length === 0) return undefined
-  const { promise, resolve } = Promise.withResolvers<PoolOutcome>()
+  const { promise, resolve } = Promise.withResolvers<BroadcastOutcome>()
   const txHash = hashOf(rawTransaction)
   const errors: RawJson[] = []
   let left = targets.length
+  let asked = targets.length
   let failure: PoolFailure = 'NO_UPSTREAM'
 
   const isMined = (upstream: Upstream): Promise<boolean> =>
@@ -48,6 +49,7 @@ export function broadcast(
   const take = async (upstream: Upstream, outcome: TransportOutcome): Promise<void> => {
     if ('failed' in outcome) {
       if (outcome.failed === 'timeout') failure = 'TIMEOUT'
+      if (isUnsent(outcome)) asked--
     } else if (outcome.ok) resolve(outcome)
     else {
       const { message } = readError(outcome.error)
@@ -58,7 +60,7 @@ export function broadcast(
     }
     if (--left > 0) return
     const error = mostInformative(errors)
-    resolve(error === undefined ? { failure } : { ok: false, error })
+    resolve({ ...(error === undefined ? { failure } : { ok: false, error }), asked, errors })
   }
 
   for (const upstream of targets) {

@@ -62,6 +62,15 @@ export function readError(error: RawJson): { code: number; message: string } {
   }
 }
 
+/** What a node gives with an error, such as the words of a contract. */
+export function readErrorData(error: RawJson): unknown {
+  try {
+    return JSON.parse(error).data
+  } catch {
+    return undefined
+  }
+}
+
 /** What the error that a node answered means for the call. */
 export function meaningOf(error: RawJson): ErrorMeaning {
   const { code, message } = readError(error)

@@ -47,6 +47,13 @@ export type PoolFailure = 'NO_UPSTREAM' | 'TIMEOUT' | 'REPLY_TOO_LARGE' | 'ABORT
 /** How a call ended. */
 export type PoolOutcome = RpcReply | { failure: PoolFailure }
 
+/**
+ * How sending a transaction to all nodes ended. Where none has taken it, `asked` is how many of them
+ * may have got it, and `errors` is what those said that answered: only when all of them did, and
+ * each error is a refusal, is it certain that the transaction is nowhere.
+ */
+export type BroadcastOutcome = PoolOutcome & { asked?: number; errors?: readonly RawJson[] }
+
 /** What is known of one upstream, for `/status` and `portolan chains`. Never its whole URL. */
 export type UpstreamStatus = {
   name: string
@@ -71,7 +78,7 @@ export type Pool = {
   /** The same as a promise, for callers that are not on the gateway's hot path. */
   request(request: PoolRequest): Promise<PoolOutcome>
   /** Sends a signed transaction to every healthy upstream; succeeds when one accepts or knows it. */
-  broadcast(rawTransaction: RawJson, timeoutMs?: number): Promise<PoolOutcome>
+  broadcast(rawTransaction: RawJson, timeoutMs?: number): Promise<BroadcastOutcome>
   /** The pinned chain id; undefined until an upstream has told it. */
   chainId(): number | undefined
   /** The highest head that a healthy upstream has shown; it never goes backwards by itself. */

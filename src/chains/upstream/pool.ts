@@ -188,7 +188,7 @@ export function createPool(options: PoolOptions): Pool {
       for (;;) {
         const sent = broadcast({ upstreams, ask, prefix }, rawTransaction, timeoutMs)
         if (sent) return sent
-        if (clock.now() >= deadline) return { failure: 'NO_UPSTREAM' }
+        if (clock.now() >= deadline) return { failure: 'NO_UPSTREAM', asked: 0 }
         await clock.sleep(50)
       }
     },

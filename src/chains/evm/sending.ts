@@ -1,0 +1,104 @@
+import { ChainUnavailableError } from '../chain.ts'
+import { toHex } from '../hex.ts'
+import type { EstimatedCall, Sending } from '../sending.ts'
+import { meaningOf } from '../upstream/node-error.ts'
+import type { FetchBlock } from './fetch.ts'
+import { handoverOf } from './handover.ts'
+import type { Nodes } from './nodes.ts'
+import { createFindNonceUse } from './nonce-use.ts'
+import { toQuantity } from './raw.ts'
+import { reasonOf } from './revert-reason.ts'
+import type { Rpc } from './rpc.ts'
+import { createExplainPayment } from './token-payment.ts'
+
+/** Told of a transaction that is handed to the nodes: its bytes and its hash. */
+export type OnBroadcast = (raw: Buffer, hash: Buffer) => void
+
+type Tools = {
+  rpc: Rpc
+  pool: Nodes
+  fetchBlock: FetchBlock
+  onBroadcast?: OnBroadcast | undefined
+}
+
+// Shorter than the time after which the sender takes over what an operation has begun.
+const broadcastTimeoutMs = 8_000
+
+const quantity = /^0x[0-9a-f]{1,64}$/i
+const acceptQuantity = (result: unknown): bigint | undefined =>
+  typeof result === 'string' && quantity.test(result) ? BigInt(result) : undefined
+
+/** Brings signed transactions onto an EVM chain. */
+export function createSending(tools: Tools): Sending {
+  const { rpc, pool, fetchBlock, onBroadcast } = tools
+
+  /** Only of nodes that are at the head: one that lags would give a nonce away twice. */
+  const atHead = (): { minBlock?: number } => {
+    const number = pool.head()?.number
+    return number === undefined ? {} : { minBlock: number }
+  }
+  const countAt = async (address: Buffer, at: string, signal: AbortSignal): Promise<number> =>
+    Number(
+      await rpc.ask({
+        method: '_getTransactionCount',
+        params: [toHex(address), at],
+        ...atHead(),
+        signal,
+        accept: acceptQuantity,
+      }),
+    )
+
+  const estimate = async (call: EstimatedCall, signal: AbortSignal) => {
+    const answered = await rpc.try({
+      method: '_estimateGas',
+      params: [
+        {
+          from: toHex(call.from),
+          to: toHex(call.to),
+          value: toQuantity(call.value),
+          ...(call.data.length > 0 && { data: toHex(call.data) }),
+        },
+      ],
+      ...atHead(),
+      signal,
+      accept: acceptQuantity,
+    })
+    if (answered.kind === 'answer') return { ok: true as const, gas: answered.answer }
+    // What a node says of itself is not about the call.
+    if (answered.kind === 'error' && meaningOf(JSON.stringify(answered)) === 'answer')
+      return { ok: false as const, detail: reasonOf(answered) }
+    throw new ChainUnavailableError('no node estimates gas')
+  }
+
+  return {
+    chainId: (signal) =>
+      rpc.ask({ method: '_chainId', params: [], signal, accept: acceptQuantity }),
+    transactionCount: countAt,
+    gasPrice: (signal) =>
+      rpc.ask({ method: '_gasPrice', params: [], ...atHead(), signal, accept: acceptQuantity }),
+    estimate,
+    explainPayment: createExplainPayment({ rpc }),
+    broadcast: async (raw, hash) => {
+      onBroadcast?.(raw, hash)
+      return handoverOf(await pool.broadcast(`"${toHex(raw)}"`, broadcastTimeoutMs))
+    },
+    findBlockOf: async (hash, signal) => {
+      const found = await rpc.ask<{ number: number | undefined }>({
+        method: '_getTransactionReceipt',
+        params: [toHex(hash)],
+        ...atHead(),
+        signal,
+        accept: (result) => {
+          if (result === null) return { number: undefined }
+          const number = acceptQuantity((result as { blockNumber?: unknown }).blockNumber)
+          return number === undefined ? undefined : { number: Number(number) }
+        },
+      })
+      return found.number
+    },
+    findNonceUse: createFindNonceUse({
+      countAt: (address, number, signal) => countAt(address, toQuantity(number), signal),
+      fetchBlock,
+    }),
+  }
+}

@@ -1,0 +1,70 @@
+import type { BlockRef } from './chain.ts'
+
+/** What is signed of a managed transaction, frozen when it is created. */
+export type TransactionFields = {
+  from: Buffer
+  to: Buffer
+  value: bigint
+  gas: bigint
+  gas_price: bigint
+  data: Buffer
+  nonce: number
+  eip155_chain_id: bigint
+}
+
+/** A transaction whose gas is to be estimated. */
+export type EstimatedCall = Pick<TransactionFields, 'from' | 'to' | 'value' | 'data'>
+
+/** A token that is to be sent. */
+export type TokenPayment = {
+  contract_type: 'CONTRACT_TYPE_ERC20' | 'CONTRACT_TYPE_ERC721'
+  contract_address: Buffer
+  from: Buffer
+  to: Buffer
+  /** The amount, or the id of the one item. */
+  value: bigint
+}
+
+/** What came of handing a transaction to the nodes. */
+export type Handover =
+  /** A node has taken it, or knows it already. */
+  | { kind: 'accepted' }
+  /** Every node that got it refuses it: it is in nobody's pool. */
+  | { kind: 'refused'; detail: string }
+  /** Its nonce is used; whether by itself is to be found out. */
+  | { kind: 'nonce_used'; detail: string }
+  /** No node got it. */
+  | { kind: 'unsent'; detail: string }
+  /** Whether a node has it is not known. */
+  | { kind: 'unknown'; detail: string }
+
+/** The transaction that used a nonce, and its block, as proved by the block itself. */
+export type NonceUse = { hash: Buffer; block: BlockRef; failed: boolean }
+
+/** How transactions that are signed outside come onto a chain. */
+export type Sending = {
+  /** The chain id that is signed. */
+  chainId(signal: AbortSignal): Promise<bigint>
+  /** How many transactions of an address are on the chain, or also in the pools of the nodes. */
+  transactionCount(address: Buffer, at: 'latest' | 'pending', signal: AbortSignal): Promise<number>
+  gasPrice(signal: AbortSignal): Promise<bigint>
+  /** What a call would cost, or in words why it would fail. */
+  estimate(
+    call: EstimatedCall,
+    signal: AbortSignal,
+  ): Promise<{ ok: true; gas: bigint } | { ok: false; detail: string }>
+  /** What is against a payment that would fail: the token's own books; undefined where they agree. */
+  explainPayment(payment: TokenPayment, signal: AbortSignal): Promise<string | undefined>
+  /** Hands the signed bytes to every node; ends within its own time limit. */
+  broadcast(raw: Buffer, hash: Buffer): Promise<Handover>
+  /** The number of the block that a node says a transaction is in. */
+  findBlockOf(hash: Buffer, signal: AbortSignal): Promise<number | undefined>
+  /**
+   * Who used a nonce, looked up in blocks up to a number; undefined when it is free there. Throws
+   * ChainUnavailableError when no node has what it takes to find out.
+   */
+  findNonceUse(
+    query: { from: Buffer; nonce: number; upTo: number; hint?: number | undefined },
+    signal: AbortSignal,
+  ): Promise<NonceUse | undefined>
+}
