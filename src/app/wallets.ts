@@ -4,6 +4,7 @@ import type { Ids } from '../lib/ids.ts'
 import { ensureChain } from '../storage/chains.ts'
 import type { Db } from '../storage/database.ts'
 import { startImporter } from '../workers/importer.ts'
+import { startSender } from '../workers/sender.ts'
 import { startTracker, type Tracker, type TrackerStatus } from '../workers/tracker.ts'
 import { openC } from './chains/c.ts'
 import type { Opener, OpenerTools } from './chains/opener.ts'
@@ -42,8 +43,12 @@ export async function openWallets(
     const tracker = startTracker({ db, clock, log, holder, chain_id, network, chain })
     trackers.set(service, tracker)
     const importer = startImporter({ db, clock, log, chain_id, chain })
+    const { sending } = chain
+    const sender =
+      sending &&
+      startSender({ db, clock, log, holder, chain_id, network, chain: { ...chain, sending } })
     stops.push(async () => {
-      await Promise.all([tracker.stop(), importer.stop()])
+      await Promise.all([tracker.stop(), importer.stop(), sender?.stop()])
       await chain.stop()
     })
   }

@@ -18,6 +18,12 @@ import {
   ListLogs,
   ListTransactions,
 } from './query/transactions.ts'
+import { CancelTransaction } from './transactions/cancel.ts'
+import { CreateTransaction } from './transactions/create.ts'
+import { CreateTokenTransaction } from './transactions/create-token.ts'
+import * as managed from './transactions/read.ts'
+import { SendTransaction } from './transactions/send.ts'
+import { SubmitTransactionSignature } from './transactions/sign.ts'
 import {
   BatchRegisterAddresses,
   BatchRemoveAddresses,
@@ -83,6 +89,15 @@ const wallets = {
   RemoveAddress,
 }
 
+const transactions = {
+  CancelTransaction,
+  CreateTokenTransaction,
+  CreateTransaction,
+  ...managed,
+  SendTransaction,
+  SubmitTransactionSignature,
+}
+
 const contracts = { ListContracts, RegisterContract, RemoveContract }
 
 /** What each operation does, by service and name. What is not here answers NOT_IMPLEMENTED. */
@@ -92,7 +107,7 @@ export const handlers: { readonly [service in Service]: HandlersOf<service> } = 
   t: { ...wallets, GetAddress, ImportAsset },
   s: { ...wallets, GetAddress, ImportAsset, UpdateConfirmation },
   p: { ...wallets, ImportAsset },
-  c: { ...wallets, ...contracts, UpdateConfirmation },
+  c: { ...wallets, ...contracts, ...transactions, UpdateConfirmation },
 }
 
 /** The handler of an operation, if this version has it. */

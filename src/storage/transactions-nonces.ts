@@ -40,8 +40,8 @@ export const findFreeNonce = async (
         and ${holds(sender)}
       union
       select nonce from managed_transaction
-      where organization_id = ${sender.organization_id} and chain_id = ${sender.chain_id}
-        and "from" = ${sender.from} and nonce >= ${from} and update_time > ${endedAfter}
+      where chain_id = ${sender.chain_id} and "from" = ${sender.from} and nonce >= ${from}
+        and update_time > ${endedAfter}
         and transaction_state in ('TRANSACTION_STATE_CONFIRMED', 'TRANSACTION_STATE_REVERTED',
           'TRANSACTION_STATE_REPLACED'))
     select min(free.nonce) as nonce from (

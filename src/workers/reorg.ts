@@ -20,6 +20,7 @@ import {
   wakeCouriers,
 } from '../storage/notifications.ts'
 import { deleteTransfersAbove } from '../storage/transfers.ts'
+import { unfollowAbove } from './sender-follow.ts'
 import { beginWrite, type TrackerTools } from './tracker-store.ts'
 
 /** The stored blocks and those of the chain have nothing in common: no block is ever overwritten then. */
@@ -103,6 +104,7 @@ export async function rollBack(tools: TrackerTools, ancestor: BlockHeader): Prom
       },
     ])
     await deleteTransfersAbove(trx, chain_id, ancestor.number)
+    await unfollowAbove(trx, { chain_id, now }, ancestor.number)
     await reopenBalances(trx, { chain_id, above: ancestor.number, now })
     const told = await cancelNotificationsAbove(trx, chain_id, ancestor.number)
     await tellReorganized(trx, told, now)

@@ -15,6 +15,7 @@ import { assertLease } from '../storage/leases.ts'
 import { insertTransfers, updateTransfers } from '../storage/transfers.ts'
 import { releaseDue } from './confirmations.ts'
 import type { HeldLease } from './runner.ts'
+import { followBlocks } from './sender-follow.ts'
 import { lookUp } from './tracker-lookup.ts'
 import { matchBlock } from './tracker-match.ts'
 import { noteTransfers, noteUpdates } from './tracker-notify.ts'
@@ -113,6 +114,7 @@ export async function storeBlocks(
       detail: last.detail,
       update_time: now,
     })
+    await followBlocks(trx, { chain_id, now }, blocks)
     const notifications = await releaseDue(trx, { chain_id, chain, head: last.number, now })
     return { transfers: inserted, notifications, unknown_kinds }
   })

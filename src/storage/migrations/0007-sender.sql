@@ -18,3 +18,5 @@ create index managed_transaction_block on managed_transaction (chain_id, block_n
   where block_number is not null;
 create index managed_transaction_replaced on managed_transaction (chain_id, replaced_block_number)
   where replaced_block_number is not null;
+-- The nonces of an address, those of the past too: a count may be older than what has just ended.
+create index managed_transaction_sender on managed_transaction (chain_id, "from", nonce);

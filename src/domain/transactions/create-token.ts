@@ -1,0 +1,80 @@
+import { encodePayment } from '../../chains/evm/token-payment.ts'
+import type { TokenPayment } from '../../chains/sending.ts'
+import type { FieldError } from '../../contract/errors.ts'
+import { invalidRequest } from '../../contract/validate.ts'
+import { readAddress } from '../wallets/address-fields.ts'
+import { shared } from '../wallets/scope.ts'
+import { checkAmounts } from './amounts.ts'
+import { type Common, create } from './create.ts'
+import { sendingScope } from './scope.ts'
+
+type Payload = {
+  erc20?: { contract_address: string; value: string }
+  erc721?: { contract_address: string; token_id: string }
+  erc1155?: object
+}
+
+/** Creates the transfer of a token, to be signed outside. */
+export const CreateTokenTransaction = shared<
+  Common & {
+    to: string
+    contract_type: TokenPayment['contract_type']
+    token_payload: Payload
+  }
+>(async (context, request) => {
+  const scope = sendingScope(context)
+  const { family, sending } = scope
+  const { field, contract_address, text } = readPayload(request)
+  checkAmounts(request, { [`token_payload.${field}`]: text })
+  const contract = readAddress(family, contract_address, 'token_payload.contract_address')
+  const payment: TokenPayment = {
+    contract_type: request.contract_type,
+    contract_address: contract,
+    from: readAddress(family, request.from, 'from'),
+    to: readAddress(family, request.to, 'to'),
+    value: BigInt(text),
+  }
+  return await create(context, scope, {
+    request,
+    prepared: {
+      from: payment.from,
+      to: contract,
+      value: 0n,
+      data: encodePayment(payment),
+      explain: async (signal) => {
+        const detail = await sending.explainPayment(payment, signal)
+        return detail === undefined ? undefined : { field: `token_payload.${field}`, detail }
+      },
+    },
+  })
+})
+
+/** The one key of the payload that belongs to the contract's type. */
+function readPayload({
+  contract_type,
+  token_payload,
+}: {
+  contract_type: string
+  token_payload: Payload
+}): { field: string; contract_address: string; text: string } {
+  const wanted = contract_type === 'CONTRACT_TYPE_ERC20' ? 'erc20' : 'erc721'
+  const errors: FieldError[] = Object.keys(token_payload)
+    .filter((key) => key !== wanted)
+    .map((key) => ({
+      field: `token_payload.${key}`,
+      reason: 'NOT_ALLOWED',
+      detail: `Does not belong to ${contract_type}.`,
+    }))
+  const { erc20, erc721 } = token_payload
+  if (!token_payload[wanted])
+    errors.push({
+      field: `token_payload.${wanted}`,
+      reason: 'REQUIRED',
+      detail: `Is required for ${contract_type}.`,
+    })
+  if (errors.length > 0) throw invalidRequest(errors)
+  if (wanted === 'erc20')
+    return { field: 'erc20.value', contract_address: erc20!.contract_address, text: erc20!.value }
+  const { contract_address, token_id } = erc721!
+  return { field: 'erc721.token_id', contract_address, text: token_id }
+}

@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto'
+import { bytesOf } from '../../chains/evm/raw.ts'
+import type { EstimatedCall } from '../../chains/sending.ts'
+import { OperationError } from '../../contract/errors.ts'
+import { findOwners } from '../../storage/addresses.ts'
+import { awaitCursor } from '../../storage/blocks.ts'
+import {
+  findTransaction,
+  insertTransaction,
+  type TransactionRow,
+} from '../../storage/transactions.ts'
+import type { WalletScope } from '../../storage/wallets.ts'
+import type { Context } from '../context.ts'
+import { readAddress } from '../wallets/address-fields.ts'
+import { askChain } from '../wallets/ask-chain.ts'
+import { getWallet, shared } from '../wallets/scope.ts'
+import { checkAmounts } from './amounts.ts'
+import { readDefaults } from './defaults.ts'
+import { chooseNonce } from './nonce.ts'
+import { tellMoves } from './notify.ts'
+import { presentTransaction } from './present.ts'
+import { type SendingScope, sendingScope } from './scope.ts'
+
+/** What both ways to create a transaction have in common. */
+export type Common = {
+  wallet_id: string
+  from: string
+  gas?: string
+  gas_price?: string
+  nonce?: number
+  transaction_id?: string
+}
+
+/** What is to be sent, once the request is read. */
+export type Prepared = EstimatedCall & {
+  /** What the estimate cannot see; in words, with the field it is about. */
+  explain?(signal: AbortSignal): Promise<{ field: string; detail: string } | undefined>
+}
+
+/** Creates a transaction to be signed outside. */
+export const CreateTransaction = shared<Common & { to: string; value: string; data?: string }>(
+  async (context, request) => {
+    const scope = sendingScope(context)
+    checkAmounts(request)
+    const { family } = scope
+    const data = (request.data ?? '0x').toLowerCase()
+    return await create(context, scope, {
+      request: Object.assign({}, request, { data }),
+      prepared: {
+        from: readAddress(family, request.from, 'from'),
+        to: readAddress(family, request.to, 'to'),
+        value: BigInt(request.value),
+        data: bytesOf(data),
+      },
+    })
+  },
+)
+
+/** Fills in what was left out, finds a nonce and stores the transaction. */
+export async function create(
+  context: Context,
+  scope: SendingScope,
+  { request, prepared }: { request: Common & object; prepared: Prepared },
+): Promise<{ transaction: ReturnType<typeof presentTransaction> }> {
+  const { db, clock, ids, signal } = context
+  const { wallet_id, transaction_id = ids.uuid() } = request
+  const request_hash = hashRequest(context.operation, request)
+  const present = (row: TransactionRow) => ({ transaction: presentTransaction(row, clock.now()) })
+  const repeated = await findRepeated(context, scope, { transaction_id, request_hash })
+  if (repeated) return present(repeated)
+
+  await getWallet(context, scope, wallet_id)
+  const [owner] = await findOwners(db, scope, [prepared.from])
+  if (owner?.wallet_id !== wallet_id)
+    throw new OperationError('ADDRESS_NOT_FOUND', {
+      detail: 'The wallet does not have the address.',
+      errors: [
+        { field: 'from', reason: 'ADDRESS_NOT_FOUND', detail: 'Is no address of the wallet.' },
+      ],
+    })
+  const defaults = await askChain(() => readDefaults(context, scope, { request, prepared }))
+  signal.throwIfAborted()
+
+  const row = await db.transaction().execute(async (trx) => {
+    await awaitCursor(trx, scope.chain_id)
+    const { nonce, gas_price } = await chooseNonce(trx, { ...scope, from: prepared.from }, defaults)
+    const now = new Date(clock.now())
+    const { from, to, value, data } = prepared
+    const created = await insertTransaction(trx, {
+      organization_id: scope.organization_id,
+      transaction_id,
+      chain_id: scope.chain_id,
+      wallet_id,
+      transaction_state: 'TRANSACTION_STATE_CREATED',
+      from,
+      to,
+      value,
+      gas: defaults.gas,
+      gas_price,
+      data,
+      nonce,
+      eip155_chain_id: defaults.eip155_chain_id,
+      request_hash,
+      create_time: now,
+    })
+    if (created) await tellMoves(trx, [created], now)
+    return created
+  })
+  // Somebody else was quicker with the same id.
+  return present(row ?? (await findRepeated(context, scope, { transaction_id, request_hash }))!)
+}
+
+/** The stored transaction of the same id and content; the same id with another content is refused. */
+async function findRepeated(
+  { db }: Context,
+  scope: WalletScope,
+  { transaction_id, request_hash }: { transaction_id: string; request_hash: Buffer },
+): Promise<TransactionRow | undefined> {
+  const row = await findTransaction(db, scope, transaction_id)
+  if (row && !row.request_hash.equals(request_hash))
+    throw new OperationError('TRANSACTION_ID_TAKEN')
+  return row
+}
+
+/** Of what the user asked for, before defaults, in one order. */
+function hashRequest(operation: string, request: object): Buffer {
+  const sorted = Object.entries({ ...request, transaction_id: undefined })
+    .filter(([, value]) => value !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+  return createHash('sha256')
+    .update(JSON.stringify([operation, sorted]))
+    .digest()
+}

@@ -1,0 +1,51 @@
+import { OperationError } from '../../contract/errors.ts'
+import { invalidRequest } from '../../contract/validate.ts'
+import type { Db } from '../../storage/database.ts'
+import {
+  findFreeNonce,
+  findHolders,
+  lockSender,
+  type Sender,
+} from '../../storage/transactions-nonces.ts'
+import type { Defaults } from './defaults.ts'
+import { raisedPrice } from './price.ts'
+
+// The count may be that old, and the clocks of two processes that far apart.
+const marginMs = 60_000
+
+/**
+ * Chooses the nonce of a new transaction out of the rows and the count of the chain, alone at the
+ * address until the transaction ends. There is no counter that could drift from either. The lowest
+ * free one is taken, so that the nonce of a canceled transaction is filled by the next.
+ */
+export async function chooseNonce(
+  trx: Db,
+  sender: Sender,
+  defaults: Defaults,
+): Promise<{ nonce: number; gas_price: bigint }> {
+  const { asked_nonce, asked_price, node_price, count, counted } = defaults
+  await lockSender(trx, sender)
+  if (asked_nonce === undefined) {
+    const endedAfter = new Date(counted - marginMs)
+    const nonce = await findFreeNonce(trx, sender, { from: count, endedAfter })
+    return { nonce, gas_price: asked_price ?? node_price }
+  }
+  if (asked_nonce < count)
+    throw invalidRequest([
+      {
+        field: 'nonce',
+        reason: 'OUT_OF_RANGE',
+        detail: `Is used on the chain already; the next one is ${count}.`,
+      },
+    ])
+  const [dearest] = await findHolders(trx, sender, asked_nonce)
+  const gas_price = asked_price ?? node_price
+  if (!dearest) return { nonce: asked_nonce, gas_price }
+  const least = raisedPrice(dearest.gas_price)
+  if (gas_price >= least) return { nonce: asked_nonce, gas_price }
+  if (asked_price === undefined) return { nonce: asked_nonce, gas_price: least }
+  throw new OperationError('REPLACEMENT_UNDERPRICED', {
+    detail: `Another transaction has the nonce ${asked_nonce}; to replace it gas_price must be at least ${least}.`,
+    errors: [{ field: 'gas_price', reason: 'OUT_OF_RANGE', detail: `Must be at least ${least}.` }],
+  })
+}

@@ -1,0 +1,87 @@
+import { signingHash } from '../../chains/evm/legacy-transaction.ts'
+import { toHex } from '../../chains/hex.ts'
+import { OperationError } from '../../contract/errors.ts'
+import { findOwners } from '../../storage/addresses.ts'
+import {
+  findTransaction,
+  findTransactionByHash,
+  listTransactions,
+  type TransactionRow,
+} from '../../storage/transactions.ts'
+import type { Context } from '../context.ts'
+import { makePage, readPage } from '../pages.ts'
+import { readOptionalAddress } from '../wallets/address-fields.ts'
+import { getWallet, type ReadScope, readScope, shared } from '../wallets/scope.ts'
+import { fieldsOf, presentTransaction } from './present.ts'
+
+/** Reads a managed transaction by its id, its hash, or both, which must then agree. */
+export const GetTransaction = shared<{ transaction_id?: string; transaction_hash?: string }>(
+  async (context, { transaction_id, transaction_hash }) => {
+    const scope = await readScope(context)
+    const hash =
+      transaction_hash === undefined
+        ? undefined
+        : scope.family.parseTransactionHash(transaction_hash)
+    const row =
+      transaction_id === undefined
+        ? hash && (await findTransactionByHash(context.db, scope, hash))
+        : await findTransaction(context.db, scope, transaction_id)
+    if (!row || (hash && !row.transaction_hash?.equals(hash)))
+      throw new OperationError('TRANSACTION_NOT_FOUND')
+    return { transaction: presentTransaction(row, context.clock.now()) }
+  },
+)
+
+/** The 32-byte hash that the sender signs. */
+export const GetTransactionMessageToSign = shared<{ transaction_id: string }>(
+  async (context, { transaction_id }) => {
+    const scope = await readScope(context)
+    const row = await getTransaction(context, scope, transaction_id)
+    return { transaction_message_to_sign: toHex(signingHash(fieldsOf(row))) }
+  },
+)
+
+type Position = [time: number, transaction_id: string]
+
+/** Lists managed transactions, newest first. */
+export const ListTransactions = shared<{
+  wallet_id?: string
+  address?: string
+  page_size?: number
+  page_token?: string
+}>(async (context, request) => {
+  const scope = await readScope(context)
+  const { limit, after } = readPage<Position>(context, request)
+  const from = readOptionalAddress(scope.family, request.address)
+  const wallet = request.wallet_id && (await getWallet(context, scope, request.wallet_id))
+  const rows = await listTransactions(
+    context.db,
+    scope,
+    { from, wallet_id: wallet ? wallet.wallet_id : undefined },
+    {
+      limit: limit + 1,
+      after: after && { create_time: new Date(after[0]), transaction_id: after[1] },
+    },
+  )
+  // A typing error must not look like "nothing sent"; a removed address keeps its transactions.
+  if (rows.length === 0 && from && !wallet && !(await findOwners(context.db, scope, [from]))[0])
+    throw new OperationError('ADDRESS_NOT_FOUND')
+  const { items, pagination } = makePage(
+    context,
+    request,
+    rows,
+    (row): Position => [row.create_time.getTime(), row.transaction_id],
+  )
+  const now = context.clock.now()
+  return { transactions: items.map((row) => presentTransaction(row, now)), pagination }
+})
+
+async function getTransaction(
+  { db }: Context,
+  scope: ReadScope,
+  transaction_id: string,
+): Promise<TransactionRow> {
+  const row = await findTransaction(db, scope, transaction_id)
+  if (!row) throw new OperationError('TRANSACTION_NOT_FOUND')
+  return row
+}

@@ -1,0 +1,49 @@
+import type { Family } from '../../chains/chain.ts'
+import type { Sending } from '../../chains/sending.ts'
+import { OperationError } from '../../contract/errors.ts'
+import { awaitCursor } from '../../storage/blocks.ts'
+import type { Db } from '../../storage/database.ts'
+import { lockTransaction, type TransactionRow } from '../../storage/transactions.ts'
+import type { WalletScope } from '../../storage/wallets.ts'
+import type { Context } from '../context.ts'
+import { chainScope } from '../wallets/scope.ts'
+import { tellMoves } from './notify.ts'
+
+/** Where transactions are sent. */
+export type SendingScope = WalletScope & { family: Family; sending: Sending }
+
+/** The chain that transactions go to; refused where it is not configured. */
+export function sendingScope(context: Context): SendingScope {
+  const { organization_id, chain_id, family, chain } = chainScope(context)
+  const { sending } = chain
+  if (!sending) throw new OperationError('CHAIN_NOT_CONFIGURED')
+  return { organization_id, chain_id, family, sending }
+}
+
+/**
+ * Works on one transaction of the caller alone, and tells of its new state if it got one. First
+ * comes the tracker's cursor, as everywhere: who locks in one order never waits in a circle.
+ */
+export async function withTransaction(
+  { db, clock }: Pick<Context, 'db' | 'clock'>,
+  scope: WalletScope,
+  transaction_id: string,
+  work: (trx: Db, row: TransactionRow, now: Date) => Promise<TransactionRow>,
+): Promise<TransactionRow> {
+  return await db.transaction().execute(async (trx) => {
+    await awaitCursor(trx, scope.chain_id)
+    const row = await lockTransaction(trx, scope, transaction_id)
+    if (!row) throw new OperationError('TRANSACTION_NOT_FOUND')
+    const now = new Date(clock.now())
+    const after = await work(trx, row, now)
+    if (after.transaction_state !== row.transaction_state) await tellMoves(trx, [after], now)
+    return after
+  })
+}
+
+/** The refusal of an operation that the state forbids. */
+export const forbidden = (row: TransactionRow, operation: string): OperationError =>
+  new OperationError('TRANSACTION_STATE_INVALID', {
+    detail: `${operation} is not possible in ${row.transaction_state}.`,
+    extra: { transaction_state: row.transaction_state },
+  })

@@ -1,0 +1,49 @@
+import { signedTransaction } from '../../chains/evm/legacy-transaction.ts'
+import { readSignature } from '../../chains/evm/signature.ts'
+import { OperationError } from '../../contract/errors.ts'
+import { invalidRequest } from '../../contract/validate.ts'
+import { findTransaction } from '../../storage/transactions.ts'
+import { readScope, shared } from '../wallets/scope.ts'
+import { moveTransaction } from './move.ts'
+import { fieldsOf } from './present.ts'
+import { forbidden, withTransaction } from './scope.ts'
+
+/** Takes the signature of a transaction; from then on its bytes and its hash are fixed. */
+export const SubmitTransactionSignature = shared<{ transaction_id: string; signature: string }>(
+  async (context, { transaction_id, signature }) => {
+    const scope = await readScope(context)
+    const found = await findTransaction(context.db, scope, transaction_id)
+    if (!found) throw new OperationError('TRANSACTION_NOT_FOUND')
+    // What is signed never changes: it can be checked before the row is locked.
+    const fields = fieldsOf(found)
+    const read = await readSignature(signature, fields)
+    if (!read.ok)
+      throw invalidRequest([
+        { field: 'signature', reason: 'INVALID_SIGNATURE', detail: read.detail },
+      ])
+    const { raw, hash } = signedTransaction(fields, read.signature)
+    await withTransaction(context, scope, transaction_id, async (trx, row, now) => {
+      if (
+        row.transaction_hash?.equals(hash) &&
+        row.transaction_state !== 'TRANSACTION_STATE_CANCELED'
+      )
+        return row
+      if (
+        row.transaction_state !== 'TRANSACTION_STATE_CREATED' &&
+        row.transaction_state !== 'TRANSACTION_STATE_SIGNED'
+      )
+        throw forbidden(row, 'SubmitTransactionSignature')
+      return await moveTransaction(trx, row, {
+        event: 'sign',
+        now,
+        change: {
+          signature: Buffer.from(signature.replace(/^0x/i, ''), 'hex'),
+          raw_transaction: raw,
+          transaction_hash: hash,
+          last_error: null,
+        },
+      })
+    })
+    return {}
+  },
+)

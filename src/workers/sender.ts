@@ -1,0 +1,67 @@
+import type { Chain } from '../chains/chain.ts'
+import type { Sending } from '../chains/sending.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import type { Db } from '../storage/database.ts'
+import { listDueBroadcasts } from '../storage/transactions-open.ts'
+import { type LeasedState, startLeased } from './runner.ts'
+import { lookAfter } from './sender-look-after.ts'
+
+/** What a sender is made of. */
+export type SenderOptions = {
+  db: Db
+  clock: Clock
+  log: Log
+  /** An id of this process. */
+  holder: string
+  chain_id: number
+  network: string
+  chain: Chain & { sending: Sending }
+  ttlMs?: number
+  pollMs?: number
+}
+
+/** A sender of one chain and network. */
+export type Sender = { state(): LeasedState; stop(): Promise<void> }
+
+const rowsPerRound = 100
+const atOnce = 8
+
+/**
+ * Looks after the transactions that are on their way, in one process at a time: repeats what a crash
+ * or a silent node left open, sends again what a node may have forgotten, and finds out who used a
+ * nonce. What becomes of them on the chain is the tracker's to see.
+ */
+export function startSender(options: SenderOptions): Sender {
+  const { db, clock, log, holder, chain_id, network, chain, ttlMs, pollMs = 1_000 } = options
+  const tools = { db, clock, log, chain_id, sending: chain.sending }
+
+  const run = async (_: unknown, signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted) {
+      const due = await listDueBroadcasts(db, {
+        chain_id,
+        now: new Date(clock.now()),
+        limit: rowsPerRound,
+      })
+      const next = due.values()
+      const work = async () => {
+        for (const row of next) {
+          if (signal.aborted) return
+          await lookAfter(tools, row, signal)
+        }
+      }
+      await Promise.all(Array.from({ length: Math.min(atOnce, due.length) }, work))
+      if (due.length < rowsPerRound) await clock.sleep(pollMs, signal).catch(() => {})
+    }
+  }
+  const leased = startLeased({
+    db,
+    clock,
+    log,
+    holder,
+    name: `sender:${chain.service}:${network}`,
+    run,
+    ...(ttlMs !== undefined && { ttlMs }),
+  })
+  return { state: leased.state, stop: leased.stop }
+}
