@@ -46,6 +46,10 @@ contract OldCoin {
     }
 }
 
+interface Taker {
+    function onERC721Received(address operator, address from, uint256 id, bytes calldata data) external returns (bytes4);
+}
+
 /// The least that is an ERC-721.
 contract Item {
     string public name = "Test Item";
@@ -73,10 +77,17 @@ contract Item {
         emit Transfer(address(0), to, id);
     }
 
-    function transferFrom(address from, address to, uint256 id) external {
+    function transferFrom(address from, address to, uint256 id) public {
         require(owners[id] == from && msg.sender == from, "not yours");
         owners[id] = to;
         emit Transfer(from, to, id);
+    }
+
+    /// A contract must say that it knows what to do with an item.
+    function safeTransferFrom(address from, address to, uint256 id) external {
+        transferFrom(from, to, id);
+        if (to.code.length == 0) return;
+        require(Taker(to).onERC721Received(msg.sender, from, id, "") == 0x150b7a02, "not taken");
     }
 
     function burn(uint256 id) external {

@@ -5,6 +5,7 @@ import type {
   ChainBlock,
   Family,
   Movement,
+  SentTransaction,
   Touch,
   Tracked,
 } from './chain.ts'
@@ -18,6 +19,8 @@ export type ScriptedTransaction = {
   hash?: Buffer
   /** Who pays the fee. */
   payer?: Buffer
+  /** Makes it a transaction of the payer as the chain counts them (C). */
+  nonce?: number
   fee?: bigint
   failed?: boolean
   movements?: readonly ScriptedMovement[]
@@ -66,6 +69,14 @@ const changesOf = (
   }
   return changes
 }
+
+const toSent = ({
+  payer,
+  nonce,
+  failed = false,
+  hash,
+}: ScriptedTransaction & { hash: Buffer }): SentTransaction[] =>
+  payer && nonce !== undefined ? [{ from: payer, nonce, failed, hash: () => hash }] : []
 
 /** Makes the block that follows a parent. */
 export function createScriptedBlock(options: {
@@ -139,6 +150,7 @@ export function createScriptedBlock(options: {
     time,
     transactions,
     balances,
+    ...(service === 'c' && { sent: transactions.flatMap(toSent) }),
     contracts: [...changes.values()].map(({ asset }) => asset.contract_address),
     *accounts(contracts) {
       for (const { address, asset } of changes.values())

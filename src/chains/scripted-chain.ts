@@ -16,9 +16,11 @@ import {
   type ScriptedBlock,
   type ScriptedTransaction,
 } from './scripted-block.ts'
+import { createScriptedSending, type ScriptedSending } from './scripted-sending.ts'
 
 /** A chain in memory that does what a test says, forks and failures included. */
 export type ScriptedChain = Chain & {
+  sending: ScriptedSending
   /** Adds a block on top of the head. */
   mine(transactions?: readonly ScriptedTransaction[]): BlockHeader
   /** Drops the newest blocks and puts others in their place, then the nodes tell of it. */
@@ -130,6 +132,7 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
 
   return {
     ...family,
+    sending: createScriptedSending({ canonical: () => blocks, pass }),
     identity: async (signal) => {
       await pass(signal)
       return `scripted:${family.service}:${blocks[0]!.hash.toString('hex')}`

@@ -76,6 +76,10 @@ it('a change of state is told to the webhooks of its wallet and to those of all'
     receipt_status: null,
     create_time: now,
     update_time: now,
+    broadcast_count: 1,
+    is_unsure: true,
+    next_broadcast_time: null,
+    replaced_block_number: null,
   })
   const sent = [transaction('TRANSACTION_STATE_SENT'), transaction('TRANSACTION_STATE_MINED')]
   expect(await queueTransactionNotifications(db, sent, now)).toBe(4)

@@ -75,7 +75,7 @@ export const queueTransactionNotifications = async (
         webhook_id,
         notification_type: notificationTypes.c,
         transaction_hash: row.transaction_hash,
-        data: { transaction: toTransactionRecord(row) },
+        data: { transaction: toTransactionRecord(row, now) },
       })),
   )
   return (await queueNotifications(trx, notifications, now)).length

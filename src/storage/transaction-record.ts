@@ -6,8 +6,23 @@ export type ManagedTransactionRow = RowOf<typeof transactionTables.managed_trans
 
 const hex = (bytes: Buffer): string => `0x${bytes.toString('hex')}`
 
+/** After that long on its way without a block a transaction is shown as stuck (docs/decisions.md). */
+const stuckAfterMs = 10 * 60_000
+
+/** Whether a transaction is on its way and in no block. */
+export const isOnTheWay = ({
+  transaction_state,
+}: Pick<ManagedTransactionRow, 'transaction_state'>): boolean =>
+  transaction_state === 'TRANSACTION_STATE_SENDING' ||
+  transaction_state === 'TRANSACTION_STATE_SENT'
+
+const isStuck = (row: ManagedTransactionRow, now: Date): boolean =>
+  isOnTheWay(row) &&
+  row.sent_time !== null &&
+  now.getTime() - row.sent_time.getTime() >= stuckAfterMs
+
 /** The record of spec 2.9, as operations return it and notifications tell it. */
-export const toTransactionRecord = (row: ManagedTransactionRow) => ({
+export const toTransactionRecord = (row: ManagedTransactionRow, now: Date) => ({
   wallet_id: row.wallet_id,
   transaction_id: row.transaction_id,
   transaction_hash: row.transaction_hash ? hex(row.transaction_hash) : '',
@@ -19,4 +34,10 @@ export const toTransactionRecord = (row: ManagedTransactionRow) => ({
   gas_price: row.gas_price.toString(),
   data: hex(row.data),
   nonce: row.nonce.toString(),
+  stuck: isStuck(row, now),
+  last_error: row.last_error ?? '',
+  replaced_by:
+    row.transaction_state === 'TRANSACTION_STATE_REPLACED' && row.replaced_by
+      ? hex(row.replaced_by)
+      : '',
 })

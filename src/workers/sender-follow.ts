@@ -1,8 +1,8 @@
 import type { BlockRef, ChainBlock } from '../chains/chain.ts'
 import { moveTransaction } from '../domain/transactions/move.ts'
-import { tellMoves } from '../domain/transactions/notify.ts'
 import { distinctBytes, keyOf } from '../lib/bytes.ts'
 import type { Db } from '../storage/database.ts'
+import { queueTransactionNotifications } from '../storage/notifications.ts'
 import { type TransactionRow, updateTransaction } from '../storage/transactions.ts'
 import {
   hasOpenTransactions,
@@ -37,7 +37,7 @@ export async function followBlocks(
         if (decided) moved.push(decided)
       }
   moved.push(...(await confirm(trx, { chain_id, now }, blocks.at(-1)!.number)))
-  await tellMoves(trx, moved, now)
+  await queueTransactionNotifications(trx, moved, now)
 }
 
 /** Writes down that a block holds a transaction with the nonce; says how it moved, if it did. */
@@ -114,5 +114,5 @@ export async function unfollowAbove(
       )
     else await updateTransaction(trx, row, change)
   }
-  await tellMoves(trx, moved, now)
+  await queueTransactionNotifications(trx, moved, now)
 }

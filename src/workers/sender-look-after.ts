@@ -1,12 +1,12 @@
 import type { NonceUse, Sending } from '../chains/sending.ts'
 import { type Attempt, beginAttempt, settleAttempt } from '../domain/transactions/attempt.ts'
-import { tellMoves } from '../domain/transactions/notify.ts'
-import { isOnTheWay } from '../domain/transactions/present.ts'
 import { withTransaction } from '../domain/transactions/scope.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { awaitCursor, findCursor, holdBlock } from '../storage/blocks.ts'
 import type { Db } from '../storage/database.ts'
+import { queueTransactionNotifications } from '../storage/notifications.ts'
+import { isOnTheWay } from '../storage/transaction-record.ts'
 import { lockTransaction, type TransactionRow, updateTransaction } from '../storage/transactions.ts'
 import { confirm, decideBy } from './sender-follow.ts'
 
@@ -98,7 +98,7 @@ async function settleUse(
     const now = new Date(clock.now())
     const moved = await decideBy(trx, row, use, now)
     const ended = await confirm(trx, { chain_id, now }, cursor.block_number)
-    await tellMoves(trx, [...(moved ? [moved] : []), ...ended], now)
+    await queueTransactionNotifications(trx, [...(moved ? [moved] : []), ...ended], now)
     return true
   })
 }

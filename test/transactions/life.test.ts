@@ -1,12 +1,14 @@
 import { SigningKey } from 'ethers'
+import { encodeFunctionData, erc20Abi, erc721Abi } from 'viem'
 import { privateKeyToAccount, sign } from 'viem/accounts'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
+import { OperationError } from '../../src/contract/errors.ts'
 import { createSender, encode } from '../chains/evm/token-contracts.ts'
 import { anvilKeys, startSendingBench } from './bench.ts'
 import { signWithRawKey, toText } from './raw-key.ts'
 
 const bench = await startSendingBench()
-const { anvil, caller, accounts, mine, get, reaches } = bench
+const { anvil, clock, caller, accounts, mine, get, reaches, settled } = bench
 const [key, otherKey] = anvilKeys
 const [from, friend] = accounts as [string, string]
 const { deploy, send } = createSender(anvil)
@@ -56,7 +58,9 @@ it.each(Object.entries(signers))('the whole life, signed with %s', async (_, sig
   await submit(transaction_id, await signer(await messageOf(transaction_id)))
   const ready = await get(transaction_id)
   expect(ready.transaction_state).toBe('TRANSACTION_STATE_SIGNED')
-  expect(await sendOne(transaction_id)).toMatchObject({ transaction_state: 'TRANSACTION_STATE_SENT' })
+  expect(await sendOne(transaction_id)).toMatchObject({
+    transaction_state: 'TRANSACTION_STATE_SENT',
+  })
   await mine()
   expect((await get(transaction_id)).transaction_state).toBe('TRANSACTION_STATE_MINED')
   await mine()
@@ -71,4 +75,340 @@ it.each(Object.entries(signers))('the whole life, signed with %s', async (_, sig
   expect(
     (await caller.call('GetTransaction', { transaction_hash: done.transaction_hash })).transaction,
   ).toEqual(done)
+})
+
+/** What a caller is told of a refusal: the reason, and the fields with their details. */
+const refusal = (work: Promise<unknown>): Promise<OperationError> =>
+  work.then(
+    () => {
+      throw new Error('was not refused')
+    },
+    (error: unknown) => {
+      if (error instanceof OperationError) return error
+      throw error
+    },
+  )
+const whole = async (fields: object = {}) => {
+  const { transaction_id } = await create(fields)
+  await signed(transaction_id)
+  return await sendOne(transaction_id)
+}
+
+it('refuses signatures of others, of other chains, high ones and malformed ones', async () => {
+  const { transaction_id } = await create()
+  const hash = await messageOf(transaction_id)
+  const good = signWithRawKey(hash, key)
+  const high = signWithRawKey(hash, key, { high: true })
+  const strange = signWithRawKey(hash, otherKey!)
+  const bad: Record<string, string> = {
+    'another key': toText(strange, strange.parity),
+    'another message': await sign({ hash: `0x${'12'.repeat(32)}`, privateKey: key, to: 'hex' }),
+    'the wrong parity': toText(good, 1 - good.parity),
+    'a high s': toText(high, high.parity),
+    'v of another chain': toText(good, 1 * 2 + 35 + good.parity),
+    'v of nothing': toText(good, 30),
+    'too short': toText(good, 0).slice(0, 100),
+    'too long': `0x${'11'.repeat(90)}`,
+    'not hex': 'no signature',
+    'r of zero': toText({ r: 0n, s: good.s }, good.parity),
+    's beyond the curve': toText({ r: good.r, s: (1n << 256n) - 1n }, good.parity),
+  }
+  for (const [name, signature] of Object.entries(bad)) {
+    const error = await refusal(submit(transaction_id, signature))
+    expect([error.reason, error.errors[0]?.field], name).toEqual(['INVALID_REQUEST', 'signature'])
+  }
+  expect((await get(transaction_id)).transaction_state).toBe('TRANSACTION_STATE_CREATED')
+  expect(await caller.reason('SendTransaction', { transaction_id })).toBe(
+    'TRANSACTION_STATE_INVALID',
+  )
+  for (const v of [good.parity, 27 + good.parity, 31_337 * 2 + 35 + good.parity])
+    await submit(transaction_id, toText(good, v))
+  await caller.call('CancelTransaction', { transaction_id })
+  await caller.call('CancelTransaction', { transaction_id })
+  expect(await caller.reason('SendTransaction', { transaction_id })).toBe(
+    'TRANSACTION_STATE_INVALID',
+  )
+  expect(
+    await caller.reason('SubmitTransactionSignature', {
+      transaction_id,
+      signature: toText(good, good.parity),
+    }),
+  ).toBe('TRANSACTION_STATE_INVALID')
+})
+
+it('gives a hundred transactions at once nonces of their own, and all are confirmed', async () => {
+  const first = Number(await anvil.call('eth_getTransactionCount', [from, 'pending']))
+  const created = await Promise.all(Array.from({ length: 100 }, () => create({ gas: '21000' })))
+  const nonces = created.map(({ nonce }) => Number(nonce)).sort((a, b) => a - b)
+  expect(nonces).toEqual(Array.from({ length: 100 }, (_, at) => first + at))
+  await Promise.all(
+    created.map(async ({ transaction_id }) => {
+      await signed(transaction_id)
+      await sendOne(transaction_id)
+    }),
+  )
+  await mine(3)
+  for (const { transaction_id } of created)
+    expect((await get(transaction_id)).transaction_state).toBe('TRANSACTION_STATE_CONFIRMED')
+})
+
+it('fills the nonce of a canceled transaction with the next one, so that those behind it go on', async () => {
+  const [first, second] = [await create(), await create()]
+  expect(Number(second.nonce)).toBe(Number(first.nonce) + 1)
+  await signed(second.transaction_id)
+  await sendOne(second.transaction_id)
+  await caller.call('CancelTransaction', { transaction_id: first.transaction_id })
+  await mine()
+  expect((await get(second.transaction_id)).transaction_state).toBe('TRANSACTION_STATE_SENT')
+  const filling = await whole()
+  expect(filling.nonce).toBe(first.nonce)
+  await mine(3)
+  for (const { transaction_id } of [filling, second])
+    expect((await get(transaction_id)).transaction_state).toBe('TRANSACTION_STATE_CONFIRMED')
+})
+
+it('returns the first transaction for the same transaction_id and refuses another content', async () => {
+  const transaction_id = 'invoice-1'
+  const first = await create({ transaction_id, data: '0xAB', gas: '30000' })
+  expect(await create({ transaction_id, data: '0xab', gas: '30000' })).toEqual(first)
+  const many = await Promise.all(
+    Array.from({ length: 10 }, () => create({ transaction_id: 'invoice-2' })),
+  )
+  expect(new Set(many.map(({ nonce }) => nonce)).size).toBe(1)
+  const error = await refusal(create({ transaction_id, value: '6', data: '0xab', gas: '30000' }))
+  expect(error.reason).toBe('TRANSACTION_ID_TAKEN')
+  for (const id of ['invoice-1', 'invoice-2'])
+    await caller.call('CancelTransaction', { transaction_id: id })
+})
+
+it('replaces what is on its way for a price 10 % higher', async () => {
+  const old = await whole({ gas_price: '2000000000' })
+  const low = await refusal(create({ nonce: Number(old.nonce), gas_price: '2199999999' }))
+  expect([low.reason, low.errors[0]?.detail]).toEqual([
+    'REPLACEMENT_UNDERPRICED',
+    'Must be at least 2200000000.',
+  ])
+  const cancel = await refusal(
+    caller.call('CancelTransaction', { transaction_id: old.transaction_id }),
+  )
+  expect(cancel.reason).toBe('TRANSACTION_ALREADY_BROADCAST')
+  expect(cancel.message).toContain(`nonce ${old.nonce} and gas_price 2200000000`)
+  const other = await create({ nonce: Number(old.nonce), to: from, value: '0' })
+  expect(BigInt(other.gas_price)).toBeGreaterThanOrEqual(2_200_000_000n)
+  await signed(other.transaction_id)
+  const { transaction_hash } = await sendOne(other.transaction_id)
+  await mine()
+  expect((await get(old.transaction_id)).transaction_state).toBe('TRANSACTION_STATE_SENT')
+  await mine(2)
+  expect((await get(other.transaction_id)).transaction_state).toBe('TRANSACTION_STATE_CONFIRMED')
+  expect(await get(old.transaction_id)).toMatchObject({
+    transaction_state: 'TRANSACTION_STATE_REPLACED',
+    replaced_by: transaction_hash,
+  })
+  const used = await refusal(create({ nonce: Number(old.nonce) }))
+  expect(used.errors[0]).toMatchObject({ field: 'nonce', reason: 'OUT_OF_RANGE' })
+})
+
+it('says which foreign transaction took the nonce, also when it did so long before', async () => {
+  const { transaction_id } = await create()
+  await signed(transaction_id)
+  const foreign = await send({ from, to: friend, value: 1n })
+  await mine(10)
+  const answer = await sendOne(transaction_id)
+  expect(answer).toMatchObject({ transaction_state: 'TRANSACTION_STATE_SENDING' })
+  expect(answer.last_error).toMatch(/nonce too low/i)
+  expect(await reaches(transaction_id, 'REPLACED')).toMatchObject({ replaced_by: foreign })
+})
+
+it('finds a transaction that its owner had sent elsewhere before', async () => {
+  const { transaction_id, nonce, gas, gas_price } = await create()
+  await signed(transaction_id)
+  const raw = await privateKeyToAccount(key).signTransaction({
+    type: 'legacy',
+    chainId: 31_337,
+    nonce: Number(nonce),
+    gas: BigInt(gas),
+    gasPrice: BigInt(gas_price),
+    to: friend as `0x${string}`,
+    value: 5n,
+  })
+  const hash = await anvil.call('eth_sendRawTransaction', [raw])
+  await mine(5)
+  expect(await sendOne(transaction_id)).toMatchObject({ transaction_hash: hash })
+  clock.shift(60_000)
+  await reaches(transaction_id, 'CONFIRMED')
+})
+
+it('follows a reorganization back and forth, and sends again what it dropped', async () => {
+  const { transaction_id } = await whole()
+  await mine()
+  await reaches(transaction_id, 'MINED')
+  await anvil.call('anvil_reorg', [1, []])
+  await mine()
+  await settled()
+  // Anvil forgets what was in the dropped block: only the sender brings it back.
+  await mine()
+  clock.shift(60_000)
+  await reaches(transaction_id, 'SENT')
+  await mine(3)
+  await reaches(transaction_id, 'CONFIRMED')
+
+  await anvil.call('anvil_reorg', [4, []])
+  await mine()
+  await reaches(transaction_id, 'SENT')
+  const { transaction_hash } = await get(transaction_id)
+  const isPending = async () =>
+    (await anvil.call('eth_getTransactionByHash', [transaction_hash])) !== null
+  await expect.poll(isPending, { timeout: 15_000 }).toBe(true)
+  await mine(3)
+  await reaches(transaction_id, 'CONFIRMED')
+})
+
+it('sends tokens, and says early and clearly what is against it', async () => {
+  const coin = await deploy('Coin', friend)
+  const item = await deploy('Item', friend)
+  await send({ from: friend, to: coin, data: encode('mint', from, 100n) })
+  await send({ from: friend, to: item, data: encode('mint', from, 7n) })
+  await mine()
+  const token = async (kind: 'ERC20' | 'ERC721', token_payload: object, fields: object = {}) =>
+    (
+      await caller.call('CreateTokenTransaction', {
+        wallet_id,
+        from,
+        to: friend,
+        contract_type: `CONTRACT_TYPE_${kind}`,
+        token_payload,
+        ...fields,
+      })
+    ).transaction
+  const erc20 = (value: string) => token('ERC20', { erc20: { contract_address: coin, value } })
+  const erc721 = (token_id: string) =>
+    token('ERC721', { erc721: { contract_address: item, token_id } })
+
+  const poor = await refusal(erc20('101'))
+  expect([poor.reason, poor.errors[0]]).toEqual([
+    'TRANSACTION_WOULD_FAIL',
+    {
+      field: 'token_payload.erc20.value',
+      reason: 'WOULD_FAIL',
+      detail: `The balance of ${from} is 100, less than 101.`,
+    },
+  ])
+  expect(poor.message).toMatch(/^The contract reverts: an arithmetic overflow\. The balance/)
+  const missing = await refusal(erc721('8'))
+  expect(missing.message).toContain('The item 8 does not exist')
+  await send({ from: friend, to: item, data: encode('mint', friend, 9n) })
+  await mine()
+  const theirs = await refusal(erc721('9'))
+  expect(theirs.message).toBe(
+    `The contract reverts: not yours. ${from} is not the owner of the item 9.`,
+  )
+  const nothing = await refusal(token('ERC20', { erc20: { contract_address: friend, value: '1' } }))
+  expect(nothing.message).toContain('is no ERC-20 contract')
+  const both = await refusal(
+    token('ERC20', {
+      erc20: { contract_address: coin, value: '1' },
+      erc721: { contract_address: item, token_id: '7' },
+    }),
+  )
+  expect(both.errors).toMatchObject([{ field: 'token_payload.erc721', reason: 'NOT_ALLOWED' }])
+  const none = await refusal(token('ERC721', { erc20: { contract_address: coin, value: '1' } }))
+  expect(none.errors.map(({ field }) => field)).toEqual([
+    'token_payload.erc20',
+    'token_payload.erc721',
+  ])
+
+  const [coins, thing] = [await erc20('60'), await erc721('7')]
+  expect(coins).toMatchObject({
+    to: coin,
+    value: '0',
+    data: encodeFunctionData({
+      abi: erc20Abi,
+      functionName: 'transfer',
+      args: [friend as `0x${string}`, 60n],
+    }),
+  })
+  expect(thing.data).toBe(
+    encodeFunctionData({
+      abi: erc721Abi,
+      functionName: 'safeTransferFrom',
+      args: [from as `0x${string}`, friend as `0x${string}`, 7n],
+    }),
+  )
+  // More than is left once the first one is through: with a gas of his own the user may.
+  const late = await token(
+    'ERC20',
+    { erc20: { contract_address: coin, value: '60' } },
+    { gas: '100000' },
+  )
+  for (const { transaction_id } of [coins, thing, late]) {
+    await signed(transaction_id)
+    await sendOne(transaction_id)
+  }
+  await mine(3)
+  await reaches(coins.transaction_id, 'CONFIRMED')
+  await reaches(thing.transaction_id, 'CONFIRMED')
+  await reaches(late.transaction_id, 'REVERTED')
+})
+
+it('creates nothing that would fail, from a stranger, or beyond what a transaction can hold', async () => {
+  const relay = await deploy('Relay', friend)
+  const error = await refusal(create({ to: relay, value: '0', data: encode('fail') }))
+  expect([error.reason, error.message]).toEqual([
+    'TRANSACTION_WOULD_FAIL',
+    'The contract reverts: on purpose.',
+  ])
+  expect((await refusal(create({ from: friend }))).reason).toBe('ADDRESS_NOT_FOUND')
+  const large = await refusal(
+    create({
+      value: (1n << 256n).toString(),
+      gas: (1n << 64n).toString(),
+      gas_price: (1n << 256n).toString(),
+      data: `0x${'00'.repeat(128 * 1024 + 1)}`,
+    }),
+  )
+  expect(large.errors.map(({ field }) => field)).toEqual(['value', 'gas', 'gas_price', 'data'])
+})
+
+it('leaves a transaction signed that the node refuses, and says why', async () => {
+  const { transaction_id } = await create({ value: (10n ** 30n).toString() })
+  await signed(transaction_id)
+  const error = await refusal(caller.call('SendTransaction', { transaction_id }))
+  expect(error.reason).toBe('TRANSACTION_REFUSED')
+  expect(error.message).toMatch(/insufficient funds/i)
+  const { transaction_state, last_error } = await get(transaction_id)
+  expect(transaction_state).toBe('TRANSACTION_STATE_SIGNED')
+  expect(last_error).toMatch(/insufficient funds/i)
+  await caller.call('CancelTransaction', { transaction_id })
+})
+
+it('lists transactions newest first, page by page, by wallet and by address', async () => {
+  const all: string[] = []
+  let page_token = ''
+  do {
+    const page = await caller.call('ListTransactions', { wallet_id, page_size: 50, page_token })
+    all.push(...page.transactions.map((one: { transaction_id: string }) => one.transaction_id))
+    page_token = page.pagination.next_page_token
+  } while (page_token)
+  expect(new Set(all).size).toBe(all.length)
+  expect(all.length).toBeGreaterThan(110)
+  const [newest] = (await caller.call('ListTransactions', { address: from, page_size: 1 }))
+    .transactions
+  expect(newest.transaction_id).toBe(all[0])
+  expect(await caller.reason('ListTransactions', { address: friend })).toBe('ADDRESS_NOT_FOUND')
+  const other = await bench.createCaller()
+  expect(await other.reason('GetTransaction', { transaction_id: all[0] })).toBe(
+    'TRANSACTION_NOT_FOUND',
+  )
+})
+
+it('shows what waits for more than 10 minutes as stuck, and goes on sending it', async () => {
+  const { nonce } = await create()
+  const { transaction_id } = await whole({ nonce: Number(nonce) + 1 })
+  expect((await get(transaction_id)).stuck).toBe(false)
+  clock.shift(10 * 60_000)
+  expect(await get(transaction_id)).toMatchObject({
+    transaction_state: 'TRANSACTION_STATE_SENT',
+    stuck: true,
+  })
 })

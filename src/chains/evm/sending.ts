@@ -71,8 +71,11 @@ export function createSending(tools: Tools): Sending {
   }
 
   return {
-    chainId: (signal) =>
-      rpc.ask({ method: '_chainId', params: [], signal, accept: acceptQuantity }),
+    chainId: async (signal) => {
+      const pinned = pool.chainId()
+      if (pinned !== undefined) return BigInt(pinned)
+      return await rpc.ask({ method: '_chainId', params: [], signal, accept: acceptQuantity })
+    },
     transactionCount: countAt,
     gasPrice: (signal) =>
       rpc.ask({ method: '_gasPrice', params: [], ...atHead(), signal, accept: acceptQuantity }),

@@ -1,9 +1,9 @@
 import type { Handover } from '../../chains/sending.ts'
 import type { Db } from '../../storage/database.ts'
+import { isOnTheWay } from '../../storage/transaction-record.ts'
 import { type TransactionRow, updateTransaction } from '../../storage/transactions.ts'
 import type { Context } from '../context.ts'
 import { moveTransaction } from './move.ts'
-import { isOnTheWay } from './present.ts'
 import { withTransaction } from './scope.ts'
 
 /** One handing over of the bytes: how the row stood when it began. */

@@ -4,6 +4,8 @@ import type { EstimatedCall } from '../../chains/sending.ts'
 import { OperationError } from '../../contract/errors.ts'
 import { findOwners } from '../../storage/addresses.ts'
 import { awaitCursor } from '../../storage/blocks.ts'
+import { queueTransactionNotifications } from '../../storage/notifications.ts'
+import { toTransactionRecord } from '../../storage/transaction-record.ts'
 import {
   findTransaction,
   insertTransaction,
@@ -17,8 +19,6 @@ import { getWallet, shared } from '../wallets/scope.ts'
 import { checkAmounts } from './amounts.ts'
 import { readDefaults } from './defaults.ts'
 import { chooseNonce } from './nonce.ts'
-import { tellMoves } from './notify.ts'
-import { presentTransaction } from './present.ts'
 import { type SendingScope, sendingScope } from './scope.ts'
 
 /** What both ways to create a transaction have in common. */
@@ -61,11 +61,13 @@ export async function create(
   context: Context,
   scope: SendingScope,
   { request, prepared }: { request: Common & object; prepared: Prepared },
-): Promise<{ transaction: ReturnType<typeof presentTransaction> }> {
+): Promise<{ transaction: ReturnType<typeof toTransactionRecord> }> {
   const { db, clock, ids, signal } = context
   const { wallet_id, transaction_id = ids.uuid() } = request
   const request_hash = hashRequest(context.operation, request)
-  const present = (row: TransactionRow) => ({ transaction: presentTransaction(row, clock.now()) })
+  const present = (row: TransactionRow) => ({
+    transaction: toTransactionRecord(row, new Date(clock.now())),
+  })
   const repeated = await findRepeated(context, scope, { transaction_id, request_hash })
   if (repeated) return present(repeated)
 
@@ -103,7 +105,7 @@ export async function create(
       request_hash,
       create_time: now,
     })
-    if (created) await tellMoves(trx, [created], now)
+    if (created) await queueTransactionNotifications(trx, [created], now)
     return created
   })
   // Somebody else was quicker with the same id.

@@ -2,6 +2,7 @@ import { signingHash } from '../../chains/evm/legacy-transaction.ts'
 import { toHex } from '../../chains/hex.ts'
 import { OperationError } from '../../contract/errors.ts'
 import { findOwners } from '../../storage/addresses.ts'
+import { toTransactionRecord } from '../../storage/transaction-record.ts'
 import {
   findTransaction,
   findTransactionByHash,
@@ -12,7 +13,7 @@ import type { Context } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { readOptionalAddress } from '../wallets/address-fields.ts'
 import { getWallet, type ReadScope, readScope, shared } from '../wallets/scope.ts'
-import { fieldsOf, presentTransaction } from './present.ts'
+import { fieldsOf } from './fields.ts'
 
 /** Reads a managed transaction by its id, its hash, or both, which must then agree. */
 export const GetTransaction = shared<{ transaction_id?: string; transaction_hash?: string }>(
@@ -28,7 +29,7 @@ export const GetTransaction = shared<{ transaction_id?: string; transaction_hash
         : await findTransaction(context.db, scope, transaction_id)
     if (!row || (hash && !row.transaction_hash?.equals(hash)))
       throw new OperationError('TRANSACTION_NOT_FOUND')
-    return { transaction: presentTransaction(row, context.clock.now()) }
+    return { transaction: toTransactionRecord(row, new Date(context.clock.now())) }
   },
 )
 
@@ -72,8 +73,8 @@ export const ListTransactions = shared<{
     rows,
     (row): Position => [row.create_time.getTime(), row.transaction_id],
   )
-  const now = context.clock.now()
-  return { transactions: items.map((row) => presentTransaction(row, now)), pagination }
+  const now = new Date(context.clock.now())
+  return { transactions: items.map((row) => toTransactionRecord(row, now)), pagination }
 })
 
 async function getTransaction(

@@ -3,11 +3,11 @@ import type { Sending } from '../../chains/sending.ts'
 import { OperationError } from '../../contract/errors.ts'
 import { awaitCursor } from '../../storage/blocks.ts'
 import type { Db } from '../../storage/database.ts'
+import { queueTransactionNotifications } from '../../storage/notifications.ts'
 import { lockTransaction, type TransactionRow } from '../../storage/transactions.ts'
 import type { WalletScope } from '../../storage/wallets.ts'
 import type { Context } from '../context.ts'
 import { chainScope } from '../wallets/scope.ts'
-import { tellMoves } from './notify.ts'
 
 /** Where transactions are sent. */
 export type SendingScope = WalletScope & { family: Family; sending: Sending }
@@ -36,7 +36,8 @@ export async function withTransaction(
     if (!row) throw new OperationError('TRANSACTION_NOT_FOUND')
     const now = new Date(clock.now())
     const after = await work(trx, row, now)
-    if (after.transaction_state !== row.transaction_state) await tellMoves(trx, [after], now)
+    if (after.transaction_state !== row.transaction_state)
+      await queueTransactionNotifications(trx, [after], now)
     return after
   })
 }

@@ -1,7 +1,7 @@
 import { OperationError } from '../../contract/errors.ts'
+import { toTransactionRecord } from '../../storage/transaction-record.ts'
 import { shared } from '../wallets/scope.ts'
 import { type Attempt, beginAttempt, settleAttempt } from './attempt.ts'
-import { presentTransaction } from './present.ts'
 import { forbidden, sendingScope, withTransaction } from './scope.ts'
 
 /**
@@ -25,7 +25,7 @@ export const SendTransaction = shared<{ transaction_id: string }>(
       }
     })
     const present = (one: typeof row) => ({
-      transaction: presentTransaction(one, context.clock.now()),
+      transaction: toTransactionRecord(one, new Date(context.clock.now())),
     })
     if (!attempt) return present(row)
     const handover = await scope.sending.broadcast(attempt.raw, attempt.hash)

@@ -4,8 +4,8 @@ import { OperationError } from '../../contract/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { findTransaction } from '../../storage/transactions.ts'
 import { readScope, shared } from '../wallets/scope.ts'
+import { fieldsOf } from './fields.ts'
 import { moveTransaction } from './move.ts'
-import { fieldsOf } from './present.ts'
 import { forbidden, withTransaction } from './scope.ts'
 
 /** Takes the signature of a transaction; from then on its bytes and its hash are fixed. */

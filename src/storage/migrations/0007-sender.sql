@@ -9,6 +9,9 @@ alter table managed_transaction
   add column next_broadcast_time timestamptz,
   -- The block of `replaced_by`.
   add column replaced_block_number int8;
+alter table managed_transaction
+  alter column broadcast_count drop default,
+  alter column is_unsure drop default;
 
 -- What is due for the sender.
 create index managed_transaction_due on managed_transaction (chain_id, next_broadcast_time)
