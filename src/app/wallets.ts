@@ -4,7 +4,7 @@ import type { Ids } from '../lib/ids.ts'
 import { ensureChain } from '../storage/chains.ts'
 import type { Db } from '../storage/database.ts'
 import { startImporter } from '../workers/importer.ts'
-import { startSender } from '../workers/sender.ts'
+import { type Sender, type SenderStatus, startSender } from '../workers/sender.ts'
 import { startTracker, type Tracker, type TrackerStatus } from '../workers/tracker.ts'
 import { openC } from './chains/c.ts'
 import type { Opener, OpenerTools } from './chains/opener.ts'
@@ -15,7 +15,9 @@ import type { Config } from './config/schema.ts'
 export type Wallets = {
   chains: Chains
   /** For `/status`: by the tag of the chain. */
-  status(): Promise<Record<string, TrackerStatus & { gaps: unknown[] }>>
+  status(): Promise<
+    Record<string, TrackerStatus & { gaps: unknown[]; transactions?: SenderStatus }>
+  >
   stop(): Promise<void>
 }
 
@@ -33,6 +35,7 @@ export async function openWallets(
   const { db, clock, log, ids, openers = systemOpeners } = tools
   const open = new Map<WalletService, OpenChain>()
   const trackers = new Map<WalletService, Tracker>()
+  const senders = new Map<WalletService, Sender>()
   const stops: (() => Promise<void>)[] = []
 
   const track = async (service: WalletService, network: string, chain: OpenChain['chain']) => {
@@ -47,6 +50,7 @@ export async function openWallets(
     const sender =
       sending &&
       startSender({ db, clock, log, holder, chain_id, network, chain: { ...chain, sending } })
+    if (sender) senders.set(service, sender)
     stops.push(async () => {
       await Promise.all([tracker.stop(), importer.stop(), sender?.stop()])
       await chain.stop()
@@ -65,7 +69,9 @@ export async function openWallets(
         await Promise.all(
           [...trackers].map(async ([service, tracker]) => {
             const gaps = await tracker.gaps().catch(() => [])
-            return [service, { ...tracker.status(), gaps }] as const
+            const transactions = await senders.get(service)?.status()
+            const sent = transactions && { transactions }
+            return [service, { ...tracker.status(), gaps, ...sent }] as const
           }),
         ),
       ),

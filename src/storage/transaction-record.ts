@@ -7,7 +7,7 @@ export type ManagedTransactionRow = RowOf<typeof transactionTables.managed_trans
 const hex = (bytes: Buffer): string => `0x${bytes.toString('hex')}`
 
 /** After that long on its way without a block a transaction is shown as stuck (docs/decisions.md). */
-const stuckAfterMs = 10 * 60_000
+export const stuckAfterMs = 10 * 60_000
 
 /** Whether a transaction is on its way and in no block. */
 export const isOnTheWay = ({

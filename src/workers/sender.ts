@@ -3,7 +3,8 @@ import type { Sending } from '../chains/sending.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/database.ts'
-import { listDueBroadcasts } from '../storage/transactions-open.ts'
+import { stuckAfterMs } from '../storage/transaction-record.ts'
+import { countOnTheWay, listDueBroadcasts } from '../storage/transactions-open.ts'
 import { type LeasedState, startLeased } from './runner.ts'
 import { lookAfter } from './sender-look-after.ts'
 
@@ -22,7 +23,10 @@ export type SenderOptions = {
 }
 
 /** A sender of one chain and network. */
-export type Sender = { state(): LeasedState; stop(): Promise<void> }
+export type Sender = { status(): Promise<SenderStatus>; stop(): Promise<void> }
+
+/** How a sender stands, for `/status`; the counts are missing while the database is. */
+export type SenderStatus = { state: LeasedState; open?: number; stuck?: number }
 
 const rowsPerRound = 100
 const atOnce = 8
@@ -63,5 +67,12 @@ export function startSender(options: SenderOptions): Sender {
     run,
     ...(ttlMs !== undefined && { ttlMs }),
   })
-  return { state: leased.state, stop: leased.stop }
+  return {
+    status: async () => {
+      const sentBefore = new Date(clock.now() - stuckAfterMs)
+      const counts = await countOnTheWay(db, chain_id, sentBefore).catch(() => undefined)
+      return { state: leased.state(), ...counts }
+    },
+    stop: leased.stop,
+  }
 }
