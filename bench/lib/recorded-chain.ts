@@ -78,6 +78,7 @@ export function recordChain(options: {
   const numberOf = new Map(recorded.map(({ head }) => [head.hash, head.number]))
   const listeners = new Set<(head: Head, upstream: string) => void>()
   const pool: Nodes = {
+    broadcast: async () => ({ failure: 'NO_UPSTREAM' as const }),
     chainId: () => 1,
     head: () => recorded[shown]!.head,
     can: (capability) => capability === 'block_receipts',
