@@ -9,6 +9,7 @@ import { startTracker, type Tracker, type TrackerStatus } from '../workers/track
 import { openC } from './chains/c.ts'
 import type { Opener, OpenerTools } from './chains/opener.ts'
 import { openS } from './chains/s.ts'
+import { openT } from './chains/t.ts'
 import type { Config } from './config/schema.ts'
 
 /** The chains that wallets are tracked on. */
@@ -25,7 +26,7 @@ export type Wallets = {
 export type Openers = { readonly [service in WalletService]?: Opener }
 
 /** A family's own libraries load only where its chain is configured. */
-const systemOpeners: Openers = { c: openC, s: openS }
+const systemOpeners: Openers = { c: openC, s: openS, t: openT }
 
 /** Opens the chains of the wallet services on their default networks, and tracks them. */
 export async function openWallets(

@@ -1,0 +1,178 @@
+import { Address, beginCell, type Cell } from '@ton/core'
+import {
+  type BalanceQuery,
+  type BalanceReading,
+  BlockGoneError,
+  type BlockRef,
+  ChainUnavailableError,
+} from '../chain.ts'
+import { formatAddress } from './address.ts'
+import { bytesOf, readCell } from './cells.ts'
+import { BlockMissingError, type Nodes } from './nodes.ts'
+import { readBlockId, readHash } from './raw.ts'
+
+/** What a get-method gave: numbers and cells. */
+export type StackItem = bigint | Cell | undefined
+
+/** Runs get-methods of contracts. */
+export type GetMethods = {
+  /** Undefined where there is no contract, or it has no such method. */
+  run(
+    address: Buffer,
+    method: string,
+    stack: readonly Cell[],
+    options: { seqno?: number; signal: AbortSignal },
+  ): Promise<StackItem[] | undefined>
+}
+
+const atOnce = 16
+// The virtual machine's words for: the contract did not run, or it does not know the method.
+const noAnswer = new Set([-13, -14, -256, 11, 2, 9])
+
+/** Asks contracts through their get-methods. */
+export function createGetMethods({ nodes }: { nodes: Nodes }): GetMethods {
+  return {
+    run: async (address, method, stack, { seqno, signal }) =>
+      (
+        await nodes.ask({
+          method: 'runGetMethod',
+          params: {
+            address: formatAddress(address),
+            method,
+            stack: stack.map((cell) => ['tvm.Slice', cell.toBoc().toString('base64')]),
+            ...(seqno !== undefined && { seqno }),
+          },
+          ...(seqno !== undefined && { seqno }),
+          signal,
+          accept: readResult,
+        })
+      ).stack,
+  }
+}
+
+function readResult(result: unknown): { stack: StackItem[] | undefined } | undefined {
+  const { exit_code, stack } = (result ?? {}) as { exit_code?: unknown; stack?: unknown }
+  if (!Number.isSafeInteger(exit_code)) return undefined
+  if (exit_code !== 0 && exit_code !== 1)
+    return noAnswer.has(Number(exit_code)) || Number(exit_code) > 1
+      ? { stack: undefined }
+      : undefined
+  return Array.isArray(stack) ? { stack: stack.map(readItem) } : undefined
+}
+
+function readItem(item: unknown): StackItem {
+  const [type, value] = Array.isArray(item) ? (item as [unknown, unknown]) : []
+  if (type === 'num') {
+    const text = String(value)
+    if (!/^-?(?:0x[0-9a-f]+|\d+)$/i.test(text)) return undefined
+    return text.startsWith('-') ? -BigInt(text.slice(1)) : BigInt(text)
+  }
+  const bytes = (value as { bytes?: unknown } | null)?.bytes ?? value
+  return typeof bytes === 'string' ? readCell(bytes) : undefined
+}
+
+/** An address that a get-method gave. */
+export function readAddressItem(item: StackItem): Buffer | undefined {
+  if (item === undefined || typeof item === 'bigint') return undefined
+  try {
+    return bytesOf(item.beginParse().loadAddress())
+  } catch {
+    return undefined
+  }
+}
+
+/** An address as an argument of a get-method. */
+export const writeAddress = (address: Buffer): Cell =>
+  beginCell()
+    .storeAddress(new Address(address.readInt8(0), address.subarray(1)))
+    .endCell()
+
+/** Makes the function that reads balances of exactly one block (see `Chain.readBalances`). */
+export function createReadBalances({
+  nodes,
+  methods,
+}: {
+  nodes: Nodes
+  methods: GetMethods
+}): (
+  queries: readonly BalanceQuery[],
+  at: BlockRef,
+  signal: AbortSignal,
+) => Promise<BalanceReading[]> {
+  const readNative = async (address: Buffer, at: BlockRef, signal: AbortSignal) => {
+    const found = await nodes.ask({
+      method: 'getAddressInformation',
+      params: { address: formatAddress(address), seqno: at.number },
+      seqno: at.number,
+      signal,
+      accept: (result) => {
+        const { balance, block_id } = (result ?? {}) as { balance?: unknown; block_id?: unknown }
+        const block = readBlockId(block_id)
+        const text = String(balance ?? '')
+        // Nodes write -1, or nothing, for an account that was never there.
+        if (!/^-?\d*$/.test(text)) return undefined
+        if (block && block.workchain === -1 && block.seqno !== at.number) return undefined
+        const isOther =
+          block && block.workchain === -1 && !readHash(block.root_hash).equals(at.hash)
+        return { isOther, balance: text === '' || text.startsWith('-') ? 0n : BigInt(text) }
+      },
+    })
+    if (found.isOther) throw new BlockGoneError(`the nodes have another block ${at.number}`)
+    return found.balance
+  }
+
+  const readToken = async (query: BalanceQuery, at: BlockRef, signal: AbortSignal) => {
+    const options = { seqno: at.number, signal }
+    const account =
+      query.token_account_address ??
+      readAddressItem(
+        (
+          await methods.run(
+            query.asset.contract_address,
+            'get_wallet_address',
+            [writeAddress(query.address)],
+            options,
+          )
+        )?.[0],
+      )
+    if (!account) return 0n
+    const data = await methods.run(account, 'get_wallet_data', [], options)
+    const balance = data?.[0]
+    // Not deployed before the first tokens arrive.
+    return typeof balance === 'bigint' && balance > 0n ? balance : 0n
+  }
+
+  return async (queries, at, signal) => {
+    if (queries.length === 0) return []
+    const keyed = queries.map((query) => ({
+      query,
+      key: `${query.address.toString('latin1')}/${query.asset.contract_address.toString('latin1')}`,
+    }))
+    const distinct = [...new Map(keyed.map(({ key, query }) => [key, query]))]
+    const balances = new Map<string, bigint>()
+    const stop = new AbortController()
+    const both = AbortSignal.any([signal, stop.signal])
+    const work = async (): Promise<void> => {
+      for (let next = distinct.pop(); next; next = distinct.pop()) {
+        const [key, query] = next
+        const isToken = query.asset.contract_address.length > 0
+        balances.set(
+          key,
+          isToken ? await readToken(query, at, both) : await readNative(query.address, at, both),
+        )
+      }
+    }
+    try {
+      await Promise.all(Array.from({ length: Math.min(atOnce, distinct.length) }, work))
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof BlockMissingError)
+        throw new BlockGoneError(`no node has the state of block ${at.number}`, { cause: error })
+      if (error instanceof BlockGoneError || error instanceof ChainUnavailableError) throw error
+      throw new ChainUnavailableError(error instanceof Error ? error.message : 'no answer')
+    } finally {
+      stop.abort()
+    }
+    return keyed.map(({ key }) => ({ balance: balances.get(key)!, block_number: at.number }))
+  }
+}

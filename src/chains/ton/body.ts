@@ -1,0 +1,36 @@
+import type { Cell, Slice } from '@ton/core'
+import { readSnake } from './cells.ts'
+
+const ops = {
+  comment: 0,
+  encrypted: 0x2167da4b,
+  bounced: 0xffffffff,
+  /** A bounce that brings the whole body back, since TVM 12. */
+  richBounced: 0xfffffffe,
+}
+
+/** What a message says to people. */
+export type Said = { message: string; encrypted?: true }
+
+const silent: Said = { message: '' }
+
+/** The comment of a body; that of the message which came back, in a bounce that brings it along. */
+export function readComment(body: Cell): Said {
+  const slice = body.beginParse()
+  if (slice.remainingBits < 32) return silent
+  const op = slice.loadUint(32)
+  if (op === ops.comment) return { message: readSnake(slice) ?? '' }
+  if (op === ops.encrypted) return { message: '', encrypted: true }
+  if (op === ops.richBounced && slice.remainingRefs > 0) return readComment(slice.loadRef())
+  return silent
+}
+
+/** The body that a bounced message brings back: 256 bits of it in the old form, all in the new. */
+export function readReturned(body: Cell): Slice | undefined {
+  const slice = body.beginParse()
+  if (slice.remainingBits < 32) return undefined
+  const op = slice.loadUint(32)
+  if (op === ops.bounced) return slice
+  if (op === ops.richBounced && slice.remainingRefs > 0) return slice.loadRef().beginParse()
+  return undefined
+}

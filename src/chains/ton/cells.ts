@@ -1,0 +1,61 @@
+import { type Address, beginCell, Cell, Dictionary, type Message, type Slice } from '@ton/core'
+
+/** The messages of a transaction as the cells that they are: written again they may hash otherwise. */
+export function messageCellsOf(transaction: Cell): { in: Cell | undefined; out: Cell[] } {
+  const slice = transaction.refs[0]!.beginParse()
+  return {
+    in: slice.loadMaybeRef() ?? undefined,
+    out: slice.loadDict(Dictionary.Keys.Uint(15), Dictionary.Values.Cell()).values(),
+  }
+}
+
+/** The stored form of an address: the workchain as one signed byte, then the account. */
+export const bytesOf = (address: Address): Buffer =>
+  Buffer.concat([Buffer.from([address.workChain & 0xff]), address.hash])
+
+/**
+ * The hash by which wallets know an external message before it is in a block (TEP-467): without its
+ * state, its sender and its fee, and with its body in a cell of its own.
+ */
+export function normalizedHash({ info, body }: Message): Buffer | undefined {
+  if (info.type !== 'external-in') return undefined
+  return beginCell()
+    .storeUint(0b10, 2)
+    .storeUint(0, 2)
+    .storeAddress(info.dest)
+    .storeCoins(0)
+    .storeBit(false)
+    .storeBit(true)
+    .storeRef(body)
+    .endCell()
+    .hash()
+}
+
+const longestComment = 4_096
+
+/** A text that goes through a chain of cells; undefined when it is none. */
+export function readSnake(first: Slice): string | undefined {
+  const parts: Buffer[] = []
+  let length = 0
+  for (let slice = first; ; slice = slice.loadRef().beginParse()) {
+    if (slice.remainingBits % 8 !== 0) return undefined
+    const part = slice.loadBuffer(slice.remainingBits / 8)
+    parts.push(part)
+    length += part.length
+    if (slice.remainingRefs === 0 || length > longestComment) break
+  }
+  const bytes = Buffer.concat(parts)
+  const text = bytes.toString('utf8')
+  if (!Buffer.from(text).equals(bytes)) return undefined
+  // PostgreSQL has no text with a zero in it.
+  return text.replaceAll('\u0000', '').slice(0, longestComment)
+}
+
+/** Reads cells; undefined when the bytes are not those of one. */
+export function readCell(boc: string): Cell | undefined {
+  try {
+    return Cell.fromBase64(boc)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,96 @@
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import { type Log, silentLog } from '../../lib/log.ts'
+import type { BlockHeader, Chain } from '../chain.ts'
+import { createGetMethods, createReadBalances } from './balances.ts'
+import { createTonFamily } from './family.ts'
+import { createFetcher, toHeader } from './fetch.ts'
+import { follow } from './follow.ts'
+import { createResolveImport } from './jettons.ts'
+import { createNodes } from './nodes.ts'
+import type { UpstreamOptions } from './toncenter.ts'
+
+/** What a TON chain is made of. */
+export type TonChainOptions = {
+  upstreams: readonly UpstreamOptions[]
+  /** -239 is the production network; without it, what the first node says. */
+  globalId?: number
+  clock?: Clock
+  log?: Log
+  /** How often to look for a new block. */
+  pollMs?: number
+  /** Blocks that are fetched at once while behind. */
+  inFlight?: number
+  /** How long a block that no node has is asked for again before it counts as lost. */
+  patienceMs?: number
+}
+
+/** The global id of the production network. */
+const production = -239
+
+/** TON behind nodes that speak the toncenter HTTP API. */
+export function createTonChain(options: TonChainOptions): Chain {
+  const { upstreams, globalId, clock = systemClock, log = silentLog } = options
+  const { pollMs = 400, inFlight = 8, patienceMs = 15_000 } = options
+  const nodes = createNodes({
+    upstreams,
+    clock,
+    log,
+    ...(globalId !== undefined && { globalId }),
+  })
+  const families = {
+    production: createTonFamily({ production: true }),
+    test: createTonFamily({ production: false }),
+  }
+  // As long as nobody has said what the network is, the stricter rules hold.
+  const family = () =>
+    (nodes.globalId() ?? production) === production ? families.production : families.test
+  const { native } = families.production
+  const fetcher = createFetcher({ nodes, native })
+  const stopping = new AbortController()
+  const joined = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal])
+
+  const headerOf = async (number: number, signal: AbortSignal): Promise<BlockHeader> =>
+    toHeader(await fetcher.header(number, signal))
+  const header = async (number: number, signal: AbortSignal): Promise<BlockHeader | undefined> => {
+    const best = nodes.bestHead()
+    if (!best || number > best.seqno) {
+      const { seqno } = await nodes.head(signal)
+      if (number > seqno) return undefined
+    }
+    return await headerOf(number, signal)
+  }
+  const head = async (signal: AbortSignal): Promise<BlockHeader> =>
+    await headerOf((await nodes.head(signal)).seqno, signal)
+
+  const methods = createGetMethods({ nodes })
+  const readBalances = createReadBalances({ nodes, methods })
+  const resolveImport = createResolveImport({
+    methods,
+    parseAddress: (text) => family().parseAddress(text),
+  })
+  const tools = { nodes, fetcher, clock, header, pollMs, inFlight, patienceMs }
+
+  return {
+    ...families.production,
+    parseAddress: (text) => family().parseAddress(text),
+    formatUserFriendly: (address) => family().formatUserFriendly!(address),
+    parseToken: (text) => family().parseToken!(text),
+    presentTransfer: (view) => family().presentTransfer(view),
+    presentAsset: (view) => family().presentAsset(view),
+    identity: (signal) => nodes.identity(joined(signal)),
+    head: (signal) => head(joined(signal)),
+    header: (number, signal) => header(number, joined(signal)),
+    follow: (after, signal) => follow(tools, after, joined(signal)),
+    readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
+    tokens: { resolveImport: (request, signal) => resolveImport(request, joined(signal)) },
+    status: () => ({
+      global_id: nodes.globalId() ?? null,
+      head: nodes.bestHead()?.seqno ?? null,
+      upstreams: nodes.status(),
+    }),
+    stop: async () => {
+      stopping.abort(new Error('the chain is stopped'))
+      await nodes.stop()
+    },
+  }
+}

@@ -1,0 +1,175 @@
+import type { AssetKey, BlockHeader, ChainBlock } from '../chain.ts'
+import { ChainUnavailableError } from '../chain.ts'
+import { type BlockPart, createBlock } from './block.ts'
+import type { Nodes } from './nodes.ts'
+import {
+  placeOf,
+  type RawBlockId,
+  type RawHeader,
+  type RawTransaction,
+  readAccount,
+  readBlockId,
+  readHash,
+  readPage,
+  readRawHeader,
+  readShards,
+} from './raw.ts'
+
+/** The masterchain has one shard: all of it, as nodes write it. */
+export const masterShard = '-9223372036854775808'
+
+/** Fetches blocks with everything that they commit. */
+export type Fetcher = {
+  header(seqno: number, signal: AbortSignal): Promise<RawHeader>
+  block(seqno: number, signal: AbortSignal, parent?: Buffer): Promise<ChainBlock>
+  /** Says which shard blocks were the newest ones of a block, so that nobody has to be asked. */
+  remember(seqno: number, tops: readonly RawBlockId[]): void
+}
+
+const transactionsPerPage = 1_000
+const rememberedTops = 512
+// More than a shard can make between two masterchain blocks: a walk that goes on is in the wrong chain.
+const longestWalk = 4_096
+
+/** What the port says of a block. */
+export const toHeader = ({ id, prev_blocks, gen_utime }: RawHeader): BlockHeader => ({
+  number: id.seqno,
+  hash: readHash(id.root_hash),
+  parent_hash: readHash(prev_blocks[0]!.root_hash),
+  time: gen_utime * 1_000,
+})
+
+/** Makes what fetches blocks from nodes. */
+export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKey }): Fetcher {
+  const known = new Map<number, Promise<readonly RawBlockId[]>>()
+  const keep = (seqno: number, tops: Promise<readonly RawBlockId[]>): void => {
+    known.set(seqno, tops)
+    for (const old of known.keys()) {
+      if (known.size <= rememberedTops) break
+      known.delete(old)
+    }
+  }
+
+  const askHeader = (id: Partial<RawBlockId>, seqno: number, parent?: Buffer) => ({
+    method: 'getBlockHeader',
+    params: id,
+    seqno,
+    accept: (result: unknown): RawHeader | undefined => {
+      const header = readRawHeader(result)
+      if (!header || header.prev_blocks.length === 0) return undefined
+      const isAsked =
+        header.id.seqno === id.seqno &&
+        header.id.shard === id.shard &&
+        header.id.workchain === id.workchain &&
+        (id.root_hash === undefined || header.id.root_hash === id.root_hash)
+      const isChild = !parent || readHash(header.prev_blocks[0]!.root_hash).equals(parent)
+      return isAsked && isChild ? header : undefined
+    },
+  })
+  const header = (seqno: number, signal: AbortSignal, parent?: Buffer): Promise<RawHeader> =>
+    nodes.ask({
+      ...askHeader({ workchain: -1, shard: masterShard, seqno }, seqno, parent),
+      signal,
+    })
+
+  const topsOf = (seqno: number, signal: AbortSignal): Promise<readonly RawBlockId[]> => {
+    if (seqno === 0) return Promise.resolve([])
+    const there = known.get(seqno)
+    if (there) return there
+    const asked: Promise<readonly RawBlockId[]> = nodes.ask({
+      method: 'getShards',
+      params: { seqno },
+      seqno,
+      signal,
+      accept: readShards,
+    })
+    keep(seqno, asked)
+    // Whoever comes next asks again.
+    asked.catch(() => {
+      if (known.get(seqno) === asked) known.delete(seqno)
+    })
+    return asked
+  }
+
+  /** Every shard block that a masterchain block commits: from its tops back to those of the one before. */
+  const shardBlocks = async (seqno: number, signal: AbortSignal): Promise<RawBlockId[]> => {
+    const [before, tops] = await Promise.all([topsOf(seqno - 1, signal), topsOf(seqno, signal)])
+    const committed = new Set(before.map(placeOf))
+    const found = new Map<string, RawBlockId>()
+    let edge = tops.filter((id) => !committed.has(placeOf(id)))
+    while (edge.length > 0) {
+      const next = await Promise.all(
+        edge.map(async (id) => {
+          found.set(placeOf(id), id)
+          if (id.seqno <= 1) return []
+          // The same shard one earlier was committed: nothing was skipped, split or merged.
+          if (committed.has(placeOf({ ...id, seqno: id.seqno - 1 }))) return []
+          const { prev_blocks } = await nodes.ask({ ...askHeader(id, seqno), signal })
+          return prev_blocks.filter((prev) => prev.seqno > 0 && !committed.has(placeOf(prev)))
+        }),
+      )
+      edge = [...new Map(next.flat().map((id) => [placeOf(id), id])).values()].filter(
+        (id) => !found.has(placeOf(id)),
+      )
+      if (found.size > longestWalk)
+        throw new ChainUnavailableError(
+          `block ${seqno}: its shard blocks do not lead to the last one`,
+        )
+    }
+    return [...found.values()]
+  }
+
+  const transactionsOf = async (
+    id: RawBlockId,
+    seqno: number,
+    signal: AbortSignal,
+  ): Promise<BlockPart> => {
+    const transactions: RawTransaction[] = []
+    const accusers = new Set<() => void>()
+    for (let after = {}; ; ) {
+      const page = await nodes.ask({
+        method: 'getBlockTransactionsExt',
+        params: { ...id, count: transactionsPerPage, ...after },
+        seqno,
+        signal,
+        accept: (result, node) => {
+          const given = readPage(result)
+          const named = readBlockId((result as { id?: unknown }).id)
+          if (!given || (named && named.root_hash !== id.root_hash)) return undefined
+          if (given.incomplete && given.transactions.length === 0) return undefined
+          accusers.add(node.accuse)
+          return given
+        },
+      })
+      transactions.push(...page.transactions)
+      const last = page.transactions.at(-1)
+      if (!page.incomplete || !last) break
+      const account = readAccount(last.account) ?? readAccount(last.address)
+      // By the account, not by the transaction, as its name would have it.
+      after = { after_lt: last.transaction_id.lt, after_hash: account?.toString('hex', 1) }
+    }
+    return {
+      id,
+      transactions,
+      accuse: () => {
+        for (const accuse of accusers) accuse()
+      },
+    }
+  }
+
+  return {
+    header: (seqno, signal) => header(seqno, signal),
+    block: async (seqno, signal, parent) => {
+      const [raw, shards, tops] = await Promise.all([
+        header(seqno, signal, parent),
+        shardBlocks(seqno, signal),
+        topsOf(seqno, signal),
+      ])
+      const parts = await Promise.all(
+        [raw.id, ...shards].map((id) => transactionsOf(id, seqno, signal)),
+      )
+      return createBlock({ header: toHeader(raw), parts, tops, native })
+    },
+    remember: (seqno, tops) => keep(seqno, Promise.resolve(tops)),
+  }
+}

@@ -1,0 +1,205 @@
+import type { Clock } from '../../lib/clock.ts'
+import {
+  type BlockHeader,
+  type BlockRef,
+  type ChainBlock,
+  type ChainEvent,
+  ChainUnavailableError,
+  type Position,
+} from '../chain.ts'
+import type { Fetcher } from './fetch.ts'
+import { BlockMissingError, type Nodes } from './nodes.ts'
+import { type RawBlockId, readBlockId } from './raw.ts'
+
+/** What following needs. */
+export type FollowTools = {
+  nodes: Nodes
+  fetcher: Fetcher
+  clock: Clock
+  header(number: number, signal: AbortSignal): Promise<BlockHeader | undefined>
+  /** How often to look for a new block. */
+  pollMs: number
+  /** Blocks that are fetched at once. */
+  inFlight: number
+  /** How long a block that no node has is asked for again before it counts as lost. */
+  patienceMs: number
+}
+
+const mostAtOnce = 50
+const pauseMs = 100
+
+/** Gives the blocks after a position (see `Chain.follow`). */
+export async function* follow(
+  tools: FollowTools,
+  after: Position,
+  outer: AbortSignal,
+): AsyncGenerator<ChainEvent> {
+  const { nodes, fetcher, clock, pollMs } = tools
+  const own = new AbortController()
+  const signal = AbortSignal.any([outer, own.signal])
+  const ahead = createAhead(tools, signal)
+  let position: BlockRef = after
+  let missingSince: number | undefined
+  const tops = readTops(after.detail)
+  if (tops) fetcher.remember(after.number, tops)
+  try {
+    if (await hasLeft(tools, position, signal)) {
+      yield { kind: 'fork' }
+      return
+    }
+    for (;;) {
+      const shown = nodes.bestHead()?.seqno ?? -1
+      const head = shown > position.number ? shown : (await nodes.head(signal)).seqno
+      if (head <= position.number) {
+        await clock.sleep(pollMs, signal)
+        continue
+      }
+      const next = position.number + 1
+      let blocks: ChainBlock[]
+      try {
+        blocks = await ahead.take(next, head)
+        missingSince = undefined
+      } catch (error) {
+        if (!(error instanceof BlockMissingError)) throw error
+        // A block right at the head may be on its way still.
+        missingSince ??= clock.now()
+        if (clock.now() - missingSince < tools.patienceMs) {
+          await clock.sleep(pauseMs, signal)
+          continue
+        }
+        const to = await findGapEnd(fetcher, { from: next, head }, signal)
+        if (!to) throw error
+        yield { kind: 'gap', from: next, to, reason: error.message }
+        position = to
+        missingSince = undefined
+        continue
+      }
+      const linked = takeLinked(position, blocks)
+      if (linked.length < blocks.length) ahead.forget()
+      if (linked.length === 0) {
+        // Some node is of another opinion: one that has the child of ours goes on with it.
+        const child = await fetchChild(tools, position, signal)
+        if (!child) {
+          yield { kind: 'fork' }
+          return
+        }
+        linked.push(child)
+      }
+      position = linked.at(-1)!
+      yield { kind: 'blocks', blocks: linked, head }
+    }
+  } finally {
+    own.abort()
+  }
+}
+
+const readTops = (detail: unknown): RawBlockId[] | undefined => {
+  const tops = (detail as { tops?: unknown } | null | undefined)?.tops
+  const ids = Array.isArray(tops) ? tops.map(readBlockId) : [undefined]
+  return ids.every((id) => id !== undefined) ? ids : undefined
+}
+
+/** Whether another block has a position's height. */
+async function hasLeft(
+  { header }: FollowTools,
+  position: BlockRef,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const there = await header(position.number, signal).catch((error: unknown) => {
+    if (error instanceof BlockMissingError) return undefined
+    throw error
+  })
+  return there !== undefined && !there.hash.equals(position.hash)
+}
+
+async function fetchChild(
+  tools: FollowTools,
+  position: BlockRef,
+  signal: AbortSignal,
+): Promise<ChainBlock | undefined> {
+  try {
+    return await tools.fetcher.block(position.number + 1, signal, position.hash)
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!(error instanceof ChainUnavailableError)) throw error
+    if (await hasLeft(tools, position, signal)) return undefined
+    throw error
+  }
+}
+
+const takeLinked = (after: BlockRef, blocks: readonly ChainBlock[]): ChainBlock[] => {
+  let last = after
+  const broken = blocks.findIndex((block) => {
+    const isChild = block.parent_hash.equals(last.hash)
+    last = block
+    return !isChild
+  })
+  return broken === -1 ? [...blocks] : blocks.slice(0, broken)
+}
+
+/** The last of the blocks that no node has any more, named by the first one that is there. */
+async function findGapEnd(
+  fetcher: Fetcher,
+  { from, head }: { from: number; head: number },
+  signal: AbortSignal,
+): Promise<BlockRef | undefined> {
+  const find = async (number: number): Promise<ChainBlock | undefined> => {
+    try {
+      return await fetcher.block(number, signal)
+    } catch (error) {
+      if (error instanceof BlockMissingError) return undefined
+      throw error
+    }
+  }
+  let [missing, there, first] = [from, head, await find(head)]
+  if (!first) return undefined
+  // Nodes throw away the oldest first.
+  while (there - missing > 1) {
+    const middle = Math.floor((missing + there) / 2)
+    const block = await find(middle)
+    if (block) [there, first] = [middle, block]
+    else missing = middle
+  }
+  return there > from ? { number: there - 1, hash: first.parent_hash } : undefined
+}
+
+type Fetched = { done: ChainBlock | undefined; promise: Promise<ChainBlock> }
+
+/** Fetches a bounded number of blocks ahead of the reader. */
+function createAhead({ fetcher, inFlight }: FollowTools, signal: AbortSignal) {
+  const fetched = new Map<number, Fetched>()
+  const begin = (number: number): void => {
+    const promise = fetcher.block(number, signal)
+    const entry: Fetched = { done: undefined, promise }
+    fetched.set(number, entry)
+    promise.then(
+      (block) => {
+        entry.done = block
+      },
+      // Whoever comes to this number meets the failure; afterwards it is tried again.
+      () => {},
+    )
+  }
+  return {
+    /** The next block, and those after it that are there already. */
+    take: async (next: number, head: number): Promise<ChainBlock[]> => {
+      for (const number of fetched.keys()) if (number < next) fetched.delete(number)
+      const last = Math.min(head, next + inFlight - 1)
+      for (let number = next; number <= last; number++) if (!fetched.has(number)) begin(number)
+      const blocks: ChainBlock[] = []
+      try {
+        blocks.push(await fetched.get(next)!.promise)
+      } finally {
+        fetched.delete(next)
+      }
+      for (let number = next + 1; blocks.length < mostAtOnce; number++) {
+        const block = fetched.get(number)?.done
+        if (!block) break
+        blocks.push(block)
+        fetched.delete(number)
+      }
+      return blocks
+    },
+    forget: (): void => fetched.clear(),
+  }
+}

@@ -1,0 +1,61 @@
+import { Address, type Cell, type Slice } from '@ton/core'
+import { readComment, readReturned } from './body.ts'
+import { bytesOf } from './cells.ts'
+
+const ops = { transfer: 0x0f8a7ea5, internalTransfer: 0x178d4519, burn: 0x595f07bc }
+
+/** What a message to a jetton wallet asks for (TEP-74). */
+export type JettonOrder =
+  /** The owner sends tokens. */
+  | { kind: 'transfer'; amount: bigint; to: Buffer; message: string }
+  /** Tokens arrive. */
+  | { kind: 'internal_transfer'; amount: bigint; from: Buffer; message: string }
+  | { kind: 'burn'; amount: bigint }
+
+const nobody = Buffer.alloc(0)
+
+const readAddress = (slice: Slice): Buffer => {
+  const address = slice.loadAddressAny()
+  return address instanceof Address ? bytesOf(address) : nobody
+}
+
+/** The comment that goes along with tokens, which stands in place or in a cell of its own. */
+const readPayload = (slice: Slice): string => {
+  if (slice.remainingBits === 0) return ''
+  const payload: Cell = slice.loadBit() ? slice.loadRef() : slice.asCell()
+  return readComment(payload).message
+}
+
+/** Reads the body of a message to a jetton wallet; undefined when it is of another kind. */
+export function readJettonOrder(body: Cell): JettonOrder | undefined {
+  try {
+    const slice = body.beginParse()
+    const op = slice.loadUint(32)
+    if (!Object.values(ops).includes(op)) return undefined
+    slice.skip(64)
+    const amount = slice.loadCoins()
+    if (op === ops.burn) return { kind: 'burn', amount }
+    const other = readAddress(slice)
+    slice.loadAddressAny()
+    if (op === ops.transfer) slice.loadMaybeRef()
+    slice.loadCoins()
+    const message = readPayload(slice)
+    return op === ops.transfer
+      ? { kind: 'transfer', amount, to: other, message }
+      : { kind: 'internal_transfer', amount, from: other, message }
+  } catch {
+    return undefined
+  }
+}
+
+/** How many tokens a bounced message brings back. */
+export function readReturnedTokens(body: Cell): bigint | undefined {
+  try {
+    const slice = readReturned(body)
+    if (slice?.loadUint(32) !== ops.internalTransfer) return undefined
+    slice.skip(64)
+    return slice.loadCoins()
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto'
+import { type Cell, Dictionary } from '@ton/core'
+import type { AssetKey, Parsed, TokenInfo, Tokens } from '../chain.ts'
+import { formatAddress } from './address.ts'
+import { type GetMethods, readAddressItem, type StackItem, writeAddress } from './balances.ts'
+import { readSnake } from './cells.ts'
+
+const longestText = 200
+const usualDecimals = 9
+
+type Resolve = NonNullable<Tokens['resolveImport']>
+
+/**
+ * Finds the jetton wallet of an owner and proves by the master that it is theirs: what a jetton
+ * wallet says of itself is worth nothing.
+ */
+export function createResolveImport({
+  methods,
+  parseAddress,
+}: {
+  methods: GetMethods
+  parseAddress(text: string): Parsed
+}): Resolve {
+  const refuse = (field: string, detail: string) => ({ ok: false as const, field, detail })
+
+  return async (request, signal) => {
+    const { asset_type, token_account_address } = request
+    let { address, token_address } = request
+    let account: Buffer | undefined
+    if (token_account_address !== undefined) {
+      const parsed = parseAddress(token_account_address)
+      if (!parsed.ok) return refuse('token_account_address', parsed.detail)
+      account = parsed.bytes
+      const data = await methods.run(account, 'get_wallet_data', [], { signal })
+      const [owner, master] = [readAddressItem(data?.[1]), readAddressItem(data?.[2])]
+      if (data && owner && master) {
+        if (address && !owner.equals(address))
+          return refuse('token_account_address', `Belongs to ${formatAddress(owner)}.`)
+        if (token_address && !master.equals(token_address))
+          return refuse('token_account_address', `Is of the token ${formatAddress(master)}.`)
+        address ??= owner
+        token_address ??= master
+      } else if (!address || !token_address)
+        return refuse(
+          'token_account_address',
+          'Is not a jetton wallet yet; give address and token_address.',
+        )
+    }
+    if (!address) return refuse('address', 'Is required with token_address.')
+    if (!token_address) return refuse('token_address', 'Is required.')
+    const found = await methods.run(token_address, 'get_wallet_address', [writeAddress(address)], {
+      signal,
+    })
+    const derived = readAddressItem(found?.[0])
+    if (!derived) return refuse('token_address', 'Is not a jetton master.')
+    if (account && !account.equals(derived))
+      return refuse(
+        'token_account_address',
+        `The jetton wallet of this address is ${formatAddress(derived)}.`,
+      )
+    const data = await methods.run(token_address, 'get_jetton_data', [], { signal })
+    if (!data) return refuse('token_address', 'Is not a jetton master.')
+    const asset: AssetKey = { asset_type, contract_address: token_address, token_id: 0n }
+    return {
+      ok: true,
+      address,
+      asset,
+      token_account_address: derived,
+      info: readMetadata(data[3]),
+    }
+  }
+}
+
+const keyOf = (name: string): Buffer => createHash('sha256').update(name).digest()
+
+/** What stands on the chain itself (TEP-64). Addresses elsewhere are not followed from here. */
+export function readMetadata(content: StackItem): TokenInfo {
+  const none: TokenInfo = { name: null, symbol: null, decimals: usualDecimals }
+  if (content === undefined || typeof content === 'bigint') return none
+  try {
+    const slice = content.beginParse()
+    if (slice.remainingBits < 8 || slice.loadUint(8) !== 0) return none
+    const texts = slice.loadDict(Dictionary.Keys.Buffer(32), Dictionary.Values.Cell())
+    const text = (name: string): string | null => readText(texts.get(keyOf(name)))
+    const decimals = Number(text('decimals') ?? usualDecimals)
+    return {
+      name: text('name'),
+      symbol: text('symbol'),
+      decimals: Number.isInteger(decimals) && decimals >= 0 && decimals < 256 ? decimals : null,
+    }
+  } catch {
+    return none
+  }
+}
+
+function readText(cell: Cell | undefined): string | null {
+  if (!cell) return null
+  let slice = cell.beginParse()
+  // Some put the text into a cell of its own.
+  if (slice.remainingBits === 0 && slice.remainingRefs === 1) slice = slice.loadRef().beginParse()
+  if (slice.remainingBits < 8 || slice.loadUint(8) !== 0) return null
+  return readSnake(slice)?.slice(0, longestText) ?? null
+}

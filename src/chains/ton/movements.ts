@@ -1,0 +1,126 @@
+import type { AssetKey, Movement, TokenAccount } from '../chain.ts'
+import { readComment } from './body.ts'
+import { bytesOf } from './cells.ts'
+import { readJettonOrder, readReturnedTokens } from './jetton-body.ts'
+import type { RawBlockId } from './raw.ts'
+import type { HashedMessage, TonTransaction } from './transaction.ts'
+
+/** Where a transaction stands: its first ordinal, and the block that holds it. */
+export type Place = { ordinal: number; block: RawBlockId; mc_seq_no: number }
+
+/** Ordinals of one transaction: far more than it can have messages. */
+export const ordinalsPerTransaction = 65_536
+const tokenOrdinals = ordinalsPerTransaction / 2
+
+const nobody = Buffer.alloc(0)
+
+/** A shard as 16 hex digits, as explorers write it. */
+const shardText = (shard: string): string =>
+  BigInt.asUintN(64, BigInt(shard)).toString(16).padStart(16, '0')
+
+const common = (transaction: TonTransaction, { block, mc_seq_no }: Place) => ({
+  transaction_hash: transaction.hash,
+  transaction_fee: transaction.fee,
+  time: transaction.time,
+  ...(transaction.external_hash && { external_hash: transaction.external_hash }),
+  detail: {
+    seq_no: String(block.seqno),
+    workchain: String(block.workchain),
+    shard: shardText(block.shard),
+    mc_seq_no: String(mc_seq_no),
+    status: 'success',
+    bounced: 'false',
+    message: '',
+  },
+})
+
+/** The movements of the native coin: one per internal message, seen from the account. */
+export function nativeMovements(
+  transaction: TonTransaction,
+  place: Place,
+  asset: AssetKey,
+): Movement[] {
+  const base = common(transaction, place)
+  const movement = (
+    { hash, message }: HashedMessage,
+    index: number,
+    only: 'from' | 'to',
+  ): Movement[] => {
+    const { info, body } = message
+    if (info.type !== 'internal') return []
+    const said = readComment(body)
+    const detail = {
+      ...base.detail,
+      status: only === 'to' && transaction.isReturned ? 'failed' : 'success',
+      bounced: String(info.bounced),
+      message: said.message,
+      ...(said.encrypted && { message_encrypted: 'true' }),
+    }
+    return [
+      {
+        ...base,
+        ordinal: place.ordinal + index,
+        asset,
+        from: bytesOf(info.src),
+        to: bytesOf(info.dest),
+        value: info.value.coins,
+        only,
+        transfer_hash: hash,
+        detail,
+      },
+    ]
+  }
+  return [
+    ...(transaction.in ? movement(transaction.in, 0, 'to') : []),
+    ...transaction.out.flatMap((message, index) => movement(message, 1 + index, 'from')),
+  ]
+}
+
+/**
+ * The movement of tokens that a transaction of a jetton wallet makes. `undefined` where the message
+ * is of a kind that TEP-74 does not name; the balance is read again in any case.
+ */
+export function tokenMovements(
+  transaction: TonTransaction,
+  place: Place,
+  { owner, asset }: TokenAccount,
+  index: number,
+): Movement[] | undefined {
+  const received = transaction.in?.message
+  if (!transaction.in || received?.info.type !== 'internal') return []
+  const base = {
+    ...common(transaction, place),
+    asset,
+    ordinal: place.ordinal + tokenOrdinals + index,
+  }
+  const { hash } = transaction.in
+  if (received.info.bounced) {
+    const value = readReturnedTokens(received.body)
+    if (value === undefined) return undefined
+    const detail = { ...base.detail, bounced: 'true' }
+    return [{ ...base, from: nobody, to: owner, value, only: 'to', transfer_hash: hash, detail }]
+  }
+  // What did not run to the end moved nothing.
+  if (!transaction.isDone) return []
+  const order = readJettonOrder(received.body)
+  if (!order) return isPlain(received.body) ? [] : undefined
+  const value = order.amount
+  if (order.kind === 'internal_transfer') {
+    const detail = { ...base.detail, message: order.message }
+    return [
+      { ...base, from: order.from, to: owner, value, only: 'to', transfer_hash: hash, detail },
+    ]
+  }
+  if (order.kind === 'burn')
+    return [{ ...base, from: owner, to: nobody, value, only: 'from', transfer_hash: hash }]
+  // Named by the message that carries the tokens on: a bounce and the other end name it too.
+  const carrier = transaction.out.find(
+    ({ message }) => readJettonOrder(message.body)?.kind === 'internal_transfer',
+  )
+  const detail = { ...base.detail, message: order.message }
+  const transfer_hash = carrier?.hash ?? hash
+  return [{ ...base, from: owner, to: order.to, value, only: 'from', transfer_hash, detail }]
+}
+
+/** Coins alone, or a word: nothing that moves tokens. */
+const isPlain = (body: { bits: { length: number } }): boolean => body.bits.length < 32
