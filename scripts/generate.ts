@@ -1,4 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
+import { exampleYaml } from '../src/app/config/example.ts'
 import { configMarkdown } from '../src/app/config/markdown.ts'
 import { errorsMarkdown } from './errors-markdown.ts'
 import { operationsMarkdown } from './operations-markdown.ts'
@@ -8,6 +9,7 @@ const documents: Record<string, () => string> = {
   'docs/configuration.md': configMarkdown,
   'docs/errors.md': errorsMarkdown,
   'docs/operations.md': operationsMarkdown,
+  'portolan.example.yaml': exampleYaml,
 }
 
 const check = process.argv.includes('--check')

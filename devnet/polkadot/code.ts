@@ -22,6 +22,7 @@ export type Code = Runtime & {
   /** As `state_getMetadata` gives it. */
   metadata: Uint8Array
   slotMs: number
+  ss58Prefix: number
   extensions: string[]
   /** Encodes a call: its place, then its arguments. */
   encodeCall(pallet: string, name: string, value: unknown): Buffer
@@ -55,6 +56,7 @@ function openCode(bytes: Uint8Array, state: State): Code {
     version: readVersion(ask('Core_version')),
     metadata,
     slotMs: Number(Buffer.from(ask('AuraApi_slot_duration')).readBigUInt64LE()),
+    ss58Prefix: builder.ss58Prefix ?? 42,
     extensions: (signedExtensions[0] ?? []).map(({ identifier }) => identifier),
     encodeCall: (pallet, name, value) => {
       const { codec, location } = builder.buildCall(pallet, name)

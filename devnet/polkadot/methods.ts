@@ -49,7 +49,7 @@ export function createMethods(chain: PolkadotChain, endpoint: Endpoint): Record<
     system_name: () => 'portolan polkadot dev node',
     system_version: () => '1.0.0',
     system_chainType: () => 'Development',
-    system_properties: () => ({ ss58Format: 42, ...chain.spec.properties }),
+    system_properties: () => ({ ss58Format: codeAt().ss58Prefix, ...chain.spec.properties }),
     system_health: () => ({ peers: 0, isSyncing: false, shouldHavePeers: false }),
     system_accountNextIndex: (address: string) => {
       const info = getSs58AddressInfo(address)

@@ -33,6 +33,8 @@ export type PolkadotDevChain = DevChain & {
   server: Server
   genesis_hash: string
   ss58_prefix: number
+  /** The account that `fund` pays from. */
+  funder_address: string
   /** Keys by number; those below 10 have much from the beginning. */
   signer(number: number): Signer
   /** The address of an account on this chain. */
@@ -51,7 +53,6 @@ const firstDay = Date.UTC(2026, 0, 1)
 const endowment = 10n ** 24n
 const faucetNumber = 1_000_000
 const richAccounts = 10
-const ss58_prefix = 42
 // The secret of //Alice, as every tool for Substrate derives it (sr25519).
 const aliceKey = '0xe5be9a5092b81bca64be81d212e7f2f9eba183bb7a90954f7b76361f6edb5c0a'
 
@@ -89,6 +90,7 @@ export async function startPolkadotDevChain(
       ...(tip !== undefined && { tip }),
     })
   }
+  const ss58_prefix = chain.codeOf(chain.best().state).ss58Prefix
   const address = (account: Uint8Array) => fromBufferToBase58(ss58_prefix)(account)
   const make = (making?: Making) => chain.make(making)
   const mine = (count = 1): Block => {
@@ -138,6 +140,7 @@ export async function startPolkadotDevChain(
     chain,
     server,
     genesis_hash: chain.genesis,
+    funder_address: address(faucet.account),
     ss58_prefix,
     signer: keyOf,
     address,

@@ -8,6 +8,7 @@ import { type Sender, type SenderStatus, startSender } from '../workers/sender.t
 import { startTracker, type Tracker, type TrackerStatus } from '../workers/tracker.ts'
 import { openC } from './chains/c.ts'
 import type { Opener, OpenerTools } from './chains/opener.ts'
+import { openP } from './chains/p.ts'
 import { openS } from './chains/s.ts'
 import { openT } from './chains/t.ts'
 import type { Config } from './config/schema.ts'
@@ -26,7 +27,7 @@ export type Wallets = {
 export type Openers = { readonly [service in WalletService]?: Opener }
 
 /** A family's own libraries load only where its chain is configured. */
-const systemOpeners: Openers = { c: openC, s: openS, t: openT }
+const systemOpeners: Openers = { c: openC, p: openP, s: openS, t: openT }
 
 /** Opens the chains of the wallet services on their default networks, and tracks them. */
 export async function openWallets(
@@ -72,7 +73,9 @@ export async function openWallets(
             const gaps = await tracker.gaps().catch(() => [])
             const transactions = await senders.get(service)?.status()
             const sent = transactions && { transactions }
-            return [service, { ...tracker.status(), gaps, ...sent }] as const
+            const nodes = open.get(service)?.chain.status?.()
+            const shown = nodes ? { nodes } : {}
+            return [service, { ...tracker.status(), gaps, ...shown, ...sent }] as const
           }),
         ),
       ),

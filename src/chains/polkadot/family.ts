@@ -2,9 +2,17 @@ import type { Family } from '../chain.ts'
 import { parseHexHash, toHex } from '../hex.ts'
 import { formatAddress, parseAddress } from './address.ts'
 
-/** The rules of variant P; addresses are printed with the SS58 prefix of the chain (Polkadot: 0). */
-export const createPolkadotFamily = ({ ss58_prefix = 0 } = {}): Family => {
-  const format = (address: Uint8Array) => formatAddress(address, ss58_prefix)
+/**
+ * The rules of variant P; addresses are printed with the SS58 prefix of the chain (Polkadot: 0), which
+ * may be known only when a node has said it.
+ */
+export const createPolkadotFamily = ({
+  ss58_prefix = 0,
+}: {
+  ss58_prefix?: number | (() => number)
+} = {}): Family => {
+  const prefix = typeof ss58_prefix === 'number' ? () => ss58_prefix : ss58_prefix
+  const format = (address: Uint8Array) => formatAddress(address, prefix())
   return {
     service: 'p',
     native: { asset_type: 'ASSET_TYPE_P', contract_address: Buffer.alloc(0), token_id: 0n },

@@ -9,14 +9,19 @@ const defaultNetwork = Type.String({
   minLength: 1,
 })
 
-const networks = <chainId extends TSchema, nodes extends TSchema>(
+const networks = <
+  chainId extends TSchema,
+  nodes extends TSchema,
+  more extends Record<string, TSchema> = Record<never, TSchema>,
+>(
   chain_id: chainId,
   upstreams: nodes,
+  more = {} as more,
 ) =>
   Type.Record(
     Type.String({ pattern: '^[a-z0-9]+(?:-[a-z0-9]+)*$' }),
     Type.Object(
-      { chain_id: Type.Optional(chain_id), upstreams },
+      { chain_id: Type.Optional(chain_id), ...more, upstreams },
       { description: 'One network of the chain.' },
     ),
     {
@@ -105,6 +110,18 @@ const polkadot = Type.Object(
         expects: '`0x` and 64 lower-case hex digits',
       }),
       upstreams(['ws', 'wss'], 'ws://127.0.0.1:9944'),
+      {
+        ss58_prefix: Type.Optional(
+          Type.Integer({
+            description:
+              'Prefix of the addresses in answers; addresses of any prefix are accepted.',
+            unset: 'what the chain says (Polkadot: 0)',
+            example: 0,
+            minimum: 0,
+            maximum: 16_383,
+          }),
+        ),
+      },
     ),
   },
   { description: 'Variant P, on Polkadot. The nodes speak JSON-RPC over WebSocket.' },

@@ -1,0 +1,102 @@
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import type { BlockHeader, Chain } from '../chain.ts'
+import { createReadBalances } from './balances.ts'
+import { createPolkadotFamily } from './family.ts'
+import { askHash, createFetch } from './fetch.ts'
+import { follow } from './follow.ts'
+import type { NodeOptions } from './node.ts'
+import { openNodes } from './nodes.ts'
+import { createRuntimes } from './runtimes.ts'
+
+/** What a Substrate chain is made of. */
+export type PolkadotChainOptions = {
+  upstreams: readonly NodeOptions[]
+  clock?: Clock
+  /** The hash of the first block; a node of another chain is never used. */
+  genesis?: string
+  /** The prefix of printed addresses, before and instead of what the chain says. */
+  ss58_prefix?: number
+  /** How long to wait for news before looking again. */
+  pollMs?: number
+  /** Blocks that are fetched at once while behind. */
+  inFlight?: number
+  requestTimeoutMs?: number
+  probeEveryMs?: number
+  /** How long a state that nobody has is asked for again before it counts as lost. */
+  patienceMs?: number
+  /** The same while some node that may have it is away. */
+  longPatienceMs?: number
+}
+
+const learnAgainMs = 1_000
+
+/** A chain of the Substrate family (Polkadot Asset Hub and its like) behind its nodes. */
+export function createPolkadotChain(options: PolkadotChainOptions): Chain {
+  const { upstreams, clock = systemClock, genesis, ss58_prefix } = options
+  const { requestTimeoutMs, probeEveryMs } = options
+  const stopping = new AbortController()
+  let prefix = ss58_prefix ?? 0
+  const family = createPolkadotFamily({ ss58_prefix: () => prefix })
+  const nodes = openNodes({
+    upstreams,
+    clock,
+    ...(genesis !== undefined && { genesis }),
+    ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
+    ...(probeEveryMs !== undefined && { probeEveryMs }),
+  })
+  const runtimes = createRuntimes({
+    nodes,
+    stopping: stopping.signal,
+    onCodecs: (codecs) => {
+      prefix = ss58_prefix ?? codecs.ss58_prefix ?? prefix
+    },
+  })
+  const fetch = createFetch({ nodes, runtimes, native: family.native })
+
+  const head = async (signal: AbortSignal): Promise<BlockHeader> => {
+    // Waits for a node where there is none yet.
+    if (nodes.head() < 0) await askHash(nodes, 0, signal)
+    return await fetch.header(nodes.head(), signal)
+  }
+  const header = async (number: number, signal: AbortSignal) => {
+    if (nodes.head() < 0) await askHash(nodes, 0, signal)
+    return number > nodes.head() ? undefined : await fetch.header(number, signal)
+  }
+  const { pollMs = 2_000, inFlight = 16, patienceMs = 15_000, longPatienceMs = 600_000 } = options
+  const tools = { nodes, clock, fetch, pollMs, inFlight, patienceMs, longPatienceMs }
+  const readBalances = createReadBalances({ nodes, runtimes })
+  const joined = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal])
+
+  /** How addresses are printed must not wait until a block comes. */
+  const learnPrefix = async (signal: AbortSignal): Promise<void> => {
+    while (!signal.aborted && ss58_prefix === undefined)
+      try {
+        const at = await head(signal)
+        // Nobody's balance: it needs the codecs, and these tell the prefix.
+        await readBalances([{ address: Buffer.alloc(32), asset: family.native }], at, signal)
+        return
+      } catch {
+        await clock.sleep(learnAgainMs, signal).catch(() => {})
+      }
+  }
+  void learnPrefix(stopping.signal)
+
+  return {
+    ...family,
+    identity: async (signal) => `polkadot:${(await askHash(nodes, 0, joined(signal))).slice(2)}`,
+    head: (signal) => head(joined(signal)),
+    header: (number, signal) => header(number, joined(signal)),
+    follow: (after, signal) => follow(tools, after, joined(signal)),
+    readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
+    status: () => ({
+      genesis_hash: nodes.genesis() ?? null,
+      head: nodes.head() < 0 ? null : nodes.head(),
+      ss58_prefix: prefix,
+      upstreams: nodes.status(),
+    }),
+    stop: async () => {
+      stopping.abort(new Error('the chain is stopped'))
+      nodes.stop()
+    },
+  }
+}

@@ -1,0 +1,179 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { BlockRef, ChainBlock, ChainEvent, Position } from '../chain.ts'
+import type { Fetch } from './fetch.ts'
+import { findGapEnd } from './gap.ts'
+import { isHash } from './header.ts'
+import { type Nodes, StateMissingError } from './nodes.ts'
+
+/** What following needs. */
+export type FollowTools = {
+  nodes: Nodes
+  clock: Clock
+  fetch: Fetch
+  /** How long to wait for news before looking again. */
+  pollMs: number
+  /** Blocks that are fetched at once. */
+  inFlight: number
+  /** How long a state that nobody has is asked for again before it counts as lost. */
+  patienceMs: number
+  /** The same while some node that may have it is away. */
+  longPatienceMs: number
+}
+
+const mostAtOnce = 50
+const pauseMs = 200
+
+/** Gives the final blocks after a position (see `Chain.follow`). */
+export async function* follow(
+  tools: FollowTools,
+  after: Position,
+  outer: AbortSignal,
+): AsyncGenerator<ChainEvent> {
+  const { nodes, clock, fetch, pollMs } = tools
+  const own = new AbortController()
+  const signal = AbortSignal.any([outer, own.signal])
+  const ahead = createAhead(tools, signal)
+  let position: BlockRef = after
+  let missingSince: number | undefined
+  let news = Promise.withResolvers<void>()
+  const unsubscribe = nodes.onHead(() => news.resolve())
+  try {
+    if (await hasLeft(tools, position, signal)) {
+      yield { kind: 'fork' }
+      return
+    }
+    for (;;) {
+      const heard = news.promise
+      const head = nodes.head()
+      if (head <= position.number) {
+        await waitFor(heard, pollMs, clock, signal)
+        news = Promise.withResolvers()
+        continue
+      }
+      const next = position.number + 1
+      let blocks: ChainBlock[]
+      try {
+        blocks = await ahead.take(next, head)
+        missingSince = undefined
+      } catch (error) {
+        if (!(error instanceof StateMissingError)) throw error
+        missingSince ??= clock.now()
+        const patience = error.isCertain ? tools.patienceMs : tools.longPatienceMs
+        if (clock.now() - missingSince < patience) {
+          await clock.sleep(pauseMs, signal)
+          continue
+        }
+        const to = await findGapEnd(fetch, { from: next, head }, signal)
+        if (!to) {
+          await waitFor(heard, pollMs, clock, signal)
+          news = Promise.withResolvers()
+          continue
+        }
+        yield { kind: 'gap', from: next, to, reason: error.message }
+        position = to
+        missingSince = undefined
+        continue
+      }
+      const linked = takeLinked(position, blocks)
+      if (linked.length < blocks.length) ahead.forget()
+      if (linked.length > 0) {
+        position = linked.at(-1)!
+        yield { kind: 'blocks', blocks: linked, head: Math.max(head, nodes.head()) }
+      } else if (await hasLeft(tools, position, signal)) {
+        yield { kind: 'fork' }
+        return
+      } else await clock.sleep(pauseMs, signal)
+    }
+  } finally {
+    unsubscribe()
+    own.abort()
+  }
+}
+
+/**
+ * Whether the final chain has another block at a position's height. Final blocks do not go, so that
+ * one node which says so beside others which do not is a node that lies or stands on a fork.
+ */
+async function hasLeft(
+  { nodes }: FollowTools,
+  position: BlockRef,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const hashes = await nodes.askAll({
+    method: 'chain_getBlockHash',
+    params: [position.number],
+    reached: position.number,
+    signal,
+    accept: (result) => (isHash(result) ? result : undefined),
+  })
+  const expected = `0x${position.hash.toString('hex')}`
+  return hashes.length > 0 && !hashes.includes(expected)
+}
+
+const takeLinked = (after: BlockRef, blocks: readonly ChainBlock[]): ChainBlock[] => {
+  let last = after
+  const broken = blocks.findIndex((block) => {
+    const isChild = block.parent_hash.equals(last.hash)
+    last = block
+    return !isChild
+  })
+  return broken === -1 ? [...blocks] : blocks.slice(0, broken)
+}
+
+async function waitFor(
+  heard: Promise<void>,
+  pollMs: number,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const done = new AbortController()
+  try {
+    await Promise.race([heard, clock.sleep(pollMs, AbortSignal.any([signal, done.signal]))])
+  } finally {
+    done.abort(new Error('heard of a block'))
+  }
+  signal.throwIfAborted()
+}
+
+type Fetched = { done: ChainBlock | undefined; promise: Promise<ChainBlock> }
+
+/** Fetches a bounded number of blocks ahead of the reader. */
+function createAhead({ fetch, inFlight }: FollowTools, signal: AbortSignal) {
+  const fetched = new Map<number, Fetched>()
+  const begin = (number: number): void => {
+    const promise = fetch.block(number, signal)
+    const entry: Fetched = { done: undefined, promise }
+    fetched.set(number, entry)
+    promise.then(
+      (block) => {
+        entry.done = block
+      },
+      // Whoever comes to this number meets the failure; afterwards it is tried again.
+      () => {},
+    )
+  }
+  return {
+    /** The next block, and those after it that are there already. */
+    take: async (next: number, head: number): Promise<ChainBlock[]> => {
+      for (const number of fetched.keys()) if (number < next) fetched.delete(number)
+      const last = Math.min(head, next + inFlight - 1)
+      for (let number = next; number <= last; number++) if (!fetched.has(number)) begin(number)
+      const blocks: ChainBlock[] = []
+      try {
+        blocks.push(await fetched.get(next)!.promise)
+      } catch (error) {
+        fetched.delete(next)
+        throw error
+      }
+      fetched.delete(next)
+      for (let number = next + 1; blocks.length < mostAtOnce; number++) {
+        const block = fetched.get(number)?.done
+        if (!block) break
+        blocks.push(block)
+        fetched.delete(number)
+      }
+      return blocks
+    },
+    forget: (): void => fetched.clear(),
+  }
+}

@@ -1,0 +1,59 @@
+import { Blake2256 } from '@polkadot-api/substrate-bindings'
+
+/** A header as the nodes give it. */
+export type RawHeader = {
+  parentHash: string
+  number: string
+  stateRoot: string
+  extrinsicsRoot: string
+  digest: { logs: string[] }
+}
+
+const hash = /^0x[0-9a-f]{64}$/
+const hex = /^0x(?:[0-9a-f]{2})*$/
+const quantity = /^0x[0-9a-f]{1,8}$/
+
+/** Whether a text is a block's hash. */
+export const isHash = (text: unknown): text is string => typeof text === 'string' && hash.test(text)
+
+/** The bytes of hex. */
+export const bytesOf = (text: string): Buffer => Buffer.from(text.slice(2), 'hex')
+
+/** The header in a result that is the one of this hash and number; undefined for any other. */
+export function readHeader(
+  result: unknown,
+  expected: { number: number; hash: string },
+): RawHeader | undefined {
+  const header = result as RawHeader
+  const isWhole =
+    quantity.test(header.number) &&
+    Number(header.number) === expected.number &&
+    [header.parentHash, header.stateRoot, header.extrinsicsRoot].every(isHash) &&
+    header.digest.logs.every((log) => hex.test(log))
+  return isWhole && hashOf(header) === expected.hash ? header : undefined
+}
+
+function hashOf({ parentHash, number, stateRoot, extrinsicsRoot, digest }: RawHeader): string {
+  const bytes = Buffer.concat([
+    bytesOf(parentHash),
+    compact(Number(number)),
+    bytesOf(stateRoot),
+    bytesOf(extrinsicsRoot),
+    compact(digest.logs.length),
+    ...digest.logs.map(bytesOf),
+  ])
+  return `0x${Buffer.from(Blake2256(Uint8Array.from(bytes))).toString('hex')}`
+}
+
+/** SCALE's compact form of a number below 2^32. */
+function compact(value: number): Buffer {
+  if (value < 1 << 6) return Buffer.of(value << 2)
+  if (value < 1 << 14) return Buffer.of(((value << 2) | 1) & 0xff, value >> 6)
+  const bytes = Buffer.alloc(value < 2 ** 30 ? 4 : 5)
+  if (value < 2 ** 30) bytes.writeUInt32LE(value * 4 + 2)
+  else {
+    bytes[0] = 3
+    bytes.writeUInt32LE(value, 1)
+  }
+  return bytes
+}

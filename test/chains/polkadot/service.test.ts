@@ -1,0 +1,153 @@
+import { describe, expect, it } from 'vitest'
+import { startPolkadotDevChain } from '../../../devnet/polkadot/node.ts'
+import { formatAddress } from '../../../src/chains/polkadot/address.ts'
+import { startTestApp } from '../../helpers/app.ts'
+import { waitFor } from '../../helpers/wait-for.ts'
+
+const node = await startPolkadotDevChain({ manual: true, finality: 1 })
+node.mine(2)
+const service = await startTestApp({
+  config: {
+    chains: {
+      p: {
+        kind: 'polkadot',
+        default_network: 'mainnet',
+        networks: { mainnet: { upstreams: [{ url: node.node_url, headers: {}, priority: 0 }] } },
+      },
+    },
+  },
+})
+const { member } = await service.createTenant(-1)
+const call = async (operation: string, body: object) => {
+  const { status, json } = await service.call(member, `p/${operation}`, body)
+  if (status !== 200) throw new Error(`${operation}: ${status} ${JSON.stringify(json)}`)
+  return json
+}
+const addressOf = (number: number) => node.address(node.signer(number).account)
+const coin = { asset_type: 'ASSET_TYPE_P' }
+const pay = (from: number, to: number, value: bigint, name = 'transfer') => {
+  const dest = { type: 'Id', value: addressOf(to) }
+  const call = { pallet: 'Balances', call: name, value: { dest, value } }
+  const extrinsic = node.sign({ signer: node.signer(from), ...call })
+  node.make({ extrinsics: [extrinsic] })
+  return extrinsic
+}
+const tracked = async (): Promise<number | null> => {
+  const { json } = await service.send('/status', { method: 'GET' })
+  return json.chains.p.tracking.block_number
+}
+const atHead = () =>
+  waitFor('the tracker is at the head', async () => (await tracked()) === node.chain.final().number)
+const balanceOf = async (address: string) =>
+  (await call('ListAssets', { address, ...coin })).assets[0]?.balance
+
+describe('variant P through the service on the real runtime', () => {
+  it('tracks a wallet from its registration: transfers, balances, aggregation', async () => {
+    await waitFor('the tracker stores blocks', async () => {
+      node.mine(1)
+      return (await tracked()) !== null
+    })
+    await atHead()
+    const { wallet_id } = await call('RegisterWallet', { name: 'cold', address: addressOf(100) })
+    await call('RegisterAddress', { wallet_id, address: addressOf(101) })
+    expect((await call('GetWallet', { address: addressOf(101) })).wallet.wallet_id).toBe(wallet_id)
+    const hash = await node.fund(addressOf(100), 5n * 10n ** 12n)
+    node.mine(1)
+    await waitFor('the transfer', async () => {
+      const { transfers } = await call('ListTransfers', { wallet_id })
+      return transfers.length === 1
+    })
+    const { transfers } = await call('ListTransfers', { transaction_hash: hash })
+    const block = node.chain.at(node.chain.best().number - 1)!
+    expect(transfers).toEqual([
+      {
+        transaction_hash: hash,
+        asset_type: 'ASSET_TYPE_P',
+        from: node.funder_address,
+        to: addressOf(100),
+        value: '5000000000000',
+        transaction_fee: expect.stringMatching(/^[1-9]\d+$/),
+        block_height: block.number,
+        block_timestamp: expect.any(Number),
+      },
+    ])
+    await waitFor('the balance', async () => (await balanceOf(addressOf(100))) === '5000000000000')
+    pay(100, 101, 10n ** 12n)
+    node.mine(1)
+    await waitFor('both ends', async () => (await balanceOf(addressOf(101))) === '1000000000000')
+    const all = await call('ListTransfers', { wallet_id })
+    expect(all.transfers.map(({ value }: { value: string }) => value)).toEqual([
+      '1000000000000',
+      '5000000000000',
+    ])
+    const fee = BigInt(all.transfers[0].transaction_fee)
+    await waitFor('the payer', async () => {
+      const left = 4n * 10n ** 12n - fee
+      return (await balanceOf(addressOf(100))) === left.toString()
+    })
+    const sum = await call('ListAssets', { wallet_id, ...coin, is_aggregated: true })
+    expect(sum.assets).toEqual([
+      { wallet_id, address: '', ...coin, balance: (5n * 10n ** 12n - fee).toString() },
+    ])
+  })
+
+  it('reads what was there before, by import_asset and ImportAsset', async () => {
+    await node.fund(addressOf(110), 7n * 10n ** 12n)
+    await node.fund(addressOf(111), 8n * 10n ** 12n)
+    node.mine(1)
+    await atHead()
+    const wallet = { name: 'old', address: addressOf(110), import_asset: true }
+    const { wallet_id } = await call('RegisterWallet', wallet)
+    expect(await balanceOf(addressOf(110))).toBe('7000000000000')
+    await call('RegisterAddress', { wallet_id, address: addressOf(111) })
+    expect((await call('ListAssets', { address: addressOf(111), ...coin })).assets).toEqual([])
+    await call('ImportAsset', { address: addressOf(111), ...coin })
+    expect(await balanceOf(addressOf(111))).toBe('8000000000000')
+    expect((await call('ListTransfers', { wallet_id })).transfers).toEqual([])
+    await call('RefreshAssetBalances', { wallet_id, ...coin })
+    expect(await balanceOf(addressOf(110))).toBe('7000000000000')
+  })
+
+  it('knows one account by every form of its address, and prints that of the chain', async () => {
+    const { account } = node.signer(120)
+    const id = `0x${Buffer.from(account).toString('hex')}`
+    const { wallet_id } = await call('RegisterWallet', { name: 'forms', address: id })
+    const prefixed = (prefix: number) => formatAddress(account, prefix)
+    for (const address of [id, prefixed(0), prefixed(2), prefixed(42), prefixed(1284)])
+      expect((await call('GetWallet', { address })).wallet.wallet_id).toBe(wallet_id)
+    await node.fund(addressOf(120), 10n ** 12n)
+    node.mine(1)
+    await waitFor('the balance', async () => (await balanceOf(id)) === '1000000000000')
+    const { assets } = await call('ListAssets', { wallet_id, ...coin })
+    expect(assets[0].address).toBe(prefixed(node.ss58_prefix))
+
+    const ethereum = `0x${'ab'.repeat(20)}`
+    await call('RegisterAddress', { wallet_id, address: ethereum })
+    await node.fund(`${ethereum}${'ee'.repeat(12)}`, 10n ** 12n)
+    node.mine(1)
+    await waitFor('the mapped account', async () => (await balanceOf(ethereum)) === '1000000000000')
+  })
+
+  it('refuses what is no address, and says which field', async () => {
+    const { wallet_id } = await call('RegisterWallet', { name: 'strict' })
+    const good = addressOf(1)
+    const bad = [
+      '',
+      'x',
+      `${good.slice(0, -1)}${good.endsWith('1') ? '2' : '1'}`,
+      good.slice(1),
+      `0x${'AB'.repeat(20)}`,
+      `0x${'ab'.repeat(31)}`,
+      'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq',
+    ]
+    for (const address of bad) {
+      const { status, json } = await service.call(member, 'p/RegisterAddress', {
+        wallet_id,
+        address,
+      })
+      expect([address, status, json.errors?.[0]?.field]).toEqual([address, 400, 'address'])
+    }
+    const unknown = await service.call(member, 'p/ImportAsset', { address: good, ...coin })
+    expect([unknown.status, unknown.json.reason]).toEqual([404, 'ADDRESS_NOT_FOUND'])
+  })
+})
