@@ -1,4 +1,5 @@
 import { transactionErrors } from './transaction-errors.ts'
+import { webhookErrors } from './webhook-errors.ts'
 
 /** Whether trying again can help: never, later, or after the time that the answer names. */
 export type Retry = 'never' | 'later' | 'after'
@@ -24,7 +25,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'The request is not valid',
-    help: 'Mend every field that `errors` names. Field reasons: REQUIRED, AT_LEAST_ONE_REQUIRED, UNKNOWN_FIELD, INVALID_TYPE, INVALID_FORMAT, NOT_ALLOWED, TOO_SHORT, TOO_LONG, TOO_FEW, TOO_MANY, OUT_OF_RANGE, INVALID_ADDRESS, INVALID_TOKEN, INVALID_CONTRACT, INVALID_SIGNATURE, WOULD_FAIL.',
+    help: 'Mend every field that `errors` names. Field reasons: REQUIRED, AT_LEAST_ONE_REQUIRED, UNKNOWN_FIELD, INVALID_TYPE, INVALID_FORMAT, NOT_ALLOWED, TOO_SHORT, TOO_LONG, TOO_FEW, TOO_MANY, OUT_OF_RANGE, INVALID_ADDRESS, INVALID_TOKEN, INVALID_CONTRACT, INVALID_ENDPOINT, INVALID_HEADER, INVALID_SIGNATURE, WOULD_FAIL.',
   },
   MALFORMED_REQUEST: {
     status: 400,
@@ -251,6 +252,7 @@ export const errors = {
     help: 'No node has shown it while it was pending, or it left the pool more than 24 hours ago. One that is in a block is read with GetTransaction.',
   },
   ...transactionErrors,
+  ...webhookErrors,
   ADDRESS_IN_OTHER_WALLET: {
     status: 409,
     code: 'ALREADY_EXISTS',

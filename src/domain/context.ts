@@ -1,6 +1,7 @@
 import type { Chain, WalletService } from '../chains/chain.ts'
 import type { Service } from '../contract/variant.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { EndpointRules } from '../lib/endpoint.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/database.ts'
@@ -31,6 +32,8 @@ export type Installation = {
   chains?: Chains
   /** Absent where the query chain is not configured. */
   query?: QuerySource
+  /** What webhooks may reach; public https addresses when absent. */
+  endpoints?: EndpointRules
 }
 
 /** What one call of an operation may use. */

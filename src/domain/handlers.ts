@@ -43,6 +43,25 @@ import {
   UpdateConfirmation,
 } from './wallets/wallets.ts'
 
+import {
+  ListWebhookHeaders,
+  RegisterWebhookHeader,
+  RemoveWebhookHeader,
+} from './webhooks/headers.ts'
+import {
+  ListWebhookAttempts,
+  ListWebhookHistories,
+  RetryWebhookHistory,
+} from './webhooks/histories.ts'
+import { GetWebhookSigningSecret, RotateWebhookSigningSecret } from './webhooks/signing-secret.ts'
+import {
+  EnableWebhook,
+  ListWebhooks,
+  RegisterWebhook,
+  RemoveWebhook,
+  SendTestWebhook,
+} from './webhooks/webhooks.ts'
+
 type HandlersOf<service extends Service> = {
   [name in keyof Catalogue<service>]?: Handler<
     Catalogue<service>[name] extends { request: infer request } ? request : never,
@@ -87,6 +106,19 @@ const wallets = {
   RegisterAddress,
   RegisterWallet,
   RemoveAddress,
+  EnableWebhook,
+  GetWebhookSigningSecret,
+  ListWebhookAttempts,
+  ListWebhookHeaders,
+  ListWebhookHistories,
+  ListWebhooks,
+  RegisterWebhook,
+  RegisterWebhookHeader,
+  RemoveWebhook,
+  RemoveWebhookHeader,
+  RetryWebhookHistory,
+  RotateWebhookSigningSecret,
+  SendTestWebhook,
 }
 
 const transactions = {

@@ -60,23 +60,16 @@ export const queueTransactionNotifications = async (
 ): Promise<number> => {
   const [first] = transactions
   if (!first) return 0
-  const organizations = [...new Set(transactions.map(({ organization_id }) => organization_id))]
-  const webhooks = await findWebhooks(trx, first.chain_id, organizations)
+  const webhooksOf = await findWebhooks(trx, first.chain_id, transactions)
   const notifications = transactions.flatMap((row) =>
-    webhooks
-      .filter(
-        ({ organization_id, wallet_id }) =>
-          organization_id === row.organization_id &&
-          (wallet_id === null || wallet_id === row.wallet_id),
-      )
-      .map(({ webhook_id }) => ({
-        organization_id: row.organization_id,
-        chain_id: row.chain_id,
-        webhook_id,
-        notification_type: notificationTypes.c,
-        transaction_hash: row.transaction_hash,
-        data: { transaction: toTransactionRecord(row, now) },
-      })),
+    webhooksOf(row).map(({ webhook_id }) => ({
+      organization_id: row.organization_id,
+      chain_id: row.chain_id,
+      webhook_id,
+      notification_type: notificationTypes.c,
+      transaction_hash: row.transaction_hash,
+      data: { transaction: toTransactionRecord(row, now) },
+    })),
   )
   return (await queueNotifications(trx, notifications, now)).length
 }
@@ -96,10 +89,10 @@ export const queueNotifications = async (
   }))
   await sql`
     insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
-      notification_type, webhook_status, delivery_count, data, sequence, transaction_hash,
+      notification_type, webhook_status, delivery_count, retry_step, data, sequence, transaction_hash,
       next_attempt_time, create_time, update_time)
     select r.webhook_history_id, r.organization_id, r.chain_id, r.webhook_id, r.notification_type,
-      ${statusOfNew}, 0, r.data, r.sequence, r.transaction_hash, ${dueUnlessHeld(now)}, ${now}, ${now}
+      ${statusOfNew}, 0, 0, r.data, r.sequence, r.transaction_hash, ${dueUnlessHeld(now)}, ${now}, ${now}
     from json_to_recordset(${bulkRows(rows)}::text::json)
       r (webhook_history_id uuid, organization_id uuid, chain_id int2, webhook_id uuid,
         notification_type text, data jsonb, sequence int8, transaction_hash bytea)
@@ -132,25 +125,37 @@ export const numberDeliveries = async <row extends { webhook_id: string; data: o
     })
 }
 
-/** The webhooks of some organizations on a chain. */
+/** What a notification may be about: something of one wallet. */
+export type WalletEvent = { organization_id: string; wallet_id: string }
+
+/** Finds the webhooks that want some events: those of their wallets, and those of all. */
 export const findWebhooks = async (
   trx: Db,
   chain_id: number,
-  organization_ids: readonly string[],
-): Promise<WatchingWebhook[]> => {
-  if (organization_ids.length === 0) return []
-  return await trx
-    .selectFrom('webhook')
-    .select(['webhook_id', 'organization_id', 'wallet_id', 'confirmation'])
-    .where('chain_id', '=', chain_id)
-    .where(sql<boolean>`organization_id = any(${organization_ids as string[]}::uuid[])`)
-    .execute()
+  events: readonly WalletEvent[],
+): Promise<(event: WalletEvent) => readonly WatchingWebhook[]> => {
+  const organizations = [...new Set(events.map(({ organization_id }) => organization_id))]
+  const wallets = [...new Set(events.map(({ wallet_id }) => wallet_id))]
+  // In two parts, each one look into the index: an organization may have a webhook for every wallet.
+  const { rows } = await sql<WatchingWebhook>`
+    select webhook_id, organization_id, wallet_id, confirmation from webhook
+    where chain_id = ${chain_id} and organization_id = any(${organizations}::uuid[])
+      and wallet_id is null
+    union all
+    select webhook_id, organization_id, wallet_id, confirmation from webhook
+    where chain_id = ${chain_id} and organization_id = any(${organizations}::uuid[])
+      and wallet_id = any(${wallets}::uuid[])`.execute(trx)
+  const found = Map.groupBy(rows, (row) => row.wallet_id ?? row.organization_id)
+  return ({ organization_id, wallet_id }) => [
+    ...(found.get(wallet_id) ?? []),
+    ...(found.get(organization_id) ?? []),
+  ]
 }
 
 /** Stores notifications that wait for their block; those that are there stay as they are. */
 export const insertWaiting = async (
   trx: Db,
-  rows: readonly Omit<BulkRow<'delivery'>, 'webhook_status' | 'delivery_count'>[],
+  rows: readonly Omit<BulkRow<'delivery'>, 'webhook_status' | 'delivery_count' | 'retry_step'>[],
 ): Promise<number> =>
   await insertRows(
     trx,
@@ -159,6 +164,7 @@ export const insertWaiting = async (
       ...row,
       webhook_status: 'WEBHOOK_STATUS_PENDING',
       delivery_count: 0,
+      retry_step: 0,
     })),
   )
 

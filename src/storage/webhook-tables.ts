@@ -48,6 +48,8 @@ export const webhookTables = {
     last_error: nullable(text),
     create_time: timestamptz,
     update_time: timestamptz,
+    claim_expire_time: nullable(timestamptz),
+    retry_step: int2,
   },
   delivery_attempt: {
     webhook_history_id: uuid,

@@ -5,7 +5,7 @@ import { keyOf } from '../lib/bytes.ts'
 import { hashId } from '../lib/hash-id.ts'
 import type { BulkRow } from '../storage/bulk.ts'
 import type { Db } from '../storage/database.ts'
-import { findWebhooks, insertWaiting, type WatchingWebhook } from '../storage/notifications.ts'
+import { findWebhooks, insertWaiting } from '../storage/notifications.ts'
 
 type Scene = { chain_id: number; service: WalletService; now: Date }
 
@@ -14,18 +14,6 @@ type Event = Pick<
   BulkRow<'transfer'>,
   'organization_id' | 'wallet_id' | 'transaction_hash' | 'block_number'
 >
-
-/** Webhooks by their organization. */
-const webhooksOf = async (trx: Db, chain_id: number, events: readonly Event[]) => {
-  const ids = [...new Set(events.map(({ organization_id }) => organization_id))]
-  const all = await findWebhooks(trx, chain_id, ids)
-  return (event: Event): WatchingWebhook[] =>
-    all.filter(
-      ({ organization_id, wallet_id }) =>
-        organization_id === event.organization_id &&
-        (wallet_id === null || wallet_id === event.wallet_id),
-    )
-}
 
 /** One waiting notification per webhook and transaction, whatever the number of its transfers. */
 export async function noteTransfers(
@@ -63,12 +51,12 @@ async function insert(
   events: readonly Event[],
   describe: (event: Event) => { block_number: number; key: (string | Buffer)[] },
 ): Promise<void> {
-  const webhooks = await webhooksOf(trx, chain_id, events)
+  const webhooksOf = await findWebhooks(trx, chain_id, events)
   const rows = new Map<string, Parameters<typeof insertWaiting>[1][number]>()
   for (const event of events) {
     const { block_number, key } = describe(event)
     const known = key.map((part) => (typeof part === 'string' ? part : keyOf(part))).join()
-    for (const { webhook_id, confirmation } of webhooks(event)) {
+    for (const { webhook_id, confirmation } of webhooksOf(event)) {
       if (rows.has(`${webhook_id}/${known}`)) continue
       rows.set(`${webhook_id}/${known}`, {
         webhook_history_id: hashId('notification', webhook_id, ...key),

@@ -80,7 +80,7 @@ export const makeBelongings = async (
   await make('RegisterContract', { contract_address, contract_type: 'CONTRACT_TYPE_ERC20' })
   await make('RegisterWallet', { name: 'theirs', address }, 'wallet_id')
   const { wallet_id } = things
-  const webhook_endpoint = 'https://example.org/hook'
+  const webhook_endpoint = 'https://receiver.invalid/hook'
   await make('RegisterWebhook', { wallet_id, webhook_endpoint }, 'webhook_id')
   const { webhook_id } = things
   await make('RegisterWebhookHeader', { webhook_id }, 'webhook_header_id')

@@ -8,6 +8,7 @@ import {
   type TransferPosition,
 } from '../../storage/transfers.ts'
 import { makePage, readPage } from '../pages.ts'
+import { readTimes } from '../time-range.ts'
 import { readOptionalAddress } from './address-fields.ts'
 import { getWallet, type ReadScope, readScope, shared } from './scope.ts'
 import { toTransferView } from './transfer-view.ts'
@@ -62,23 +63,6 @@ const toPosition = ([time, block_number, ordinal, side]: Position): TransferPosi
   ordinal,
   side,
 })
-
-// Beyond this JavaScript has no dates; no block is that late.
-const lastSecond = 8_640_000_000_000
-
-const readTimes = ({ start_time, end_time }: { start_time?: number; end_time?: number }) => {
-  if (start_time !== undefined && end_time !== undefined && start_time > end_time)
-    throw invalidRequest([
-      { field: 'start_time', reason: 'OUT_OF_RANGE', detail: 'Must not be after end_time.' },
-    ])
-  const time = (seconds: number, ms: number) =>
-    new Date(Math.min(seconds, lastSecond - 1) * 1000 + ms)
-  return {
-    from_time: start_time === undefined ? undefined : time(start_time, 0),
-    // The whole second counts.
-    to_time: end_time === undefined ? undefined : time(end_time, 999),
-  }
-}
 
 const readHash = (
   { family }: ReadScope,

@@ -1,0 +1,37 @@
+import type { ErrorRow } from './errors.ts'
+
+/** What can go wrong with webhooks; part of the one table of errors. */
+export const webhookErrors = {
+  WEBHOOK_NOT_FOUND: {
+    status: 404,
+    code: 'NOT_FOUND',
+    rpc: -32602,
+    retry: 'never',
+    title: 'Webhook not found',
+    help: 'Look at ListWebhooks. A webhook of another organization or of another service gives this same answer.',
+  },
+  WEBHOOK_HEADER_NOT_FOUND: {
+    status: 404,
+    code: 'NOT_FOUND',
+    rpc: -32602,
+    retry: 'never',
+    title: 'Webhook header not found',
+    help: 'Look at ListWebhookHeaders, with the `webhook_id` of the header or without one for those of all webhooks.',
+  },
+  WEBHOOK_HISTORY_NOT_FOUND: {
+    status: 404,
+    code: 'NOT_FOUND',
+    rpc: -32602,
+    retry: 'never',
+    title: 'Webhook history not found',
+    help: 'Look at ListWebhookHistories. A notification that still waits for its confirmation is not listed yet.',
+  },
+  WEBHOOK_DISABLED: {
+    status: 409,
+    code: 'FAILED_PRECONDITION',
+    rpc: -32602,
+    retry: 'never',
+    title: 'The webhook is disabled',
+    help: 'Call EnableWebhook first: it delivers all that was held back. ListWebhooks says why it was disabled.',
+  },
+} as const satisfies Record<string, ErrorRow>

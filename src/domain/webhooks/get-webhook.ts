@@ -1,0 +1,38 @@
+import { OperationError } from '../../contract/errors.ts'
+import { isUuid } from '../../lib/ids.ts'
+import type { Db } from '../../storage/database.ts'
+import type { WalletScope } from '../../storage/wallets.ts'
+import { findWebhook, lockWebhook, type WebhookRow } from '../../storage/webhooks.ts'
+
+/** A webhook of the caller; one of somebody else answers as one that does not exist. */
+export async function getWebhook(
+  db: Db,
+  scope: WalletScope,
+  webhook_id: string,
+): Promise<WebhookRow> {
+  const row = isUuid(webhook_id) ? await findWebhook(db, scope, webhook_id) : undefined
+  if (!row) throw new OperationError('WEBHOOK_NOT_FOUND')
+  return row
+}
+
+/** The same, locked for a change. */
+export async function getWebhookToChange(
+  trx: Db,
+  scope: WalletScope,
+  webhook_id: string,
+): Promise<WebhookRow> {
+  const row = isUuid(webhook_id) ? await lockWebhook(trx, scope, webhook_id) : undefined
+  if (!row) throw new OperationError('WEBHOOK_NOT_FOUND')
+  return row
+}
+
+/** The same, of which something is to be sent now. */
+export async function getWebhookToSend(
+  trx: Db,
+  scope: WalletScope,
+  webhook_id: string,
+): Promise<WebhookRow> {
+  const row = await getWebhookToChange(trx, scope, webhook_id)
+  if (row.webhook_state === 'WEBHOOK_STATE_DISABLED') throw new OperationError('WEBHOOK_DISABLED')
+  return row
+}

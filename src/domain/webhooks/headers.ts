@@ -1,0 +1,90 @@
+import { OperationError } from '../../contract/errors.ts'
+import { invalidRequest } from '../../contract/validate.ts'
+import { isUuid } from '../../lib/ids.ts'
+import {
+  deleteWebhookHeader,
+  findWebhookHeader,
+  insertWebhookHeader,
+  listWebhookHeaders,
+  setWebhookHeader,
+} from '../../storage/webhook-headers.ts'
+import { chainScope, readScope, shared } from '../wallets/scope.ts'
+import { getWebhook } from './get-webhook.ts'
+import { checkHeader } from './header-rules.ts'
+import { headerContext } from './secret.ts'
+
+// Receivers refuse requests whose headers are much larger.
+const maxHeaders = 50
+
+/** Lists the headers of a webhook, or those of all webhooks. */
+export const ListWebhookHeaders = shared<{ webhook_id?: string }>(async (context, request) => {
+  const scope = await readScope(context)
+  const webhook = request.webhook_id && (await getWebhook(context.db, scope, request.webhook_id))
+  const rows = await listWebhookHeaders(context.db, scope, webhook ? webhook.webhook_id : null)
+  return {
+    webhook_headers: rows.map((row) => ({
+      webhook_header_id: row.webhook_header_id,
+      webhook_id: row.webhook_id ?? '',
+      header_key: row.header_key,
+      header_value: context.sealer
+        .open(row.header_value_sealed, headerContext(row.webhook_header_id))
+        .toString('utf8'),
+    })),
+  }
+})
+
+/** Attaches a header to the deliveries of a webhook, or of all. The same key again changes its value. */
+export const RegisterWebhookHeader = shared<{
+  webhook_id?: string
+  header_key: string
+  header_value: string
+}>(async (context, request) => {
+  const { organization_id, chain_id } = chainScope(context)
+  const scope = { organization_id, chain_id }
+  const { header_key, header_value } = request
+  const problems = checkHeader(header_key, header_value)
+  if (problems.length > 0) throw invalidRequest(problems)
+  const webhook = request.webhook_id && (await getWebhook(context.db, scope, request.webhook_id))
+  const webhook_id = webhook ? webhook.webhook_id : null
+  const seal = (id: string) => context.sealer.seal(header_value, headerContext(id))
+  return await context.db.transaction().execute(async (trx) => {
+    const fresh = context.ids.uuid()
+    const inserted = await insertWebhookHeader(trx, {
+      webhook_header_id: fresh,
+      ...scope,
+      webhook_id,
+      header_key,
+      header_value_sealed: seal(fresh),
+      create_time: new Date(context.clock.now()),
+    })
+    if (inserted) {
+      if ((await listWebhookHeaders(trx, scope, webhook_id)).length > maxHeaders)
+        throw invalidRequest([
+          {
+            field: 'header_key',
+            reason: 'TOO_MANY',
+            detail: `There can be ${maxHeaders} headers of a webhook, and as many of all.`,
+          },
+        ])
+      return { webhook_header_id: fresh }
+    }
+    const known = await findWebhookHeader(trx, scope, { webhook_id, header_key })
+    // Removed between the two statements.
+    if (!known) throw new OperationError('WEBHOOK_HEADER_NOT_FOUND')
+    const { webhook_header_id } = known
+    const header_value_sealed = seal(webhook_header_id)
+    await setWebhookHeader(trx, { webhook_header_id, header_key, header_value_sealed })
+    return { webhook_header_id }
+  })
+})
+
+/** Removes a header. */
+export const RemoveWebhookHeader = shared<{ webhook_header_id: string }>(
+  async (context, { webhook_header_id }) => {
+    const scope = await readScope(context)
+    const removed =
+      isUuid(webhook_header_id) && (await deleteWebhookHeader(context.db, scope, webhook_header_id))
+    if (!removed) throw new OperationError('WEBHOOK_HEADER_NOT_FOUND')
+    return {}
+  },
+)

@@ -1,0 +1,127 @@
+import { OperationError } from '../../contract/errors.ts'
+import { invalidRequest } from '../../contract/validate.ts'
+import { toTimestamp } from '../../lib/clock.ts'
+import { isUuid } from '../../lib/ids.ts'
+import {
+  findDelivery,
+  listAttempts,
+  listDeliveries,
+  retryDelivery,
+  retryFailed,
+} from '../../storage/deliveries.ts'
+import { type DeliveryRow, wakeCouriers } from '../../storage/notifications.ts'
+import type { WalletScope } from '../../storage/wallets.ts'
+import type { Context } from '../context.ts'
+import { makePage, readPage } from '../pages.ts'
+import { readTimes } from '../time-range.ts'
+import { readScope, shared } from '../wallets/scope.ts'
+import { getWebhook, getWebhookToSend } from './get-webhook.ts'
+
+type Position = [time: number, webhook_history_id: string]
+
+// Asked for again and again a notification may have many attempts; the newest tell enough.
+const maxAttempts = 1_000
+
+/** Lists notifications and how their delivery went, newest first. */
+export const ListWebhookHistories = shared<{
+  webhook_id?: string
+  start_time?: number
+  end_time?: number
+  page_size?: number
+  page_token?: string
+}>(async (context, request) => {
+  const scope = await readScope(context)
+  const { limit, after } = readPage<Position>(context, request)
+  const { webhook_id } = request
+  if (webhook_id !== undefined && !isUuid(webhook_id)) throw new OperationError('WEBHOOK_NOT_FOUND')
+  const rows = await listDeliveries(context.db, scope, {
+    webhook_id,
+    ...readTimes(request),
+    after: after && { create_time: new Date(after[0]), webhook_history_id: after[1] },
+    limit: limit + 1,
+    now: new Date(context.clock.now()),
+  })
+  // The history of a removed webhook is still there.
+  if (webhook_id && rows.length === 0) await getWebhook(context.db, scope, webhook_id)
+  const { items, pagination } = makePage(
+    context,
+    request,
+    rows,
+    (row): Position => [row.create_time.getTime(), row.webhook_history_id],
+  )
+  return { webhook_histories: items.map(present), pagination }
+})
+
+const present = (row: DeliveryRow) => ({
+  webhook_history_id: row.webhook_history_id,
+  webhook_id: row.webhook_id,
+  webhook_status: row.webhook_status,
+  notification_type: row.notification_type,
+  delivery_count: row.delivery_count,
+  delivery_time: row.delivery_time && toTimestamp(row.delivery_time),
+  data: row.data as object,
+})
+
+/** Lists the attempts to deliver a notification, oldest first. */
+export const ListWebhookAttempts = shared<{ webhook_history_id: string }>(
+  async (context, { webhook_history_id }) => {
+    const scope = await readScope(context)
+    await getHistory(context, scope, webhook_history_id)
+    const rows = await listAttempts(context.db, webhook_history_id, maxAttempts)
+    return {
+      webhook_attempts: rows.map((row) => ({
+        attempt: row.attempt,
+        attempt_time: toTimestamp(row.attempt_time),
+        status_code: row.status_code,
+        duration_ms: row.duration_ms,
+        error: row.error ?? '',
+        response_body: row.response_body?.toString('utf8') ?? '',
+      })),
+    }
+  },
+)
+
+/** Delivers a notification again whatever became of it, or all failed ones of a webhook since a time. */
+export const RetryWebhookHistory = shared<{
+  webhook_history_id?: string
+  webhook_id?: string
+  start_time?: number
+}>(async (context, { webhook_history_id, start_time, ...request }) => {
+  const scope = await readScope(context)
+  if (webhook_history_id !== undefined && start_time !== undefined)
+    throw invalidRequest([
+      {
+        field: 'start_time',
+        reason: 'NOT_ALLOWED',
+        detail: 'Cannot be given with webhook_history_id.',
+      },
+    ])
+  const history =
+    webhook_history_id !== undefined && (await getHistory(context, scope, webhook_history_id))
+  if (history && request.webhook_id !== undefined && request.webhook_id !== history.webhook_id)
+    throw new OperationError('WEBHOOK_HISTORY_NOT_FOUND')
+  const webhook_id = history ? history.webhook_id : request.webhook_id!
+  const now = new Date(context.clock.now())
+  const { from_time = new Date(0) } = readTimes({ start_time })
+  const retried_count = await context.db.transaction().execute(async (trx) => {
+    await getWebhookToSend(trx, scope, webhook_id)
+    const count = history
+      ? await retryDelivery(trx, history.webhook_history_id, now)
+      : await retryFailed(trx, webhook_id, { from_time, now })
+    if (count > 0) await wakeCouriers(trx)
+    return count
+  })
+  return { retried_count }
+})
+
+async function getHistory(
+  { db }: Pick<Context, 'db'>,
+  scope: WalletScope,
+  webhook_history_id: string,
+): Promise<DeliveryRow> {
+  const row = isUuid(webhook_history_id)
+    ? await findDelivery(db, scope, webhook_history_id)
+    : undefined
+  if (!row) throw new OperationError('WEBHOOK_HISTORY_NOT_FOUND')
+  return row
+}

@@ -1,0 +1,318 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { freshDatabase } from '../../../test/helpers/database.ts'
+import { type Caller, createWalletBench } from '../../../test/helpers/wallets.ts'
+import type { WalletService } from '../../chains/chain.ts'
+import { OperationError } from '../../contract/errors.ts'
+import { notificationTypes } from '../../contract/states.ts'
+import { disableWebhook } from '../../storage/webhooks.ts'
+
+const { db, pool } = await freshDatabase()
+const webhook_endpoint = 'https://receiver.invalid/hook'
+
+describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (service) => {
+  const bench = await createWalletBench(db, service)
+  const { call, reason } = await bench.createCaller()
+  const stranger = await bench.createCaller()
+  const register = async (fields: object = {}, caller: Pick<Caller, 'call'> = { call }) =>
+    (await caller.call('RegisterWebhook', { webhook_endpoint, confirmation: 3, ...fields }))
+      .webhook_id as string
+  const listed = async (webhook_id: string) =>
+    (await call('ListWebhooks', { page_size: 100 })).webhooks.find(
+      (one: { webhook_id: string }) => one.webhook_id === webhook_id,
+    )
+  const test = async (webhook_id: string) =>
+    (await call('SendTestWebhook', { webhook_id })).webhook_history_id as string
+  const histories = async (request: object = {}) =>
+    (await call('ListWebhookHistories', { page_size: 100, ...request })).webhook_histories
+
+  it('are registered for one wallet or for all, and listed', async () => {
+    const { wallet_id } = await call('RegisterWallet', { name: 'w' })
+    const all = await register()
+    const one = await register({ wallet_id, confirmation: 0 })
+    expect(await listed(all)).toMatchObject({
+      wallet_id: '',
+      webhook_endpoint,
+      confirmation: 3,
+      enabled: true,
+      disable_reason: '',
+      success_rate: null,
+      last_error: '',
+    })
+    expect(await listed(one)).toMatchObject({ wallet_id, confirmation: 0 })
+    const { webhooks } = await call('ListWebhooks', { wallet_id })
+    expect(webhooks.map((row: { webhook_id: string }) => row.webhook_id)).toEqual([one])
+    expect(await reason('RegisterWebhook', { ...(await listed(all)) })).toBe('INVALID_REQUEST')
+    const foreign = { wallet_id, webhook_endpoint, confirmation: 1 }
+    expect(await stranger.reason('RegisterWebhook', foreign)).toBe('WALLET_NOT_FOUND')
+    expect((await stranger.call('ListWebhooks')).webhooks).toEqual([])
+  })
+
+  it('lead nowhere but to public https addresses', async () => {
+    for (const bad of [
+      'http://receiver.invalid/',
+      'https://127.0.0.1/',
+      'https://[::ffff:10.0.0.1]/',
+      'https://user:pass@receiver.invalid/',
+      'https://receiver.invalid:22/',
+      'ftp://receiver.invalid/',
+      'receiver.invalid',
+      'https://receiver.invalid/\r\nx: y',
+      'https:// /',
+    ]) {
+      const request = { webhook_endpoint: bad, confirmation: 1 }
+      const error = await call('RegisterWebhook', request).catch((caught) => caught)
+      expect(error, bad).toBeInstanceOf(OperationError)
+      expect(error.errors).toMatchObject([
+        { field: 'webhook_endpoint', reason: 'INVALID_ENDPOINT' },
+      ])
+    }
+  })
+
+  it('have a secret that can be read and changed', async () => {
+    const webhook_id = await register()
+    const { signing_secret } = await call('GetWebhookSigningSecret', { webhook_id })
+    expect(signing_secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+    const rotated = await call('RotateWebhookSigningSecret', { webhook_id })
+    expect(rotated.signing_secret).not.toBe(signing_secret)
+    expect(await call('GetWebhookSigningSecret', { webhook_id })).toEqual(rotated)
+    const { rows } = await pool.query(
+      'select secret_sealed, previous_secret_sealed from webhook where webhook_id = $1',
+      [webhook_id],
+    )
+    for (const sealed of Object.values(rows[0]) as Buffer[])
+      expect(sealed.includes(Buffer.from(signing_secret.slice(6), 'base64'))).toBe(false)
+  })
+
+  it('have headers of their own and those of all', async () => {
+    const webhook_id = await register()
+    const all = await call('RegisterWebhookHeader', { header_key: 'X-All', header_value: 'a' })
+    const mine = { webhook_id, header_key: 'Authorization', header_value: 'Bearer find-me' }
+    const { webhook_header_id } = await call('RegisterWebhookHeader', mine)
+    expect((await call('ListWebhookHeaders', { webhook_id })).webhook_headers).toEqual([
+      { webhook_header_id, ...mine },
+    ])
+    expect((await call('ListWebhookHeaders')).webhook_headers).toEqual([
+      { ...all, webhook_id: '', header_key: 'X-All', header_value: 'a' },
+    ])
+    expect((await stranger.call('ListWebhookHeaders')).webhook_headers).toEqual([])
+    // The same key is the same header.
+    const again = { webhook_id, header_key: 'AUTHORIZATION', header_value: 'Bearer other' }
+    expect(await call('RegisterWebhookHeader', again)).toEqual({ webhook_header_id })
+    expect((await call('ListWebhookHeaders', { webhook_id })).webhook_headers).toEqual([
+      { webhook_header_id, ...again },
+    ])
+    const { rows } = await pool.query('select header_value_sealed from webhook_header')
+    expect(rows.some((row) => row.header_value_sealed.includes('Bearer'))).toBe(false)
+    expect(await stranger.reason('RemoveWebhookHeader', { webhook_header_id })).toBe(
+      'WEBHOOK_HEADER_NOT_FOUND',
+    )
+    expect(await call('RemoveWebhookHeader', { webhook_header_id })).toEqual({})
+    expect(await reason('RemoveWebhookHeader', { webhook_header_id })).toBe(
+      'WEBHOOK_HEADER_NOT_FOUND',
+    )
+    await call('RemoveWebhookHeader', all)
+  })
+
+  it.each([
+    ['Host', 'evil'],
+    ['content-length', '1'],
+    ['Transfer-Encoding', 'chunked'],
+    ['Connection', 'close'],
+    ['webhook-signature', 'v1,x'],
+    ['Webhook-Id', 'x'],
+    ['proxy-authorization', 'x'],
+    ['x y', 'z'],
+    ['x:', 'z'],
+    ['x-a', 'b\r\nhost: evil'],
+    ['x-a', 'b\nc'],
+    ['x-a', ' b'],
+    ['x-a', 'ü'],
+    ['ü', 'b'],
+  ])('refuse the header %j: %j', async (header_key, header_value) => {
+    expect(await reason('RegisterWebhookHeader', { header_key, header_value })).toBe(
+      'INVALID_REQUEST',
+    )
+  })
+
+  it('take so many headers and no more', async () => {
+    const webhook_id = await register()
+    for (let at = 0; at < 50; at++)
+      await call('RegisterWebhookHeader', { webhook_id, header_key: `x-${at}`, header_value: '' })
+    const more = { webhook_id, header_key: 'x-more', header_value: '' }
+    expect(await reason('RegisterWebhookHeader', more)).toBe('INVALID_REQUEST')
+    expect((await call('ListWebhookHeaders', { webhook_id })).webhook_headers).toHaveLength(50)
+  })
+
+  it('send a test that is numbered and listed like any other', async () => {
+    const webhook_id = await register()
+    const first = await test(webhook_id)
+    const second = await test(webhook_id)
+    const rows = await histories({ webhook_id })
+    expect(
+      rows.map((row: { webhook_history_id: string }) => row.webhook_history_id).sort(),
+    ).toEqual([first, second].sort())
+    expect(
+      rows.find((row: { webhook_history_id: string }) => row.webhook_history_id === first),
+    ).toEqual({
+      webhook_history_id: first,
+      webhook_id,
+      webhook_status: 'WEBHOOK_STATUS_PENDING',
+      notification_type: notificationTypes[service],
+      delivery_count: 0,
+      delivery_time: null,
+      data: {
+        test: true,
+        [service === 's' ? 'transaction_digest' : 'transaction_hash']: '',
+        confirmations: 0,
+        transfers: [],
+        sequence: 1,
+      },
+    })
+    expect(await call('ListWebhookAttempts', { webhook_history_id: first })).toEqual({
+      webhook_attempts: [],
+    })
+    const hour = Math.floor(Date.now() / 1000) - 3600
+    expect(await histories({ webhook_id, end_time: hour })).toEqual([])
+    expect(await histories({ webhook_id, start_time: hour })).toHaveLength(2)
+  })
+
+  it('list histories in pages without a gap or a repetition', async () => {
+    const webhook_id = await register()
+    const made = new Set<string>()
+    for (let at = 0; at < 7; at++) made.add(await test(webhook_id))
+    const seen: string[] = []
+    let page_token = ''
+    do {
+      const page = await call('ListWebhookHistories', {
+        webhook_id,
+        page_size: 3,
+        ...(page_token && { page_token }),
+      })
+      seen.push(
+        ...page.webhook_histories.map(
+          (row: { webhook_history_id: string }) => row.webhook_history_id,
+        ),
+      )
+      page_token = page.pagination.next_page_token
+    } while (page_token)
+    expect(seen).toHaveLength(7)
+    expect(new Set(seen)).toEqual(made)
+  })
+
+  it('that are disabled hold back and refuse, and go on when enabled', async () => {
+    const webhook_id = await register()
+    const history = await test(webhook_id)
+    await db
+      .transaction()
+      .execute((trx) => disableWebhook(trx, webhook_id, { reason: 'gone', now: new Date() }))
+    expect(await listed(webhook_id)).toMatchObject({ enabled: false, disable_reason: 'gone' })
+    expect(await histories({ webhook_id })).toMatchObject([
+      { webhook_status: 'WEBHOOK_STATUS_ON_HOLD' },
+    ])
+    expect(await reason('SendTestWebhook', { webhook_id })).toBe('WEBHOOK_DISABLED')
+    expect(await reason('RetryWebhookHistory', { webhook_history_id: history })).toBe(
+      'WEBHOOK_DISABLED',
+    )
+    expect(await call('EnableWebhook', { webhook_id })).toEqual({})
+    expect(await call('EnableWebhook', { webhook_id })).toEqual({})
+    expect(await listed(webhook_id)).toMatchObject({ enabled: true, disable_reason: '' })
+    expect(await histories({ webhook_id })).toMatchObject([
+      { webhook_status: 'WEBHOOK_STATUS_PENDING' },
+    ])
+  })
+
+  it('deliver again one, or all failed ones since a time', async () => {
+    const webhook_id = await register()
+    const ids = [await test(webhook_id), await test(webhook_id), await test(webhook_id)]
+    const fail = () =>
+      pool.query(
+        `update delivery set webhook_status = 'WEBHOOK_STATUS_FAILED', next_attempt_time = null,
+          retry_step = 9 where webhook_id = $1`,
+        [webhook_id],
+      )
+    await fail()
+    await pool.query(
+      `update delivery set create_time = now() - interval '1 hour' where webhook_history_id = $1`,
+      [ids[0]],
+    )
+    const due = async () =>
+      (
+        await pool.query(
+          'select 1 from delivery where webhook_id = $1 and next_attempt_time is not null and retry_step = 0',
+          [webhook_id],
+        )
+      ).rowCount
+    expect(await call('RetryWebhookHistory', { webhook_history_id: ids[0] })).toEqual({
+      retried_count: 1,
+    })
+    expect(await due()).toBe(1)
+    await fail()
+    const start_time = Math.floor(Date.now() / 1000) - 1800
+    expect(await call('RetryWebhookHistory', { webhook_id, start_time })).toEqual({
+      retried_count: 2,
+    })
+    expect(await due()).toBe(2)
+    expect(await call('RetryWebhookHistory', { webhook_id })).toEqual({ retried_count: 1 })
+    expect(await call('RetryWebhookHistory', { webhook_id })).toEqual({ retried_count: 0 })
+    const other = await register()
+    const both = { webhook_history_id: ids[0], webhook_id: other }
+    expect(await reason('RetryWebhookHistory', both)).toBe('WEBHOOK_HISTORY_NOT_FOUND')
+    const narrow = { webhook_history_id: ids[0], start_time }
+    expect(await reason('RetryWebhookHistory', narrow)).toBe('INVALID_REQUEST')
+  })
+
+  it('that are removed leave their history, and nothing is sent any more', async () => {
+    const webhook_id = await register()
+    await call('RegisterWebhookHeader', { webhook_id, header_key: 'x', header_value: 'y' })
+    const history = await test(webhook_id)
+    expect(await call('RemoveWebhook', { webhook_id })).toEqual({})
+    expect(await reason('RemoveWebhook', { webhook_id })).toBe('WEBHOOK_NOT_FOUND')
+    expect(await listed(webhook_id)).toBeUndefined()
+    expect(await histories({ webhook_id })).toMatchObject([
+      { webhook_history_id: history, webhook_status: 'WEBHOOK_STATUS_FAILED' },
+    ])
+    expect(await reason('RetryWebhookHistory', { webhook_history_id: history })).toBe(
+      'WEBHOOK_NOT_FOUND',
+    )
+    const { rows } = await pool.query('select 1 from webhook_header where webhook_id = $1', [
+      webhook_id,
+    ])
+    expect(rows).toEqual([])
+  })
+
+  it('of another organization are like none', async () => {
+    const webhook_id = await register()
+    const webhook_history_id = await test(webhook_id)
+    for (const [operation, request, expected] of [
+      ['RemoveWebhook', { webhook_id }, 'WEBHOOK_NOT_FOUND'],
+      ['GetWebhookSigningSecret', { webhook_id }, 'WEBHOOK_NOT_FOUND'],
+      ['RotateWebhookSigningSecret', { webhook_id }, 'WEBHOOK_NOT_FOUND'],
+      ['EnableWebhook', { webhook_id }, 'WEBHOOK_NOT_FOUND'],
+      ['SendTestWebhook', { webhook_id }, 'WEBHOOK_NOT_FOUND'],
+      ['ListWebhookHeaders', { webhook_id }, 'WEBHOOK_NOT_FOUND'],
+      ['ListWebhookHistories', { webhook_id }, 'WEBHOOK_NOT_FOUND'],
+      [
+        'RegisterWebhookHeader',
+        { webhook_id, header_key: 'a', header_value: 'b' },
+        'WEBHOOK_NOT_FOUND',
+      ],
+      ['RetryWebhookHistory', { webhook_id }, 'WEBHOOK_NOT_FOUND'],
+      ['RetryWebhookHistory', { webhook_history_id }, 'WEBHOOK_HISTORY_NOT_FOUND'],
+      ['ListWebhookAttempts', { webhook_history_id }, 'WEBHOOK_HISTORY_NOT_FOUND'],
+    ] as const) {
+      expect(await stranger.reason(operation, request), operation).toBe(expected)
+      const unknown = Object.fromEntries(
+        Object.entries(request).map(([name, value]) => [
+          name,
+          name.endsWith('_id') ? randomUUID() : value,
+        ]),
+      )
+      expect(await reason(operation, unknown), operation).toBe(expected)
+      const nonsense = { ...unknown, webhook_id: 'x', webhook_history_id: 'x' }
+      const named = Object.fromEntries(Object.entries(nonsense).filter(([name]) => name in request))
+      expect(await reason(operation, named), operation).toBe(expected)
+    }
+    expect((await stranger.call('ListWebhookHistories')).webhook_histories).toEqual([])
+  })
+})

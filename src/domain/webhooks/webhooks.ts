@@ -1,0 +1,115 @@
+import type { WalletService } from '../../chains/chain.ts'
+import { notificationTypes } from '../../contract/states.ts'
+import { invalidRequest } from '../../contract/validate.ts'
+import { toTimestamp } from '../../lib/clock.ts'
+import { checkEndpoint } from '../../lib/endpoint.ts'
+import { createReachable } from '../../lib/reachable.ts'
+import { queueNotifications, wakeCouriers } from '../../storage/notifications.ts'
+import {
+  deleteWebhook,
+  enableWebhook,
+  insertWebhook,
+  type ListedWebhook,
+  listWebhooks,
+} from '../../storage/webhooks.ts'
+import { makePage, readPage } from '../pages.ts'
+import { chainScope, getWallet, readScope, shared } from '../wallets/scope.ts'
+import { getWebhookToChange, getWebhookToSend } from './get-webhook.ts'
+import { createSecret } from './secret.ts'
+
+/** Notifies an endpoint of what happens to a wallet, or to all. */
+export const RegisterWebhook = shared<{
+  wallet_id?: string
+  webhook_endpoint: string
+  confirmation: number
+}>(async (context, request) => {
+  const { organization_id, chain_id } = chainScope(context)
+  const { webhook_endpoint, confirmation } = request
+  const rules = context.endpoints ?? { reachable: createReachable(), allowHttp: false }
+  const { problem } = checkEndpoint(webhook_endpoint, rules)
+  if (problem !== undefined)
+    throw invalidRequest([
+      { field: 'webhook_endpoint', reason: 'INVALID_ENDPOINT', detail: problem },
+    ])
+  const scope = { organization_id, chain_id }
+  const wallet = request.wallet_id ? await getWallet(context, scope, request.wallet_id) : undefined
+  const webhook_id = context.ids.uuid()
+  await insertWebhook(context.db, {
+    webhook_id,
+    ...scope,
+    wallet_id: wallet?.wallet_id ?? null,
+    webhook_endpoint,
+    confirmation,
+    secret_sealed: createSecret(context, webhook_id).secret_sealed,
+    create_time: new Date(context.clock.now()),
+  })
+  return { webhook_id }
+})
+
+/** Removes a webhook with its headers; its history stays. */
+export const RemoveWebhook = shared<{ webhook_id: string }>(async (context, { webhook_id }) => {
+  const scope = await readScope(context)
+  await context.db.transaction().execute(async (trx) => {
+    await getWebhookToChange(trx, scope, webhook_id)
+    await deleteWebhook(trx, webhook_id, new Date(context.clock.now()))
+  })
+  return {}
+})
+
+/** Lists webhooks in the order of their creation. */
+export const ListWebhooks = shared<{
+  wallet_id?: string
+  page_size?: number
+  page_token?: string
+}>(async (context, request) => {
+  const scope = await readScope(context)
+  const { limit, after } = readPage<string>(context, request)
+  const wallet_id =
+    request.wallet_id && (await getWallet(context, scope, request.wallet_id)).wallet_id
+  const rows = await listWebhooks(context.db, scope, { wallet_id, after, limit: limit + 1 })
+  const { items, pagination } = makePage(context, request, rows, (row) => row.webhook_id)
+  return { webhooks: items.map(present), pagination }
+})
+
+const present = (row: ListedWebhook) => ({
+  webhook_id: row.webhook_id,
+  wallet_id: row.wallet_id ?? '',
+  webhook_endpoint: row.webhook_endpoint,
+  confirmation: row.confirmation,
+  enabled: row.webhook_state === 'WEBHOOK_STATE_ENABLED',
+  disable_reason: row.disable_reason ?? '',
+  success_rate: row.success_rate,
+  last_error: row.last_error ?? '',
+  create_time: toTimestamp(row.create_time),
+})
+
+/** Enables a webhook again: what was held back goes out now. Repeating it changes nothing. */
+export const EnableWebhook = shared<{ webhook_id: string }>(async (context, { webhook_id }) => {
+  const scope = await readScope(context)
+  await context.db.transaction().execute(async (trx) => {
+    const { webhook_state } = await getWebhookToChange(trx, scope, webhook_id)
+    if (webhook_state === 'WEBHOOK_STATE_ENABLED') return
+    await enableWebhook(trx, webhook_id, new Date(context.clock.now()))
+    await wakeCouriers(trx)
+  })
+  return {}
+})
+
+/** Queues a notification that tells of no transfer, signed and numbered like any other. */
+export const SendTestWebhook = shared<{ webhook_id: string }>(async (context, { webhook_id }) => {
+  const { organization_id, chain_id } = await readScope(context)
+  const service = context.service as WalletService
+  const name = service === 's' ? 'transaction_digest' : 'transaction_hash'
+  const [webhook_history_id] = await context.db.transaction().execute(async (trx) => {
+    await getWebhookToSend(trx, { organization_id, chain_id }, webhook_id)
+    const notification = {
+      organization_id,
+      chain_id,
+      webhook_id,
+      notification_type: notificationTypes[service],
+      data: { test: true, [name]: '', confirmations: 0, transfers: [] },
+    }
+    return await queueNotifications(trx, [notification], new Date(context.clock.now()))
+  })
+  return { webhook_history_id }
+})

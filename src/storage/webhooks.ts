@@ -1,0 +1,141 @@
+import { sql } from 'kysely'
+import type { RowOf } from './columns.ts'
+import type { Db } from './database.ts'
+import type { WalletScope } from './wallets.ts'
+import type { webhookTables } from './webhook-tables.ts'
+
+/** A stored webhook. */
+export type WebhookRow = RowOf<typeof webhookTables.webhook>
+
+/** A webhook as it is listed. */
+export type ListedWebhook = WebhookRow & { success_rate: number | null }
+
+// Of so many newest notifications the success rate is taken.
+const rated = 100
+
+/** Stores a webhook. */
+export const insertWebhook = async (
+  db: Db,
+  webhook: Pick<
+    WebhookRow,
+    | 'webhook_id'
+    | 'organization_id'
+    | 'chain_id'
+    | 'wallet_id'
+    | 'webhook_endpoint'
+    | 'confirmation'
+    | 'secret_sealed'
+    | 'create_time'
+  >,
+): Promise<void> => {
+  await db
+    .insertInto('webhook')
+    .values({
+      ...webhook,
+      webhook_state: 'WEBHOOK_STATE_ENABLED',
+      next_sequence: 1,
+      update_time: webhook.create_time,
+    })
+    .execute()
+}
+
+const ofScope = (db: Db, { organization_id, chain_id }: WalletScope) =>
+  db
+    .selectFrom('webhook')
+    .selectAll()
+    .where('organization_id', '=', organization_id)
+    .where('chain_id', '=', chain_id)
+
+/** A webhook of this organization and chain. */
+export const findWebhook = async (
+  db: Db,
+  scope: WalletScope,
+  webhook_id: string,
+): Promise<WebhookRow | undefined> =>
+  await ofScope(db, scope).where('webhook_id', '=', webhook_id).executeTakeFirst()
+
+/** The same, locked against everything that numbers, enables, disables or removes it. */
+export const lockWebhook = async (
+  trx: Db,
+  scope: WalletScope,
+  webhook_id: string,
+): Promise<WebhookRow | undefined> =>
+  await ofScope(trx, scope).where('webhook_id', '=', webhook_id).forNoKeyUpdate().executeTakeFirst()
+
+/** One page of webhooks in the order of their creation. */
+export const listWebhooks = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  filter: { wallet_id?: string | undefined; after?: string | undefined; limit: number },
+): Promise<ListedWebhook[]> => {
+  const { wallet_id, after, limit } = filter
+  const { rows } = await sql<ListedWebhook>`
+    select w.*, r.success_rate from (
+      select * from webhook
+      where organization_id = ${organization_id} and chain_id = ${chain_id}
+        ${wallet_id ? sql`and wallet_id = ${wallet_id}` : sql``}
+        ${after ? sql`and webhook_id > ${after}` : sql``}
+      order by webhook_id limit ${limit}) w
+    left join lateral (
+      select avg((n.webhook_status = 'WEBHOOK_STATUS_COMPLETED')::int)::float8 as success_rate
+      from (
+        select webhook_status, delivery_count from delivery
+        where webhook_id = w.webhook_id and sequence is not null
+        order by create_time desc, webhook_history_id desc limit ${rated}) n
+      where n.delivery_count > 0) r on true
+    order by w.webhook_id`.execute(db)
+  return rows
+}
+
+/** Puts a new secret in the place of the one that signs; that one signs too until it expires. */
+export const setWebhookSecret = async (
+  db: Db,
+  webhook: Pick<WebhookRow, 'webhook_id' | 'secret_sealed' | 'update_time'> & { until: Date },
+): Promise<void> => {
+  const { webhook_id, secret_sealed, update_time, until } = webhook
+  await sql`
+    update webhook set previous_secret_sealed = secret_sealed,
+      previous_secret_expire_time = ${until}, secret_sealed = ${secret_sealed},
+      update_time = ${update_time}
+    where webhook_id = ${webhook_id}`.execute(db)
+}
+
+/** Enables a locked webhook: what was held back is due, in the order of its numbers. */
+export const enableWebhook = async (trx: Db, webhook_id: string, now: Date): Promise<void> => {
+  await sql`
+    update webhook set webhook_state = 'WEBHOOK_STATE_ENABLED', disable_reason = null,
+      disable_time = null, failing_since = null, update_time = ${now}
+    where webhook_id = ${webhook_id}`.execute(trx)
+  await sql`
+    update delivery set webhook_status = 'WEBHOOK_STATUS_PENDING', next_attempt_time = ${now},
+      retry_step = 0, update_time = ${now}
+    where webhook_id = ${webhook_id} and webhook_status = 'WEBHOOK_STATUS_ON_HOLD'`.execute(trx)
+}
+
+/** Disables a locked webhook: what is not delivered yet is held back, and so is what comes. */
+export const disableWebhook = async (
+  trx: Db,
+  webhook_id: string,
+  { reason, now }: { reason: string; now: Date },
+): Promise<void> => {
+  await sql`
+    update webhook set webhook_state = 'WEBHOOK_STATE_DISABLED', disable_reason = ${reason},
+      disable_time = ${now}, update_time = ${now}
+    where webhook_id = ${webhook_id} and webhook_state = 'WEBHOOK_STATE_ENABLED'`.execute(trx)
+  await sql`
+    update delivery set webhook_status = 'WEBHOOK_STATUS_ON_HOLD', next_attempt_time = null,
+      update_time = ${now}
+    where webhook_id = ${webhook_id} and next_attempt_time is not null`.execute(trx)
+}
+
+/** Removes a locked webhook with its headers. Its history stays; what is not delivered never will be. */
+export const deleteWebhook = async (trx: Db, webhook_id: string, now: Date): Promise<void> => {
+  await sql`
+    delete from delivery where webhook_id = ${webhook_id} and due_block is not null`.execute(trx)
+  await sql`
+    update delivery set webhook_status = 'WEBHOOK_STATUS_FAILED', next_attempt_time = null,
+      last_error = 'The webhook was removed.', update_time = ${now}
+    where webhook_id = ${webhook_id} and (next_attempt_time is not null
+      or webhook_status = 'WEBHOOK_STATUS_ON_HOLD')`.execute(trx)
+  await trx.deleteFrom('webhook').where('webhook_id', '=', webhook_id).execute()
+}
