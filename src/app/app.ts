@@ -26,6 +26,7 @@ import { openDatabase } from '../storage/database.ts'
 import type { DataDirLock } from '../storage/embedded/lock.ts'
 import { addMethodUsage } from '../storage/method-usage.ts'
 import { migrateDatabase } from '../storage/migrate.ts'
+import { courierTopic } from '../storage/notifications.ts'
 import { ensurePartitions } from '../storage/partitions.ts'
 import { createSealer } from '../storage/seal.ts'
 import { checkServerVersion } from '../storage/server-version.ts'
@@ -42,6 +43,7 @@ import { openQuery } from './query.ts'
 import { openRedis } from './redis.ts'
 import { createReadiness, createStatus } from './status.ts'
 import { type Openers, openWallets } from './wallets.ts'
+import { endpointRules, openWebhooks } from './webhooks.ts'
 
 /** What a service is started with. */
 export type AppOptions = {
@@ -105,7 +107,9 @@ export async function startApp(options: AppOptions): Promise<App> {
   await migrateDatabase(db, { log })
   await ensurePartitions(db, new Date(clock.now()))
 
-  const installation: Installation = { db, clock, ids, sealer: createSealer(masterKey), log }
+  const endpoints = endpointRules(config)
+  const sealer = createSealer(masterKey)
+  const installation = { db, clock, ids, sealer, log, endpoints } satisfies Installation
   // Noticed now and not at the first signed request, which it would make fail.
   await checkMasterKey(installation)
   const demo = isEmbedded(config) ? await ensureDemo(installation) : undefined
@@ -125,6 +129,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const records = createLimitRecords({ db, clock }, { defaults })
   const keys = createGatewayKeys({ db, clock })
   let sockets: Sockets | undefined
+  const courier = own(openWebhooks(config, installation))
   own(
     listenForChanges({
       connection: server.connection,
@@ -132,11 +137,14 @@ export async function startApp(options: AppOptions): Promise<App> {
       onChange: (change) => {
         keys.forget(change)
         sockets?.forget(change)
+        if (change.kind === 'wake' && change.topic === courierTopic) courier.wake()
         if (change.kind === 'rate_limit') records.forget(change.organization_id)
       },
       onReconnect: () => {
         records.forget()
         keys.connected()
+        // What was queued while nobody listened.
+        courier.wake()
       },
       onLost: keys.disconnected,
     }),
@@ -163,6 +171,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const metrics = createMetrics(version)
   metrics.watchPool(pool)
   metrics.watchLimiter(limiter.status)
+  metrics.watchCourier(courier.status)
   metrics.watchNetworks(networks.byPath.values().toArray())
   const notReady = createReadiness(db)
   const status = createStatus({
@@ -171,6 +180,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     limiter,
     networks,
     wallets,
+    courier,
     clock,
     version,
     database: server.mode,

@@ -6,8 +6,10 @@ import type { Streams } from '../gateway/feed-streams.ts'
 import type { Network } from '../gateway/network.ts'
 import type { Finished } from '../http/server.ts'
 import type { Sockets } from '../http/websocket.ts'
+import type { CourierStatus } from '../workers/courier.ts'
 import { registerGatewayMetrics } from './gateway-metrics.ts'
 import { registerStreamMetrics } from './stream-metrics.ts'
+import { registerWebhookMetrics } from './webhook-metrics.ts'
 
 /** What the service counts, in Prometheus' form. */
 export type Metrics = {
@@ -16,6 +18,7 @@ export type Metrics = {
   watchLimiter(status: () => LimiterStatus): void
   watchNetworks(networks: Iterable<Network>): void
   watchStreams(streams: ReadonlyMap<string, Streams>, sockets: Sockets): void
+  watchCourier(status: () => CourierStatus): void
   text(): Promise<{ contentType: string; text: string }>
 }
 
@@ -88,6 +91,9 @@ export function createMetrics(version: string): Metrics {
     },
     watchStreams(streams, sockets) {
       registerStreamMetrics(registry, streams, sockets)
+    },
+    watchCourier(status) {
+      registerWebhookMetrics(registry, status)
     },
     text: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   }

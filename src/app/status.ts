@@ -4,6 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import { toTimestamp } from '../lib/clock.ts'
 import type { Db } from '../storage/database.ts'
 import { schemaVersion } from '../storage/migrate.ts'
+import type { Courier } from '../workers/courier.ts'
 import type { Config } from './config/schema.ts'
 import type { Networks } from './networks.ts'
 import type { Wallets } from './wallets.ts'
@@ -28,11 +29,12 @@ export function createStatus(options: {
   limiter: Limiter
   networks?: Pick<Networks, 'status'>
   wallets?: Pick<Wallets, 'status'>
+  courier?: Pick<Courier, 'status'>
   clock: Clock
   version: string
   database: 'embedded' | 'server'
 }): () => Promise<Record<string, unknown>> {
-  const { config, db, limiter, networks, wallets, clock, version, database } = options
+  const { config, db, limiter, networks, wallets, courier, clock, version, database } = options
   const begun = clock.now()
   return async () => {
     const running = networks?.status() ?? {}
@@ -50,6 +52,7 @@ export function createStatus(options: {
         schema_version: await schemaVersion(),
       },
       limits: limiter.status(),
+      ...(courier && { webhooks: courier.status() }),
       chains: Object.fromEntries(
         Object.entries(config.chains).map(([tag, { kind, default_network, networks }]) => [
           tag,

@@ -13,7 +13,7 @@ import type { webhookTables } from './webhook-tables.ts'
 export type DeliveryRow = RowOf<typeof webhookTables.delivery>
 
 /** The topic under which couriers are woken. */
-const courierTopic = 'courier'
+export const courierTopic = 'courier'
 
 /** What the tracker needs of a webhook. */
 export type WatchingWebhook = {

@@ -81,6 +81,11 @@ describe('defaults', () => {
           "shutdown_timeout_seconds": 25,
           "trust_proxy": false,
         },
+        "webhooks": {
+          "concurrency": 16,
+          "in_flight_limit": 1000,
+          "timeout_seconds": 15,
+        },
       }
     `)
   })

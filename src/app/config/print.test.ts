@@ -77,6 +77,10 @@ chains:
       subscriptions_per_key: 20000 # default
       filters_per_key: 1000 # default
       notifications_limit_bytes: 67108864 # default
+    webhooks:
+      timeout_seconds: 15 # default
+      concurrency: 16 # default
+      in_flight_limit: 1000 # default
     logging:
       level: warn # command line
       format: auto # default

@@ -64,6 +64,8 @@ const obeyRules = (value: unknown): Overrides => {
   for (const chain of Object.values(settings.chains ?? {}))
     if (chain) chain.default_network = Object.keys(chain.networks ?? {})[0]
   if (settings.server) settings.server.header_timeout_seconds = 1
+  if (settings.webhooks?.allowed_networks)
+    settings.webhooks.allowed_networks = ['10.20.0.0/16', 'fd00:20::/32']
   return settings
 }
 

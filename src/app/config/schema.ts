@@ -8,6 +8,7 @@ import { loggingSection } from './sections/logging.ts'
 import { redisSection } from './sections/redis.ts'
 import { securitySection } from './sections/security.ts'
 import { serverRules, serverSection } from './sections/server.ts'
+import { webhooksRules, webhooksSection } from './sections/webhooks.ts'
 import type { Source } from './source.ts'
 
 /** The whole configuration. A new section is one file and one line here. */
@@ -29,6 +30,7 @@ export const configSchema = Type.Object({
   security: securitySection,
   limits: limitsSection,
   gateway: gatewaySection,
+  webhooks: webhooksSection,
   logging: loggingSection,
   chains: chainsSection,
 })
@@ -52,5 +54,6 @@ type DeepPartial<value> = value extends readonly unknown[]
 export const checkRules = (settings: Settings): Finding[] => [
   ...serverRules(settings.server),
   ...gatewayRules(settings.gateway),
+  ...webhooksRules(settings.webhooks),
   ...chainsRules(settings.chains),
 ]

@@ -1,0 +1,61 @@
+import Type from 'typebox'
+import { parseSubnet } from '../../../lib/reachable.ts'
+import type { Finding } from '../finding.ts'
+
+/** How notifications are delivered, and where they may go. */
+export const webhooksSection = Type.Object(
+  {
+    allow_http: Type.Optional(
+      Type.Boolean({
+        description: 'Whether endpoints may be plain `http://`; `https://` always is allowed.',
+        unset: 'only when everything is embedded',
+        example: false,
+      }),
+    ),
+    allowed_networks: Type.Optional(
+      Type.Array(Type.String({ pattern: '^[0-9a-fA-F.:]{2,45}(?:/[0-9]{1,3})?$' }), {
+        description:
+          'Private networks that endpoints, and the addresses of token metadata, may be in. Without an entry here private, loopback, link-local and metadata addresses are never reached, whatever a name resolves to.',
+        unset: 'none; the loopback addresses when everything is embedded',
+        example: ['10.20.0.0/16', 'fd00:20::/32'],
+      }),
+    ),
+    timeout_seconds: Type.Integer({
+      description: 'How long an endpoint has to answer a delivery.',
+      default: 15,
+      minimum: 1,
+      maximum: 120,
+    }),
+    concurrency: Type.Integer({
+      description:
+        'Deliveries at once to one webhook, from each process. One that fails gets one at a time.',
+      default: 16,
+      minimum: 1,
+      maximum: 1_000,
+    }),
+    in_flight_limit: Type.Integer({
+      description:
+        'Deliveries that a process has in hand at once; one organization has at most half of them.',
+      default: 1_000,
+      minimum: 2,
+      maximum: 100_000,
+    }),
+  },
+  { description: 'How notifications are delivered, and where they may go.' },
+)
+
+/** No pattern tells every network from what only looks like one. */
+export const webhooksRules = ({
+  allowed_networks = [],
+}: Type.Static<typeof webhooksSection>): Finding[] =>
+  allowed_networks.flatMap((network, index) =>
+    parseSubnet(network)
+      ? []
+      : [
+          {
+            path: ['webhooks', 'allowed_networks', index],
+            must: 'be a network such as `10.20.0.0/16`, or an address',
+            value: network,
+          },
+        ],
+  )

@@ -1,0 +1,46 @@
+import type { Installation } from '../domain/context.ts'
+import type { EndpointRules } from '../lib/endpoint.ts'
+import { createReachable } from '../lib/reachable.ts'
+import { type Courier, startCourier } from '../workers/courier.ts'
+import { createGuardedFetch } from '../workers/guarded-fetch.ts'
+import { isEmbedded } from './config/embedded.ts'
+import type { Config } from './config/schema.ts'
+
+const loopback = ['127.0.0.0/8', '::1']
+
+/** What addresses that users give may lead to; a trial on one machine reaches its own receiver. */
+export function endpointRules(config: Config): EndpointRules {
+  const { allow_http, allowed_networks } = config.webhooks
+  const embedded = isEmbedded(config)
+  return {
+    allowHttp: allow_http ?? embedded,
+    reachable: createReachable(allowed_networks ?? (embedded ? loopback : [])),
+  }
+}
+
+/** Opens the deliveries of notifications. */
+export function openWebhooks(
+  config: Config,
+  { endpoints, ...installation }: Installation & { endpoints: EndpointRules },
+): Courier {
+  const { timeout_seconds, concurrency, in_flight_limit } = config.webhooks
+  const timeoutMs = timeout_seconds * 1000
+  const http = createGuardedFetch({
+    ...endpoints,
+    connectTimeoutMs: Math.min(timeoutMs, 10_000),
+  })
+  const courier = startCourier({
+    ...installation,
+    http,
+    timeoutMs,
+    limits: { perReceiver: concurrency, total: in_flight_limit },
+    stopTimeoutMs: Math.min(timeoutMs, config.server.shutdown_timeout_seconds * 1000),
+  })
+  return {
+    ...courier,
+    stop: async () => {
+      await courier.stop()
+      await http.stop()
+    },
+  }
+}

@@ -1,0 +1,141 @@
+import { sql } from 'kysely'
+import { bulkRows } from './bulk.ts'
+import type { Db } from './database.ts'
+import { disableWebhook } from './webhooks.ts'
+
+/** What became of one attempt. */
+export type AttemptRecord = {
+  webhook_history_id: string
+  webhook_id: string
+  claim_expire_time: Date
+  is_delivered: boolean
+  attempt_time: Date
+  duration_ms: number
+  status_code: number | null
+  error: string | null
+  response_body: Buffer | null
+  /** Null when it was delivered, or when no attempt is left. */
+  next_attempt_time: Date | null
+  /** The receiver said that it does not exist any more (410). */
+  is_gone: boolean
+  /** The webhook was failing when the attempt began. */
+  was_failing: boolean
+}
+
+// A webhook of which every delivery failed for so long is disabled (docs/decisions.md).
+const patienceMs = 5 * 86_400_000
+
+/** Records attempts in one transaction, with what they mean for their webhooks. Gives the webhooks that it disabled. */
+export const recordAttempts = async (
+  db: Db,
+  records: readonly AttemptRecord[],
+  now: Date,
+): Promise<string[]> => {
+  const outcomes = summarize(records)
+  // The common case, and one statement: nobody failed, and nobody had.
+  if (outcomes.length === 0) {
+    await storeAttempts(db, records, now)
+    return []
+  }
+  return await db.transaction().execute(async (trx) => {
+    // The webhooks first: whoever disables or removes one locks in this order too.
+    const failing = await updateWebhooks(trx, outcomes)
+    await storeAttempts(trx, records, now)
+    const disabled = failing.filter(
+      ({ is_gone, failing_since }) =>
+        is_gone || (failing_since && now.getTime() - failing_since.getTime() >= patienceMs),
+    )
+    for (const { webhook_id, is_gone } of disabled) {
+      const reason = is_gone
+        ? 'The endpoint answered 410 Gone.'
+        : 'Every delivery failed for 5 days.'
+      await disableWebhook(trx, webhook_id, { reason, now })
+    }
+    return disabled.map(({ webhook_id }) => webhook_id)
+  })
+}
+
+type Outcome = {
+  webhook_id: string
+  is_well: boolean
+  is_gone: boolean
+  attempt_time: Date
+  error: string | null
+}
+
+/** One line for each webhook that failed or recovered. */
+const summarize = (records: readonly AttemptRecord[]): Outcome[] => {
+  const byWebhook = Map.groupBy(records, ({ webhook_id }) => webhook_id)
+  return [...byWebhook].flatMap(([webhook_id, mine]) => {
+    const failed = mine.filter(({ is_delivered }) => !is_delivered)
+    const is_well = failed.length < mine.length
+    if (failed.length === 0 && !mine.some(({ was_failing }) => was_failing)) return []
+    const last = failed.at(-1)
+    return {
+      webhook_id,
+      is_well,
+      is_gone: mine.some(({ is_gone }) => is_gone),
+      attempt_time: last?.attempt_time ?? mine[0]!.attempt_time,
+      error: last?.error ?? null,
+    }
+  })
+}
+
+const updateWebhooks = async (trx: Db, outcomes: readonly Outcome[]) => {
+  const { rows } = await sql<{ webhook_id: string; failing_since: Date | null; is_gone: boolean }>`
+    with outcome as (
+      select w.webhook_id, o.is_well, o.is_gone, o.attempt_time, o.error from webhook w
+      join json_to_recordset(${bulkRows(outcomes)}::text::json) o (webhook_id uuid,
+        is_well boolean, is_gone boolean, attempt_time timestamptz, error text)
+        on o.webhook_id = w.webhook_id
+      order by w.webhook_id for no key update of w)
+    update webhook w set
+      failing_since = case when o.is_well then null
+        else coalesce(w.failing_since, o.attempt_time) end,
+      last_error = coalesce(o.error, w.last_error)
+    from outcome o where w.webhook_id = o.webhook_id
+    returning w.webhook_id, w.failing_since, o.is_gone`.execute(trx)
+  return rows
+}
+
+// A claim that has passed to another courier is that one's to bring to an end; a success counts
+// whoever has it. What is on hold or removed meanwhile stays so.
+const isOurs = sql`(d.claim_expire_time = r.claim_expire_time
+  and d.webhook_status in ('WEBHOOK_STATUS_PENDING', 'WEBHOOK_STATUS_IN_PROGRESS'))`
+
+const storeAttempts = async (
+  db: Db,
+  records: readonly AttemptRecord[],
+  now: Date,
+): Promise<void> => {
+  const rows = records.map(({ is_gone: _gone, was_failing: _failing, ...record }) => record)
+  await sql`
+    with r as materialized (
+      select * from json_to_recordset(${bulkRows(rows)}::text::json)
+        r (webhook_history_id uuid, claim_expire_time timestamptz, is_delivered boolean,
+          attempt_time timestamptz, duration_ms int4, status_code int4, error text,
+          response_body bytea, next_attempt_time timestamptz)),
+    done as (
+      update delivery d set
+        delivery_count = d.delivery_count + 1,
+        delivery_time = r.attempt_time,
+        last_error = r.error,
+        update_time = ${now},
+        claim_expire_time = case when r.is_delivered or d.claim_expire_time = r.claim_expire_time
+          then null else d.claim_expire_time end,
+        webhook_status = case when r.is_delivered then 'WEBHOOK_STATUS_COMPLETED'
+          when not ${isOurs} then d.webhook_status
+          when r.next_attempt_time is null then 'WEBHOOK_STATUS_FAILED'
+          else 'WEBHOOK_STATUS_IN_PROGRESS' end,
+        next_attempt_time = case when r.is_delivered then null
+          when ${isOurs} then r.next_attempt_time else d.next_attempt_time end,
+        retry_step = case when not r.is_delivered and ${isOurs} then d.retry_step + 1
+          else d.retry_step end
+      from r where d.webhook_history_id = r.webhook_history_id
+      returning d.webhook_history_id, d.organization_id, d.delivery_count)
+    insert into delivery_attempt (webhook_history_id, attempt, organization_id, attempt_time,
+      duration_ms, status_code, error, response_body)
+    select done.webhook_history_id, done.delivery_count, done.organization_id, r.attempt_time,
+      r.duration_ms, r.status_code, r.error, r.response_body
+    from done join r on r.webhook_history_id = done.webhook_history_id`.execute(db)
+}

@@ -1,0 +1,77 @@
+import { LRUCache } from 'lru-cache'
+import { headerContext, secretContext } from '../domain/webhooks/secret.ts'
+import type { Db } from '../storage/database.ts'
+import { listReceiverHeaders, listReceivers, type ReceiverRow } from '../storage/delivery-claims.ts'
+import type { Sealer } from '../storage/seal.ts'
+import type { WebhookHeaderRow } from '../storage/webhook-headers.ts'
+
+/** Where and how to deliver. */
+export type Receiver = {
+  webhook_endpoint: string
+  is_enabled: boolean
+  is_failing: boolean
+  /** The newest first; the one before it while it still signs. */
+  secrets: readonly Buffer[]
+  /** By their names as registered. */
+  headers: Readonly<Record<string, string>>
+}
+
+const opened = 10_000
+
+/** Reads receivers as they are now; what was unsealed once is kept, by its sealed form. */
+export function createReceivers({ db, sealer }: { db: Db; sealer: Sealer }) {
+  const plain = new LRUCache<string, Buffer>({ max: opened })
+  const open = (sealed: Buffer, context: string): Buffer => {
+    const key = sealed.toString('latin1')
+    const known = plain.get(key)
+    if (known) return known
+    const value = sealer.open(sealed, context)
+    plain.set(key, value)
+    return value
+  }
+
+  const secretsOf = (row: ReceiverRow, now: number): Buffer[] => {
+    const context = secretContext(row.webhook_id)
+    const { previous_secret_sealed: previous, previous_secret_expire_time: until } = row
+    const isBoth = previous && until && until.getTime() > now
+    return [open(row.secret_sealed, context), ...(isBoth ? [open(previous, context)] : [])]
+  }
+
+  const headersOf = (row: ReceiverRow, headers: readonly WebhookHeaderRow[]) => {
+    const mine = headers.filter(({ webhook_id }) => webhook_id === row.webhook_id)
+    const shared = headers.filter(
+      ({ webhook_id, organization_id, chain_id }) =>
+        webhook_id === null && organization_id === row.organization_id && chain_id === row.chain_id,
+    )
+    const byName = new Map<string, WebhookHeaderRow>()
+    // In this order: the specific one wins.
+    for (const header of [...shared, ...mine]) byName.set(header.header_key.toLowerCase(), header)
+    return Object.fromEntries(
+      [...byName.values()].map(({ header_key, header_value_sealed, webhook_header_id }) => [
+        header_key,
+        open(header_value_sealed, headerContext(webhook_header_id)).toString('utf8'),
+      ]),
+    )
+  }
+
+  return {
+    load: async (webhook_ids: readonly string[], now: number): Promise<Map<string, Receiver>> => {
+      const [rows, headers] = await Promise.all([
+        listReceivers(db, webhook_ids),
+        listReceiverHeaders(db, webhook_ids),
+      ])
+      return new Map(
+        rows.map((row) => [
+          row.webhook_id,
+          {
+            webhook_endpoint: row.webhook_endpoint,
+            is_enabled: row.webhook_state === 'WEBHOOK_STATE_ENABLED',
+            is_failing: row.failing_since !== null,
+            secrets: secretsOf(row, now),
+            headers: headersOf(row, headers),
+          },
+        ]),
+      )
+    },
+  }
+}

@@ -1,0 +1,188 @@
+import { Webhook as StandardWebhook } from 'standardwebhooks'
+import { Webhook as Svix } from 'svix'
+import { describe, expect, it } from 'vitest'
+import type { WalletService } from '../../src/chains/chain.ts'
+import { notificationTypes } from '../../src/contract/states.ts'
+import { freshDatabase } from '../helpers/database.ts'
+import { createWebhookBench } from './bench.ts'
+import { type Received, startReceiver } from './receiver.ts'
+
+const database = await freshDatabase()
+
+/** Verifies with both libraries at the time of the delivery, which they compare with the machine's. */
+const verify = (secret: string, { headers, body }: Received) => {
+  const now = Date.now
+  Date.now = () => Number(headers['webhook-timestamp']) * 1000
+  const RealDate = Date
+  try {
+    globalThis.Date = class extends RealDate {
+      constructor(...given: []) {
+        super(...(given.length > 0 ? given : ([RealDate.now()] as unknown as [])))
+      }
+    } as DateConstructor
+    globalThis.Date.now = RealDate.now
+    const known = headers as Record<string, string>
+    new StandardWebhook(secret).verify(body, known)
+    new Svix(secret).verify(body, known)
+  } finally {
+    globalThis.Date = RealDate
+    Date.now = now
+  }
+}
+
+describe.each<WalletService>(['t', 's', 'p', 'c'])('deliveries of %s', (service) => {
+  it('are signed, numbered and recorded, in the order of their numbers', async () => {
+    const bench = await createWebhookBench(database, service)
+    const receiver = await startReceiver()
+    receiver.answer((response) => response.writeHead(200).end('thanks'))
+    const webhook_id = await bench.register(receiver.url)
+    const ids: string[] = []
+    for (let made = 0; made < 20; made++) ids.push(await bench.test(webhook_id))
+    const courier = bench.startCourier({ limits: { perReceiver: 1, total: 100 } })
+    await bench.settled(courier)
+    expect(receiver.received.map(({ headers }) => headers['webhook-id'])).toEqual(ids)
+    expect(receiver.received.map(({ json }) => json.data.sequence)).toEqual(
+      ids.map((_, index) => index + 1),
+    )
+    const { signing_secret } = await bench.caller.call('GetWebhookSigningSecret', { webhook_id })
+    for (const delivery of receiver.received) verify(signing_secret, delivery)
+    expect(receiver.received[0]!.json).toMatchObject({
+      webhook_id,
+      webhook_history_id: ids[0],
+      notification_type: notificationTypes[service],
+      create_time: '2026-03-01T12:00:00.000Z',
+    })
+    expect(receiver.received[0]!.headers).toMatchObject({ 'content-type': 'application/json' })
+    expect(await bench.attempts(ids[0]!)).toMatchObject([
+      { attempt: 1, at: 0, status_code: 200, error: '', response_body: 'thanks' },
+    ])
+    const { webhook_histories } = await bench.caller.call('ListWebhookHistories', { webhook_id })
+    expect(webhook_histories[0]).toMatchObject({
+      webhook_status: 'WEBHOOK_STATUS_COMPLETED',
+      delivery_count: 1,
+      delivery_time: '2026-03-01T12:00:00.000Z',
+    })
+  })
+})
+
+it('carry the headers of their webhook before those of all', async () => {
+  const bench = await createWebhookBench(database)
+  const receiver = await startReceiver()
+  const [one, two] = [await bench.register(receiver.url), await bench.register(receiver.url)]
+  const add = (header_key: string, header_value: string, webhook_id?: string) =>
+    bench.caller.call('RegisterWebhookHeader', {
+      header_key,
+      header_value,
+      ...(webhook_id && { webhook_id }),
+    })
+  await add('X-Token', 'for-all')
+  await add('x-token', 'for-one', one)
+  await add('X-Only', 'two', two)
+  const courier = bench.startCourier()
+  for (const webhook_id of [one, two]) await bench.test(webhook_id)
+  await bench.settled(courier)
+  const byWebhook = new Map(
+    receiver.received.map(({ json, headers }) => [json.webhook_id, headers]),
+  )
+  expect(byWebhook.get(one)).toMatchObject({ 'x-token': 'for-one' })
+  expect(byWebhook.get(one)).not.toHaveProperty('x-only')
+  expect(byWebhook.get(two)).toMatchObject({ 'x-token': 'for-all', 'x-only': 'two' })
+})
+
+it('are signed with both secrets for a day after a rotation', async () => {
+  const bench = await createWebhookBench(database)
+  const receiver = await startReceiver()
+  const webhook_id = await bench.register(receiver.url)
+  const courier = bench.startCourier()
+  const secret = async () =>
+    (await bench.caller.call('GetWebhookSigningSecret', { webhook_id })).signing_secret
+  const old = await secret()
+  await bench.caller.call('RotateWebhookSigningSecret', { webhook_id })
+  const fresh = await secret()
+  await bench.test(webhook_id)
+  await bench.pass(courier, 23 * 3_600_000)
+  await bench.test(webhook_id)
+  await bench.pass(courier, 2 * 3_600_000)
+  await bench.test(webhook_id)
+  await bench.settled(courier)
+  const [first, second, third] = receiver.received as [Received, Received, Received]
+  for (const delivery of [first, second]) {
+    verify(old, delivery)
+    verify(fresh, delivery)
+  }
+  verify(fresh, third)
+  expect(() => verify(old, third)).toThrow()
+  expect(() => verify(fresh, { ...third, body: `${third.body} ` })).toThrow()
+})
+
+it('go on where they stopped when a webhook is enabled again', async () => {
+  const bench = await createWebhookBench(database)
+  const receiver = await startReceiver()
+  const webhook_id = await bench.register(receiver.url)
+  const courier = bench.startCourier()
+  receiver.answer((response) => response.writeHead(410).end())
+  const gone = await bench.test(webhook_id)
+  await bench.settled(courier)
+  expect(await bench.history(gone)).toEqual({
+    webhook_status: 'WEBHOOK_STATUS_ON_HOLD',
+    delivery_count: 1,
+  })
+  const { webhooks } = await bench.caller.call('ListWebhooks')
+  expect(webhooks).toMatchObject([
+    {
+      enabled: false,
+      disable_reason: 'The endpoint answered 410 Gone.',
+      last_error: 'The endpoint answered 410.',
+      success_rate: 0,
+    },
+  ])
+  receiver.answer((response) => response.writeHead(200).end())
+  receiver.received.length = 0
+  await bench.pass(courier, 10 * 86_400_000)
+  expect(receiver.received).toEqual([])
+  await bench.caller.call('EnableWebhook', { webhook_id })
+  await bench.settled(courier)
+  expect(receiver.received.map(({ json }) => json.data.sequence)).toEqual([1])
+  expect(await bench.history(gone)).toEqual({
+    webhook_status: 'WEBHOOK_STATUS_COMPLETED',
+    delivery_count: 2,
+  })
+})
+
+it('that all fail for five days disable the webhook; nothing is lost', async () => {
+  const bench = await createWebhookBench(database)
+  const receiver = await startReceiver()
+  const webhook_id = await bench.register(receiver.url)
+  const courier = bench.startCourier()
+  receiver.answer((response) => response.writeHead(500).end())
+  const first = await bench.test(webhook_id)
+  await bench.pass(courier, 4 * 86_400_000)
+  expect((await bench.history(first)).webhook_status).toBe('WEBHOOK_STATUS_FAILED')
+  const second = await bench.test(webhook_id)
+  const third = await bench.test(webhook_id)
+  await bench.pass(courier, 2 * 86_400_000)
+  const { webhooks } = await bench.caller.call('ListWebhooks')
+  expect(webhooks).toMatchObject([
+    { enabled: false, disable_reason: 'Every delivery failed for 5 days.' },
+  ])
+  for (const id of [second, third])
+    expect((await bench.history(id)).webhook_status).toBe('WEBHOOK_STATUS_ON_HOLD')
+  receiver.answer((response) => response.writeHead(200).end())
+  await bench.caller.call('EnableWebhook', { webhook_id })
+  await bench.caller.call('RetryWebhookHistory', { webhook_id })
+  await bench.settled(courier)
+  for (const id of [first, second, third])
+    expect((await bench.history(id)).webhook_status).toBe('WEBHOOK_STATUS_COMPLETED')
+})
+
+it('of one that was removed in the meantime end quietly', async () => {
+  const bench = await createWebhookBench(database)
+  const receiver = await startReceiver()
+  const webhook_id = await bench.register(receiver.url)
+  const id = await bench.test(webhook_id)
+  await bench.caller.call('RemoveWebhook', { webhook_id })
+  const courier = bench.startCourier()
+  await bench.settled(courier)
+  expect(receiver.received).toEqual([])
+  expect((await bench.history(id)).webhook_status).toBe('WEBHOOK_STATUS_FAILED')
+})
