@@ -23,9 +23,7 @@ export type WebhookBench = {
   settled(courier: Courier): Promise<void>
   /** Lets time pass, attempt by attempt. */
   pass(courier: Courier, ms: number): Promise<void>
-  attempts(
-    webhook_history_id: string,
-  ): Promise<
+  attempts(webhook_history_id: string): Promise<
     {
       at: number
       status_code: number | null
