@@ -24,7 +24,7 @@ type Pair = { key: string; owner: string; coinType: string }
 
 /**
  * Reads balances. A node answers for the present only and does not say for which checkpoint that is,
- * so it is worked out: the reading belongs to some checkpoint between the one shown before and the
+ * so it is worked out: the reading belongs to some checkpoint between the one streamed before and the
  * one shown after, and the changes between are known. Where an address did not change in between
  * that is enough; where it did, further readings leave one possibility.
  */
@@ -70,13 +70,13 @@ export const createReadBalances =
       for (let round = 0; open.length > 0; round++) {
         if (round === mostRounds)
           throw new ChainUnavailableError('balances change too fast to read')
-        const before = (await node.client.info(limited)).height
-        if (before < at.number) throw new Error(`the node is at ${before} only`)
+        const before = await findIndexed(node, limited)
         sums.begin(before)
         const balances = await readOnce(node, open, limited)
         await clock.sleep(settleMs, limited)
         const { height: after } = await node.client.info(limited)
         node.height = Math.max(node.height, after)
+        if (after < at.number) throw new Error(`the node is at ${after} only`)
         await sums.extend(after, limited)
         open = open.filter((pair) => {
           const balance = balances.get(pair.key)!
@@ -93,6 +93,19 @@ export const createReadBalances =
         })
       }
       return done
+    }
+
+    /**
+     * A checkpoint that the balances of a node hold for sure. They come behind the execution, up to a
+     * minute; a stream shows a checkpoint only when they have it.
+     */
+    async function findIndexed(node: SuiNode, limited: AbortSignal): Promise<number> {
+      if (node.streamed !== undefined) return node.streamed
+      return await within(callLimitMs, limited, async (cut) => {
+        for await (const { sequenceNumber } of node.client.subscribe(cut))
+          return Number(sequenceNumber)
+        throw new Error('the stream gave nothing')
+      })
     }
 
     /** Sums of changes since the first checkpoint that was looked at. */

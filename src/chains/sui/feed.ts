@@ -50,6 +50,7 @@ export function startFeed(options: {
   const keep = (given: Given): void => {
     const number = Number(given.checkpoint.sequenceNumber ?? -1n)
     given.node.height = Math.max(given.node.height, number)
+    given.node.streamed = number
     forget(number)
     kept.set(number, given)
     transactions += given.checkpoint.transactions.length
@@ -86,6 +87,7 @@ export function startFeed(options: {
     } finally {
       clearTimeout(stalled)
       stopping.signal.removeEventListener('abort', end)
+      node.streamed = undefined
       own.abort()
     }
     return count > 0

@@ -29,6 +29,8 @@ export type SuiNode = {
   gate: RateGate
   height: number
   lowest: number
+  /** The last checkpoint that a stream of it gave, while one is open. */
+  streamed: number | undefined
   state: 'unknown' | 'up' | 'down' | 'wrong_chain'
   /** Its history is not ours. */
   foreign: boolean
@@ -89,6 +91,7 @@ export function createNodes(options: {
       gate: createRateGate(requests_per_second),
       height: -1,
       lowest: 0,
+      streamed: undefined,
       state: 'unknown',
       foreign: false,
       restUntil: 0,

@@ -22,6 +22,8 @@ export async function within<result>(
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
+    // What the work left open, such as a stream of which one word was wanted, ends with it.
+    ending.abort()
     cut.promise.catch(() => {})
   }
 }

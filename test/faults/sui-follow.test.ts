@@ -1,0 +1,155 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, it, onTestFinished } from 'vitest'
+import { type SuiNode, startSuiNode } from '../../devnet/sui/node.ts'
+import type { Chain, ChainEvent, Position } from '../../src/chains/chain.ts'
+import { createSuiChain, type SuiChainOptions } from '../../src/chains/sui/chain.ts'
+import { decodeBase58 } from '../../src/lib/base58.ts'
+import type { Log } from '../../src/lib/log.ts'
+import { waitFor } from '../helpers/wait-for.ts'
+
+const never = new AbortController().signal
+
+const start = async (options: Parameters<typeof startSuiNode>[0] = {}): Promise<SuiNode> => {
+  const node = await startSuiNode(options)
+  onTestFinished(node.stop)
+  return node
+}
+
+const connect = (options: SuiChainOptions): { chain: Chain; alarms: string[] } => {
+  const alarms: string[] = []
+  const note = (_: object, message: string) => void alarms.push(message)
+  const log: Log = { debug() {}, info() {}, warn() {}, error: note }
+  const limits = { pollMs: 50, probeMs: 100, timeoutMs: 1_000, stallMs: 400, patienceMs: 500 }
+  const chain = createSuiChain({ log, ...options, limits: { ...limits, ...options.limits } })
+  onTestFinished(chain.stop)
+  return { chain, alarms }
+}
+
+/** Follows in the background and keeps everything that is given. */
+const record = (chain: Chain, after: Position) => {
+  const events: ChainEvent[] = []
+  const stopping = new AbortController()
+  const numbers: number[] = []
+  const running = (async () => {
+    for await (const event of chain.follow(after, stopping.signal)) {
+      events.push(event)
+      if (event.kind === 'blocks') numbers.push(...event.blocks.map(({ number }) => number))
+    }
+  })().catch((error: unknown) => {
+    if (!stopping.signal.aborted) throw error
+  })
+  const stop = async () => {
+    stopping.abort(new Error('enough'))
+    await running
+  }
+  onTestFinished(stop)
+  return { events, numbers, running, stop, last: () => numbers.at(-1) ?? after.number }
+}
+
+const hashOf = (digest: string): Buffer => decodeBase58(digest)!
+const genesis = ({ ledger }: SuiNode): Position => ({ number: 0, hash: hashOf(ledger.chainId) })
+
+const expectGapless = (numbers: readonly number[], first: number) =>
+  expect(numbers).toEqual(numbers.map((_, index) => first + index))
+
+it('goes on through nodes that die, come back, close their streams and fall silent', async () => {
+  const node = await start({ blockTimeMs: 10 })
+  const second = await node.openEndpoint()
+  const { chain } = connect({ upstreams: [{ url: node.url }, { url: second.url }] })
+  const seen = record(chain, genesis(node))
+  const head = () => node.ledger.history.newest().number
+  const advance = async (what: string, by = 20) => {
+    const goal = head() + by
+    await waitFor(what, () => seen.last() >= goal)
+  }
+  await advance('follows')
+  node.closeStreams()
+  second.closeStreams()
+  await advance('after a closed stream')
+  node.faults.mode = 'down'
+  await advance('after a dead node')
+  second.faults.mode = 'down'
+  await delay(300)
+  second.faults.mode = 'up'
+  await advance('after both were dead')
+  node.faults.mode = 'up'
+  second.faults.stalled = true
+  await advance('after a silent stream')
+  node.faults.mode = 'hanging'
+  await advance('after a node that hangs, by looking')
+  second.faults.stalled = false
+  node.faults.mode = 'up'
+  node.faults.lag = 100
+  await advance('beside a node that lags')
+  node.faults.withoutLists = true
+  second.faults.withoutLists = true
+  node.faults.lag = 0
+  await seen.stop()
+  const again = record(chain, genesis(node))
+  await waitFor('all again, one by one', () => again.last() >= seen.last())
+  expectGapless(seen.numbers, 1)
+  expectGapless(again.numbers, 1)
+})
+
+it('takes pruned history from an archive, and says what is lost where there is none', async () => {
+  const node = await start()
+  const archive = await node.openEndpoint()
+  archive.faults.archive = true
+  for (let i = 0; i < 200; i++) node.ledger.seal()
+  node.faults.lowest = 150
+  const upstreams = [{ url: node.url }, { url: archive.url, archive: true }]
+  const whole = record(connect({ upstreams }).chain, genesis(node))
+  await waitFor('all of it', () => whole.last() === 200)
+  expectGapless(whole.numbers, 1)
+
+  // An archive that is away is waited for.
+  archive.faults.mode = 'down'
+  const waiting = record(connect({ upstreams }).chain, genesis(node))
+  await delay(900)
+  expect(waiting.events).toEqual([])
+  archive.faults.mode = 'up'
+  await waitFor('all of it', () => waiting.last() === 200)
+  expectGapless(waiting.numbers, 1)
+
+  const partial = record(connect({ upstreams: [{ url: node.url }] }).chain, genesis(node))
+  await waitFor('the rest', () => partial.last() === 200)
+  expectGapless(partial.numbers, 150)
+  expect(partial.events[0]).toMatchObject({ kind: 'gap', from: 1, to: { number: 149 } })
+})
+
+it('leaves out a node with another history, and stops when it is the only one', async () => {
+  const [ours, theirs] = [await start(), await start()]
+  // The same first checkpoint, and then not the same any more.
+  for (const [node, amount] of [
+    [ours, 1n],
+    [theirs, 2n],
+  ] as const) {
+    for (let i = 0; i < 10; i++) node.ledger.seal()
+    await node.pay(node.key(1), node.key(2).toSuiAddress(), amount)
+    for (let i = 0; i < 20; i++) node.ledger.seal()
+  }
+  const both = connect({ upstreams: [{ url: theirs.url }, { url: ours.url }] })
+  const at = (await connect({ upstreams: [{ url: ours.url }] }).chain.header(20, never))!
+  const seen = record(both.chain, at)
+  await waitFor('the head', () => seen.last() === 30)
+  expectGapless(seen.numbers, 21)
+  expect(both.alarms).toEqual(['Sui node has another history than ours'])
+  expect(both.chain.status?.()).toMatchObject({ nodes: [{ state: 'foreign' }, { state: 'up' }] })
+
+  const alone = record(connect({ upstreams: [{ url: theirs.url }] }).chain, at)
+  await alone.running
+  expect(alone.events).toEqual([{ kind: 'fork' }])
+})
+
+it('never uses a node of another chain', async () => {
+  const [ours, theirs] = [await start({ blockTimeMs: 20 }), await start({ seed: 2 })]
+  const { chain, alarms } = connect({
+    upstreams: [{ url: theirs.url }, { url: ours.url }],
+    chainId: hashOf(ours.ledger.chainId).subarray(0, 4).toString('hex'),
+  })
+  expect(await chain.identity(never)).toBe(`sui:${ours.ledger.chainId}`)
+  const seen = record(chain, genesis(ours))
+  await waitFor('some', () => seen.last() > 5)
+  expectGapless(seen.numbers, 1)
+  expect(alarms).toEqual(['Sui node is of another chain'])
+})
