@@ -5,6 +5,7 @@ import { findCursor, listOpenGaps } from '../storage/blocks.ts'
 import { pinIdentity } from '../storage/chains.ts'
 import type { Db } from '../storage/database.ts'
 import { createMonths } from './months.ts'
+import { type ReconcileTimes, startReconciling } from './reconciling.ts'
 import { DivergedError, findAncestor, rollBack } from './reorg.ts'
 import { type HeldLease, type LeasedState, startLeased } from './runner.ts'
 import { startSettling } from './settling.ts'
@@ -23,6 +24,8 @@ export type TrackerOptions = {
   ttlMs?: number
   /** How many blocks back a reorganization may reach. */
   window?: number
+  /** When balances that follow by net changes are compared with the nodes. */
+  reconcile?: Partial<ReconcileTimes>
 }
 
 /** How a tracker stands, for `/status` and metrics. */
@@ -34,6 +37,8 @@ export type TrackerStatus = {
   head: number | null
   reorganizations: number
   unknown_kinds: Record<string, number>
+  /** On chains whose balances follow by net changes: how many were compared and differed. */
+  reconciliation?: { checked: number; repaired: number }
   last_error: string
 }
 
@@ -58,6 +63,7 @@ export function startTracker(options: TrackerOptions): Tracker {
   const ensureMonths = createMonths(db)
   const seen = { block_number: null as number | null, head: null as number | null }
   const unknown_kinds: Record<string, number> = {}
+  const reconciliation = { checked: 0, repaired: 0 }
   let reorganizations = 0
 
   const begin = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
@@ -91,8 +97,14 @@ export function startTracker(options: TrackerOptions): Tracker {
   }
 
   const reorganize = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
-    if (!chain.reorganizes)
-      throw new DivergedError(`the chain has no longer the block at ${seen.block_number}`)
+    if (!chain.reorganizes) {
+      const message = `the chain has no longer the block at ${seen.block_number}`
+      log.error(
+        { chain: chain.service, network, block_number: seen.block_number },
+        'chain diverged',
+      )
+      throw new DivergedError(message)
+    }
     for (;;) {
       const ancestor = await findAncestor(tools, signal)
       if (ancestor) {
@@ -108,7 +120,12 @@ export function startTracker(options: TrackerOptions): Tracker {
   const run = async (lease: HeldLease, signal: AbortSignal): Promise<void> => {
     const tools: TrackerTools = { db, clock, chain_id, chain, lease, window }
     let position = await begin(tools, signal)
+    seen.block_number = position.number
     const settling = startSettling({ tools, log, signal })
+    const reconciling =
+      chain.balances === 'delta'
+        ? startReconciling({ tools, log, signal, counts: reconciliation, ...options.reconcile })
+        : undefined
     try {
       while (!signal.aborted) {
         for await (const event of chain.follow(position, signal)) {
@@ -124,7 +141,7 @@ export function startTracker(options: TrackerOptions): Tracker {
         settling.wake({ behind: 0 })
       }
     } finally {
-      await settling.stop()
+      await Promise.all([settling.stop(), reconciling?.stop()])
     }
   }
 
@@ -147,6 +164,7 @@ export function startTracker(options: TrackerOptions): Tracker {
         ...seen,
         reorganizations,
         unknown_kinds: { ...unknown_kinds },
+        ...(chain.balances === 'delta' && { reconciliation: { ...reconciliation } }),
         last_error: error instanceof Error ? error.message : '',
       }
     },

@@ -36,6 +36,8 @@ export const runModel = async (
         `service ${service}, seed ${seed}, step ${step}: ${JSON.stringify(differences.slice(0, 3), null, 1)}`,
       )
   }
+  if (world.repairs() > 0)
+    throw new Error(`service ${service}, seed ${seed}: ${world.repairs()} balances were put right`)
   const blocks = world.bench.chain.canonical().length
   return { compared, crashes: world.crashes(), blocks }
 }

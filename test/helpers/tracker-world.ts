@@ -7,6 +7,7 @@ import type { Db } from '../../src/storage/database.ts'
 import { acquireLease } from '../../src/storage/leases.ts'
 import { settleBalances } from '../../src/workers/balances.ts'
 import { createMonths } from '../../src/workers/months.ts'
+import { reconcilePage } from '../../src/workers/reconciling.ts'
 import { findAncestor, rollBack } from '../../src/workers/reorg.ts'
 import { storeBeginning, storeBlocks, type TrackerTools } from '../../src/workers/tracker-store.ts'
 import { CrashError, createFaultyDb } from './faulty-db.ts'
@@ -72,6 +73,7 @@ export const createWorld = async (
     return registrations
   }
   let crashes = 0
+  let repairs = 0
 
   const randomTransaction = (): ScriptedTransaction => {
     const payer = account(pick(accounts))
@@ -256,7 +258,12 @@ export const createWorld = async (
         faulty.disarm()
         await noteProgress(before ?? chain.canonical().length - 1)
       }
-      if (!more) return
+      if (!more) {
+        // What follows by net changes is right already, at any time: there is nothing to repair.
+        if (chain.balances === 'delta')
+          repairs += (await reconcilePage(tools, undefined, never)).differences.length
+        return
+      }
     }
   }
 
@@ -276,5 +283,6 @@ export const createWorld = async (
     change,
     run,
     crashes: () => crashes,
+    repairs: () => repairs,
   }
 }

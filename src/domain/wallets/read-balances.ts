@@ -58,7 +58,8 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
   const assets = new Map(queries.map(({ asset }) => [assetIdOf(chain_id, asset), asset]))
   await ensureAssets(db, chain_id, [...assets.values()], now)
   await db.transaction().execute(async (trx) => {
-    await awaitCursor(trx, chain_id)
+    const begun = await awaitCursor(trx, chain_id)
+    if (begun && !cursor) throw new ChainUnavailableError('tracking began while balances were read')
     if (chain.reorganizes && !(await holdBlock(trx, chain_id, at)))
       throw new BlockGoneError(`block ${at.number} left the chain while balances were read`)
     const rows = readings.map(({ balance, block_number }, index) => {

@@ -1,0 +1,71 @@
+import { sql } from 'kysely'
+import type { AssetKey } from './assets.ts'
+import type { Db } from './database.ts'
+
+/** The name of a balance. */
+export type BalancePair = { wallet_id: string; address: Buffer; asset_id: string }
+
+/** A page of balances of a chain, in a fixed order, so that all of them come by in turn. */
+export const pageBalances = async (
+  db: Db,
+  chain_id: number,
+  { after, limit }: { after: BalancePair | undefined; limit: number },
+): Promise<(BalancePair & AssetKey)[]> => {
+  const beyond = after
+    ? sql`and (b.wallet_id, b.address, b.asset_id)
+        > (${after.wallet_id}::uuid, ${after.address}::bytea, ${after.asset_id}::uuid)`
+    : sql``
+  const { rows } = await sql<BalancePair & AssetKey>`
+    select b.wallet_id, b.address, b.asset_id, a.asset_type, a.contract_address, a.token_id
+    from wallet w join balance b on b.wallet_id = w.wallet_id
+    join asset a on a.asset_id = b.asset_id
+    where w.chain_id = ${chain_id} ${beyond}
+    order by b.wallet_id, b.address, b.asset_id limit ${limit}`.execute(db)
+  return rows
+}
+
+/** What a balance was found to be at a block. */
+export type Found = BalancePair & { balance: bigint; block_number: number }
+
+/** A balance that was not what it should be. */
+export type Difference = BalancePair & { expected: bigint; found: bigint; block_number: number }
+
+/**
+ * Compares balances that follow by net changes with what was read at a block that the cursor has
+ * reached: the balance and the changes up to that block that wait for their confirmation must add up
+ * to it. What differs is put right by the difference, so that waiting changes go on waiting. Balances
+ * that are beyond the block, or are going to be read again anyway, are left alone.
+ */
+export const repairBalances = async (
+  trx: Db,
+  found: readonly Found[],
+  now: Date,
+): Promise<Difference[]> => {
+  const column = <key extends keyof Found>(key: key) => found.map((one) => one[key])
+  const { rows } = await sql<Difference>`
+    with found as (
+      select * from unnest(${column('wallet_id')}::uuid[], ${column('address')}::bytea[],
+        ${column('asset_id')}::uuid[], ${found.map(({ balance }) => balance.toString())}::numeric[],
+        ${column('block_number')}::int8[]) as f (wallet_id, address, asset_id, found, block_number)),
+    held as materialized (
+      select b.*, f.found, f.block_number from found f join balance b
+        on b.wallet_id = f.wallet_id and b.address = f.address and b.asset_id = f.asset_id
+      where b.as_of_block <= f.block_number
+      order by b.wallet_id, b.address, b.asset_id for update of b),
+    waiting as (
+      select h.wallet_id, h.address, h.asset_id, coalesce(sum(c.delta), 0) as delta,
+        bool_or(c.block_number is not null and c.delta is null) as unsure
+      from held h left join balance_change c
+        on c.wallet_id = h.wallet_id and c.address = h.address and c.asset_id = h.asset_id
+          and c.apply_time is null and c.block_number > h.as_of_block
+          and (c.block_number <= h.block_number or c.delta is null)
+      group by h.wallet_id, h.address, h.asset_id)
+    update balance b set balance = b.balance + h.found - (h.balance + w.delta), update_time = ${now}
+    from held h join waiting w
+      on w.wallet_id = h.wallet_id and w.address = h.address and w.asset_id = h.asset_id
+    where b.wallet_id = h.wallet_id and b.address = h.address and b.asset_id = h.asset_id
+      and not w.unsure and h.found <> h.balance + w.delta
+    returning b.wallet_id, b.address, b.asset_id, h.balance + w.delta as expected, h.found,
+      h.block_number`.execute(trx)
+  return rows
+}
