@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { exampleYaml } from '../src/app/config/example.ts'
 import { configMarkdown } from '../src/app/config/markdown.ts'
 import { errorsMarkdown } from './errors-markdown.ts'
+import { llmsText } from './llms-text.ts'
 import { operationsMarkdown } from './operations-markdown.ts'
 
 /** What is written from the code, so that it cannot drift from it. */
@@ -10,6 +11,8 @@ const documents: Record<string, () => string> = {
   'docs/errors.md': errorsMarkdown,
   'docs/operations.md': operationsMarkdown,
   'portolan.example.yaml': exampleYaml,
+  // After the others: it reads what they wrote.
+  'llms.txt': llmsText,
 }
 
 const check = process.argv.includes('--check')
