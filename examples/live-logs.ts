@@ -1,0 +1,37 @@
+// Prints the transfers of an ERC-20 as they happen, over the gateway's WebSocket, and takes back what a reorganization
+// drops. Run it beside `npm start`: node examples/live-logs.ts [how many]
+import { readFileSync } from 'node:fs'
+import { gatewayWsUrl } from '@portolan/client'
+import { createPublicClient, parseAbiItem, webSocket } from 'viem'
+
+const count = Number(process.argv[2] ?? 3)
+const { ws_url, member, chains } = JSON.parse(readFileSync('.data/connection.json', 'utf8'))
+const url = gatewayWsUrl({
+  base_url: ws_url,
+  chain: 'c',
+  network: chains.c.network,
+  api_key: member.api_key,
+})
+const client = createPublicClient({ transport: webSocket(url) })
+
+let seen = 0
+const unwatch = client.watchEvent({
+  address: chains.c.contracts.erc20,
+  event: parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 value)'),
+  onLogs: (logs) => {
+    for (const { args, blockNumber, removed } of logs) {
+      console.log(
+        `${removed ? 'taken back' : 'transfer'} in block ${blockNumber}: ${args.value} to ${args.to}`,
+      )
+      seen++
+    }
+    if (seen >= count) {
+      unwatch()
+      process.exit(0)
+    }
+  },
+  onError: (error) => {
+    console.error(error.message)
+    process.exit(1)
+  },
+})
