@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { Address, internal, type MessageRelaxed } from '@ton/core'
-import { createPurse, type Purse, type PurseMessage } from '../../../devnet/ton/purse.ts'
+import { createPurse, type Purse, type PurseMessage, seqnoOf } from '../../../devnet/ton/purse.ts'
 import type { TonDevChain } from '../../../devnet/ton/ton-dev-chain.ts'
 
-/** An account of a test with a key, coins, and the count of its orders. */
+/** An account of a test with a key and coins. */
 export type Payer = {
   purse: Purse
   address: Address
@@ -26,22 +26,21 @@ export const addressOf = (bytes: Uint8Array): Address =>
 /** A payer by number; without coins until somebody gives it some. */
 export const createPayer = (dev: TonDevChain, number: number, workchain = 0): Payer => {
   const purse = createPurse(createHash('sha256').update(`payer ${number}`).digest(), workchain)
-  let seqno = 0
-  const send: Payer['send'] = async (...messages) => {
-    const hash = await dev.chain.send(
-      purse.order(
+  const text = purse.address.toRawString()
+  const send: Payer['send'] = (...messages) =>
+    dev.chain.push((queued) => {
+      const waiting = queued.filter(({ external, account }) => external && account === text)
+      const seqno = seqnoOf(dev.chain.account(text).data) + waiting.length
+      return purse.order(
         seqno,
         messages.map((message) => ('message' in message ? message : { message })),
-      ),
-    )
-    seqno++
-    return hash
-  }
+      )
+    })
   return {
     purse,
     address: purse.address,
     bytes: bytesOf(purse.address),
-    text: purse.address.toRawString(),
+    text,
     send,
     pay: (to, value) => send(internal({ to, value, bounce: false })),
   }

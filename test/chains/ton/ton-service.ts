@@ -1,0 +1,70 @@
+import {
+  startTonDevChain,
+  type TonDevChain,
+  type TonDevChainOptions,
+} from '../../../devnet/ton/ton-dev-chain.ts'
+import type { Overrides } from '../../../src/app/config/schema.ts'
+import { findCursor } from '../../../src/storage/blocks.ts'
+import { type Answer, startTestApp, type TestApp } from '../../helpers/app.ts'
+import { waitFor } from '../../helpers/wait-for.ts'
+
+/** The service on a development chain, and an organization that uses it. */
+export type TonService = {
+  dev: TonDevChain
+  app: TestApp
+  /** The answer of an operation of T; throws when it is a refusal. */
+  call(operation: string, request?: object): Promise<Answer['json']>
+  /** The answer whatever it is. */
+  ask(operation: string, request?: object): Promise<Answer>
+  /** Makes blocks and waits until the service has stored them. */
+  mine(blocks?: number): Promise<void>
+  /** Waits until the service has stored the newest block. */
+  caughtUp(): Promise<void>
+}
+
+/** Starts a chain that makes blocks when told to, and the service on it. */
+export const startTonService = async (
+  options: TonDevChainOptions = {},
+  upstreams?: (dev: TonDevChain) => Promise<{ url: string }[]>,
+): Promise<TonService> => {
+  const dev = await startTonDevChain({ blockTimeMs: 0, startTime: 1_800_000_000, ...options })
+  const nodes = (await upstreams?.(dev)) ?? [{ url: dev.node_url }]
+  const t = { networks: { mainnet: { upstreams: nodes } } }
+  const app = await startTestApp({ config: { chains: { t } as unknown as Overrides['chains'] } })
+  const { member } = await app.createTenant()
+  const ask: TonService['ask'] = (operation, request = {}) =>
+    app.call(member, `t/${operation}`, request)
+  const stored = async (): Promise<number> => {
+    const { db } = app.database
+    const { chain_id } = await db
+      .selectFrom('chain')
+      .select('chain_id')
+      .where('chain', '=', 't')
+      .executeTakeFirstOrThrow()
+    return (await findCursor(db, chain_id))?.block_number ?? -1
+  }
+  const caughtUp = () =>
+    waitFor(
+      'the service has the newest block',
+      async () => (await stored()) >= dev.chain.head().id.seqno,
+      {
+        timeoutMs: 40_000,
+      },
+    )
+  await caughtUp()
+  return {
+    dev,
+    app,
+    ask,
+    call: async (operation, request) => {
+      const { status, json, text } = await ask(operation, request)
+      if (status !== 200) throw new Error(`${operation}: ${status} ${text}`)
+      return json
+    },
+    mine: async (blocks) => {
+      await dev.mine(blocks)
+      await caughtUp()
+    },
+    caughtUp,
+  }
+}
