@@ -66,12 +66,14 @@ export const listWalletTransfers = async (
       sql`(t.block_time, t.block_number, t.ordinal, t.side)
         < (${after.block_time}::timestamptz, ${after.block_number}::int8, ${after.ordinal}::int8,
           ${after.side}::int2) and t.block_time <= ${after.block_time}::timestamptz`,
-    // Asked row by row: as a join it would make the planner sort the whole wallet for one page.
-    sql`(t.side = 0 or not exists (
-      select 1 from transfer o
+    // Asked row by row: as a join it would make the planner sort the whole wallet for one page, and
+    // with `not exists` read every outgoing row of all months to keep them in a hash. Of a coalesce it
+    // expects half to be true, and so goes along the key.
+    sql`(t.side = 0 or coalesce((
+      select false from transfer o
       where o.side = 0 and o.wallet_id = t.wallet_id and o.block_time = t.block_time
         and o.block_number = t.block_number and o.ordinal = t.ordinal
-        ${filter.address ? sql`and o.address = t.address` : sql``}))`,
+        ${filter.address ? sql`and o.address = t.address` : sql``} limit 1), true))`,
   ])
   const { rows } = await withAsset(sql`
     select t.* from transfer t where ${where}
