@@ -1,10 +1,13 @@
 import type { WalletService } from '../chains/chain.ts'
 import type { Chains, OpenChain } from '../domain/context.ts'
 import type { Ids } from '../lib/ids.ts'
+import { createReachable } from '../lib/reachable.ts'
 import { ensureChain } from '../storage/chains.ts'
 import type { Db } from '../storage/database.ts'
+import { createGuardedFetch } from '../workers/guarded-fetch.ts'
 import { startImporter } from '../workers/importer.ts'
 import { type Sender, type SenderStatus, startSender } from '../workers/sender.ts'
+import { startTokenMetadata } from '../workers/token-metadata.ts'
 import { startTracker, type Tracker, type TrackerStatus } from '../workers/tracker.ts'
 import { openC } from './chains/c.ts'
 import type { Opener, OpenerTools } from './chains/opener.ts'
@@ -39,6 +42,8 @@ export async function openWallets(
   const trackers = new Map<WalletService, Tracker>()
   const senders = new Map<WalletService, Sender>()
   const stops: (() => Promise<void>)[] = []
+  const fetch = createGuardedFetch({ reachable: createReachable([]), allowHttp: true })
+  const ipfsGateway = config.metadata.ipfs_gateway
 
   const track = async (service: WalletService, network: string, chain: OpenChain['chain']) => {
     const create_time = new Date(clock.now())
@@ -53,8 +58,9 @@ export async function openWallets(
       sending &&
       startSender({ db, clock, log, holder, chain_id, network, chain: { ...chain, sending } })
     if (sender) senders.set(service, sender)
+    const metadata = startTokenMetadata({ db, clock, log, chain_id, chain, fetch, ipfsGateway })
     stops.push(async () => {
-      await Promise.all([tracker.stop(), importer.stop(), sender?.stop()])
+      await Promise.all([tracker.stop(), importer.stop(), metadata.stop(), sender?.stop()])
       await chain.stop()
     })
   }
@@ -81,6 +87,7 @@ export async function openWallets(
       ),
     stop: async () => {
       await Promise.all(stops.map((stop) => stop()))
+      await fetch.stop()
     },
   }
 }

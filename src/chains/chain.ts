@@ -231,6 +231,8 @@ export type Tokens = {
     contract: { contract_address: Buffer; contract_type: string },
     signal: AbortSignal,
   ): Promise<TokenCheck<{ info: TokenInfo }>>
+  /** C: where items say that they are described, in the order of the assets; null where they do not. */
+  readTokenUris?(assets: readonly AssetKey[], signal: AbortSignal): Promise<(string | null)[]>
   /** T, S: finds the token, its account of the address, and proves that they belong together. */
   resolveImport?(
     request: {

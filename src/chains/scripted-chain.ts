@@ -31,6 +31,8 @@ export type ScriptedChain = Chain & {
   setMode(mode: 'up' | 'down' | 'hanging'): void
   /** Registers a token contract, or a jetton or coin type. */
   addToken(contract_address: Buffer, contract_type: string, info?: Partial<TokenInfo>): void
+  /** Says where an item is described. */
+  setTokenUri(contract_address: Buffer, token_id: bigint, uri: string): void
   /** The balance after the block of this number, by the script alone. */
   balanceAt(query: Parameters<typeof balanceKey>[0], number: number): bigint
   /** The blocks as they stand now. */
@@ -63,6 +65,8 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
   let mode: 'up' | 'down' | 'hanging' = 'up'
   let changed = Promise.withResolvers<void>()
   const tokens = new Map<string, { contract_type: string; info: TokenInfo }>()
+  const uris = new Map<string, string>()
+  const itemOf = (contract: Buffer, id: bigint) => `${contract.toString('hex')}/${id}`
   const build = (parent: ScriptedBlock | undefined, transactions: readonly ScriptedTransaction[]) =>
     createScriptedBlock({
       family,
@@ -166,6 +170,12 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
           return { ok: false, field: 'contract_type', detail: 'The contract is of another type.' }
         return { ok: true, info: found.info }
       },
+      readTokenUris: async (assets, signal) => {
+        await pass(signal)
+        return assets.map(
+          ({ contract_address, token_id }) => uris.get(itemOf(contract_address, token_id)) ?? null,
+        )
+      },
       resolveImport: async ({ asset_type, address, token_address }, signal) => {
         await pass(signal)
         const found = token_address && tokens.get(token_address.toString('hex'))
@@ -204,6 +214,9 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
     addToken: (contract_address, contract_type, info = {}) => {
       const known = { name: null, symbol: null, decimals: null, ...info }
       tokens.set(contract_address.toString('hex'), { contract_type, info: known })
+    },
+    setTokenUri: (contract_address, token_id, uri) => {
+      uris.set(itemOf(contract_address, token_id), uri)
     },
     balanceAt: (query, number) => {
       const { key, native } = queryOf(query)

@@ -1,14 +1,24 @@
 import Type from 'typebox'
-import { ContractType, EvmAddress, text } from './fields.ts'
+import { ContractType, EvmAddress, optional, text } from './fields.ts'
 import { operation } from './operation.ts'
-import { TokenMetadata } from './records-wallet.ts'
 import { list, record } from './variant.ts'
+
+const collection = Type.Object({ contract_address: text, name: text, symbol: text })
+
+/** What a contract says of itself, keyed by its standard as in spec 2.6; of its items it has nothing. */
+const ContractMetadata = Type.Object({
+  erc20: optional(
+    Type.Object({ contract_address: text, name: text, symbol: text, decimals: Type.Integer() }),
+  ),
+  erc721: optional(collection),
+  erc1155: optional(collection),
+})
 
 /** Spec 2.10. */
 export const Contract = record('Contract', {
   contract_address: text,
   contract_type: ContractType,
-  contract_metadata: Type.Union([TokenMetadata, Type.Null()]),
+  contract_metadata: Type.Union([ContractMetadata, Type.Null()]),
 })
 
 /** Token contracts of variant C (spec 4.4). */

@@ -1,4 +1,4 @@
-import type { Chain, ChainBlock, ChainEvent } from '../chains/chain.ts'
+import type { AssetKey, Chain, ChainBlock, ChainEvent } from '../chains/chain.ts'
 import type { Clock } from '../lib/clock.ts'
 import { ensureAssets } from '../storage/assets.ts'
 import { insertBalanceChanges, reopenAllBalances } from '../storage/balance-changes.ts'
@@ -12,6 +12,7 @@ import {
 } from '../storage/blocks.ts'
 import type { Db } from '../storage/database.ts'
 import { assertLease } from '../storage/leases.ts'
+import { enqueueMetadata } from '../storage/token-metadata.ts'
 import { insertTransfers, updateTransfers } from '../storage/transfers.ts'
 import { releaseDue } from './confirmations.ts'
 import type { HeldLease } from './runner.ts'
@@ -79,6 +80,8 @@ export async function storeBlocks(
 
     const assets = new Map(rows.flatMap((row) => [...row.assets]))
     await ensureAssets(trx, chain_id, [...assets.values()], now)
+    if (chain.tokens?.readTokenUris)
+      await enqueueMetadata(trx, { chain_id, asset_ids: itemsIn(assets), now })
     const transfers = rows.flatMap((row) => row.transfers)
     const inserted = await insertTransfers(trx, transfers)
     await insertBalanceChanges(
@@ -119,6 +122,12 @@ export async function storeBlocks(
     return { transfers: inserted, notifications, unknown_kinds }
   })
 }
+
+/** The items of collections, which have descriptions of their own. */
+const itemsIn = (assets: ReadonlyMap<string, AssetKey>): string[] =>
+  [...assets].flatMap(([asset_id, { asset_type }]) =>
+    asset_type === 'ASSET_TYPE_ERC721' || asset_type === 'ASSET_TYPE_ERC1155' ? [asset_id] : [],
+  )
 
 /** Begins at a block without looking into it: what happened before it is not tracked. */
 export async function storeBeginning(tools: TrackerTools, block: ChainHeader): Promise<void> {

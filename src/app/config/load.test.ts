@@ -64,6 +64,7 @@ describe('defaults', () => {
           "format": "auto",
           "level": "info",
         },
+        "metadata": {},
         "redis": {
           "key_prefix": "portolan:",
         },

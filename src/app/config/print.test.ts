@@ -84,6 +84,7 @@ chains:
     logging:
       level: warn # command line
       format: auto # default
+    metadata: {} # default
     chains:
       c:
         kind: evm # default

@@ -5,6 +5,7 @@ import { databaseSection } from './sections/database.ts'
 import { gatewayRules, gatewaySection } from './sections/gateway.ts'
 import { limitsSection } from './sections/limits.ts'
 import { loggingSection } from './sections/logging.ts'
+import { metadataSection } from './sections/metadata.ts'
 import { redisSection } from './sections/redis.ts'
 import { securitySection } from './sections/security.ts'
 import { serverRules, serverSection } from './sections/server.ts'
@@ -32,6 +33,7 @@ export const configSchema = Type.Object({
   gateway: gatewaySection,
   webhooks: webhooksSection,
   logging: loggingSection,
+  metadata: metadataSection,
   chains: chainsSection,
 })
 

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../lib/clock.ts'
-import { type AssetKey, type BlockHeader, type Chain, ChainUnavailableError } from '../chain.ts'
+import { type BlockHeader, type Chain, ChainUnavailableError } from '../chain.ts'
 import { createReadBalances } from './balances.ts'
 import { evmFamily } from './family.ts'
 import { BlockMissingError, createFetchBlock } from './fetch.ts'
@@ -34,17 +34,11 @@ export type EvmChainOptions = {
   onBroadcast?: OnBroadcast
 }
 
-/** A chain whose tokens may have items of their own. */
-export type EvmChain = Chain & {
-  /** Where items say that they are described, in the order of the assets; null where they do not. */
-  readTokenUris(assets: readonly AssetKey[], signal: AbortSignal): Promise<(string | null)[]>
-}
-
 // The address at which it was put on nearly every chain.
 const usualMulticall = '0xca11bde05977b3631167028862be2a173976ca11'
 
 /** A chain of the EVM family behind a pool of nodes. */
-export function createEvmChain(options: EvmChainOptions): EvmChain {
+export function createEvmChain(options: EvmChainOptions): Chain {
   const { pool, prefix = 'eth', clock = systemClock, proof = 'root' } = options
   const rpc = createRpc({ pool, prefix })
   const stopping = new AbortController()
@@ -121,9 +115,11 @@ export function createEvmChain(options: EvmChainOptions): EvmChain {
     header: (number, signal) => header(number, joined(signal)),
     follow: (after, signal) => follow(tools, after, joined(signal)),
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
-    tokens: { verifyContract: (contract, signal) => verifyContract(contract, joined(signal)) },
+    tokens: {
+      verifyContract: (contract, signal) => verifyContract(contract, joined(signal)),
+      readTokenUris: (assets, signal) => readTokenUris(assets, joined(signal)),
+    },
     sending,
-    readTokenUris: (assets, signal) => readTokenUris(assets, joined(signal)),
     status: () => ({
       chain_id: pool.chainId() ?? null,
       head: bestNumber() ?? null,

@@ -3,7 +3,7 @@ import { parseHexHash, toHex } from '../hex.ts'
 import { parseAddress } from './address.ts'
 
 /** The sub-object of spec 2.6 that belongs to the asset's standard; none for the native coin. */
-export const presentMetadata = (asset: AssetView): Record<string, unknown> => {
+const presentMetadata = (asset: AssetView): Record<string, unknown> => {
   const contract_address = toHex(asset.contract_address)
   const name = asset.name ?? ''
   const symbol = asset.symbol ?? ''

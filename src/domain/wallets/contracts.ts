@@ -1,4 +1,4 @@
-import { presentMetadata } from '../../chains/evm/family.ts'
+import type { TokenInfo } from '../../chains/chain.ts'
 import { OperationError } from '../../contract/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { ensureAssets, setAssetInfo } from '../../storage/assets.ts'
@@ -48,7 +48,7 @@ export const RegisterContract = shared<{ contract_address: string; contract_type
         chain_id,
         contract_address,
         contract_type,
-        contract_metadata: metadataOf({ ...asset, token_uri: null, token_data: null }),
+        contract_metadata: metadataOf(request.contract_address, contract_type, info),
         create_time,
       })
     })
@@ -70,8 +70,13 @@ export const RemoveContract = shared<{ contract_address: string }>(async (contex
 })
 
 /** Null where the contract says nothing of itself (docs/decisions.md). */
-function metadataOf(asset: Parameters<typeof presentMetadata>[0]): object | null {
-  const { name, symbol, decimals } = asset
+function metadataOf(
+  contract_address: string,
+  contract_type: string,
+  { name, symbol, decimals }: TokenInfo,
+): object | null {
   if (name === null && symbol === null && decimals === null) return null
-  return presentMetadata(asset)
+  const standard = contract_type.replace('CONTRACT_TYPE_', '').toLowerCase()
+  const said = { contract_address, name: name ?? '', symbol: symbol ?? '' }
+  return { [standard]: standard === 'erc20' ? { ...said, decimals: decimals ?? 0 } : said }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Anvil, startAnvil } from '../../../devnet/anvil/anvil.ts'
 import type { Chain, ChainBlock } from '../../../src/chains/chain.ts'
-import { createEvmChain, type EvmChain } from '../../../src/chains/evm/chain.ts'
+import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmFamily } from '../../../src/chains/evm/family.ts'
 import { createPool } from '../../../src/chains/upstream/pool.ts'
 import type { Pool } from '../../../src/chains/upstream/pool-types.ts'
@@ -16,7 +16,7 @@ const multicall = `0x${'ca11'.padStart(40, '0')}`
 const bytes = (hex: string) => Buffer.from(hex.slice(2), 'hex')
 let anvil: Anvil
 let pool: Pool
-let chain: EvmChain
+let chain: Chain
 let sender: ReturnType<typeof createSender>
 let rich: string
 let mine: string
@@ -186,7 +186,7 @@ it('reads where items are described', async () => {
     token_id: 0x1fn,
   })
   const assets = [asset('ERC721', item), asset('ERC1155', multi), asset('ERC721', coin)]
-  expect(await chain.readTokenUris(assets, never)).toEqual([
+  expect(await chain.tokens?.readTokenUris?.(assets, never)).toEqual([
     'data:application/json,{"name":"an item"}',
     `ipfs://items/${'1f'.padStart(64, '0')}.json`,
     null,

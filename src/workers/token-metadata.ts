@@ -1,0 +1,108 @@
+import type { Chain, Tokens } from '../chains/chain.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
+import type { Db } from '../storage/database.ts'
+import { claimJobs, finishJob, type JobRow, keepJob } from '../storage/jobs.ts'
+import { findItem, metadataJobKind, setTokenMetadata } from '../storage/token-metadata.ts'
+import { GuardedFetchError } from './guarded-exchange.ts'
+import { fetchTokenData, type TokenDataTools } from './token-data.ts'
+
+/** What the worker is made of. */
+export type TokenMetadataOptions = TokenDataTools & {
+  db: Db
+  clock: Clock
+  log: Log
+  chain_id: number
+  chain: Chain
+  pollMs?: number
+  firstPauseMs?: number
+}
+
+const jobsAtOnce = 8
+const claimMs = 60_000
+const mostAttempts = 12
+const lastPauseMs = 6 * 3_600_000
+
+/**
+ * Looks for what items of collections say of themselves: the URI from the contract, then the JSON
+ * behind it (docs/decisions.md 9). Every process may run one; a job is claimed by one of them.
+ */
+export function startTokenMetadata(options: TokenMetadataOptions): { stop(): Promise<void> } {
+  const { db, clock, log, chain_id, chain, pollMs = 1_000, firstPauseMs = 5_000 } = options
+  const readUris = chain.tokens?.readTokenUris
+  const stopping = new AbortController()
+  const { signal } = stopping
+
+  const describe = async (job: JobRow, read: NonNullable<Tokens['readTokenUris']>) => {
+    const asset = await findItem(db, job.job_id)
+    if (!asset) return
+    const [token_uri = null] = await read([asset], signal)
+    // Shown at once: the JSON behind it may take long, or never come.
+    if (token_uri !== asset.token_uri) await setTokenMetadata(db, job.job_id, { token_uri })
+    const token_data = token_uri ? await fetchTokenData(token_uri, options, signal) : undefined
+    await setTokenMetadata(db, job.job_id, {
+      ...(token_data !== undefined && { token_data }),
+      metadata_time: new Date(clock.now()),
+    })
+  }
+
+  const work = async (job: JobRow, read: NonNullable<Tokens['readTokenUris']>): Promise<void> => {
+    try {
+      await describe(job, read)
+      await finishJob(db, job)
+    } catch (error) {
+      const isLast = job.attempt_count >= mostAttempts || isForbidden(error)
+      const now = clock.now()
+      const pauseMs = Math.min(firstPauseMs * 2 ** (job.attempt_count - 1), lastPauseMs)
+      const last_error = error instanceof Error ? error.message : String(error)
+      // What anybody can write into a contract is no trouble of the operator's.
+      log.debug({ err: error, asset_id: job.job_id, is_last: isLast }, 'no description of a token')
+      if (isLast) await giveUp(job).catch(() => {})
+      else
+        await keepJob(db, job, {
+          next_attempt_time: new Date(signal.aborted ? now : now + pauseMs),
+          last_error,
+          now: new Date(now),
+        }).catch(() => {})
+    }
+  }
+  const giveUp = async (job: JobRow): Promise<void> => {
+    await setTokenMetadata(db, job.job_id, { metadata_time: new Date(clock.now()) })
+    await finishJob(db, job)
+  }
+
+  const sweep = async (): Promise<number> => {
+    if (!readUris) return 0
+    const now = clock.now()
+    const jobs = await claimJobs(db, {
+      kind: metadataJobKind,
+      chain_id,
+      now: new Date(now),
+      until: new Date(now + claimMs),
+      limit: jobsAtOnce,
+    })
+    await Promise.all(jobs.map((job) => work(job, readUris)))
+    return jobs.length
+  }
+
+  const run = async (): Promise<void> => {
+    while (readUris && !signal.aborted) {
+      const done = await sweep().catch((error: unknown) => {
+        log.warn({ err: error }, 'jobs not claimed, will repeat')
+        return 0
+      })
+      if (done === 0) await clock.sleep(pollMs, signal).catch(() => {})
+    }
+  }
+  const running = run()
+  return {
+    stop: async () => {
+      stopping.abort(new Error('stopping'))
+      await running
+    },
+  }
+}
+
+/** Where nobody may go today, nobody will go tomorrow. */
+const isForbidden = (error: unknown): boolean =>
+  error instanceof GuardedFetchError && error.failure === 'forbidden'
