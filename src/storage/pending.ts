@@ -47,17 +47,23 @@ export const recordPending = async (
   return { replaces: (numAffectedRows ?? 0n) > 0n }
 }
 
-/** A recorded transaction, also one that has left the pool. */
+/** How long a transaction that left the pool stays readable (docs/decisions.md). */
+export const readableMs = 24 * 3_600_000
+
+/** A recorded transaction, also one that has left the pool, but not longer ago than that. */
 export const findPending = async (
   db: Db,
   chain_id: number,
-  transaction_hash: Buffer,
-): Promise<Pick<PendingRow, 'detail' | 'record_time' | 'leave_time'> | undefined> =>
+  { transaction_hash, now }: { transaction_hash: Buffer; now: number },
+): Promise<Pick<PendingRow, 'detail' | 'record_time'> | undefined> =>
   await db
     .selectFrom('pending_transaction')
-    .select(['detail', 'record_time', 'leave_time'])
+    .select(['detail', 'record_time'])
     .where('chain_id', '=', chain_id)
     .where('transaction_hash', '=', transaction_hash)
+    .where(({ eb, or }) =>
+      or([eb('leave_time', 'is', null), eb('leave_time', '>', new Date(now - readableMs))]),
+    )
     .executeTakeFirst()
 
 /** What waits of a sender, in the order in which it can be mined. */

@@ -7,6 +7,7 @@ import {
   claimUnchecked,
   forgetPending,
   markLeft,
+  readableMs,
   recordPending,
   type SeenPending,
 } from '../storage/pending.ts'
@@ -29,8 +30,6 @@ export type PendingRecorder = {
 export type PendingLimits = {
   /** Rows of the chain; beyond, the oldest go. */
   maxRows: number
-  /** How long one that left the pool stays readable. */
-  keepMs: number
   /** How often a waiting one is asked for. */
   recheckMs: number
   sweepMs: number
@@ -42,10 +41,9 @@ export type PendingLimits = {
 
 const defaults: PendingLimits = {
   maxRows: 100_000,
-  keepMs: 24 * 3_600_000,
-  recheckMs: 5_000,
-  sweepMs: 2_500,
-  contentMs: 5_000,
+  recheckMs: 2_000,
+  sweepMs: 1_000,
+  contentMs: 2_000,
   forgetMs: 60_000,
   doubtMs: 500,
 }
@@ -53,6 +51,7 @@ const defaults: PendingLimits = {
 /** What one batch to a node holds. */
 const batch = 100
 const idleMs = 100
+const perCallMs = 50
 const maxHeads = 64
 // A pool that takes long to write out is asked for accordingly less often.
 const restFactor = 20
@@ -138,9 +137,9 @@ export function startPendingRecorder(options: {
       const again = await ask(missing)
       await markLeft(db, chain_id, [...again.mined, ...again.missing], new Date(clock.now()))
     }
-    const end = clock.now() + limits.sweepMs
-    while (!isReplacing && claimed.length < batch && clock.now() < end)
-      await clock.sleep(idleMs, signal)
+    // The more there are, the less often each: nodes answer other questions too, and some cost money.
+    const end = clock.now() + Math.max(limits.sweepMs, claimed.length * perCallMs)
+    while (!isReplacing && clock.now() < end) await clock.sleep(idleMs, signal)
   }
 
   const readContent = async () => {
@@ -150,7 +149,7 @@ export function startPendingRecorder(options: {
   }
 
   const forget = async () => {
-    const leftBefore = new Date(clock.now() - limits.keepMs)
+    const leftBefore = new Date(clock.now() - readableMs)
     const bounds = { leftBefore, max: limits.maxRows, limit: 5_000 }
     while ((await forgetPending(db, chain_id, bounds)) >= bounds.limit) signal.throwIfAborted()
     await clock.sleep(limits.forgetMs, signal)

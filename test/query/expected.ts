@@ -43,7 +43,8 @@ export function createExpected(url: string) {
     transaction,
     pending: async (hash: string, record_time: string) => {
       const { block_number, block_hash, transaction_index, ...rest } = await transaction(hash)
-      return { ...rest, record_time }
+      const { maxFeePerGas } = await client.getTransaction({ hash: hash as Hex })
+      return { ...rest, gas_price: maxFeePerGas ?? rest.gas_price, record_time }
     },
     block: async (blockNumber: bigint) => {
       const found = await client.getBlock({ blockNumber })

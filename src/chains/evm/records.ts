@@ -68,10 +68,10 @@ export function toBlock(raw: RawFields) {
 }
 
 /**
- * What every kind of transaction has. A deposit of a rollup has neither price nor signature; of the
- * others a node that names no price means the most that may be paid.
+ * What every kind of transaction has. A deposit of a rollup has neither price nor signature. The price
+ * in a block is what was paid; before, it is the most that may be paid, whatever a node guesses.
  */
-function callOf(raw: RawFields) {
+function callOf(raw: RawFields, { isPending }: { isPending: boolean }) {
   const { isThere, big, hex, hexOrNull, integer, quantity } = readerOf(raw)
   const type = big('type', 0n)
   const most = isThere('maxFeePerGas') ? big('maxFeePerGas') : undefined
@@ -81,7 +81,7 @@ function callOf(raw: RawFields) {
     from: hex('from'),
     to: hexOrNull('to'),
     gas: integer('gas'),
-    gas_price: integer('gasPrice', price),
+    gas_price: isPending && most !== undefined ? toInteger(most) : integer('gasPrice', price),
     input: isThere('input') ? hex('input') : hex('data', '0x'),
     nonce: integer('nonce', isUnsigned),
     value: quantity('value'),
@@ -98,7 +98,7 @@ export function toTransaction(raw: RawFields) {
     transaction_hash: hex('hash'),
     block_number: integer('blockNumber'),
     block_hash: hex('blockHash'),
-    ...callOf(raw),
+    ...callOf(raw, { isPending: false }),
     transaction_index: integer('transactionIndex'),
   }
 }
@@ -106,7 +106,7 @@ export function toTransaction(raw: RawFields) {
 /** The pending transaction record of spec 2.12, without the time that we give it. */
 export function toPendingTransaction(raw: RawFields) {
   const { hex } = readerOf(raw)
-  return { transaction_hash: hex('hash'), ...callOf(raw) }
+  return { transaction_hash: hex('hash'), ...callOf(raw, { isPending: true }) }
 }
 
 /** Where a receipt names no price, as nodes of before London do, it is the one of its transaction. */

@@ -17,8 +17,10 @@ export const GetPendingTransaction = async (
   { transaction_hash }: { transaction_hash: string },
 ): Promise<{ pending_transaction: PendingTransaction }> => {
   const source = sourceOf(context)
-  const hash = Buffer.from(transaction_hash.slice(2), 'hex')
-  const row = await findPending(context.db, source.chain_id, hash)
+  const row = await findPending(context.db, source.chain_id, {
+    transaction_hash: Buffer.from(transaction_hash.slice(2), 'hex'),
+    now: context.clock.now(),
+  })
   if (row) return { pending_transaction: present(row.detail as RawFields, row.record_time) }
   const placed = await readPlaced(context, 'getTransactionByHash', transaction_hash)
   if (placed.kind === 'pending') {
