@@ -44,8 +44,12 @@ export function numberTarget(options: {
 }): Target {
   const { method, call, index, impliesLatest, head, view, lowest } = options
   const block = call.args[index] ?? (impliesLatest ? 'latest' : undefined)
-  if (!head || typeof block !== 'string') return liveTarget(method, call, lowest)
-  if (block === 'latest')
+  if (typeof block !== 'string') return liveTarget(method, call, lowest)
+  const number = block === 'earliest' ? 0 : isQuantity(block) ? toNumber(block) : -1
+  // What is final does not depend on the head, nor on whether any node is there.
+  const isFinal = number >= 0 && number <= view.final()
+  if (!head && !isFinal) return liveTarget(method, call, lowest)
+  if (head && block === 'latest')
     return {
       key: `${method.name}@${head.number}${call.params}`,
       // Written only when it is sent: a hit in the cache has no use for it.
@@ -57,8 +61,7 @@ export function numberTarget(options: {
       pinned: true,
     }
   if (isHash(block)) return hashTarget(method, call, block, view, lowest)
-  const number = block === 'earliest' ? 0 : isQuantity(block) ? toNumber(block) : -1
-  if (number < 0 || number > head.number) return liveTarget(method, call, lowest)
+  if (number < 0 || (head && number > head.number)) return liveTarget(method, call, lowest)
   return {
     key: method.name + call.params,
     params: call.params,
