@@ -1,0 +1,187 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { startAnvil } from '../devnet/anvil/anvil.ts'
+import type { ConnectionFile } from '../src/app/connection-file.ts'
+import { median, table, writeSection } from './lib/results.ts'
+import type { QueryLoad } from './query-load.ts'
+
+const run = promisify(execFile)
+const here = import.meta.dirname
+const rounds = Number(process.env.ROUNDS ?? 5)
+const requests = Number(process.env.REQUESTS ?? 200)
+const busy = 32
+
+type Sample = { rate: number; p50: number; p99: number }
+type Way = 'direct' | 'uncached' | 'cached'
+const ways: readonly Way[] = ['direct', 'uncached', 'cached']
+
+const dir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-bench-')))
+await chmod(dir, 0o711)
+const anvil = await startAnvil({ args: ['--no-mining', '--network', 'optimism'] })
+const coin = JSON.parse(
+  await readFile(new URL('../devnet/contracts/tokens.json', import.meta.url), 'utf8'),
+).contracts.Coin as { bytecode: string }
+
+/** A chain with as many blocks as are asked for once, and a token transfer in each. */
+async function fillChain(blocks: number): Promise<string[]> {
+  const [from] = await anvil.call<string[]>('eth_accounts')
+  const gas = '0x2dc6c0'
+  const made = await anvil.call('eth_sendTransaction', [{ from, data: coin.bytecode, gas }])
+  await anvil.call('evm_mine')
+  const { contractAddress: to } = await anvil.call<{ contractAddress: string }>(
+    'eth_getTransactionReceipt',
+    [made],
+  )
+  // mint(address,uint256)
+  const data = `0x40c10f19${'01'.padStart(64, '0')}${'01'.padStart(64, '0')}`
+  const hashes: string[] = []
+  for (let block = 0; block < blocks; block++) {
+    hashes.push(await anvil.call<string>('eth_sendTransaction', [{ from, to, data, gas }]))
+    await anvil.call('evm_mine')
+  }
+  // All of it is final.
+  await anvil.call('anvil_mine', ['0x50'])
+  return hashes
+}
+
+const child = () =>
+  spawn(process.execPath, [join(here, '../src/main.ts'), 'start'], {
+    env: {
+      ...process.env,
+      CI: 'true',
+      PORTOLAN_PORT: '0',
+      PORTOLAN_DATA_DIR: join(dir, 'data'),
+      PORTOLAN_LOGGING__LEVEL: 'info',
+      PORTOLAN_CHAINS__Q: JSON.stringify({
+        networks: { mainnet: { upstreams: [{ url: anvil.url }] } },
+      }),
+      PORTOLAN_LIMITS__PER_SECOND_LIMIT: '1000000',
+      PORTOLAN_LIMITS__PER_HOUR_LIMIT: '1000000000',
+      PORTOLAN_LIMITS__PER_DAY_LIMIT: '1000000000',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+
+const loads = (1 + rounds) * 2
+const hashes = await fillChain(requests * loads)
+const service = child()
+for await (const chunk of service.stdout!) if (String(chunk).includes('"started"')) break
+const connection: ConnectionFile = JSON.parse(
+  await readFile(join(dir, 'data', 'connection.json'), 'utf8'),
+)
+
+type Subject = {
+  name: string
+  method: string
+  params(index: number): unknown[]
+  request(index: number): object
+}
+const subjects: readonly Subject[] = [
+  {
+    name: 'GetBlock',
+    method: 'eth_getBlockByNumber',
+    params: (index) => [`0x${(index + 2).toString(16)}`, false],
+    request: (index) => ({ block_number: index + 2 }),
+  },
+  {
+    name: 'GetTransaction',
+    method: 'eth_getTransactionByHash',
+    params: (index) => [hashes[index]],
+    request: (index) => ({ transaction_hash: hashes[index] }),
+  },
+  {
+    name: 'ListLogs',
+    method: 'eth_getTransactionReceipt',
+    params: (index) => [hashes[index]],
+    request: (index) => ({ transaction_hash: hashes[index] }),
+  },
+]
+
+async function measure({ url, path, credential, connections, bodies }: QueryLoad): Promise<Sample> {
+  const file = join(dir, 'load.json')
+  await writeFile(file, JSON.stringify({ url, path, credential, connections, bodies }))
+  const { stdout } = await run(process.execPath, [join(here, 'query-load.ts'), file])
+  const { failed, ...sample } = JSON.parse(stdout)
+  if (failed > 0) throw new Error(`${failed} requests failed at ${path}`)
+  return sample
+}
+
+/** One load: everything once, or (cached) what was asked for just before. */
+function loadOf(subject: Subject, way: Way, connections: number, part: number): QueryLoad {
+  const indexes = Array.from({ length: requests }, (_, index) => part * requests + index)
+  if (way === 'direct') {
+    const call = (index: number) => ({
+      ...{ jsonrpc: '2.0', id: index, method: subject.method },
+      params: subject.params(index),
+    })
+    const bodies = indexes.map((index) => JSON.stringify(call(index)))
+    return { url: anvil.url, path: '/', connections, bodies }
+  }
+  return {
+    url: connection.base_url,
+    path: `/v1/q/${subject.name}`,
+    credential: connection.member!,
+    connections,
+    bodies: indexes.map((index) => JSON.stringify(subject.request(index))),
+  }
+}
+
+const samples = new Map<string, Sample[]>()
+const keyOf = (subject: Subject, way: Way, connections: number) =>
+  `${subject.name} ${way} ${connections}`
+for (let part = 0, round = -1; round < rounds; round++)
+  for (const connections of [1, busy]) {
+    for (const subject of subjects)
+      for (const way of ways) {
+        const sample = await measure(loadOf(subject, way, connections, part))
+        // The first round warms up.
+        if (round < 0) continue
+        const key = keyOf(subject, way, connections)
+        samples.set(key, [...(samples.get(key) ?? []), sample])
+      }
+    part++
+  }
+
+service.kill('SIGTERM')
+if (service.exitCode === null) await once(service, 'exit')
+await anvil.stop()
+await rm(dir, { recursive: true, force: true })
+
+const of = (subject: Subject, way: Way, connections: number, field: keyof Sample) =>
+  median((samples.get(keyOf(subject, way, connections)) ?? []).map((sample) => sample[field]))
+const ratio = (subject: Subject, way: Way, connections: number) =>
+  of(subject, 'direct', connections, 'p50') / of(subject, way, connections, 'p50')
+await writeSection(
+  'Chain queries',
+  'node bench/query.ts',
+  `Operations of Q against the same JSON-RPC call sent to the node itself (anvil), ${requests} requests, median of ${rounds} interleaved rounds, over one connection and over ${busy}. Uncached asks for each thing once, cached for what was asked for just before. Portolan's figures include the signature, one durable nonce per request, limits and checks.\n\n${table(
+    [
+      'Operation',
+      'connections',
+      'direct p50 ms',
+      'uncached p50 ms',
+      'cached p50 ms',
+      'uncached adds ms',
+      'cached is faster by',
+      'direct/s',
+      'cached/s',
+    ],
+    subjects.flatMap((subject) =>
+      [1, busy].map((connections) => [
+        subject.name,
+        connections,
+        ...ways.map((way) => of(subject, way, connections, 'p50').toFixed(2)),
+        (
+          of(subject, 'uncached', connections, 'p50') - of(subject, 'direct', connections, 'p50')
+        ).toFixed(2),
+        `${ratio(subject, 'cached', connections).toFixed(2)}×`,
+        of(subject, 'direct', connections, 'rate').toFixed(0),
+        of(subject, 'cached', connections, 'rate').toFixed(0),
+      ]),
+    ),
+  )}`,
+)
