@@ -2,10 +2,11 @@ import { type Block, beginBlock, timeOf } from './author.ts'
 import { compact, hash256, toHex } from './bytes.ts'
 import { type Code, createCodes } from './code.ts'
 import { createPool, type Pool } from './pool.ts'
-import { type ChainSpec, type Endowment, genesisOf } from './spec.ts'
+import { type ChainSpec, codeIn, type Endowment, genesisOf, setWaitingCode } from './spec.ts'
 import { createTrieState, type State } from './state.ts'
 import { openStore, type StoredBlock } from './store.ts'
 import { orderedRoot } from './trie.ts'
+import { nextVersionOf } from './upgrade.ts'
 
 /** How a chain of one author behaves. */
 export type ChainOptions = {
@@ -19,8 +20,8 @@ export type ChainOptions = {
   now(): number
   /** Final blocks whose state can be asked for. */
   history?: number
-  /** Code that waits for the relay chain's word, which comes with the block of that number. */
-  upgrade?: { number: number; code: Uint8Array }
+  /** The block with which the relay chain lets the next version of the runtime be applied. */
+  upgradeAt?: number
 }
 
 /** What happens on a chain. */
@@ -99,7 +100,7 @@ export function openChain(options: ChainOptions): PolkadotChain {
   const make = ({ parent: on, extrinsics, skip = 0 }: Making = {}): Block => {
     const parent = parentOf(on)
     const code = codeOf(parent.state)
-    const goAhead = options.upgrade?.number === parent.number + 1
+    const goAhead = options.upgradeAt === parent.number + 1
     const now = options.now()
     const draft = beginBlock({ code, parent, para_id: spec.para_id, now, skip, goAhead })
     if (extrinsics) for (const extrinsic of extrinsics) draft.apply(extrinsic)
@@ -151,12 +152,12 @@ export function openChain(options: ChainOptions): PolkadotChain {
 }
 
 function load(
-  { spec, upgrade }: ChainOptions,
+  { spec, upgradeAt }: ChainOptions,
   endowments: readonly Endowment[],
   store: ReturnType<typeof openStore>,
   recent: Map<string, Block>,
 ): { genesis: string; best: Block; final: Block } {
-  const first = createGenesis(spec, endowments, upgrade?.code)
+  const first = createGenesis(spec, endowments, upgradeAt !== undefined)
   const facts = store.facts() as { genesis: string } | undefined
   if (!facts) {
     store.begin({ genesis: first.hash }, first)
@@ -186,9 +187,13 @@ function load(
 function createGenesis(
   spec: ChainSpec,
   endowments: readonly Endowment[],
-  waiting: Uint8Array | undefined,
+  isUpgraded: boolean,
 ): Block {
-  const changes = genesisOf(spec, endowments, waiting)
+  const changes = genesisOf(spec, endowments)
+  if (isUpgraded) {
+    const code = createCodes()(createTrieState(undefined).with(changes))
+    setWaitingCode(changes, nextVersionOf(codeIn(changes), code.version))
+  }
   const state = createTrieState(undefined).with(changes)
   const parentHash = new Uint8Array(32)
   const header = Buffer.concat([

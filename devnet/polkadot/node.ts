@@ -14,7 +14,7 @@ import { accountKey, loadChainSpec } from './spec.ts'
 export type PolkadotDevChainOptions = DevChainOptions & {
   /** Blocks only when they are asked for, with a clock that goes by slots from a fixed day. */
   manual?: boolean
-} & Partial<Pick<ChainOptions, 'finality' | 'history' | 'upgrade'>>
+} & Partial<Pick<ChainOptions, 'finality' | 'history' | 'upgradeAt'>>
 
 /** A call with the key that signs it. */
 export type SignedCall = {
@@ -61,7 +61,7 @@ export async function startPolkadotDevChain(
   options: PolkadotDevChainOptions = {},
 ): Promise<PolkadotDevChain> {
   const { port, directory, seed = 0, blockTimeMs = 2_000, manual = false } = options
-  const { finality, history, upgrade } = options
+  const { finality, history, upgradeAt } = options
   const keyOf = (number: number) => createSigner(seedOf(seed, number))
   const faucet = createSigner(seedOf(seed, faucetNumber))
   const rich = Array.from({ length: richAccounts }, (_, number) => keyOf(number).account)
@@ -75,7 +75,7 @@ export async function startPolkadotDevChain(
     ...(directory !== undefined && { directory }),
     ...(finality !== undefined && { finality }),
     ...(history !== undefined && { history }),
-    ...(upgrade && { upgrade }),
+    ...(upgradeAt !== undefined && { upgradeAt }),
   })
 
   const sign: PolkadotDevChain['sign'] = ({ signer, pallet, call, value, nonce, tip }) => {

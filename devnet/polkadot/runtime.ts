@@ -14,12 +14,16 @@ const zstdMark = '52bc537646db8e05'
 // An instance that has grown beyond this is not kept.
 const mostKeptBytes = 64 << 20
 
-/** Compiles the code of a chain. */
-export function loadRuntime(code: Uint8Array): Runtime {
+/** The code as it is compiled; chains store it packed. */
+export function unpackCode(code: Uint8Array): Uint8Array {
   const bytes = Buffer.from(code)
   const isPacked = bytes.subarray(0, 8).toString('hex') === zstdMark
-  const wasm = isPacked ? zstdDecompressSync(bytes.subarray(8)) : bytes
-  const module = new WebAssembly.Module(Uint8Array.from(wasm))
+  return Uint8Array.from(isPacked ? zstdDecompressSync(bytes.subarray(8)) : bytes)
+}
+
+/** Compiles the code of a chain. */
+export function loadRuntime(code: Uint8Array): Runtime {
+  const module = new WebAssembly.Module(unpackCode(code) as Uint8Array<ArrayBuffer>)
   const imports = WebAssembly.Module.imports(module)
   let kept: Instance | undefined
 

@@ -35,15 +35,8 @@ export async function loadChainSpec(): Promise<ChainSpec> {
 /** Who has how much from the beginning. */
 export type Endowment = { account: Uint8Array; amount: bigint }
 
-/**
- * The first state of a chain; with code that waits for the relay chain's word if there is some.
- * Without either it is the published one.
- */
-export function genesisOf(
-  { genesis }: ChainSpec,
-  endowments: readonly Endowment[],
-  waiting?: Uint8Array,
-): Changes {
+/** The first state of a chain. Without endowments it is the published one. */
+export function genesisOf({ genesis }: ChainSpec, endowments: readonly Endowment[]): Changes {
   const state: Changes = new Map()
   for (const [key, value] of Object.entries(genesis.raw.top))
     state.set(keyText(fromHex(key)), fromHex(value))
@@ -54,10 +47,16 @@ export function genesisOf(
     state.set(accountKey(account), accountOf(amount))
   }
   if (endowments.length > 0) state.set(issuance, uint(issued, 16))
-  if (waiting)
-    state.set(storageKey('ParachainSystem', 'PendingValidationCode'), withLength(waiting))
   return state
 }
+
+/** The code of the runtime in a first state. */
+export const codeIn = (genesis: Changes): Uint8Array =>
+  genesis.get(keyText(Buffer.from(':code'))) ?? new Uint8Array()
+
+/** Puts code there that waits for the relay chain's word. */
+export const setWaitingCode = (genesis: Changes, code: Uint8Array): void =>
+  void genesis.set(storageKey('ParachainSystem', 'PendingValidationCode'), withLength(code))
 
 /** Where the balance of an account is stored. */
 export const accountKey = (account: Uint8Array): string =>

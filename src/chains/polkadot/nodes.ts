@@ -58,6 +58,7 @@ export type NodesOptions = {
 }
 
 const restAfterFailureMs = 5_000
+const pauseMs = 100
 // What nodes say when they have thrown a state away.
 const missingCode = 4003
 
@@ -106,8 +107,7 @@ export function openNodes(options: NodesOptions): Nodes {
   }
 
   /** Waits a little for a node that can answer. */
-  const available = async (question: Question<unknown>): Promise<Node[]> => {
-    const deadline = clock.now() + waitMs
+  const available = async (question: Question<unknown>, deadline: number): Promise<Node[]> => {
     for (;;) {
       const found = inOrder(question)
       const left = deadline - clock.now()
@@ -141,34 +141,47 @@ export function openNodes(options: NodesOptions): Nodes {
     return answer
   }
 
-  const ask = async <answer>(question: Question<answer>): Promise<answer> => {
-    const { method, stateOf, signal } = question
-    signal.throwIfAborted()
-    const candidates = await available(question)
+  /** Asks one after the other; gives why none answered. */
+  const askEach = async <answer>(candidates: readonly Node[], question: Question<answer>) => {
     let reason = 'no node is there'
     let lacking = 0
     for (const node of candidates) {
       try {
-        return await askOne(node, question)
+        return { answer: await askOne(node, question) }
       } catch (error) {
-        signal.throwIfAborted()
+        question.signal.throwIfAborted()
         if (!(error instanceof NodeFailure) && !(error instanceof NodeRefusal)) throw error
         reason = `${node.name}: ${error.message}`
+        const { stateOf } = question
         if (stateOf !== undefined && error instanceof NodeRefusal && isStateMissing(error)) {
           lacking++
           lacksBelow.set(node, Math.max(lacksBelow.get(node) ?? 0, stateOf + 1))
         } else failedAt.set(node, clock.now())
       }
     }
-    if (candidates.length > 0 && lacking === candidates.length)
-      throw new StateMissingError(`${method}: ${reason}`, lacking === nodes.length)
-    throw new ChainUnavailableError(`${method}: ${reason}`)
+    return { reason, isLacking: candidates.length > 0 && lacking === candidates.length }
+  }
+
+  const ask = async <answer>(question: Question<answer>): Promise<answer> => {
+    const { method, signal } = question
+    const deadline = clock.now() + waitMs
+    for (;;) {
+      signal.throwIfAborted()
+      const candidates = await available(question, deadline)
+      const asked = await askEach(candidates, question)
+      if ('answer' in asked) return asked.answer
+      const reason = `${method}: ${asked.reason}`
+      if (asked.isLacking) throw new StateMissingError(reason, candidates.length === nodes.length)
+      if (clock.now() + pauseMs >= deadline) throw new ChainUnavailableError(reason)
+      // A connection that broke is there again soon, or another node is.
+      await clock.sleep(pauseMs, signal)
+    }
   }
 
   return {
     ask,
     askAll: async (question) => {
-      const candidates = await available(question)
+      const candidates = await available(question, clock.now() + waitMs)
       const answers = await Promise.allSettled(candidates.map((node) => askOne(node, question)))
       question.signal.throwIfAborted()
       return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))

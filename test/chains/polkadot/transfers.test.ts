@@ -1,0 +1,158 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import type { ChainBlock, Movement } from '../../../src/chains/chain.ts'
+import { contentOf, followTo, netOf, never, refOf, startHarness } from './harness.ts'
+
+const unit = 10n ** 12n
+const node = await startHarness()
+node.mine(2)
+const chain = node.openChain()
+afterAll(async () => {
+  await chain.stop()
+  await node.stop()
+})
+
+const numberOf = new Map(
+  Array.from({ length: 100 }, (_, number) => [node.account(number).toString('hex'), number]),
+)
+const everybody = Array.from({ length: 100 }, (_, number) => node.account(number))
+
+/** Makes a block, follows to it, and gives what it holds for everybody. */
+const play = async (...extrinsics: Buffer[]) => {
+  const parent = node.chain.best()
+  const made = node.make({ extrinsics })
+  expect(made.extrinsics).toHaveLength(extrinsics.length + 2)
+  const [block] = (await followTo(chain, refOf(parent), made.number)) as [ChainBlock]
+  const { movements, touched } = contentOf(block, everybody)
+  const read = async (at: typeof made) =>
+    await chain.readBalances(
+      everybody.map((address) => ({ address, asset: chain.native })),
+      refOf(at),
+      never,
+    )
+  const [before, after] = [await read(parent), await read(made)]
+  const changed = everybody.flatMap((account, number) => {
+    const delta = after[number]!.balance - before[number]!.balance
+    return delta === 0n ? [] : [{ account, number, delta }]
+  })
+  // Whoever's balance changed is among those that are read again, and nobody is forgotten.
+  const touchedKeys = new Set(touched.map(({ address }) => address.toString('hex')))
+  for (const { account } of changed) expect(touchedKeys).toContain(account.toString('hex'))
+  return { block, movements, changed, after, shown: movements.map(show) }
+}
+
+const show = ({ from, to, value }: Movement) =>
+  [numberOf.get(from.toString('hex')), numberOf.get(to.toString('hex')), value] as const
+
+describe('transfers of Asset Hub, by the real runtime', () => {
+  it('shows transfer, transfer_keep_alive and transfer_all, with hash and exact fee', async () => {
+    const extrinsics = [
+      node.pay(1, 50, 5n * unit),
+      node.signed(2, 'Balances', 'transfer_keep_alive', { dest: node.to(51), value: 6n * unit }),
+    ]
+    const { block, movements, changed, shown } = await play(...extrinsics)
+    expect(shown).toEqual([
+      [1, 50, 5n * unit],
+      [2, 51, 6n * unit],
+    ])
+    expect(block.time % 12_000).toBe(0)
+    for (const [at, payer] of [1, 2].entries()) {
+      const { transaction_hash, transaction_fee } = movements[at]!
+      expect(`0x${transaction_hash.toString('hex')}`).toBe(node.hashOf(extrinsics[at]!))
+      const { delta } = changed.find(({ number }) => number === payer)!
+      expect(netOf(node.account(payer), movements) - transaction_fee).toBe(delta)
+    }
+    // Everything that 50 has, which ends the account.
+    const all = await play(
+      node.signed(50, 'Balances', 'transfer_all', { dest: node.to(52), keep_alive: false }),
+    )
+    const [[from, to, value]] = all.shown as [[number, number, bigint]]
+    expect([from, to]).toEqual([50, 52])
+    expect(value + all.movements[0]!.transaction_fee).toBe(5n * unit)
+    expect(all.after[50]!.balance).toBe(0n)
+  })
+
+  it('shows what a batch did: all of it, or up to where it was interrupted', async () => {
+    const whole = { calls: [node.inner(53, unit), node.inner(54, 2n * unit)] }
+    const broken = {
+      calls: [node.inner(53, 3n * unit), node.inner(54, 10n ** 30n), node.inner(55, unit)],
+    }
+    const { shown, movements, changed } = await play(
+      node.signed(3, 'Utility', 'batch_all', whole),
+      node.signed(4, 'Utility', 'batch', broken),
+      node.signed(5, 'Utility', 'batch_all', broken),
+    )
+    expect(shown).toEqual([
+      [3, 53, unit],
+      [3, 54, 2n * unit],
+      [4, 53, 3n * unit],
+    ])
+    expect(movements[0]!.transaction_hash).toEqual(movements[1]!.transaction_hash)
+    expect(movements[0]!.ordinal).toBeLessThan(movements[1]!.ordinal)
+    // The interrupted one got back what it did not use; its fee is what it really cost.
+    const { delta } = changed.find(({ number }) => number === 4)!
+    expect(-3n * unit - movements[2]!.transaction_fee).toBe(delta)
+  })
+
+  it('leaves out what failed', async () => {
+    const { shown, changed } = await play(node.pay(6, 56, 10n ** 30n))
+    expect(shown).toEqual([])
+    // The fee is paid all the same, and the balance follows.
+    expect(changed.map(({ number }) => number)).toEqual([6])
+  })
+
+  it('shows a transfer through a proxy as one of the real account, paid by the proxy', async () => {
+    const proxy = { delegate: node.to(8).value, proxy_type: { type: 'Any' }, delay: 0 }
+    const reserved = await play(node.signed(7, 'Proxy', 'add_proxy', proxy))
+    // What is reserved is still had: only the fee is gone.
+    expect(reserved.changed).toHaveLength(1)
+    expect(reserved.changed[0]!.delta).toBeGreaterThan(-unit / 100n)
+    const call = node.inner(57, 4n * unit)
+    const value = { real: node.to(7).value, force_proxy_type: undefined, call }
+    const { shown, movements, changed } = await play(node.signed(8, 'Proxy', 'proxy', value))
+    expect(shown).toEqual([[7, 57, 4n * unit]])
+    const deltaOf = (number: number) => changed.find((one) => one.number === number)!.delta
+    expect(deltaOf(7)).toBe(-4n * unit)
+    expect(deltaOf(8)).toBe(-movements[0]!.transaction_fee)
+  })
+
+  it('follows accounts that begin, lose their dust and end', async () => {
+    await play(node.pay(1, 60, unit))
+    // All but a little, which is less than an account may hold.
+    const most = unit - 6_600_000n
+    const value = { dest: node.to(61), value: most }
+    const { shown, after, changed } = await play(node.signed(60, 'Balances', 'transfer', value))
+    expect(shown).toEqual([[60, 61, most]])
+    expect(after[60]!.balance).toBe(0n)
+    expect(changed.map(({ number }) => number)).toEqual([60, 61])
+    // It begins again, with its nonces from zero.
+    const again = await play(node.pay(1, 60, unit))
+    expect(again.after[60]!.balance).toBe(unit)
+  })
+
+  it('shows payouts of the chain itself under the hash of their block', async () => {
+    // Collators get half of the collected fees in the next block, at its very beginning.
+    const parent = node.chain.best()
+    node.make({ extrinsics: [node.pay(1, 62, unit)] })
+    const made = node.mine(1)
+    const blocks = await followTo(chain, refOf(parent), made.number)
+    const accounts = blocks.flatMap((block) => [...block.accounts({ has: () => false, size: 0 })])
+    const { movements } = contentOf(blocks.at(-1)!, accounts)
+    expect(movements.length).toBeGreaterThan(0)
+    for (const movement of movements)
+      expect(movement).toMatchObject({
+        transaction_hash: blocks.at(-1)!.hash,
+        transaction_fee: 0n,
+      })
+  })
+
+  it('moves a hundred transfers in one block without losing or doubling one', async () => {
+    const extrinsics = Array.from({ length: 100 }, (_, at) =>
+      node.pay(9, 70 + (at % 10), unit + BigInt(at), at),
+    )
+    const { shown, movements } = await play(...extrinsics)
+    expect(shown).toEqual(extrinsics.map((_, at) => [9, 70 + (at % 10), unit + BigInt(at)]))
+    expect(new Set(movements.map(({ ordinal }) => ordinal)).size).toBe(100)
+    const hashes = movements.map(({ transaction_hash }) => `0x${transaction_hash.toString('hex')}`)
+    expect(hashes).toEqual(extrinsics.map(node.hashOf))
+  })
+})
