@@ -78,14 +78,21 @@ export const settleBalanceChanges = async (
 /**
  * Adds the net changes that this head makes due to the balances that have a baseline, and forgets
  * them; changes that the baseline holds already are only forgotten. Says how many balances changed.
+ * The balances are locked first: a baseline that is stored meanwhile must not get what it holds once more.
  */
 export const applyDeltas = async (
   trx: Db,
   { chain_id, head, now }: { chain_id: number; head: number; now: Date },
 ): Promise<number> => {
   const { numAffectedRows } = await sql`
-    with due as (
-      delete from balance_change c using balance b
+    with held as materialized (
+      select b.wallet_id, b.address, b.asset_id, b.as_of_block from balance b
+      where (b.wallet_id, b.address, b.asset_id) in (
+        select c.wallet_id, c.address, c.asset_id from balance_change c
+        where c.chain_id = ${chain_id} and c.due_block <= ${head} and c.delta is not null)
+      order by b.wallet_id, b.address, b.asset_id for update),
+    due as (
+      delete from balance_change c using held b
       where c.chain_id = ${chain_id} and c.due_block <= ${head} and c.delta is not null
         and b.wallet_id = c.wallet_id and b.address = c.address and b.asset_id = c.asset_id
       returning c.*, b.as_of_block),

@@ -57,7 +57,7 @@ export const repairBalances = async (
         bool_or(c.block_number is not null and c.delta is null) as unsure
       from held h left join balance_change c
         on c.wallet_id = h.wallet_id and c.address = h.address and c.asset_id = h.asset_id
-          and c.apply_time is null and c.block_number > h.as_of_block
+          and c.block_number > h.as_of_block
           and (c.block_number <= h.block_number or c.delta is null)
       group by h.wallet_id, h.address, h.asset_id)
     update balance b set balance = b.balance + h.found - (h.balance + w.delta), update_time = ${now}

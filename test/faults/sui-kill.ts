@@ -1,0 +1,244 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes, randomUUIDv7 } from 'node:crypto'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { sql } from 'kysely'
+import { devCoin } from '../../devnet/sui/accounts.ts'
+import { SUI } from '../../devnet/sui/coins.ts'
+import { startSuiNode } from '../../devnet/sui/node.ts'
+import { createSuiChain } from '../../src/chains/sui/chain.ts'
+import { toBlock } from '../../src/chains/sui/checkpoint.ts'
+import { suiFamily } from '../../src/chains/sui/family.ts'
+import { createByteSet } from '../../src/lib/bytes.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { findCursor } from '../../src/storage/blocks.ts'
+import { type Db, openDatabase } from '../../src/storage/database.ts'
+import { migrateDatabase } from '../../src/storage/migrate.ts'
+import { embeddedBinaries, startTestServer } from '../helpers/postgres.ts'
+import { createRandom } from '../helpers/random.ts'
+import { waitFor } from '../helpers/wait-for.ts'
+import { createWalletBench } from '../helpers/wallets.ts'
+import type { ChildOptions } from './sui-tracker-child.ts'
+import { createTraffic } from './sui-traffic.ts'
+
+/** What one run came to. */
+export type KillOutcome = {
+  kills: number
+  checkpoints: number
+  transactions: number
+  transfers: number
+  notifications: number
+  balances: number
+}
+
+const child = join(import.meta.dirname, 'sui-tracker-child.ts')
+const asset_type = 'ASSET_TYPE_S'
+const bytesOf = (address: string) => Buffer.from(address.slice(2), 'hex')
+
+/**
+ * Kills the tracking process again and again while money moves, nodes close streams and go away and
+ * balances are imported and refreshed; then every record, notification and balance must be there
+ * once and be what the chain says.
+ */
+export async function runSuiKill(
+  db: Db,
+  connection: ChildOptions['connection'],
+  { seed, kills }: { seed: number; kills: number },
+): Promise<KillOutcome> {
+  const random = createRandom(seed)
+  const node = await startSuiNode({ seed, retain: { checkpoints: 50_000, transactions: 50_000 } })
+  const second = await node.openEndpoint()
+  const urls = [node.url, second.url]
+  const { ledger } = node
+  const network = `sui-kill-${seed}-${randomBytes(4).toString('hex')}`
+  const chain = createSuiChain({
+    upstreams: urls.map((url) => ({ url })),
+    limits: { probeMs: 200, timeoutMs: 2_000 },
+  })
+  const bench = await createWalletBench(db, 's', { network })
+  const { chain_id } = bench
+  bench.installation.chains = { find: () => ({ chain_id, network, chain }) }
+  const caller = await bench.createCaller()
+  const tracked = [
+    ...[1, 2, 3].map((number) => node.key(number).toSuiAddress()),
+    ...[1, 2, 3].map((number) => `0x${Buffer.alloc(32, number).toString('hex')}`),
+  ]
+  const traffic = createTraffic(node, {
+    random,
+    receivers: [...tracked, node.key(8).toSuiAddress(), `0x${'ee'.repeat(32)}`],
+  })
+  const { pick, chance } = traffic
+
+  const start = async (): Promise<ChildProcess> => {
+    const options: ChildOptions = { connection, chain_id, network, urls }
+    const started = spawn(process.execPath, [child, JSON.stringify(options)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    await once(started.stdout!, 'data')
+    return started
+  }
+  const kill = async (process: ChildProcess) => {
+    const ended = once(process, 'exit')
+    process.kill('SIGKILL')
+    await ended
+  }
+
+  const wallets: string[] = []
+  for (const confirmation of [0, 1 + pick(4)])
+    wallets.push(
+      (await caller.call('RegisterWallet', { name: 'w', confirmation })).wallet_id as string,
+    )
+  for (const [index, address] of tracked.entries()) {
+    const wallet_id = wallets[index % 2]
+    await caller.call('RegisterAddress', { wallet_id, address, import_asset: chance(0.5) })
+  }
+  // From the first checkpoint on, so that nothing is lost by an import in the middle of it.
+  for (const address of tracked)
+    await caller.call('ImportAsset', { address, asset_type, token_address: devCoin })
+  const webhook_id = randomUUIDv7()
+  await sql`
+    insert into webhook (webhook_id, organization_id, chain_id, webhook_endpoint, confirmation,
+      webhook_state, secret_sealed, next_sequence, create_time, update_time)
+    values (${webhook_id}, ${caller.organization_id}, ${chain_id}, 'https://example.org', 2,
+      'WEBHOOK_STATE_ENABLED', ${randomBytes(8)}, 1, now(), now())`.execute(db)
+
+  let running = await start()
+  await waitFor('tracking begins', async () => (await findCursor(db, chain_id)) !== undefined)
+  const begin = (await findCursor(db, chain_id))!.block_number
+  let transactions = 0
+  let isOver = false
+  const sending = (async () => {
+    while (!isOver) {
+      for (let left = pick(4); left > 0; left--) {
+        await traffic.send()
+        transactions++
+      }
+      ledger.seal()
+      if (chance(0.02)) node.closeStreams()
+      if (chance(0.02)) second.faults.mode = second.faults.mode === 'up' ? 'down' : 'up'
+      if (chance(0.1)) {
+        const address = tracked[pick(tracked.length)]!
+        await caller.call('RefreshAssetBalances', { address, asset_type })
+      }
+      await delay(5)
+    }
+  })()
+  for (let left = kills; left > 0; left--) {
+    await delay(20 + random() * 400)
+    await kill(running)
+    running = await start()
+  }
+  isOver = true
+  await sending
+  second.faults.mode = 'up'
+  for (let i = 0; i < 10; i++) ledger.seal()
+  const head = ledger.history.newest().number
+  const isDone = async () => {
+    const cursor = await findCursor(db, chain_id)
+    const { rows } = await sql`
+      select 1 from balance_change where chain_id = ${chain_id}
+      union all select 1 from job where chain_id = ${chain_id}`.execute(db)
+    return cursor?.block_number === head && rows.length === 0
+  }
+  await waitFor('all is done', isDone, { timeoutMs: 60_000, everyMs: 50 })
+  await kill(running)
+  await chain.stop()
+
+  const outcome = await compare()
+  await node.stop()
+  return { kills, checkpoints: head - begin, transactions, ...outcome }
+
+  async function compare() {
+    const accounts = createByteSet(tracked.map(bytesOf))
+    const expected: string[] = []
+    const told = new Set<string>()
+    for (let number = begin + 1; number <= head; number++) {
+      const block = toBlock(ledger.history.toProto(ledger.history.at(number)!))
+      const content = block.decode({
+        accounts,
+        contracts: createByteSet([]),
+        tokenAccount: () => [],
+      })
+      for (const { ordinal, transaction_hash, from, to, value, failed } of content.movements)
+        for (const [side, address] of [from, to].entries()) {
+          if (!accounts.has(address) || (failed && side === 1)) continue
+          expected.push([number, ordinal, side, transaction_hash.toString('hex'), value].join('/'))
+          told.add(transaction_hash.toString('hex'))
+        }
+    }
+    const { rows } = await sql<{ key: string }>`
+      select concat_ws('/', block_number, ordinal, side, encode(transaction_hash, 'hex'), value)
+        as key
+      from transfer where chain_id = ${chain_id}`.execute(db)
+    const stored = rows.map(({ key }) => key)
+    const sameLists = (a: string[], b: string[], what: string) => {
+      if (JSON.stringify(a.toSorted()) !== JSON.stringify(b.toSorted()))
+        throw new Error(`seed ${seed}: ${a.length} ${what} stored, ${b.length} happened`)
+    }
+    sameLists(stored, expected, 'transfers')
+    const deliveries = await sql<{ hash: string; sequence: number }>`
+      select encode(transaction_hash, 'hex') as hash, sequence::int4 from delivery
+      where webhook_id = ${webhook_id} and sequence is not null order by sequence`.execute(db)
+    sameLists(
+      deliveries.rows.map(({ hash }) => hash),
+      [...told],
+      'notifications',
+    )
+    if (deliveries.rows.some(({ sequence }, index) => sequence !== index + 1))
+      throw new Error(`seed ${seed}: notifications out of order`)
+
+    const balances = await sql<{ address: Buffer; contract_address: Buffer; balance: bigint }>`
+      select b.address, b.contract_address, b.balance from balance b
+      join wallet w on w.wallet_id = b.wallet_id where w.chain_id = ${chain_id}`.execute(db)
+    for (const { address, contract_address, balance } of balances.rows) {
+      const type = contract_address.length === 0 ? SUI : suiFamily.formatToken!(contract_address)
+      const owner = suiFamily.formatAddress(address)
+      const coins = ledger.sealed.coinsOf(owner, type)
+      const held = coins.reduce(
+        (sum, coin) => sum + coin.balance,
+        ledger.sealed.fundsOf(owner, type),
+      )
+      if (held !== balance)
+        throw new Error(`seed ${seed}: ${owner} has ${held} ${type}, stored is ${balance}`)
+    }
+    return {
+      transfers: stored.length,
+      notifications: deliveries.rows.length,
+      balances: balances.rows.length,
+    }
+  }
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: 'string', default: '100' },
+      seed: { type: 'string', default: '1' },
+      kills: { type: 'string', default: '3' },
+    },
+  })
+  const server = await startTestServer(await embeddedBinaries())
+  const database = openDatabase({ connection: server.connection, log: silentLog })
+  try {
+    for (;;) {
+      const up = await migrateDatabase(database.db, { log: silentLog }).catch(() => undefined)
+      if (up) break
+      await delay(100)
+    }
+    const total: Record<string, number> = { seeds: 0 }
+    const first = Number(values.seed)
+    for (let seed = first; seed < first + Number(values.seeds); seed++) {
+      const options = { seed, kills: Number(values.kills) }
+      const outcome = await runSuiKill(database.db, server.connection, options)
+      total.seeds!++
+      for (const [key, count] of Object.entries(outcome)) total[key] = (total[key] ?? 0) + count
+      console.log(`seed ${seed}:`, JSON.stringify(outcome))
+    }
+    console.log('nothing lost, nothing doubled, balances as the chain has them:', total)
+  } finally {
+    await database.stop()
+    await server.stop()
+  }
+}

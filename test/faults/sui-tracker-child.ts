@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto'
+import { createSuiChain } from '../../src/chains/sui/chain.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { openDatabase } from '../../src/storage/database.ts'
+import { startImporter } from '../../src/workers/importer.ts'
+import { startTracker } from '../../src/workers/tracker.ts'
+
+/** What the tracker in a process of its own is told. */
+export type ChildOptions = {
+  connection: Parameters<typeof openDatabase>[0]['connection']
+  chain_id: number
+  network: string
+  urls: string[]
+}
+
+if (import.meta.main) {
+  const { connection, chain_id, network, urls } = JSON.parse(process.argv[2]!) as ChildOptions
+  const { db } = openDatabase({ connection, log: silentLog })
+  const chain = createSuiChain({
+    upstreams: urls.map((url, index) => ({
+      url,
+      transport: index % 2 === 0 ? ('grpc' as const) : ('grpc-web' as const),
+    })),
+    limits: { pollMs: 100, probeMs: 200, timeoutMs: 2_000, stallMs: 500 },
+  })
+  const tools = { db, clock: systemClock, log: silentLog, chain_id, chain }
+  startTracker({ ...tools, network, holder: randomUUID(), ttlMs: 400 })
+  startImporter({ ...tools, pollMs: 100 })
+  process.stdout.write('up\n')
+}
