@@ -7,6 +7,8 @@ const campaigns = [
   ['faults/storage-kill.ts', '--kills', '100', '--seed', '1'],
   ['faults/service-kill.ts', '--kills', '60', '--seed', '1'],
   ['faults/tracker-model.ts', '--seeds', '200', '--seed', '1'],
+  ['faults/sender-model.ts', '--seeds', '300', '--seed', '1'],
+  ['faults/sender-kill.ts', '--points', '100'],
 ]
 
 for (const [file = '', ...args] of campaigns) {

@@ -8,7 +8,7 @@ export type PooledTransaction = { from: Buffer; nonce: number; hash: Buffer; gas
 /** Sending into a chain in memory: its nodes have one pool, and may be told what to answer. */
 export type ScriptedSending = Sending & {
   /** What the next hand-overs are answered with, and whether the pool takes them all the same. */
-  answers: { handover: Handover; isTaken: boolean }[]
+  answers: { handover: Handover | Error; isTaken: boolean }[]
   /** How often bytes were handed over, by the hash of the transaction. */
   handovers: Map<string, number>
   pool: Map<string, PooledTransaction>
@@ -95,6 +95,7 @@ export function createScriptedSending(options: {
       const answer = answers.shift()
       if (!answer) return take(one)
       if (answer.isTaken) take(one)
+      if (answer.handover instanceof Error) throw answer.handover
       return answer.handover
     },
     findBlockOf: async (hash, signal) => {

@@ -20,7 +20,8 @@ export const createFaultyDb = (db: Db): FaultyDb => {
     db: db.withPlugin({
       transformQuery: ({ node }) => {
         left--
-        if (left === 0) throw new CrashError('killed before this statement')
+        // Who is dead makes no later one either.
+        if (left <= 0) throw new CrashError('killed before this statement')
         return node
       },
       transformResult: async ({ result }) => result,

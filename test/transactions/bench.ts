@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll } from 'vitest'
 import { type Anvil, startAnvil } from '../../devnet/anvil/anvil.ts'
 import type { Chain } from '../../src/chains/chain.ts'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { createPool } from '../../src/chains/upstream/pool.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { findCursor } from '../../src/storage/blocks.ts'
 import type { Db } from '../../src/storage/database.ts'
 import { startSender } from '../../src/workers/sender.ts'
 import { startTracker } from '../../src/workers/tracker.ts'
-import { shiftedClock } from '../helpers/app.ts'
-import { freshDatabase } from '../helpers/database.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { type Caller, createWalletBench, type Outcome } from '../helpers/wallets.ts'
 
@@ -21,6 +19,17 @@ export const anvilKeys = [
   '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a',
   '0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6',
 ] as const
+
+const shiftedClock = (): Clock & { shift(ms: number): void } => {
+  let offset = 0
+  return {
+    ...systemClock,
+    now: () => Date.now() + offset,
+    shift: (ms) => {
+      offset += ms
+    },
+  }
+}
 
 /** Operations, tracker and sender on an anvil that mines when it is told to. */
 export type SendingBench = {
@@ -38,11 +47,11 @@ export type SendingBench = {
   get(transaction_id: string): Promise<Outcome>
   /** Waits for a state, without the prefix. */
   reaches(transaction_id: string, state: string): Promise<Outcome>
+  stop(): Promise<void>
 }
 
-/** Starts one; called at the top of a file it stops after it. */
-export async function startSendingBench(): Promise<SendingBench> {
-  const { db } = await freshDatabase()
+/** Starts one; the caller stops it. */
+export async function startSendingBench(db: Db): Promise<SendingBench> {
   const anvil = await startAnvil({ args: ['--no-mining'] })
   const clock = shiftedClock()
   const pool = createPool({
@@ -66,12 +75,12 @@ export async function startSendingBench(): Promise<SendingBench> {
     ttlMs: 5_000,
     pollMs: 50,
   })
-  afterAll(async () => {
+  const stop = async () => {
     await Promise.all([tracker.stop(), sender.stop()])
     await chain.stop()
     await pool.stop()
     await anvil.stop()
-  })
+  }
   const caller = await bench.createCaller()
   const settled = async () => {
     const head = await anvil.call<{ hash: string }>('eth_getBlockByNumber', ['latest', false])
@@ -108,5 +117,6 @@ export async function startSendingBench(): Promise<SendingBench> {
       })
       return last
     },
+    stop,
   }
 }

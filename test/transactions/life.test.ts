@@ -1,13 +1,16 @@
 import { SigningKey } from 'ethers'
 import { encodeFunctionData, erc20Abi, erc721Abi } from 'viem'
 import { privateKeyToAccount, sign } from 'viem/accounts'
-import { beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { OperationError } from '../../src/contract/errors.ts'
 import { createSender, encode } from '../chains/evm/token-contracts.ts'
+import { freshDatabase } from '../helpers/database.ts'
 import { anvilKeys, startSendingBench } from './bench.ts'
 import { signWithRawKey, toText } from './raw-key.ts'
 
-const bench = await startSendingBench()
+const { db } = await freshDatabase()
+const bench = await startSendingBench(db)
+afterAll(bench.stop)
 const { anvil, clock, caller, accounts, mine, get, reaches, settled } = bench
 const [key, otherKey] = anvilKeys
 const [from, friend] = accounts as [string, string]

@@ -1,0 +1,51 @@
+import { encodeErrorResult, parseAbi } from 'viem'
+import { expect, it } from 'vitest'
+import { decodeRevert, reasonOf } from './revert-reason.ts'
+
+const abi = parseAbi([
+  'error Error(string)',
+  'error Panic(uint256)',
+  'error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)',
+  'error ERC721NonexistentToken(uint256 id)',
+  'error AccessControlUnauthorizedAccount(address account, bytes32 role)',
+  'error EnforcedPause()',
+  'error Unheard(uint256)',
+])
+const somebody = `0x${'ab'.repeat(20)}` as const
+const encode = (errorName: string, ...args: unknown[]): string =>
+  encodeErrorResult({ abi, errorName, args } as Parameters<typeof encodeErrorResult>[0])
+
+it.each([
+  [encode('Error', 'not yours'), 'not yours'],
+  [encode('Error', 'a\u202eb\nc'), 'abc'],
+  [encode('Panic', 17n), 'an arithmetic overflow'],
+  [encode('Panic', 255n), 'panic 255'],
+  [
+    encode('ERC20InsufficientBalance', somebody, 5n, 7n),
+    `ERC20InsufficientBalance(${somebody}, 5, 7)`,
+  ],
+  [encode('ERC721NonexistentToken', 9n), 'ERC721NonexistentToken(9)'],
+  [
+    encode('AccessControlUnauthorizedAccount', somebody, `0x${'0c'.repeat(32)}`),
+    `AccessControlUnauthorizedAccount(${somebody}, 0x${'0c'.repeat(32)})`,
+  ],
+  [encode('EnforcedPause'), 'EnforcedPause()'],
+  [encode('Unheard', 1n), `the custom error ${encode('Unheard', 1n).slice(0, 10)}`],
+  [encode('Error', 'cut').slice(0, 60), undefined],
+  ['0x', undefined],
+])('%s says %s', (data, words) => {
+  expect(decodeRevert(data)).toBe(words)
+})
+
+it.each([
+  [{ message: 'execution reverted', data: encode('Error', 'no') }, 'The contract reverts: no.'],
+  [{ message: 'x', data: `Reverted ${encode('Error', 'no')}` }, 'The contract reverts: no.'],
+  [{ message: 'x', data: { data: encode('Error', 'no') } }, 'The contract reverts: no.'],
+  [
+    { message: 'insufficient funds for transfer' },
+    'The node says: insufficient funds for transfer.',
+  ],
+  [{ message: '' }, 'The node says: the call would fail.'],
+])('the error %j becomes "%s"', (error, words) => {
+  expect(reasonOf(error)).toBe(words)
+})

@@ -1,0 +1,93 @@
+import pg from 'pg'
+import { createEvmChain } from '../../src/chains/evm/chain.ts'
+import { createPool } from '../../src/chains/upstream/pool.ts'
+import { SendTransaction } from '../../src/domain/transactions/send.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { systemIds } from '../../src/lib/ids.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { type Connection, openDatabase } from '../../src/storage/database.ts'
+import { createSealer } from '../../src/storage/seal.ts'
+import { findTransaction } from '../../src/storage/transactions.ts'
+import { lookAfter } from '../../src/workers/sender-look-after.ts'
+
+/** What the child does, and at which of its points it is killed. */
+export type Deed = {
+  work: 'send' | 'look after'
+  connection: Connection
+  url: string
+  chain_id: number
+  organization_id: string
+  transaction_id: string
+  /** How far its clock is ahead of the machine's, in milliseconds. */
+  ahead: number
+  point: number
+}
+
+/** A process that sends one transaction and dies on the way, or says how many points there are. */
+async function main(deed: Deed): Promise<void> {
+  let points = 0
+  const pass = () => {
+    // No handler, no flush, no goodbye.
+    if (++points === deed.point) process.kill(process.pid, 'SIGKILL')
+  }
+  const query = pg.Client.prototype.query as (...args: unknown[]) => unknown
+  pg.Client.prototype.query = async function (this: pg.Client, ...args: unknown[]) {
+    pass()
+    const answer = await query.apply(this, args)
+    pass()
+    return answer
+  } as typeof pg.Client.prototype.query
+
+  const clock = { ...systemClock, now: () => Date.now() + deed.ahead }
+  const { db, stop } = openDatabase({ connection: deed.connection, log: silentLog })
+  const pool = createPool({
+    network: 'test',
+    prefix: 'eth',
+    upstreams: [{ url: deed.url }],
+    clock,
+    log: silentLog,
+  })
+  const chain = createEvmChain({ pool })
+  const sending = {
+    ...chain.sending!,
+    broadcast: async (raw: Buffer, hash: Buffer) => {
+      pass()
+      const handing = chain.sending!.broadcast(raw, hash)
+      pass()
+      // The bytes are on their way, the answer is not.
+      await new Promise((resolve) => setImmediate(resolve))
+      pass()
+      const handover = await handing
+      pass()
+      return handover
+    },
+  }
+  const { chain_id, organization_id, transaction_id } = deed
+  const signal = new AbortController().signal
+  if (deed.work === 'send')
+    await SendTransaction(
+      {
+        db,
+        clock,
+        ids: systemIds,
+        sealer: createSealer(Buffer.alloc(32)),
+        log: silentLog,
+        chains: { find: () => ({ chain_id, network: 'mainnet', chain: { ...chain, sending } }) },
+        principal: { credential_id: '', organization_id, role: 'ROLE_MEMBER' },
+        service: 'c',
+        operation: 'SendTransaction',
+        signal,
+      },
+      { transaction_id },
+    )
+  else {
+    const row = await findTransaction(db, { organization_id, chain_id }, transaction_id)
+    await lookAfter({ db, clock, log: silentLog, chain_id, sending }, row!, signal)
+  }
+  process.stdout.write(String(points))
+  await chain.stop()
+  await pool.stop()
+  await stop()
+}
+
+if (import.meta.main) await main(JSON.parse(process.argv[2]!))

@@ -1,0 +1,170 @@
+import { parseArgs } from 'node:util'
+import { transactionTransitions } from '../../src/contract/states.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { type Db, openDatabase } from '../../src/storage/database.ts'
+import { migrateDatabase } from '../../src/storage/migrate.ts'
+import { isOnTheWay } from '../../src/storage/transaction-record.ts'
+import type { TransactionRow } from '../../src/storage/transactions.ts'
+import { embeddedBinaries, startTestServer } from '../helpers/postgres.ts'
+import { createRandom } from '../helpers/random.ts'
+import { createSenderWorld, type SenderWorld } from './sender-world.ts'
+
+/** What one run came to. */
+export type SenderOutcome = {
+  transactions: number
+  moves: number
+  crashes: number
+  arrows: Set<string>
+}
+
+const arrows = new Set(
+  transactionTransitions.flatMap(({ from, to }) =>
+    (from ?? ['-']).map((state) => `${state} ${to}`),
+  ),
+)
+const short = (text: string) => text.replaceAll('TRANSACTION_STATE_', '')
+
+/**
+ * Lets users, nodes, blocks and deaths do what they want in any order. After every step each state
+ * must have come about along the arrows of the table, each arrow told to the webhook once; in the
+ * end everything that was sent must stand as the chain says, and nothing of it be forgotten.
+ */
+export const runSenderModel = async (
+  db: Db,
+  { seed, steps }: { seed: number; steps: number },
+): Promise<SenderOutcome> => {
+  const random = createRandom(seed)
+  const world = await createSenderWorld(db, { random, network: `sender-${seed}` })
+  const { chance, pick } = world
+  await world.track({ deadly: false })
+  let told = new Set<string>()
+  for (let step = 0; step < steps; step++) {
+    for (let left = 1 + pick(6); left > 0; left--) await world.operate()
+    if (chance(0.5)) await world.grow()
+    if (chance(0.2)) await world.fork()
+    if (chance(0.7)) await world.track({ deadly: true })
+    if (chance(0.5)) world.wait(pick(90_000))
+    if (chance(0.7)) await world.sweep({ deadly: true })
+    told = await checkPaths(world, `seed ${seed}, step ${step}`)
+  }
+  for (let round = 0; round < 12; round++) {
+    world.wait(60_000)
+    await world.track({ deadly: false })
+    await world.sweep({ deadly: false })
+    world.chain.mine(world.chain.sending.takeMinable())
+  }
+  await world.track({ deadly: false })
+  told = await checkPaths(world, `seed ${seed}, the end`)
+  const rows = await rowsOf(world)
+  for (const row of rows) checkEnd(world, row, `seed ${seed}, ${row.transaction_id}`)
+  return {
+    transactions: rows.length,
+    moves: told.size,
+    crashes: world.crashes(),
+    arrows: new Set([...told].map((one) => one.split('|')[1]!)),
+  }
+}
+
+const rowsOf = async ({ db, chain_id }: SenderWorld): Promise<TransactionRow[]> =>
+  (await db
+    .selectFrom('managed_transaction')
+    .selectAll()
+    .where('chain_id', '=', chain_id)
+    .execute()) as TransactionRow[]
+
+/** Every state was reached along arrows, and the webhooks were told of each one; gives the moves. */
+async function checkPaths(world: SenderWorld, where: string): Promise<Set<string>> {
+  const { db, chain_id, users } = world
+  const moves = new Set<string>()
+  const rows = await rowsOf(world)
+  const deliveries = await db
+    .selectFrom('delivery')
+    .select(['webhook_id', 'data', 'sequence'])
+    .where('chain_id', '=', chain_id)
+    .where('due_block', 'is', null)
+    .orderBy('sequence')
+    .execute()
+  for (const row of rows) {
+    const { webhook_id } = users.find(
+      ({ caller }) => caller.organization_id === row.organization_id,
+    )!
+    const path = deliveries
+      .filter((delivery) => delivery.webhook_id === webhook_id)
+      .map(({ data }) => (data as { transaction?: Record<string, string> }).transaction)
+      .filter((told) => told?.transaction_id === row.transaction_id)
+      .map((told) => told!.transaction_state!)
+    if (path.at(-1) !== row.transaction_state)
+      throw new Error(`${where}: ${row.transaction_state} was not told, but ${path}`)
+    for (const [at, state] of path.entries()) {
+      const arrow = `${path[at - 1] ?? '-'} ${state}`
+      if (!arrows.has(arrow)) throw new Error(`${where}: no arrow ${arrow} in ${path}`)
+      moves.add(`${row.organization_id}/${row.transaction_id}/${at}|${short(arrow)}`)
+    }
+  }
+  return moves
+}
+
+/** Holds a transaction against the chain and the pool of the nodes. */
+function checkEnd({ chain }: SenderWorld, row: TransactionRow, where: string): void {
+  const use = chain
+    .canonical()
+    .flatMap((block) => block.sent ?? [])
+    .find(({ from, nonce }) => nonce === row.nonce && from.equals(row.from))
+  const isOwn = row.transaction_hash !== null && use?.hash().equals(row.transaction_hash) === true
+  const pooled = [...chain.sending.pool.values()].some(
+    ({ hash }) => row.transaction_hash !== null && hash.equals(row.transaction_hash),
+  )
+  // Dearer, and waiting for a lower nonce as well: only a block decides between the two.
+  const hasRival = [...chain.sending.pool.values()].some(
+    ({ from, nonce }) => nonce === row.nonce && from.equals(row.from),
+  )
+  const says = short(row.transaction_state)
+  const fail = (wanted: string) => {
+    throw new Error(
+      `${where}: is ${says}, and should be ${wanted}: ${JSON.stringify(row.last_error)}`,
+    )
+  }
+  if (['CREATED', 'SIGNED', 'CANCELED'].includes(says)) {
+    if (isOwn || pooled) fail('on its way: a node has it')
+  } else if (isOwn) {
+    const wanted = use?.failed ? 'REVERTED' : 'CONFIRMED'
+    if (says !== wanted) fail(wanted)
+  } else if (use) {
+    if (says !== 'REPLACED') fail('REPLACED')
+    if (!row.replaced_by?.equals(use.hash())) fail('replaced by the one on the chain')
+  } else if (!isOnTheWay(row) || !(pooled || hasRival)) fail('on its way and in the pool')
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: 'string', default: '100' },
+      seed: { type: 'string', default: '1' },
+      steps: { type: 'string', default: '40' },
+    },
+  })
+  const server = await startTestServer(await embeddedBinaries())
+  const database = openDatabase({ connection: server.connection, log: silentLog })
+  try {
+    for (;;) {
+      const up = await migrateDatabase(database.db, { log: silentLog }).catch(() => undefined)
+      if (up) break
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    const total = { runs: 0, transactions: 0, moves: 0, crashes: 0 }
+    const walked = new Set<string>()
+    const first = Number(values.seed)
+    for (let seed = first; seed < first + Number(values.seeds); seed++) {
+      const outcome = await runSenderModel(database.db, { seed, steps: Number(values.steps) })
+      total.runs++
+      total.transactions += outcome.transactions
+      total.moves += outcome.moves
+      total.crashes += outcome.crashes
+      for (const arrow of outcome.arrows) walked.add(arrow)
+    }
+    console.log('every state as the table and the chain say:', total, [...walked].sort())
+  } finally {
+    await database.stop()
+    await server.stop()
+  }
+}
