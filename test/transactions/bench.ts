@@ -47,22 +47,28 @@ export type SendingBench = {
   get(transaction_id: string): Promise<Outcome>
   /** Waits for a state, without the prefix. */
   reaches(transaction_id: string, state: string): Promise<Outcome>
+  /** Waits until every node is asked again, whatever it did before. */
+  healthy(): Promise<void>
   stop(): Promise<void>
 }
 
 /** Starts one; the caller stops it. */
-export async function startSendingBench(db: Db): Promise<SendingBench> {
+export async function startSendingBench(
+  db: Db,
+  { upstreams }: { upstreams?(anvil: Anvil): Promise<string[]> } = {},
+): Promise<SendingBench> {
   const anvil = await startAnvil({ args: ['--no-mining'] })
+  const urls = (await upstreams?.(anvil)) ?? [anvil.wsUrl]
   const clock = shiftedClock()
   const pool = createPool({
     network: 'test',
     prefix: 'eth',
-    upstreams: [{ url: anvil.wsUrl }],
+    upstreams: urls.map((url) => ({ url })),
     clock,
     log: silentLog,
     limits: { probeIntervalMs: 200 },
   })
-  const chain = createEvmChain({ pool, pollMs: 200 })
+  const chain = createEvmChain({ pool, pollMs: 200, broadcastTimeoutMs: 2_000 })
   const bench = await createWalletBench(db, 'c', { clock })
   const { chain_id } = bench
   bench.installation.chains = { find: () => ({ chain_id, network: 'mainnet', chain }) }
@@ -117,6 +123,10 @@ export async function startSendingBench(db: Db): Promise<SendingBench> {
       })
       return last
     },
+    healthy: () =>
+      waitFor('every node is healthy', () =>
+        pool.status().every(({ state }) => state === 'healthy'),
+      ),
     stop,
   }
 }

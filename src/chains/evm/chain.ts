@@ -32,6 +32,8 @@ export type EvmChainOptions = {
   multicall?: string
   /** Told of every transaction that is handed to the nodes. */
   onBroadcast?: OnBroadcast
+  /** How long nodes have to take a transaction. */
+  broadcastTimeoutMs?: number
 }
 
 // The address at which it was put on nearly every chain.
@@ -105,7 +107,8 @@ export function createEvmChain(options: EvmChainOptions): Chain {
   const { multicall = usualMulticall } = options
   const readBalances = createReadBalances({ rpc, pool, header, multicall })
   const verifyContract = createVerifyContract({ rpc })
-  const sending = createSending({ rpc, pool, fetchBlock, onBroadcast: options.onBroadcast })
+  const { onBroadcast, broadcastTimeoutMs } = options
+  const sending = createSending({ rpc, pool, fetchBlock, onBroadcast, broadcastTimeoutMs })
   const readTokenUris = createReadTokenUris({ rpc })
 
   return {

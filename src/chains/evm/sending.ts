@@ -19,10 +19,11 @@ type Tools = {
   pool: Nodes
   fetchBlock: FetchBlock
   onBroadcast?: OnBroadcast | undefined
+  broadcastTimeoutMs?: number | undefined
 }
 
 // Shorter than the time after which the sender takes over what an operation has begun.
-const broadcastTimeoutMs = 8_000
+const usualTimeoutMs = 8_000
 
 const quantity = /^0x[0-9a-f]{1,64}$/i
 const acceptQuantity = (result: unknown): bigint | undefined =>
@@ -30,7 +31,7 @@ const acceptQuantity = (result: unknown): bigint | undefined =>
 
 /** Brings signed transactions onto an EVM chain. */
 export function createSending(tools: Tools): Sending {
-  const { rpc, pool, fetchBlock, onBroadcast } = tools
+  const { rpc, pool, fetchBlock, onBroadcast, broadcastTimeoutMs = usualTimeoutMs } = tools
 
   /** Only of nodes that are at the head: one that lags would give a nonce away twice. */
   const atHead = (): { minBlock?: number } => {
