@@ -29,8 +29,8 @@ export type Wallets = {
 /** How the chain of each wallet service is opened; a service without an opener is not there. */
 export type Openers = { readonly [service in WalletService]?: Opener }
 
-/** A family's own libraries load only where its chain is configured. */
-const systemOpeners: Openers = { c: openC, p: openP, s: openS, t: openT }
+/** Those of the service; a family's own libraries load only where its chain is configured. */
+export const systemOpeners: Openers = { c: openC, p: openP, s: openS, t: openT }
 
 /** Opens the chains of the wallet services on their default networks, and tracks them. */
 export async function openWallets(

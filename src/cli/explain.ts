@@ -6,9 +6,12 @@ import { isDatabaseUnavailable } from '../storage/database-errors.ts'
 const speaksForItself = new Set([
   'AbortError',
   'ArchiveError',
+  'BackfillError',
+  'ChainUnavailableError',
   'CliError',
   'ConfigError',
   'EmbeddedPostgresError',
+  'ForeignChainError',
   'InstallationError',
   'MasterKeyError',
   'NewerDatabaseError',

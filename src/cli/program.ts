@@ -1,6 +1,7 @@
 import { styleText } from 'node:util'
 import { Command } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
+import { addBackfillCommand } from './backfill/command.ts'
 import { addCallCommand } from './call/command.ts'
 import { addChainsCommand } from './chains/command.ts'
 import { addCompletionCommand } from './completion/command.ts'
@@ -66,6 +67,7 @@ export function createProgram(shell: Shell): Command {
   addOrganizationsCommand(program, shell)
   addKeysCommand(program, shell)
   addLimitsCommand(program, shell)
+  addBackfillCommand(program, shell)
   program.commandsGroup('Set up:')
   addInitCommand(program, shell)
   addConfigCommand(program, shell)

@@ -23,6 +23,9 @@ import { deleteTransfersAbove } from '../storage/transfers.ts'
 import { unfollowAbove } from './sender-follow.ts'
 import { beginWrite, type TrackerTools } from './tracker-store.ts'
 
+/** How many blocks back a reorganization may reach. */
+export const reorganizationWindow = 256
+
 /** The stored blocks and those of the chain have nothing in common: no block is ever overwritten then. */
 export class DivergedError extends Error {
   override name = 'DivergedError'

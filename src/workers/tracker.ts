@@ -6,7 +6,7 @@ import { pinIdentity } from '../storage/chains.ts'
 import type { Db } from '../storage/database.ts'
 import { createMonths } from './months.ts'
 import { type ReconcileTimes, startReconciling } from './reconciling.ts'
-import { DivergedError, findAncestor, rollBack } from './reorg.ts'
+import { DivergedError, findAncestor, reorganizationWindow, rollBack } from './reorg.ts'
 import { type HeldLease, type LeasedState, startLeased } from './runner.ts'
 import { startSettling } from './settling.ts'
 import { storeBeginning, storeBlocks, storeGap, type TrackerTools } from './tracker-store.ts'
@@ -59,7 +59,17 @@ export class ForeignChainError extends Error {
 
 /** Follows a chain and stores what concerns the tracked addresses, in one process at a time. */
 export function startTracker(options: TrackerOptions): Tracker {
-  const { db, clock, log, holder, chain_id, network, chain, ttlMs, window = 256 } = options
+  const {
+    db,
+    clock,
+    log,
+    holder,
+    chain_id,
+    network,
+    chain,
+    ttlMs,
+    window = reorganizationWindow,
+  } = options
   const ensureMonths = createMonths(db)
   const seen = { block_number: null as number | null, head: null as number | null }
   const unknown_kinds: Record<string, number> = {}

@@ -70,6 +70,7 @@ test('prints help, or the version', async () => {
       organizations            list, create, show, enable and disable organizations
       keys                     list, create and delete API keys
       limits                   list, get, set and delete rate limits
+      backfill                 index the history of the registered addresses
 
     Set up:
       init                     write portolan.yaml for your own nodes

@@ -1,0 +1,19 @@
+import type { Command } from 'commander'
+import type { Shell } from '../shell.ts'
+
+/** `portolan backfill`. */
+export function addBackfillCommand(program: Command, shell: Shell): void {
+  program
+    .command('backfill')
+    .summary('index the history of the registered addresses')
+    .description(
+      'Looks through past blocks for transfers of the addresses that are registered now and adds them to the lists; nobody is notified of them. The service may go on running. What was interrupted goes on where it was when it is called again in the same way.',
+    )
+    .argument('<chain>', 'chain to look through: c, s or p')
+    .requiredOption('--from <block>', 'first block')
+    .option('--to <block>', 'last block; the last one that is tracked unless given')
+    .addHelpText('after', '\nExamples:\n  portolan backfill c --from 19000000')
+    .action(async (chain, _options, command: Command) =>
+      (await import('./run.ts')).runBackfillCommand(shell, chain, command.optsWithGlobals()),
+    )
+}

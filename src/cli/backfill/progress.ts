@@ -1,0 +1,57 @@
+import type { BackfillProgress } from '../../workers/backfill.ts'
+import { isWatched, type Shell } from '../shell.ts'
+
+const terminalMs = 100
+const logMs = 5_000
+const width = 24
+
+/** Tells how far it is and how long it will take: one moving line on a terminal, else now and then a line. */
+export function createBackfillProgress(
+  shell: Shell,
+  now: () => number = () => performance.now(),
+): { tell(progress: BackfillProgress): void; done(): void } {
+  const watched = isWatched(shell.stderr, shell.env)
+  let begun: { time: number; block_number: number } | undefined
+  let last = now()
+  let shown = false
+  return {
+    tell: (progress) => {
+      // The speed is that of this run: an earlier one may have done the most.
+      begun ??= { time: now(), block_number: progress.block_number }
+      if (now() - last < (watched ? terminalMs : logMs)) return
+      last = now()
+      shown = true
+      const text = describe(progress, {
+        blocks: progress.block_number - begun.block_number,
+        seconds: (now() - begun.time) / 1_000,
+      })
+      shell.stderr.write(watched ? `\r\u001b[2K${text}` : `${text}\n`)
+    },
+    done: () => {
+      if (watched && shown) shell.stderr.write('\r\u001b[2K')
+    },
+  }
+}
+
+function describe(
+  { from, to, block_number, transfers }: BackfillProgress,
+  { blocks, seconds }: { blocks: number; seconds: number },
+): string {
+  const share = (block_number - from + 1) / (to - from + 1)
+  const filled = Math.floor(share * width)
+  const bar = '#'.repeat(filled) + '.'.repeat(width - filled)
+  const speed = seconds > 0 ? blocks / seconds : 0
+  const left = speed > 0 ? durationText((to - block_number) / speed) : 'unknown'
+  const number = (value: number) => Math.floor(value).toLocaleString('en')
+  return `[${bar}] ${Math.floor(share * 100)} %, block ${number(block_number)} of ${number(to)}, ${number(transfers)} transfers, ${number(speed)} blocks/s, ${left} left`
+}
+
+/** A length of time as people say it. */
+function durationText(seconds: number): string {
+  if (seconds < 90) return `${Math.ceil(seconds)} s`
+  if (seconds < 90 * 60) return `${Math.ceil(seconds / 60)} min`
+  const hours = Math.floor(seconds / 3_600)
+  return hours < 48
+    ? `${hours} h ${Math.floor((seconds % 3_600) / 60)} min`
+    : `${Math.floor(hours / 24)} days`
+}

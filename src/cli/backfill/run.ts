@@ -1,0 +1,45 @@
+import { backfillChain } from '../../app/backfill.ts'
+import type { WalletService } from '../../chains/chain.ts'
+import { silentLog } from '../../lib/log.ts'
+import { usageError } from '../cli-error.ts'
+import { type GlobalOptions, note, print, type Shell } from '../shell.ts'
+import { withDatabase } from '../storage/with-database.ts'
+import { createBackfillProgress } from './progress.ts'
+
+type Options = GlobalOptions & { from: string; to?: string }
+
+const tags = new Set(['c', 's', 'p'])
+
+/** Indexes history and says what was found. */
+export async function runBackfillCommand(
+  shell: Shell,
+  chain: string,
+  options: Options,
+): Promise<void> {
+  if (!tags.has(chain)) throw usageError(`There is no history of "${chain}": use c, s or p.`)
+  const from = readBlock('--from', options.from)
+  const to = options.to === undefined ? undefined : readBlock('--to', options.to)
+  await withDatabase(shell, options, async ({ db, config, signal }) => {
+    const { tell, done } = createBackfillProgress(shell)
+    const log = { ...silentLog, warn: (_: object, message: string) => note(shell, message) }
+    const tools = { db, env: shell.env, log, service: chain as WalletService }
+    const range = { from, ...(to !== undefined && { to }), signal, onProgress: tell }
+    const outcome = await backfillChain(config, tools, range).finally(done)
+    const number = (value: number) => value.toLocaleString('en')
+    print(
+      shell,
+      `Blocks ${number(outcome.from)} to ${number(outcome.to)}: ${number(outcome.transfers)} new transfers.`,
+    )
+    if (outcome.closed > 0) print(shell, `Gaps that are closed now: ${outcome.closed}.`)
+    for (const gap of outcome.missing)
+      note(shell, `No node has the blocks ${number(gap.from)} to ${number(gap.to)}.`)
+    if (outcome.missing.length > 0) process.exitCode = 1
+  })
+}
+
+function readBlock(option: string, text: string): number {
+  const number = Number(text)
+  if (!/^[0-9]+$/.test(text) || !Number.isSafeInteger(number))
+    throw usageError(`${option} must be the number of a block.`)
+  return number
+}
