@@ -115,7 +115,7 @@ test('the local chains, and what to do with them', () => {
       Account   organization "demo", key plk_admi…
                 keys and secrets are in /data/connection.json
 
-      Try       npx portolan call c ListAssets
+      Try       npx portolan call c ListWallets
                 npx portolan faucet c <address>     then watch it arrive
                 npx portolan init                  to use nodes of your own
 

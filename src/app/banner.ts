@@ -112,7 +112,7 @@ function thingsToTry(options: {
     ]
   const service = (chains.find(({ chain }) => chain !== 'Q') ?? chains[0])?.chain.toLowerCase()
   return [
-    `${command} call ${service} ListAssets`,
+    `${command} call ${service} ListWallets`,
     `${command} faucet ${service} <address>     then watch it arrive`,
     `${command} init                  to use nodes of your own`,
   ]

@@ -1,0 +1,170 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { createPublicClient, http, webSocket } from 'viem'
+import { describe, expect, test } from 'vitest'
+import { createClient, gatewayUrl, gatewayWsUrl } from '../../client/src/index.ts'
+import { freshFolder, portolan, type Service, startService } from '../cli/portolan.ts'
+import { waitFor } from '../helpers/wait-for.ts'
+import { startReceiver } from './receiver.ts'
+
+const run = promisify(execFile)
+const root = join(import.meta.dirname, '../..')
+const folder = await freshFolder()
+const dataDir = join(folder, '.data')
+await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
+const startTimeoutMs = 240_000
+
+const start = () => startService(dataDir, { args: ['--chains', 'c,q,t,s,p'] })
+let service: Service = await start()
+const client = () => createClient({ ...service.connection, ...service.connection.member! })
+/** No process of this installation is left. */
+const leftovers = async () => {
+  const { stdout } = await run('ps', ['-ww', '-eo', 'args='])
+  return stdout.split('\n').filter((line) => line.includes(dataDir))
+}
+const patient = { timeoutMs: 60_000 }
+
+test('one command starts everything', async () => {
+  const { chains, organization_id } = service.connection
+  expect(Object.keys(chains).sort()).toEqual(['c', 'p', 'q', 's', 't'])
+  for (const [tag, chain] of Object.entries(chains))
+    expect(chain).toMatchObject({
+      network: 'mainnet',
+      variant: tag.toUpperCase(),
+      node_url: expect.stringMatching(/^(http|ws):\/\/127\.0\.0\.1:/),
+      faucet_address: expect.any(String),
+      faucet_key: expect.any(String),
+    })
+  for (const tag of ['c', 'q']) expect(chains[tag]!.node_ws_url).toMatch(/^ws:/)
+  const admin = createClient({ ...service.connection, ...service.connection.admin! })
+  const { organization } = await admin.admin.GetOrganizationByDomain({ domain: 'demo' })
+  expect(organization.organization_id).toBe(organization_id)
+})
+
+test('the query service answers for its chain', async () => {
+  const { faucet_address, node_url } = service.connection.chains.q!
+  const node = createPublicClient({ transport: http(node_url!) })
+  const block = await node.getBlock()
+  const answer = await client().q.GetBlock({ block_number: Number(block.number) } as never)
+  expect(answer).toMatchObject({ block: { block_hash: block.hash } })
+  expect(faucet_address).toMatch(/^0x/)
+})
+
+const addressOf = (variant: string, account: string): string => {
+  if (variant === 'c') return `0x${account.slice(24)}`
+  return variant === 't' ? `0:${account}` : `0x${account}`
+}
+
+const wallets: Record<string, { wallet_id: string; address: string; hash: string }> = {}
+
+describe.each(['c', 't', 's', 'p'] as const)('variant %s', (variant) => {
+  test('a deposit is listed, and told by a signed webhook', { timeout: 120_000 }, async () => {
+    const receiver = await startReceiver()
+    const asset_type = `ASSET_TYPE_${variant.toUpperCase()}`
+    const own = client()[variant]
+    const address = addressOf(variant, randomBytes(32).toString('hex'))
+    const confirmation = variant === 'c' || variant === 's' ? { confirmation: 1 } : {}
+    const { wallet_id } = await own.RegisterWallet({
+      name: 'five minutes',
+      address,
+      ...confirmation,
+    })
+    const { webhook_id } = await own.RegisterWebhook({
+      wallet_id,
+      webhook_endpoint: receiver.url,
+      confirmation: 1,
+    })
+    receiver.secret = (await own.GetWebhookSigningSecret({ webhook_id })).signing_secret
+    const { code, stdout, stderr } = await portolan(['faucet', variant, address], { dataDir })
+    expect(`${code} ${stderr}`).toBe('0 ')
+    const hash = stdout.trim()
+    await waitFor('the notification', () => receiver.bodies.length > 0, patient)
+    const { data } = receiver.bodies[0]
+    expect(data.transaction_hash ?? data.transaction_digest).toBe(hash)
+    expect(data.sequence).toBe(1)
+    const { transfers } = await own.ListTransfers({ wallet_id })
+    expect(transfers).toHaveLength(1)
+    await waitFor(
+      'the balance',
+      async () => {
+        const { assets } = await own.ListAssets({ wallet_id, asset_type } as never)
+        return assets.some(({ balance }) => BigInt(balance) > 0n)
+      },
+      patient,
+    )
+    expect(receiver.refused).toEqual([])
+    wallets[variant] = { wallet_id, address, hash }
+
+    if (variant !== 'c') return
+    const node = createPublicClient({ transport: http(service.connection.chains.c!.node_url!) })
+    const { blockNumber } = await node.getTransactionReceipt({ hash: hash as `0x${string}` })
+    // A few more than there are above it now: blocks go on coming.
+    const depth = (await node.getBlockNumber({ cacheTime: 0 })) - blockNumber + 4n
+    const replaced = await portolan(['reorg', 'c', `${depth}`], { dataDir })
+    expect(`${replaced.code} ${replaced.stderr}`).toBe('0 ')
+    await waitFor('the second notification', () => receiver.bodies.length > 1, patient)
+    expect(receiver.bodies[1].data).toMatchObject({
+      transaction_hash: hash,
+      sequence: 2,
+      transfers: [{ transfer_state: 'TRANSFER_STATE_REORGED' }],
+    })
+    expect((await own.ListTransfers({ wallet_id })).transfers).toEqual([])
+  })
+})
+
+test('viem works over both addresses of the gateway', async () => {
+  const { base_url, ws_url, member } = service.connection
+  const at = { chain: 'c', network: 'mainnet', api_key: member!.api_key }
+  const plain = createPublicClient({ transport: http(gatewayUrl({ base_url, ...at })) })
+  expect(await plain.getChainId()).toBe(31337)
+  const live = createPublicClient({
+    transport: webSocket(gatewayWsUrl({ base_url: ws_url, ...at })),
+  })
+  const heads: bigint[] = []
+  const stop = live.watchBlockNumber({ onBlockNumber: (number) => heads.push(number) })
+  await waitFor('a head', () => heads.length > 0, patient)
+  stop()
+  const socket = await live.transport.getRpcClient()
+  socket.close()
+})
+
+test.each([
+  ['deposit-detector.ts', ['c'], /deposit of \d+ to 0x/],
+  ['deposit-detector.ts', ['t'], /deposit of \d+ to 0:/],
+  ['live-logs.ts', ['1'], /transfer in block \d+: \d+ to 0x/],
+])('the example %s %s runs', { timeout: 120_000 }, async (name, args, expected) => {
+  const { stdout } = await run(process.execPath, [join(root, 'examples', name), ...args], {
+    cwd: folder,
+    timeout: 100_000,
+  })
+  expect(stdout).toMatch(expected)
+})
+
+test('everything is still there after a restart', { timeout: startTimeoutMs }, async () => {
+  expect(await service.stop('SIGINT')).toMatchObject({ code: 0 })
+  expect(await leftovers()).toEqual([])
+  service = await start()
+  for (const variant of ['t', 's', 'p'] as const) {
+    const { wallet_id, hash } = wallets[variant]!
+    const { transfers } = await client()[variant].ListTransfers({ wallet_id })
+    expect(JSON.stringify(transfers)).toContain(hash)
+  }
+  // The chains go on where they were, and are tracked again.
+  for (const variant of ['c', 't', 's', 'p'] as const) {
+    const { address, wallet_id } = wallets[variant]!
+    const { stdout } = await portolan(['faucet', variant, address], { dataDir })
+    await waitFor(
+      `the second transfer on ${variant}`,
+      async () => {
+        const { transfers } = await client()[variant].ListTransfers({ wallet_id })
+        return JSON.stringify(transfers).includes(stdout.trim())
+      },
+      patient,
+    )
+  }
+  expect(await service.stop()).toMatchObject({ code: 0 })
+  expect(await leftovers()).toEqual([])
+})
