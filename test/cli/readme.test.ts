@@ -22,7 +22,9 @@ const commands = blocks('sh')
 const words = (line: string) =>
   [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, a, b, c]) => (a ?? b ?? c)!)
 
-it('every command, the TypeScript and the shell script of the README work', async () => {
+it('every command, the TypeScript and the shell script of the README work', {
+  timeout: 180_000,
+}, async () => {
   const folder = await freshFolder()
   const service = await startService(join(folder, '.data'), { args: ['--chains', 'c'] })
   const dataDir = join(folder, '.data')
