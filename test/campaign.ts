@@ -9,6 +9,7 @@ const campaigns = [
   ['faults/tracker-model.ts', '--seeds', '200', '--seed', '1'],
   ['faults/sender-model.ts', '--seeds', '300', '--seed', '1'],
   ['faults/sender-kill.ts', '--points', '100'],
+  ['faults/ton-seeds.ts', '--seeds', '100', '--seed', '1'],
 ]
 
 for (const [file = '', ...args] of campaigns) {
