@@ -19,8 +19,10 @@ export type Networks = {
   streams: ReadonlyMap<string, Streams>
   /** The nodes of a network; undefined when it is not configured. */
   poolOf(chain: string, network: string): Pool | undefined
-  /** Tells of every transaction that a node took from the gateway, with its network's nodes. */
+  /** Tells of every transaction that was handed to nodes, and to which. */
   onSent(listener: OnSent): void
+  /** Somebody beside the gateway has handed a transaction to the nodes of a network. */
+  tellSent: OnSent
   /** For `/status`: chain, network, nodes. */
   status(): Record<string, Record<string, NetworkStatus>>
   takeUsage(): UsageDelta[]
@@ -48,6 +50,9 @@ export function openNetworks(
   const byPath = new Map<string, Network>()
   const streams = new Map<string, Streams>()
   const sentListeners: OnSent[] = []
+  const tellSent: OnSent = (hash, pool) => {
+    for (const listener of sentListeners) listener(hash, pool)
+  }
   const { gateway } = config
 
   const open = (chain: string, network: string, { prefix, networks }: EvmChain) => {
@@ -98,9 +103,7 @@ export function openNetworks(
       log,
       now: clock.now,
       filters: stream.filters.dispatch,
-      onSent: (hash) => {
-        for (const listener of sentListeners) listener(hash, pool)
-      },
+      onSent: (hash) => tellSent(hash, pool),
       spill,
     })
     byPath.set(`/${chain}/${network}`, made)
@@ -119,6 +122,7 @@ export function openNetworks(
     onSent: (listener) => {
       sentListeners.push(listener)
     },
+    tellSent,
     status: () => {
       const chains: Record<string, Record<string, NetworkStatus>> = {}
       for (const { chain, network, pool, cacheBytes } of all) {

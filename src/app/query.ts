@@ -12,8 +12,6 @@ import type { Networks } from './networks.ts'
 export type Query = {
   /** Absent where it is not configured. */
   source: QuerySource | undefined
-  /** A transaction that the service has sent itself, on the chain with this id. */
-  sent(hash: string, chainId: number | undefined): void
   stop(): Promise<void>
 }
 
@@ -25,7 +23,7 @@ export async function openQuery(
   const { db, clock, log, networks } = tools
   const chain = config.chains.q
   const network = chain && networks.byPath.get(`/q/${chain.default_network}`)
-  if (!network) return { source: undefined, sent() {}, stop: async () => {} }
+  if (!network) return { source: undefined, stop: async () => {} }
   const { pool, view, cache } = network
   const { prefix } = chain
   const chain_id = await ensureChain(db, {
@@ -34,10 +32,11 @@ export async function openQuery(
     create_time: new Date(clock.now()),
   })
   const recorder = startPendingRecorder({ db, pool, prefix, chain_id, clock, log })
-  const sent: Query['sent'] = (hash, chainId) => {
-    if (chainId !== undefined && chainId === pool.chainId()) recorder.see(hash)
-  }
-  networks.onSent((hash, from) => sent(hash, from.chainId()))
+  networks.onSent((hash, to) => {
+    // Chains of the same id may still be different ones; then the nodes of this one will not know it.
+    if (to === pool || (to.chainId() !== undefined && to.chainId() === pool.chainId()))
+      recorder.see(hash)
+  })
   const source: QuerySource = {
     chain_id,
     prefix,
@@ -56,7 +55,7 @@ export async function openQuery(
     seePending: recorder.record,
     pendingOf: recorder.contentOf,
   }
-  return { source, sent, stop: recorder.stop }
+  return { source, stop: recorder.stop }
 }
 
 // A node's own refusal of such plain questions is a trouble of its own.

@@ -2,6 +2,7 @@ import { parseGwei } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startAnvil } from '../../devnet/anvil/anvil.ts'
+import type { Overrides } from '../../src/app/config/schema.ts'
 import { shiftedClock } from '../helpers/app.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { createExpected, parseExact } from './expected.ts'
@@ -12,6 +13,8 @@ const anvil = await startAnvil({ args: ['--no-mining', '--network', 'optimism'] 
 afterAll(anvil.stop)
 const expected = createExpected(anvil.url)
 const clock = shiftedClock()
+// Without these a node tells of nothing by itself.
+const mute = ['eth_newPendingTransactionFilter', 'txpool_status', 'txpool_content']
 const patient = { timeoutMs: 45_000, everyMs: 100 }
 
 // Accounts that every anvil begins with, one for each test.
@@ -22,6 +25,7 @@ const accounts = [
   '0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6',
   '0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a',
   '0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba',
+  '0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e',
 ].map((key) => privateKeyToAccount(key as `0x${string}`))
 let next = 0
 const nextAccount = () => accounts[next++]!
@@ -116,7 +120,6 @@ it('one that is mined leaves the list, and the transaction is there', async () =
 
 it('what is sent through the gateway is recorded, though no node announces it', async () => {
   const account = nextAccount()
-  const mute = ['eth_newPendingTransactionFilter', 'txpool_status', 'txpool_content']
   const proxy = await startMethodProxy(anvil.url, mute)
   const service = await startQueryApp([proxy.url])
   const raw = await sign(account, 0, '5')
@@ -127,6 +130,33 @@ it('what is sent through the gateway is recorded, though no node announces it', 
   })
   await shows(service, account, [json.result])
   await anvil.call('anvil_dropTransaction', [json.result])
+})
+
+it('what SendTransaction hands to the same chain is recorded as well', async () => {
+  const account = nextAccount()
+  const from = account.address.toLowerCase()
+  const proxy = await startMethodProxy(anvil.url, mute)
+  const on = (url: string) => ({ networks: { mainnet: { upstreams: [{ url }] } } })
+  const chains = { q: on(proxy.url), c: on(anvil.url) } as unknown as Overrides['chains']
+  const service = await startQueryApp([], { chains })
+  const call = async (operation: string, body: object) => {
+    const { status, json } = await service.call(service.tenant.member, `c/${operation}`, body)
+    expect({ status, detail: json.detail }).toEqual({ status: 200, detail: undefined })
+    return json
+  }
+  const { wallet_id } = await call('RegisterWallet', { name: 'w', address: from })
+  const { transaction } = await call('CreateTransaction', { wallet_id, from, to: from, value: '1' })
+  const { transaction_id } = transaction
+  const { transaction_message_to_sign: hash } = await call('GetTransactionMessageToSign', {
+    transaction_id,
+  })
+  await call('SubmitTransactionSignature', {
+    transaction_id,
+    signature: await account.sign({ hash }),
+  })
+  const sent = await call('SendTransaction', { transaction_id })
+  await shows(service, account, [sent.transaction.transaction_hash])
+  await anvil.call('anvil_dropTransaction', [sent.transaction.transaction_hash])
 })
 
 it('a restart forgets nothing and notices what happened meanwhile', async () => {

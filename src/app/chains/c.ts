@@ -1,4 +1,5 @@
 import { createEvmChain } from '../../chains/evm/chain.ts'
+import { toHex } from '../../chains/hex.ts'
 import type { Opener } from './opener.ts'
 
 /** Variant C stands on the pool that its gateway uses as well. */
@@ -6,5 +7,11 @@ export const openC: Opener = async (config, { networks, clock }) => {
   const { c } = config.chains
   const pool = c && networks.poolOf('c', c.default_network)
   if (!c || !pool) return undefined
-  return { network: c.default_network, chain: createEvmChain({ pool, prefix: c.prefix, clock }) }
+  const chain = createEvmChain({
+    pool,
+    prefix: c.prefix,
+    clock,
+    onBroadcast: (_raw, hash) => networks.tellSent(toHex(hash), pool),
+  })
+  return { network: c.default_network, chain }
 }
