@@ -4,6 +4,8 @@ export type PendingQueue = {
   add(hash: string, time: number): void
   /** Puts back what no node had yet; false when it was tried often enough. */
   retry(hash: string, entry: QueueEntry, now: number): boolean
+  /** Puts back what could not be asked for, or not be stored: that is no fault of the transaction. */
+  postpone(hash: string, entry: QueueEntry, now: number): void
   /** Those that are due, the oldest first, out of the queue. */
   take(now: number, limit: number): [hash: string, entry: QueueEntry][]
   size(): number
@@ -16,6 +18,7 @@ export type QueueEntry = { time: number; tries: number; due: number }
 
 const mostTries = 4
 const firstPauseMs = 250
+const postponedMs = 500
 
 /** Makes an empty queue. */
 export function createPendingQueue({
@@ -50,6 +53,10 @@ export function createPendingQueue({
       if (tries + 1 >= mostTries || waiting.size >= maxSize) return false
       waiting.set(hash, { time, tries: tries + 1, due: now + (firstPauseMs << tries) })
       return true
+    },
+    postpone(hash, { time, tries }, now) {
+      if (waiting.size >= maxSize) lost++
+      else waiting.set(hash, { time, tries, due: now + postponedMs })
     },
     take(now, limit) {
       const taken: [string, QueueEntry][] = []

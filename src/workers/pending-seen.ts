@@ -10,6 +10,12 @@ const used = [
   ...['value', 'r', 's', 'v', 'yParity'],
 ]
 
+// A member that the record does not look at may hold anything, and one bad text fails the whole write.
+const isPlain = (value: unknown): boolean =>
+  value === null ||
+  typeof value === 'number' ||
+  (typeof value === 'string' && /^0x[0-9a-f]*$/i.test(value))
+
 const bytesOf = (hex: string, size: number): Buffer => {
   const bytes = Buffer.from(hex.slice(2), 'hex')
   if (bytes.length !== size) throw new RangeError('not so many bytes')
@@ -23,7 +29,7 @@ export function toSeen(raw: RawFields, time: number): SeenPending | undefined {
     const nonce = BigInt(String(raw.nonce ?? '0x0'))
     if (nonce >= 2n ** 64n) return undefined
     const detail = Object.fromEntries(
-      used.flatMap((name) => (raw[name] === undefined ? [] : [[name, raw[name]]])),
+      used.flatMap((name) => (isPlain(raw[name]) ? [[name, raw[name]]] : [])),
     )
     if (JSON.stringify(detail).length > largestBytes) return undefined
     const isMined = raw.blockHash !== null && raw.blockHash !== undefined

@@ -12,7 +12,7 @@ import {
   type SeenPending,
 } from '../storage/pending.ts'
 import { createPendingNodes } from './pending-nodes.ts'
-import { createPendingQueue, type QueueEntry } from './pending-queue.ts'
+import { createPendingQueue } from './pending-queue.ts'
 import { toSeen } from './pending-seen.ts'
 
 /** Records the transactions of one network that wait for a block. */
@@ -85,16 +85,17 @@ export function startPendingRecorder(options: {
   const fetch = async () => {
     const taken = queue.take(clock.now(), batch)
     if (taken.length === 0) return clock.sleep(idleMs, signal)
-    const again = ([hash, entry]: [string, QueueEntry]) => queue.retry(hash, entry, clock.now())
     try {
       const found = await Promise.all(taken.map(([hash]) => nodes.find(hash, signal)))
-      const seen = found.flatMap((raw, index) =>
-        raw ? (toSeen(raw, taken[index]![1].time) ?? []) : [],
+      await store(
+        found.flatMap((raw, index) => (raw ? (toSeen(raw, taken[index]![1].time) ?? []) : [])),
       )
-      await store(seen)
-      for (const [index, raw] of found.entries()) if (!raw) again(taken[index]!)
+      for (const [index, raw] of found.entries()) {
+        if (raw === null) queue.retry(...taken[index]!, clock.now())
+        else if (raw === undefined) queue.postpone(...taken[index]!, clock.now())
+      }
     } catch (error) {
-      for (const one of taken) again(one)
+      for (const one of taken) queue.postpone(...one, clock.now())
       throw error
     }
     const lost = queue.takeLost()
