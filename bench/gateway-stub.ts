@@ -1,13 +1,37 @@
 import { createServer } from 'node:http'
 import { WebSocketServer } from 'ws'
+import { hashOfHeader } from '../src/chains/upstream/verify.ts'
 
-// A node that answers at once: singles and batches over HTTP and WebSocket, any block up to the head.
-const hash = (number: number) => `0x${number.toString(16).padStart(64, '0')}`
+// A node that answers at once: singles and batches over HTTP and WebSocket, any block up to the head, each
+// with the hash of its header.
 const head = 0x10_000_000
 const filler = `0x${'ab'.repeat(32)}`
+const rest = {
+  parentHash: filler,
+  nonce: '0x0000000000000000',
+  sha3Uncles: filler,
+  logsBloom: `0x${'00'.repeat(256)}`,
+  transactionsRoot: filler,
+  stateRoot: filler,
+  receiptsRoot: filler,
+  miner: `0x${'cd'.repeat(20)}`,
+  difficulty: '0x0',
+  extraData: '0x',
+  size: '0x220',
+  gasLimit: '0x1c9c380',
+  gasUsed: '0x5208',
+  timestamp: '0x65',
+  mixHash: filler,
+  baseFeePerGas: '0x7',
+  uncles: [],
+  transactions: [filler],
+}
+const restText = JSON.stringify(rest).slice(1)
 
-const block = (number: number) =>
-  `{"number":"0x${number.toString(16)}","hash":"${hash(number)}","parentHash":"${hash(number - 1)}","nonce":"0x0000000000000000","sha3Uncles":"${filler}","transactionsRoot":"${filler}","stateRoot":"${filler}","receiptsRoot":"${filler}","miner":"0x${'cd'.repeat(20)}","difficulty":"0x0","extraData":"0x","size":"0x220","gasLimit":"0x1c9c380","gasUsed":"0x5208","timestamp":"0x65","uncles":[],"transactions":["${filler}"]}`
+const block = (height: number) => {
+  const number = `0x${height.toString(16)}`
+  return `{"number":"${number}","hash":"${hashOfHeader({ ...rest, number })}",${restText}`
+}
 
 type Call = { id: number; method: string; params: unknown[] }
 

@@ -15,13 +15,12 @@ const rounds = Number(process.env.ROUNDS ?? 5)
 const seconds = Number(process.env.SECONDS ?? 4)
 const connections = 32
 
-if (spawnSync('wrk', ['-v']).error) {
-  console.log('The gateway bench needs wrk (apt-get install wrk nginx-light). Skipped.')
-  process.exit()
-}
+const memoryRequests = Number(process.env.MEMORY_REQUESTS ?? 1_000_000)
+const hasWrk = !spawnSync('wrk', ['-v']).error
 
 type Target = { name: string; url: string; pid: number | undefined; same: boolean }
 type Sample = { cpu: number; rate: number; p50: number; p99: number }
+type Counted = { requests: number; failed: number; p50: number; p99: number }
 
 const children: ChildProcess[] = []
 const dir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-bench-')))
@@ -97,19 +96,71 @@ const rssOf = async (pid: number): Promise<number> => {
 const nodeArgs = () => process.env.BENCH_NODE_ARGS?.split(' ') ?? []
 
 let first = 1
-async function measure({ url, pid, same }: Target, duration = seconds): Promise<Sample> {
+/** Puts load on an address; no block twice unless it is to be the same: it could come from the cache. */
+async function load(
+  { url, same }: Pick<Target, 'url' | 'same'>,
+  { rate = 0, ...bound }: { seconds?: number; requests?: number; rate?: number },
+): Promise<Counted> {
+  const isForWrk = hasWrk && rate === 0 && bound.requests === undefined
+  const { stdout } = isForWrk
+    ? await run(
+        'wrk',
+        [
+          '-t1',
+          `-c${connections}`,
+          `-d${bound.seconds}s`,
+          '-s',
+          join(here, 'gateway-load.lua'),
+          url,
+        ],
+        { env: { ...process.env, SAME: same ? '1' : '0', START: String(first) } },
+      )
+    : await run(process.execPath, [
+        join(here, 'gateway-load.ts'),
+        JSON.stringify({ url, connections, rate, same, start: same ? 1 : first, ...bound }),
+      ])
+  const counted: Counted = JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
+  if (!same) first += counted.requests + 1000
+  if (counted.failed > 0)
+    throw new Error(`${counted.failed} of ${counted.requests} requests failed at ${url}`)
+  return counted
+}
+
+async function measure(target: Target, duration = seconds): Promise<Sample> {
+  const { pid } = target
   const before = pid === undefined ? 0 : cpuSeconds(pid)
-  const { stdout } = await run(
-    'wrk',
-    ['-t1', `-c${connections}`, `-d${duration}s`, '-s', join(here, 'gateway-load.lua'), url],
-    { env: { ...process.env, SAME: same ? '1' : '0', START: String(first) } },
-  )
-  const { requests, failed, p50, p99 } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
-  // No block twice: what was asked for before could come from the cache.
-  if (!same) first += requests + 1000
-  if (failed > 0) throw new Error(`${failed} of ${requests} requests failed at ${url}`)
+  const { requests, p50, p99 } = await load(target, { seconds: duration })
   const cpu = pid === undefined ? Number.NaN : ((cpuSeconds(pid) - before) * 1e6) / requests
   return { cpu, rate: requests / duration, p50, p99 }
+}
+
+/** What the gateway adds to the time of a call when it has half as much to do as it could. */
+async function measureLatency(direct: Target, through: Target, rate: number): Promise<string> {
+  const added: { p50: number; p99: number }[] = []
+  for (let round = 0; round < rounds; round++) {
+    const own = await load(direct, { seconds, rate })
+    const other = await load(through, { seconds, rate })
+    added.push({ p50: other.p50 - own.p50, p99: other.p99 - own.p99 })
+  }
+  const of = (field: 'p50' | 'p99') => median(added.map((one) => one[field])).toFixed(2)
+  return `Added latency at half load (${Math.round(rate)} requests/s, ${connections} connections), pass-through over direct, median of ${rounds} interleaved rounds: p50 ${of('p50')} ms, p99 ${of('p99')} ms (goals 0.5 and 3).`
+}
+
+/** Whether many requests leave the memory of a process as it was. */
+async function measureMemory(targets: readonly Target[], pid: number): Promise<string> {
+  const part = Math.ceil(memoryRequests / 20 / targets.length)
+  // The caches fill up first, and the heap finds its size.
+  const warmUp = Math.max(4, Math.ceil(160_000 / part / targets.length))
+  const samples: number[] = []
+  for (let round = 0; round < warmUp + 20; round++) {
+    for (const target of targets) await load(target, { requests: part })
+    if (round >= warmUp) samples.push(await rssOf(pid))
+  }
+  const middle = median(samples)
+  const [least, most] = [Math.min(...samples), Math.max(...samples)]
+  const percent = (value: number) => `${(((value - middle) / middle) * 100).toFixed(1)} %`
+  const sent = (part * targets.length * 20).toLocaleString('en')
+  return `Memory over ${sent} requests after the warm-up, two thirds of them passed through and one third from the cache, looked at 20 times: median ${middle} MiB, ${least} (${percent(least)}) to ${most} (+${percent(most)}); goal ± 10 %. The caches may take 64 MiB per network. In order: ${samples.join(', ')}.`
 }
 
 try {
@@ -128,27 +179,36 @@ try {
   ].filter(({ name }) => new RegExp(process.env.ONLY ?? '').test(name))
 
   const samples = new Map<string, Sample[]>(targets.map(({ name }) => [name, []]))
-  for (const target of targets) await measure(target, 6)
-  const memory = [await rssOf(pid)]
-  let answered = 0
+  for (const target of targets) await measure(target, Math.min(6, seconds))
   for (let round = 0; round < rounds; round++) {
     for (const target of targets) {
       const sample = await measure(target)
       samples.get(target.name)?.push(sample)
-      if (target.pid === pid) answered += sample.rate * seconds
     }
-    memory.push(await rssOf(pid))
   }
 
   const of = (name: string, field: keyof Sample) =>
     median((samples.get(name) ?? []).map((sample) => sample[field]))
+  const named = (name: string) => targets.find((target) => target.name === name)
+  const [direct, through] = [named('stub node, direct'), named('Portolan, node over HTTP')]
+  const latency =
+    direct && through
+      ? await measureLatency(direct, through, of('Portolan, node over HTTP', 'rate') / 2)
+      : ''
+  const memory =
+    memoryRequests > 0
+      ? await measureMemory(
+          targets.filter((target) => target.pid === pid),
+          pid,
+        )
+      : ''
   const base = of('bare node:http + undici', 'cpu')
   const shown = (value: number, digits: number) =>
     Number.isNaN(value) ? '' : value.toFixed(digits)
   await writeSection(
     'Gateway overhead',
     'node bench/gateway.ts',
-    `One eth_getBlockByNumber per request, ${connections} connections, wrk with one thread, ${seconds} s each, median of ${rounds} interleaved rounds; CPU of the gateway process alone. Portolan checks the key, four rate windows and the parameters, counts and measures every call, and keeps what it fetched; the bare proxy does nothing but pass on. Pass-through never asks for the same block twice, cache hit always does.\n\n${table(
+    `One eth_getBlockByNumber per request, ${connections} connections, ${hasWrk ? 'wrk with one thread' : 'a load generator of our own'}, ${seconds} s each, median of ${rounds} interleaved rounds; CPU of the gateway process alone. Portolan checks the key, four rate windows and the parameters, counts and measures every call, and keeps what it fetched after it has compared the hash of each block with its header; the bare proxy does nothing but pass on. Pass-through never asks for the same block twice, cache hit always does.\n\n${table(
       ['Gateway', 'CPU µs per request', 'of the bare proxy', 'requests/s', 'p50 ms', 'p99 ms'],
       targets.map(({ name }) => [
         name,
@@ -158,7 +218,7 @@ try {
         shown(of(name, 'p50'), 2),
         shown(of(name, 'p99'), 2),
       ]),
-    )}\n\nMemory of Portolan before the rounds and after each of them, over ${Math.round(answered).toLocaleString('en')} requests: ${memory.join(', ')} MiB, of which the cache may take 64 per network.`,
+    )}\n\n${[latency, memory].filter(Boolean).join('\n\n')}`,
   )
 } finally {
   for (const child of children) child.kill('SIGTERM')

@@ -56,7 +56,7 @@ describe('the answer to a question for a block', () => {
     expect(isWrongBlock({ ok: false, error: '{"code":-32000}' }, any)).toBe(false)
   })
 
-  test.each([true, 5, 'text', []])('is wrong when it is %j', (value) =>
+  test.each([[true], [5], ['text'], [[]]])('is wrong when it is %j', (value) =>
     expect(isWrong(value)).toBe(true),
   )
 })

@@ -1,0 +1,94 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+
+// A load generator on bare sockets, for a fixed rate and for machines without wrk. It prints one line.
+type Load = {
+  url: string
+  connections: number
+  /** Whichever comes first. */
+  seconds?: number
+  requests?: number
+  /** Requests per second over all connections; as many as possible when it is 0. */
+  rate: number
+  /** Always the same block, or each one once, beginning here. */
+  same: boolean
+  start: number
+}
+type Lane = { socket: Socket; begun: number; left: number; head: string; isFree: boolean }
+
+const load: Load = JSON.parse(process.argv[2] ?? '{}')
+const { hostname, port, pathname } = new URL(load.url)
+const lanes: Lane[] = []
+const milliseconds: number[] = []
+const until = load.seconds === undefined ? Infinity : performance.now() + load.seconds * 1000
+const most = load.requests ?? Infinity
+let number = load.start
+let sent = 0
+let done = 0
+let failed = 0
+const finished = Promise.withResolvers<void>()
+
+const isOver = () => sent >= most || performance.now() >= until
+
+function send(lane: Lane): void {
+  if (!load.same) number++
+  const body = `{"jsonrpc":"2.0","id":${number},"method":"eth_getBlockByNumber","params":["0x${number.toString(16)}",false]}`
+  sent++
+  lane.isFree = false
+  lane.begun = performance.now()
+  lane.socket.write(
+    `POST ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+}
+
+function receive(lane: Lane, chunk: Buffer): void {
+  if (lane.left > 0) lane.left -= chunk.length
+  else {
+    const text = lane.head + chunk.toString('latin1')
+    const end = text.indexOf('\r\n\r\n')
+    if (end < 0) {
+      lane.head = text
+      return
+    }
+    lane.head = ''
+    const length = Number(/\r\ncontent-length: (\d+)/i.exec(text)?.[1])
+    if (!text.startsWith('HTTP/1.1 200') || !text.includes('"result":{"number"')) failed++
+    lane.left = length - (text.length - end - 4)
+  }
+  if (lane.left > 0) return
+  done++
+  milliseconds.push(performance.now() - lane.begun)
+  lane.isFree = true
+  if (isOver()) {
+    if (done === sent) finished.resolve()
+  } else if (load.rate === 0) send(lane)
+}
+
+for (let index = 0; index < load.connections; index++) {
+  const socket = connect(Number(port), hostname)
+  await once(socket, 'connect')
+  socket.setNoDelay()
+  const lane: Lane = { socket, begun: 0, left: 0, head: '', isFree: true }
+  socket.on('data', (chunk: Buffer) => receive(lane, chunk))
+  lanes.push(lane)
+}
+if (load.rate === 0) for (const lane of lanes) send(lane)
+else {
+  const begun = performance.now()
+  for (;;) {
+    const due = ((performance.now() - begun) / 1000) * load.rate
+    for (const lane of lanes) {
+      if (sent >= due || isOver()) break
+      if (lane.isFree) send(lane)
+    }
+    if (isOver()) break
+    await delay(1)
+  }
+  if (done === sent) finished.resolve()
+}
+await finished.promise
+for (const { socket } of lanes) socket.destroy()
+milliseconds.sort((a, b) => a - b)
+const percentile = (part: number) => milliseconds[Math.floor(milliseconds.length * part)] ?? 0
+console.log(JSON.stringify({ requests: done, failed, p50: percentile(0.5), p99: percentile(0.99) }))
