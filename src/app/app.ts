@@ -179,6 +179,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     db,
     limiter,
     networks,
+    connections: () => sockets?.connections(),
     wallets,
     courier,
     clock,

@@ -23,8 +23,8 @@ export type Networks = {
   onSent(listener: OnSent): void
   /** Somebody beside the gateway has handed a transaction to the nodes of a network. */
   tellSent: OnSent
-  /** For `/status`: chain, network, nodes. */
-  status(): Record<string, Record<string, NetworkStatus>>
+  /** For `/status`: chain, network, nodes, and with the connections by path what is open. */
+  status(connections?: ReadonlyMap<string, number>): Record<string, Record<string, NetworkStatus>>
   takeUsage(): UsageDelta[]
   stop(): Promise<void>
 }
@@ -36,6 +36,14 @@ export type NetworkStatus = {
   chain_id: number | null
   head: number | null
   cache_bytes: number
+  /** What is open over WebSocket, and how far clients were told; null while nobody listens. */
+  streams: {
+    connections: number
+    subscriptions: number
+    filters: number
+    notifications: number
+    head: number | null
+  }
   upstreams: UpstreamStatus[]
 }
 
@@ -114,6 +122,16 @@ export function openNetworks(
     if (chain) for (const network of Object.keys(chain.networks)) open(tag, network, chain)
   }
   const all = [...byPath.values()]
+  const streamsOf = (path: string, connections?: ReadonlyMap<string, number>) => {
+    const stream = streams.get(path)
+    return {
+      connections: connections?.get(path) ?? 0,
+      subscriptions: stream?.subscriptions.size() ?? 0,
+      filters: stream?.filters.size() ?? 0,
+      notifications: stream?.subscriptions.notifications() ?? 0,
+      head: stream?.feed.tip()?.number ?? null,
+    }
+  }
 
   return {
     byPath,
@@ -123,7 +141,7 @@ export function openNetworks(
       sentListeners.push(listener)
     },
     tellSent,
-    status: () => {
+    status: (connections) => {
       const chains: Record<string, Record<string, NetworkStatus>> = {}
       for (const { chain, network, pool, cacheBytes } of all) {
         chains[chain] ??= {}
@@ -131,6 +149,7 @@ export function openNetworks(
           chain_id: pool.chainId() ?? null,
           head: pool.head()?.number ?? null,
           cache_bytes: cacheBytes(),
+          streams: streamsOf(`/${chain}/${network}`, connections),
           upstreams: pool.status(),
         }
       }

@@ -28,6 +28,8 @@ export function createStatus(options: {
   db: Db
   limiter: Limiter
   networks?: Pick<Networks, 'status'>
+  /** WebSockets by the path of their network. */
+  connections?: () => ReadonlyMap<string, number> | undefined
   wallets?: Pick<Wallets, 'status'>
   courier?: Pick<Courier, 'status'>
   clock: Clock
@@ -37,7 +39,7 @@ export function createStatus(options: {
   const { config, db, limiter, networks, wallets, courier, clock, version, database } = options
   const begun = clock.now()
   return async () => {
-    const running = networks?.status() ?? {}
+    const running = networks?.status(options.connections?.()) ?? {}
     const server_version = await probe(db).catch(() => undefined)
     // The gaps are rows: not asked for while nobody answers.
     const tracking = server_version === undefined ? {} : ((await wallets?.status()) ?? {})

@@ -154,7 +154,7 @@ test('unknown subscriptions, wrong options and too many of them are refused', as
   expect(await client.subscribe('newHeads')).toMatch(/^0x[1-9a-f][0-9a-f]{31}$/)
 })
 
-test('what is open and what was pushed can be read in the metrics', async () => {
+test('what is open and what was pushed can be read in the metrics and the status', async () => {
   const { gateway, world, nodes, open } = await startStreams()
   const node = nodes[0]!
   const client = await open()
@@ -170,4 +170,12 @@ test('what is open and what was pushed can be read in the metrics', async () => 
   expect(text).toContain(`portolan_gateway_notifications_total${labels} 1`)
   expect(text).toContain(`portolan_gateway_feed_head${labels} 103`)
   expect(text).toContain('portolan_gateway_slow_clients_total 0')
+  const { json } = await gateway.send('/status', { method: 'GET' })
+  expect(json.chains.c.nodes.mainnet.streams).toEqual({
+    connections: 1,
+    subscriptions: 1,
+    filters: 1,
+    notifications: 1,
+    head: 103,
+  })
 })
