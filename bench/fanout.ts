@@ -13,7 +13,9 @@ const here = import.meta.dirname
 const rounds = Number(process.env.ROUNDS ?? 5)
 const deliveries = Number(process.env.DELIVERIES ?? 100_000)
 const sizes = (process.env.SIZES ?? '1000,10000').split(',').map(Number)
-const subscribe = '{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]}'
+type Topic = 'newHeads' | 'logs'
+const subscribeTo = (topic: Topic) =>
+  `{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["${topic}",{}]}`
 
 const children: ChildProcess[] = []
 const dir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-fanout-')))
@@ -63,7 +65,7 @@ async function startPortolan() {
 }
 
 /** Connections in a process of their own. */
-function openClients() {
+function openClients(topic: Topic) {
   const child = fork(join(here, 'fanout-clients.ts'))
   children.push(child)
   const order = async (message: object) => {
@@ -73,7 +75,8 @@ function openClients() {
   }
   let expected = 0
   return {
-    open: (url: string, count: number) => order({ open: url, count, subscribe }),
+    open: (url: string, count: number) =>
+      order({ open: url, count, subscribe: subscribeTo(topic) }),
     /** Waits until each of them has got one more. */
     wait: (count: number) => {
       expected += count
@@ -87,8 +90,12 @@ function openClients() {
   }
 }
 
-async function measureFanout(targets: { name: string; url: string; pid: number }[], size: number) {
-  const clients = targets.map(openClients)
+async function measureFanout(
+  targets: { name: string; url: string; pid: number }[],
+  size: number,
+  topic: Topic,
+) {
+  const clients = targets.map(() => openClients(topic))
   const memory: number[] = []
   for (const [index, { url, pid }] of targets.entries()) {
     const before = await rss(pid)
@@ -120,7 +127,7 @@ async function measureFanout(targets: { name: string; url: string; pid: number }
 }
 
 async function measureLatency(url: string) {
-  const [direct, through] = [openClients(), openClients()]
+  const [direct, through] = [openClients('newHeads'), openClients('newHeads')]
   await direct.open(node.url, 1)
   await through.open(url, 1)
   for (let head = 0; head < 500; head++) {
@@ -142,11 +149,15 @@ try {
   await delay(2_000)
   const { p50, p99 } = await measureLatency(targets[1]!.url)
   const rows = []
-  for (const size of sizes) {
-    const [bare, own] = await measureFanout(targets, size)
+  const kinds = (['newHeads', 'logs'] as const).flatMap((topic) =>
+    sizes.map((size) => ({ topic, size })),
+  )
+  for (const { topic, size } of kinds) {
+    const [bare, own] = await measureFanout(targets, size, topic)
     for (const one of [bare!, own!])
       rows.push([
         one.name,
+        topic,
         size,
         Math.round(one.perCpuSecond),
         (one.perCpuSecond / bare!.perCpuSecond).toFixed(2),
@@ -158,9 +169,9 @@ try {
   await writeSection(
     'Fan-out',
     'node bench/fanout.ts',
-    `One head of 1.2 KB from a node to all connections, each with one subscription; about ${deliveries} deliveries per round, median of ${rounds} rounds, both servers serve the same heads in the same run; CPU of the server process. Portolan links, fetches and checks each head and counts what clients have not read; the bare broadcaster passes the node's text on with \`ws.send\`. Memory is the growth of the process from opening the connections.
+    `One head of 1.2 KB or one log of 0.6 KB from a node to all connections, each with one subscription; about ${deliveries} deliveries per round, median of ${rounds} rounds, both servers serve the same heads in the same run; CPU of the server process. Portolan links, fetches and checks each head, fetches logs by block and compares them with the bloom, and counts what clients have not read; the bare broadcaster passes the node's text on with \`ws.send\`. Memory is the growth of the process from opening the connections.
 
-${table(['Server', 'connections', 'deliveries per CPU-second', 'of bare ws', 'KiB per connection', 'over bare ws'], rows)}
+${table(['Server', 'subscription', 'connections', 'deliveries per CPU-second', 'of bare ws', 'KiB per connection', 'over bare ws'], rows)}
 
 From the head at a direct subscriber to the same head at a subscriber of Portolan: p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms (goals 5 and 25).
 
