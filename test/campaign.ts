@@ -10,6 +10,7 @@ const campaigns = [
   ['faults/sender-model.ts', '--seeds', '300', '--seed', '1'],
   ['faults/sender-kill.ts', '--points', '100'],
   ['faults/ton-seeds.ts', '--seeds', '100', '--seed', '1'],
+  ['faults/polkadot-kill.ts', '--seeds', '50', '--seed', '1'],
 ]
 
 for (const [file = '', ...args] of campaigns) {

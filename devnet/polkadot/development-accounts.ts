@@ -1,3 +1,4 @@
+import { getPolkadotSigner } from '@polkadot-api/signer'
 import { sr25519CreateDerive } from '@polkadot-labs/hdkd'
 import { DEV_PHRASE, entropyToMiniSecret, mnemonicToEntropy } from '@polkadot-labs/hdkd-helpers'
 import type { Signer } from './sign.ts'
@@ -15,3 +16,7 @@ export const developmentSigners = (): Record<(typeof names)[number], Signer> => 
     typeof developmentSigners
   >
 }
+
+/** A key as clients of polkadot-api want it. */
+export const signerForClients = ({ account, sign }: Signer) =>
+  getPolkadotSigner(account, 'Sr25519', sign)

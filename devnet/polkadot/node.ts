@@ -121,6 +121,16 @@ export async function startPolkadotDevChain(
 
   const extra: Record<string, Method> = {
     dev_fund: (to: string, amount: string) => fund(accountOf(to), BigInt(amount)),
+    dev_transfer: (from: number, to: string, amount: string, nonce?: number) =>
+      chain.pool.submit(
+        sign({
+          signer: keyOf(from),
+          pallet: 'Balances',
+          call: 'transfer',
+          value: { dest: { type: 'Id', value: address(accountOf(to)) }, value: BigInt(amount) },
+          ...(nonce !== undefined && nonce !== null && { nonce }),
+        }),
+      ),
     dev_mine: (count = 1) => mine(count).hash,
     dev_fork: (depth: number) => fork(depth).hash,
   }

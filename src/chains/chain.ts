@@ -82,6 +82,11 @@ export type Family = {
    * confirmed blocks to a baseline, because the nodes answer for the present only (S).
    */
   balances: 'read' | 'delta'
+  /**
+   * Whether a balance may change without the block naming the account (P: some runtimes move coin
+   * without an event), so that all of them are compared with the chain now and then.
+   */
+  changesSilently?: true
   /** Whether tokens sit in accounts of their own, which are looked up too (T: jetton wallets). */
   tokenAccounts?: true
   /** Reads any accepted form of an address, strictly (docs/decisions.md 6). */

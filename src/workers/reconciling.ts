@@ -9,7 +9,7 @@ import {
 } from '../storage/reconcile.ts'
 import type { TrackerTools } from './tracker-store.ts'
 
-/** The loop that compares balances that follow by net changes with what the nodes say. */
+/** The loop that compares balances that may drift (`delta`, `changesSilently`) with what the nodes say. */
 export type Reconciling = { stop(): Promise<void> }
 
 /** When it begins, and how long after the end of a round the next one begins. */

@@ -74,6 +74,7 @@ export function startTracker(options: TrackerOptions): Tracker {
   const seen = { block_number: null as number | null, head: null as number | null }
   const unknown_kinds: Record<string, number> = {}
   const reconciliation = { checked: 0, repaired: 0 }
+  const isReconciled = chain.balances === 'delta' || chain.changesSilently === true
   let reorganizations = 0
 
   const begin = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
@@ -132,10 +133,9 @@ export function startTracker(options: TrackerOptions): Tracker {
     let position = await begin(tools, signal)
     seen.block_number = position.number
     const settling = startSettling({ tools, log, signal })
-    const reconciling =
-      chain.balances === 'delta'
-        ? startReconciling({ tools, log, signal, counts: reconciliation, ...options.reconcile })
-        : undefined
+    const reconciling = isReconciled
+      ? startReconciling({ tools, log, signal, counts: reconciliation, ...options.reconcile })
+      : undefined
     try {
       while (!signal.aborted) {
         for await (const event of chain.follow(position, signal)) {
@@ -174,7 +174,7 @@ export function startTracker(options: TrackerOptions): Tracker {
         ...seen,
         reorganizations,
         unknown_kinds: { ...unknown_kinds },
-        ...(chain.balances === 'delta' && { reconciliation: { ...reconciliation } }),
+        ...(isReconciled && { reconciliation: { ...reconciliation } }),
         last_error: error instanceof Error ? error.message : '',
       }
     },

@@ -1,10 +1,11 @@
 import type { Block } from '../../../devnet/polkadot/author.ts'
-import { hash256, toHex } from '../../../devnet/polkadot/bytes.ts'
+import { hash256, readUint, toHex } from '../../../devnet/polkadot/bytes.ts'
 import {
   type PolkadotDevChain,
   type PolkadotDevChainOptions,
   startPolkadotDevChain,
 } from '../../../devnet/polkadot/node.ts'
+import { accountKey } from '../../../devnet/polkadot/spec.ts'
 import {
   type BlockRef,
   type Chain,
@@ -113,3 +114,11 @@ export const netOf = (account: Buffer, movements: readonly Movement[]): bigint =
       sum + (to.equals(account) ? value : 0n) - (from.equals(account) ? value : 0n),
     0n,
   )
+
+/** What an account has on the best block, straight from the state. */
+export function readBalanceOf({ chain }: PolkadotDevChain, account: Uint8Array): bigint {
+  const stored = chain.best().state.get(accountKey(account))
+  if (!stored) return 0n
+  // Four counters of four bytes, then free and reserved.
+  return readUint(stored.subarray(16, 32)) + readUint(stored.subarray(32, 48))
+}

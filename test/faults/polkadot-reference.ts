@@ -1,0 +1,96 @@
+import { getDynamicBuilder, getLookupFn } from '@polkadot-api/metadata-builders'
+import {
+  Blake2128Concat,
+  Blake2256,
+  decAnyMetadata,
+  getSs58AddressInfo,
+  unifyMetadata,
+} from '@polkadot-api/substrate-bindings'
+
+/** Asks a node over HTTP. */
+export type AskNode = <result>(method: string, ...params: unknown[]) => Promise<result>
+
+/** A transfer as the chain has it. */
+export type ReferenceTransfer = {
+  block_height: number
+  transaction_hash: string
+  from: Buffer
+  to: Buffer
+  value: string
+  transaction_fee: string
+}
+
+type EventValue = { from?: string; to?: string; who?: string; amount?: bigint }
+type EventRecord = {
+  phase: { type: string; value?: number }
+  event: { type: string; value: { type: string; value: EventValue } }
+}
+
+const events = '0x26aa394eea5630e07c48ae0c9558cef780d41e5e16056765bc8461851072c9d7'
+const accounts = '0x26aa394eea5630e07c48ae0c9558cef7b99d880ec681799c0cf30e8886371da9'
+
+const accountOf = (address: string): Buffer => {
+  const info = getSs58AddressInfo(address)
+  if (!info.isValid) throw new Error(`not an address: ${address}`)
+  return Buffer.from(info.publicKey)
+}
+
+/**
+ * Reads a chain from its final blocks, one after the other, with the libraries' own codecs: another
+ * way than the service's, to the same end. Fees are those of runtimes that only withdraw.
+ */
+export async function readChain(
+  ask: AskNode,
+  { after, accounts: wanted }: { after: number; accounts: readonly Buffer[] },
+): Promise<{
+  head: number
+  transfers: ReferenceTransfer[]
+  balances: { account: Buffer; balance: string }[]
+}> {
+  const bytes = (hex: string) => Uint8Array.from(Buffer.from(hex.slice(2), 'hex'))
+  const metadata = unifyMetadata(decAnyMetadata(bytes(await ask<string>('state_getMetadata'))))
+  const builder = getDynamicBuilder(getLookupFn(metadata))
+  const eventsCodec = builder.buildStorage('System', 'Events').value
+  const accountCodec = builder.buildStorage('System', 'Account').value
+  const final = await ask<string>('chain_getFinalizedHead')
+  const head = Number((await ask<{ number: string }>('chain_getHeader', final)).number)
+  const isWanted = (account: Buffer) => wanted.some((one) => one.equals(account))
+  const transfers: ReferenceTransfer[] = []
+
+  for (let number = after + 1; number <= head; number++) {
+    const hash = await ask<string>('chain_getBlockHash', number)
+    const { block } = await ask<{ block: { extrinsics: string[] } }>('chain_getBlock', hash)
+    const records = eventsCodec.dec(
+      bytes(await ask<string>('state_getStorage', events, hash)),
+    ) as EventRecord[]
+    for (const { phase, event } of records) {
+      if (event.type !== 'Balances' || event.value.type !== 'Transfer') continue
+      const { from, to, amount } = event.value.value as Required<EventValue>
+      if (!isWanted(accountOf(from)) && !isWanted(accountOf(to))) continue
+      const extrinsic = phase.type === 'ApplyExtrinsic' ? phase.value : undefined
+      const paid = records.find(
+        (other) => other.phase.value === extrinsic && other.event.value.type === 'Withdraw',
+      )
+      transfers.push({
+        block_height: number,
+        transaction_hash:
+          extrinsic === undefined
+            ? hash
+            : `0x${Buffer.from(Blake2256(bytes(block.extrinsics[extrinsic]!))).toString('hex')}`,
+        from: accountOf(from),
+        to: accountOf(to),
+        value: amount.toString(),
+        transaction_fee: (paid?.event.value.value.amount ?? 0n).toString(),
+      })
+    }
+  }
+  const balances = await Promise.all(
+    wanted.map(async (account) => {
+      const key = accounts + Buffer.from(Blake2128Concat(Uint8Array.from(account))).toString('hex')
+      const value = await ask<string | null>('state_getStorage', key, final)
+      const { data } = value ? accountCodec.dec(value) : { data: { free: 0n, reserved: 0n } }
+      return { account, balance: (data.free + data.reserved).toString() }
+    }),
+  )
+  return { head, transfers, balances }
+}
