@@ -7,6 +7,15 @@ const campaigns = [
   ['faults/storage-kill.ts', '--kills', '100', '--seed', '1'],
   ['faults/service-kill.ts', '--kills', '60', '--seed', '1'],
   ['faults/tracker-model.ts', '--seeds', '200', '--seed', '1'],
+  ['faults/upstream-faults.ts', '--requests', '100000', '--seed', '1'],
+  // 500 scripts instead of the sample in the tests.
+  [
+    '../node_modules/vitest/vitest.mjs',
+    'run',
+    '--project',
+    'unit',
+    'src/gateway/feed-model.test.ts',
+  ],
   ['faults/sender-model.ts', '--seeds', '300', '--seed', '1'],
   ['faults/sender-kill.ts', '--points', '100'],
   ['faults/ton-seeds.ts', '--seeds', '100', '--seed', '1'],
@@ -17,6 +26,8 @@ for (const [file = '', ...args] of campaigns) {
   console.log(`\n== ${file} ${args.join(' ')}`)
   const child = spawn(process.execPath, [join(import.meta.dirname, file), ...args], {
     stdio: 'inherit',
+    cwd: join(import.meta.dirname, '..'),
+    env: { FEED_SCRIPTS: '500', ...process.env },
   })
   const [code] = (await once(child, 'exit')) as [number | null]
   if (code !== 0) process.exitCode = 1

@@ -242,6 +242,42 @@ describe('getLogs', () => {
     expect(again).toMatchObject({ text, hit: true, number: 100, hash: hash(100) })
   })
 
+  it('in parts is asked for anew when the chain changes meanwhile: no mix of two branches', async () => {
+    const { call, pool } = open()
+    let branch = 0
+    let parts = 0
+    pool.answer = (request) => {
+      if (request.method !== 'eth_getLogs')
+        return { ok: true, result: `{"parentHash":"${hash(90)}"}` }
+      const reply = refusingOver(20, '{"code":-32005,"message":"too many results"}')(request)
+      if (!reply.ok) return reply
+      const result = reply.result.replaceAll('"}', `","blockHash":"${branch}"}`)
+      if (++parts === 3) {
+        branch = 1
+        pool.show(head(100, 1))
+      }
+      return { ok: true, result }
+    }
+    const { text } = await call('eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x64' }])
+    const logs: { blockHash: string }[] = JSON.parse(text)
+    expect(logs).toHaveLength(100)
+    expect(new Set(logs.map(({ blockHash }) => blockHash))).toEqual(new Set(['1']))
+  })
+
+  it('in parts is refused for now when the chain does not come to rest', async () => {
+    const { call, pool } = open()
+    let branch = 0
+    pool.answer = (request) => {
+      if (request.method !== 'eth_getLogs')
+        return { ok: true, result: `{"parentHash":"${hash(90)}"}` }
+      const reply = refusingOver(20, '{"code":-32005,"message":"too many results"}')(request)
+      if (reply.ok) pool.show(head(100, ++branch))
+      return reply
+    }
+    const { refusal } = await call('eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x64' }])
+    expect(refusal?.reason).toBe('UPSTREAM_UNAVAILABLE')
+  })
+
   it('gives up within bounds and names what may be asked for', async () => {
     const { call, pool } = open({ maxLogRange: 10_000 })
     pool.best = head(5_000)

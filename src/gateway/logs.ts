@@ -7,7 +7,7 @@ import type { Dispatch } from './dispatch.ts'
 import { isQuantity } from './encodings.ts'
 import type { Flights } from './flights.ts'
 import { heightOf, ranged, rangeTooLarge, written } from './log-range.ts'
-import { createLogSplitter } from './log-splitter.ts'
+import { createLogSplitter, type SplitLogs } from './log-splitter.ts'
 import type { Method } from './methods.ts'
 import { isMissingBlock, isRefusedRange } from './node-errors.ts'
 import type { Progress } from './progress.ts'
@@ -26,6 +26,8 @@ type Query = {
   minBlock: number
   isKept: boolean
 }
+
+const maxSplits = 3
 
 const reversed = refuse(
   'INVALID_PARAMS',
@@ -46,6 +48,16 @@ export function createLogs(options: {
 }): Dispatch {
   const { pool, view, cache, flights, timeoutMs, maxLogRange, progress, now } = options
   const split = createLogSplitter({ pool, now, timeoutMs })
+
+  /** Parts that were read before and after a change of the chain do not belong together. */
+  const splitAtRest: SplitLogs = async (...range) => {
+    for (let attempt = 0; attempt < maxSplits; attempt++) {
+      const begun = view.generation()
+      const outcome = await split(...range)
+      if ('failure' in outcome || !outcome.ok || begun === view.generation()) return outcome
+    }
+    return { failure: 'ABORTED' }
+  }
 
   const plan = (method: Method, raw: RawJson, filter: LogFilter, session: Session): Query => {
     const head = progress.usableHead(session)
@@ -113,7 +125,9 @@ export function createLogs(options: {
       if (isMissingBlock(error) && from <= head && head < to)
         pool.send({ ...request, params: ranged(filter, from, head) }, conclude)
       else if (isRefusedRange(error) && from < to)
-        split(request, filter, from, to).then(conclude, () => conclude({ failure: 'ABORTED' }))
+        splitAtRest(request, filter, from, to).then(conclude, () =>
+          conclude({ failure: 'ABORTED' }),
+        )
       else conclude(outcome)
     })
   }
