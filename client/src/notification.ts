@@ -16,6 +16,8 @@ type Identifier<service extends WalletService> = service extends 's'
   : { transaction_hash: string }
 
 type Transfers<service extends WalletService> = Identifier<service> & {
+  /** Sent by SendTestWebhook, about nothing. */
+  test?: true
   confirmations: number
   transfers: (Transfer[service] & { wallet_id: string })[]
 }

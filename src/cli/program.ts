@@ -11,6 +11,7 @@ import { addDoctorCommand } from './doctor/command.ts'
 import { addInitCommand } from './init/command.ts'
 import { addKeysCommand } from './keys/command.ts'
 import { addLimitsCommand } from './limits/command.ts'
+import { addListenCommand } from './listen/command.ts'
 import { addOrganizationsCommand } from './organizations/command.ts'
 import type { Shell } from './shell.ts'
 import { addStartCommand } from './start/command.ts'
@@ -61,6 +62,7 @@ export function createProgram(shell: Shell): Command {
   program.commandsGroup('Use:')
   addCallCommand(program, shell)
   addChainsCommand(program, shell)
+  addListenCommand(program, shell)
   program.commandsGroup('Try (embedded mode):')
   addDevCommands(program, shell)
   program.commandsGroup('Administer (works with and without a running service):')

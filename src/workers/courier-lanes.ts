@@ -141,20 +141,24 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
     },
 
     /**
-     * Notes how an attempt ended. Gives what to send next, what to give back because the receiver
-     * fails, and whether there is room to claim more.
+     * Notes how an attempt ended, or that there was none. Gives what to send next, what to give back
+     * because the receiver fails, and whether there is room to claim more.
      */
     finish: (
       { claim }: Parcel,
-      { isWell, durationMs, now }: { isWell: boolean; durationMs: number; now: number },
+      {
+        isWell,
+        durationMs,
+        now,
+      }: { isWell?: boolean | undefined; durationMs: number; now: number },
     ): { next: Parcel[]; dropped: Parcel[]; isHungry: boolean } => {
       const lane = laneOf(claim)
       lane.open--
       count(lane, -1)
-      lane.durationMs += (durationMs - lane.durationMs) / 4
+      if (isWell !== undefined) lane.durationMs += (durationMs - lane.durationMs) / 4
       let dropped: Parcel[] = []
       if (isWell) lane.failures = 0
-      else {
+      else if (isWell === false) {
         const pause = Math.min(firstPauseMs * 2 ** Math.min(lane.failures, 10), longestPauseMs)
         lane.failures++
         lane.pausedUntil = now + pause

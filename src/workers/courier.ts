@@ -21,6 +21,8 @@ export type CourierOptions = {
   /** For one attempt. */
   timeoutMs: number
   limits: LaneLimits
+  /** A claim lasts for one attempt and so much longer; after a crash others wait that long. */
+  claimMarginMs?: number
   /** How long a stop waits for what is under way. */
   stopTimeoutMs?: number
   /** The longest time between two looks at the queue, whoever is awake or not. */
@@ -52,13 +54,11 @@ export type Courier = {
 
 const batch = 500
 const failedPauseMs = 1_000
-// Beyond the longest time that a claim can take to be sent and recorded.
-const claimMarginMs = 60_000
 
 /** Starts a courier; any number of processes may run one each. */
 export function startCourier(options: CourierOptions): Courier {
   const { db, clock, ids, sealer, log, http, timeoutMs, limits } = options
-  const { stopTimeoutMs = timeoutMs, pollMs = 2_000 } = options
+  const { stopTimeoutMs = timeoutMs, claimMarginMs = 15_000, pollMs = 2_000 } = options
   const stopping = new AbortController()
   const aborting = new AbortController()
   const receivers = createReceivers({ db, sealer })
@@ -106,15 +106,22 @@ export function startCourier(options: CourierOptions): Courier {
 
   const deliver = async (parcel: Parcel): Promise<void> => {
     const begun = performance.now()
-    let isWell = false
+    let isWell: boolean | undefined
     try {
+      // It waited here for so long that another courier could have it before an answer came.
+      const isLate = parcel.claim.claim_expire_time.getTime() - clock.now() < timeoutMs
       const signal = aborting.signal
-      const record = await send(parcel, { http, clock, timeoutMs, random, signal })
+      const record = isLate
+        ? undefined
+        : await send(parcel, { http, clock, timeoutMs, random, signal })
       if (record) {
         isWell = record.is_delivered
         seen[isWell ? 'delivered' : 'failed']++
         recorder.add(record)
-      } else await giveBack([parcel])
+      } else {
+        await giveBack([parcel])
+        wake()
+      }
     } finally {
       const durationMs = performance.now() - begun
       const { next, dropped, isHungry } = lanes.finish(parcel, {
@@ -143,7 +150,7 @@ export function startCourier(options: CourierOptions): Courier {
     isStarved = due.length > 0 && room < batch / 2
     const wanted = lanes.plan(due, now, room)
     if (wanted.length > 0) {
-      const expire = new Date(now + 5 * timeoutMs + claimMarginMs)
+      const expire = new Date(now + timeoutMs + claimMarginMs)
       const claims = await claimDeliveries(db, wanted, { now: new Date(now), expire })
       const webhooks = [...new Set(claims.map(({ webhook_id }) => webhook_id))]
       const known = webhooks.length > 0 ? await receivers.load(webhooks, now) : new Map()

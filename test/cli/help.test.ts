@@ -22,6 +22,7 @@ const commands = [
   'config',
   'init',
   'faucet',
+  'listen',
 ]
 
 test.each([
@@ -61,6 +62,7 @@ test('prints help, or the version', async () => {
     Use:
       call                     call an operation of a running service
       chains                   show the chains and the state of their nodes
+      listen                   receive webhook deliveries, verify and print them
 
     Try (embedded mode):
       faucet                   send native coin to an address on a local chain

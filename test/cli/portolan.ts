@@ -85,6 +85,27 @@ export const portolan = async (
   return await collect(child).ended
 }
 
+/** Starts a command that goes on until it is stopped. */
+export const startPortolan = (
+  args: readonly string[],
+  options: Surroundings = {},
+): { output(): string; stop(signal?: NodeJS.Signals): Promise<Outcome> } => {
+  const child = launch(args, options)
+  child.stdin?.end('')
+  const { text, ended } = collect(child)
+  cleanUp(async () => {
+    child.kill('SIGKILL')
+    await ended
+  })
+  return {
+    output: () => text.stdout + text.stderr,
+    stop: async (signal = 'SIGINT') => {
+      child.kill(signal)
+      return await ended
+    },
+  }
+}
+
 /** Starts the service and waits for its connection file. */
 export const startService = async (
   dataDir: string,

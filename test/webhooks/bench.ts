@@ -35,13 +35,13 @@ export type WebhookBench = {
   history(webhook_history_id: string): Promise<{ webhook_status: string; delivery_count: number }>
 }
 
-/** Makes a bench on a database; its clock stands still. */
+/** Makes a bench on a database; its clock stands still unless another is given. */
 export const createWebhookBench = async (
   database: FreshDatabase,
   service: WalletService = 'c',
+  clock: FakeClock = createFakeClock(),
 ): Promise<WebhookBench> => {
   const { db, pool } = database
-  const clock = createFakeClock()
   const begun = clock.now()
   const bench = await createWalletBench(db, service, {
     clock,

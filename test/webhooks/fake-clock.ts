@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 
 /** A clock that stands still until a test moves it. */
 export type FakeClock = Clock & {
@@ -37,4 +37,11 @@ export const createFakeClock = (start = Date.parse('2026-03-01T12:00:00Z')): Fak
       time = Math.max(time, to)
     },
   }
+}
+
+/** The machine's clock where a test takes either: nobody moves it. */
+export const realClock: FakeClock = {
+  ...systemClock,
+  moveTo: async () => {},
+  nextWake: () => undefined,
 }

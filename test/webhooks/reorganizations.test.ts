@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto'
+import { expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/lib/clock.ts'
+import { silentLog } from '../../src/lib/log.ts'
+import { findCursor } from '../../src/storage/blocks.ts'
+import { startTracker } from '../../src/workers/tracker.ts'
+import { freshDatabase } from '../helpers/database.ts'
+import { createRandom } from '../helpers/random.ts'
+import { waitFor } from '../helpers/wait-for.ts'
+import { createWebhookBench } from './bench.ts'
+import { realClock } from './fake-clock.ts'
+import { startReceiver } from './receiver.ts'
+
+const database = await freshDatabase()
+const { db } = database
+
+type Told = { sequence: number; states: string[]; hash: string; blocks: number[] }
+
+it.each([
+  { confirmation: 0, seed: 1 },
+  { confirmation: 1, seed: 2 },
+  { confirmation: 3, seed: 3 },
+  { confirmation: 6, seed: 4 },
+])('around $confirmation confirmations: what left the chain is taken back', async (given) => {
+  const { confirmation, seed } = given
+  const random = createRandom(seed)
+  const webhooks = await createWebhookBench(database, 'c', realClock)
+  const { bench, caller } = webhooks
+  const { chain, chain_id, account, address } = bench
+  const receiver = await startReceiver()
+  await caller.call('RegisterWallet', { name: 'w', address: address(1), confirmation: 1 })
+  await webhooks.register(receiver.url, { confirmation })
+  const courier = webhooks.startCourier()
+  const tracker = startTracker({
+    db,
+    clock: systemClock,
+    log: silentLog,
+    holder: randomUUID(),
+    network: 'mainnet',
+    chain_id,
+    chain,
+  })
+  onTestFinished(tracker.stop)
+  const atHead = async () => {
+    const head = chain.canonical().at(-1)!
+    await waitFor('the tracker is at the head', async () => {
+      const cursor = await findCursor(db, chain_id)
+      return cursor?.block_hash.equals(head.hash) === true
+    })
+  }
+  await atHead()
+
+  let value = 1n
+  const transaction = () => [{ movements: [{ from: account(9), to: account(1), value: value++ }] }]
+  for (let step = 0; step < 25; step++) {
+    const length = chain.canonical().length
+    const depth = Math.floor(random() * Math.min(8, length - 1))
+    if (random() < 0.35 && depth > 0) {
+      const branch = Array.from({ length: depth + 1 }, () => (random() < 0.5 ? transaction() : []))
+      chain.reorganize(depth, branch)
+    } else chain.mine(random() < 0.7 ? transaction() : [])
+    // Sometimes two changes come before anybody looks.
+    if (random() < 0.7) await atHead()
+    courier.wake()
+  }
+  await atHead()
+  await webhooks.settled(courier)
+
+  const told = receiver.received
+    .map(({ json }) => json.data)
+    .map(
+      (data): Told => ({
+        sequence: data.sequence,
+        hash: data.transaction_hash,
+        states: data.transfers.map((one: { transfer_state: string }) => one.transfer_state),
+        blocks: data.transfers.map((one: { block_number: number }) => one.block_number),
+      }),
+    )
+    .sort((a, b) => a.sequence - b.sequence)
+  expect(told.map(({ sequence }) => sequence)).toEqual(told.map((_, index) => index + 1))
+
+  const blocks = chain.canonical()
+  const head = blocks.at(-1)!.number
+  const onChain = new Set(
+    blocks
+      .filter(({ number }) => number <= head - Math.max(confirmation, 1) + 1)
+      .flatMap(({ transactions }) =>
+        transactions.map(({ hash }) => bench.family.formatTransactionHash(hash)),
+      ),
+  )
+  const last = new Map(told.map((one) => [one.hash, one]))
+  const standing = [...last.values()]
+    .filter(({ states }) => !states.includes('TRANSFER_STATE_REORGED'))
+    .map(({ hash }) => hash)
+  // The last word on every transaction is the truth, and there is one on each.
+  expect(new Set(standing)).toEqual(onChain)
+  // A word is taken back after it was said, and once.
+  for (const mine of Map.groupBy(
+    told,
+    ({ hash, blocks: [block] }) => `${hash}/${block}`,
+  ).values()) {
+    const words = mine.map(({ states }) => states.includes('TRANSFER_STATE_REORGED'))
+    expect(words).toEqual(words.map((_, index) => index % 2 === 1))
+  }
+  if (confirmation <= 3)
+    expect(told.some(({ states }) => states[0]?.endsWith('REORGED'))).toBe(true)
+})
