@@ -1,11 +1,8 @@
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, onTestFinished, TestRunner } from 'vitest'
+import { selfSigned } from './self-signed.ts'
 
 /** A receiver that misbehaves. */
 export type Behaviour = {
@@ -100,16 +97,11 @@ export const startBehaviour = async (react: Reaction): Promise<Behaviour> => {
 
 /** Starts a receiver whose certificate nobody has signed. */
 export const startBadTls = async (): Promise<Behaviour> => {
-  const folder = mkdtempSync(join(tmpdir(), 'portolan-tls-'))
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
-  const request = `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost -keyout ${key} -out ${cert}`
-  execFileSync('openssl', request.split(' '), { stdio: 'ignore' })
   let requests = 0
-  const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, (socket) => {
+  const server = createTlsServer(selfSigned, (socket) => {
     requests++
     socket.on('error', () => {})
   })
   server.on('tlsClientError', () => {})
-  rmSync(folder, { recursive: true })
   return { url: await serve(server, 'https'), requests: () => requests }
 }
