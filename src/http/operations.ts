@@ -8,6 +8,7 @@ import type { Authenticator } from '../domain/access/authenticate.ts'
 import type { Installation } from '../domain/context.ts'
 import { findHandler } from '../domain/handlers.ts'
 import { rateLimitHeaders } from '../domain/limits/headers.ts'
+import { createWarming } from '../domain/query/warming.ts'
 import { parseJson } from '../lib/json.ts'
 import { type Exchange, readBody, send } from './exchange.ts'
 
@@ -37,6 +38,7 @@ export function createOperations({
 }: OperationsOptions): (exchange: Exchange) => Promise<void> {
   const checks = new Map<string, Check>()
   const projections = new Map<string, Projection>()
+  const warm = createWarming()
 
   return async (exchange) => {
     const { request, method, path } = exchange
@@ -53,21 +55,25 @@ export function createOperations({
   async function run(exchange: Exchange, entry: Entry, body: Buffer): Promise<void> {
     const { request, response, method, target, path, signal } = exchange
     const { service, name } = entry
-    const principal = await authenticator.authenticate({
+    const check = cached(checks, path, () => createCheck(entry))
+    const signed = {
       api_key: single(request.headers[authHeaders.key]),
       nonce: single(request.headers[authHeaders.nonce]),
       signature: single(request.headers[authHeaders.signature]),
       method,
       path: target,
       body,
-    })
+    }
+    const principal = await authenticator.authenticate(signed, (principal) =>
+      warm(installation, { principal, service, name, request: () => check(parseBody(body)) }),
+    )
     const decision = await admission.admit(principal.organization_id, service)
+    warm.decided(principal, decision.allowed)
     if (!decision.allowed) throw rateLimited(decision)
     response.setHeaders(new Map(Object.entries(rateLimitHeaders(decision))))
     if (entry.row.role === 'ROLE_ADMIN' && principal.role !== 'ROLE_ADMIN')
       throw new OperationError('PERMISSION_DENIED')
 
-    const check = cached(checks, path, () => createCheck(entry))
     const checked = check(parseBody(body))
     const handler = findHandler(service, name)
     if (!handler) throw new OperationError('NOT_IMPLEMENTED')

@@ -42,7 +42,7 @@ const submit = async (account: Account, nonce: number, gwei = '5') =>
 
 let app: QueryApp
 beforeAll(async () => {
-  app = await startQueryApp([anvil.url], { clock })
+  app = await startQueryApp([anvil.wsUrl], { clock })
 })
 
 const listOf = async (service: QueryApp, account: Account, nonce?: number): Promise<string[]> => {

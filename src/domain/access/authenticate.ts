@@ -19,7 +19,11 @@ export type SignedRequest = {
 
 /** Checks signed requests (spec 5, docs/decisions.md 2). */
 export type Authenticator = {
-  authenticate(request: SignedRequest): Promise<Principal>
+  /** `onSigned` is told of a right signature while its nonce is not spent yet: no answer may go out. */
+  authenticate(
+    request: SignedRequest,
+    onSigned?: (principal: Principal) => void,
+  ): Promise<Principal>
   /** The credentials that were used since this was last asked, for `last_used_time`. */
   takeUsed(): string[]
 }
@@ -54,7 +58,7 @@ export function createAuthenticator(
   }
 
   return {
-    async authenticate({ api_key, nonce, signature, method, path, body }) {
+    async authenticate({ api_key, nonce, signature, method, path, body }, onSigned) {
       if (!api_key || !nonce || !signature) throw unauthenticated()
       const cached = cache.get(api_key)
       const known = cached ?? (await lookUp(api_key))
@@ -77,7 +81,9 @@ export function createAuthenticator(
       // A minute longer than it could be accepted: the clocks of replicas differ.
       const expire_time = new Date(time + nonceWindowMs + 60_000)
       const { credential_id } = known.principal
-      const outcome = await nonces.spend({ credential_id, nonce, expire_time })
+      const spending = nonces.spend({ credential_id, nonce, expire_time })
+      onSigned?.(known.principal)
+      const outcome = await spending
       if (outcome === 'spent') {
         if (!cached) remember(api_key, known)
         used.add(credential_id)
