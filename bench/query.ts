@@ -26,7 +26,7 @@ const coin = JSON.parse(
   await readFile(new URL('../devnet/contracts/tokens.json', import.meta.url), 'utf8'),
 ).contracts.Coin as { bytecode: string }
 
-/** A chain with as many blocks as are asked for once, and a token transfer in each. */
+/** A chain with as many blocks as are asked for once, and a transaction with twenty logs in each. */
 async function fillChain(blocks: number): Promise<string[]> {
   const [from] = await anvil.call<string[]>('eth_accounts')
   const gas = '0x2dc6c0'
@@ -36,8 +36,8 @@ async function fillChain(blocks: number): Promise<string[]> {
     'eth_getTransactionReceipt',
     [made],
   )
-  // mint(address,uint256)
-  const data = `0x40c10f19${'01'.padStart(64, '0')}${'01'.padStart(64, '0')}`
+  // spray(address first, uint256 count, uint256 value): twenty logs.
+  const data = `0x6f420100${['01', '14', '00'].map((word) => word.padStart(64, '0')).join('')}`
   const hashes: string[] = []
   for (let block = 0; block < blocks; block++) {
     hashes.push(await anvil.call<string>('eth_sendTransaction', [{ from, to, data, gas }]))
@@ -158,7 +158,7 @@ const ratio = (subject: Subject, way: Way, connections: number) =>
 await writeSection(
   'Chain queries',
   'node bench/query.ts',
-  `Operations of Q against the same JSON-RPC call sent to the node itself (anvil), ${requests} requests, median of ${rounds} interleaved rounds, over one connection and over ${busy}. Uncached asks for each thing once, cached for what was asked for just before. Portolan's figures include the signature, one durable nonce per request, limits and checks.\n\n${table(
+  `Operations of Q against the same JSON-RPC call sent to the node itself (anvil), ${requests} requests, median of ${rounds} interleaved rounds, over one connection and over ${busy}. A block has one transaction, a transaction twenty logs. Uncached asks for each thing once, cached for what was asked for just before. Portolan's figures include the signature, one durable nonce per request, limits and checks.\n\n${table(
     [
       'Operation',
       'connections',
