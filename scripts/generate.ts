@@ -4,12 +4,14 @@ import { configMarkdown } from '../src/app/config/markdown.ts'
 import { errorsMarkdown } from './errors-markdown.ts'
 import { llmsText } from './llms-text.ts'
 import { operationsMarkdown } from './operations-markdown.ts'
+import { transactionsMarkdown } from './transactions-markdown.ts'
 
 /** What is written from the code, so that it cannot drift from it. */
 const documents: Record<string, () => string> = {
   'docs/configuration.md': configMarkdown,
   'docs/errors.md': errorsMarkdown,
   'docs/operations.md': operationsMarkdown,
+  'docs/transactions.md': transactionsMarkdown,
   'portolan.example.yaml': exampleYaml,
   // After the others: it reads what they wrote.
   'llms.txt': llmsText,

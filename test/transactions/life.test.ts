@@ -170,6 +170,20 @@ it('fills the nonce of a canceled transaction with the next one, so that those b
     expect((await get(transaction_id)).transaction_state).toBe('TRANSACTION_STATE_CONFIRMED')
 })
 
+it('lets nobody keep the nonces of an address whose key he does not have', async () => {
+  const other = await bench.createCaller()
+  const theirs = await other.call('RegisterWallet', { name: 'theirs', address: from })
+  const theirTransaction = async () =>
+    (await other.call('CreateTransaction', { ...theirs, from, to: friend, value: '5' })).transaction
+  const blocking = [await theirTransaction(), await theirTransaction()]
+  const own = await create()
+  expect(own.nonce).toBe(blocking[0].nonce)
+  // What is signed holds its nonce for everybody: it took the key.
+  await signed(own.transaction_id)
+  expect((await theirTransaction()).nonce).toBe(String(Number(own.nonce) + 2))
+  await caller.call('CancelTransaction', { transaction_id: own.transaction_id })
+})
+
 it('returns the first transaction for the same transaction_id and refuses another content', async () => {
   const transaction_id = 'invoice-1'
   const first = await create({ transaction_id, data: '0xAB', gas: '30000' })
