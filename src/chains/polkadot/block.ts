@@ -30,7 +30,16 @@ export function createBlock({ native, extrinsics, events, ...header }: BlockPart
     }
     return hash
   }
-  let fees: Map<number, bigint> | undefined
+  const fees = new Map<number, bigint>()
+  const costOf = (extrinsic: number | undefined): bigint => {
+    if (extrinsic === undefined) return 0n
+    let fee = fees.get(extrinsic)
+    if (fee === undefined) {
+      fee = feeOf(events, extrinsic)
+      fees.set(extrinsic, fee)
+    }
+    return fee
+  }
 
   const decode: ChainBlock['decode'] = (tracked): BlockContent => {
     const movements: Movement[] = []
@@ -40,7 +49,6 @@ export function createBlock({ native, extrinsics, events, ...header }: BlockPart
       const value = event.fields.find(({ number }) => number !== undefined)?.number
       if (!from || !to || value === undefined) throw new Error('a transfer without its fields')
       if (!tracked.accounts.has(from) && !tracked.accounts.has(to)) continue
-      fees ??= feesOf(events)
       const { extrinsic, index } = event
       movements.push({
         ordinal: index,
@@ -49,7 +57,7 @@ export function createBlock({ native, extrinsics, events, ...header }: BlockPart
         from: Buffer.from(from),
         to: Buffer.from(to),
         value,
-        transaction_fee: (extrinsic === undefined ? undefined : fees.get(extrinsic)) ?? 0n,
+        transaction_fee: costOf(extrinsic),
       })
     }
     const touched = accounts
@@ -63,28 +71,20 @@ export function createBlock({ native, extrinsics, events, ...header }: BlockPart
 const bytesOf = (hex: string): Uint8Array => Uint8Array.from(Buffer.from(hex.slice(2), 'hex'))
 
 /**
- * What each extrinsic cost in the native coin. Runtimes since 2022 say it; those before withdraw the
- * fee as the first thing, and give back at the end what the call did not use.
+ * What an extrinsic cost in the native coin. Runtimes since 2022 say it; those before withdraw the fee
+ * as the first thing, and give back at the end what the call did not use.
  */
-export function feesOf(events: readonly BalanceEvent[]): Map<number, bigint> {
-  const fees = new Map<number, bigint>()
-  for (const [extrinsic, own] of Map.groupBy(events, (event) => event.extrinsic)) {
-    if (extrinsic === undefined) continue
-    const said = own.find(({ name }) => name === 'TransactionFeePaid')
-    const numberIn = ({ fields }: BalanceEvent, name: string) =>
-      fields.find((field) => field.name === name)?.number ??
-      fields.find(({ number }) => number !== undefined)?.number ??
-      0n
-    if (said) fees.set(extrinsic, numberIn(said, 'actual_fee'))
-    // Paid in another asset.
-    else if (own.some(({ name }) => name === 'AssetTxFeePaid')) fees.set(extrinsic, 0n)
-    else
-      fees.set(
-        extrinsic,
-        withdrawnIn(own, (event) => numberIn(event, 'amount')),
-      )
-  }
-  return fees
+export function feeOf(events: readonly BalanceEvent[], extrinsic: number): bigint {
+  const own = events.filter((event) => event.extrinsic === extrinsic)
+  const numberIn = ({ fields }: BalanceEvent, name: string) =>
+    fields.find((field) => field.name === name)?.number ??
+    fields.find(({ number }) => number !== undefined)?.number ??
+    0n
+  const said = own.find(({ name }) => name === 'TransactionFeePaid')
+  if (said) return numberIn(said, 'actual_fee')
+  // Paid in another asset.
+  if (own.some(({ name }) => name === 'AssetTxFeePaid')) return 0n
+  return withdrawnIn(own, (event) => numberIn(event, 'amount'))
 }
 
 function withdrawnIn(

@@ -1,6 +1,7 @@
 import type { LookupEntry } from '@polkadot-api/metadata-builders'
 import {
   createSkips,
+  inOrder,
   readCompact,
   readUint,
   ScaleError,
@@ -73,7 +74,7 @@ export function createReadEvents(events: LookupEntry): ReadEvents {
       list[one.idx] = {
         pallet,
         name,
-        skip: (bytes, at) => fields.reduce((end, { skip }) => skip(bytes, end), at),
+        skip: inOrder(fields.map(({ skip }) => skip)),
         fields: readPallets.has(pallet) ? fields : undefined,
       }
     }

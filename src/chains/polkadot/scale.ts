@@ -47,9 +47,17 @@ export const readCompact = (bytes: Uint8Array, at: number): number => {
 
 /** An unsigned number of some bytes, the lowest first. */
 export const readUint = (bytes: Uint8Array, at: number, length: number): bigint => {
+  if (at + length > bytes.length) fail('ends too early')
   let value = 0n
-  for (let index = at + length - 1; index >= at; index--)
-    value = (value << 8n) | BigInt(byteAt(bytes, index))
+  for (let left = length; left > 0; ) {
+    const size = Math.min(left, 6)
+    left -= size
+    let part = 0
+    for (let index = at + left + size - 1; index >= at + left; index--)
+      part = part * 256 + bytes[index]!
+    // Most amounts are small: nothing but zeros above.
+    if (part !== 0 || value !== 0n) value = (value << BigInt(8 * size)) + BigInt(part)
+  }
   return value
 }
 
@@ -69,7 +77,8 @@ const fixed =
   (_bytes, at) =>
     at + length
 
-const inOrder = (parts: readonly Skip[]): Skip => {
+/** Skips one after the other. */
+export const inOrder = (parts: readonly Skip[]): Skip => {
   if (parts.length === 1) return parts[0]!
   return (bytes, at) => {
     let end = at

@@ -1,0 +1,101 @@
+import { Blake2256 } from '@polkadot-api/substrate-bindings'
+import { describe, expect, it } from 'vitest'
+import { createByteSet } from '../../lib/bytes.ts'
+import { createBlock, feeOf } from './block.ts'
+import type { BalanceEvent, EventField } from './events.ts'
+import { createPolkadotFamily } from './family.ts'
+
+const account = (number: number) => Buffer.alloc(32, number)
+const event = (
+  index: number,
+  extrinsic: number | undefined,
+  name: string,
+  fields: Record<string, Buffer | bigint>,
+): BalanceEvent => {
+  const [pallet, kind] = name.split('.') as [string, string]
+  const list: EventField[] = Object.entries(fields).map(([field, value]) =>
+    typeof value === 'bigint' ? { name: field, number: value } : { name: field, account: value },
+  )
+  return { index, extrinsic, pallet, name: kind, fields: list }
+}
+
+describe('the fee of an extrinsic', () => {
+  it('is what a runtime since 2022 says, tip included, whatever was withdrawn', () => {
+    const events = [
+      event(0, 2, 'Balances.Withdraw', { who: account(1), amount: 900n }),
+      event(1, 2, 'Balances.Deposit', { who: account(1), amount: 200n }),
+      event(2, 2, 'TransactionPayment.TransactionFeePaid', {
+        who: account(1),
+        actual_fee: 700n,
+        tip: 50n,
+      }),
+    ]
+    expect(feeOf(events, 2)).toBe(700n)
+  })
+
+  it('is nothing of the native coin where it was paid in another asset', () => {
+    const events = [
+      event(0, 1, 'AssetTxPayment.AssetTxFeePaid', { who: account(1), actual_fee: 9n, tip: 0n }),
+    ]
+    expect(feeOf(events, 1)).toBe(0n)
+  })
+
+  it('is what was withdrawn first, less what came back, in runtimes before', () => {
+    const events = [
+      event(0, 1, 'Balances.Withdraw', { who: account(1), amount: 100n }),
+      // A deposit of the call itself is no refund.
+      event(1, 1, 'Balances.Deposit', { who: account(1), amount: 5n }),
+      event(2, 1, 'Balances.Deposit', { who: account(1), amount: 30n }),
+      event(3, 1, 'Balances.Deposit', { who: account(8), amount: 50n }),
+      event(4, 1, 'Balances.Deposit', { who: account(9), amount: 20n }),
+      event(5, 2, 'Balances.Withdraw', { who: account(2), amount: 40n }),
+      event(6, 2, 'Balances.Deposit', { who: account(9), amount: 40n }),
+    ]
+    expect([feeOf(events, 1), feeOf(events, 2)]).toEqual([70n, 40n])
+  })
+})
+
+describe('a block', () => {
+  const extrinsics = ['0x1234', '0x5678']
+  const transfer = { from: account(1), to: account(2), amount: 7n }
+  const block = createBlock({
+    number: 5,
+    hash: account(0xaa),
+    parent_hash: account(0xab),
+    time: 12_000,
+    native: createPolkadotFamily().native,
+    extrinsics,
+    events: [
+      event(0, undefined, 'Balances.Transfer', transfer),
+      event(3, 1, 'Balances.Transfer', { ...transfer, amount: 8n }),
+      event(4, 1, 'Balances.Minted', { who: account(3), amount: 1n }),
+      // Names an account, but moves nothing.
+      event(5, 1, 'TransactionPayment.TransactionFeePaid', { who: account(4), actual_fee: 2n }),
+    ],
+  })
+  const decode = (...accounts: Buffer[]) =>
+    block.decode({
+      accounts: createByteSet(accounts),
+      contracts: createByteSet([]),
+      tokenAccount: () => [],
+    })
+
+  it('keys transfers by their event, and names them by extrinsic or by the block itself', () => {
+    const { movements } = decode(account(2))
+    expect(movements.map(({ ordinal, value }) => [ordinal, value])).toEqual([
+      [0, 7n],
+      [3, 8n],
+    ])
+    expect(movements[0]).toMatchObject({ transaction_hash: account(0xaa), transaction_fee: 0n })
+    const hash = Buffer.from(Blake2256(Uint8Array.of(0x56, 0x78)))
+    expect(movements[1]).toMatchObject({ transaction_hash: hash, transaction_fee: 2n })
+  })
+
+  it('lets the balance follow what is no transfer: mints, burns, rewards', () => {
+    expect(decode(account(3))).toEqual({
+      movements: [],
+      touched: [{ address: account(3), asset: createPolkadotFamily().native }],
+    })
+    expect(decode(account(4))).toEqual({ movements: [], touched: [] })
+  })
+})
