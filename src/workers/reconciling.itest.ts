@@ -5,6 +5,9 @@ import { waitFor } from '../../test/helpers/wait-for.ts'
 import { createWalletBench } from '../../test/helpers/wallets.ts'
 import { systemClock } from '../lib/clock.ts'
 import { silentLog } from '../lib/log.ts'
+import { assetIdOf } from '../storage/assets.ts'
+import { applyDeltas, insertBalanceChanges } from '../storage/balance-changes.ts'
+import { storeReadings } from '../storage/balances.ts'
 import { startTracker } from './tracker.ts'
 
 const { db, pool } = await freshDatabase()
@@ -88,4 +91,36 @@ it('reads again what was read before tracking began', async () => {
     const request = { address: address(1), asset_type: 'ASSET_TYPE_S' }
     return (await caller.call('ListAssets', request)).assets[0]?.balance === '1000005'
   })
+})
+
+it('adds no change twice when a baseline that holds it is stored at the same time', async () => {
+  const bench = await createWalletBench(db, 's', { network: 'at-once' })
+  const { chain_id, account, address, family } = bench
+  const caller = await bench.createCaller()
+  const { wallet_id } = await caller.call('RegisterWallet', {
+    name: 'w',
+    confirmation: 1,
+    address: address(1),
+    import_asset: true,
+  })
+  const { organization_id } = caller
+  const asset_id = assetIdOf(chain_id, family.native)
+  const pair = { wallet_id, organization_id, address: account(1), asset_id }
+  await insertBalanceChanges(db, [{ ...pair, chain_id, block_number: 3, due_block: 3, delta: 50n }])
+  const now = new Date()
+  const adding = Promise.withResolvers<Promise<number>>()
+  await db.transaction().execute(async (trx) => {
+    const reading = { ...pair, ...family.native, balance: 1_000_050n, as_of_block: 3 }
+    await storeReadings(trx, [reading], { chain_id, now })
+    adding.resolve(applyDeltas(db, { chain_id, head: 3, now }))
+    await waitFor('it waits', async () => {
+      const { rows } = await pool.query(
+        "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+      )
+      return rows.length > 0
+    })
+  })
+  await await adding.promise
+  const { assets } = await caller.call('ListAssets', { wallet_id, asset_type: 'ASSET_TYPE_S' })
+  expect(assets[0].balance).toBe('1000050')
 })
