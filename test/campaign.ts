@@ -21,6 +21,8 @@ const campaigns = [
   ['faults/sender-kill.ts', '--points', '100'],
   ['faults/ton-seeds.ts', '--seeds', '100', '--seed', '1'],
   ['faults/polkadot-kill.ts', '--seeds', '50', '--seed', '1'],
+  ['faults/sui-kill.ts', '--seeds', '100', '--seed', '1'],
+  ['faults/sui-random.ts', '--count', '20000', '--seed', '1'],
 ]
 
 for (const [file = '', ...args] of campaigns) {

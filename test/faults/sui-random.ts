@@ -1,0 +1,105 @@
+import { parseArgs } from 'node:util'
+import { SUI } from '../../devnet/sui/coins.ts'
+import { startSuiNode } from '../../devnet/sui/node.ts'
+import { createSuiChain } from '../../src/chains/sui/chain.ts'
+import { suiFamily } from '../../src/chains/sui/family.ts'
+import { decodeBase58, encodeBase58 } from '../../src/lib/base58.ts'
+import { createByteSet } from '../../src/lib/bytes.ts'
+import { createRandom } from '../helpers/random.ts'
+import { createTraffic } from './sui-traffic.ts'
+
+/** What a run came to. */
+export type RandomOutcome = {
+  transactions: number
+  records: number
+  failed: number
+  refunds: number
+}
+
+const everybody = {
+  accounts: { has: (bytes: Uint8Array) => bytes.length > 0, size: 0 },
+  contracts: createByteSet([]),
+  tokenAccount: () => [],
+}
+
+/**
+ * Runs random transactions on a dev node and follows them over gRPC. What everybody had at the
+ * beginning, with all records and the gas, must be what everybody has at the end.
+ */
+export async function runSuiRandom(options: {
+  count: number
+  seed: number
+}): Promise<RandomOutcome> {
+  const { count, seed } = options
+  const retain = { checkpoints: 50_000, transactions: 50_000 }
+  const node = await startSuiNode({ seed, retain })
+  const { ledger } = node
+  const chain = createSuiChain({ upstreams: [{ url: node.url }] })
+  const traffic = createTraffic(node, {
+    random: createRandom(seed),
+    receivers: Array.from({ length: 12 }, (_, i) =>
+      i < 9 ? node.key(i + 1).toSuiAddress() : `0x${Buffer.alloc(32, i).toString('hex')}`,
+    ),
+  })
+  const sums = new Map<string, bigint>()
+  const add = (owner: string, type: string, amount: bigint) =>
+    sums.set(`${owner} ${type}`, (sums.get(`${owner} ${type}`) ?? 0n) + amount)
+  const tally = (sign: bigint) => {
+    for (const { owner, type, balance } of ledger.sealed.coins()) add(owner, type, sign * balance)
+    for (const [owner, type, amount] of ledger.sealed.funds()) add(owner, type, sign * amount)
+  }
+  const outcome: RandomOutcome = { transactions: 0, records: 0, failed: 0, refunds: 0 }
+  const stopping = new AbortController()
+  const follow = async () => {
+    const after = { number: 0, hash: decodeBase58(ledger.chainId)! }
+    for await (const event of chain.follow(after, stopping.signal)) {
+      if (event.kind !== 'blocks') throw new Error(event.kind)
+      for (const block of event.blocks) {
+        const { movements, unknown_kinds } = block.decode(everybody)
+        if (Object.keys(unknown_kinds ?? {}).length > 0) throw new Error('something unknown')
+        for (const { from, to, asset, value, transaction_hash, failed } of movements) {
+          const type = suiFamily.formatToken!(asset.contract_address) || SUI
+          if (from.length > 0) add(suiFamily.formatAddress(from), type, -value)
+          if (to.length > 0) add(suiFamily.formatAddress(to), type, value)
+          outcome.records++
+          if (failed) outcome.failed++
+          if (!ledger.find(encodeBase58(transaction_hash))) throw new Error('no such transaction')
+        }
+        for (const digest of ledger.history.at(block.number)!.digests) {
+          const { transaction, effects } = ledger.find(digest)!
+          const { computationCost = 0n, storageCost = 0n, storageRebate = 0n } = effects!.gasUsed!
+          const gas = computationCost + storageCost - storageRebate
+          add(transaction!.gasPayment!.owner!, SUI, -gas)
+          if (gas < 0n) outcome.refunds++
+          outcome.transactions++
+        }
+        if (outcome.transactions === count) return
+      }
+    }
+  }
+  tally(1n)
+  const following = follow()
+  for (let sent = 0; sent < count; sent++) {
+    await traffic.send()
+    if (traffic.chance(0.1) || sent === count - 1) ledger.seal()
+  }
+  await following
+  tally(-1n)
+  const left = [...sums].filter(([, sum]) => sum !== 0n)
+  await chain.stop()
+  await node.stop()
+  if (left.length > 0)
+    throw new Error(`seed ${seed}: ${left.map(([key, sum]) => `${key} differs by ${sum}`).join()}`)
+  return outcome
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      count: { type: 'string', default: '20000' },
+      seed: { type: 'string', default: '1' },
+    },
+  })
+  const options = { count: Number(values.count), seed: Number(values.seed) }
+  console.log('records and gas are what everybody has more or less:', await runSuiRandom(options))
+}
