@@ -153,7 +153,9 @@ export async function startApp(options: AppOptions): Promise<App> {
     openNetworks(config, { env, log, clock, ids, spill: (counts) => usage.add(counts) }),
   )
   const query = own(await openQuery(config, { db, clock, log, networks }))
-  const wallets = own(await openWallets(config, { db, env, clock, log, ids, networks, openers }))
+  const wallets = own(
+    await openWallets(config, { db, env, clock, log, ids, networks, endpoints, openers }),
+  )
   const usage: UsageWriter = own(
     createUsageWriter({
       clock,
@@ -172,6 +174,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   metrics.watchPool(pool)
   metrics.watchLimiter(limiter.status)
   metrics.watchCourier(courier.status)
+  metrics.watchTrackers(wallets.status)
   metrics.watchNetworks(networks.byPath.values().toArray())
   const notReady = createReadiness(db)
   const status = createStatus({

@@ -69,4 +69,33 @@ describe('the metrics', () => {
       'portolan_limiter_entries 4',
     ])
   })
+
+  it('show how far the trackers are, and nothing of them while nobody answers', async () => {
+    const metrics = createMetrics('1')
+    const tracker = {
+      chain: 'c',
+      network: 'mainnet',
+      state: 'leading' as const,
+      block_number: 90,
+      head: 100,
+      reorganizations: 2,
+      unknown_kinds: { untraced_block: 5 },
+      last_error: '',
+      gaps: [{}],
+    }
+    let now: Parameters<typeof metrics.watchTrackers>[0] = async () => ({ c: tracker })
+    metrics.watchTrackers(() => now())
+    const shown = await lines(metrics, 'portolan_tracker_')
+    expect(shown).toEqual([
+      'portolan_tracker_block{chain="c",network="mainnet"} 90',
+      'portolan_tracker_head{chain="c",network="mainnet"} 100',
+      'portolan_tracker_leading{chain="c",network="mainnet"} 1',
+      'portolan_tracker_failing{chain="c",network="mainnet"} 0',
+      'portolan_tracker_reorganizations{chain="c",network="mainnet"} 2',
+      'portolan_tracker_gaps{chain="c",network="mainnet"} 1',
+      'portolan_tracker_unknown_kinds{chain="c",network="mainnet",kind="untraced_block"} 5',
+    ])
+    now = () => Promise.reject(new Error('no database'))
+    expect(await lines(metrics, 'portolan_tracker_')).toEqual([])
+  })
 })

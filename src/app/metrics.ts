@@ -9,6 +9,7 @@ import type { Sockets } from '../http/websocket.ts'
 import type { CourierStatus } from '../workers/courier.ts'
 import { registerGatewayMetrics } from './gateway-metrics.ts'
 import { registerStreamMetrics } from './stream-metrics.ts'
+import { registerTrackerMetrics, type TrackersStatus } from './tracker-metrics.ts'
 import { registerWebhookMetrics } from './webhook-metrics.ts'
 
 /** What the service counts, in Prometheus' form. */
@@ -19,6 +20,7 @@ export type Metrics = {
   watchNetworks(networks: Iterable<Network>): void
   watchStreams(streams: ReadonlyMap<string, Streams>, sockets: Sockets): void
   watchCourier(status: () => CourierStatus): void
+  watchTrackers(status: TrackersStatus): void
   text(): Promise<{ contentType: string; text: string }>
 }
 
@@ -94,6 +96,9 @@ export function createMetrics(version: string): Metrics {
     },
     watchCourier(status) {
       registerWebhookMetrics(registry, status)
+    },
+    watchTrackers(status) {
+      registerTrackerMetrics(registry, status)
     },
     text: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   }

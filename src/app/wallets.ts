@@ -1,7 +1,7 @@
 import type { WalletService } from '../chains/chain.ts'
 import type { Chains, OpenChain } from '../domain/context.ts'
+import type { EndpointRules } from '../lib/endpoint.ts'
 import type { Ids } from '../lib/ids.ts'
-import { createReachable } from '../lib/reachable.ts'
 import { ensureChain } from '../storage/chains.ts'
 import type { Db } from '../storage/database.ts'
 import { createGuardedFetch } from '../workers/guarded-fetch.ts'
@@ -35,14 +35,19 @@ export const systemOpeners: Openers = { c: openC, p: openP, s: openS, t: openT }
 /** Opens the chains of the wallet services on their default networks, and tracks them. */
 export async function openWallets(
   config: Config,
-  tools: OpenerTools & { db: Db; ids: Ids; openers?: Openers | undefined },
+  tools: OpenerTools & {
+    db: Db
+    ids: Ids
+    endpoints: EndpointRules
+    openers?: Openers | undefined
+  },
 ): Promise<Wallets> {
-  const { db, clock, log, ids, openers = systemOpeners } = tools
+  const { db, clock, log, ids, endpoints, openers = systemOpeners } = tools
   const open = new Map<WalletService, OpenChain>()
   const trackers = new Map<WalletService, Tracker>()
   const senders = new Map<WalletService, Sender>()
   const stops: (() => Promise<void>)[] = []
-  const fetch = createGuardedFetch({ reachable: createReachable([]), allowHttp: true })
+  const fetch = createGuardedFetch({ ...endpoints, allowHttp: true })
   const ipfsGateway = config.metadata.ipfs_gateway
 
   const track = async (service: WalletService, network: string, chain: OpenChain['chain']) => {

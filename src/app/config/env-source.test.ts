@@ -47,6 +47,8 @@ describe('variables', () => {
     expect(config.chains.c?.networks).toMatchInlineSnapshot(`
       {
         "mainnet": {
+          "multicall": "0xca11bde05977b3631167028862be2a173976ca11",
+          "proof": "root",
           "upstreams": [
             {
               "headers": {
@@ -63,6 +65,8 @@ describe('variables', () => {
           ],
         },
         "test-net": {
+          "multicall": "0xca11bde05977b3631167028862be2a173976ca11",
+          "proof": "root",
           "upstreams": [
             {
               "headers": {},

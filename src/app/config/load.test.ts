@@ -99,6 +99,8 @@ describe('defaults', () => {
           "kind": "evm",
           "networks": {
             "mainnet": {
+              "multicall": "0xca11bde05977b3631167028862be2a173976ca11",
+              "proof": "root",
               "upstreams": [
                 {
                   "headers": {},

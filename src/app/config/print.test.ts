@@ -92,6 +92,8 @@ chains:
         default_network: mainnet # default
         networks:
           mainnet:
+            proof: root # default
+            multicall: "0xca11bde05977b3631167028862be2a173976ca11" # default
             upstreams:
               - url: https://node/******** # file, line 10
                 headers:

@@ -52,6 +52,20 @@ const evmKeys = {
       maximum: Number.MAX_SAFE_INTEGER,
     }),
     upstreams(['http', 'https', 'ws', 'wss'], 'http://127.0.0.1:8545'),
+    {
+      proof: Type.Enum(['root', 'bloom', 'none'], {
+        description:
+          'How the tracker proves what nodes say of a block: by the roots of its header; by its bloom, where a chain computes roots in a way of its own; or not at all, which trusts every node.',
+        default: 'root',
+      }),
+      multicall: Type.String({
+        description:
+          'Address of Multicall3, through which balances are read together; where there is no such contract they are read in batches.',
+        default: '0xca11bde05977b3631167028862be2a173976ca11',
+        pattern: '^0x[0-9a-f]{40}$',
+        expects: '`0x` and 40 lower-case hex digits',
+      }),
+    },
   ),
 }
 
