@@ -1,0 +1,83 @@
+import type { Anvil } from '../../devnet/anvil/anvil.ts'
+
+/** A movement that a transaction makes when it succeeds. */
+export type Effect = { asset: string; from: string; to: string; value: bigint }
+
+/** Who tracks what. */
+export type Tracking = { addresses: Set<string>; contracts: Set<string>; confirmation: number }
+
+type RawTransaction = { hash: string; from: string; to: string | null; value: string }
+type RawBlock = { hash: string; number: string; transactions: RawTransaction[] }
+
+/** The name of an asset: its type, and contract and item where it has them. */
+export const nativeAsset = 'ASSET_TYPE_C'
+
+/** What every list must be, computed from the blocks of the chain and nothing else. */
+export const createReference = (anvil: Anvil, plans: ReadonlyMap<string, readonly Effect[]>) => {
+  const kept = new Map<string, { transaction: RawTransaction; failed: boolean }[]>()
+
+  const blockAt = async (number: number): Promise<RawBlock> =>
+    await anvil.call('eth_getBlockByNumber', [`0x${number.toString(16)}`, true])
+
+  /** The transactions of a block with their outcome; a block that was looked at stays so. */
+  const contentOf = async (block: RawBlock) => {
+    const known = kept.get(block.hash)
+    if (known) return known
+    const content = await Promise.all(
+      block.transactions.map(async (transaction) => {
+        const receipt = await anvil.call<{ status: string }>('eth_getTransactionReceipt', [
+          transaction.hash,
+        ])
+        return { transaction, failed: receipt.status === '0x0' }
+      }),
+    )
+    kept.set(block.hash, content)
+    return content
+  }
+
+  const effectsOf = ({ hash, from, to, value }: RawTransaction): readonly Effect[] =>
+    plans.get(hash) ?? [{ asset: nativeAsset, from, to: to ?? '', value: BigInt(value) }]
+
+  return {
+    head: async () => Number(await anvil.call<string>('eth_blockNumber')),
+    /** The transfers of a wallet since a block, and the pairs whose balance they have changed. */
+    expected: async (since: number, { addresses, contracts, confirmation }: Tracking) => {
+      const head = Number(await anvil.call<string>('eth_blockNumber'))
+      const transfers: string[] = []
+      const touched = new Set<string>()
+      for (let number = since; number <= head; number++) {
+        const pending = head - number + 1 < confirmation
+        for (const { transaction, failed } of await contentOf(await blockAt(number))) {
+          const { hash, from, to, value } = transaction
+          if (!pending && addresses.has(from)) touched.add(`${from}/${nativeAsset}`)
+          if (failed) {
+            if (addresses.has(from))
+              transfers.push(
+                [
+                  hash,
+                  nativeAsset,
+                  from,
+                  to,
+                  BigInt(value),
+                  'TRANSFER_STATE_FAILED',
+                  number,
+                ].join(),
+              )
+            continue
+          }
+          for (const { asset, ...moved } of effectsOf(transaction)) {
+            const [, contract] = asset.split('/')
+            if (contract && !contracts.has(contract)) continue
+            if (moved.value === 0n) continue
+            const ends = [moved.from, moved.to].filter((end) => addresses.has(end))
+            if (ends.length === 0) continue
+            const state = pending ? 'TRANSFER_STATE_PENDING' : 'TRANSFER_STATE_SUCCESS'
+            transfers.push([hash, asset, moved.from, moved.to, moved.value, state, number].join())
+            if (!pending) for (const end of ends) touched.add(`${end}/${asset}`)
+          }
+        }
+      }
+      return { transfers: transfers.sort(), touched, confirmed: head - confirmation + 1 }
+    },
+  }
+}
