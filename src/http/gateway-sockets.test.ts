@@ -18,6 +18,7 @@ const served = (body: string): Served => ({
 /** Answers every request with as many bytes. */
 const start = async (options: { bytes: number; keepAliveTimeoutMs: number }) => {
   const front = {
+    bodyLimitBytes: 1_000,
     find: () => ({ network: undefined, key: '' }),
     requestId: () => 'r',
     admit: () => ({}) as never,

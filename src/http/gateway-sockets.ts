@@ -121,7 +121,8 @@ export function createGatewaySockets(options: {
       const { headers } = lastHead
       const from = end + 4
       const to = from + headers.contentLength
-      if (to > text.length) return false
+      // One that is too large is refused at the end of its connection.
+      if (to > text.length || headers.contentLength > front.bodyLimitBytes) return false
       waiting = to < text.length ? bytes.subarray(to) : undefined
       isBusy = true
       const request_id = front.requestId(headers.request_id)

@@ -70,6 +70,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const open = createOpenAnswers()
   const underWay = new Set<ServerResponse>()
   const take = (request: IncomingMessage, response: ServerResponse) => {
+    open.add(request, response)
     if (!options.lane?.(request, response, isStopping)) void serve(request, response)
   }
 
@@ -78,7 +79,6 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     const exchange = openExchange(request, response, ids)
     const { request_id, path } = exchange
     const route = findRoute(path)
-    open.add(request, response)
     underWay.add(response)
     response.once('close', () => {
       underWay.delete(response)

@@ -22,7 +22,9 @@ export function createBacklog<job>(): Backlog<job> {
     },
     drain: (offer) => {
       let refusals = 0
-      for (let at = first; at < jobs.length && refusals < maxRefusals; at++) {
+      // What is pushed meanwhile has its turn the next time.
+      const end = jobs.length
+      for (let at = first; at < end && refusals < maxRefusals; at++) {
         const job = jobs[at]
         if (job === undefined) continue
         const answer = offer(job)

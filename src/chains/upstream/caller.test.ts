@@ -6,7 +6,7 @@ import { createFakeUpstream, error, type FakeUpstream, headOf, result } from './
 import type { PoolOutcome, PoolRequest } from './pool-types.ts'
 import { createTimers } from './timers.ts'
 
-const setUp = (upstreams: FakeUpstream[]) => {
+const setUp = (upstreams: FakeUpstream[], { maxInFlight = 100 } = {}) => {
   const clock = createFakeClock()
   const timers = createTimers(clock)
   const observed: string[] = []
@@ -25,7 +25,7 @@ const setUp = (upstreams: FakeUpstream[]) => {
     maxLag: 5,
     timeoutMs: 20_000,
     patienceMs: 2_000,
-    maxInFlight: 100,
+    maxInFlight,
   })
   const call = (request: Partial<PoolRequest> = {}) => {
     const outcomes: PoolOutcome[] = []
@@ -391,4 +391,28 @@ describe('the end of a call', () => {
     await clock.advance(1)
     expect(refused).toEqual([{ failure: 'NO_UPSTREAM' }])
   })
+})
+
+test('callers that call again from within their answer neither grow the stack nor lose a call', async () => {
+  const a = createFakeUpstream('a')
+  a.room = 1
+  const { caller, clock } = setUp([a], { maxInFlight: 100_000 })
+  let asked = 0
+  let answered = 0
+  const next = () => {
+    if (asked >= 60_000) return
+    asked++
+    caller.call({ method: 'eth_call', params: '[]', idempotent: true }, () => {
+      answered++
+      next()
+    })
+  }
+  for (let count = 0; count < 20_000; count++) next()
+  // The node is gone, and all that wait for it learn that at once.
+  a.isVerified = a.isReachable = false
+  await clock.advance(10_000)
+  a.answer({ failed: 'connect', detail: '' })
+  await clock.advance(60_000)
+  expect(asked).toBe(60_000)
+  expect(answered).toBe(60_000)
 })

@@ -73,6 +73,8 @@ export function createCaller(options: CallerOptions): Caller {
   let usableAt = clock.now()
   let isStopped = false
   let isWaking = false
+  let isDraining = false
+  let isDrainDue = false
 
   const choose = (job: Job, now: number) => {
     context.now = now
@@ -120,9 +122,30 @@ export function createCaller(options: CallerOptions): Caller {
     else repeats.push(job)
   }
 
-  /** There is room: those that waited for it come before all others. */
+  /**
+   * There is room: those that waited for it come before all others. Whoever is answered meanwhile may call
+   * again; that waits for the next turn, or thousands of them would be as many calls within each other.
+   */
   const drain = (): void => {
     if (backlog.size() + repeats.size() === 0) return
+    if (isDraining) {
+      if (!isDrainDue) setImmediate(drainAgain)
+      isDrainDue = true
+      return
+    }
+    isDraining = true
+    try {
+      offerAll()
+    } finally {
+      isDraining = false
+    }
+  }
+  const drainAgain = (): void => {
+    isDrainDue = false
+    drain()
+  }
+
+  const offerAll = (): void => {
     const now = clock.now()
     const offer = (job: Job) => {
       if (job.isOver) return 'taken'
