@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { getDynamicBuilder, getLookupFn } from '@polkadot-api/metadata-builders'
 import { decAnyMetadata, unifyMetadata } from '@polkadot-api/substrate-bindings'
 import { keyText, readCompact, toHex } from './bytes.ts'
@@ -30,15 +31,18 @@ export type Code = Runtime & {
 
 /** Runtimes by their code; a chain has few of them. */
 export function createCodes() {
-  const known = new Map<Uint8Array, Code>()
+  const byHash = new Map<string, Code>()
+  // States in memory share their values; those from the store are new ones every time.
+  const seen = new WeakMap<Uint8Array, Code>()
   return (state: State): Code => {
     const bytes = state.get(keyText(Buffer.from(':code')))
     if (!bytes) throw new Error('the chain has no code')
-    let code = known.get(bytes)
-    if (!code) {
-      code = openCode(bytes, state)
-      known.set(bytes, code)
-    }
+    const found = seen.get(bytes)
+    if (found) return found
+    const key = hash('sha256', bytes)
+    const code = byHash.get(key) ?? openCode(bytes, state)
+    byHash.set(key, code)
+    seen.set(bytes, code)
     return code
   }
 }

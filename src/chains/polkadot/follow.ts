@@ -46,8 +46,10 @@ export async function* follow(
       const heard = news.promise
       const head = nodes.head()
       if (head <= position.number) {
-        await waitFor(heard, pollMs, clock, signal)
+        const isNews = await waitFor(heard, pollMs, clock, signal)
         news = Promise.withResolvers()
+        // Silence of the chain must not be mistaken for silence of all nodes.
+        if (!isNews) await askFinal(nodes, signal)
         continue
       }
       const next = position.number + 1
@@ -120,20 +122,31 @@ const takeLinked = (after: BlockRef, blocks: readonly ChainBlock[]): ChainBlock[
   return broken === -1 ? [...blocks] : blocks.slice(0, broken)
 }
 
+/** Whether there was news before the time was over. */
 async function waitFor(
   heard: Promise<void>,
   pollMs: number,
   clock: Clock,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const done = new AbortController()
   try {
-    await Promise.race([heard, clock.sleep(pollMs, AbortSignal.any([signal, done.signal]))])
+    const time = clock.sleep(pollMs, AbortSignal.any([signal, done.signal])).then(() => false)
+    return await Promise.race([heard.then(() => true), time])
   } finally {
     done.abort(new Error('heard of a block'))
+    signal.throwIfAborted()
   }
-  signal.throwIfAborted()
 }
+
+/** Throws when no node answers. */
+const askFinal = (nodes: Nodes, signal: AbortSignal): Promise<string> =>
+  nodes.ask({
+    method: 'chain_getFinalizedHead',
+    params: [],
+    signal,
+    accept: (result) => (isHash(result) ? result : undefined),
+  })
 
 type Fetched = { done: ChainBlock | undefined; promise: Promise<ChainBlock> }
 

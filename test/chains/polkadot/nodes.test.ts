@@ -1,7 +1,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { executeBlock } from '../../../devnet/polkadot/author.ts'
 import type { PolkadotDevChainOptions } from '../../../devnet/polkadot/node.ts'
-import type { ChainEvent } from '../../../src/chains/chain.ts'
+import {
+  type BlockRef,
+  type Chain,
+  type ChainEvent,
+  ChainUnavailableError,
+} from '../../../src/chains/chain.ts'
 import type { PolkadotChainOptions } from '../../../src/chains/polkadot/chain.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
 import { contentOf, followTo, type Harness, never, refOf, startHarness } from './harness.ts'
@@ -17,6 +22,11 @@ const open = (node: Harness, options: Partial<PolkadotChainOptions> = {}) => {
   const chain = node.openChain({ probeEveryMs: 200, requestTimeoutMs: 2_000, ...options })
   onTestFinished(chain.stop)
   return chain
+}
+/** Follows until something comes, or the first failure. */
+const followOnce = async (chain: Chain, after: BlockRef) => {
+  for await (const event of chain.follow(after, AbortSignal.timeout(30_000))) return event
+  return undefined
 }
 const begin = (node: Harness) => refOf(node.chain.final())
 const isGapless = (node: Harness, blocks: readonly { number: number; hash: Buffer }[]) =>
@@ -250,6 +260,15 @@ describe('the nodes of Asset Hub', () => {
     }
   })
 
+  it('says so when all nodes are gone, though no block is awaited', async () => {
+    const node = await start()
+    node.mine(3)
+    const chain = open(node)
+    const following = followOnce(chain, begin(node))
+    node.server.setMode('down')
+    await expect(following).rejects.toThrow(ChainUnavailableError)
+  })
+
   it('asks three things a block, whatever is tracked', async () => {
     const node = await start()
     node.mine(5)
@@ -259,8 +278,10 @@ describe('the nodes of Asset Hub', () => {
     node.server.tamper((method) => void asked.push(method))
     node.mine(20)
     await followTo(chain, refOf(node.chain.at(5)!), 25)
+    // What is asked now and then, whether or not there are blocks, is left out.
+    const forBlocks = asked.filter((method) => method !== 'chain_getFinalizedHead')
     const counts = Object.fromEntries(
-      Object.entries(Object.groupBy(asked, (method) => method)).map(([method, all]) => [
+      Object.entries(Object.groupBy(forBlocks, (method) => method)).map(([method, all]) => [
         method,
         all!.length,
       ]),
