@@ -15,6 +15,7 @@ const expected = createExpected(anvil.url)
 const clock = shiftedClock()
 // Without these a node tells of nothing by itself.
 const mute = ['eth_newPendingTransactionFilter', 'txpool_status', 'txpool_content']
+const slow = { timeout: 150_000 }
 const patient = { timeoutMs: 45_000, everyMs: 100 }
 
 // Accounts that every anvil begins with, one for each test.
@@ -43,7 +44,7 @@ const submit = async (account: Account, nonce: number, gwei = '5') =>
 let app: QueryApp
 beforeAll(async () => {
   app = await startQueryApp([anvil.wsUrl], { clock })
-})
+}, 120_000)
 
 const listOf = async (service: QueryApp, account: Account, nonce?: number): Promise<string[]> => {
   const { status, json } = await service.query('ListPendingTransactions', {
@@ -62,7 +63,7 @@ const shows = (service: QueryApp, account: Account, hashes: string[], nonce?: nu
 const get = async (service: QueryApp, transaction_hash: string) =>
   await service.query('GetPendingTransaction', { transaction_hash })
 
-it('lists what was announced and what waits for a nonce, by nonce', async () => {
+it('lists what was announced and what waits for a nonce, by nonce', slow, async () => {
   const account = nextAccount()
   const second = await submit(account, 1)
   const gap = await submit(account, 5)
@@ -79,7 +80,7 @@ it('lists what was announced and what waits for a nonce, by nonce', async () => 
   for (const hash of [first, second, gap]) await anvil.call('anvil_dropTransaction', [hash])
 })
 
-it('one that is replaced by a higher fee leaves the list and stays readable', async () => {
+it('one that is replaced by a higher fee leaves the list and stays readable', slow, async () => {
   const account = nextAccount()
   const old = await submit(account, 0, '5')
   await shows(app, account, [old])
@@ -91,7 +92,7 @@ it('one that is replaced by a higher fee leaves the list and stays readable', as
   await anvil.call('anvil_dropTransaction', [better])
 })
 
-it('one that is dropped leaves the list and stays readable for 24 hours', async () => {
+it('one that is dropped leaves the list and stays readable for 24 hours', slow, async () => {
   const account = nextAccount()
   const hash = await submit(account, 0)
   await shows(app, account, [hash])
@@ -108,7 +109,7 @@ it('one that is dropped leaves the list and stays readable for 24 hours', async 
   })
 })
 
-it('one that is mined leaves the list, and the transaction is there', async () => {
+it('one that is mined leaves the list, and the transaction is there', slow, async () => {
   const account = nextAccount()
   const hash = await submit(account, 0)
   await shows(app, account, [hash])
@@ -118,7 +119,7 @@ it('one that is mined leaves the list, and the transaction is there', async () =
   expect((await app.query('GetTransaction', { transaction_hash: hash })).status).toBe(200)
 })
 
-it('what is sent through the gateway is recorded, though no node announces it', async () => {
+it('what is sent through the gateway is recorded, though no node announces it', slow, async () => {
   const account = nextAccount()
   const proxy = await startMethodProxy(anvil.url, mute)
   const service = await startQueryApp([proxy.url])
@@ -132,7 +133,7 @@ it('what is sent through the gateway is recorded, though no node announces it', 
   await anvil.call('anvil_dropTransaction', [json.result])
 })
 
-it('what SendTransaction hands to the same chain is recorded as well', async () => {
+it('what SendTransaction hands to the same chain is recorded as well', slow, async () => {
   const account = nextAccount()
   const from = account.address.toLowerCase()
   const proxy = await startMethodProxy(anvil.url, mute)
@@ -159,7 +160,7 @@ it('what SendTransaction hands to the same chain is recorded as well', async () 
   await anvil.call('anvil_dropTransaction', [sent.transaction.transaction_hash])
 })
 
-it('a restart forgets nothing and notices what happened meanwhile', async () => {
+it('a restart forgets nothing and notices what happened meanwhile', slow, async () => {
   const account = nextAccount()
   const mined = await submit(account, 0)
   const dropped = await submit(account, 1)

@@ -23,17 +23,21 @@ export async function startQueryApp(
     config: { chains: { q: { networks } } as unknown as Overrides['chains'], ...config },
   })
   const tenant = await app.createTenant()
-  await waitFor('the service knows the nodes', async () => {
-    const { json } = await app.send('/status', { method: 'GET' })
-    const { head, upstreams: nodes } = json.chains.q.nodes.mainnet
-    return (
-      head !== null &&
-      nodes.every(
-        ({ state, capabilities }: { state: string; capabilities: string[] }) =>
-          state === 'healthy' && capabilities.length > 0,
+  await waitFor(
+    'the service knows the nodes',
+    async () => {
+      const { json } = await app.send('/status', { method: 'GET' })
+      const { head, upstreams: nodes } = json.chains.q.nodes.mainnet
+      return (
+        head !== null &&
+        nodes.every(
+          ({ state, capabilities }: { state: string; capabilities: string[] }) =>
+            state === 'healthy' && capabilities.length > 0,
+        )
       )
-    )
-  })
+    },
+    { timeoutMs: 45_000 },
+  )
   return {
     ...app,
     tenant,
