@@ -25,13 +25,13 @@ export async function openQuery(
   const network = chain && networks.byPath.get(`/q/${chain.default_network}`)
   if (!network) return { source: undefined, stop: async () => {} }
   const { pool, view, cache } = network
-  const { prefix } = chain
+  const { prefix, record_pending: listens } = chain
   const chain_id = await ensureChain(db, {
     chain: 'q',
     network: network.network,
     create_time: new Date(clock.now()),
   })
-  const recorder = startPendingRecorder({ db, pool, prefix, chain_id, clock, log })
+  const recorder = startPendingRecorder({ db, pool, prefix, chain_id, clock, log, listens })
   networks.onSent((hash, to) => {
     // Chains of the same id may still be different ones; then the nodes of this one will not know it.
     if (to === pool || (to.chainId() !== undefined && to.chainId() === pool.chainId()))

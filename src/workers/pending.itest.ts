@@ -84,9 +84,9 @@ const open = async (limits: Partial<PendingLimits> = {}, own: Db = db) => {
     create_time: new Date(),
   })
   const nodes = createNodes()
-  const start = () => {
+  const start = ({ listens = true } = {}) => {
     const recorder = startPendingRecorder({
-      ...{ db: own, pool: nodes.pool, prefix: 'eth', chain_id, clock: systemClock },
+      ...{ db: own, pool: nodes.pool, prefix: 'eth', chain_id, clock: systemClock, listens },
       ...{ log: silentLog, limits: { ...quick, ...limits } },
     })
     onTestFinished(recorder.stop)
@@ -209,6 +209,20 @@ describe('the recorder', () => {
     await nodes.asked(2)
     isBroken = false
     await shows(hash)
+  })
+
+  it('records only what it is told of where it does not listen', async () => {
+    const { nodes, start, shows, hold } = await open()
+    nodes.state.hasPool = true
+    const recorder = start({ listens: false })
+    const [announced, told] = [hold(0), hold(1)]
+    nodes.announce(announced)
+    recorder.see(told)
+    await shows(told)
+    await nodes.asked(5)
+    await shows(told)
+    nodes.mine(told)
+    await shows()
   })
 
   it('records nothing that is no transaction', async () => {

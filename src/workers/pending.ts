@@ -64,9 +64,11 @@ export function startPendingRecorder(options: {
   chain_id: number
   clock: Clock
   log: Log
+  /** Whether what nodes announce or hold is recorded, and not only what it is told of. */
+  listens?: boolean
   limits?: Partial<PendingLimits>
 }): PendingRecorder {
-  const { db, pool, prefix, chain_id, clock, log } = options
+  const { db, pool, prefix, chain_id, clock, log, listens = true } = options
   const limits = { ...defaults, ...options.limits }
   const nodes = createPendingNodes({ pool, prefix, clock })
   const queue = createPendingQueue()
@@ -169,13 +171,14 @@ export function startPendingRecorder(options: {
   }
 
   const unsubscribe = [
-    pool.onPending((hash) => queue.add(hash, clock.now())),
+    listens ? pool.onPending((hash) => queue.add(hash, clock.now())) : () => {},
     pool.onHead((head) => {
       // What is left out here the sweep finds.
       if (heads.length < maxHeads) heads.push(head)
     }),
   ]
-  const running = [fetch, leave, sweep, readContent, forget].map(repeat)
+  const steps = [fetch, leave, sweep, forget, ...(listens ? [readContent] : [])]
+  const running = steps.map(repeat)
 
   return {
     see: (hash) => queue.add(hash.toLowerCase(), clock.now()),

@@ -71,6 +71,19 @@ const evmKeys = {
 
 const evm = (description: string) => Type.Object(evmKeys, { description })
 
+const query = (description: string) =>
+  Type.Object(
+    {
+      ...evmKeys,
+      record_pending: Type.Boolean({
+        description:
+          'Whether every pending transaction that nodes announce is recorded, which costs them some calls for each. Otherwise only those are that this service sends or is asked for.',
+        default: true,
+      }),
+    },
+    { description },
+  )
+
 const ton = Type.Object(
   {
     kind: Type.Literal('ton', { description: 'Family of the chain.', default: 'ton' }),
@@ -150,7 +163,7 @@ const oneNode = (kind: string, url: string) => ({
 export const chainsSection = Type.Object(
   {
     c: Type.Optional(evm('Variant C: wallets, transactions, contracts and the gateway.')),
-    q: Type.Optional(evm('The query chain Q, and its gateway.')),
+    q: Type.Optional(query('The query chain Q, and its gateway.')),
     t: Type.Optional(ton),
     s: Type.Optional(sui),
     p: Type.Optional(polkadot),
