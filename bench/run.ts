@@ -3,7 +3,17 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 
 /** Every figure, one program after the other; name one to run it alone: `npm run bench -- start`. */
-const benches = ['start', 'operations', 'query', 'gateway', 'fanout', 'tracker', 'polkadot', 'sui']
+const benches = [
+  'start',
+  'operations',
+  'query',
+  'gateway',
+  'fanout',
+  'tracker',
+  'polkadot',
+  'sui',
+  'ton',
+]
 
 const wanted = process.argv.slice(2)
 for (const name of benches.filter((bench) => wanted.length === 0 || wanted.includes(bench))) {

@@ -1,0 +1,34 @@
+import { beginCell, comment } from '@ton/core'
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { readComment } from './body.ts'
+
+it('reads every comment that fits, without zeros', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 150 }), (text) => {
+      const written = text.isWellFormed() ? text : ''
+      expect(readComment(comment(written)).message).toBe(written.replaceAll('\u0000', ''))
+    }),
+    { numRuns: 20 },
+  )
+}, 60_000)
+
+it('shows nothing of what is no text', () => {
+  const op = (value: number) => beginCell().storeUint(value, 32)
+  expect(readComment(beginCell().endCell())).toEqual({ message: '' })
+  expect(readComment(beginCell().storeUint(1, 8).endCell())).toEqual({ message: '' })
+  expect(readComment(op(0).storeUint(0xff, 8).endCell())).toEqual({ message: '' })
+  expect(readComment(op(0).storeUint(1, 3).endCell())).toEqual({ message: '' })
+  expect(readComment(op(0x2167da4b).endCell())).toEqual({ message: '', encrypted: true })
+  expect(readComment(op(0x7362d09c).storeUint(0, 64).endCell())).toEqual({ message: '' })
+  const returned = op(0xfffffffe).storeRef(comment('it came back')).endCell()
+  expect(readComment(returned)).toEqual({ message: 'it came back' })
+})
+
+it('does not follow a text without end', () => {
+  let cell = beginCell().storeBuffer(Buffer.alloc(100, 0x61)).endCell()
+  for (let depth = 0; depth < 400; depth++)
+    cell = beginCell().storeBuffer(Buffer.alloc(100, 0x61)).storeRef(cell).endCell()
+  const body = beginCell().storeUint(0, 32).storeRef(cell).endCell()
+  expect(readComment(body).message).toHaveLength(4_096)
+})
