@@ -1,38 +1,58 @@
 import { parseArgs } from 'node:util'
-import { startTonDevChain } from './ton-dev-chain.ts'
+import { isMainThread, parentPort, Worker } from 'node:worker_threads'
 
-const { values } = parseArgs({
-  options: {
-    port: { type: 'string' },
-    directory: { type: 'string' },
-    seed: { type: 'string' },
-    'block-time-ms': { type: 'string' },
-    'global-id': { type: 'string' },
-  },
-})
+/**
+ * The chain as a program. It runs in a thread of its own, because only a thread can be given limits
+ * from inside: without them the process takes twice the memory, most of it not yet collected.
+ */
+const resourceLimits = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 128 }
 
-const number = (text: string | undefined, name: string): number | undefined => {
-  if (text === undefined) return undefined
-  const value = Number(text)
-  if (!Number.isSafeInteger(value)) throw new Error(`--${name}: a whole number is expected`)
-  return value
-}
+if (isMainThread) {
+  const worker = new Worker(new URL(import.meta.url), {
+    argv: process.argv.slice(2),
+    resourceLimits,
+  })
+  worker.once('error', (error) => {
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n`)
+    process.exit(1)
+  })
+  worker.once('exit', (code) => process.exit(code))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => worker.postMessage('stop'))
+} else await run()
 
-const port = number(values.port, 'port')
-const seed = number(values.seed, 'seed')
-const blockTimeMs = number(values['block-time-ms'], 'block-time-ms')
-const globalId = number(values['global-id'], 'global-id')
-
-const { node_url, faucet_address, faucet_key, stop } = await startTonDevChain({
-  ...(port !== undefined && { port }),
-  ...(values.directory !== undefined && { directory: values.directory }),
-  ...(seed !== undefined && { seed }),
-  ...(blockTimeMs !== undefined && { blockTimeMs }),
-  ...(globalId !== undefined && { globalId }),
-})
-process.stdout.write(`${JSON.stringify({ node_url, faucet_address, faucet_key })}\n`)
-
-for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => {
+async function run(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      port: { type: 'string' },
+      directory: { type: 'string' },
+      seed: { type: 'string' },
+      'block-time-ms': { type: 'string' },
+      'global-id': { type: 'string' },
+    },
+  })
+  const number = (name: Exclude<keyof typeof values, 'directory'>): number | undefined => {
+    const text = values[name]
+    if (text === undefined) return undefined
+    const value = Number(text)
+    if (!Number.isSafeInteger(value)) throw new Error(`--${name}: a whole number is expected`)
+    return value
+  }
+  const port = number('port')
+  const seed = number('seed')
+  const blockTimeMs = number('block-time-ms')
+  const globalId = number('global-id')
+  // Not at the top: the thread that waits needs nothing of it.
+  const { startTonDevChain } = await import('./ton-dev-chain.ts')
+  const { node_url, faucet_address, faucet_key, stop } = await startTonDevChain({
+    ...(port !== undefined && { port }),
+    ...(values.directory !== undefined && { directory: values.directory }),
+    ...(seed !== undefined && { seed }),
+    ...(blockTimeMs !== undefined && { blockTimeMs }),
+    ...(globalId !== undefined && { globalId }),
+  })
+  parentPort?.once('message', () => {
     stop().finally(() => process.exit(0))
   })
+  process.stdout.write(`${JSON.stringify({ node_url, faucet_address, faucet_key })}\n`)
+}
