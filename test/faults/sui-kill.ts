@@ -105,7 +105,9 @@ export async function runSuiKill(
       'WEBHOOK_STATE_ENABLED', ${randomBytes(8)}, 1, now(), now())`.execute(db)
 
   let running = await start()
-  await waitFor('tracking begins', async () => (await findCursor(db, chain_id)) !== undefined)
+  await waitFor('tracking begins', async () => (await findCursor(db, chain_id)) !== undefined, {
+    timeoutMs: 60_000,
+  })
   const begin = (await findCursor(db, chain_id))!.block_number
   let transactions = 0
   let isOver = false
