@@ -258,6 +258,26 @@ describe.each(['grpc', 'grpc-web'] as const)(
       expect(await transfersOf({ address })).toHaveLength(2)
     })
 
+    it('tells a webhook after the checkpoints that it asks for', async () => {
+      const address = newAddress()
+      const wallet_id = await newWallet({ address })
+      const { webhook_id } = await call('RegisterWebhook', {
+        wallet_id,
+        webhook_endpoint: 'https://localhost:9443/nobody-listens',
+        confirmation: 3,
+      })
+      const histories = async () =>
+        (await call('ListWebhookHistories', { webhook_id })).webhook_histories
+      const transaction_digest = await node.pay(rich, address, 8n)
+      await seal(2)
+      expect(await histories()).toEqual([])
+      await seal()
+      await waitFor('the notification', async () => (await histories()).length === 1)
+      const [history] = await histories()
+      expect(history.notification_type).toBe('NOTIFICATION_TYPE_S_TRANSACTION_UPDATED')
+      expect(JSON.stringify(history)).toContain(transaction_digest)
+    })
+
     it('goes on after the node was away', async () => {
       const address = newAddress()
       await newWallet({ address })
