@@ -1,5 +1,10 @@
 import { parseArgs } from 'node:util'
-import { startSuiDevChain } from './dev-chain.ts'
+import { setFlagsFromString } from 'node:v8'
+
+// Collect young objects early instead of growing: 20 MB less, before anything else is loaded.
+setFlagsFromString('--max-semi-space-size=2')
+setFlagsFromString('--semi-space-growth-factor=1')
+const { startSuiDevChain } = await import('./dev-chain.ts')
 
 const { values } = parseArgs({
   options: {
