@@ -1,0 +1,116 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { OperationError } from '../contract/errors.ts'
+import type { Authenticator } from '../domain/access/authenticate.ts'
+import { type DevTools, devRoutes } from './dev.ts'
+import { startServer } from './server.ts'
+
+const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+
+async function start(role: 'ROLE_ADMIN' | 'ROLE_MEMBER' | undefined = undefined) {
+  const done: unknown[] = []
+  const tools: DevTools = {
+    isRunning: (chain) => chain === 'c' || chain === 's',
+    coin: () => 1_000n,
+    checkAddress: (_, address) => (address === 'good' ? undefined : 'Is no address.'),
+    fund: async (...funding) => {
+      done.push(funding)
+      return 'the-hash'
+    },
+    reorganize: async (depth) => {
+      done.push(depth)
+    },
+    receive: async (_, headers) => headers['webhook-id'] === 'genuine',
+  }
+  const authenticator: Authenticator = {
+    authenticate: async () => {
+      if (!role) throw new OperationError('UNAUTHENTICATED')
+      return { credential_id: '', organization_id: '', role }
+    },
+    takeUsed: () => [],
+  }
+  const routes = devRoutes(tools, authenticator)
+  const server = await startServer({
+    host: '127.0.0.1',
+    port: 0,
+    routes,
+    log,
+    onFinished: () => {},
+  })
+  onTestFinished(server.stop)
+  const post = async (path: string, body: unknown, headers: Record<string, string> = {}) => {
+    const answer = await fetch(`http://127.0.0.1:${server.address.port}/dev/v1/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', connection: 'close', ...headers },
+      body: JSON.stringify(body),
+    })
+    const text = await answer.text()
+    return { status: answer.status, body: text ? JSON.parse(text) : undefined }
+  }
+  return { post, done }
+}
+
+test('the faucet sends what is asked for, or a coin', async () => {
+  const { post, done } = await start()
+  expect(await post('faucet', { chain: 'c', address: 'good', amount: '5' })).toEqual({
+    status: 200,
+    body: { transaction_hash: 'the-hash', amount: '5' },
+  })
+  expect(await post('faucet', { chain: 'S', address: 'good' })).toEqual({
+    status: 200,
+    body: { transaction_hash: 'the-hash', transaction_digest: 'the-hash', amount: '1000' },
+  })
+  expect((await post('faucet', { chain: 'c', address: 'good', amount: 7 })).status).toBe(200)
+  expect(done).toEqual([
+    ['c', 'good', 5n],
+    ['s', 'good', 1_000n],
+    ['c', 'good', 7n],
+  ])
+})
+
+test.each([
+  [{ address: 'good' }, 400, 'chain'],
+  [{ chain: 'x', address: 'good' }, 400, 'chain'],
+  [{ chain: 'c' }, 400, 'address'],
+  [{ chain: 'c', address: 'bad' }, 400, 'address'],
+  [{ chain: 'c', address: 'good', amount: '0' }, 400, 'amount'],
+  [{ chain: 'c', address: 'good', amount: '-1' }, 400, 'amount'],
+  [{ chain: 'c', address: 'good', amount: 1.5 }, 400, 'amount'],
+  [{ chain: 'c', address: 'good', amount: null }, 400, 'amount'],
+  [{ chain: 't', address: 'good' }, 503, undefined],
+  ['text', 400, undefined],
+])('the faucet refuses %j', async (body, status, field) => {
+  const { post, done } = await start()
+  const answer = await post('faucet', body)
+  expect(answer.status).toBe(status)
+  if (field) expect(answer.body.errors[0].field).toBe(field)
+  expect(done).toEqual([])
+})
+
+test('only chain c goes back, and not for ever', async () => {
+  const { post, done } = await start()
+  expect((await post('reorg', { chain: 'c', depth: 3 })).status).toBe(200)
+  expect((await post('reorg', { chain: 's', depth: 3 })).status).toBe(400)
+  for (const depth of [0, 65, 1.5, '2'])
+    expect((await post('reorg', { depth })).status, `${depth}`).toBe(400)
+  expect(done).toEqual([3])
+})
+
+test('whoever is elsewhere needs the credential of an administrator', async () => {
+  const elsewhere = { 'x-forwarded-for': '192.0.2.1' }
+  const body = { chain: 'c', address: 'good' }
+  expect((await (await start()).post('faucet', body, elsewhere)).status).toBe(401)
+  expect((await (await start('ROLE_MEMBER')).post('faucet', body, elsewhere)).status).toBe(403)
+  expect((await (await start('ROLE_ADMIN')).post('faucet', body, elsewhere)).status).toBe(200)
+})
+
+test('a page of another origin cannot send what it takes', async () => {
+  const { post } = await start()
+  const body = { chain: 'c', address: 'good' }
+  expect((await post('faucet', body, { 'content-type': 'text/plain' })).status).toBe(415)
+})
+
+test('the sink says whether a delivery is genuine', async () => {
+  const { post } = await start()
+  expect((await post('sink/c', {}, { 'webhook-id': 'genuine' })).status).toBe(204)
+  expect((await post('sink/c', {})).status).toBe(401)
+})
