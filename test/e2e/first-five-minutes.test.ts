@@ -134,6 +134,7 @@ test('viem works over both addresses of the gateway', async () => {
 test.each([
   ['deposit-detector.ts', ['c'], /deposit of \d+ to 0x/],
   ['deposit-detector.ts', ['t'], /deposit of \d+ to 0:/],
+  ['send-erc20.ts', [], /0x[0-9a-f]{64} is TRANSACTION_STATE_CONFIRMED/],
   ['live-logs.ts', ['1'], /transfer in block \d+: \d+ to 0x/],
 ])('the example %s %s runs', { timeout: 120_000 }, async (name, args, expected) => {
   const { stdout } = await run(process.execPath, [join(root, 'examples', name), ...args], {
