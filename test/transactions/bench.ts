@@ -55,7 +55,10 @@ export type SendingBench = {
 /** Starts one; the caller stops it. */
 export async function startSendingBench(
   db: Db,
-  { upstreams }: { upstreams?(anvil: Anvil): Promise<string[]> } = {},
+  {
+    upstreams,
+    broadcastTimeoutMs = 30_000,
+  }: { upstreams?(anvil: Anvil): Promise<string[]>; broadcastTimeoutMs?: number } = {},
 ): Promise<SendingBench> {
   const anvil = await startAnvil({ args: ['--no-mining'] })
   const urls = (await upstreams?.(anvil)) ?? [anvil.wsUrl]
@@ -68,7 +71,7 @@ export async function startSendingBench(
     log: silentLog,
     limits: { probeIntervalMs: 200 },
   })
-  const chain = createEvmChain({ pool, pollMs: 200, broadcastTimeoutMs: 2_000 })
+  const chain = createEvmChain({ pool, pollMs: 200, broadcastTimeoutMs })
   const bench = await createWalletBench(db, 'c', { clock })
   const { chain_id } = bench
   bench.installation.chains = { find: () => ({ chain_id, network: 'mainnet', chain }) }
