@@ -13,6 +13,7 @@ const benches = [
   'polkadot',
   'sui',
   'ton',
+  'deliveries',
 ]
 
 const wanted = process.argv.slice(2)

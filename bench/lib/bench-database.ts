@@ -5,12 +5,14 @@ import { join } from 'node:path'
 import { silentLog } from '../../src/lib/log.ts'
 import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
+import type { EmbeddedConnection } from '../../src/storage/embedded/layout.ts'
 import type { Settings } from '../../src/storage/embedded/settings.ts'
 import { migrateDatabase } from '../../src/storage/migrate.ts'
 
 /** A database with settings as in production, and what it costs. */
 export type BenchDatabase = Database & {
   version: string
+  connection: EmbeddedConnection
   /** CPU seconds of the whole server so far. */
   cpu(): number
 }
@@ -34,6 +36,7 @@ export async function startBenchDatabase(
   return {
     ...database,
     version: server.version,
+    connection: server.connection,
     cpu: () => treeCpu(server.pid()),
     stop: async () => {
       await database.stop()

@@ -1,0 +1,300 @@
+import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { sql } from 'kysely'
+import { Pool } from 'undici'
+import { sign } from '../src/domain/webhooks/secret.ts'
+import { ensureChain } from '../src/storage/chains.ts'
+import type { Db } from '../src/storage/database.ts'
+import { listDeliveries } from '../src/storage/deliveries.ts'
+import {
+  claimDeliveries,
+  listQueuedWebhooks,
+  releaseClaims,
+} from '../src/storage/delivery-claims.ts'
+import { embeddedBinaries } from '../test/helpers/postgres.ts'
+import { type BenchDatabase, startBenchDatabase } from './lib/bench-database.ts'
+import {
+  addWebhook,
+  type BenchReceiver,
+  queue,
+  sampleData,
+  startBenchCourier,
+  startBenchReceiver,
+} from './lib/delivery-bench.ts'
+import { startRecordedTracker } from './lib/recorded-tracker.ts'
+import { table, writeSection } from './lib/results.ts'
+import { registerTracked } from './lib/tracked.ts'
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: 'throughput,latency,history,dead' },
+    deliveries: { type: 'string', default: '40000' },
+    addresses: { type: 'string', default: '1000000' },
+    blocks: { type: 'string', default: '300' },
+    history: { type: 'string', default: '1000000' },
+    queue: { type: 'string', default: '100000' },
+  },
+})
+const wanted = new Set(values.only.split(','))
+const command = `node bench/deliveries.ts ${process.argv.slice(2).join(' ')}`.trim()
+const number = (value: number | string) => Number(value).toLocaleString('en')
+const at = (times: number[], share: number) => {
+  const sorted = times.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!.toFixed(1)
+}
+const ownCpu = () => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1e6
+}
+
+const binaries = await embeddedBinaries()
+const withDatabase = async (work: (database: BenchDatabase) => Promise<void>): Promise<void> => {
+  const database = await startBenchDatabase(binaries)
+  try {
+    await work(database)
+  } finally {
+    await database.stop()
+  }
+}
+
+const ownerIn = async (db: Db) => {
+  const chain_id = await ensureChain(db, {
+    chain: 'c',
+    network: 'mainnet',
+    create_time: new Date(),
+  })
+  const { organization_id } = await registerTracked(db, { chain_id, addresses: 1, contracts: [] })
+  return { organization_id, chain_id }
+}
+
+const arrived = async (receiver: BenchReceiver, count: number) => {
+  while ((await receiver.read()).count < count) await delay(20)
+}
+
+/** The same POSTs by undici alone: signed, nothing stored. */
+const sendBare = async (receiver: BenchReceiver, count: number): Promise<number> => {
+  const pool = new Pool(receiver.url, { connections: 32, pipelining: 1 })
+  const secret = randomBytes(32)
+  const begun = ownCpu()
+  let next = 0
+  const lane = async () => {
+    while (next++ < count) {
+      const id = `${next}`
+      const timestamp = Math.floor(Date.now() / 1000)
+      const body = JSON.stringify({ webhook_history_id: id, data: sampleData })
+      const { body: answer } = await pool.request({
+        path: '/bare',
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'webhook-id': id,
+          'webhook-timestamp': `${timestamp}`,
+          'webhook-signature': sign([secret], { id, timestamp, body }),
+        },
+        body,
+      })
+      await answer.dump()
+    }
+  }
+  await Promise.all(Array.from({ length: 32 }, lane))
+  await pool.close()
+  return ownCpu() - begun
+}
+
+const receiver = await startBenchReceiver()
+try {
+  if (wanted.has('throughput'))
+    await withDatabase(async (database) => {
+      const { db } = database
+      const count = Number(values.deliveries)
+      const owner = await ownerIn(db)
+      const hooks: string[] = []
+      for (let made = 0; made < 20; made++)
+        hooks.push(await addWebhook(db, owner, `${receiver.url}/plain`))
+      await sendBare(receiver, 2_000)
+      await receiver.read(true)
+      const bare = count / (await sendBare(receiver, count))
+      await receiver.read(true)
+      await queue(db, owner, hooks, { count: 2_000 })
+      const courier = startBenchCourier(database)
+      await arrived(receiver, 2_000)
+      await receiver.read(true)
+      await queue(db, owner, hooks, { count: 0 })
+      await courier.stop()
+      await queue(db, owner, hooks, { count })
+      await sql`checkpoint`.execute(db)
+      const [service, server, begun] = [ownCpu(), database.cpu(), performance.now()]
+      const second = startBenchCourier(database)
+      await arrived(receiver, count)
+      while (second.status().unrecorded > 0) await delay(5)
+      const wall = (performance.now() - begun) / 1000
+      const spent = { service: ownCpu() - service, server: database.cpu() - server }
+      await second.stop()
+      const all = count / (spent.service + spent.server)
+      await writeSection(
+        'Deliveries',
+        command,
+        `${number(count)} signed deliveries to 20 webhooks, receiver in another process; claimed, sent and recorded with their attempts, durable settings. Goal: 0.5 of undici alone in the same run.\n\n${table(
+          ['', 'per CPU-second', 'service µs', 'database µs', 'per second', 'of undici alone'],
+          [
+            ['undici.Pool alone', bare.toFixed(0), (1e6 / bare).toFixed(0), '', '', '1.00'],
+            [
+              'courier',
+              all.toFixed(0),
+              ((spent.service * 1e6) / count).toFixed(0),
+              ((spent.server * 1e6) / count).toFixed(0),
+              (count / wall).toFixed(0),
+              (all / bare).toFixed(2),
+            ],
+          ],
+        )}`,
+      )
+    })
+
+  if (wanted.has('latency'))
+    await withDatabase(async (database) => {
+      const { db } = database
+      const [blocks, addresses] = [Number(values.blocks), Number(values.addresses)]
+      const tracker = await startRecordedTracker(db, { blocks, transfers: 20, addresses })
+      await addWebhook(db, tracker, `${receiver.url}/timed`)
+      const courier = startBenchCourier(database)
+      await receiver.read(true)
+      const seen: number[] = []
+      for (let block = 1; block <= blocks; block++) {
+        seen[block] = performance.timeOrigin + performance.now()
+        tracker.recorded.advance(block)
+        await arrived(receiver, block)
+        await delay(50)
+      }
+      const { arrivals } = await receiver.read()
+      const times = arrivals
+        .filter(([, , block]) => block > 10)
+        .map(([, time, block]) => time - seen[block]!)
+      await courier.stop()
+      await tracker.stop()
+      await writeSection(
+        'From block to webhook',
+        command,
+        `From a block that a node announces to the POST at the receiver, confirmation 1, 20 transfers in a block, ${number(addresses)} tracked addresses. Goals: p50 50 ms, p99 250 ms.\n\n${table(
+          ['POSTs', 'p50 ms', 'p99 ms', 'worst ms'],
+          [[times.length, at(times, 0.5), at(times, 0.99), at(times, 1)]],
+        )}`,
+      )
+    })
+
+  if (wanted.has('history'))
+    await withDatabase(async (database) => {
+      const { db } = database
+      const owner = await ownerIn(db)
+      const hooks = [await addWebhook(db, owner, `${receiver.url}/a`)]
+      const claim = async () => {
+        const times: number[] = []
+        for (let run = 0; run < 100; run++) {
+          const begun = performance.now()
+          const [due] = await listQueuedWebhooks(db)
+          const now = new Date()
+          const expire = new Date(now.getTime() + 60_000)
+          const claims = await claimDeliveries(db, [{ ...due!, count: 64 }], { now, expire })
+          times.push(performance.now() - begun)
+          await releaseClaims(db, claims)
+        }
+        return times
+      }
+      await queue(db, owner, hooks, { count: 200 })
+      const before = await claim()
+      await sql`
+        insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
+          notification_type, webhook_status, delivery_count, retry_step, delivery_time, data,
+          sequence, create_time, update_time)
+        select gen_random_uuid(), ${owner.organization_id}::uuid, ${owner.chain_id}::int2,
+          ${hooks[0]}::uuid, 'N', 'WEBHOOK_STATUS_COMPLETED', 1, 0, now(),
+          jsonb_build_object('filler', repeat('x', 600)), 1000000 + i,
+          now() - i * interval '1 second', now()
+        from generate_series(1, ${Number(values.history)}::int) i`.execute(db)
+      await sql`vacuum analyze delivery`.execute(db)
+      const after = await claim()
+      const page = async (filter: { webhook_id?: string | undefined }) => {
+        const times: number[] = []
+        for (let run = 0; run < 300; run++) {
+          const create_time = new Date(Date.now() - Math.random() * Number(values.history) * 1000)
+          const position = { create_time, webhook_history_id: hooks[0]! }
+          const begun = performance.now()
+          await listDeliveries(db, owner, {
+            ...filter,
+            after: position,
+            limit: 101,
+            now: new Date(),
+          })
+          times.push(performance.now() - begun)
+        }
+        return times
+      }
+      const lists = [await page({ webhook_id: hooks[0] }), await page({})]
+      await writeSection(
+        'Webhook histories',
+        command,
+        `${number(values.history)} rows of history, pages of 100 anywhere in it; a claim of 64 before and after they are there. Goals: page p99 5 ms, claims as fast as before.\n\n${table(
+          ['', 'p50 ms', 'p99 ms'],
+          [
+            ['page of one webhook', at(lists[0]!, 0.5), at(lists[0]!, 0.99)],
+            ['page of all webhooks', at(lists[1]!, 0.5), at(lists[1]!, 0.99)],
+            ['claim, empty history', at(before, 0.5), at(before, 0.99)],
+            ['claim, full history', at(after, 0.5), at(after, 0.99)],
+          ],
+        )}`,
+      )
+    })
+
+  if (wanted.has('dead'))
+    await withDatabase(async (database) => {
+      const { db } = database
+      const owner = await ownerIn(db)
+      const silent = createServer(() => {}).listen(0, '127.0.0.1')
+      await new Promise((resolve) => silent.once('listening', resolve))
+      const address = silent.address()
+      const dead = await addWebhook(
+        db,
+        owner,
+        `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`,
+      )
+      const hooks: string[] = []
+      for (let made = 0; made < 100; made++)
+        hooks.push(await addWebhook(db, owner, `${receiver.url}/timed`))
+      const courier = startBenchCourier(database)
+      const rounds = async (count: number) => {
+        const times: number[] = []
+        for (let round = 0; round < count; round++) {
+          await receiver.read(true)
+          const begun = performance.timeOrigin + performance.now()
+          await queue(db, owner, hooks, { count: 100, data: { round } })
+          await arrived(receiver, 100)
+          const { arrivals } = await receiver.read()
+          times.push(...arrivals.map(([, time]) => time - begun))
+        }
+        return times
+      }
+      await rounds(5)
+      const before = await rounds(30)
+      const memory = process.memoryUsage().rss
+      await queue(db, owner, [dead], { count: Number(values.queue) })
+      const beside = await rounds(30)
+      const grown = (process.memoryUsage().rss - memory) / 2 ** 20
+      await courier.stop()
+      silent.close()
+      await writeSection(
+        'A dead receiver',
+        command,
+        `100 healthy webhooks, one notification each at a time; then the same beside a receiver that takes connections and says nothing, with ${number(values.queue)} queued notifications. Goal: p99 within 1.2×. Memory of the service grew by ${grown.toFixed(0)} MiB, most of it by queueing.\n\n${table(
+          ['', 'p50 ms', 'p99 ms'],
+          [
+            ['alone', at(before, 0.5), at(before, 0.99)],
+            ['beside the dead one', at(beside, 0.5), at(beside, 0.99)],
+          ],
+        )}`,
+      )
+    })
+} finally {
+  receiver.child.kill()
+}
