@@ -63,7 +63,7 @@ export const claimDeliveries = async (
   wanted: readonly { webhook_id: string; count: number }[],
   { now, expire }: { now: Date; expire: Date },
 ): Promise<ClaimedDelivery[]> => {
-  const { rows } = await sql<ClaimedDelivery>`
+  const { rows } = await sql<Omit<ClaimedDelivery, 'claim_expire_time'>>`
     update delivery d set claim_expire_time = ${expire}
     from (
       select c.webhook_history_id
@@ -76,11 +76,10 @@ export const claimDeliveries = async (
           for update skip locked) c) c
     where d.webhook_history_id = c.webhook_history_id
     returning d.webhook_history_id, d.organization_id, d.webhook_id, d.notification_type,
-      d.retry_step, d.create_time, d.sequence, d.claim_expire_time, d.data::text as data`.execute(
-    db,
-  )
+      d.retry_step, d.create_time, d.sequence, d.data::text as data`.execute(db)
+  const claims = rows.map((row) => Object.assign(row, { claim_expire_time: expire }))
   // First attempts go out in the order of their numbers.
-  return rows.sort((a, b) => a.sequence - b.sequence)
+  return claims.sort((a, b) => a.sequence - b.sequence)
 }
 
 /** Gives claims back, so that nobody has to wait for them to expire. */

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { headerContext, secretContext } from '../domain/webhooks/secret.ts'
+import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/database.ts'
 import { listReceiverHeaders, listReceivers, type ReceiverRow } from '../storage/delivery-claims.ts'
 import type { Sealer } from '../storage/seal.ts'
@@ -19,7 +20,7 @@ export type Receiver = {
 const opened = 10_000
 
 /** Reads receivers as they are now; what was unsealed once is kept, by its sealed form. */
-export function createReceivers({ db, sealer }: { db: Db; sealer: Sealer }) {
+export function createReceivers({ db, sealer, log }: { db: Db; sealer: Sealer; log: Log }) {
   const plain = new LRUCache<string, Buffer>({ max: opened })
   const open = (sealed: Buffer, context: string): Buffer => {
     const key = sealed.toString('latin1')
@@ -60,18 +61,22 @@ export function createReceivers({ db, sealer }: { db: Db; sealer: Sealer }) {
         listReceivers(db, webhook_ids),
         listReceiverHeaders(db, webhook_ids),
       ])
-      return new Map(
-        rows.map((row) => [
-          row.webhook_id,
-          {
+      const found = new Map<string, Receiver>()
+      for (const row of rows) {
+        try {
+          found.set(row.webhook_id, {
             webhook_endpoint: row.webhook_endpoint,
             is_enabled: row.webhook_state === 'WEBHOOK_STATE_ENABLED',
             is_failing: row.failing_since !== null,
             secrets: secretsOf(row, now),
             headers: headersOf(row, headers),
-          },
-        ]),
-      )
+          })
+        } catch (error) {
+          // One that cannot be opened must not keep the others from being served.
+          log.error({ err: error, webhook_id: row.webhook_id }, 'secrets of a webhook not readable')
+        }
+      }
+      return found
     },
   }
 }

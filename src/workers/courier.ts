@@ -54,6 +54,7 @@ export type Courier = {
 
 const batch = 500
 const failedPauseMs = 1_000
+const gatherMs = 5
 
 /** Starts a courier; any number of processes may run one each. */
 export function startCourier(options: CourierOptions): Courier {
@@ -61,14 +62,14 @@ export function startCourier(options: CourierOptions): Courier {
   const { stopTimeoutMs = timeoutMs, claimMarginMs = 15_000, pollMs = 2_000 } = options
   const stopping = new AbortController()
   const aborting = new AbortController()
-  const receivers = createReceivers({ db, sealer })
+  const receivers = createReceivers({ db, sealer, log })
   const lanes = createLanes(limits)
   const recorder = createRecorder({
     db,
     clock,
     log,
     onRecorded: () => {
-      if (isStarved) wake()
+      if (isStarved) wakeSoon()
     },
   })
   const sending = new Set<Promise<void>>()
@@ -81,11 +82,20 @@ export function startCourier(options: CourierOptions): Courier {
   }
   let isWoken = false
   let isStarved = false
+  let soon: NodeJS.Timeout | undefined
   let sleeping: AbortController | undefined
 
   const wake = (): void => {
     isWoken = true
     sleeping?.abort()
+  }
+  // Receivers that are hungry within a few milliseconds are served together: claims cost the
+  // database much the same whatever their number.
+  const wakeSoon = (): void => {
+    soon ??= setTimeout(() => {
+      soon = undefined
+      wake()
+    }, gatherMs)
   }
   const random = (): number => ids.bytes(4).readUInt32BE() / 0xffff_ffff
 
@@ -132,7 +142,7 @@ export function startCourier(options: CourierOptions): Courier {
       if (stopping.signal.aborted) dropped.push(...next)
       else next.forEach(start)
       if (dropped.length > 0) await giveBack(dropped)
-      if (isHungry || dropped.length > 0) wake()
+      if (isHungry || dropped.length > 0) wakeSoon()
     }
   }
 
@@ -155,7 +165,7 @@ export function startCourier(options: CourierOptions): Courier {
       const webhooks = [...new Set(claims.map(({ webhook_id }) => webhook_id))]
       const known = webhooks.length > 0 ? await receivers.load(webhooks, now) : new Map()
       const parcels = claims.map((claim) => ({ claim, receiver: known.get(claim.webhook_id) }))
-      // Removed or disabled since: its rows say so already.
+      // Removed or disabled since, which its rows say already, or not readable.
       const lost = parcels.filter(({ receiver }) => !receiver?.is_enabled)
       const ready = parcels.filter(({ receiver }) => receiver?.is_enabled)
       for (const parcel of lanes.add(ready, wanted)) start(parcel)
@@ -202,6 +212,7 @@ export function startCourier(options: CourierOptions): Courier {
     stop: async () => {
       stopping.abort()
       sleeping?.abort()
+      clearTimeout(soon)
       await running
       await giveBack(lanes.drain())
       const timer = setTimeout(() => aborting.abort(), stopTimeoutMs)

@@ -40,6 +40,22 @@ type Exchange = {
   refuse(error: unknown): Promise<never>
 }
 
+// One listener for all requests of a signal: thousands of them on one would cost more than sending.
+const waiting = new WeakMap<AbortSignal, Set<() => void>>()
+
+const onAborted = (signal: AbortSignal, act: () => void): (() => void) => {
+  const known = waiting.get(signal)
+  const acts = known ?? new Set()
+  acts.add(act)
+  if (!known) {
+    waiting.set(signal, acts)
+    signal.addEventListener('abort', () => {
+      for (const each of [...acts]) each()
+    })
+  }
+  return () => acts.delete(act)
+}
+
 /** One request and its answer, bounded in time and size. */
 export function createExchange({ timeoutMs, maxBytes, signal }: Limits): Exchange {
   const { promise: answer, resolve, reject } = Promise.withResolvers<GuardedAnswer>()
@@ -53,9 +69,9 @@ export function createExchange({ timeoutMs, maxBytes, signal }: Limits): Exchang
     if (over) return
     over = true
     clearTimeout(timer)
-    signal?.removeEventListener('abort', onAbort)
+    forget?.()
     if ('error' in outcome) reject(outcome.error)
-    else resolve({ ...head!, body: Buffer.concat(chunks), truncated: outcome.truncated })
+    else resolve({ ...head!, body: wholeOf(chunks), truncated: outcome.truncated })
   }
   const cut = (error: GuardedFetchError) => {
     // The receiver has said what it had to say: the rest of its body changes nothing.
@@ -67,7 +83,7 @@ export function createExchange({ timeoutMs, maxBytes, signal }: Limits): Exchang
     () => cut(new GuardedFetchError('timeout', `No answer within ${timeoutMs} ms.`)),
     timeoutMs,
   )
-  signal?.addEventListener('abort', onAbort)
+  const forget = signal && onAborted(signal, onAbort)
   if (signal?.aborted) onAbort()
 
   const handler: Dispatcher.DispatchHandler = {
@@ -102,6 +118,10 @@ export function createExchange({ timeoutMs, maxBytes, signal }: Limits): Exchang
     },
   }
 }
+
+const nothing = Buffer.alloc(0)
+const wholeOf = (chunks: readonly Buffer[]): Buffer =>
+  chunks.length === 0 ? nothing : Buffer.concat(chunks)
 
 const nameCodes = new Set([
   'ENOTFOUND',

@@ -1,7 +1,13 @@
 import { isIP } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
+import { LRUCache } from 'lru-cache'
 import { buildConnector, type Dispatcher, Pool } from 'undici'
-import { bareHost, checkEndpoint, type EndpointRules } from '../lib/endpoint.ts'
+import {
+  bareHost,
+  type CheckedEndpoint,
+  checkEndpoint,
+  type EndpointRules,
+} from '../lib/endpoint.ts'
 import { createExchange, type GuardedAnswer } from './guarded-exchange.ts'
 import {
   createGuardedLookup,
@@ -40,12 +46,23 @@ export type GuardedFetch = {
   stop(): Promise<void>
 }
 
+const checkedAddresses = 10_000
+
 type Host = { pool: Pool; open: number }
 
 /** Opens a client whose every connection is checked: what was asked for, and what it leads to. */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { reachable, connectTimeoutMs = 10_000, maxHosts = 1_000, tls } = options
   const resolve = options.resolve ?? resolverFor(reachable)
+  // The rules do not change, and the same few addresses come again and again.
+  const checked = new LRUCache<string, CheckedEndpoint>({ max: checkedAddresses })
+  const check = (text: string): CheckedEndpoint => {
+    const known = checked.get(text)
+    if (known) return known
+    const fresh = checkEndpoint(text, options)
+    checked.set(text, fresh)
+    return fresh
+  }
   // In the order of their last use.
   const hosts = new Map<string, Host>()
 
@@ -102,7 +119,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
 
   return {
     request: async ({ url: text, method, headers, body, ...limits }) => {
-      const { url, problem } = checkEndpoint(text, options)
+      const { url, problem } = check(text)
       const exchange = createExchange(limits)
       if (problem !== undefined) return await exchange.refuse(new ForbiddenAddressError(problem))
       const host = openHost(url.origin)

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import type { WalletService } from '../../src/chains/chain.ts'
 import { notificationTypes } from '../../src/contract/states.ts'
 import { freshDatabase } from '../helpers/database.ts'
+import { waitFor } from '../helpers/wait-for.ts'
 import { createWebhookBench } from './bench.ts'
 import { type Received, startReceiver } from './receiver.ts'
 
@@ -185,4 +186,78 @@ it('of one that was removed in the meantime end quietly', async () => {
   await bench.settled(courier)
   expect(receiver.received).toEqual([])
   expect((await bench.history(id)).webhook_status).toBe('WEBHOOK_STATUS_FAILED')
+})
+
+it('that are under way when a courier stops are finished and recorded', async () => {
+  const bench = await createWebhookBench(database)
+  const receiver = await startReceiver()
+  const held: (() => void)[] = []
+  receiver.answer((response) => held.push(() => response.writeHead(204).end()))
+  const webhook_id = await bench.register(receiver.url)
+  const ids = [await bench.test(webhook_id), await bench.test(webhook_id)]
+  const courier = bench.startCourier({ timeoutMs: 30_000 })
+  await waitFor('both are under way', () => held.length === 2)
+  const late = await bench.test(webhook_id)
+  const stopping = courier.stop()
+  for (const answer of held) answer()
+  await stopping
+  for (const id of ids)
+    expect(await bench.history(id)).toEqual({
+      webhook_status: 'WEBHOOK_STATUS_COMPLETED',
+      delivery_count: 1,
+    })
+  expect((await bench.history(late)).delivery_count).toBe(0)
+  expect(receiver.received).toHaveLength(2)
+})
+
+it('that are not answered before a courier must end are given back at once', async () => {
+  const bench = await createWebhookBench(database)
+  const receiver = await startReceiver()
+  let isSilent = true
+  receiver.answer((response) => {
+    if (!isSilent) response.writeHead(204).end()
+  })
+  const id = await bench.test(await bench.register(receiver.url))
+  const first = bench.startCourier({ timeoutMs: 30_000, stopTimeoutMs: 10 })
+  await waitFor('it is under way', () => receiver.received.length === 1)
+  await first.stop()
+  expect(await bench.history(id)).toEqual({
+    webhook_status: 'WEBHOOK_STATUS_PENDING',
+    delivery_count: 0,
+  })
+  isSilent = false
+  await bench.settled(bench.startCourier())
+  expect((await bench.history(id)).webhook_status).toBe('WEBHOOK_STATUS_COMPLETED')
+  const [one, two] = receiver.received
+  expect(two!.headers['webhook-id']).toBe(one!.headers['webhook-id'])
+  expect(two!.body).toBe(one!.body)
+})
+
+it('of two couriers are sent by one of them each', async () => {
+  const bench = await createWebhookBench(database)
+  const receiver = await startReceiver()
+  const hooks = [await bench.register(receiver.url), await bench.register(receiver.url)]
+  const ids = new Set<string>()
+  for (let made = 0; made < 100; made++) ids.add(await bench.test(hooks[made % 2]!))
+  const couriers = [bench.startCourier(), bench.startCourier()]
+  for (const courier of couriers) await bench.settled(courier)
+  expect(receiver.received).toHaveLength(ids.size)
+  expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id']))).toEqual(ids)
+})
+
+it('of a webhook whose secret cannot be read do not stop the others', async () => {
+  const bench = await createWebhookBench(database)
+  const receiver = await startReceiver()
+  const [bad, good] = [await bench.register(receiver.url), await bench.register(receiver.url)]
+  await database.pool.query(
+    'update webhook set secret_sealed = secret_sealed || $2 where webhook_id = $1',
+    [bad, Buffer.from('x')],
+  )
+  const stuck = await bench.test(bad)
+  const id = await bench.test(good)
+  const courier = bench.startCourier()
+  await waitFor('the other one is delivered', () => courier.status().delivered === 1)
+  await courier.stop()
+  expect((await bench.history(id)).webhook_status).toBe('WEBHOOK_STATUS_COMPLETED')
+  expect((await bench.history(stuck)).delivery_count).toBe(0)
 })

@@ -26,11 +26,11 @@ export const formatSecret = (secret: Buffer): string => `whsec_${secret.toString
 /** The `webhook-signature` of Standard Webhooks: one `v1,…` for each secret that is in force. */
 export const sign = (
   secrets: readonly Buffer[],
-  { id, timestamp, body }: { id: string; timestamp: number; body: string },
+  { id, timestamp, body }: { id: string; timestamp: number; body: string | Buffer },
 ): string =>
   secrets
     .map((secret) => {
-      const mac = createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`)
+      const mac = createHmac('sha256', secret).update(`${id}.${timestamp}.`).update(body)
       return `v1,${mac.digest('base64')}`
     })
     .join(' ')
