@@ -13,13 +13,13 @@ type Document = {
 const document = openapi(catalogue, 'https://portolan.example') as Document
 
 describe('the OpenAPI document of the whole catalogue', () => {
-  it('is valid in Redocly', async () => {
+  it('is valid in Redocly', { timeout: 60_000 }, async () => {
     const config = await createConfig({ extends: ['recommended'] })
     const source = JSON.stringify(document)
     expect(await lintFromString({ source, config, absoluteRef: 'openapi.json' })).toEqual([])
   })
 
-  it('is valid in Spectral', async () => {
+  it('is valid in Spectral', { timeout: 60_000 }, async () => {
     const spectral = new spectralCore.Spectral()
     spectral.setRuleset(rulesets.oas as Parameters<typeof spectral.setRuleset>[0])
     expect(await spectral.run(JSON.stringify(document))).toEqual([])
