@@ -147,10 +147,10 @@ describe('batches', () => {
       (one, index) => 'ok' in one && one.ok && JSON.parse(one.result).params[0] === index,
     )
 
-  test('join the calls of one turn, up to 50', async () => {
+  test('join the calls of one turn, up to 100', async () => {
     const { outcomes } = await askMany('fine')
     expect(areRight(outcomes)).toBe(true)
-    expect(liar.batchSizes.filter((size) => size > 3)).toEqual([50, 50, 20])
+    expect(liar.batchSizes.filter((size) => size > 3)).toEqual([100, 20])
   })
 
   test.each<BatchManner>(['reversed', 'refused', 'status 400', 'at most 10', 'as one object'])(
