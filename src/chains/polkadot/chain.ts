@@ -22,6 +22,8 @@ export type PolkadotChainOptions = {
   inFlight?: number
   requestTimeoutMs?: number
   probeEveryMs?: number
+  /** How long a question waits for a node that can answer. */
+  waitMs?: number
   /** How long a state that nobody has is asked for again before it counts as lost. */
   patienceMs?: number
   /** The same while some node that may have it is away. */
@@ -33,7 +35,7 @@ const learnAgainMs = 1_000
 /** A chain of the Substrate family (Polkadot Asset Hub and its like) behind its nodes. */
 export function createPolkadotChain(options: PolkadotChainOptions): Chain {
   const { upstreams, clock = systemClock, genesis, ss58_prefix } = options
-  const { requestTimeoutMs, probeEveryMs } = options
+  const { requestTimeoutMs, probeEveryMs, waitMs } = options
   const stopping = new AbortController()
   let prefix = ss58_prefix ?? 0
   const family = createPolkadotFamily({ ss58_prefix: () => prefix })
@@ -43,6 +45,7 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
     ...(genesis !== undefined && { genesis }),
     ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
     ...(probeEveryMs !== undefined && { probeEveryMs }),
+    ...(waitMs !== undefined && { waitMs }),
   })
   const runtimes = createRuntimes({
     nodes,

@@ -1,6 +1,8 @@
 import { startPolkadotDevChain } from '../../../devnet/polkadot/node.ts'
 import { describeChain } from '../../../src/chains/conformance.ts'
 import { createPolkadotChain } from '../../../src/chains/polkadot/chain.ts'
+import { waitFor } from '../../helpers/wait-for.ts'
+import { never } from './harness.ts'
 
 describeChain('Asset Hub', async () => {
   // Blocks are final two blocks later, so that what is not yet final is there and must not show.
@@ -14,11 +16,16 @@ describeChain('Asset Hub', async () => {
     await node.fund(node.address(account(number)), 10n ** 12n)
   node.mine(2)
   const chain = createPolkadotChain({ upstreams: [{ url: node.node_url }], pollMs: 200 })
-  const caughtUp = async () => {
-    const { number } = node.chain.final()
-    const never = new AbortController().signal
-    while ((await chain.head(never)).number < number);
-  }
+  // A node that was away is called again after a pause, which is longer than a question waits.
+  const caughtUp = () =>
+    waitFor(
+      'the chain has heard of the final block',
+      async () => {
+        const head = await chain.head(never).catch(() => undefined)
+        return (head?.number ?? -1) >= node.chain.final().number
+      },
+      { timeoutMs: 40_000, everyMs: 1 },
+    )
   return {
     chain,
     account,

@@ -63,7 +63,13 @@ export async function startHarness(options: PolkadotDevChainOptions = {}): Promi
     }),
     hashOf: (extrinsic) => toHex(hash256(extrinsic)),
     openChain: (more = {}) =>
-      createPolkadotChain({ upstreams: [{ url: node.node_url }], pollMs: 200, ...more }),
+      createPolkadotChain({
+        upstreams: [{ url: node.node_url }],
+        pollMs: 200,
+        // On a busy machine even a connection to the next process takes its time.
+        waitMs: 15_000,
+        ...more,
+      }),
   }
 }
 

@@ -263,7 +263,7 @@ describe('the nodes of Asset Hub', () => {
   it('says so when all nodes are gone, though no block is awaited', async () => {
     const node = await start()
     node.mine(3)
-    const chain = open(node)
+    const chain = open(node, { waitMs: 500 })
     const following = followOnce(chain, begin(node))
     node.server.setMode('down')
     await expect(following).rejects.toThrow(ChainUnavailableError)
@@ -272,7 +272,8 @@ describe('the nodes of Asset Hub', () => {
   it('asks three things a block, whatever is tracked', async () => {
     const node = await start()
     node.mine(5)
-    const chain = open(node, { probeEveryMs: 600_000 })
+    // With a known prefix nothing is asked but what blocks need.
+    const chain = open(node, { probeEveryMs: 600_000, ss58_prefix: 2 })
     await followTo(chain, refOf(node.chain.at(2)!), 5)
     const asked: string[] = []
     node.server.tamper((method) => void asked.push(method))
