@@ -21,43 +21,49 @@ export type GetMethods = {
     address: Buffer,
     method: string,
     stack: readonly Cell[],
-    options: { seqno?: number; signal: AbortSignal },
+    options: {
+      seqno?: number
+      signal: AbortSignal
+      /** A contract that is there and fails is no answer: nothing may be concluded from it. */
+      mustRun?: true
+    },
   ): Promise<StackItem[] | undefined>
 }
 
 const atOnce = 16
-// The virtual machine's words for: the contract did not run, or it does not know the method.
-const noAnswer = new Set([-13, -14, -256, 11, 2, 9])
+// The node's words for: there is no contract at this address.
+const noContract = new Set([-13, -256])
 
 /** Asks contracts through their get-methods. */
 export function createGetMethods({ nodes }: { nodes: Nodes }): GetMethods {
   return {
-    run: async (address, method, stack, { seqno, signal }) =>
-      (
-        await nodes.ask({
-          method: 'runGetMethod',
-          params: {
-            address: formatAddress(address),
-            method,
-            stack: stack.map((cell) => ['tvm.Slice', cell.toBoc().toString('base64')]),
-            ...(seqno !== undefined && { seqno }),
-          },
+    run: async (address, method, stack, { seqno, signal, mustRun }) => {
+      const answer = await nodes.ask({
+        method: 'runGetMethod',
+        params: {
+          address: formatAddress(address),
+          method,
+          stack: stack.map((cell) => ['tvm.Slice', cell.toBoc().toString('base64')]),
           ...(seqno !== undefined && { seqno }),
-          signal,
-          accept: readResult,
-        })
-      ).stack,
+        },
+        ...(seqno !== undefined && { seqno }),
+        signal,
+        accept: readResult,
+      })
+      if (mustRun && !answer.stack && !noContract.has(answer.exit_code))
+        throw new ChainUnavailableError(`${method} ended with ${answer.exit_code}`)
+      return answer.stack
+    },
   }
 }
 
-function readResult(result: unknown): { stack: StackItem[] | undefined } | undefined {
+type Ran = { exit_code: number; stack: StackItem[] | undefined }
+
+function readResult(result: unknown): Ran | undefined {
   const { exit_code, stack } = (result ?? {}) as { exit_code?: unknown; stack?: unknown }
-  if (!Number.isSafeInteger(exit_code)) return undefined
-  if (exit_code !== 0 && exit_code !== 1)
-    return noAnswer.has(Number(exit_code)) || Number(exit_code) > 1
-      ? { stack: undefined }
-      : undefined
-  return Array.isArray(stack) ? { stack: stack.map(readItem) } : undefined
+  if (typeof exit_code !== 'number' || !Number.isSafeInteger(exit_code)) return undefined
+  if (exit_code !== 0 && exit_code !== 1) return { exit_code, stack: undefined }
+  return Array.isArray(stack) ? { exit_code, stack: stack.map(readItem) } : undefined
 }
 
 function readItem(item: unknown): StackItem {
@@ -111,9 +117,10 @@ export function createReadBalances({
         const text = String(balance ?? '')
         // Nodes write -1, or nothing, for an account that was never there.
         if (!/^-?\d*$/.test(text)) return undefined
-        if (block && block.workchain === -1 && block.seqno !== at.number) return undefined
+        // Also where a node does not know the parameter and answers for its newest block.
         const isOther =
-          block && block.workchain === -1 && !readHash(block.root_hash).equals(at.hash)
+          block?.workchain === -1 &&
+          (block.seqno !== at.number || !readHash(block.root_hash).equals(at.hash))
         return { isOther, balance: text === '' || text.startsWith('-') ? 0n : BigInt(text) }
       },
     })
@@ -122,7 +129,7 @@ export function createReadBalances({
   }
 
   const readToken = async (query: BalanceQuery, at: BlockRef, signal: AbortSignal) => {
-    const options = { seqno: at.number, signal }
+    const options = { seqno: at.number, signal, mustRun: true as const }
     const account =
       query.token_account_address ??
       readAddressItem(
