@@ -62,6 +62,7 @@ export type NodeLimits = { probeMs: number; timeoutMs: number }
 
 const firstPauseMs = 250
 const longestPauseMs = 10_000
+const firstProbeMs = 2_000
 /** A full node calls itself healthy up to 60 checkpoints behind. */
 const maxLag = 60
 
@@ -124,9 +125,9 @@ export function createNodes(options: {
       : options.chainId === undefined ||
         decodeBase58(chainId)?.subarray(0, 4).toString('hex') === options.chainId
 
-  const probeOne = async (node: SuiNode): Promise<void> => {
+  const probeOne = async (node: SuiNode, limitMs = timeoutMs): Promise<void> => {
     try {
-      const info = await within(timeoutMs, stopping.signal, (signal) => node.client.info(signal))
+      const info = await within(limitMs, stopping.signal, (signal) => node.client.info(signal))
       node.height = Math.max(node.height, info.height)
       node.lowest = info.lowest
       if (!isOurs(info.chainId)) {
@@ -146,12 +147,13 @@ export function createNodes(options: {
   /** Asks every node how it stands; those who come while it runs share it. */
   const probe = (): Promise<void> => {
     probing ??= (async () => {
-      // Until the chain is known the first node decides: one after the other.
-      if (pinned === undefined) {
+      // Until the chain is known the first node decides: one after the other, none for long.
+      if (pinned === undefined && options.chainId === undefined) {
         const sorted = nodes.toSorted((a, b) => a.priority - b.priority)
-        for (const node of sorted) if (pinned === undefined) await probeOne(node)
-        await Promise.all(sorted.filter(({ state }) => state === 'unknown').map(probeOne))
-      } else await Promise.all(nodes.map(probeOne))
+        for (const node of sorted) if (pinned === undefined) await probeOne(node, firstProbeMs)
+        const rest = sorted.filter(({ state }) => state === 'unknown')
+        await Promise.all(rest.map((node) => probeOne(node)))
+      } else await Promise.all(nodes.map((node) => probeOne(node)))
     })().finally(() => {
       probing = undefined
     })
