@@ -42,13 +42,14 @@ const tools = { ids: systemIds, sealer: createSealer(randomBytes(32)) }
 /** Registers a webhook that leads to the receiver. */
 export async function addWebhook(
   db: Db,
-  owner: { organization_id: string; chain_id: number },
+  { organization_id, chain_id }: { organization_id: string; chain_id: number },
   webhook_endpoint: string,
 ): Promise<string> {
   const webhook_id = randomUUIDv7()
   await insertWebhook(db, {
     webhook_id,
-    ...owner,
+    organization_id,
+    chain_id,
     wallet_id: null,
     webhook_endpoint,
     confirmation: 1,
