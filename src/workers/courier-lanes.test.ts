@@ -106,3 +106,20 @@ test('what is not being sent can be taken back whole', () => {
   expect(lanes.held()).toBe(1)
   expect(lanes.open()).toBe(1)
 })
+
+test('many receivers get their part each, however much one alone could have', () => {
+  const lanes = createLanes({ perReceiver: 16, total: 1_000 })
+  const many = Array.from({ length: 100 }, (_, at) => queued(`w${at}`, `org${at}`))
+  const wanted = lanes.plan(many, now, 500)
+  expect(wanted).toHaveLength(100)
+  expect(new Set(wanted.map(({ count }) => count))).toEqual(new Set([5]))
+})
+
+test('more receivers than fit are served in turn', () => {
+  const lanes = createLanes({ perReceiver: 16, total: 1_000 })
+  const many = Array.from({ length: 50 }, (_, at) => queued(`w${at}`, `org${at}`))
+  const served = new Set<string>()
+  for (let round = 0; round < 60; round++)
+    for (const { webhook_id } of lanes.plan(many, now, 10)) served.add(webhook_id)
+  expect(served.size).toBe(50)
+})

@@ -44,6 +44,7 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
   const lanes = new Map<string, Lane>()
   const perOrganization = new Map<string, number>()
   let held = 0
+  let turn = 0
 
   const heldBy = ({ open, queue }: Lane): number => open + queue.length
 
@@ -96,25 +97,38 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
     held: () => held,
     open: () => lanes.values().reduce((sum, { open }) => sum + open, 0),
 
-    /** How many to claim of each webhook: of those first that have least under way. */
+    /**
+     * How many to claim of each webhook: of those first that have least under way, and of each its
+     * part only, because a queue may turn out shorter than what is asked for.
+     */
     plan: (due: readonly QueuedWebhook[], now: number, most: number) => {
       const wanted: { webhook_id: string; count: number }[] = []
       let left = Math.min(most, total - held)
       const spoken = new Map<string, number>()
-      const asking = due.map((webhook) => laneOf(webhook)).sort((a, b) => heldBy(a) - heldBy(b))
-      for (const lane of asking) {
+      // Begun elsewhere every time: what is always last in a long row would never be served.
+      turn = due.length > 0 ? (turn + 97) % due.length : 0
+      const hungry = [...due.slice(turn), ...due.slice(0, turn)]
+        .map((webhook) => laneOf(webhook))
+        .filter((lane) => roomOf(lane, now) > 0)
+      for (const lane of hungry) lane.hasMore = true
+      const half = Math.max(1, Math.floor(total / 2))
+      const asking = hungry
+        .filter(({ organization_id }) => (perOrganization.get(organization_id) ?? 0) < half)
+        .sort((a, b) => heldBy(a) - heldBy(b))
+      asking.forEach((lane, index) => {
         const { webhook_id, organization_id } = lane
         const mine =
           (perOrganization.get(organization_id) ?? 0) + (spoken.get(organization_id) ?? 0)
-        const share = Math.max(1, Math.floor(total / 2)) - mine
+        const share = half - mine
         const room = roomOf(lane, now)
-        const number = Math.min(room, share, left)
-        lane.hasMore = room > 0 && number < room
-        if (number <= 0) continue
+        const part = Math.max(1, Math.floor(left / (asking.length - index)))
+        const number = Math.min(room, share, left, part)
+        lane.hasMore = number < room
+        if (number <= 0) return
         wanted.push({ webhook_id, count: number })
         spoken.set(organization_id, (spoken.get(organization_id) ?? 0) + number)
         left -= number
-      }
+      })
       return wanted
     },
 

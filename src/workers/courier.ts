@@ -170,8 +170,8 @@ export function startCourier(options: CourierOptions): Courier {
       const ready = parcels.filter(({ receiver }) => receiver?.is_enabled)
       for (const parcel of lanes.add(ready, wanted)) start(parcel)
       if (lost.length > 0) await giveBack(lost)
-      // There may be more of those whose share was taken by others.
-      if (claims.length >= room) return now
+      // More than fit into one claim: the others come at once.
+      if (wanted.length < due.length && claims.length > 0) return now
     }
     return Math.min(
       now + pollMs,
