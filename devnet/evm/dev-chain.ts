@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startAnvil } from '../anvil/anvil.ts'
@@ -11,6 +12,8 @@ export type EvmDevChain = DevChain & {
   call<result = unknown>(method: string, params?: unknown[]): Promise<result>
   /** Accounts that sign here without anybody's key; none of them is the faucet. */
   traffic_address: string
+  /** Makes the next block one of the present, where the chain's clock has fallen behind. */
+  setClock(): Promise<void>
   /** Replaces the newest blocks by others without their transactions. */
   reorganize(depth: number): Promise<void>
 }
@@ -24,6 +27,8 @@ const faucet = {
 // States of older blocks are dropped: each costs about 180 KiB, and nobody asks for them.
 const keptStates = '128'
 const stateIntervalSeconds = '5'
+// A new chain begins in the past, so that its first blocks need not lie in the future.
+const headStartSeconds = 120
 
 /** Starts an anvil that mines at once when a transaction comes, and every few seconds anyhow. */
 export async function startEvmDevChain(
@@ -34,7 +39,10 @@ export async function startEvmDevChain(
     await mkdir(directory, { recursive: true })
     await endLeftover(directory)
   }
+  const state = directory === undefined ? undefined : join(directory, 'state.json')
+  const isNew = state === undefined || !existsSync(state)
   const anvil = await startAnvil({
+    ...(isNew && { timestamp: Math.floor(Date.now() / 1000) - headStartSeconds }),
     ...(port !== undefined && { port }),
     ...(chainId !== undefined && { chainId }),
     isDetached: true,
@@ -42,14 +50,18 @@ export async function startEvmDevChain(
       ...['--block-time', `${blockTimeMs / 1000}`, '--mixed-mining'],
       ...['--prune-history', keptStates],
       ...(isRollup ? ['--network', 'optimism'] : []),
-      ...(directory === undefined
-        ? []
-        : ['--state', join(directory, 'state.json'), '--state-interval', stateIntervalSeconds]),
+      ...(state === undefined ? [] : ['--state', state, '--state-interval', stateIntervalSeconds]),
     ],
   })
   const forget = directory === undefined ? undefined : await noteProcess(directory, anvil.pid)
   const accounts = await anvil.call<string[]>('eth_accounts')
   const [treasury, traffic] = accounts.slice(-2) as [string, string]
+  const setClock = async () => {
+    const latest = ['latest', false]
+    const block = await anvil.call<{ timestamp: string }>('eth_getBlockByNumber', latest)
+    const behind = Math.floor(Date.now() / 1000) - Number(block.timestamp)
+    if (behind > 0) await anvil.call('evm_increaseTime', [behind])
+  }
   return {
     node_url: anvil.url,
     node_ws_url: anvil.wsUrl,
@@ -61,8 +73,11 @@ export async function startEvmDevChain(
       anvil.call('eth_sendTransaction', [
         { from: treasury, to: address, value: `0x${amount.toString(16)}` },
       ]),
+    setClock,
     reorganize: async (depth) => {
       await anvil.call('anvil_reorg', [depth, []])
+      // It goes on from the time of the block that stayed.
+      await setClock()
     },
     stop: async () => {
       await anvil.stop()

@@ -16,8 +16,18 @@ export async function deployTokens(chain: EvmDevChain, folder: string): Promise<
     return known
   const erc20 = await deploy(chain, tokens.contracts.Coin.bytecode)
   const erc721 = await deploy(chain, tokens.contracts.Item.bytecode)
+  await bury(chain)
   await writeFile(file, JSON.stringify({ erc20, erc721 }))
   return { erc20, erc721 }
+}
+
+// One more than the deepest reorganization that can be asked for.
+const depth = 65
+
+/** Puts blocks on top, so that no reorganization takes the contracts away. */
+async function bury(chain: EvmDevChain): Promise<void> {
+  await chain.call('anvil_mine', [`0x${depth.toString(16)}`, '0x1'])
+  await chain.setClock()
 }
 
 const hasCode = async (chain: EvmDevChain, address: string): Promise<boolean> =>
