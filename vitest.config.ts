@@ -2,6 +2,8 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
+    // By default one less than there are cores, which is one on small machines.
+    maxWorkers: 2,
     projects: [
       {
         test: {

@@ -125,6 +125,7 @@ async function snapshot(): Promise<Record<string, unknown[]>> {
     const tried = [
       'delivery_count',
       'delivery_time',
+      'claim_expire_time',
       'next_attempt_time',
       'retry_step',
       'last_error',
