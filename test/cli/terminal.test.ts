@@ -10,9 +10,10 @@ const hasTerminal = spawnSync('script', ['--version']).stdout?.toString().includ
 
 test.skipIf(!hasTerminal)(
   'a person sees progress, then a banner, and stops with Ctrl-C',
+  { timeout: 120_000 },
   async () => {
     const dataDir = join(await freshFolder(), 'data')
-    const command = `exec ${process.execPath} ${main} start --port 0 --data-dir ${dataDir}`
+    const command = `exec ${process.execPath} ${main} start --port 0 --chains c --data-dir ${dataDir}`
     const child = spawn('script', ['-qfec', command, '/dev/null'], {
       env: { PATH: process.env.PATH, TERM: 'xterm' },
     })
@@ -29,12 +30,10 @@ test.skipIf(!hasTerminal)(
     const [code] = await once(child, 'close')
     expect(code).toBe(0)
     expect(screen).toMatch(
-      /Starting Portolan [\s\S]*Creating the database …[\s\S]*ready in [\d.]+ s/,
+      /Starting Portolan [\s\S]*Starting the local chains …[\s\S]*Creating the database …[\s\S]*ready in [\d.]+ s[\s\S]*anvil: EVM/,
     )
     expect(screen).toContain(`keys and secrets are in ${dataDir}/connection.json`)
-    expect(screen).toContain(
-      `npx portolan --data-dir ${dataDir} call admin GetOrganizationByDomain`,
-    )
+    expect(screen).toContain(`npx portolan --data-dir ${dataDir} call c ListWallets`)
     expect(screen).toMatch(/stopped/)
     expect(secrets).toHaveLength(4)
     for (const secret of secrets) expect(screen).not.toContain(secret)

@@ -62,15 +62,9 @@ describe('/openapi.json', () => {
   })
 })
 
-describe('an operation that is not built yet', () => {
-  it.each(operations.filter(([, entry]) => !findHandler(entry.service, entry.name)))(
-    '%s answers 501 with a problem body',
-    async (name, entry) => {
-      const { status, headers, json } = await service.call(tenant.admin, name, validRequest(entry))
-      expect([status, json.code, json.reason]).toEqual([501, 'UNIMPLEMENTED', 'NOT_IMPLEMENTED'])
-      expect(headers['content-type']).toBe('application/problem+json')
-    },
-  )
+it('every operation of the catalogue is built', () => {
+  const missing = operations.filter(([, entry]) => !findHandler(entry.service, entry.name))
+  expect(missing.map(([name]) => name)).toEqual([])
 })
 
 describe('the pages', () => {
