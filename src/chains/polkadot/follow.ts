@@ -1,5 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { BlockRef, ChainBlock, ChainEvent, Position } from '../chain.ts'
+import { createFetchAhead } from '../fetch-ahead.ts'
 import type { Fetch } from './fetch.ts'
 import { findGapEnd } from './gap.ts'
 import { isHash } from './header.ts'
@@ -32,7 +33,11 @@ export async function* follow(
   const { nodes, clock, fetch, pollMs } = tools
   const own = new AbortController()
   const signal = AbortSignal.any([outer, own.signal])
-  const ahead = createAhead(tools, signal)
+  const ahead = createFetchAhead({
+    fetchBlock: (number) => tools.fetch.block(number, signal),
+    inFlight: tools.inFlight,
+    mostAtOnce,
+  })
   let position: BlockRef = after
   let missingSince: number | undefined
   let news = Promise.withResolvers<void>()
@@ -147,46 +152,3 @@ const askFinal = (nodes: Nodes, signal: AbortSignal): Promise<string> =>
     signal,
     accept: (result) => (isHash(result) ? result : undefined),
   })
-
-type Fetched = { done: ChainBlock | undefined; promise: Promise<ChainBlock> }
-
-/** Fetches a bounded number of blocks ahead of the reader. */
-function createAhead({ fetch, inFlight }: FollowTools, signal: AbortSignal) {
-  const fetched = new Map<number, Fetched>()
-  const begin = (number: number): void => {
-    const promise = fetch.block(number, signal)
-    const entry: Fetched = { done: undefined, promise }
-    fetched.set(number, entry)
-    promise.then(
-      (block) => {
-        entry.done = block
-      },
-      // Whoever comes to this number meets the failure; afterwards it is tried again.
-      () => {},
-    )
-  }
-  return {
-    /** The next block, and those after it that are there already. */
-    take: async (next: number, head: number): Promise<ChainBlock[]> => {
-      for (const number of fetched.keys()) if (number < next) fetched.delete(number)
-      const last = Math.min(head, next + inFlight - 1)
-      for (let number = next; number <= last; number++) if (!fetched.has(number)) begin(number)
-      const blocks: ChainBlock[] = []
-      try {
-        blocks.push(await fetched.get(next)!.promise)
-      } catch (error) {
-        fetched.delete(next)
-        throw error
-      }
-      fetched.delete(next)
-      for (let number = next + 1; blocks.length < mostAtOnce; number++) {
-        const block = fetched.get(number)?.done
-        if (!block) break
-        blocks.push(block)
-        fetched.delete(number)
-      }
-      return blocks
-    },
-    forget: (): void => fetched.clear(),
-  }
-}

@@ -7,6 +7,7 @@ import {
   ChainUnavailableError,
   type Position,
 } from '../chain.ts'
+import { createFetchAhead } from '../fetch-ahead.ts'
 import type { Fetcher } from './fetch.ts'
 import { BlockMissingError, type Nodes } from './nodes.ts'
 import { type RawBlockId, readBlockId } from './raw.ts'
@@ -37,7 +38,11 @@ export async function* follow(
   const { nodes, fetcher, clock, pollMs } = tools
   const own = new AbortController()
   const signal = AbortSignal.any([outer, own.signal])
-  const ahead = createAhead(tools, signal)
+  const ahead = createFetchAhead({
+    fetchBlock: (number) => tools.fetcher.block(number, signal),
+    inFlight: tools.inFlight,
+    mostAtOnce,
+  })
   let position: BlockRef = after
   let missingSince: number | undefined
   const tops = readTops(after.detail)
@@ -161,45 +166,4 @@ async function findGapEnd(
     else missing = middle
   }
   return there > from ? { number: there - 1, hash: first.parent_hash } : undefined
-}
-
-type Fetched = { done: ChainBlock | undefined; promise: Promise<ChainBlock> }
-
-/** Fetches a bounded number of blocks ahead of the reader. */
-function createAhead({ fetcher, inFlight }: FollowTools, signal: AbortSignal) {
-  const fetched = new Map<number, Fetched>()
-  const begin = (number: number): void => {
-    const promise = fetcher.block(number, signal)
-    const entry: Fetched = { done: undefined, promise }
-    fetched.set(number, entry)
-    promise.then(
-      (block) => {
-        entry.done = block
-      },
-      // Whoever comes to this number meets the failure; afterwards it is tried again.
-      () => {},
-    )
-  }
-  return {
-    /** The next block, and those after it that are there already. */
-    take: async (next: number, head: number): Promise<ChainBlock[]> => {
-      for (const number of fetched.keys()) if (number < next) fetched.delete(number)
-      const last = Math.min(head, next + inFlight - 1)
-      for (let number = next; number <= last; number++) if (!fetched.has(number)) begin(number)
-      const blocks: ChainBlock[] = []
-      try {
-        blocks.push(await fetched.get(next)!.promise)
-      } finally {
-        fetched.delete(next)
-      }
-      for (let number = next + 1; blocks.length < mostAtOnce; number++) {
-        const block = fetched.get(number)?.done
-        if (!block) break
-        blocks.push(block)
-        fetched.delete(number)
-      }
-      return blocks
-    },
-    forget: (): void => fetched.clear(),
-  }
 }
