@@ -10,6 +10,11 @@ export class ChainUnavailableError extends Error {
   override name = 'ChainUnavailableError'
 }
 
+/** No node has the block, or what belongs to it, though the chain is past it. */
+export class BlockMissingError extends ChainUnavailableError {
+  override name = 'BlockMissingError'
+}
+
 /** The block asked for is not on the chain any more, or no node has its state. */
 export class BlockGoneError extends Error {
   override name = 'BlockGoneError'
@@ -268,7 +273,8 @@ export type Chain = Family & {
   head(signal: AbortSignal): Promise<BlockHeader>
   /**
    * The block of this number on the chain as it is now, by a node that has reached our head; a node
-   * that lags is not asked. Undefined above the head.
+   * that lags is not asked. Undefined above the head; throws BlockMissingError when no node has it
+   * any more.
    */
   header(number: number, signal: AbortSignal): Promise<BlockHeader | undefined>
   /**

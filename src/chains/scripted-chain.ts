@@ -2,6 +2,7 @@ import {
   type BalanceReading,
   BlockGoneError,
   type BlockHeader,
+  BlockMissingError,
   type BlockRef,
   type Chain,
   type ChainBlock,
@@ -147,7 +148,8 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
     },
     header: async (number, signal) => {
       await pass(signal)
-      return number < lowest ? undefined : blocks[number]
+      if (number < lowest) throw new BlockMissingError(`no node has block ${number}`)
+      return blocks[number]
     },
     follow,
     readBalances: async (queries, ref, signal): Promise<BalanceReading[]> => {

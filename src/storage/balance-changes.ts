@@ -64,15 +64,17 @@ export const postponeBalanceChanges = async (
     where ${workOf(pairs)} and c.due_block < ${due_block}`.execute(db)
 }
 
-/** Takes away the work of pairs up to a block: it is done. */
+/** Takes away the work of pairs up to a block, because it is done, and says whose there was. */
 export const settleBalanceChanges = async (
   trx: Db,
   pairs: readonly Pair[],
   block_number: number,
-): Promise<void> => {
-  await sql`
+): Promise<Pair[]> => {
+  const { rows } = await sql<Pair>`
     delete from balance_change c
-    where ${workOf(pairs)} and c.block_number <= ${block_number}`.execute(trx)
+    where ${workOf(pairs)} and c.block_number <= ${block_number}
+    returning c.wallet_id, c.address, c.asset_id`.execute(trx)
+  return rows
 }
 
 /**
@@ -109,20 +111,26 @@ export const applyDeltas = async (
 }
 
 /**
- * Takes back the work of blocks above a number. Balances that were read at one of them are read again
- * at that number now; those that had a reading before them when its block is confirmed, because the
- * dropped work may have stood for blocks below as well.
+ * Takes back the work of blocks above a number. Balances that were read from `suspect_from` on are
+ * read again at that number now; those that had a reading before it when its block is confirmed,
+ * because the dropped work may have stood for blocks below as well.
  */
 export const reopenBalances = async (
   trx: Db,
-  { chain_id, above, now }: { chain_id: number; above: number; now: Date },
+  {
+    chain_id,
+    above,
+    suspect_from,
+    now,
+  }: { chain_id: number; above: number; suspect_from: number; now: Date },
 ): Promise<void> => {
   await sql`
     with undone as (
       delete from balance_change where chain_id = ${chain_id} and block_number > ${above}
       returning wallet_id, address, asset_id),
     unread as (
-      delete from balance_reading where chain_id = ${chain_id} and block_number > ${above}
+      delete from balance_reading
+      where chain_id = ${chain_id} and block_number >= ${suspect_from}
       returning pairs),
     gone as (
       select wallet_id, address, asset_id, false as was_read from undone

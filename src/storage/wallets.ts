@@ -55,9 +55,9 @@ export const touchWallet = async (db: Db, wallet_id: string, update_time: Date):
 export const setConfirmation = async (
   trx: Db,
   scope: WalletScope,
-  change: Pick<WalletRow, 'wallet_id' | 'confirmation' | 'update_time'>,
+  change: Pick<WalletRow, 'wallet_id' | 'confirmation' | 'update_time'> & { head: number },
 ): Promise<boolean> => {
-  const { wallet_id, confirmation, update_time } = change
+  const { wallet_id, confirmation, update_time, head } = change
   const { numUpdatedRows } = await trx
     .updateTable('wallet')
     .set({ confirmation, update_time })
@@ -68,6 +68,6 @@ export const setConfirmation = async (
   if (numUpdatedRows === 0n) return false
   await sql`
     update balance_change set due_block = block_number + greatest(${confirmation}::int8, 1) - 1
-    where wallet_id = ${wallet_id}`.execute(trx)
+    where wallet_id = ${wallet_id} and due_block > ${head}`.execute(trx)
   return true
 }

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { BalanceQuery, BlockRef } from '../chains/chain.ts'
-import { BlockGoneError, ChainUnavailableError } from '../chains/chain.ts'
+import { BlockGoneError, BlockMissingError, ChainUnavailableError } from '../chains/chain.ts'
 import {
   applyDeltas,
   type DueBalance,
@@ -26,6 +26,7 @@ export async function settleBalances(tools: TrackerTools, signal: AbortSignal): 
   const cursor = await findCursor(db, chain_id)
   if (!cursor) return 0
   const head = cursor.block_number
+  const newest = { number: head, hash: cursor.block_hash }
   let done = 0
   if (chain.balances === 'delta')
     done += await db.transaction().execute(async (trx) => {
@@ -38,17 +39,19 @@ export async function settleBalances(tools: TrackerTools, signal: AbortSignal): 
   const errors: unknown[] = []
   for (const [number, pairs] of groups) {
     signal.throwIfAborted()
-    const at =
-      number === head ? { number, hash: cursor.block_hash } : await findRef(tools, number, signal)
+    let at: BlockRef | undefined
     try {
-      await readGroup(tools, { at, pairs }, signal)
+      at = number === head ? newest : await findRef(tools, number, signal)
+      await readGroup(tools, { at, newest, pairs }, signal)
       done += pairs.length
     } catch (error) {
-      if (!(error instanceof BlockGoneError)) throw error
+      if (!(error instanceof BlockGoneError || error instanceof ChainUnavailableError)) throw error
       errors.push(error)
-      // Still on the chain, but no node has its state: let the others go first.
-      if ((await chain.header(number, signal))?.hash.equals(at.hash))
-        await postponeBalanceChanges(db, pairs, head + postponeBlocks)
+      const isUnreadable =
+        error instanceof BlockMissingError ||
+        (error instanceof BlockGoneError && at && (await isOnChain(tools, at, signal)))
+      // No node has it any more, or its state: the others go first.
+      if (isUnreadable) await postponeBalanceChanges(db, pairs, head + postponeBlocks)
     }
   }
   // One block that cannot be read must not hold up the rest, and must not be kept quiet either.
@@ -60,12 +63,15 @@ export async function settleBalances(tools: TrackerTools, signal: AbortSignal): 
 function distinctPairs(rows: readonly DueBalance[]): DueBalance[] {
   const pairs = new Map<string, DueBalance>()
   for (const row of rows) {
-    const key = `${row.wallet_id}/${row.address.toString('latin1')}/${row.asset_id}`
+    const key = keyOfWork(row)
     const known = pairs.get(key)
     if (!known || known.block_number < row.block_number) pairs.set(key, row)
   }
   return [...pairs.values()]
 }
+
+const keyOfWork = (work: Pick<DueBalance, 'wallet_id' | 'address' | 'asset_id'>): string =>
+  `${work.wallet_id}/${work.address.toString('latin1')}/${work.asset_id}`
 
 /** Never below the block that made the work: after a reorganization that may lack confirmations. */
 const blockFor = (
@@ -87,9 +93,23 @@ async function findRef(
   return header
 }
 
+/** Whether a block is where it was; one that no node has any more did not leave the chain. */
+async function isOnChain(
+  { chain }: TrackerTools,
+  { number, hash }: BlockRef,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    return (await chain.header(number, signal))?.hash.equals(hash) === true
+  } catch (error) {
+    if (error instanceof BlockMissingError) return true
+    throw error
+  }
+}
+
 async function readGroup(
   { db, clock, chain_id, chain, lease }: TrackerTools,
-  { at, pairs }: { at: BlockRef; pairs: readonly DueBalance[] },
+  { at, newest, pairs }: { at: BlockRef; newest: BlockRef; pairs: readonly DueBalance[] },
   signal: AbortSignal,
 ): Promise<void> {
   const keyOfPair = ({ address, asset_id }: DueBalance) => `${address.toString('hex')}/${asset_id}`
@@ -113,7 +133,10 @@ async function readGroup(
     await awaitCursor(trx, chain_id)
     if (chain.reorganizes && !(await holdBlock(trx, chain_id, at)))
       throw new BlockGoneError(`block ${at.number} left the chain while balances were read`)
-    const rows = pairs.map((pair) => {
+    // A node that changes branches may answer for a block of both with the one that it is leaving.
+    if (chain.reorganizes && !(await holdBlock(trx, chain_id, newest)))
+      throw new ChainUnavailableError('the chain reorganized while balances were read')
+    const all = pairs.map((pair) => {
       const { balance, block_number } = readings.get(keyOfPair(pair))!
       const { wallet_id, organization_id, address, asset_id, asset_type, contract_address } = pair
       return {
@@ -127,8 +150,13 @@ async function readGroup(
         as_of_block: block_number,
       }
     })
-    for (const [block_number, some] of Map.groupBy(rows, (row) => row.as_of_block))
-      await settleBalanceChanges(trx, some, block_number)
+    // Work that is gone was taken back with its address or contract. Should they be there again, they
+    // were away for some blocks, which this reading may not know.
+    const open = new Set<string>()
+    for (const [block_number, some] of Map.groupBy(all, (row) => row.as_of_block))
+      for (const pair of await settleBalanceChanges(trx, some, block_number))
+        open.add(keyOfWork(pair))
+    const rows = all.filter((row) => open.has(keyOfWork(row)))
     await storeReadings(trx, rows, { chain_id, now })
     if (chain.reorganizes) await rememberReadings(trx, rows, { chain_id, reading_id })
   })

@@ -4,6 +4,7 @@ import { reopenBalances } from '../storage/balance-changes.ts'
 import {
   type BlockRow,
   deleteBlocksAbove,
+  findBlocks,
   findCursor,
   insertBlocks,
   listBlocksBelow,
@@ -95,6 +96,7 @@ export async function rollBack(tools: TrackerTools, ancestor: BlockHeader): Prom
   await db.transaction().execute(async (trx) => {
     await beginWrite(trx, tools, { number: cursor.block_number, hash: cursor.block_hash })
     const now = new Date(clock.now())
+    const [known] = await findBlocks(trx, chain_id, [ancestor.number])
     // First: whoever reads balances at one of these blocks is waited for, or finds it gone.
     await deleteBlocksAbove(trx, chain_id, ancestor.number)
     await insertBlocks(trx, [
@@ -108,7 +110,10 @@ export async function rollBack(tools: TrackerTools, ancestor: BlockHeader): Prom
     ])
     await deleteTransfersAbove(trx, chain_id, ancestor.number)
     await unfollowAbove(trx, { chain_id, now }, ancestor.number)
-    await reopenBalances(trx, { chain_id, above: ancestor.number, now })
+    // A node may have answered for the common block with the branch that it was just leaving. Before
+    // the first stored block nobody knows which one is common.
+    const suspect_from = known ? ancestor.number : 0
+    await reopenBalances(trx, { chain_id, above: ancestor.number, suspect_from, now })
     const told = await cancelNotificationsAbove(trx, chain_id, ancestor.number)
     await tellReorganized(trx, told, now)
     await setCursor(trx, {

@@ -131,7 +131,7 @@ const itemsIn = (assets: ReadonlyMap<string, AssetKey>): string[] =>
 
 /** Begins at a block without looking into it: what happened before it is not tracked. */
 export async function storeBeginning(tools: TrackerTools, block: ChainHeader): Promise<void> {
-  const { db, clock, chain_id, chain } = tools
+  const { db, clock, chain_id } = tools
   await db.transaction().execute(async (trx) => {
     await beginWrite(trx, tools, undefined)
     const now = new Date(clock.now())
@@ -140,8 +140,8 @@ export async function storeBeginning(tools: TrackerTools, block: ChainHeader): P
       { chain_id, block_number, block_hash, parent_hash, block_time: new Date(time) },
     ])
     await setCursor(trx, { chain_id, block_number, block_hash, update_time: now })
-    // Balances that were read before this block lack the changes in between, for ever.
-    if (chain.balances === 'delta') await reopenAllBalances(trx, { chain_id, block_number })
+    // Balances that were read before this block lack the changes in between.
+    await reopenAllBalances(trx, { chain_id, block_number })
   })
 }
 

@@ -1,4 +1,9 @@
-import { type AssetKey, type ChainBlock, ChainUnavailableError } from '../chain.ts'
+import {
+  type AssetKey,
+  BlockMissingError,
+  type ChainBlock,
+  ChainUnavailableError,
+} from '../chain.ts'
 import { createBlock } from './block.ts'
 import { readBlock } from './header.ts'
 import type { Nodes } from './nodes.ts'
@@ -6,11 +11,6 @@ import { type RawBlock, type RawReceipt, toQuantity } from './raw.ts'
 import { type Proof, provesReceipts } from './receipts.ts'
 import type { Answered, Rpc } from './rpc.ts'
 import { type InternalTransfer, readFrames, readTraces } from './traces.ts'
-
-/** No node has the block, or what belongs to it, though the chain is past it. */
-export class BlockMissingError extends ChainUnavailableError {
-  override name = 'BlockMissingError'
-}
 
 /** Fetches whole blocks. */
 export type FetchBlock = (number: number, signal: AbortSignal) => Promise<ChainBlock>

@@ -1,7 +1,14 @@
 import type { Clock } from '../../lib/clock.ts'
-import type { BlockHeader, BlockRef, ChainBlock, ChainEvent, Position } from '../chain.ts'
+import {
+  type BlockHeader,
+  BlockMissingError,
+  type BlockRef,
+  type ChainBlock,
+  type ChainEvent,
+  type Position,
+} from '../chain.ts'
 import { createFetchAhead } from '../fetch-ahead.ts'
-import { BlockMissingError, type FetchBlock } from './fetch.ts'
+import type { FetchBlock } from './fetch.ts'
 import { findGapEnd } from './gap.ts'
 import type { Nodes } from './nodes.ts'
 

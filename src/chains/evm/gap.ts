@@ -1,5 +1,5 @@
-import type { BlockRef } from '../chain.ts'
-import { BlockMissingError, type FetchBlock } from './fetch.ts'
+import { BlockMissingError, type BlockRef } from '../chain.ts'
+import type { FetchBlock } from './fetch.ts'
 
 /**
  * The last of the blocks from `from` on that no node has any more, named by the first one that is

@@ -3,12 +3,13 @@ import {
   type BalanceQuery,
   type BalanceReading,
   BlockGoneError,
+  BlockMissingError,
   type BlockRef,
   ChainUnavailableError,
 } from '../chain.ts'
 import { formatAddress } from './address.ts'
 import { bytesOf, readCell } from './cells.ts'
-import { BlockMissingError, type Nodes } from './nodes.ts'
+import type { Nodes } from './nodes.ts'
 import { readBlockId, readHash } from './raw.ts'
 
 /** What a get-method gave: numbers and cells. */

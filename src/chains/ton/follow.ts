@@ -1,6 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import {
   type BlockHeader,
+  BlockMissingError,
   type BlockRef,
   type ChainBlock,
   type ChainEvent,
@@ -9,7 +10,7 @@ import {
 } from '../chain.ts'
 import { createFetchAhead } from '../fetch-ahead.ts'
 import type { Fetcher } from './fetch.ts'
-import { BlockMissingError, type Nodes } from './nodes.ts'
+import type { Nodes } from './nodes.ts'
 import { type RawBlockId, readBlockId } from './raw.ts'
 
 /** What following needs. */

@@ -1,14 +1,9 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import { ChainUnavailableError } from '../chain.ts'
+import { BlockMissingError, ChainUnavailableError } from '../chain.ts'
 import { createNode, type Node } from './node.ts'
 import type { RawBlockId } from './raw.ts'
 import type { UpstreamOptions } from './toncenter.ts'
-
-/** No node has the block, or what belongs to it, though the chain is past it. */
-export class BlockMissingError extends ChainUnavailableError {
-  override name = 'BlockMissingError'
-}
 
 /** A node understood the question and will not answer it. */
 export class NodeRefusalError extends Error {

@@ -62,6 +62,9 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
     if (begun && !cursor) throw new ChainUnavailableError('tracking began while balances were read')
     if (chain.reorganizes && !(await holdBlock(trx, chain_id, at)))
       throw new BlockGoneError(`block ${at.number} left the chain while balances were read`)
+    // A node that changes branches may answer for a block of both with the one that it is leaving.
+    if (cursor && chain.reorganizes && !(await holdBlock(trx, chain_id, head)))
+      throw new ChainUnavailableError('the chain reorganized while balances were read')
     const rows = readings.map(({ balance, block_number }, index) => {
       const { address, asset } = queries[index]!
       return {
@@ -77,16 +80,18 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
     })
     await storeReadings(trx, rows, { chain_id, now })
     if (chain.reorganizes) await rememberReadings(trx, rows, { chain_id, reading_id })
-    // Blocks up to the head may have changed it before it was tracked: nobody else would notice.
-    if (at.number < head.number && chain.balances === 'read')
+    // Blocks after the one that was read may have changed it while it was not tracked: nobody else
+    // would notice.
+    const last = Math.max(head.number, begun?.block_number ?? 0)
+    if (at.number < last && chain.balances === 'read')
       await insertBalanceChanges(
         trx,
         rows.map(
           ({ asset_type: _t, contract_address: _c, balance: _b, as_of_block: _a, ...pair }) => ({
             ...pair,
             chain_id,
-            block_number: head.number,
-            due_block: dueBlockOf(head.number, confirmation),
+            block_number: last,
+            due_block: dueBlockOf(last, confirmation),
           }),
         ),
       )

@@ -72,8 +72,9 @@ export const UpdateConfirmation = shared<{ wallet_id: string; confirmation: numb
     const update_time = new Date(context.clock.now())
     await context.db.transaction().execute(async (trx) => {
       // No block is stored meanwhile: what it noted would wait for the old number.
-      await lockCursor(trx, scope.chain_id)
-      await setConfirmation(trx, scope, { wallet_id, confirmation, update_time })
+      const cursor = await lockCursor(trx, scope.chain_id)
+      const head = cursor?.block_number ?? 0
+      await setConfirmation(trx, scope, { wallet_id, confirmation, update_time, head })
     })
     return {}
   },

@@ -1,0 +1,209 @@
+import { describe, expect, it } from 'vitest'
+import { freshDatabase } from '../../test/helpers/database.ts'
+import { createTrackedBenches } from '../../test/helpers/tracked-bench.ts'
+import { waitFor } from '../../test/helpers/wait-for.ts'
+import type { Caller, WalletBench } from '../../test/helpers/wallets.ts'
+import { ChainUnavailableError } from '../chains/chain.ts'
+import { findCursor } from '../storage/blocks.ts'
+
+const database = await freshDatabase()
+const { startBench, settled } = createTrackedBenches(database)
+
+const registerWallet = async (
+  { address }: WalletBench,
+  caller: Caller,
+  { number = 1, confirmation = 1 } = {},
+): Promise<string> => {
+  const request = { name: 'w', address: address(number), confirmation }
+  return (await caller.call('RegisterWallet', request)).wallet_id
+}
+
+const balanceOf = async (caller: Caller, wallet_id: string): Promise<string | undefined> =>
+  (await caller.call('ListAssets', { wallet_id, asset_type: 'ASSET_TYPE_C' })).assets[0]?.balance
+
+/** Lets the next reading of a balance hang after the node has answered, until it is let go. */
+const holdReading = ({ chain }: WalletBench) => {
+  const [asked, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const { readBalances } = chain
+  chain.readBalances = async (...question) => {
+    chain.readBalances = readBalances
+    const answer = await readBalances(...question)
+    asked.resolve()
+    await gate.promise
+    return answer
+  }
+  return { asked: asked.promise, letGo: gate.resolve }
+}
+
+describe('a block that no node has any more', () => {
+  it('holds up its own balances only, and those until another one can be read', async () => {
+    const { bench, caller, start } = await startBench('c')
+    const { chain, account } = bench
+    const slow = await registerWallet(bench, caller, { number: 1, confirmation: 5 })
+    const quick = await registerWallet(bench, caller, { number: 2 })
+    const balance = (wallet_id: string) => balanceOf(caller, wallet_id)
+    const first = start()
+    await settled(bench)
+    chain.mine([{ movements: [{ to: account(1), value: 5n }] }])
+    await settled(bench)
+    await first.stop()
+    for (let block = 2; block < 18; block++) chain.mine()
+    chain.mine([{ movements: [{ to: account(2), value: 7n }] }])
+    chain.mine()
+    // What block 1 made is due and would be read five blocks below the head, which nobody has.
+    chain.prune(18)
+    start()
+    await waitFor('the quick one is read', async () => (await balance(quick)) === '1000007')
+    expect(await balance(slow)).toBeUndefined()
+    for (let block = 0; block < 40; block++) chain.mine()
+    await settled(bench)
+    expect(await balance(slow)).toBe('1000005')
+  })
+})
+
+describe('an address that is removed and registered again while its balance is read', () => {
+  const replace = async ({ address }: WalletBench, caller: Caller, wallet_id: string) => {
+    await caller.call('RemoveAddress', { wallet_id, address: address(1) })
+    return { again: () => caller.call('RegisterAddress', { wallet_id, address: address(1) }) }
+  }
+
+  it('does not get what was read for the block before', async () => {
+    const { bench, caller, start } = await startBench('c')
+    const { chain, account } = bench
+    const wallet_id = await registerWallet(bench, caller)
+    start()
+    await settled(bench)
+    const { asked, letGo } = holdReading(bench)
+    chain.mine([{ movements: [{ to: account(1), value: 5n }] }])
+    await asked
+    const { again } = await replace(bench, caller, wallet_id)
+    // Nobody tracks it in this block.
+    const { number } = chain.mine([{ movements: [{ to: account(1), value: 6n }] }])
+    await waitFor('the block is stored', async () => (await cursorOf(bench)) === number)
+    await again()
+    letGo()
+    chain.mine()
+    await settled(bench)
+    chain.mine()
+    await settled(bench)
+    expect(await balanceOf(caller, wallet_id)).toBeUndefined()
+  })
+
+  it('is read once more when somebody asked for it', async () => {
+    const { bench, caller, start } = await startBench('c')
+    const { chain, account } = bench
+    const wallet_id = await registerWallet(bench, caller)
+    start()
+    await settled(bench)
+    const { asked, letGo } = holdReading(bench)
+    const refreshed = caller.call('RefreshAssetBalances', { wallet_id, asset_type: 'ASSET_TYPE_C' })
+    await asked
+    const { again } = await replace(bench, caller, wallet_id)
+    const { number } = chain.mine([{ movements: [{ to: account(1), value: 6n }] }])
+    await waitFor('the block is stored', async () => (await cursorOf(bench)) === number)
+    await again()
+    letGo()
+    await refreshed
+    chain.mine()
+    await settled(bench)
+    expect(await balanceOf(caller, wallet_id)).toBe('1000006')
+  })
+})
+
+const cursorOf = async ({ chain_id }: WalletBench): Promise<number | undefined> =>
+  (await findCursor(database.db, chain_id))?.block_number
+
+describe('a node that mixes up blocks while its chain reorganizes', () => {
+  /** The node answers for a block with what another one says. */
+  const confuse = (bench: WalletBench, block_number: number, value: bigint) => {
+    const { readBalances } = bench.chain
+    bench.chain.readBalances = async (queries, at, signal) => {
+      const answer = await readBalances(queries, at, signal)
+      if (at.number !== block_number) return answer
+      return answer.map((reading) => ({ ...reading, balance: value }))
+    }
+    return () => {
+      bench.chain.readBalances = readBalances
+    }
+  }
+
+  it('is asked again about the block that the branches have in common', async () => {
+    const { bench, caller, start } = await startBench('c')
+    const { chain, account } = bench
+    const wallet_id = await registerWallet(bench, caller)
+    start()
+    await settled(bench)
+    const { number } = chain.mine([{ movements: [{ to: account(1), value: 5n }] }])
+    const clear = confuse(bench, number, 999n)
+    await settled(bench)
+    chain.mine()
+    await settled(bench)
+    expect(await balanceOf(caller, wallet_id)).toBe('999')
+    clear()
+    chain.reorganize(1, [[], []])
+    await settled(bench)
+    expect(await balanceOf(caller, wallet_id)).toBe('1000005')
+  })
+
+  it('is asked again when blocks were taken back while it answered', async () => {
+    const { bench, caller, start } = await startBench('c')
+    const { chain, account } = bench
+    const wallet_id = await registerWallet(bench, caller, { confirmation: 2 })
+    start()
+    await settled(bench)
+    const { number } = chain.mine([{ movements: [{ to: account(1), value: 5n }] }])
+    await settled(bench)
+    const clear = confuse(bench, number, 999n)
+    const { asked, letGo } = holdReading(bench)
+    chain.mine()
+    await asked
+    clear()
+    const { hash } = chain.reorganize(1, [[], []])
+    await waitFor('the other branch is stored', async () => {
+      const cursor = await findCursor(database.db, bench.chain_id)
+      return cursor?.block_hash.equals(hash) === true
+    })
+    letGo()
+    await settled(bench)
+    expect(await balanceOf(caller, wallet_id)).toBe('1000005')
+  })
+})
+
+describe('a balance that was read before the first block', () => {
+  it('is read again when tracking begins later', async () => {
+    const { bench, caller, start } = await startBench('c')
+    const { chain, account } = bench
+    const wallet_id = await registerWallet(bench, caller)
+    await caller.call('RefreshAssetBalances', { wallet_id, asset_type: 'ASSET_TYPE_C' })
+    expect(await balanceOf(caller, wallet_id)).toBe('1000000')
+    chain.mine([{ movements: [{ to: account(1), value: 5n }] }])
+    start()
+    await settled(bench)
+    await waitFor('it is read', async () => (await balanceOf(caller, wallet_id)) === '1000005')
+  })
+})
+
+describe('UpdateConfirmation', () => {
+  it('does not delay what a reorganization has made wrong', async () => {
+    const { bench, caller, start } = await startBench('c')
+    const { chain, account } = bench
+    const wallet_id = await registerWallet(bench, caller)
+    start()
+    await settled(bench)
+    chain.mine([{ movements: [{ to: account(1), value: 5n }] }])
+    await settled(bench)
+    expect(await balanceOf(caller, wallet_id)).toBe('1000005')
+    const { readBalances } = chain
+    chain.readBalances = async () => {
+      throw new ChainUnavailableError('not now')
+    }
+    const { hash } = chain.reorganize(1, [[], []])
+    await waitFor('the other branch is stored', async () => {
+      const cursor = await findCursor(database.db, bench.chain_id)
+      return cursor?.block_hash.equals(hash) === true
+    })
+    await caller.call('UpdateConfirmation', { wallet_id, confirmation: 1_000 })
+    chain.readBalances = readBalances
+    await waitFor('it is read', async () => (await balanceOf(caller, wallet_id)) === '1000000')
+  })
+})
