@@ -53,15 +53,15 @@ const workOf = (pairs: readonly Pair[]) => {
       select * from unnest(${wallet_ids}::uuid[], ${addresses}::bytea[], ${asset_ids}::uuid[]))`
 }
 
-/** Lets the work of pairs wait for a later head. */
+/** Lets the work of pairs that a head made due wait for a later one. */
 export const postponeBalanceChanges = async (
   db: Db,
   pairs: readonly Pair[],
-  due_block: number,
+  { head, due_block }: { head: number; due_block: number },
 ): Promise<void> => {
   await sql`
     update balance_change c set due_block = ${due_block}
-    where ${workOf(pairs)} and c.due_block < ${due_block}`.execute(db)
+    where ${workOf(pairs)} and c.due_block <= ${head}`.execute(db)
 }
 
 /** Takes away the work of pairs up to a block, because it is done, and says whose there was. */

@@ -51,7 +51,8 @@ export async function settleBalances(tools: TrackerTools, signal: AbortSignal): 
         error instanceof BlockMissingError ||
         (error instanceof BlockGoneError && at && (await isOnChain(tools, at, signal)))
       // No node has it any more, or its state: the others go first.
-      if (isUnreadable) await postponeBalanceChanges(db, pairs, head + postponeBlocks)
+      if (isUnreadable)
+        await postponeBalanceChanges(db, pairs, { head, due_block: head + postponeBlocks })
     }
   }
   // One block that cannot be read must not hold up the rest, and must not be kept quiet either.
