@@ -36,6 +36,7 @@ import { isEmbedded } from './config/embedded.ts'
 import type { Env } from './config/env-source.ts'
 import type { Config } from './config/schema.ts'
 import { removeConnectionFile, writeConnectionFile } from './connection-file.ts'
+import { openCors } from './cross-origin.ts'
 import { openDataDir, openMasterKey, openServer } from './data-directory.ts'
 import { createMetrics } from './metrics.ts'
 import { openNetworks } from './networks.ts'
@@ -232,6 +233,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     limits: { maxBytes: config.gateway.notifications_limit_bytes },
   })
   sockets = own(opened)
+  const cors = openCors(config, front)
   metrics.watchStreams(networks.streams, opened)
   const http = own(
     await startServer({
@@ -239,6 +241,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       port: config.server.port,
       log,
       ids,
+      ...(cors && { cors }),
       lane: createGatewayLane(front),
       gateway: front,
       upgrade: opened.upgrade,

@@ -6,8 +6,10 @@ export type RequestHead = { url: string; headers: GatewayHeaders }
 const plain =
   /^POST (\/[\x21-\x7e]*) HTTP\/1\.1\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e]*\r\n)+$/
 const digits = /^\d{1,9}$/
-// What changes how the message ends or what the connection is for. Node's parser knows all of it.
-const special = /^(?:transfer-encoding|expect|upgrade|trailer|te|proxy-connection|http2-settings)$/i
+// What changes how the message ends or what the connection is for: Node's parser knows all of it. And
+// a page of a browser, whose answers are marked where Node's server takes them.
+const special =
+  /^(?:transfer-encoding|expect|upgrade|trailer|te|proxy-connection|http2-settings|origin)$/i
 
 /**
  * Reads a head up to and with the line break before the empty line. Undefined for everything that is

@@ -6,6 +6,7 @@ import type { Ids } from '../lib/ids.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { createOpenAnswers, refuse } from './client-errors.ts'
+import type { Cors } from './cors.ts'
 import { type Exchange, openExchange, send } from './exchange.ts'
 import type { GatewayFront } from './gateway-front.ts'
 import { createGatewaySockets, type GatewaySockets } from './gateway-sockets.ts'
@@ -38,6 +39,8 @@ export type ServerOptions = {
   host: string
   port: number
   routes: readonly Route[]
+  /** Asked first of all. */
+  cors?: Cors
   /** Asked before the routes. */
   lane?: Lane
   /** Answers plain requests of the gateway on the bare socket. */
@@ -71,6 +74,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const underWay = new Set<ServerResponse>()
   const take = (request: IncomingMessage, response: ServerResponse) => {
     open.add(request, response)
+    if (options.cors?.(request, response)) return
     if (!options.lane?.(request, response, isStopping)) void serve(request, response)
   }
 

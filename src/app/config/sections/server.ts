@@ -31,6 +31,14 @@ export const serverSection = Type.Object(
         example: 'wss://portolan.example.org',
       }),
     ),
+    cors_origins: Type.Optional(
+      Type.Array(Type.String({ pattern: '^(?:\\*|https?://[^\\s/*?#]+?(?::\\*)?)$' }), {
+        description:
+          'Origins whose pages may call the operations and the gateway from a browser, such as `https://app.example.org`. `*` in the place of the port means any port, and alone any origin. Every call needs its signature or key all the same.',
+        unset: 'none; pages on this machine (`localhost`, `127.0.0.1`) when everything is embedded',
+        example: ['https://app.example.org'],
+      }),
+    ),
     trust_proxy: Type.Boolean({
       description:
         'Take the address of the client from `X-Forwarded-For`. Only behind a proxy that sets it.',
