@@ -1,18 +1,19 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { printTypes } from './print-types.ts'
 
 const client = join(import.meta.dirname, '..')
 const repository = join(client, '..')
-const dist = join(client, 'dist')
-const emitted = join(dist, '.emit', 'client', 'src')
+// A test builds somewhere else, so that two of them do not get into each other's way.
+const dist = resolve(process.argv[2] ?? join(client, 'dist'))
+const emit = join(dist, '.emit')
+const emitted = join(emit, 'client', 'src')
 
 rmSync(dist, { recursive: true, force: true })
-mkdirSync(dist)
-execFileSync(join(repository, 'node_modules/.bin/tsc'), ['-p', join(client, 'build')], {
-  stdio: 'inherit',
-})
+mkdirSync(dist, { recursive: true })
+const tsc = join(repository, 'node_modules/.bin/tsc')
+execFileSync(tsc, ['-p', join(client, 'build'), '--outDir', emit], { stdio: 'inherit' })
 for (const name of readdirSync(emitted)) {
   const text = readFileSync(join(emitted, name), 'utf8')
   const published = text
@@ -21,7 +22,7 @@ for (const name of readdirSync(emitted)) {
   writeFileSync(join(dist, name), published)
 }
 writeFileSync(join(dist, 'contract.d.ts'), printTypes())
-rmSync(join(dist, '.emit'), { recursive: true })
+rmSync(emit, { recursive: true })
 
 const {
   private: _,
@@ -34,7 +35,9 @@ const published = {
   engines: { node: '>=20' },
   sideEffects: false,
   exports: { '.': { types: './index.d.ts', default: './index.js' } },
+  publishConfig: { access: 'public' },
 }
 writeFileSync(join(dist, 'package.json'), `${JSON.stringify(published, null, 2)}\n`)
 cpSync(join(client, 'README.md'), join(dist, 'README.md'))
+cpSync(join(client, 'examples'), join(dist, 'examples'), { recursive: true })
 cpSync(join(repository, 'LICENSE'), join(dist, 'LICENSE'))

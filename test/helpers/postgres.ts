@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { silentLog } from '../../src/lib/log.ts'
 import { type Binaries, findBinaries } from '../../src/storage/embedded/binaries.ts'
 import { startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
@@ -12,14 +10,13 @@ import {
   layoutOf,
 } from '../../src/storage/embedded/layout.ts'
 import { npmBinaries } from '../../src/storage/embedded/npm-binaries.ts'
+import { installPackage } from './debian.ts'
 
 /** The PostgreSQL that comes with the service, and the one of the machine. */
 export type Engine = 'embedded' | 'system'
 
 /** A server for tests, perhaps still starting. */
 export type TestServer = { connection: EmbeddedConnection; stop(): Promise<void> }
-
-const run = promisify(execFile)
 
 /** The binaries of the npm package. */
 export const embeddedBinaries = async (): Promise<string> => {
@@ -35,16 +32,7 @@ const lookForSystemBinaries = (): Promise<Binaries | undefined> =>
 export const systemBinaries = async (): Promise<string | undefined> => {
   const found = await lookForSystemBinaries()
   if (found) return found.directory
-  if (process.getuid?.() !== 0) return undefined
-  const options = {
-    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-    timeout: 300_000,
-  }
-  try {
-    await run('apt-get', ['install', '-y', '--no-install-recommends', 'postgresql'], options)
-  } catch {
-    return undefined
-  }
+  await installPackage('postgresql')
   return (await lookForSystemBinaries())?.directory
 }
 

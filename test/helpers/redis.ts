@@ -5,6 +5,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { installPackage } from './debian.ts'
 
 /** A real server of a test's own, on a unix socket. */
 export type RedisServer = {
@@ -24,15 +25,8 @@ const BINARIES = ['redis-server', 'valkey-server']
 const findBinary = (): string | undefined =>
   BINARIES.find((name) => spawnSync(name, ['--version']).status === 0)
 
-const apt = (...args: string[]): boolean =>
-  spawnSync('apt-get', ['-o', 'DPkg::Lock::Timeout=300', '-y', '-q', ...args], {
-    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-  }).status === 0
-
-const installBinary = (): string | undefined => {
-  if (process.getuid?.() !== 0) return undefined
-  const install = () => apt('install', '--no-install-recommends', 'redis-server')
-  if (!install() && apt('update')) install()
+const installBinary = async (): Promise<string | undefined> => {
+  await installPackage('redis-server')
   return findBinary()
 }
 
@@ -53,7 +47,7 @@ const isUp = async (path: string): Promise<boolean> => {
  * install it. In CI that is an error, so that the suite is not skipped unnoticed.
  */
 export const startRedis = async ({ persistent = false } = {}): Promise<RedisServer | undefined> => {
-  const binary = findBinary() ?? installBinary()
+  const binary = findBinary() ?? (await installBinary())
   if (binary === undefined) {
     const reason = 'no redis-server here, and it cannot be installed (apt-get, as root)'
     if (process.env.CI) throw new Error(reason)
