@@ -1,7 +1,6 @@
 import { catalogue, type Entry } from '../src/contract/catalogue.ts'
 import { anyOfIn, requestSchema } from '../src/contract/operation.ts'
 import { type Service, services } from '../src/contract/variant.ts'
-import { findHandler } from '../src/domain/handlers.ts'
 
 const titles: Record<Service, string> = {
   admin: 'Administration (`admin`)',
@@ -12,7 +11,7 @@ const titles: Record<Service, string> = {
   c: 'Wallets C, EVM (`c`)',
 }
 
-/** The catalogue as a document: what can be called, with which fields, and what works already. */
+/** The catalogue as a document: what can be called, with which fields. */
 export function operationsMarkdown(): string {
   const sections = Object.entries(titles).map(([service, title]) => {
     const rows = catalogue.filter((entry) => entry.service === service).map(row)
@@ -23,7 +22,8 @@ export function operationsMarkdown(): string {
 Written by \`npm run generate\` from \`src/contract\`.
 
 Every operation is \`POST /v1/{service}/{Operation}\`. Fields in bold are required; * means that at least one of
-the fields marked so is. An operation marked "planned" answers 501 in this version.
+the fields marked so is. Extensions go beyond the specification; "admin only" needs a credential with that role. What an operation
+answers, with every field, is in \`/docs\` and \`/openapi.json\` of the service.
 
 ${sections.join('\n')}`
 }
@@ -39,7 +39,6 @@ function row({ service, name, row: operation }: Entry): string {
   const notes = [
     operation.extension && 'extension',
     operation.role === 'ROLE_ADMIN' && 'admin only',
-    !findHandler(service, name) && 'planned',
   ].filter(Boolean)
   return `| ${name}: ${operation.summary} | ${fields.join(', ') || '{}'} | ${notes.join(', ')} |`
 }

@@ -15,6 +15,6 @@ try {
     console.log(wallet.name, wallet.wallet_id)
 } catch (error) {
   if (!(error instanceof PortolanError)) throw error
-  console.error(`${error.reason}: ${error.message}`)
+  console.error(error.message)
   process.exitCode = 1
 }

@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { freshFolder } from '../cli/portolan.ts'
 import { startTestApp } from '../helpers/app.ts'
+import { createScriptedChains } from '../helpers/scripted-chains.ts'
 
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../..')
@@ -46,7 +47,7 @@ test('all of its code is under 10 KB, compressed', async () => {
 
 test('its types stand alone', patient, async () => {
   await writeFile(
-    join(folder, 'use.ts'),
+    join(folder, 'use.mts'),
     `import { createClient, items, type Notification, verifyWebhook } from '@portolan/client'
 const client = createClient({ base_url: '', api_key: '', api_secret: '' })
 export const wallets: Promise<{ wallets: { wallet_id: string }[] }> = client.c.ListWallets({})
@@ -58,13 +59,13 @@ client.p.GetAddress({ address: '' })
   )
   const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022']
   const libraries = ['--lib', 'es2022,dom', '--types', '']
-  await run(join(root, 'node_modules/.bin/tsc'), [...options, ...libraries, 'use.ts'], {
+  await run(join(root, 'node_modules/.bin/tsc'), [...options, ...libraries, 'use.mts'], {
     cwd: folder,
   })
 })
 
 describe('its example', async () => {
-  const service = await startTestApp()
+  const service = await startTestApp({ chains: createScriptedChains() })
   const { member } = await service.createTenant()
 
   test.each([process.execPath, 'node', 'bun'])('runs in %s', patient, async (program) => {
