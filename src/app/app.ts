@@ -26,6 +26,7 @@ import { openDatabase } from '../storage/database.ts'
 import type { DataDirLock } from '../storage/embedded/lock.ts'
 import { addMethodUsage } from '../storage/method-usage.ts'
 import { migrateDatabase } from '../storage/migrate.ts'
+import { renewNonceMemory } from '../storage/nonces.ts'
 import { courierTopic } from '../storage/notifications.ts'
 import { ensurePartitions } from '../storage/partitions.ts'
 import { createSealer } from '../storage/seal.ts'
@@ -106,6 +107,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   )
   await checkServerVersion(db)
   await migrateDatabase(db, { log })
+  await renewNonceMemory(db)
   await ensurePartitions(db, new Date(clock.now()))
 
   const endpoints = endpointRules(config)

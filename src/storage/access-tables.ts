@@ -48,6 +48,7 @@ export const accessTables = {
     last_used_time: nullable(timestamptz),
   },
   request_nonce: { credential_id: uuid, nonce: text, expire_time: timestamptz },
+  nonce_memory: { id: int2, trusted_after: timestamptz },
   rate_limit: {
     organization_id: uuid,
     chain: text,

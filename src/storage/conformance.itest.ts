@@ -188,7 +188,7 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
       const setup = async () => {
         const { organization_id } = await makeOrganization(db)
         const { credential_id } = await makeCredential(db, organization_id)
-        return { organization_id, credential_id, nonce: '1', expire_time: later }
+        return { organization_id, credential_id, nonce: '1', time, expire_time: later }
       }
 
       test('of 100 parallel copies exactly one is spent', async () => {

@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../lib/log.ts'
+import { withPrepared } from './prepared.ts'
 import type { Tables } from './tables.ts'
 
 /** A way to the server, as `pg` takes it; a connection string wins over the rest. */
@@ -75,7 +76,7 @@ export const openDatabase = (options: {
     // Between a statement's error and the connection's end the pool does not listen.
     client.on('error', (error) => log.debug({ err: error }, 'database connection lost'))
   })
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: withPrepared(pool) }) })
   const stop = (): Promise<void> => {
     stopped ??= pool.end()
     return stopped

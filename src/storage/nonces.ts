@@ -1,52 +1,102 @@
 import { sql } from 'kysely'
-import { bulkRows } from './bulk.ts'
 import type { Db } from './database.ts'
+import { prepared } from './prepared.ts'
 
 /** A nonce that a correctly signed request carried. */
-export type NonceUse = { credential_id: string; nonce: string; expire_time: Date }
+export type NonceUse = {
+  credential_id: string
+  nonce: string
+  /** The time that the nonce names. */
+  time: Date
+  expire_time: Date
+}
 
-/** What became of it: `gone` when the credential was deleted or its organization disabled meanwhile. */
-export type NonceOutcome = 'spent' | 'reused' | 'gone'
+/**
+ * What became of it: `gone` when the credential was deleted or its organization disabled meanwhile,
+ * `unsure` when it is of a time whose nonces a crash of the database may have forgotten.
+ */
+export type NonceOutcome = 'spent' | 'reused' | 'gone' | 'unsure'
 
-const keyOf = (use: Pick<NonceUse, 'credential_id' | 'nonce'>): string =>
-  `${use.credential_id} ${use.nonce}`
+type Key = Pick<NonceUse, 'credential_id' | 'nonce'>
+const keyOf = ({ credential_id, nonce }: Key): string => `${credential_id} ${nonce}`
+
+/** Nonces further ahead of the database's clock wait for its disk. */
+const ahead = sql`interval '1 second'`
+/** So far a crash may have taken them: a little further, should the clock have been set meanwhile. */
+const distrusted = sql`interval '2 seconds'`
 
 /**
  * Spends a batch of nonces in one statement; answers in the order given. Of equal ones exactly one
- * is `spent`, in this batch and over all replicas.
+ * is `spent`, in this batch and over all replicas, whatever crashes.
+ *
+ * It does not wait for the disk, which takes longer than everything else that a read does. So the
+ * newest nonces may be lost with a crash of the database; after one, `nonce_memory` is empty, and
+ * all nonces of up to that time are refused. Nonces of a later time than that are committed to disk.
+ * What an operation writes is committed after its nonce, and to disk: then the nonce is there too.
  */
 export const spendNonces = async (db: Db, uses: readonly NonceUse[]): Promise<NonceOutcome[]> => {
   if (uses.length === 0) return []
-  const distinct = new Map(uses.map((use) => [keyOf(use), use]))
-  // In one order everywhere: two batches that wait for each other's rows would deadlock.
-  const { rows } = await sql<{ credential_id: string; nonce: string; outcome: NonceOutcome }>`
-    with input as (
-      select * from json_to_recordset(${bulkRows([...distinct.values()])}::text::json)
-        as i (credential_id uuid, nonce text, expire_time timestamptz)
-    ), live as (
-      select c.credential_id from credential c join organization o using (organization_id)
-      where c.credential_id in (select credential_id from input) and o.disable_time is null
-    ), spent as (
-      insert into request_nonce (credential_id, nonce, expire_time)
-      select credential_id, nonce, expire_time from input join live using (credential_id)
-      order by credential_id, nonce
-      on conflict do nothing
-      returning credential_id, nonce
-    )
-    select i.credential_id, i.nonce,
-      case when s.nonce is not null then 'spent'
-           when l.credential_id is not null then 'reused' else 'gone' end as outcome
-    from input i
-    left join live l using (credential_id)
-    left join spent s on s.credential_id = i.credential_id and s.nonce = i.nonce`.execute(db)
-  const outcomes = new Map(rows.map((row) => [keyOf(row), row.outcome]))
+  const distinct = [...new Map(uses.map((use) => [keyOf(use), use])).values()]
+  const spent = await insertNonces(db, distinct)
+  const unspent = distinct.filter((use) => !spent.has(keyOf(use)))
+  const outcomes = unspent.length > 0 ? await explain(db, unspent) : new Map<string, NonceOutcome>()
   return uses.map((use) => {
     const key = keyOf(use)
-    const outcome = outcomes.get(key) ?? 'gone'
+    if (!spent.has(key)) return outcomes.get(key) ?? 'unsure'
     // The next equal one of this batch comes second.
-    if (outcome === 'spent') outcomes.set(key, 'reused')
-    return outcome
+    spent.delete(key)
+    outcomes.set(key, 'reused')
+    return 'spent'
   })
+}
+
+/** In one order everywhere: two batches that wait for each other's rows would deadlock. */
+async function insertNonces(db: Db, uses: readonly NonceUse[]): Promise<Set<string>> {
+  const latest = new Date(Math.max(...uses.map(({ time }) => time.getTime())))
+  const { rows } = await sql<Key>`${sql.raw(prepared)}
+    insert into request_nonce (credential_id, nonce, expire_time)
+    select i.credential_id, i.nonce, i.expire_time
+    from (select set_config('synchronous_commit', case
+        when ${latest}::timestamptz <= now() + ${ahead} then 'off'
+        else current_setting('synchronous_commit') end, true)) as commit,
+      ${unnested(uses)}
+      join credential c on c.credential_id = i.credential_id
+      join organization o on o.organization_id = c.organization_id and o.disable_time is null
+      join nonce_memory m on i.time > m.trusted_after
+    order by i.credential_id, i.nonce
+    on conflict do nothing
+    returning credential_id, nonce`.execute(db)
+  return new Set(rows.map(keyOf))
+}
+
+/** Why these were not spent. */
+async function explain(db: Db, uses: readonly NonceUse[]): Promise<Map<string, NonceOutcome>> {
+  const { rows } = await sql<Key & { outcome: NonceOutcome }>`
+    select i.credential_id, i.nonce, case when o.organization_id is null then 'gone'
+      when n.nonce is not null then 'reused' else 'unsure' end as outcome
+    from ${unnested(uses)}
+    left join credential c on c.credential_id = i.credential_id
+    left join organization o on o.organization_id = c.organization_id and o.disable_time is null
+    left join request_nonce n on n.credential_id = i.credential_id and n.nonce = i.nonce`.execute(
+    db,
+  )
+  if (rows.some(({ outcome }) => outcome === 'unsure')) await renewNonceMemory(db)
+  return new Map(rows.map((row) => [keyOf(row), row.outcome]))
+}
+
+const unnested = (uses: readonly NonceUse[]) => sql`unnest(
+  ${uses.map(({ credential_id }) => credential_id)}::uuid[],
+  ${uses.map(({ nonce }) => nonce)}::text[],
+  ${uses.map(({ expire_time }) => expire_time.toISOString())}::timestamptz[],
+  ${uses.map(({ time }) => time.toISOString())}::timestamptz[]
+) as i (credential_id, nonce, expire_time, time)`
+
+/** Begins to trust nonces again after a crash of the database; without one it changes nothing. */
+export const renewNonceMemory = async (db: Db): Promise<void> => {
+  await sql`
+    insert into nonce_memory (id, trusted_after)
+    values (1, clock_timestamp() + ${distrusted})
+    on conflict do nothing`.execute(db)
 }
 
 /** Forgets up to `limit` nonces whose time has passed, and says how many. */

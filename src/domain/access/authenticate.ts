@@ -81,7 +81,7 @@ export function createAuthenticator(
       // A minute longer than it could be accepted: the clocks of replicas differ.
       const expire_time = new Date(time + nonceWindowMs + 60_000)
       const { credential_id } = known.principal
-      const spending = nonces.spend({ credential_id, nonce, expire_time })
+      const spending = nonces.spend({ credential_id, nonce, time: new Date(time), expire_time })
       onSigned?.(known.principal)
       const outcome = await spending
       if (outcome === 'spent') {
@@ -90,6 +90,7 @@ export function createAuthenticator(
         return known.principal
       }
       if (outcome === 'reused') throw new OperationError('NONCE_REUSED')
+      if (outcome === 'unsure') throw recovering()
       cache.delete(api_key)
       throw unauthenticated()
     },
@@ -106,6 +107,13 @@ const unauthenticated = () =>
   new OperationError('UNAUTHENTICATED', {
     detail:
       'The headers x-api-key, x-api-nonce and x-api-signature must be there, and the signature must be that of the credential.',
+  })
+
+/** The nonce may have been spent before a crash that forgot it; one of a later time was not. */
+const recovering = () =>
+  new OperationError('DATABASE_UNAVAILABLE', {
+    detail: 'The database has just come back from a crash. Sign the request again, later.',
+    retryAfter: 2,
   })
 
 const skewed = (now: number, windowMs: number) =>

@@ -41,6 +41,7 @@ let used = 0
 const use = (nonce = String(used++)) => ({
   credential_id,
   nonce,
+  time: new Date(),
   expire_time: new Date(Date.now() + 60_000),
 })
 

@@ -64,6 +64,7 @@ const tableNames = async (pool: pg.Pool): Promise<string[]> => {
   const { rows } = await pool.query<{ name: string }>(
     `select oid::regclass::text as name from pg_class
      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+       and relpersistence = 'p'
        and relname not like 'schema_migration%' order by relname`,
   )
   return rows.map(({ name }) => name)

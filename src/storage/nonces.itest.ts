@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import { afterAll, expect, test } from 'vitest'
+import { embeddedBinaries } from '../../test/helpers/postgres.ts'
+import { waitFor } from '../../test/helpers/wait-for.ts'
+import { silentLog } from '../lib/log.ts'
+import { openDatabase } from './database.ts'
+import { startEmbeddedPostgres } from './embedded/embedded-postgres.ts'
+import { migrateDatabase } from './migrate.ts'
+import { type NonceUse, renewNonceMemory, spendNonces } from './nonces.ts'
+import { insertOrganization } from './organizations.ts'
+
+const dataDir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-nonces-')))
+const binaries = await embeddedBinaries()
+const start = () => startEmbeddedPostgres({ dataDir, binaries, log: silentLog })
+let server = await start()
+let { db, stop } = openDatabase({ connection: server.connection, log: silentLog })
+afterAll(async () => {
+  await stop()
+  await server.stop()
+  await rm(dataDir, { recursive: true, force: true })
+})
+await migrateDatabase(db, { log: silentLog })
+
+const [organization_id, credential_id] = [randomUUID(), randomUUID()]
+const create_time = new Date()
+await insertOrganization(db, { organization_id, name: 'n', domain: 'd', create_time })
+await db
+  .insertInto('credential')
+  .values({
+    ...{ credential_id, organization_id, role: 'ROLE_MEMBER', name: '', create_time },
+    ...{ api_key_hash: Buffer.alloc(32), api_key_sealed: Buffer.alloc(1) },
+    api_secret_sealed: Buffer.alloc(1),
+  })
+  .execute()
+
+const use = (ms = 0): NonceUse => ({
+  ...{ credential_id, nonce: randomUUID(), time: new Date(Date.now() + ms) },
+  expire_time: new Date(Date.now() + 600_000),
+})
+const spend = async (...uses: NonceUse[]) => await spendNonces(db, uses)
+const remembered = async () => {
+  const { rows } = await sql<{ nonce: string }>`select nonce from request_nonce`.execute(db)
+  return new Set(rows.map(({ nonce }) => nonce))
+}
+
+const walWriter = async (): Promise<number | undefined> => {
+  const { rows } = await sql<{ pid: number }>`
+    select pid from pg_stat_activity where backend_type = 'walwriter'`.execute(db)
+  return rows[0]?.pid
+}
+
+/** Keeps what was not committed to disk in the memory of the server, until it crashes. */
+const holdBack = async () => {
+  const pid = (await walWriter())!
+  process.kill(pid, 'SIGSTOP')
+  return async () => {
+    process.kill(pid, 'SIGKILL')
+    await waitFor('the database is back', async () => {
+      const now = await walWriter().catch(() => undefined)
+      return now !== undefined && now !== pid
+    })
+  }
+}
+
+test('a nonce that a crash has forgotten is not accepted again', { timeout: 60_000 }, async () => {
+  const crash = await holdBack()
+  const [current, late, ahead] = [use(), use(-200_000), use(200_000)]
+  expect(await spend(ahead)).toEqual(['spent'])
+  expect(await spend(current, late)).toEqual(['spent', 'spent'])
+  await crash()
+  const kept = await remembered()
+  // Otherwise nothing is shown here: these two were not on disk, and the third was.
+  expect([current, late, ahead].map(({ nonce }) => kept.has(nonce))).toEqual([false, false, true])
+  expect(await spend(current, late, ahead)).toEqual(['unsure', 'unsure', 'reused'])
+  // Nothing of that time is, whoever asks: it cannot be told from what was forgotten.
+  expect(await spend({ ...use(), time: current.time }, use(-200_000))).toEqual(['unsure', 'unsure'])
+  expect(await spend(use(10_000))).toEqual(['spent'])
+  await waitFor('nonces are trusted again', async () => (await spend(use()))[0] === 'spent')
+  expect(await spend(current, late)).toEqual(['unsure', 'unsure'])
+})
+
+test('what an operation wrote after its nonce keeps the nonce', { timeout: 60_000 }, async () => {
+  const crash = await holdBack()
+  const spent = use()
+  expect(await spend(spent)).toEqual(['spent'])
+  const update_time = new Date()
+  await db.updateTable('organization').set({ update_time }).execute()
+  await crash()
+  expect(await spend(spent)).toEqual(['reused'])
+})
+
+test('a clean stop forgets nothing, and late clocks go on', { timeout: 60_000 }, async () => {
+  await renewNonceMemory(db)
+  await waitFor('nonces are trusted again', async () => (await spend(use()))[0] === 'spent')
+  const [before, late] = [use(), use()]
+  expect(await spend(before)).toEqual(['spent'])
+  await stop()
+  await server.stop()
+  server = await start()
+  ;({ db, stop } = openDatabase({ connection: server.connection, log: silentLog }))
+  await renewNonceMemory(db)
+  expect(await spend(before, late, use())).toEqual(['reused', 'spent', 'spent'])
+})
