@@ -27,6 +27,10 @@ export function readNumber(params: Params, key: string): number {
 export const readOptionalNumber = (params: Params, key: string): number | undefined =>
   params[key] === undefined || params[key] === '' ? undefined : readNumber(params, key)
 
+/** Texts of a request: one, or the same name several times. */
+export const readTexts = (params: Params, key: string): string[] =>
+  (Array.isArray(params[key]) ? params[key] : [params[key]]).map(String)
+
 /** A text of a request. */
 export function readText(params: Params, key: string): string {
   const value = params[key]

@@ -21,9 +21,9 @@ export type Written = { written: string }
 export type Sight = {
   chain: TonChain
   globalId: number
-  /** The newest masterchain block that this endpoint tells of, and the newest that it has. */
+  /** The newest masterchain block that this endpoint tells of, and the newest that a method has. */
   told(): number
-  has(): number
+  has(method?: string): number
 }
 
 const blockKeys = ['workchain', 'shard', 'seqno', 'root_hash', 'file_hash'] as const

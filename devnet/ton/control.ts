@@ -13,7 +13,10 @@ export type Controls = {
   deployJetton(metadata: JettonMetadata): Promise<Jetton>
 }
 
-const kinds: readonly FaultKind[] = ['429', '500', 'timeout', 'reset', 'stale', 'lag', 'wrong_hash']
+const kinds: readonly FaultKind[] = [
+  ...['404', '429', '500', 'timeout', 'reset'],
+  ...['stale', 'lag', 'wrong_hash'],
+] as FaultKind[]
 
 /** The methods under `/dev`. */
 export function createControl(controls: Controls, faults: Faults): Methods {

@@ -1,5 +1,7 @@
 /** What a node can do wrong on purpose. */
 export type FaultKind =
+  /** Is not there, as an API that a node does not offer. */
+  | '404'
   /** Too many requests. */
   | '429'
   | '500'
@@ -17,7 +19,7 @@ export type FaultKind =
 /** One thing that goes wrong. */
 export type Fault = {
   kind: FaultKind
-  /** Of this method only. */
+  /** Of this method only; `v3` means all of API v3. */
   method?: string
   /** How often; without it for ever. */
   times?: number

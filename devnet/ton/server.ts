@@ -49,7 +49,9 @@ async function handle(
     asked = readAsked(request, await readBody(request))
     const { table, method, params } = asked
     if (table !== 'dev') {
-      const fault = faults.meet(['429', '500', 'timeout', 'reset'], method)
+      const kinds = ['404', '429', '500', 'timeout', 'reset'] as const
+      const fault =
+        faults.meet(kinds, method) ?? (table === 'v3' ? faults.meet(kinds, 'v3') : undefined)
       if (fault?.kind === 'timeout') return
       if (fault?.kind === 'reset') return void request.socket.destroy()
       if (fault)
@@ -58,8 +60,9 @@ async function handle(
     const methods = apis[table]
     const found = Object.hasOwn(methods, method) ? methods[method] : undefined
     if (!found) throw new ApiError(404, `method ${method} is not known`)
-    const stranger = Object.keys(params).find((key) => !found.takes.includes(key))
-    if (stranger !== undefined) throw new ApiError(422, `unknown parameter ${stranger}`)
+    // The server of v3 does not look at parameters that it does not know.
+    const stranger = table !== 'v3' && Object.keys(params).find((key) => !found.takes.includes(key))
+    if (stranger) throw new ApiError(422, `unknown parameter ${stranger}`)
     let result = write(await found.answer(params))
     if (faults.meet(['wrong_hash'], method)) result = falsify(result)
     if (table === 'v3') return reply(200, result)
@@ -68,6 +71,7 @@ async function handle(
   } catch (error) {
     const code = error instanceof ApiError ? error.code : 500
     const message = error instanceof Error ? error.message : String(error)
+    if (asked?.table === 'v3') return reply(code, JSON.stringify({ error: message }))
     const rpc = asked?.rpc ? { jsonrpc: '2.0', id: asked.rpc.id ?? null } : {}
     reply(code, JSON.stringify({ ok: false, error: message, code, ...rpc }))
   }
@@ -96,10 +100,12 @@ function readAsked(request: IncomingMessage, body: string): Asked {
   const json = body === '' ? {} : parse(body)
   if (path[0] === 'dev' && path[1] !== undefined)
     return { table: 'dev', method: path[1], params: { ...query, ...json } }
-  const [api, version, method] = path
-  if (api !== 'api' || (version !== 'v2' && version !== 'v3') || method === undefined)
+  const [api, version, ...rest] = path
+  const method = rest.join('/')
+  if (api !== 'api' || (version !== 'v2' && version !== 'v3') || method === '')
     throw new ApiError(404, 'not found')
-  if (method !== 'jsonRPC') return { table: version, method, params: { ...query, ...json } }
+  if (version === 'v3' || method !== 'jsonRPC')
+    return { table: version, method, params: { ...query, ...json } }
   const params = (json.params ?? {}) as Params
   return { table: version, method: String(json.method), params, rpc: { id: json.id } }
 }

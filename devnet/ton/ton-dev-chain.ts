@@ -94,8 +94,9 @@ export async function startTonDevChain(options: TonDevChainOptions = {}): Promis
   }
   const open = async (at: number): Promise<TonEndpoint> => {
     const faults = createFaults(random)
-    const behind = (kind: 'stale' | 'lag') => faults.meet([kind], 'head')?.blocks ?? 0
-    const has = () => Math.max(1, chain.head().id.seqno - behind('lag'))
+    const behind = (kind: 'stale' | 'lag', method = 'head') =>
+      faults.meet([kind], method)?.blocks ?? 0
+    const has = (method?: string) => Math.max(1, chain.head().id.seqno - behind('lag', method))
     const told = () => Math.max(1, has() - behind('stale'))
     const sight: Sight = { chain, globalId, told, has }
     const dev = createControl(controls, faults)

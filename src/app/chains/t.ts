@@ -22,6 +22,10 @@ export const openT: Opener = async (config, { env, clock, log }) => {
         ]),
       ),
       priority: upstream.priority,
+      v3: upstream.v3,
+      ...(upstream.v3_url !== undefined && {
+        v3_url: resolveSecret(upstream.v3_url, { env, key }),
+      }),
       ...(upstream.rate_limit_per_second !== undefined && {
         requests_per_second: upstream.rate_limit_per_second,
       }),

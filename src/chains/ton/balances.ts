@@ -9,6 +9,7 @@ import {
 } from '../chain.ts'
 import { formatAddress } from './address.ts'
 import { bytesOf, readCell } from './cells.ts'
+import { createReadIndexed } from './indexed-balances.ts'
 import type { Nodes } from './nodes.ts'
 import { readBlockId, readHash } from './raw.ts'
 
@@ -106,6 +107,7 @@ export function createReadBalances({
   at: BlockRef,
   signal: AbortSignal,
 ) => Promise<BalanceReading[]> {
+  const readIndexed = createReadIndexed({ nodes })
   const readNative = async (address: Buffer, at: BlockRef, signal: AbortSignal) => {
     const found = await nodes.ask({
       method: 'getAddressInformation',
@@ -156,7 +158,7 @@ export function createReadBalances({
       query,
       key: `${query.address.toString('latin1')}/${query.asset.contract_address.toString('latin1')}`,
     }))
-    const distinct = [...new Map(keyed.map(({ key, query }) => [key, query]))]
+    let distinct = [...new Map(keyed.map(({ key, query }) => [key, query]))]
     const balances = new Map<string, bigint>()
     const stop = new AbortController()
     const both = AbortSignal.any([signal, stop.signal])
@@ -171,6 +173,14 @@ export function createReadBalances({
       }
     }
     try {
+      const indexed = await readIndexed(
+        distinct.map(([, query]) => query),
+        at,
+        both,
+      )
+      for (const [key, query] of distinct)
+        if (indexed.has(query)) balances.set(key, indexed.get(query)!)
+      distinct = distinct.filter(([key]) => !balances.has(key))
       await Promise.all(Array.from({ length: Math.min(atOnce, distinct.length) }, work))
     } catch (error) {
       signal.throwIfAborted()

@@ -22,6 +22,8 @@ export type TonChainOptions = {
   inFlight?: number
   /** How long a block that no node has is asked for again before it counts as lost. */
   patienceMs?: number
+  /** How long an index (API v3) may take: who waits for it could have asked API v2 meanwhile. */
+  indexTimeoutMs?: number
 }
 
 /** The global id of the production network. */
@@ -30,11 +32,12 @@ const production = -239
 /** TON behind nodes that speak the toncenter HTTP API. */
 export function createTonChain(options: TonChainOptions): Chain {
   const { upstreams, globalId, clock = systemClock, log = silentLog } = options
-  const { pollMs = 400, inFlight = 8, patienceMs = 15_000 } = options
+  const { pollMs = 400, inFlight = 8, patienceMs = 15_000, indexTimeoutMs = 5_000 } = options
   const nodes = createNodes({
     upstreams,
     clock,
     log,
+    indexTimeoutMs,
     ...(globalId !== undefined && { globalId }),
   })
   const families = {

@@ -1,7 +1,8 @@
 import type { Clock } from '../../lib/clock.ts'
 import { createRateGate, type RateGate } from '../upstream/rate-gate.ts'
+import { createIndexNode, type IndexNode } from './index-node.ts'
 import { type RawBlockId, readBlockId, readHash, readRawHeader } from './raw.ts'
-import { createToncenter, type Reply, type Toncenter, type UpstreamOptions } from './toncenter.ts'
+import { createToncenter, type Reply, type UpstreamOptions } from './toncenter.ts'
 
 /** A node, and what was learned of it. */
 export type Node = {
@@ -17,6 +18,8 @@ export type Node = {
   /** Left alone until then. */
   pausedUntil: number
   lastFailure: string
+  /** Its API v3, where it may have one. */
+  index: IndexNode | undefined
   call(method: string, params: object, signal: AbortSignal): Promise<Reply>
   /** Asks for its newest block; many at once are one question. */
   refresh(signal: AbortSignal): Promise<void>
@@ -33,17 +36,20 @@ const headMs = 5_000
 /** A node that is called within its limits and left alone for a while when it fails. */
 export function createNode(
   options: UpstreamOptions,
-  { clock, client = createToncenter(options) }: { clock: Clock; client?: Toncenter },
+  { clock, indexTimeoutMs }: { clock: Clock; indexTimeoutMs: number },
 ): Node {
+  const client = createToncenter(options, { indexTimeoutMs })
   let pauseMs = firstPauseMs
   const stopping = new AbortController()
   const refresh = createShared((signal) =>
     learn(node, AbortSignal.any([signal, stopping.signal, AbortSignal.timeout(headMs)])),
   )
+  const gate = createRateGate(options.requests_per_second)
   const node: Node = {
     name: client.name,
     priority: options.priority ?? 0,
-    gate: createRateGate(options.requests_per_second),
+    gate,
+    index: client.get && createIndexNode(client.get, { clock, gate }),
     identity: undefined,
     globalId: undefined,
     head: undefined,

@@ -1,6 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { BlockMissingError, ChainUnavailableError } from '../chain.ts'
+import type { IndexNode } from './index-node.ts'
 import { createNode, type Node } from './node.ts'
 import type { RawBlockId } from './raw.ts'
 import type { UpstreamOptions } from './toncenter.ts'
@@ -21,6 +22,16 @@ export type Question<answer> = {
   accept(result: unknown, node: Node): answer | undefined
 }
 
+/** What `/status` says of a node. */
+export type NodeStatus = {
+  name: string
+  state: string
+  seqno: number | null
+  last_failure: string
+  /** Of its API v3; null where it is switched off, or nobody knows where it would be. */
+  v3: ReturnType<IndexNode['status']> | null
+}
+
 /** The nodes of one network. */
 export type Nodes = {
   /** The newest block that any of them has told of; never goes back. */
@@ -31,7 +42,9 @@ export type Nodes = {
   identity(signal: AbortSignal): Promise<string>
   globalId(): number | undefined
   ask<answer>(question: Question<answer>): Promise<answer>
-  status(): { name: string; state: string; seqno: number | null; last_failure: string }[]
+  /** The indexes (API v3) that may be asked now, the best first. */
+  indexes(): IndexNode[]
+  status(): NodeStatus[]
   stop(): Promise<void>
 }
 
@@ -45,14 +58,16 @@ export function createNodes({
   clock,
   log,
   globalId,
+  indexTimeoutMs,
 }: {
   upstreams: readonly UpstreamOptions[]
   clock: Clock
   log: Log
   /** What the configuration says; other nodes are never used. */
   globalId?: number
+  indexTimeoutMs: number
 }): Nodes {
-  const nodes = upstreams.map((upstream) => createNode(upstream, { clock }))
+  const nodes = upstreams.map((upstream) => createNode(upstream, { clock, indexTimeoutMs }))
   let best: RawBlockId | undefined
   let identity: string | undefined
 
@@ -157,14 +172,16 @@ export function createNodes({
     identity: identified,
     globalId: () => globalId ?? nodes.find((node) => node.identity === identity)?.globalId,
     ask,
+    indexes: () => rank(clock.now()).flatMap(({ index }) => (index?.isUsable() ? [index] : [])),
     status: () => {
       const now = clock.now()
       return nodes.map(
-        ({ name, isForeign, pausedUntil, identity: known, head: last, lastFailure }) => ({
+        ({ name, isForeign, pausedUntil, identity: known, head: last, lastFailure, index }) => ({
           name,
           state: isForeign ? 'foreign' : pausedUntil > now ? 'paused' : known ? 'ready' : 'unknown',
           seqno: last?.seqno ?? null,
           last_failure: lastFailure,
+          v3: index?.status() ?? null,
         }),
       )
     },

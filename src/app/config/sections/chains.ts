@@ -1,5 +1,6 @@
 import Type, { type TSchema } from 'typebox'
 import type { Finding } from '../finding.ts'
+import { secretUrl } from '../keys.ts'
 import { shownWord } from '../text.ts'
 import { upstreams } from './upstream.ts'
 
@@ -94,10 +95,27 @@ const ton = Type.Object(
         unset,
         example: -239,
       }),
-      upstreams(['http', 'https'], 'http://127.0.0.1:8081/api/v2'),
+      upstreams(['http', 'https'], 'http://127.0.0.1:8081/api/v2', {
+        v3: Type.Boolean({
+          description:
+            'Whether API v3 of the node is used as well, where it offers one: it gives many balances at once. Blocks always come from API v2.',
+          default: true,
+        }),
+        v3_url: Type.Optional(
+          secretUrl(['http', 'https'], {
+            description: 'Address of that API v3.',
+            unset: '`v3` in the place of `v2` at the end of the url',
+            example: 'http://127.0.0.1:8082/api/v3',
+            mask: 'path',
+          }),
+        ),
+      }),
     ),
   },
-  { description: 'Variant T, on TON. The nodes speak the toncenter HTTP API v2.' },
+  {
+    description:
+      'Variant T, on TON. The nodes speak the toncenter HTTP API v2, and v3 where they offer it.',
+  },
 )
 
 const sui = Type.Object(
