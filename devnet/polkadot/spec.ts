@@ -16,13 +16,15 @@ const packageName = '@substrate/connect-known-chains'
  * The specification of Rococo's Asset Hub, the one public chain of that kind whose package has its
  * whole first state. The package is under the GPL: it is loaded here and never copied anywhere.
  */
-export async function loadChainSpec(): Promise<ChainSpec> {
-  const found: { chainSpec: string } | undefined = await import(
-    `${packageName}/rococo_v2_2_asset_hub`
-  ).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
-    return undefined
-  })
+export async function loadChainSpec(
+  load: (name: string) => Promise<{ chainSpec: string }> = (name) => import(name),
+): Promise<ChainSpec> {
+  const found = await load(`${packageName}/rococo_v2_2_asset_hub`).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
+      return undefined
+    },
+  )
   if (!found)
     throw new Error(
       `The Polkadot dev node needs the npm package ${packageName} (GPL-3.0), which holds the ` +

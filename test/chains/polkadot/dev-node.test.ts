@@ -36,6 +36,15 @@ describe('the Polkadot dev node', () => {
     expect(chain.genesis).toBe('0x7c34d42fc815d392057c78b49f2755c753440ccd38bcb0405b3bcfb601d08734')
   })
 
+  it('says what to install where the package with its chain is missing', async () => {
+    const load = (name: string) => import(name.replace('connect-known-chains', 'no-such-package'))
+    await expect(loadChainSpec(load)).rejects.toThrow(
+      /needs the npm package @substrate\/connect-known-chains \(GPL-3\.0\).*npm install --no-save @substrate\/connect-known-chains@\d/,
+    )
+    const broken = () => Promise.reject(new SyntaxError('broken'))
+    await expect(loadChainSpec(broken)).rejects.toThrow('broken')
+  })
+
   it('makes blocks that the runtime accepts as a whole, and refuses after one flipped bit', async () => {
     const node = await start()
     const to = node.address(node.signer(50).account)
