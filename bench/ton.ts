@@ -14,6 +14,7 @@ const main = new URL('../devnet/ton/main.ts', import.meta.url).pathname
 const node = spawn(process.execPath, [main, '--block-time-ms', '0'], {
   stdio: ['ignore', 'pipe', 'inherit'],
 })
+process.once('exit', () => node.kill('SIGKILL'))
 const [line] = await once(createInterface({ input: node.stdout }), 'line')
 const { node_url } = JSON.parse(String(line)) as { node_url: string }
 
@@ -111,7 +112,6 @@ for (const block of await take(begin, blocks)) {
 }
 const perBlock = cpuMs(begun) / blocks
 await chain.stop()
-node.kill('SIGKILL')
 
 await writeSection(
   'TON',

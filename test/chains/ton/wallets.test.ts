@@ -332,6 +332,37 @@ describe('jettons', async () => {
     await balanced(alice.text, { token_address, balance: 500n })
   })
 
+  it('come back where the jetton wallet of the receiver refuses them', async () => {
+    // What the notification costs on its way is more than the transfer brings along, so that the
+    // receiver's jetton wallet cannot do what it is told, and the message bounces.
+    let payload = beginCell().endCell()
+    for (let number = 0; number < 100; number++)
+      payload = beginCell().storeBuffer(Buffer.alloc(120, number)).storeRef(payload).endCell()
+    const order = { holder, to: bob.address, amount: 40n, excessTo: alice.address, payload }
+    const before = (await transfersOf(bob.text)).length
+    const seen = await during(alice.text, async () => {
+      await alice.send(jettonTransfer({ ...order, forward: 100_000_000n, value: 160_000_000n }))
+      await mine(6)
+    })
+    const [out, back] = tokens(seen)
+    expect(out).toMatchObject({
+      ...{ from: alice.text, to: bob.text, value: '40', status: 'failed', bounced: 'true' },
+      transfer_type: 'TRANSFER_TYPE_OUTGOING',
+    })
+    expect(back).toMatchObject({
+      ...{ from: '', to: alice.text, value: '40', status: 'success', bounced: 'true' },
+      transfer_type: 'TRANSFER_TYPE_INCOMING',
+    })
+    expect(tokens(seen)).toHaveLength(2)
+    expect((await transfersOf(bob.text)).length).toBe(before)
+    await balanced(alice.text, { token_address, balance: 500n })
+    await balanced(bob.text, { token_address, balance: 500n })
+    await balanced(alice.text)
+    const { token_account_address } = (await call('ListAssets', { address: alice.text, ...asset }))
+      .assets[0]
+    expect(dev.chain.account(token_account_address).data?.beginParse().loadCoins()).toBe(500n)
+  })
+
   it('do not come from a stranger who says so', async () => {
     const body = beginCell()
       .storeUint(0x7362d09c, 32)
