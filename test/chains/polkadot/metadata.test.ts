@@ -102,21 +102,19 @@ describe('metadata', () => {
       })
       const transfer = { from: text(alice), to: text(bob), amount: 5_000n }
       const who = text(alice)
-      const events = builder
-        .buildStorage('System', 'Events')
-        .value.enc([
-          record(undefined, 'Balances', 'Transfer', { ...transfer, amount: 1n }),
-          record(1, 'Balances', 'Withdraw', { who, amount: 900n }),
-          record(1, 'Balances', 'Transfer', transfer),
-          record(1, 'System', 'NewAccount', { account: text(bob) }),
-          record(1, 'Balances', 'Endowed', { account: text(bob), free_balance: 5_000n }),
-          record(1, 'Balances', 'Deposit', { who, amount: 200n }),
-          record(1, 'TransactionPayment', 'TransactionFeePaid', {
-            who,
-            actual_fee: 650n,
-            tip: 50n,
-          }),
-        ])
+      const events = builder.buildStorage('System', 'Events').value.enc([
+        record(undefined, 'Balances', 'Transfer', { ...transfer, amount: 1n }),
+        record(1, 'Balances', 'Withdraw', { who, amount: 900n }),
+        record(1, 'Balances', 'Transfer', transfer),
+        record(1, 'System', 'NewAccount', { account: text(bob) }),
+        record(1, 'Balances', 'Endowed', { account: text(bob), free_balance: 5_000n }),
+        record(1, 'Balances', 'Deposit', { who, amount: 200n }),
+        record(1, 'TransactionPayment', 'TransactionFeePaid', {
+          who,
+          actual_fee: 650n,
+          tip: 50n,
+        }),
+      ])
       const extrinsics = ['0x00', '0x1234']
       const block = createBlock({
         ...{ number: 5, hash: Buffer.alloc(32, 9), parent_hash: Buffer.alloc(32, 8), time: 12_000 },
