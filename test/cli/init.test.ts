@@ -7,7 +7,9 @@ import { startSuiDevChain } from '../../devnet/sui/dev-chain.ts'
 import { loadConfig } from '../../src/app/config/load.ts'
 import { freshFolder, portolan } from './portolan.ts'
 
-test('every node is asked who it is, and the file that is written is a configuration', async () => {
+const slow = { timeout: 180_000 }
+
+test('every node is asked, and the file that is written is a configuration', slow, async () => {
   const cwd = await freshFolder()
   const anvil = await startAnvil({ chainId: 4242 })
   onTestFinished(anvil.stop)
@@ -41,7 +43,7 @@ test('every node is asked who it is, and the file that is written is a configura
   expect((await portolan(['init', '--c', anvil.url, '--force'], { cwd })).code).toBe(0)
 })
 
-test('nodes of different chains, wrong addresses and nobody to ask are refused', async () => {
+test('nodes of different chains, wrong addresses and nobody to ask are refused', slow, async () => {
   const cwd = await freshFolder()
   const nodes = await Promise.all([startAnvil({ chainId: 1 }), startAnvil({ chainId: 2 })])
   for (const node of nodes) onTestFinished(node.stop)

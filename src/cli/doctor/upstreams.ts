@@ -1,85 +1,148 @@
-import { once } from 'node:events'
-import { connect as connectTcp } from 'node:net'
-import { connect as connectTls } from 'node:tls'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Config } from '../../app/config/schema.ts'
 import { resolveSecret } from '../../app/config/secrets.ts'
+import type { ConnectionFile } from '../../app/connection-file.ts'
+import { askNode, type NodeAddress, type NodeAnswer, type NodeKind } from '../nodes/ask-node.ts'
 import type { Shell } from '../shell.ts'
 import { type Finding, ok, warning } from './finding.ts'
 import type { Patient } from './run.ts'
 
-const patienceMs = 5_000
-
 type Network = {
-  upstreams: readonly { url: string; name?: string; headers: Record<string, string> }[]
+  chain_id?: number | string
+  upstreams: readonly {
+    url: string
+    name?: string
+    headers: Record<string, string>
+    transport?: 'grpc' | 'grpc-web'
+  }[]
 }
-type Upstream = { name: string; url: string; headers: Record<string, string> }
+type Upstream = NodeAddress & { network: string; name: string; chain_id?: number | string }
+type Asked = Upstream & { answer?: NodeAnswer; finding: Finding }
 
-/** Whether each node of each chain answers, all at once. The service starts without them. */
-export async function* checkUpstreams({ config, shell }: Patient): AsyncGenerator<Finding> {
-  yield* await Promise.all(upstreamsOf(config, shell.env).map(checkUpstream))
+/** Asks each node of each chain who it is, all at once. The service starts without them. */
+export async function* checkUpstreams({
+  config,
+  shell,
+  dataDir,
+}: Patient): AsyncGenerator<Finding> {
+  const configured = upstreamsOf(config, shell.env)
+  const asked = await Promise.all(
+    (configured.length > 0 ? configured : await localNodes(dataDir)).map(ask),
+  )
+  yield* asked.map(({ finding }) => finding)
+  yield* differences(asked)
 }
 
 function upstreamsOf({ chains }: Config, env: Shell['env']): Upstream[] {
-  return Object.entries(chains).flatMap(([tag, chain]) =>
-    Object.entries<Network>(chain.networks).flatMap(([network, { upstreams }]) =>
-      upstreams.map((upstream) => {
+  return Object.entries(chains).flatMap(([tag, { kind, networks }]) =>
+    Object.entries<Network>(networks).flatMap(([network, { chain_id, upstreams }]) =>
+      upstreams.map(({ name, transport, ...upstream }) => {
         const key = `chains.${tag}.networks.${network}.upstreams`
         const url = resolveSecret(upstream.url, { env, key })
         const headers = Object.fromEntries(
-          Object.entries(upstream.headers).map(([name, value]) => [
-            name,
+          Object.entries(upstream.headers).map(([header, value]) => [
+            header,
             resolveSecret(value, { env, key }),
           ]),
         )
-        // Only the host: the rest of the address may hold an access key.
-        return { name: `${tag} ${network} ${upstream.name ?? new URL(url).host}`, url, headers }
+        return {
+          kind,
+          network: `${tag} ${network}`,
+          // Only the host: the rest of the address may hold an access key.
+          name: name ?? new URL(url).host,
+          url,
+          headers,
+          ...(transport && { transport }),
+          ...(chain_id !== undefined && { chain_id }),
+        }
       }),
     ),
   )
 }
 
-async function checkUpstream(upstream: Upstream): Promise<Finding> {
+/** Those of the embedded mode, while it runs. */
+async function localNodes(dataDir: string): Promise<Upstream[]> {
+  const text = await readFile(join(dataDir, 'connection.json'), 'utf8').catch(() => '{}')
+  const { chains = {} } = JSON.parse(text) as Partial<ConnectionFile>
+  return Object.entries(chains).flatMap(([tag, { kind, network, node_url }]) =>
+    node_url === undefined
+      ? []
+      : [{ kind: kind as NodeKind, network: `${tag} ${network}`, name: 'local', url: node_url }],
+  )
+}
+
+async function ask(upstream: Upstream): Promise<Asked> {
+  const { network, name, kind, chain_id } = upstream
   const begun = performance.now()
-  const took = () => `${upstream.name} answers in ${Math.round(performance.now() - begun)} ms`
-  const fix = 'Check the url, the node and the network in between.'
   try {
-    const status = await (/^http/.test(upstream.url) ? askHttp(upstream) : knock(upstream))
-    if (status === 401 || status === 403)
-      return warning(
-        'nodes',
-        `${upstream.name} refuses the credentials (HTTP ${status}).`,
-        'Check the access key in the url or the headers.',
-      )
-    return ok('nodes', took())
+    const answer = await askNode(upstream)
+    const took = Math.round(performance.now() - begun)
+    if (chain_id !== undefined && answer.chain_id !== undefined && answer.chain_id !== chain_id)
+      return {
+        ...upstream,
+        finding: warning(
+          'nodes',
+          `${network} ${name} is on chain ${answer.chain_id}, and chain_id is ${chain_id}: it is never used.`,
+          'Mend its url, or chain_id of the network.',
+        ),
+      }
+    const facts = [chainOf(answer), `${heads[kind]} ${answer.head}`, `${took} ms`]
+    const detail = `${network} ${name}: ${facts.filter(Boolean).join(', ')}`
+    return { ...upstream, answer, finding: ok('nodes', detail) }
   } catch (error) {
-    return warning('nodes', `${upstream.name} does not answer: ${reasonOf(error)}.`, fix)
+    const { message } = error as Error
+    return {
+      ...upstream,
+      finding: isRefusal.test(message)
+        ? warning(
+            'nodes',
+            `${network} ${name} refuses the credentials: ${message}.`,
+            'Check the access key in the url or the headers.',
+          )
+        : warning('nodes', `${network} ${name} does not answer: ${message}.`, fixes[kind]),
+    }
   }
 }
 
-async function askHttp({ url, headers }: Upstream): Promise<number> {
-  const signal = AbortSignal.timeout(patienceMs)
-  const answer = await fetch(url, { headers, signal, redirect: 'manual' })
-  await answer.body?.cancel()
-  return answer.status
+const isRefusal = /\b40[13]\b|UNAUTHENTICATED|PERMISSION_DENIED/i
+
+const heads: Readonly<Record<NodeKind, string>> = {
+  evm: 'block',
+  ton: 'masterchain block',
+  sui: 'checkpoint',
+  polkadot: 'final block',
 }
 
-async function knock({ url }: Upstream): Promise<undefined> {
-  const { protocol, hostname, port } = new URL(url)
-  const secure = protocol === 'wss:'
-  const host = hostname.replace(/^\[|\]$/g, '')
-  const socket = secure
-    ? connectTls({ host, port: Number(port || 443), servername: host })
-    : connectTcp({ host, port: Number(port || 80) })
-  try {
-    const signal = AbortSignal.timeout(patienceMs)
-    await once(socket, secure ? 'secureConnect' : 'connect', { signal })
-  } finally {
-    socket.destroy()
+const fixes: Readonly<Record<NodeKind, string>> = {
+  evm: 'Check the url, the node and the network in between.',
+  ton: 'Check that it is a toncenter HTTP API v2 with its path, such as http://127.0.0.1:8081/api/v2.',
+  sui: 'Check that it is the gRPC address of a full node; where only HTTP/1.1 comes through, set transport: grpc-web.',
+  polkadot:
+    'Check that it is the WebSocket address of a node of Asset Hub, such as ws://127.0.0.1:9944.',
+}
+
+const chainOf = ({ chain_id, chain_name }: NodeAnswer): string => {
+  if (chain_id === undefined) return ''
+  const id = `${chain_id}`
+  const short = id.length > 20 ? `${id.slice(0, 10)}…` : id
+  return chain_name === undefined ? `chain ${short}` : `${chain_name} (${short})`
+}
+
+/** Nodes of one network that are on different chains: the service would use those of the first. */
+function differences(asked: readonly Asked[]): Finding[] {
+  const chains = new Map<string, Set<number | string>>()
+  for (const { network, chain_id, answer } of asked) {
+    if (chain_id !== undefined || answer?.chain_id === undefined) continue
+    chains.set(network, (chains.get(network) ?? new Set()).add(answer.chain_id))
   }
-}
-
-function reasonOf(error: unknown): string {
-  const { name, message, code, cause } = error as Error & { code?: string }
-  if (name === 'TimeoutError' || name === 'AbortError') return `nothing within ${patienceMs} ms`
-  return cause instanceof Error ? reasonOf(cause) : message || String(code)
+  return [...chains]
+    .filter(([, ids]) => ids.size > 1)
+    .map(([network, ids]) =>
+      warning(
+        'nodes',
+        `The nodes of ${network} are on different chains: ${[...ids].join(', ')}.`,
+        'Set chain_id of the network to the one you mean.',
+      ),
+    )
 }

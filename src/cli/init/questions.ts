@@ -1,6 +1,6 @@
 import { confirm, intro, isCancel, log, multiselect, outro, spinner, text } from '@clack/prompts'
 import { type Answers, type CheckedNode, chainKinds, type InitTag, urlProblem } from './answers.ts'
-import { askNode } from './ask-node.ts'
+import { checkNode } from './check-node.ts'
 
 /** Asks a person; undefined when they break off. */
 export async function askAnswers(): Promise<Answers | undefined> {
@@ -55,7 +55,7 @@ async function askNodes(tag: InitTag): Promise<CheckedNode[] | undefined> {
     if (!url) return nodes
     const asking = spinner()
     asking.start('Asking the node')
-    const node = await askNode(tag, url)
+    const node = await checkNode(tag, url)
     asking.stop(
       node.problem === undefined
         ? `It answers${node.chain_id === undefined ? '' : `: chain ${node.chain_id}`}.`

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { CliError, usageError } from '../cli-error.ts'
 import { type GlobalOptions, isWatched, note, print, type Shell } from '../shell.ts'
 import { type Answers, chainKinds, type InitTag, urlProblem } from './answers.ts'
-import { askNode } from './ask-node.ts'
+import { checkNode } from './check-node.ts'
 import { initYaml } from './yaml.ts'
 
 type InitOptions = GlobalOptions &
@@ -37,7 +37,7 @@ async function gather(shell: Shell, options: InitOptions): Promise<Answers | und
   if (problem !== undefined) throw usageError(problem)
   const chains: Answers['chains'] = {}
   for (const tag of tags) {
-    chains[tag] = await Promise.all((options[tag] ?? []).map((url) => askNode(tag, url)))
+    chains[tag] = await Promise.all((options[tag] ?? []).map((url) => checkNode(tag, url)))
     for (const { url, chain_id, problem } of chains[tag])
       note(
         shell,
