@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { startAnvil } from '../anvil/anvil.ts'
 import { endLeftover, noteProcess } from '../anvil/leftover.ts'
 import type { DevChain, DevChainOptions } from '../dev-chain.ts'
+import { startMining } from './mining.ts'
 
 /** A local EVM chain: a plain anvil, with what the embedded mode does to it. */
 export type EvmDevChain = DevChain & {
@@ -47,7 +48,7 @@ export async function startEvmDevChain(
     ...(chainId !== undefined && { chainId }),
     isDetached: true,
     args: [
-      ...['--block-time', `${blockTimeMs / 1000}`, '--mixed-mining'],
+      '--no-mining',
       ...['--prune-history', keptStates],
       ...(isRollup ? ['--network', 'optimism'] : []),
       ...(state === undefined ? [] : ['--state', state, '--state-interval', stateIntervalSeconds]),
@@ -62,6 +63,7 @@ export async function startEvmDevChain(
     const behind = Math.floor(Date.now() / 1000) - Number(block.timestamp)
     if (behind > 0) await anvil.call('evm_increaseTime', [behind])
   }
+  const mining = await startMining({ ...anvil, blockTimeMs })
   return {
     node_url: anvil.url,
     node_ws_url: anvil.wsUrl,
@@ -74,12 +76,14 @@ export async function startEvmDevChain(
         { from: treasury, to: address, value: `0x${amount.toString(16)}` },
       ]),
     setClock,
-    reorganize: async (depth) => {
-      await anvil.call('anvil_reorg', [depth, []])
-      // It goes on from the time of the block that stayed.
-      await setClock()
-    },
+    reorganize: (depth) =>
+      mining.aside(async () => {
+        await anvil.call('anvil_reorg', [depth, []])
+        // It goes on from the time of the block that stayed.
+        await setClock()
+      }),
     stop: async () => {
+      await mining.stop()
       await anvil.stop()
       await forget?.()
     },
