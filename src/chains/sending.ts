@@ -41,6 +41,9 @@ export type Handover =
 /** The transaction that used a nonce, and its block, as proved by the block itself. */
 export type NonceUse = { hash: Buffer; block: BlockRef; failed: boolean }
 
+/** What is against a token payment, and which part of it: the contract, or the amount or item. */
+export type PaymentProblem = { part: 'contract_address' | 'value'; detail: string }
+
 /** How transactions that are signed outside come onto a chain. */
 export type Sending = {
   /** The chain id that is signed. */
@@ -54,7 +57,7 @@ export type Sending = {
     signal: AbortSignal,
   ): Promise<{ ok: true; gas: bigint } | { ok: false; detail: string }>
   /** What is against a payment that would fail: the token's own books; undefined where they agree. */
-  explainPayment(payment: TokenPayment, signal: AbortSignal): Promise<string | undefined>
+  explainPayment(payment: TokenPayment, signal: AbortSignal): Promise<PaymentProblem | undefined>
   /** Hands the signed bytes to every node; ends within its own time limit. */
   broadcast(raw: Buffer, hash: Buffer): Promise<Handover>
   /** The number of the block that a node says a transaction is in. */

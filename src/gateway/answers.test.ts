@@ -152,6 +152,7 @@ describe('answers made right', () => {
     ],
     ['evm_getUncleCountByBlockNumber', -32001, 'block not found: 0x9'],
     ['evm_getUncleByBlockHashAndIndex', -32001, 'Block not found'],
+    ['evm_getUncleByBlockHashAndIndex', -32001, 'Resource not found'],
     ['evm_getTransactionByBlockNumberAndIndex', -32000, 'block does not exist'],
   ])('%s: null where nothing is found (%i %s)', (name, code, message) => {
     expect(fix(name, error(code, message))).toBeNull()

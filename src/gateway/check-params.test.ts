@@ -139,6 +139,15 @@ describe.each(rpcMethods.filter(({ transport }) => transport === 'http'))('$name
   })
 })
 
+describe('the id of a filter or subscription', () => {
+  const names = ['evm_getFilterChanges', 'evm_uninstallFilter', 'evm_unsubscribe']
+  it.each(names)('%s takes any text: an unknown one is answered, not refused', (name) => {
+    for (const id of ['0x1', '0x01', 'gone', '1']) expect(problemOf(name, [id])).toBeUndefined()
+    for (const id of [1, null, {}, '', 'x'.repeat(101)])
+      expect(problemOf(name, [id])).toMatchObject({ code: -32602 })
+  })
+})
+
 describe('beyond the table', () => {
   it('takes the state of a block by its hash, and a storage position of 32 bytes', () => {
     expect(problemOf('eth_getBalance', [address, hash])).toBeUndefined()

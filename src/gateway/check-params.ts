@@ -2,7 +2,7 @@ import type { RawJson } from '../chains/upstream/pool-types.ts'
 import type { ParamType, RpcParam } from '../contract/gateway.ts'
 import { findCallProblem } from './check-call.ts'
 import { findFilterProblem } from './check-filter.ts'
-import { isAddress, isBlock, isData, isHash, isQuantity } from './encodings.ts'
+import { isAddress, isBlock, isData, isHash, isQuantity, isShortText } from './encodings.ts'
 import { type Refusal, refuse } from './rpc-error.ts'
 import { hasDuplicateKeys } from './scan.ts'
 
@@ -22,7 +22,8 @@ const problems: Record<ParamType, FindProblem> = {
   boolean: must((value) => typeof value === 'boolean', 'true or false'),
   call: findCallProblem,
   filter: findFilterProblem,
-  filterId: must(isQuantity, 'the id that the gateway gave'),
+  // In any form: of an unknown one it is said that it is gone (spec 7).
+  filterId: must(isShortText, 'the id that the gateway gave'),
   subscription: must((value) => typeof value === 'string', 'the name of a subscription'),
   // Nodes also take true and false, for whole transactions or their hashes.
   options: must((value) => typeof value === 'object' || typeof value === 'boolean', 'an object'),

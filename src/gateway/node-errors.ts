@@ -3,7 +3,7 @@ import type { RawJson, RpcReply } from '../chains/upstream/pool-types.ts'
 // Nodes agree on few codes, so that what an error means is read from its words.
 
 const missingBlock =
-  /(?:block|header|height|uncle)[^"]{0,60}(?:not (?:be )?found|out ?of ?range|beyond|exist|missing|requested was)|(?:unknown|missing|future) (?:block|header|uncle)|BlockOutOfRange/i
+  /(?:block|header|height|uncle)[^"]{0,60}(?:not (?:be )?found|out ?of ?range|beyond|exist|missing|requested was)|(?:unknown|missing|future) (?:block|header|uncle)|BlockOutOfRange|resource not found/i
 const prunedState =
   /missing trie node|state[^"]{0,40}(?:not available|unavailable|pruned|not found|missing)|pruned|historical (?:state|data)|BlockOutOfRange|header not found|unknown block|block not found|"code": ?4444\b/i
 const refusedRange =

@@ -22,6 +22,15 @@ export const listWebhookHeaders = async (
     .orderBy('webhook_header_id')
     .execute()
 
+/** Lets one transaction at a time add to the headers of all webhooks, in all processes. */
+export const lockSharedHeaders = async (
+  trx: Db,
+  { organization_id, chain_id }: WalletScope,
+): Promise<void> => {
+  const name = `webhook_header/${organization_id}/${chain_id}`
+  await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(trx)
+}
+
 /** Stores headers; a key that the webhook has already keeps its row and id. */
 export const insertWebhookHeader = async (
   db: Db,

@@ -47,12 +47,14 @@ export function createReceivers({ db, sealer, log }: { db: Db; sealer: Sealer; l
     const byName = new Map<string, WebhookHeaderRow>()
     // In this order: the specific one wins.
     for (const header of [...shared, ...mine]) byName.set(header.header_key.toLowerCase(), header)
-    return Object.fromEntries(
+    const custom = Object.fromEntries(
       [...byName.values()].map(({ header_key, header_value_sealed, webhook_header_id }) => [
         header_key,
         open(header_value_sealed, headerContext(webhook_header_id)).toString('utf8'),
       ]),
     )
+    // Spelled otherwise, theirs would go out beside ours.
+    return byName.has('user-agent') ? custom : { 'user-agent': 'Portolan', ...custom }
   }
 
   return {

@@ -48,7 +48,6 @@ export async function send(
       url: receiver.webhook_endpoint,
       method: 'POST',
       headers: {
-        'user-agent': 'Portolan',
         ...receiver.headers,
         'content-type': 'application/json',
         'webhook-id': webhook_history_id,

@@ -315,7 +315,9 @@ it('sends tokens, and says early and clearly what is against it', async () => {
     `The contract reverts: not yours. ${from} is not the owner of the item 9.`,
   )
   const nothing = await refusal(token('ERC20', { erc20: { contract_address: friend, value: '1' } }))
-  expect(nothing.message).toContain('is no ERC-20 contract')
+  expect(nothing.errors).toMatchObject([
+    { field: 'token_payload.erc20.contract_address', detail: `${friend} is no ERC-20 contract.` },
+  ])
   const both = await refusal(
     token('ERC20', {
       erc20: { contract_address: coin, value: '1' },

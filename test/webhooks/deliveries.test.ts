@@ -79,6 +79,7 @@ it('carry the headers of their webhook before those of all', async () => {
   await add('X-Token', 'for-all')
   await add('x-token', 'for-one', one)
   await add('X-Only', 'two', two)
+  await add('User-Agent', 'ours', two)
   const courier = bench.startCourier()
   for (const webhook_id of [one, two]) await bench.test(webhook_id)
   await bench.settled(courier)
@@ -88,6 +89,11 @@ it('carry the headers of their webhook before those of all', async () => {
   expect(byWebhook.get(one)).toMatchObject({ 'x-token': 'for-one' })
   expect(byWebhook.get(one)).not.toHaveProperty('x-only')
   expect(byWebhook.get(two)).toMatchObject({ 'x-token': 'for-all', 'x-only': 'two' })
+  const agents = receiver.received.map(({ json, headersDistinct }) => [
+    json.webhook_id,
+    headersDistinct['user-agent'],
+  ])
+  expect(Object.fromEntries(agents)).toEqual({ [one]: ['Portolan'], [two]: ['ours'] })
 })
 
 it('are signed with both secrets for a day after a rotation', async () => {

@@ -6,6 +6,8 @@ import { afterAll, onTestFinished, TestRunner } from 'vitest'
 export type Received = {
   path: string
   headers: IncomingHttpHeaders
+  /** With all values of a header that came more than once. */
+  headersDistinct: NodeJS.Dict<string[]>
   body: string
   // biome-ignore lint/suspicious/noExplicitAny: tests look at members of any body
   json: any
@@ -31,8 +33,8 @@ export const startReceiver = async (): Promise<TestReceiver> => {
     request.on('data', (chunk) => chunks.push(chunk))
     request.on('end', () => {
       const body = Buffer.concat(chunks).toString('utf8')
-      const { url: path = '', headers } = request
-      const delivery = { path, headers, body, json: JSON.parse(body) }
+      const { url: path = '', headers, headersDistinct } = request
+      const delivery = { path, headers, headersDistinct, body, json: JSON.parse(body) }
       received.push(delivery)
       reply(response, delivery)
     })

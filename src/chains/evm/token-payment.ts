@@ -1,5 +1,5 @@
 import { toHex } from '../hex.ts'
-import type { TokenPayment } from '../sending.ts'
+import type { PaymentProblem, TokenPayment } from '../sending.ts'
 import { encodeCall, readWord } from './abi.ts'
 import { callContract } from './contract-calls.ts'
 import { bytesOf } from './raw.ts'
@@ -18,7 +18,10 @@ export const encodePayment = ({ contract_type, from, to, value }: TokenPayment):
 
 /** What the books of the token say against a payment. */
 export function createExplainPayment({ rpc }: { rpc: Rpc }) {
-  return async (payment: TokenPayment, signal: AbortSignal): Promise<string | undefined> => {
+  return async (
+    payment: TokenPayment,
+    signal: AbortSignal,
+  ): Promise<PaymentProblem | undefined> => {
     const { contract_type, contract_address, from, value } = payment
     const to = toHex(contract_address)
     const read = async (data: string): Promise<bigint | undefined> => {
@@ -27,13 +30,16 @@ export function createExplainPayment({ rpc }: { rpc: Rpc }) {
     }
     if (contract_type === 'CONTRACT_TYPE_ERC20') {
       const balance = await read(encodeCall('balanceOf(address)', from))
-      if (balance === undefined) return `${to} is no ERC-20 contract.`
+      if (balance === undefined)
+        return { part: 'contract_address', detail: `${to} is no ERC-20 contract.` }
       if (balance >= value) return undefined
-      return `The balance of ${toHex(from)} is ${balance}, less than ${value}.`
+      return against(`The balance of ${toHex(from)} is ${balance}, less than ${value}.`)
     }
     const owner = await read(encodeCall('ownerOf(uint256)', value))
-    if (owner === undefined) return `The item ${value} does not exist in ${to}.`
+    if (owner === undefined) return against(`The item ${value} does not exist in ${to}.`)
     if (owner === BigInt(toHex(from))) return undefined
-    return `${toHex(from)} is not the owner of the item ${value}.`
+    return against(`${toHex(from)} is not the owner of the item ${value}.`)
   }
 }
+
+const against = (detail: string): PaymentProblem => ({ part: 'value', detail })

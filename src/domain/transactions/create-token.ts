@@ -24,9 +24,13 @@ export const CreateTokenTransaction = shared<
 >(async (context, request) => {
   const scope = sendingScope(context)
   const { family, sending } = scope
-  const { field, contract_address, text } = readPayload(request)
-  checkAmounts(request, { [`token_payload.${field}`]: text })
-  const contract = readAddress(family, contract_address, 'token_payload.contract_address')
+  const { key, amount, contract_address, text } = readPayload(request)
+  const fields = {
+    value: `token_payload.${key}.${amount}`,
+    contract_address: `token_payload.${key}.contract_address`,
+  }
+  checkAmounts(request, { [fields.value]: text })
+  const contract = readAddress(family, contract_address, fields.contract_address)
   const payment: TokenPayment = {
     contract_type: request.contract_type,
     contract_address: contract,
@@ -42,8 +46,8 @@ export const CreateTokenTransaction = shared<
       value: 0n,
       data: encodePayment(payment),
       explain: async (signal) => {
-        const detail = await sending.explainPayment(payment, signal)
-        return detail === undefined ? undefined : { field: `token_payload.${field}`, detail }
+        const problem = await sending.explainPayment(payment, signal)
+        return problem && { field: fields[problem.part], detail: problem.detail }
       },
     },
   })
@@ -56,7 +60,7 @@ function readPayload({
 }: {
   contract_type: string
   token_payload: Payload
-}): { field: string; contract_address: string; text: string } {
+}): { key: string; amount: string; contract_address: string; text: string } {
   const wanted = contract_type === 'CONTRACT_TYPE_ERC20' ? 'erc20' : 'erc721'
   const errors: FieldError[] = Object.keys(token_payload)
     .filter((key) => key !== wanted)
@@ -73,8 +77,7 @@ function readPayload({
       detail: `Is required for ${contract_type}.`,
     })
   if (errors.length > 0) throw invalidRequest(errors)
-  if (wanted === 'erc20')
-    return { field: 'erc20.value', contract_address: erc20!.contract_address, text: erc20!.value }
-  const { contract_address, token_id } = erc721!
-  return { field: 'erc721.token_id', contract_address, text: token_id }
+  return wanted === 'erc20'
+    ? { ...erc20!, key: wanted, amount: 'value', text: erc20!.value }
+    : { ...erc721!, key: wanted, amount: 'token_id', text: erc721!.token_id }
 }

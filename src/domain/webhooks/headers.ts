@@ -6,10 +6,11 @@ import {
   findWebhookHeader,
   insertWebhookHeader,
   listWebhookHeaders,
+  lockSharedHeaders,
   setWebhookHeader,
 } from '../../storage/webhook-headers.ts'
 import { chainScope, readScope, shared } from '../wallets/scope.ts'
-import { getWebhook } from './get-webhook.ts'
+import { getWebhook, getWebhookToChange } from './get-webhook.ts'
 import { checkHeader } from './header-rules.ts'
 import { headerContext } from './secret.ts'
 
@@ -44,10 +45,12 @@ export const RegisterWebhookHeader = shared<{
   const { header_key, header_value } = request
   const problems = checkHeader(header_key, header_value)
   if (problems.length > 0) throw invalidRequest(problems)
-  const webhook = request.webhook_id && (await getWebhook(context.db, scope, request.webhook_id))
-  const webhook_id = webhook ? webhook.webhook_id : null
+  const webhook_id = request.webhook_id ?? null
   const seal = (id: string) => context.sealer.seal(header_value, headerContext(id))
   return await context.db.transaction().execute(async (trx) => {
+    // One at a time, or many at once would be more than there can be.
+    if (webhook_id) await getWebhookToChange(trx, scope, webhook_id)
+    else await lockSharedHeaders(trx, scope)
     const fresh = context.ids.uuid()
     const inserted = await insertWebhookHeader(trx, {
       webhook_header_id: fresh,

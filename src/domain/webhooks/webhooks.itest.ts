@@ -135,13 +135,40 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     )
   })
 
-  it('take so many headers and no more', async () => {
-    const webhook_id = await register()
-    for (let at = 0; at < 50; at++)
-      await call('RegisterWebhookHeader', { webhook_id, header_key: `x-${at}`, header_value: '' })
-    const more = { webhook_id, header_key: 'x-more', header_value: '' }
-    expect(await reason('RegisterWebhookHeader', more)).toBe('INVALID_REQUEST')
-    expect((await call('ListWebhookHeaders', { webhook_id })).webhook_headers).toHaveLength(50)
+  it('take so many headers and no more, however many come at once', async () => {
+    const caller = await bench.createCaller()
+    const { webhook_id } = await caller.call('RegisterWebhook', {
+      webhook_endpoint: 'https://example.com',
+      confirmation: 1,
+    })
+    for (const scope of [{ webhook_id }, {}]) {
+      const reasons = await Promise.all(
+        Array.from({ length: 60 }, (_, at) =>
+          caller.reason('RegisterWebhookHeader', {
+            ...scope,
+            header_key: `x-${at}`,
+            header_value: '',
+          }),
+        ),
+      )
+      expect(reasons.filter((one) => one === 'OK')).toHaveLength(50)
+      expect(new Set(reasons)).toEqual(new Set(['OK', 'INVALID_REQUEST']))
+      const { webhook_headers } = await caller.call('ListWebhookHeaders', scope)
+      expect(webhook_headers).toHaveLength(50)
+    }
+  })
+
+  it('take a header or are gone, when both is asked for at once', async () => {
+    for (let round = 0; round < 5; round++) {
+      const webhook_id = await register()
+      const header = { webhook_id, header_key: 'x-a', header_value: '' }
+      const reasons = await Promise.all([
+        ...Array.from({ length: 5 }, () => reason('RegisterWebhookHeader', header)),
+        reason('RemoveWebhook', { webhook_id }),
+        ...Array.from({ length: 5 }, () => reason('RegisterWebhookHeader', header)),
+      ])
+      expect(['OK', 'WEBHOOK_NOT_FOUND']).toEqual(expect.arrayContaining([...new Set(reasons)]))
+    }
   })
 
   it('send a test that is numbered and listed like any other', async () => {
