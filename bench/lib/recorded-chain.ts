@@ -82,6 +82,7 @@ export function recordChain(options: {
     chainId: () => 1,
     head: () => recorded[shown]!.head,
     can: (capability) => capability === 'block_receipts',
+    has: (capability) => capability === 'block_receipts',
     onHead: (listener) => {
       listeners.add(listener)
       return () => void listeners.delete(listener)

@@ -42,6 +42,7 @@ export function createFakePool({ upstreams = 1 } = {}): FakePool {
     chainId: () => 1,
     head: () => pool.best,
     can: () => false,
+    has: () => false,
     onHead: (listener) => {
       listeners.add(listener)
       return () => listeners.delete(listener)

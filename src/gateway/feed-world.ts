@@ -146,6 +146,7 @@ export function createWorld({ nodes: count = 1, forgets = false } = {}): World {
       chainId: () => 1,
       head: () => headOf(best),
       can: () => false,
+      has: () => false,
       onHead: (listener) => {
         listeners.add(listener)
         return () => listeners.delete(listener)

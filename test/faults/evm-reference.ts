@@ -45,9 +45,13 @@ export const createReference = (anvil: Anvil, plans: ReadonlyMap<string, readonl
       const head = Number(await anvil.call<string>('eth_blockNumber'))
       const transfers: string[] = []
       const touched = new Set<string>()
-      for (let number = since; number <= head; number++) {
+      const numbers = Array.from({ length: head - since + 1 }, (_, index) => since + index)
+      const contents = await Promise.all(
+        numbers.map(async (number) => await contentOf(await blockAt(number))),
+      )
+      for (const number of numbers) {
         const pending = head - number + 1 < confirmation
-        for (const { transaction, failed } of await contentOf(await blockAt(number))) {
+        for (const { transaction, failed } of contents[number - since]!) {
           const { hash, from, to, value } = transaction
           if (!pending && addresses.has(from)) touched.add(`${from}/${nativeAsset}`)
           if (failed) {

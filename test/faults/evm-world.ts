@@ -10,32 +10,51 @@ import { createPool } from '../../src/chains/upstream/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { findCursor } from '../../src/storage/blocks.ts'
-import { type Connection, type Db, openDatabase } from '../../src/storage/database.ts'
-import { migrateDatabase } from '../../src/storage/migrate.ts'
-import { createSender, encode } from '../chains/evm/token-contracts.ts'
-import { embeddedBinaries, startTestServer } from '../helpers/postgres.ts'
+import type { Connection, Db } from '../../src/storage/database.ts'
+import { createSender } from '../chains/evm/token-contracts.ts'
+import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { createRandom } from '../helpers/random.ts'
 import { listAll } from '../helpers/tracked-bench.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { type Caller, createWalletBench, type Outcome } from '../helpers/wallets.ts'
-import { createReference, type Effect, nativeAsset, type Tracking } from './evm-reference.ts'
+import { createReference, type Effect, type Tracking } from './evm-reference.ts'
+import { createTraffic } from './evm-traffic.ts'
+import { startOrderlyNode } from './orderly-node.ts'
 
 /** Where it happens. */
-export type EvmScene = { db: Db; connection: Connection; anvil: Anvil }
+export type EvmScene = {
+  db: Db
+  connection: Connection
+  anvil: Anvil
+  /** Kills the database, which comes back by itself. */
+  killDatabase(): Promise<void>
+}
 
 /** What one run came to. */
-export type EvmOutcome = { compared: number; transfers: number; kills: number; reorgs: number }
+export type EvmOutcome = Record<
+  'compared' | 'balances' | 'transfers' | 'kills' | 'sleeps' | 'database_kills' | 'reorgs',
+  number
+>
+
+const nothing = (): EvmOutcome => ({
+  compared: 0,
+  balances: 0,
+  transfers: 0,
+  kills: 0,
+  sleeps: 0,
+  database_kills: 0,
+  reorgs: 0,
+})
 
 const ttlMs = 1_500
-const nobody = `0x${'0'.repeat(40)}`
 
 /**
- * Makes blocks of all kinds of transfers on anvil, forks them, kills the tracker's process at any
- * moment or puts it to sleep for longer than its lease, and compares every list with what the blocks
+ * Makes blocks of all kinds of transfers on anvil, forks them at any moment, kills the tracker's
+ * process or the database or puts the process to sleep for longer than its lease, and compares every list with what the blocks
  * say and every balance with the chain's own.
  */
 export const runEvmWorld = async (
-  { db, connection, anvil }: EvmScene,
+  { db, connection, anvil, killDatabase }: EvmScene,
   { seed, steps, deadly }: { seed: number; steps: number; deadly: boolean },
 ): Promise<EvmOutcome> => {
   const random = createRandom(seed)
@@ -53,12 +72,13 @@ export const runEvmWorld = async (
   const { chain_id } = bench
   const plans = new Map<string, Effect[]>()
   const reference = createReference(anvil, plans)
-  const outcome: EvmOutcome = { compared: 0, transfers: 0, kills: 0, reorgs: 0 }
+  const outcome = nothing()
+  const node = await startOrderlyNode(anvil)
 
   const pool = createPool({
     network,
     prefix: 'eth',
-    upstreams: [{ url: anvil.url }],
+    upstreams: [{ url: node.url }],
     clock: systemClock,
     log: silentLog,
   })
@@ -85,7 +105,7 @@ export const runEvmWorld = async (
 
   const processes = new Set<ChildProcess>()
   const startProcess = () => {
-    const options = { connection, url: anvil.url, chain_id, network, ttlMs }
+    const options = { connection, url: node.url, chain_id, network, ttlMs }
     const child = spawn(
       process.execPath,
       [join(import.meta.dirname, 'tracker-process.ts'), JSON.stringify(options)],
@@ -104,75 +124,18 @@ export const runEvmWorld = async (
   await waitFor('tracking begins', async () => (await trackedBlock()) !== undefined, longWait)
   const since = (await trackedBlock())! + 1
 
-  const item721 = (id: bigint) => `ASSET_TYPE_ERC721/${item}/${id}`
-  const kind1155 = (id: bigint) => `ASSET_TYPE_ERC1155/${multi}/${id}`
-  let nextItem = 1n
-  /** One transaction of any kind, with what it moves if it succeeds. */
-  const transact = async (): Promise<void> => {
-    const from = accounts[pick(6)]!
-    const to = accounts[pick(6)]!
-    const value = BigInt(pick(500))
-    const asset20 = `ASSET_TYPE_ERC20/${coin}/0`
-    const id = BigInt(1 + pick(3))
-    const owned = BigInt(1 + pick(Number(nextItem)))
-    const native = (one: string): Effect => ({ asset: nativeAsset, from, to: one, value })
-    const kinds: [target: string, data: string | undefined, paid: bigint, effects: Effect[]][] = [
-      [to, undefined, value, [native(to)]],
-      [coin, encode('mint', to, value), 0n, [{ asset: asset20, from: nobody, to, value }]],
-      // Often more than there is: then it fails.
-      [coin, encode('transfer', to, value), 0n, [{ asset: asset20, from, to, value }]],
-      [
-        item,
-        encode('mint', to, nextItem),
-        0n,
-        [{ asset: item721(nextItem), from: nobody, to, value: 1n }],
-      ],
-      [
-        item,
-        encode('transferFrom', from, to, owned),
-        0n,
-        [{ asset: item721(owned), from, to, value: 1n }],
-      ],
-      [
-        multi,
-        encode('mint', to, id, value),
-        0n,
-        [{ asset: kind1155(id), from: nobody, to, value }],
-      ],
-      [
-        multi,
-        encode('transferMany', to, [1n, 2n], [value / 9n, id]),
-        0n,
-        [
-          { asset: kind1155(1n), from, to, value: value / 9n },
-          { asset: kind1155(2n), from, to, value: id },
-        ],
-      ],
-      [
-        relay,
-        encode('pass', to),
-        value,
-        [native(relay), { asset: nativeAsset, from: relay, to, value }],
-      ],
-      [relay, encode('passInVain', to), value, [native(relay)]],
-      [relay, encode('fail'), value, [native(relay)]],
-    ]
-    const chosen = pick(kinds.length)
-    const [target, data, paid, effects] = kinds[chosen]!
-    if (chosen === 3) nextItem++
-    const hash = await send({ from, to: target, ...(data && { data }), value: paid })
-    plans.set(hash, effects)
-  }
+  let disturbances = 0
+  const nextTransaction = createTraffic({ coin, item, multi, relay }, accounts, pick)
   const grow = async (blocks: number): Promise<void> => {
     for (let left = blocks; left > 0; left--) {
-      for (let count = pick(9); count > 0; count--) await transact()
-      await anvil.call('evm_mine')
+      for (let count = pick(9); count > 0; count--) {
+        const { transaction, effects } = nextTransaction()
+        plans.set(await send(transaction), effects)
+      }
+      await node.alone(() => anvil.call('evm_mine'))
     }
   }
   const fork = async (): Promise<void> => {
-    // Anvil answers for its newest block out of the state as it is at that moment, which may be that
-    // of the next one already. Dropping that one unseen would leave a balance that no block explains.
-    await settled()
     const room = (await reference.head()) - since
     const depth = Math.min(1 + pick(4), room)
     if (depth < 1) return
@@ -181,21 +144,27 @@ export const runEvmWorld = async (
       to: accounts[pick(6)],
       value: `0x${(1 + pick(5_000)).toString(16)}`,
     })
-    await anvil.call('anvil_reorg', [
-      depth,
-      Array.from({ length: depth }, (_, at) => [payment(), at]),
-    ])
+    const branch = Array.from({ length: depth }, (_, at) => [payment(), at])
+    await node.alone(() => anvil.call('anvil_reorg', [depth, branch]))
     outcome.reorgs++
     // Enough that no balance waits for a block that lost its confirmations.
-    for (let left = 0; left < 3; left++) await anvil.call('evm_mine')
+    for (let left = 0; left < 3; left++) await node.alone(() => anvil.call('evm_mine'))
   }
-  /** Kills the process, or lets it sleep until another one has taken over. */
+  /** Kills the database or the process, or lets that sleep until another one has taken over. */
   const disturb = async (): Promise<void> => {
     await delay(pick(400))
-    outcome.kills++
+    // In turn, so that the first two are the deaths of the process and of the database.
+    const turn = disturbances++ % 4
+    if (turn === 1) {
+      outcome.database_kills++
+      return await killDatabase()
+    }
     const old = running
-    if (random() < 0.7) await kill(old)
-    else {
+    if (turn !== 2) {
+      outcome.kills++
+      await kill(old)
+    } else {
+      outcome.sleeps++
       old.kill('SIGSTOP')
       setTimeout(() => old.kill('SIGCONT'), ttlMs * 2)
     }
@@ -254,11 +223,13 @@ export const runEvmWorld = async (
     }
     for (const pair of touched)
       if (!listed.has(pair)) throw new Error(`seed ${seed}: no balance of ${pair}`)
-    for (const [pair, balance] of listed) {
+    const check = async ([pair, balance]: [string, string]) => {
       const real = await balanceAt(pair, confirmed)
       if (real !== BigInt(balance))
         throw new Error(`seed ${seed}: ${pair} is ${balance}, on the chain ${real} at ${confirmed}`)
     }
+    await Promise.all([...listed].map(check))
+    outcome.balances += listed.size
   }
   const balanceAt = async (pair: string, number: number): Promise<bigint> => {
     const [address, type, contract, id] = pair.split('/') as [string, string, string?, string?]
@@ -279,7 +250,7 @@ export const runEvmWorld = async (
 
   try {
     for (let step = 0; step < steps; step++) {
-      const disturbing = deadly && random() < 0.6 ? disturb() : undefined
+      const disturbing = deadly && (step < 2 || random() < 0.6) ? disturb() : undefined
       await grow(1 + pick(4))
       if (random() < 0.4) await fork()
       await disturbing
@@ -289,6 +260,7 @@ export const runEvmWorld = async (
   } finally {
     for (const child of processes) await kill(child)
     await pool.stop()
+    await node.stop()
   }
 }
 
@@ -318,15 +290,9 @@ if (import.meta.main) {
       steps: { type: 'string', default: '8' },
     },
   })
-  const server = await startTestServer(await embeddedBinaries())
-  const database = openDatabase({ connection: server.connection, log: silentLog })
-  const total: EvmOutcome = { compared: 0, transfers: 0, kills: 0, reorgs: 0 }
+  const database = await startKillableDatabase()
+  const total = nothing()
   try {
-    for (;;) {
-      const up = await migrateDatabase(database.db, { log: silentLog }).catch(() => undefined)
-      if (up) break
-      await delay(100)
-    }
     const first = Number(values.seed)
     let anvil: Anvil | undefined
     for (let seed = first; seed < first + Number(values.seeds); seed++) {
@@ -335,15 +301,14 @@ if (import.meta.main) {
         await anvil?.stop()
         anvil = await startAnvil({ args: ['--no-mining'] })
       }
-      const scene = { db: database.db, connection: server.connection, anvil }
       const steps = Number(values.steps)
-      const run = await runEvmWorld(scene, { seed, steps, deadly: seed % 2 === 0 })
+      const run = await runEvmWorld({ ...database, anvil }, { seed, steps, deadly: seed % 2 === 0 })
       for (const key of Object.keys(total) as (keyof EvmOutcome)[]) total[key] += run[key]
+      console.log(`seed ${seed}:`, JSON.stringify(total))
     }
     await anvil?.stop()
     console.log('every list as the blocks say, every balance as on the chain:', total)
   } finally {
     await database.stop()
-    await server.stop()
   }
 }

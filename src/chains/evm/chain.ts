@@ -49,6 +49,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     pool,
     native: evmFamily.native,
     proof,
+    clock,
     explored: createExplored({ pool, clock }),
   })
   const bestNumber = () => pool.head()?.number

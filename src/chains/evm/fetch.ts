@@ -1,3 +1,4 @@
+import type { Clock } from '../../lib/clock.ts'
 import {
   type AssetKey,
   BlockMissingError,
@@ -6,11 +7,11 @@ import {
 } from '../chain.ts'
 import { createBlock } from './block.ts'
 import { readBlock } from './header.ts'
-import type { Nodes } from './nodes.ts'
+import { createFetchInternal } from './internal.ts'
+import { isPruned, type Nodes, reached } from './nodes.ts'
 import { type RawBlock, type RawReceipt, toQuantity } from './raw.ts'
 import { type Proof, provesReceipts } from './receipts.ts'
 import type { Answered, Rpc } from './rpc.ts'
-import { type InternalTransfer, readFrames, readTraces } from './traces.ts'
 
 /** Fetches whole blocks. */
 export type FetchBlock = (number: number, signal: AbortSignal) => Promise<ChainBlock>
@@ -20,19 +21,21 @@ type Tools = {
   pool: Nodes
   native: AssetKey
   proof: Proof
+  clock: Clock
   /** Waits until it is known what the nodes can do. */
   explored(signal: AbortSignal): Promise<void>
 }
 
 /** Makes the function that fetches a block with its receipts and traces, all of them proved. */
 export function createFetchBlock(tools: Tools): FetchBlock {
+  const fetchInternal = createFetchInternal(tools)
   return async (number, signal) => {
     await tools.explored(signal)
     const block = await fetchRaw(tools, number, signal)
     const some = block.transactions.length > 0
     const [receipts, internal] = await Promise.all([
       some ? fetchReceipts(tools, block, signal) : [],
-      mayMoveInside(block) ? fetchInternal(tools, block, signal) : [],
+      mayMoveInside(block) ? fetchInternal(block, signal) : [],
     ])
     return createBlock({ block, receipts, internal, native: tools.native })
   }
@@ -41,12 +44,6 @@ export function createFetchBlock(tools: Tools): FetchBlock {
 // A plain payment costs exactly this, and runs no code.
 const mayMoveInside = ({ transactions, gasUsed }: RawBlock): boolean =>
   transactions.length > 0 && BigInt(String(gasUsed)) !== BigInt(21_000 * transactions.length)
-
-/** A node that has not reached the block would only say that it does not know it. */
-const reached = (pool: Nodes, number: number): { minBlock?: number } => {
-  const best = pool.head()?.number
-  return best === undefined ? {} : { minBlock: Math.min(number, best) }
-}
 
 async function fetchRaw({ rpc, pool, proof }: Tools, number: number, signal: AbortSignal) {
   let isNull = false
@@ -71,12 +68,6 @@ function take<answer>(answered: Answered<answer>, what: string, isNull = false):
   const reason = answered.kind === 'error' ? answered.message : 'no answer can be trusted'
   throw new ChainUnavailableError(`${what}: ${reason}`)
 }
-
-const isPruned = ({ code, message }: { code: number; message: string }): boolean =>
-  code === 4444 ||
-  /prun|missing trie node|histor|ancient|not found|not available|unavailable|out ?of ?range|required state/i.test(
-    message,
-  )
 
 async function fetchReceipts(
   { rpc, pool, proof }: Tools,
@@ -119,43 +110,4 @@ async function fetchReceipts(
   if (!provesReceipts(block, receipts, proof))
     throw new ChainUnavailableError(`the receipts of block ${number} are not those of its header`)
   return receipts
-}
-
-/** Undefined where no node can trace, or none has the state for it any more. */
-async function fetchInternal(
-  { rpc, pool }: Tools,
-  { hash, number, transactions }: RawBlock,
-  signal: AbortSignal,
-): Promise<InternalTransfer[][] | undefined> {
-  const hashes = transactions.map((transaction) => transaction.hash)
-  const at = reached(pool, Number(number))
-  const ways = [
-    {
-      method: 'debug_traceBlockByHash',
-      params: [hash, { tracer: 'callTracer' }],
-      needs: 'debug_trace' as const,
-      accept: (result: unknown) => readFrames(result, hashes),
-    },
-    {
-      method: 'trace_block',
-      params: [number],
-      needs: 'parity_trace' as const,
-      accept: (result: unknown) => readTraces(result, { hash, hashes }),
-    },
-  ]
-  let failure: unknown
-  for (const way of ways) {
-    if (!pool.can(way.needs)) continue
-    try {
-      const answered = await rpc.try({ ...way, ...at, signal })
-      if (answered.kind === 'answer') return answered.answer
-      if (answered.kind === 'error' && isPruned(answered)) continue
-      failure = new ChainUnavailableError(`block ${Number(number)} cannot be traced now`)
-    } catch (error) {
-      signal.throwIfAborted()
-      failure = error
-    }
-  }
-  if (failure) throw failure
-  return undefined
 }

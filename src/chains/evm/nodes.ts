@@ -4,7 +4,7 @@ import type { Pool } from '../upstream/pool-types.ts'
 /** As much of a pool of nodes as a chain needs. */
 export type Nodes = Pick<
   Pool,
-  'request' | 'broadcast' | 'head' | 'onHead' | 'can' | 'chainId' | 'status'
+  'request' | 'broadcast' | 'head' | 'onHead' | 'can' | 'has' | 'chainId' | 'status'
 >
 
 const longestMs = 3_000
@@ -29,3 +29,16 @@ export function createExplored({ pool, clock }: { pool: Nodes; clock: Clock }) {
     isOver = true
   }
 }
+
+/** A node that has not reached the block would only say that it does not know it. */
+export const reached = (pool: Nodes, number: number): { minBlock?: number } => {
+  const best = pool.head()?.number
+  return best === undefined ? {} : { minBlock: Math.min(number, best) }
+}
+
+/** Whether a node's error says that it has thrown something away, or never had it. */
+export const isPruned = ({ code, message }: { code: number; message: string }): boolean =>
+  code === 4444 ||
+  /prun|missing trie node|histor|ancient|not found|not available|unavailable|out ?of ?range|required state/i.test(
+    message,
+  )

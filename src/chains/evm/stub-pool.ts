@@ -18,6 +18,8 @@ export type StubPool = Nodes & {
   /** Tells of the newest block of the first node. */
   push(): void
   setHead(number: number): void
+  /** Lets nobody be there for what needs a capability. */
+  setAway(isAway: boolean): void
 }
 
 /** Makes a pool of nodes without a network. */
@@ -28,6 +30,7 @@ export function createStubPool(
   const listeners = new Set<(head: Head, upstream: string) => void>()
   const methods: string[] = []
   let claimed: number | undefined
+  let away = false
   const headOf = ({ blocks }: StubNode): Head => {
     const { block, number } = blocks.at(-1)!
     return { number, hash: block.hash, parent_hash: block.parentHash, timestamp: 0 }
@@ -78,7 +81,8 @@ export function createStubPool(
     broadcast: async () => ({ failure: 'NO_UPSTREAM' }),
     chainId: () => 1,
     head: best,
-    can: (capability) => capabilities.includes(capability),
+    can: (capability) => !away && capabilities.includes(capability),
+    has: (capability) => capabilities.includes(capability),
     onHead: (listener) => {
       listeners.add(listener)
       return () => void listeners.delete(listener)
@@ -89,6 +93,9 @@ export function createStubPool(
     },
     setHead: (number) => {
       claimed = number
+    },
+    setAway: (isAway) => {
+      away = isAway
     },
   }
 }

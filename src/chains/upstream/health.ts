@@ -124,7 +124,7 @@ export function watch(options: HealthOptions): Health {
     if (subscription !== undefined) capabilities.add('subscriptions')
     else capabilities.delete('subscriptions')
     upstream.capabilities = capabilities
-    upstream.isExplored = true
+    upstream.isExplored ||= found !== undefined
     options.changed()
   }
 

@@ -85,6 +85,8 @@ export type Pool = {
   head(): Head | undefined
   /** Whether any usable upstream has this capability. */
   can(capability: Capability): boolean
+  /** Whether any upstream has it, be it away now; undefined while one that is there was not asked. */
+  has(capability: Capability): boolean | undefined
   /** Called with every new head of any upstream, duplicates left out; returns the unsubscriber. */
   onHead(listener: (head: Head, upstream: string) => void): () => void
   /**

@@ -196,6 +196,14 @@ export function createPool(options: PoolOptions): Pool {
     head: heads.best,
     can: (capability) =>
       upstreams.some((upstream) => isUsable(upstream) && upstream.capabilities.has(capability)),
+    has: (capability) => {
+      const right = upstreams.filter(({ isWrongChain }) => !isWrongChain)
+      if (right.some(({ capabilities }) => capabilities.has(capability))) return true
+      const isUnsure = right.some(
+        ({ isExplored, isReachable, wasProbed }) => !isExplored && (isReachable || !wasProbed),
+      )
+      return isUnsure ? undefined : false
+    },
     onHead: heads.onHead,
     onPending: (listener) => {
       pendingListeners.add(listener)

@@ -35,7 +35,7 @@ export type Upstream = {
   clientVersion: string
   head: Head | undefined
   capabilities: Set<Capability>
-  /** Whether its capabilities have been asked for. */
+  /** Whether it has said what it can do. */
   isExplored: boolean
   /** Methods that it said it does not know, and until when that is believed. */
   lacking: Map<string, number>

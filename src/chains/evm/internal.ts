@@ -1,0 +1,74 @@
+import type { Clock } from '../../lib/clock.ts'
+import { ChainUnavailableError } from '../chain.ts'
+import { isPruned, type Nodes, reached } from './nodes.ts'
+import type { RawBlock } from './raw.ts'
+import type { Rpc } from './rpc.ts'
+import { type InternalTransfer, readFrames, readTraces } from './traces.ts'
+
+/** How long a node that traces is waited for: without it a deposit may be missed for ever. */
+export const tracingPatienceMs = 300_000
+
+// Every node that prunes has the states of more blocks than these.
+const recentBlocks = 64
+
+/**
+ * Makes the function that fetches what moved inside the calls of a block. Undefined where no node can
+ * trace, or none has the state for it any more; a node that can and is only away is waited for.
+ */
+export function createFetchInternal({ rpc, pool, clock }: { rpc: Rpc; pool: Nodes; clock: Clock }) {
+  let troubleSince: number | undefined
+  const isPatient = (): boolean => {
+    troubleSince ??= clock.now()
+    return clock.now() - troubleSince < tracingPatienceMs
+  }
+
+  return async (
+    { hash, number, transactions }: RawBlock,
+    signal: AbortSignal,
+  ): Promise<InternalTransfer[][] | undefined> => {
+    const hashes = transactions.map((transaction) => transaction.hash)
+    const at = reached(pool, Number(number))
+    const isRecent = Number(number) > (pool.head()?.number ?? 0) - recentBlocks
+    const ways = [
+      {
+        method: 'debug_traceBlockByHash',
+        params: [hash, { tracer: 'callTracer' }],
+        needs: 'debug_trace' as const,
+        accept: (result: unknown) => readFrames(result, hashes),
+      },
+      {
+        method: 'trace_block',
+        params: [number],
+        needs: 'parity_trace' as const,
+        accept: (result: unknown) => readTraces(result, { hash, hashes }),
+      },
+    ]
+    let failure: unknown
+    let isDoubtful = false
+    for (const way of ways) {
+      if (!pool.can(way.needs)) {
+        isDoubtful ||= pool.has(way.needs) !== false
+        continue
+      }
+      try {
+        const answered = await rpc.try({ ...way, ...at, signal })
+        if (answered.kind === 'answer') {
+          troubleSince = undefined
+          return answered.answer
+        }
+        if (answered.kind === 'error' && isPruned(answered)) {
+          isDoubtful ||= isRecent
+          continue
+        }
+        failure = new ChainUnavailableError(`block ${Number(number)} cannot be traced now`)
+      } catch (error) {
+        signal.throwIfAborted()
+        failure = error
+      }
+    }
+    if (failure) throw failure
+    if (isDoubtful && isPatient())
+      throw new ChainUnavailableError(`no node can trace block ${Number(number)} now`)
+    return undefined
+  }
+}

@@ -1,0 +1,68 @@
+import { encode } from '../chains/evm/token-contracts.ts'
+import { type Effect, nativeAsset } from './evm-reference.ts'
+
+/** The contracts of a world. */
+export type WorldContracts = { coin: string; item: string; multi: string; relay: string }
+
+/** A transaction, and what it moves if it succeeds. */
+export type Planned = {
+  transaction: { from: string; to: string; data?: string; value: bigint }
+  effects: Effect[]
+}
+
+const nobody = `0x${'0'.repeat(40)}`
+
+/** Makes transactions of all kinds between some accounts, many of which fail. */
+export const createTraffic = (
+  { coin, item, multi, relay }: WorldContracts,
+  accounts: readonly string[],
+  pick: (count: number) => number,
+): (() => Planned) => {
+  let nextItem = 1n
+  const asset20 = `ASSET_TYPE_ERC20/${coin}/0`
+  const asset721 = (id: bigint) => `ASSET_TYPE_ERC721/${item}/${id}`
+  const asset1155 = (id: bigint) => `ASSET_TYPE_ERC1155/${multi}/${id}`
+  return () => {
+    const from = accounts[pick(6)]!
+    const to = accounts[pick(6)]!
+    const value = BigInt(pick(500))
+    const id = BigInt(1 + pick(3))
+    const owned = BigInt(1 + pick(Number(nextItem)))
+    const native = (one: string): Effect => ({ asset: nativeAsset, from, to: one, value })
+    const call = (target: string, data: string, effects: Effect[], paid = 0n): Planned => ({
+      transaction: { from, to: target, data, value: paid },
+      effects,
+    })
+    const kinds: (() => Planned)[] = [
+      () => ({ transaction: { from, to, value }, effects: [native(to)] }),
+      () => call(coin, encode('mint', to, value), [{ asset: asset20, from: nobody, to, value }]),
+      // Often more than there is: then it fails.
+      () => call(coin, encode('transfer', to, value), [{ asset: asset20, from, to, value }]),
+      () => {
+        const minted = nextItem++
+        const asset = asset721(minted)
+        return call(item, encode('mint', to, minted), [{ asset, from: nobody, to, value: 1n }])
+      },
+      () =>
+        call(item, encode('transferFrom', from, to, owned), [
+          { asset: asset721(owned), from, to, value: 1n },
+        ]),
+      () =>
+        call(multi, encode('mint', to, id, value), [
+          { asset: asset1155(id), from: nobody, to, value },
+        ]),
+      () =>
+        call(multi, encode('transferMany', to, [1n, 2n], [value / 9n, id]), [
+          { asset: asset1155(1n), from, to, value: value / 9n },
+          { asset: asset1155(2n), from, to, value: id },
+        ]),
+      () => {
+        const onward = { asset: nativeAsset, from: relay, to, value }
+        return call(relay, encode('pass', to), [native(relay), onward], value)
+      },
+      () => call(relay, encode('passInVain', to), [native(relay)], value),
+      () => call(relay, encode('fail'), [native(relay)], value),
+    ]
+    return kinds[pick(kinds.length)]!()
+  }
+}

@@ -1,0 +1,52 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { silentLog } from '../../src/lib/log.ts'
+import { type Connection, type Db, openDatabase } from '../../src/storage/database.ts'
+import { startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
+import { migrateDatabase } from '../../src/storage/migrate.ts'
+import { embeddedBinaries } from './postgres.ts'
+import { waitFor } from './wait-for.ts'
+
+/** A migrated database on a server of its own that may be killed. */
+export type KillableDatabase = {
+  db: Db
+  connection: Connection
+  /** Kills the server and waits until it is back. */
+  killDatabase(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Starts one. What it has acknowledged survives its death, though not that of the machine. */
+export const startKillableDatabase = async (): Promise<KillableDatabase> => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'portolan-killable-'))
+  const server = await startEmbeddedPostgres({
+    dataDir,
+    binaries: await embeddedBinaries(),
+    log: silentLog,
+    settings: { fsync: false },
+  })
+  const { connection } = server
+  const { db, pool, stop } = openDatabase({ connection, log: silentLog })
+  await migrateDatabase(db, { log: silentLog })
+  return {
+    db,
+    connection,
+    killDatabase: async () => {
+      const pid = server.pid()
+      process.kill(pid, 'SIGKILL')
+      await waitFor('the database is back', () => server.pid() !== pid, { timeoutMs: 120_000 })
+      const answers = () =>
+        pool.query('select 1').then(
+          () => true,
+          () => false,
+        )
+      await waitFor('the database answers', answers, { timeoutMs: 120_000 })
+    },
+    stop: async () => {
+      await stop()
+      await server.stop()
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
