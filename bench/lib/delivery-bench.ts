@@ -97,7 +97,7 @@ export function startBenchCourier({ db, connection }: BenchDatabase): Courier {
     http,
     timeoutMs: 15_000,
     stopTimeoutMs: 0,
-    limits: { perReceiver: 16, total: 1_000 },
+    limits: { perReceiver: 16, total: 2_000 },
   })
   const listener = listenForChanges({
     connection,

@@ -11,6 +11,15 @@ export type AttemptRow = RowOf<typeof webhookTables.delivery_attempt>
 /** Where a page of histories goes on. */
 export type DeliveryPosition = Pick<DeliveryRow, 'create_time' | 'webhook_history_id'>
 
+/** A notification with what became of it. */
+export type HistoryRow = DeliveryRow & {
+  webhook_status: string
+  /** The number of attempts. */
+  delivery_count: number
+  /** The last one. */
+  delivery_time: Date | null
+}
+
 type Filter = {
   webhook_id?: string | undefined
   /** Both ends included. */
@@ -22,29 +31,42 @@ type Filter = {
 }
 
 // A claim does not write the status: it is what the claim says it is.
-const status = (now: Date) => sql`
-  case when webhook_status = 'WEBHOOK_STATUS_PENDING' and claim_expire_time > ${now}
-    then 'WEBHOOK_STATUS_IN_PROGRESS' else webhook_status end`
+const stateOf = (now: Date) => sql`
+  coalesce(a.attempt, 0) as delivery_count, a.attempt_time as delivery_time,
+  case when q.webhook_history_id is null then 'WEBHOOK_STATUS_COMPLETED'
+    when q.webhook_status = 'WEBHOOK_STATUS_PENDING' and q.claim_expire_time > ${now}
+      then 'WEBHOOK_STATUS_IN_PROGRESS'
+    else q.webhook_status end as webhook_status`
+
+const stateJoins = sql`
+  left join delivery_queue q on q.webhook_history_id = d.webhook_history_id
+  left join lateral (
+    select attempt, attempt_time from delivery_attempt
+    where webhook_history_id = d.webhook_history_id
+    order by attempt desc limit 1) a on true`
 
 /** One page of notifications that are more than waiting, newest first. */
 export const listDeliveries = async (
   db: Db,
   { organization_id, chain_id }: WalletScope,
   { webhook_id, from_time, to_time, after, limit, now }: Filter,
-): Promise<DeliveryRow[]> => {
-  const { rows } = await sql<DeliveryRow>`
-    select *, ${status(now)} as webhook_status from delivery
-    where organization_id = ${organization_id} and chain_id = ${chain_id} and sequence is not null
-      ${webhook_id ? sql`and webhook_id = ${webhook_id}` : sql``}
-      ${from_time ? sql`and create_time >= ${from_time}` : sql``}
-      ${to_time ? sql`and create_time <= ${to_time}` : sql``}
-      ${
-        after
-          ? sql`and (create_time, webhook_history_id)
-            < (${after.create_time}::timestamptz, ${after.webhook_history_id}::uuid)`
-          : sql``
-      }
-    order by create_time desc, webhook_history_id desc limit ${limit}`.execute(db)
+): Promise<HistoryRow[]> => {
+  const { rows } = await sql<HistoryRow>`
+    select d.*, ${stateOf(now)} from (
+      select * from delivery
+      where organization_id = ${organization_id} and chain_id = ${chain_id} and sequence is not null
+        ${webhook_id ? sql`and webhook_id = ${webhook_id}` : sql``}
+        ${from_time ? sql`and create_time >= ${from_time}` : sql``}
+        ${to_time ? sql`and create_time <= ${to_time}` : sql``}
+        ${
+          after
+            ? sql`and (create_time, webhook_history_id)
+              < (${after.create_time}::timestamptz, ${after.webhook_history_id}::uuid)`
+            : sql``
+        }
+      order by create_time desc, webhook_history_id desc limit ${limit}) d
+    ${stateJoins}
+    order by d.create_time desc, d.webhook_history_id desc`.execute(db)
   return rows
 }
 
@@ -80,8 +102,7 @@ export const listAttempts = async (
 }
 
 const again = (now: Date) => sql`
-  webhook_status = 'WEBHOOK_STATUS_PENDING', next_attempt_time = ${now}, retry_step = 0,
-  update_time = ${now}`
+  webhook_status = 'WEBHOOK_STATUS_PENDING', next_attempt_time = ${now}, retry_step = 0`
 
 /** Makes a notification due now, whatever became of it. Its webhook is locked and enabled. */
 export const retryDelivery = async (
@@ -90,7 +111,12 @@ export const retryDelivery = async (
   now: Date,
 ): Promise<number> => {
   const { numAffectedRows } = await sql`
-    update delivery set ${again(now)} where webhook_history_id = ${webhook_history_id}`.execute(trx)
+    insert into delivery_queue (webhook_history_id, organization_id, webhook_id, sequence,
+      webhook_status, next_attempt_time, retry_step)
+    select webhook_history_id, organization_id, webhook_id, sequence, 'WEBHOOK_STATUS_PENDING',
+      ${now}, 0
+    from delivery where webhook_history_id = ${webhook_history_id}
+    on conflict (webhook_history_id) do update set ${again(now)}`.execute(trx)
   return Number(numAffectedRows ?? 0n)
 }
 
@@ -101,8 +127,12 @@ export const retryFailed = async (
   { from_time, now }: { from_time: Date; now: Date },
 ): Promise<number> => {
   const { numAffectedRows } = await sql`
-    update delivery set ${again(now)}
-    where webhook_id = ${webhook_id} and webhook_status = 'WEBHOOK_STATUS_FAILED'
-      and create_time >= ${from_time}`.execute(trx)
+    update delivery_queue q set ${again(now)}
+    from delivery d
+    where q.webhook_id = ${webhook_id} and q.next_attempt_time is null
+      and q.webhook_status = 'WEBHOOK_STATUS_FAILED'
+      and d.webhook_history_id = q.webhook_history_id and d.create_time >= ${from_time}`.execute(
+    trx,
+  )
   return Number(numAffectedRows ?? 0n)
 }

@@ -14,14 +14,10 @@ export type QueuedWebhook = Pick<WebhookRow, 'webhook_id' | 'organization_id'> &
 /** A notification that one courier has until the claim expires. */
 export type ClaimedDelivery = Pick<
   DeliveryRow,
-  | 'webhook_history_id'
-  | 'organization_id'
-  | 'webhook_id'
-  | 'notification_type'
-  | 'retry_step'
-  | 'create_time'
+  'webhook_history_id' | 'organization_id' | 'webhook_id' | 'notification_type' | 'create_time'
 > & {
   sequence: number
+  retry_step: number
   claim_expire_time: Date
   /** As JSON text, which goes into the body as it is. */
   data: string
@@ -45,38 +41,46 @@ export type ReceiverRow = Pick<
 export const listQueuedWebhooks = async (db: Db): Promise<QueuedWebhook[]> => {
   const { rows } = await sql<QueuedWebhook>`
     with recursive queued as (
-      (select webhook_id, organization_id, next_attempt_time from delivery
+      (select webhook_id, organization_id, next_attempt_time from delivery_queue
         where next_attempt_time is not null
         order by webhook_id, next_attempt_time limit 1)
       union all
       select n.webhook_id, n.organization_id, n.next_attempt_time from queued q, lateral (
-        select webhook_id, organization_id, next_attempt_time from delivery
+        select webhook_id, organization_id, next_attempt_time from delivery_queue
         where webhook_id > q.webhook_id and next_attempt_time is not null
         order by webhook_id, next_attempt_time limit 1) n)
     select webhook_id, organization_id, next_attempt_time as first_time from queued`.execute(db)
   return rows
 }
 
-/** Claims due notifications, so many of each webhook at most; those of another courier are passed over. */
+/**
+ * Claims due notifications, so many of each webhook at most; those of another courier are passed over.
+ * Written so that there is one plan only, row by row: nobody knows beforehand how many there will be,
+ * and a plan made for many would read the whole history.
+ */
 export const claimDeliveries = async (
   db: Db,
   wanted: readonly { webhook_id: string; count: number }[],
   { now, expire }: { now: Date; expire: Date },
 ): Promise<ClaimedDelivery[]> => {
   const { rows } = await sql<Omit<ClaimedDelivery, 'claim_expire_time'>>`
-    update delivery d set claim_expire_time = ${expire}
-    from (
-      select c.webhook_history_id
-      from json_to_recordset(${bulkRows(wanted)}::text::json) w (webhook_id uuid, count int4),
-        lateral (
-          select webhook_history_id from delivery
-          where webhook_id = w.webhook_id and next_attempt_time <= ${now}
-            and (claim_expire_time is null or claim_expire_time <= ${now})
-          order by next_attempt_time, sequence limit w.count
-          for update skip locked) c) c
-    where d.webhook_history_id = c.webhook_history_id
-    returning d.webhook_history_id, d.organization_id, d.webhook_id, d.notification_type,
-      d.retry_step, d.create_time, d.sequence, d.data::text as data`.execute(db)
+    with claimed as (
+      update delivery_queue set claim_expire_time = ${expire}
+      where ctid = any(array(
+        select c.ctid
+        from unnest(${wanted.map(({ webhook_id }) => webhook_id)}::uuid[],
+            ${wanted.map(({ count }) => count)}::int4[]) w (webhook_id, count),
+          lateral (
+            select ctid from delivery_queue
+            where webhook_id = w.webhook_id and next_attempt_time <= ${now}
+              and (claim_expire_time is null or claim_expire_time <= ${now})
+            order by next_attempt_time, sequence limit w.count
+            for update skip locked) c))
+      returning webhook_history_id, retry_step)
+    select d.webhook_history_id, d.organization_id, d.webhook_id, d.notification_type,
+      c.retry_step, d.create_time, d.sequence, d.data::text as data
+    from claimed c, lateral (
+      select * from delivery where webhook_history_id = c.webhook_history_id limit 1) d`.execute(db)
   const claims = rows.map((row) => Object.assign(row, { claim_expire_time: expire }))
   // First attempts go out in the order of their numbers.
   return claims.sort((a, b) => a.sequence - b.sequence)
@@ -93,11 +97,11 @@ export const releaseClaims = async (
     claim_expire_time,
   }))
   await sql`
-    update delivery d set claim_expire_time = null
+    update delivery_queue q set claim_expire_time = null
     from json_to_recordset(${bulkRows(rows)}::text::json)
       r (webhook_history_id uuid, claim_expire_time timestamptz)
-    where d.webhook_history_id = r.webhook_history_id
-      and d.claim_expire_time = r.claim_expire_time`.execute(db)
+    where q.webhook_history_id = r.webhook_history_id
+      and q.claim_expire_time = r.claim_expire_time`.execute(db)
 }
 
 /** The webhooks of some deliveries as they are now; removed ones are missing. */

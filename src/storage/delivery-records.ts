@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
-import { bulkRows } from './bulk.ts'
+import { bulkRows, unnestRows } from './bulk.ts'
 import type { Db } from './database.ts'
 import { disableWebhook } from './webhooks.ts'
 
 /** What became of one attempt. */
 export type AttemptRecord = {
   webhook_history_id: string
+  organization_id: string
   webhook_id: string
   claim_expire_time: Date
   is_delivered: boolean
@@ -34,13 +35,14 @@ export const recordAttempts = async (
   const outcomes = summarize(records)
   // The common case, and one statement: nobody failed, and nobody had.
   if (outcomes.length === 0) {
-    await storeAttempts(db, records, now)
+    await storeAttempts(db, records)
     return []
   }
   return await db.transaction().execute(async (trx) => {
     // The webhooks first: whoever disables or removes one locks in this order too.
     const failing = await updateWebhooks(trx, outcomes)
-    await storeAttempts(trx, records, now)
+    await rescheduleFailed(trx, records)
+    await storeAttempts(trx, records)
     const disabled = failing.filter(
       ({ is_gone, failing_since }) =>
         is_gone || (failing_since && now.getTime() - failing_since.getTime() >= patienceMs),
@@ -98,44 +100,66 @@ const updateWebhooks = async (trx: Db, outcomes: readonly Outcome[]) => {
   return rows
 }
 
-// A claim that has passed to another courier is that one's to bring to an end; a success counts
-// whoever has it. What is on hold or removed meanwhile stays so.
-const isOurs = sql`(d.claim_expire_time = r.claim_expire_time
-  and d.webhook_status in ('WEBHOOK_STATUS_PENDING', 'WEBHOOK_STATUS_IN_PROGRESS'))`
+const isWaiting = sql`q.next_attempt_time is not null`
 
-const storeAttempts = async (
-  db: Db,
-  records: readonly AttemptRecord[],
-  now: Date,
-): Promise<void> => {
-  const rows = records.map(({ is_gone: _gone, was_failing: _failing, ...record }) => record)
+/** Says when what failed is due again. */
+const rescheduleFailed = async (trx: Db, records: readonly AttemptRecord[]): Promise<void> => {
+  const delivered = new Set(
+    records.filter((record) => record.is_delivered).map((record) => record.webhook_history_id),
+  )
+  const rows = records
+    .filter(({ webhook_history_id }) => !delivered.has(webhook_history_id))
+    .map(({ webhook_history_id, claim_expire_time, next_attempt_time }) => ({
+      webhook_history_id,
+      claim_expire_time,
+      next_attempt_time,
+    }))
+  if (rows.length === 0) return
+  // A claim that has passed to another courier is that one's to bring to an end. What is on hold or
+  // removed meanwhile stays so.
   await sql`
-    with r as materialized (
-      select * from json_to_recordset(${bulkRows(rows)}::text::json)
-        r (webhook_history_id uuid, claim_expire_time timestamptz, is_delivered boolean,
-          attempt_time timestamptz, duration_ms int4, status_code int4, error text,
-          response_body bytea, next_attempt_time timestamptz)),
-    done as (
-      update delivery d set
-        delivery_count = d.delivery_count + 1,
-        delivery_time = r.attempt_time,
-        last_error = r.error,
-        update_time = ${now},
-        claim_expire_time = case when r.is_delivered or d.claim_expire_time = r.claim_expire_time
-          then null else d.claim_expire_time end,
-        webhook_status = case when r.is_delivered then 'WEBHOOK_STATUS_COMPLETED'
-          when not ${isOurs} then d.webhook_status
-          when r.next_attempt_time is null then 'WEBHOOK_STATUS_FAILED'
-          else 'WEBHOOK_STATUS_IN_PROGRESS' end,
-        next_attempt_time = case when r.is_delivered then null
-          when ${isOurs} then r.next_attempt_time else d.next_attempt_time end,
-        retry_step = case when not r.is_delivered and ${isOurs} then d.retry_step + 1
-          else d.retry_step end
-      from r where d.webhook_history_id = r.webhook_history_id
-      returning d.webhook_history_id, d.organization_id, d.delivery_count)
-    insert into delivery_attempt (webhook_history_id, attempt, organization_id, attempt_time,
-      duration_ms, status_code, error, response_body)
-    select done.webhook_history_id, done.delivery_count, done.organization_id, r.attempt_time,
-      r.duration_ms, r.status_code, r.error, r.response_body
-    from done join r on r.webhook_history_id = done.webhook_history_id`.execute(db)
+    update delivery_queue q set
+      claim_expire_time = null,
+      retry_step = case when ${isWaiting} then q.retry_step + 1 else q.retry_step end,
+      next_attempt_time = case when ${isWaiting} then r.next_attempt_time end,
+      webhook_status = case when not ${isWaiting} then q.webhook_status
+        when r.next_attempt_time is null then 'WEBHOOK_STATUS_FAILED'
+        else 'WEBHOOK_STATUS_IN_PROGRESS' end
+    from json_to_recordset(${bulkRows(rows)}::text::json)
+      r (webhook_history_id uuid, claim_expire_time timestamptz, next_attempt_time timestamptz)
+    where q.webhook_history_id = r.webhook_history_id
+      and q.claim_expire_time = r.claim_expire_time`.execute(trx)
+}
+
+const attemptColumns = [
+  'webhook_history_id',
+  'attempt',
+  'organization_id',
+  'attempt_time',
+  'duration_ms',
+  'status_code',
+  'error',
+  'response_body',
+] as const
+
+/** Adds attempts after those that are there; a success ends a delivery, whoever has its claim. */
+const storeAttempts = async (db: Db, records: readonly AttemptRecord[]): Promise<void> => {
+  const delivered = records.filter(({ is_delivered }) => is_delivered)
+  const counts = new Map<string, number>()
+  const rows = records.map((record) => {
+    const attempt = (counts.get(record.webhook_history_id) ?? 0) + 1
+    counts.set(record.webhook_history_id, attempt)
+    return { ...record, attempt }
+  })
+  const columns = sql.join(attemptColumns.map((name) => sql.ref(name)))
+  await sql`
+    with done as (
+      delete from delivery_queue where webhook_history_id
+        = any(${delivered.map(({ webhook_history_id }) => webhook_history_id)}::uuid[]))
+    insert into delivery_attempt (${columns})
+    select r.webhook_history_id, r.attempt + coalesce((
+        select max(a.attempt) from delivery_attempt a
+        where a.webhook_history_id = r.webhook_history_id), 0),
+      r.organization_id, r.attempt_time, r.duration_ms, r.status_code, r.error, r.response_body
+    from ${unnestRows('delivery_attempt', attemptColumns, rows)} r (${columns})`.execute(db)
 }

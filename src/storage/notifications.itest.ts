@@ -33,9 +33,10 @@ const addWebhook = async (organization_id: string, wallet_id: string | null, ena
 const rowsOf = (webhook_id: string) =>
   db
     .selectFrom('delivery')
+    .innerJoin('delivery_queue', 'delivery_queue.webhook_history_id', 'delivery.webhook_history_id')
     .selectAll()
-    .where('webhook_id', '=', webhook_id)
-    .orderBy('sequence')
+    .where('delivery.webhook_id', '=', webhook_id)
+    .orderBy('delivery.sequence')
     .execute()
 
 it('a change of state is told to the webhooks of its wallet and to those of all', async () => {
@@ -92,7 +93,6 @@ it('a change of state is told to the webhooks of its wallet and to those of all'
     organization_id,
     notification_type: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED',
     webhook_status: 'WEBHOOK_STATUS_PENDING',
-    delivery_count: 0,
     next_attempt_time: now,
     due_block: null,
     data: {

@@ -88,25 +88,29 @@ export const queueNotifications = async (
     webhook_history_id: hashId('sequence', row.webhook_id, row.sequence),
   }))
   await sql`
-    insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
-      notification_type, webhook_status, delivery_count, retry_step, data, sequence, transaction_hash,
-      next_attempt_time, create_time, update_time)
-    select r.webhook_history_id, r.organization_id, r.chain_id, r.webhook_id, r.notification_type,
-      ${statusOfNew}, 0, 0, r.data, r.sequence, r.transaction_hash, ${dueUnlessHeld(now)}, ${now}, ${now}
-    from json_to_recordset(${bulkRows(rows)}::text::json)
-      r (webhook_history_id uuid, organization_id uuid, chain_id int2, webhook_id uuid,
-        notification_type text, data jsonb, sequence int8, transaction_hash bytea)
-      join webhook w on w.webhook_id = r.webhook_id`.execute(trx)
+    with told as (
+      insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
+        notification_type, data, sequence, transaction_hash, create_time)
+      select webhook_history_id, organization_id, chain_id, webhook_id, notification_type, data,
+        sequence, transaction_hash, ${now}
+      from json_to_recordset(${bulkRows(rows)}::text::json)
+        r (webhook_history_id uuid, organization_id uuid, chain_id int2, webhook_id uuid,
+          notification_type text, data jsonb, sequence int8, transaction_hash bytea)
+      returning webhook_history_id, webhook_id, sequence)
+    ${enqueue(now)}`.execute(trx)
   if (rows.length > 0) await wakeCouriers(trx)
   return rows.map(({ webhook_history_id }) => webhook_history_id)
 }
 
 // Read under the lock that numbering took: nobody enables or disables the webhook meanwhile.
-const statusOfNew = sql`case w.webhook_state when 'WEBHOOK_STATE_ENABLED'
-  then 'WEBHOOK_STATUS_PENDING' else 'WEBHOOK_STATUS_ON_HOLD' end`
-
-const dueUnlessHeld = (now: Date) =>
-  sql`case w.webhook_state when 'WEBHOOK_STATE_ENABLED' then ${now}::timestamptz end`
+const enqueue = (now: Date) => sql`
+  insert into delivery_queue (webhook_history_id, organization_id, webhook_id, sequence,
+    webhook_status, next_attempt_time, retry_step)
+  select told.webhook_history_id, w.organization_id, told.webhook_id, told.sequence,
+    case w.webhook_state when 'WEBHOOK_STATE_ENABLED'
+      then 'WEBHOOK_STATUS_PENDING' else 'WEBHOOK_STATUS_ON_HOLD' end,
+    case w.webhook_state when 'WEBHOOK_STATE_ENABLED' then ${now}::timestamptz end, 0
+  from told join webhook w on w.webhook_id = told.webhook_id`
 
 /** Gives notifications their numbers, in the order in which they come; locks their webhooks. */
 export const numberDeliveries = async <row extends { webhook_id: string; data: object }>(
@@ -155,18 +159,8 @@ export const findWebhooks = async (
 /** Stores notifications that wait for their block; those that are there stay as they are. */
 export const insertWaiting = async (
   trx: Db,
-  rows: readonly Omit<BulkRow<'delivery'>, 'webhook_status' | 'delivery_count' | 'retry_step'>[],
-): Promise<number> =>
-  await insertRows(
-    trx,
-    'delivery',
-    rows.map((row) => ({
-      ...row,
-      webhook_status: 'WEBHOOK_STATUS_PENDING',
-      delivery_count: 0,
-      retry_step: 0,
-    })),
-  )
+  rows: readonly BulkRow<'delivery'>[],
+): Promise<number> => await insertRows(trx, 'delivery', rows)
 
 /** The notifications that this head makes due, oldest block first. */
 export const listDueWaiting = async (
@@ -231,11 +225,14 @@ export const releaseWaiting = async (
   const due = await numberDeliveries(trx, waiting)
   if (due.length === 0) return new Set()
   await sql`
-    update delivery d set sequence = r.sequence, data = r.data, due_block = null, create_time = ${now},
-      update_time = ${now}, webhook_status = ${statusOfNew}, next_attempt_time = ${dueUnlessHeld(now)}
-    from json_to_recordset(${bulkRows(due)}::text::json)
-      r (webhook_history_id uuid, sequence int8, data jsonb), webhook w
-    where d.webhook_history_id = r.webhook_history_id and w.webhook_id = d.webhook_id`.execute(trx)
+    with told as (
+      update delivery d set sequence = r.sequence, data = r.data, due_block = null,
+        create_time = ${now}
+      from json_to_recordset(${bulkRows(due)}::text::json)
+        r (webhook_history_id uuid, sequence int8, data jsonb)
+      where d.webhook_history_id = r.webhook_history_id
+      returning d.webhook_history_id, d.webhook_id, d.sequence)
+    ${enqueue(now)}`.execute(trx)
   return new Set(due.map(({ webhook_history_id }) => webhook_history_id))
 }
 

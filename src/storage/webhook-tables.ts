@@ -1,6 +1,6 @@
 import { bytea, int2, int4, int8, jsonb, nullable, text, timestamptz, uuid } from './columns.ts'
 
-/** The tables of 0003-webhooks.sql. */
+/** The tables of 0003-webhooks.sql and 0064-delivery-queue.sql. */
 export const webhookTables = {
   webhook: {
     webhook_id: uuid,
@@ -36,18 +36,20 @@ export const webhookTables = {
     chain_id: int2,
     webhook_id: uuid,
     notification_type: text,
-    webhook_status: text,
-    delivery_count: int4,
-    delivery_time: nullable(timestamptz),
     data: jsonb,
     sequence: nullable(int8),
     transaction_hash: nullable(bytea),
     block_number: nullable(int8),
     due_block: nullable(int8),
-    next_attempt_time: nullable(timestamptz),
-    last_error: nullable(text),
     create_time: timestamptz,
-    update_time: timestamptz,
+  },
+  delivery_queue: {
+    webhook_history_id: uuid,
+    organization_id: uuid,
+    webhook_id: uuid,
+    sequence: int8,
+    webhook_status: text,
+    next_attempt_time: nullable(timestamptz),
     claim_expire_time: nullable(timestamptz),
     retry_step: int2,
   },

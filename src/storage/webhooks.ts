@@ -77,12 +77,14 @@ export const listWebhooks = async (
         ${after ? sql`and webhook_id > ${after}` : sql``}
       order by webhook_id limit ${limit}) w
     left join lateral (
-      select avg((n.webhook_status = 'WEBHOOK_STATUS_COMPLETED')::int)::float8 as success_rate
+      select avg(case when q.webhook_history_id is null then 1 when exists (
+          select 1 from delivery_attempt a where a.webhook_history_id = n.webhook_history_id)
+          then 0 end)::float8 as success_rate
       from (
-        select webhook_status, delivery_count from delivery
+        select webhook_history_id from delivery
         where webhook_id = w.webhook_id and sequence is not null
         order by create_time desc, webhook_history_id desc limit ${rated}) n
-      where n.delivery_count > 0) r on true
+      left join delivery_queue q on q.webhook_history_id = n.webhook_history_id) r on true
     order by w.webhook_id`.execute(db)
   return rows
 }
@@ -107,9 +109,10 @@ export const enableWebhook = async (trx: Db, webhook_id: string, now: Date): Pro
       disable_time = null, failing_since = null, update_time = ${now}
     where webhook_id = ${webhook_id}`.execute(trx)
   await sql`
-    update delivery set webhook_status = 'WEBHOOK_STATUS_PENDING', next_attempt_time = ${now},
-      retry_step = 0, update_time = ${now}
-    where webhook_id = ${webhook_id} and webhook_status = 'WEBHOOK_STATUS_ON_HOLD'`.execute(trx)
+    update delivery_queue set webhook_status = 'WEBHOOK_STATUS_PENDING', next_attempt_time = ${now},
+      retry_step = 0
+    where webhook_id = ${webhook_id} and next_attempt_time is null
+      and webhook_status = 'WEBHOOK_STATUS_ON_HOLD'`.execute(trx)
 }
 
 /** Disables a locked webhook: what is not delivered yet is held back, and so is what comes. */
@@ -123,19 +126,21 @@ export const disableWebhook = async (
       disable_time = ${now}, update_time = ${now}
     where webhook_id = ${webhook_id} and webhook_state = 'WEBHOOK_STATE_ENABLED'`.execute(trx)
   await sql`
-    update delivery set webhook_status = 'WEBHOOK_STATUS_ON_HOLD', next_attempt_time = null,
-      update_time = ${now}
+    update delivery_queue set webhook_status = 'WEBHOOK_STATUS_ON_HOLD', next_attempt_time = null
     where webhook_id = ${webhook_id} and next_attempt_time is not null`.execute(trx)
 }
 
 /** Removes a locked webhook with its headers. Its history stays; what is not delivered never will be. */
-export const deleteWebhook = async (trx: Db, webhook_id: string, now: Date): Promise<void> => {
+export const deleteWebhook = async (trx: Db, webhook_id: string): Promise<void> => {
   await sql`
     delete from delivery where webhook_id = ${webhook_id} and due_block is not null`.execute(trx)
+  // In two parts, one for each index.
   await sql`
-    update delivery set webhook_status = 'WEBHOOK_STATUS_FAILED', next_attempt_time = null,
-      last_error = 'The webhook was removed.', update_time = ${now}
-    where webhook_id = ${webhook_id} and (next_attempt_time is not null
-      or webhook_status = 'WEBHOOK_STATUS_ON_HOLD')`.execute(trx)
+    update delivery_queue set webhook_status = 'WEBHOOK_STATUS_FAILED', next_attempt_time = null
+    where webhook_id = ${webhook_id} and next_attempt_time is not null`.execute(trx)
+  await sql`
+    update delivery_queue set webhook_status = 'WEBHOOK_STATUS_FAILED'
+    where webhook_id = ${webhook_id} and next_attempt_time is null
+      and webhook_status = 'WEBHOOK_STATUS_ON_HOLD'`.execute(trx)
   await trx.deleteFrom('webhook').where('webhook_id', '=', webhook_id).execute()
 }

@@ -1,15 +1,18 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/database.ts'
-import { isDatabaseUnavailable } from '../storage/database-errors.ts'
+import { isDatabaseUnavailable, isUniqueViolation } from '../storage/database-errors.ts'
 import { type AttemptRecord, recordAttempts } from '../storage/delivery-records.ts'
 
 const batch = 500
 const pauseMs = 250
+// Writing a hundred attempts costs the database little more than writing one.
+const gatherMs = 20
 
 /**
- * Records attempts, those that end while others are being written together with the next. What the
- * database cannot take now is kept: a lost record would only repeat the delivery, with its id.
+ * Records attempts together that end within a few milliseconds, or while others are being written.
+ * What the database cannot take now is kept: a lost record would only repeat the delivery, with its id.
  */
 export function createRecorder(options: {
   db: Db
@@ -23,12 +26,14 @@ export function createRecorder(options: {
   let running: Promise<void> | undefined
   const stopping = new AbortController()
 
-  const store = async (records: readonly AttemptRecord[]): Promise<void> => {
+  const store = async (records: readonly AttemptRecord[], repeats = 3): Promise<void> => {
     try {
       const disabled = await recordAttempts(db, records, new Date(clock.now()))
       for (const webhook_id of disabled) log.warn({ webhook_id }, 'webhook disabled')
     } catch (error) {
       if (isDatabaseUnavailable(error)) throw error
+      // Two couriers numbered an attempt alike: what the other one wrote is there now.
+      if (isUniqueViolation(error) && repeats > 0) return await store(records, repeats - 1)
       if (records.length === 1) {
         const [{ webhook_history_id } = { webhook_history_id: '' }] = records
         log.error({ err: error, webhook_history_id }, 'attempt not recorded, will be repeated')
@@ -43,6 +48,7 @@ export function createRecorder(options: {
 
   const run = async (): Promise<void> => {
     while (waiting.length > 0) {
+      await delay(gatherMs, undefined, { signal: stopping.signal }).catch(() => {})
       const records = waiting.slice(0, batch)
       try {
         await store(records)

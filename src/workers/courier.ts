@@ -54,7 +54,7 @@ export type Courier = {
 
 const batch = 500
 const failedPauseMs = 1_000
-const gatherMs = 5
+const gatherMs = 10
 
 /** Starts a courier; any number of processes may run one each. */
 export function startCourier(options: CourierOptions): Courier {

@@ -151,7 +151,6 @@ async function tellReorganized(trx: Db, rows: readonly DeliveryRow[], now: Date)
       block_number: null,
       due_block: 0,
       create_time: now,
-      update_time: now,
     })),
   )
   const due = fresh.map(({ row, webhook_history_id }) => ({

@@ -70,7 +70,6 @@ async function insert(
         block_number,
         due_block: dueBlockOf(block_number, confirmation),
         create_time: now,
-        update_time: now,
       })
     }
   }

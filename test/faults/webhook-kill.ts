@@ -137,8 +137,7 @@ export async function runWebhookCampaign(options: {
       'everything is delivered and recorded',
       async () => {
         const { rows } = await database.pool.query(
-          `select 1 from delivery where organization_id = $1
-             and webhook_status <> 'WEBHOOK_STATUS_COMPLETED' limit 1`,
+          'select 1 from delivery_queue where organization_id = $1 limit 1',
           [organization_id],
         )
         return rows.length === 0

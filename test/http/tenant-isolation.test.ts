@@ -120,19 +120,12 @@ async function snapshot(): Promise<Record<string, unknown[]>> {
      where table_schema = 'public' and column_name = 'organization_id' order by 1`,
   )
   const found: Record<string, unknown[]> = {}
-  for (const { table_name } of tables.filter(({ table_name: t }) => !/_(usage|attempt)/.test(t))) {
+  for (const { table_name } of tables.filter(
+    ({ table_name: t }) => !/_(usage|attempt|queue)/.test(t),
+  )) {
     // What the courier writes by itself while it goes on trying to deliver.
-    const tried = [
-      'delivery_count',
-      'delivery_time',
-      'claim_expire_time',
-      'next_attempt_time',
-      'retry_step',
-      'last_error',
-    ]
-    const changing = /^(delivery|webhook)/.test(table_name)
-      ? [...tried, 'webhook_status', 'failing_since', 'update_time']
-      : ['last_used_time']
+    const changing =
+      table_name === 'webhook' ? ['last_error', 'failing_since', 'update_time'] : ['last_used_time']
     const columns = `to_jsonb(t) - array['${changing.join("','")}']`
     const { rows } = await pool.query(
       `select ${columns} as row from ${table_name} t where organization_id = $1 order by 1`,

@@ -4,7 +4,11 @@ import { systemIds } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createReachable } from '../../src/lib/reachable.ts'
 import { type Courier, type CourierOptions, startCourier } from '../../src/workers/courier.ts'
-import { createGuardedFetch, type GuardedFetchOptions } from '../../src/workers/guarded-fetch.ts'
+import {
+  createGuardedFetch,
+  type GuardedFetch,
+  type GuardedFetchOptions,
+} from '../../src/workers/guarded-fetch.ts'
 import type { FreshDatabase } from '../helpers/database.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { type Caller, createWalletBench, type WalletBench } from '../helpers/wallets.ts'
@@ -18,7 +22,10 @@ export type WebhookBench = {
   register(webhook_endpoint: string, fields?: object): Promise<string>
   /** Queues a test notification and gives its id. */
   test(webhook_id: string): Promise<string>
-  startCourier(options?: Partial<CourierOptions>, http?: Partial<GuardedFetchOptions>): Courier
+  startCourier(
+    options?: Partial<CourierOptions>,
+    http?: Partial<GuardedFetchOptions> & { timeoutOf?: (url: string) => number | undefined },
+  ): Courier
   /** Waits until nothing is claimed, under way or due. */
   settled(courier: Courier): Promise<void>
   /** Lets time pass, attempt by attempt. */
@@ -59,8 +66,8 @@ export const createWebhookBench = async (
         const { claimed, unrecorded } = courier.status()
         if (claimed > 0 || unrecorded > 0) return false
         const { rows } = await pool.query(
-          `select 1 from delivery d join webhook w using (webhook_id)
-           where d.chain_id = $1 and d.next_attempt_time <= $2 limit 1`,
+          `select 1 from delivery_queue q join webhook w using (webhook_id)
+           where w.chain_id = $1 and q.next_attempt_time <= $2 limit 1`,
           [bench.chain_id, new Date(clock.now())],
         )
         if (rows.length === 0) return courier.status().claimed === 0
@@ -75,7 +82,8 @@ export const createWebhookBench = async (
 
   const nextDue = async (): Promise<number | undefined> => {
     const { rows } = await pool.query(
-      'select min(next_attempt_time) as at from delivery where chain_id = $1',
+      `select min(next_attempt_time) as at from delivery_queue
+       join delivery using (webhook_history_id) where chain_id = $1`,
       [bench.chain_id],
     )
     return rows[0].at?.getTime()
@@ -91,16 +99,24 @@ export const createWebhookBench = async (
         .webhook_id,
     test: async (webhook_id) =>
       (await caller.call('SendTestWebhook', { webhook_id })).webhook_history_id,
-    startCourier: (options = {}, http = {}) => {
+    startCourier: (options = {}, { timeoutOf, ...http } = {}) => {
       const client = createGuardedFetch({ ...endpoints, ...http })
+      const timed: GuardedFetch = {
+        ...client,
+        request: (request) =>
+          client.request({
+            ...request,
+            timeoutMs: timeoutOf?.(request.url) ?? request.timeoutMs,
+          }),
+      }
       const courier = startCourier({
         db,
         clock,
         ids: systemIds,
         sealer: bench.installation.sealer,
         log: silentLog,
-        http: client,
-        timeoutMs: 500,
+        http: timed,
+        timeoutMs: 15_000,
         limits: { perReceiver: 16, total: 1_000 },
         ...options,
       })
@@ -129,7 +145,11 @@ export const createWebhookBench = async (
     },
     history: async (webhook_history_id) => {
       const { rows } = await pool.query(
-        'select webhook_status, delivery_count from delivery where webhook_history_id = $1',
+        `select coalesce(q.webhook_status, 'WEBHOOK_STATUS_COMPLETED') as webhook_status,
+           (select count(*)::int4 from delivery_attempt a
+             where a.webhook_history_id = d.webhook_history_id) as delivery_count
+         from delivery d left join delivery_queue q using (webhook_history_id)
+         where d.webhook_history_id = $1`,
         [webhook_history_id],
       )
       return rows[0]

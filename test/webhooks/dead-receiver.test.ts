@@ -1,5 +1,4 @@
 import { createServer } from 'node:net'
-import { performance } from 'node:perf_hooks'
 import { expect, it } from 'vitest'
 import { freshDatabase } from '../helpers/database.ts'
 import { waitFor } from '../helpers/wait-for.ts'
@@ -25,48 +24,52 @@ const startSilent = async (): Promise<string> => {
 it('a dead receiver with a long queue costs a hundred healthy ones nothing', async () => {
   const bench = await createWebhookBench(database, 'c', realClock)
   const receiver = await startReceiver()
-  const arrived = new Map<string, number>()
+  const arrived = new Set<string>()
   receiver.answer((response, { json }) => {
-    arrived.set(json.webhook_history_id, performance.now())
+    arrived.add(json.webhook_history_id)
     response.writeHead(204).end()
   })
   const hooks: string[] = []
   for (let made = 0; made < healthy; made++) hooks.push(await bench.register(receiver.url))
   const dead = await bench.register(await startSilent())
-  const courier = bench.startCourier({ timeoutMs: 15_000, stopTimeoutMs: 0 })
+  // An attempt at the dead one lasts longer than this test: whoever waited for it would wait for ever.
+  const courier = bench.startCourier({ timeoutMs: 600_000, stopTimeoutMs: 0 })
 
-  /** Tells every healthy webhook something and gives the times until it arrived, sorted. */
-  const round = async (): Promise<number[]> => {
-    const begun = performance.now()
+  /** Tells every healthy webhook something. */
+  const round = async (): Promise<void> => {
     const ids = await Promise.all(hooks.map((webhook_id) => bench.test(webhook_id)))
     courier.wake()
     await waitFor('all healthy ones were told', () => ids.every((id) => arrived.has(id)))
-    return ids.map((id) => arrived.get(id)! - begun).sort((a, b) => a - b)
   }
   await round()
-  const before = await round()
   const held = process.memoryUsage().heapUsed
 
   await pool.query(
-    `insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
-       notification_type, webhook_status, delivery_count, retry_step, data, sequence,
-       next_attempt_time, create_time, update_time)
-     select gen_random_uuid(), organization_id, chain_id, webhook_id, 'N', 'WEBHOOK_STATUS_PENDING',
-       0, 0, jsonb_build_object('filler', repeat('x', 500)), n, now(), now(), now()
-     from webhook, generate_series(1, $2::int8) n where webhook_id = $1`,
+    `with told as (
+       insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
+         notification_type, data, sequence, create_time)
+       select gen_random_uuid(), organization_id, chain_id, webhook_id, 'N',
+         jsonb_build_object('filler', repeat('x', 500)), n, now()
+       from webhook, generate_series(1, $2::int8) n where webhook_id = $1
+       returning *)
+     insert into delivery_queue (webhook_history_id, organization_id, webhook_id, sequence,
+       webhook_status, next_attempt_time, retry_step)
+     select webhook_history_id, organization_id, webhook_id, sequence, 'WEBHOOK_STATUS_PENDING',
+       now(), 0 from told`,
     [dead, queueLength],
   )
   courier.wake()
   await waitFor('the dead one is being tried', () => courier.status().in_flight > 0)
-  const rounds = [await round(), await round(), await round()]
-  const after = rounds.sort((a, b) => a[50]! - b[50]!)[0]!
+  for (let told = 0; told < 3; told++) await round()
+  await waitFor('all is recorded', () => courier.status().unrecorded === 0)
 
-  expect(courier.status().claimed).toBeLessThanOrEqual(64 + healthy)
+  // Beside it: its attempts are all still open, and no more of it is in hand than it may have.
+  expect(courier.status().in_flight).toBeGreaterThan(0)
+  expect(courier.status().in_flight).toBeLessThanOrEqual(16)
+  expect(courier.status().claimed).toBeLessThanOrEqual(16)
   expect(process.memoryUsage().heapUsed - held).toBeLessThan(64 * 2 ** 20)
-  // The best round of three beside the dead one; the machine itself varies more than this allows.
-  expect(after[50]!).toBeLessThan(before[50]! * 2 + 100)
   const { rows } = await pool.query(
-    'select count(*) from delivery where webhook_id = $1 and next_attempt_time is not null',
+    'select count(*) from delivery_queue where webhook_id = $1 and next_attempt_time is not null',
     [dead],
   )
   expect(Number(rows[0].count)).toBe(queueLength)

@@ -4,6 +4,7 @@ import { toTimestamp } from '../../lib/clock.ts'
 import { isUuid } from '../../lib/ids.ts'
 import {
   findDelivery,
+  type HistoryRow,
   listAttempts,
   listDeliveries,
   retryDelivery,
@@ -52,7 +53,7 @@ export const ListWebhookHistories = shared<{
   return { webhook_histories: items.map(present), pagination }
 })
 
-const present = (row: DeliveryRow) => ({
+const present = (row: HistoryRow) => ({
   webhook_history_id: row.webhook_history_id,
   webhook_id: row.webhook_id,
   webhook_status: row.webhook_status,

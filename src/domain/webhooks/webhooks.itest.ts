@@ -254,7 +254,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     const ids = [await test(webhook_id), await test(webhook_id), await test(webhook_id)]
     const fail = () =>
       pool.query(
-        `update delivery set webhook_status = 'WEBHOOK_STATUS_FAILED', next_attempt_time = null,
+        `update delivery_queue set webhook_status = 'WEBHOOK_STATUS_FAILED', next_attempt_time = null,
           retry_step = 9 where webhook_id = $1`,
         [webhook_id],
       )
@@ -266,7 +266,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     const due = async () =>
       (
         await pool.query(
-          'select 1 from delivery where webhook_id = $1 and next_attempt_time is not null and retry_step = 0',
+          'select 1 from delivery_queue where webhook_id = $1 and next_attempt_time is not null and retry_step = 0',
           [webhook_id],
         )
       ).rowCount

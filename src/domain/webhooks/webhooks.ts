@@ -51,7 +51,7 @@ export const RemoveWebhook = shared<{ webhook_id: string }>(async (context, { we
   const scope = await readScope(context)
   await context.db.transaction().execute(async (trx) => {
     await getWebhookToChange(trx, scope, webhook_id)
-    await deleteWebhook(trx, webhook_id, new Date(context.clock.now()))
+    await deleteWebhook(trx, webhook_id)
   })
   return {}
 })

@@ -36,7 +36,7 @@ export const webhooksSection = Type.Object(
     in_flight_limit: Type.Integer({
       description:
         'Deliveries that a process has in hand at once; one organization has at most half of them.',
-      default: 1_000,
+      default: 2_000,
       minimum: 2,
       maximum: 100_000,
     }),
