@@ -1,12 +1,15 @@
--- Asks for one block after the other, or always for the same one.
+-- Asks one question after the other, or always the same: for a block, or for the result of a call.
 local same = os.getenv('SAME') == '1'
+local calls = os.getenv('KIND') == 'call'
 local count = tonumber(os.getenv('START') or '1')
 wrk.method = 'POST'
 wrk.headers['content-type'] = 'application/json'
 request = function()
   if not same then count = count + 1 end
-  local body = '{"jsonrpc":"2.0","id":' .. count .. ',"method":"eth_getBlockByNumber","params":["0x' .. string.format('%x', count) .. '",false]}'
-  return wrk.format(nil, nil, nil, body)
+  local question = calls
+    and string.format('"eth_call","params":[{"to":"0x%040x","data":"0x%064x"},"latest"]', 4096, count)
+    or string.format('"eth_getBlockByNumber","params":["0x%x",false]', count)
+  return wrk.format(nil, nil, nil, '{"jsonrpc":"2.0","id":' .. count .. ',"method":' .. question .. '}')
 end
 done = function(summary, latency)
   local failed = summary.errors.status + summary.errors.read + summary.errors.write + summary.errors.timeout + summary.errors.connect

@@ -11,7 +11,9 @@ type Load = {
   requests?: number
   /** Requests per second over all connections; as many as possible when it is 0. */
   rate: number
-  /** Always the same block, or each one once, beginning here. */
+  /** For blocks, or for the results of calls. */
+  kind: 'block' | 'call'
+  /** Always the same question, or each one once, beginning here. */
   same: boolean
   start: number
 }
@@ -21,6 +23,8 @@ const load: Load = JSON.parse(process.argv[2] ?? '{}')
 const { hostname, port, pathname } = new URL(load.url)
 const lanes: Lane[] = []
 const milliseconds: number[] = []
+/** How much later than planned a request was sent: the generator's own fault. */
+const late: number[] = []
 const until = load.seconds === undefined ? Infinity : performance.now() + load.seconds * 1000
 const most = load.requests ?? Infinity
 let number = load.start
@@ -33,7 +37,12 @@ const isOver = () => sent >= most || performance.now() >= until
 
 function send(lane: Lane): void {
   if (!load.same) number++
-  const body = `{"jsonrpc":"2.0","id":${number},"method":"eth_getBlockByNumber","params":["0x${number.toString(16)}",false]}`
+  const hex = number.toString(16)
+  const question =
+    load.kind === 'call'
+      ? `"eth_call","params":[{"to":"0x${'1000'.padStart(40, '0')}","data":"0x${hex.padStart(64, '0')}"},"latest"]`
+      : `"eth_getBlockByNumber","params":["0x${hex}",false]`
+  const body = `{"jsonrpc":"2.0","id":${number},"method":${question}}`
   sent++
   lane.isFree = false
   lane.begun = performance.now()
@@ -53,7 +62,8 @@ function receive(lane: Lane, chunk: Buffer): void {
     }
     lane.head = ''
     const length = Number(/\r\ncontent-length: (\d+)/i.exec(text)?.[1])
-    if (!text.startsWith('HTTP/1.1 200') || !text.includes('"result":{"number"')) failed++
+    if (!text.startsWith('HTTP/1.1 200') || !text.includes(load.kind === 'call' ? '"result":"0x' : '"result":{"number"'))
+      failed++
     lane.left = length - (text.length - end - 4)
   }
   if (lane.left > 0) return
@@ -77,10 +87,13 @@ if (load.rate === 0) for (const lane of lanes) send(lane)
 else {
   const begun = performance.now()
   for (;;) {
-    const due = ((performance.now() - begun) / 1000) * load.rate
+    const now = performance.now()
+    const due = ((now - begun) / 1000) * load.rate
     for (const lane of lanes) {
       if (sent >= due || isOver()) break
-      if (lane.isFree) send(lane)
+      if (!lane.isFree) continue
+      late.push(now - begun - (sent / load.rate) * 1000)
+      send(lane)
     }
     if (isOver()) break
     await delay(1)
@@ -89,6 +102,14 @@ else {
 }
 await finished.promise
 for (const { socket } of lanes) socket.destroy()
-milliseconds.sort((a, b) => a - b)
-const percentile = (part: number) => milliseconds[Math.floor(milliseconds.length * part)] ?? 0
-console.log(JSON.stringify({ requests: done, failed, p50: percentile(0.5), p99: percentile(0.99) }))
+const percentile = (values: number[], part: number) =>
+  values.sort((a, b) => a - b)[Math.floor(values.length * part)] ?? 0
+console.log(
+  JSON.stringify({
+    requests: done,
+    failed,
+    p50: percentile(milliseconds, 0.5),
+    p99: percentile(milliseconds, 0.99),
+    late: percentile(late, 0.99),
+  }),
+)

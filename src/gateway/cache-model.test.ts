@@ -201,7 +201,7 @@ it('never gives an answer of a block that has left the chain', async () => {
   )
   // Without hits the property would say nothing.
   expect(hits).toBeGreaterThan(500)
-})
+}, 60_000)
 
 it('goes on keeping answers after every reorganization', async () => {
   await fc.assert(
@@ -214,6 +214,7 @@ it('goes on keeping answers after every reorganization', async () => {
         else await settle()
       }
       await settle()
+      while (world.network.view.isLinking()) await Promise.resolve()
       const ask = () =>
         new Promise<Answer>((resolve) => {
           const call = callOf(world, { kind: 'read', what: 'latest', back: 0 })
@@ -228,4 +229,4 @@ it('goes on keeping answers after every reorganization', async () => {
     }),
     { numRuns: 100 },
   )
-})
+}, 60_000)

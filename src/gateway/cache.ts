@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache'
 import type { RawJson } from '../chains/upstream/pool-types.ts'
+import { createByteLog, type Kept } from './byte-log.ts'
 import type { ChainView } from './chain-view.ts'
 
 /** A kept answer and the block that it depends on. */
@@ -22,27 +22,23 @@ export type AnswerCache = {
   size(): number
 }
 
-/** What an entry costs beside its text: the key and value objects and their place in the maps. */
-const overheadBytes = 250
-
-// V8 keeps the whole text alive of which another is a part, and answers are parts of batches.
-const detached = (text: RawJson): RawJson => Buffer.from(text, 'latin1').toString('latin1')
+type Entry = Kept & { number: number; hash: string }
 
 /** Makes a cache of at most that many bytes. */
 export function createAnswerCache({ maxBytes }: { maxBytes: number }): AnswerCache {
+  const entries = new Map<string, Entry>()
   // The keys by height while their block may still leave the chain.
   const unsettled = new Map<number, Set<string>>()
 
-  const forget = (entry: CacheEntry, key: string) => {
-    const keys = unsettled.get(entry.number)
-    if (keys?.delete(key) && keys.size === 0) unsettled.delete(entry.number)
+  const forget = ({ key, number }: Entry) => {
+    entries.delete(key)
+    const keys = unsettled.get(number)
+    if (keys?.delete(key) && keys.size === 0) unsettled.delete(number)
   }
-  const entries = new LRUCache<string, CacheEntry>({
-    maxSize: maxBytes,
-    // One giant answer must not push out everything else.
-    maxEntrySize: Math.max(1, Math.floor(maxBytes / 16)),
-    sizeCalculation: ({ result }, key) => result.length + key.length + overheadBytes,
-    dispose: forget,
+  const texts = createByteLog<Entry>({
+    maxBytes,
+    isKept: (entry) => entries.get(entry.key) === entry,
+    onGone: forget,
   })
 
   const settle = (final: number) => {
@@ -54,14 +50,18 @@ export function createAnswerCache({ maxBytes }: { maxBytes: number }): AnswerCac
       const entry = entries.get(key)
       if (entry === undefined) return undefined
       const { number, hash } = entry
-      if (number <= view.final() || view.hashAt(number) === hash) return entry
-      return undefined
+      if (number > view.final() && view.hashAt(number) !== hash) return undefined
+      return { result: texts.read(entry), number, hash }
     },
-    keep(key, entry, view) {
-      const { number } = entry
+    keep(key, { result, number, hash }, view) {
+      const old = entries.get(key)
+      if (old) forget(old)
+      const place = { chunk: undefined, at: 0, length: 0, isWanted: false, text: undefined }
+      const entry: Entry = { key, number, hash, ...place }
+      if (!texts.put(entry, result)) return
+      entries.set(key, entry)
       const final = view.final()
-      entries.set(key, { ...entry, result: detached(entry.result) })
-      if (number <= final || !entries.has(key)) return
+      if (number <= final) return
       const keys = unsettled.get(number)
       if (keys) keys.add(key)
       else {
@@ -73,12 +73,13 @@ export function createAnswerCache({ maxBytes }: { maxBytes: number }): AnswerCac
       if (above < 0) {
         entries.clear()
         unsettled.clear()
+        texts.clear()
         return
       }
       for (const [number, keys] of unsettled)
-        if (number > above) for (const key of [...keys]) entries.delete(key)
+        if (number > above) for (const key of [...keys]) forget(entries.get(key) as Entry)
     },
-    bytes: () => entries.calculatedSize,
+    bytes: texts.bytes,
     size: () => entries.size,
   }
 }

@@ -13,7 +13,7 @@ import { refuse } from './rpc-error.ts'
 import { createSender } from './send.ts'
 import type { Session } from './session.ts'
 import { hashTarget, liveTarget, numberTarget, pinParams, type Target } from './target.ts'
-import { isWrongBlock } from './wrong-block.ts'
+import { createBlockCheck } from './wrong-block.ts'
 
 /** Answers one call of a method whose parameters are checked. */
 export type Dispatch = (
@@ -53,6 +53,7 @@ const noFilters = refuse('RPC_METHOD_NOT_FOUND', 'Filters are not served here.')
 export function createDispatch(options: DispatchOptions): Dispatch {
   const { pool, view, cache, timeoutMs } = options
   const flights = createFlights()
+  const isWrongBlock = createBlockCheck()
   const progress = createProgress(options)
   const fetchLogs = createLogs({ ...options, flights, progress })
   const send = createSender({ ...options, progress })

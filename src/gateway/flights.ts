@@ -12,24 +12,31 @@ export type Flights = {
   size(): number
 }
 
+type Flight = { first: OnOutcome | undefined; others: OnOutcome[] | undefined }
+
 /** Makes an empty board of flights. Its size is bounded by the calls that are being answered. */
 export function createFlights(): Flights {
-  const flights = new Map<string, OnOutcome | OnOutcome[]>()
+  const flights = new Map<string, Flight>()
   return {
     join(key, done) {
-      const others = flights.get(key)
-      if (others === undefined) return false
-      if (typeof others === 'function') flights.set(key, [others, done])
-      else others.push(done)
+      const flight = flights.get(key)
+      if (flight === undefined) return false
+      if (flight.others) flight.others.push(done)
+      else flight.others = [done]
       return true
     },
     open(key, done) {
-      flights.set(key, done)
+      const flight: Flight = { first: done, others: undefined }
+      flights.set(key, flight)
       return (outcome) => {
-        const waiting = flights.get(key)
+        const { first, others } = flight
+        // A map that constantly loses and gains entries leaves dead tables behind that keep each other
+        // alive with all that was in them: what is over must lead to nothing.
+        flight.first = undefined
+        flight.others = undefined
         flights.delete(key)
-        if (typeof waiting === 'function') waiting(outcome)
-        else if (waiting) for (const one of waiting) one(outcome)
+        first?.(outcome)
+        if (others) for (const one of others) one(outcome)
       }
     },
     size: () => flights.size,

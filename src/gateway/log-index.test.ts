@@ -120,10 +120,12 @@ test('a query of a thousand addresses and topics takes a bounded number of place
   const index = createLogIndex()
   const many = Array.from({ length: 1_000 }, (_, value) => value)
   const topics = many.map((value) => `0x${value.toString(16).padStart(64, '0')}`)
-  const begun = performance.now()
+  // Of the processor, because others may have it in between.
+  const begun = process.cpuUsage()
   for (let count = 0; count < 100; count++)
     index.add({ query: compileLogQuery({ address: many.map(address), topics: [topics, topics] }) })
-  expect(performance.now() - begun).toBeLessThan(2_000)
+  const { user, system } = process.cpuUsage(begun)
+  expect((user + system) / 1000).toBeLessThan(2_000)
   let found = 0
   index.match({ address: address(5), topics: [topics[1]!, topics[2]!] }, () => found++)
   expect(found).toBe(100)

@@ -85,10 +85,9 @@ export function createHttpTransport(
     },
     question: Buffer.from(toRequestText(questionId, chainQuestion(options.prefix))),
     isRight: ({ body, failure }) => {
-      const text = body.toString('latin1')
-      const reply = failure ? undefined : scanOneReply(text)
+      const reply = failure ? undefined : scanOneReply(body)
       const isAnswer = reply?.ok === true && reply.id === questionId
-      return isAnswer && options.isRightChain(text.slice(reply.from, reply.to))
+      return isAnswer && options.isRightChain(body.toString('latin1', reply.from, reply.to))
     },
     onClose: options.onClose,
   })
@@ -125,6 +124,9 @@ export function createHttpTransport(
 
   const end = (exchange: Exchange): void => {
     if (!exchanges.delete(exchange)) return
+    // The dead tables of a set that changes all the time keep what was in it alive for long.
+    exchange.entries = []
+    exchange.http = idle
     if (exchange.stuck) timers.cancel(exchange.stuck)
     if (exchange.isBatch) batchExchanges--
     if (joined.length > 0 || single.length > 0) scheduleFlush()
@@ -203,10 +205,9 @@ export function createHttpTransport(
       else for (const entry of entries) finish(entry, answer)
       return
     }
-    const text = answer.body.toString('latin1')
-    const replies = answer.failure ? undefined : readBatch(entries, text)
+    const replies = answer.failure ? undefined : readBatch(entries, answer.body)
     if (replies) deliver(entries, replies, answer.body, finish)
-    else if (isBatchRefusal(answer.status) || isRefusal(text)) {
+    else if (isBatchRefusal(answer.status) || isRefusal(answer.body)) {
       batchLimit = entries.length >> 1 || 1
       makeSingle(entries)
     } else if (answer.failure) {
@@ -263,7 +264,7 @@ export function createHttpTransport(
 }
 
 /** One error instead of a batch: the batch as such was refused. */
-const isRefusal = (text: string): boolean => scanOneReply(text)?.ok === false
+const isRefusal = (body: Buffer): boolean => scanOneReply(body)?.ok === false
 
 const probeTimeoutMs = 5_000
 
@@ -273,7 +274,7 @@ function takesBatches(lanes: HttpLanes, timers: Timers, prefix: string): Promise
   const calls = methods.map((method, index) => toRequestText(index + 1, { method, params: '[]' }))
   const exchange = lanes.post(Buffer.from(`[${calls.join(',')}]`), false, (answer) => {
     timers.cancel(timer)
-    const replies = 'failed' in answer ? undefined : scanBatch(answer.body.toString('latin1'))
+    const replies = 'failed' in answer ? undefined : scanBatch(answer.body)
     resolve(replies !== undefined && matchReplies([1, 2], replies) !== undefined)
   })
   const timer = timers.after(probeTimeoutMs, () => {
@@ -289,17 +290,16 @@ const idle: HttpExchange = { abort() {} }
 
 function readSingle(entry: Entry, { body, failure }: HttpAnswer): TransportOutcome {
   if (failure?.failed === 'rate_limited') return failure
-  const text = body.toString('latin1')
-  const reply = scanOneReply(text)
+  const reply = scanOneReply(body)
   // A JSON-RPC error is an answer whatever status it came with.
   if (!reply || (failure && reply.ok)) return failure ?? badReply('not a JSON-RPC answer')
   if (reply.id !== entry.id) return failure ?? badReply('the id is not the one of the call')
-  const raw = text.slice(reply.from, reply.to)
+  const raw = body.toString('latin1', reply.from, reply.to)
   return reply.ok ? { ok: true, result: raw } : { ok: false, error: raw }
 }
 
-function readBatch(entries: Entry[], text: string): ScannedReply[] | undefined {
-  const replies = scanBatch(text)
+function readBatch(entries: Entry[], body: Buffer): ScannedReply[] | undefined {
+  const replies = scanBatch(body)
   const ids = entries.map(({ id }) => id)
   return replies && matchReplies(ids, replies)
 }

@@ -1,8 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { matchReplies, scanBatch, scanOneReply, scanReply } from './reply-scanner.ts'
+import * as scanner from './reply-scanner.ts'
+import { matchReplies } from './reply-scanner.ts'
 
 const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/)
+const scanOneReply = (text: string) => scanner.scanOneReply(Buffer.from(text, 'latin1'))
+const scanReply = (text: string) => scanner.scanReply(Buffer.from(text, 'latin1'))
+const scanBatch = (text: string) => scanner.scanBatch(Buffer.from(text, 'latin1'))
 const toLatin1 = (text: string) => Buffer.from(text).toString('latin1')
 
 /** An answer in any order of keys, with any white space and any further keys. */
@@ -42,9 +46,9 @@ describe('an answer', () => {
         expect(found).toMatchObject({ id, ok: isOk })
         expect(text.slice(found!.from, found!.to)).toBe(raw)
       }),
-      { numRuns: 2_000 },
+      { numRuns: 500 },
     )
-  })
+  }, 60_000)
 
   test('is not found when any part of its end is missing', () => {
     fc.assert(
@@ -52,7 +56,7 @@ describe('an answer', () => {
         const whole = text.trimEnd()
         expect(scanOneReply(whole.slice(0, cut % whole.length))).toBeUndefined()
       }),
-      { numRuns: 2_000 },
+      { numRuns: 500 },
     )
   })
 

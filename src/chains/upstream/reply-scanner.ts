@@ -1,4 +1,4 @@
-import { skipSpace, skipString, skipValue } from './json-skip.ts'
+import { skipSpace, skipString, skipValue, startsWith } from './json-skip.ts'
 
 /** One answer found in a text: where its result or error stands, and where the answer ends. */
 export type ScannedReply = {
@@ -10,38 +10,38 @@ export type ScannedReply = {
   end: number
 }
 
-const usualStart = '{"jsonrpc":"2.0","id":'
-const usualResult = ',"result":'
+const usualStart = Buffer.from('{"jsonrpc":"2.0","id":')
+const usualResult = Buffer.from(',"result":')
 
 /**
  * Finds id and result or error of the JSON-RPC answer that begins at `start`, without building the
  * values. Undefined when it is no whole and unambiguous answer.
  */
-export function scanReply(text: string, start = 0): ScannedReply | undefined {
+export function scanReply(text: Buffer, start = 0): ScannedReply | undefined {
   return (
-    (text.startsWith(usualStart, start) ? scanUsual(text, start) : undefined) ??
+    (startsWith(text, start, usualStart) ? scanUsual(text, start) : undefined) ??
     scanAnyOrder(text, start)
   )
 }
 
 /** A whole body that holds one answer and nothing else. */
-export function scanOneReply(text: string): ScannedReply | undefined {
+export function scanOneReply(text: Buffer): ScannedReply | undefined {
   const reply = scanReply(text, skipSpace(text, 0))
   return reply && skipSpace(text, reply.end) === text.length ? reply : undefined
 }
 
 /** A whole body that holds an array of answers. */
-export function scanBatch(text: string): ScannedReply[] | undefined {
+export function scanBatch(text: Buffer): ScannedReply[] | undefined {
   let at = skipSpace(text, 0)
-  if (text.charCodeAt(at) !== 0x5b) return undefined
+  if ((text[at] as number) !== 0x5b) return undefined
   const replies: ScannedReply[] = []
-  for (let separator = 0x2c; separator === 0x2c; separator = text.charCodeAt(at)) {
+  for (let separator = 0x2c; separator === 0x2c; separator = text[at] as number) {
     const reply = scanReply(text, skipSpace(text, at + 1))
     if (!reply) return undefined
     replies.push(reply)
     at = skipSpace(text, reply.end)
   }
-  const isWhole = text.charCodeAt(at) === 0x5d && skipSpace(text, at + 1) === text.length
+  const isWhole = (text[at] as number) === 0x5d && skipSpace(text, at + 1) === text.length
   return isWhole ? replies : undefined
 }
 
@@ -61,34 +61,34 @@ export function matchReplies(ids: number[], replies: ScannedReply[]): ScannedRep
 }
 
 // The order and spelling that almost every node uses; whatever differs goes the general way.
-function scanUsual(text: string, start: number): ScannedReply | undefined {
+function scanUsual(text: Buffer, start: number): ScannedReply | undefined {
   const idAt = start + usualStart.length
   let at = idAt
   let id = 0
-  for (let char = text.charCodeAt(at); char >= 0x30 && char <= 0x39; char = text.charCodeAt(at)) {
+  for (let char = text[at] as number; char >= 0x30 && char <= 0x39; char = text[at] as number) {
     id = id * 10 + char - 0x30
     at++
   }
-  if (at === idAt || at - idAt > 15 || !text.startsWith(usualResult, at)) return undefined
+  if (at === idAt || at - idAt > 15 || !startsWith(text, at, usualResult)) return undefined
   const from = at + usualResult.length
   const to = skipValue(text, from)
-  if (to < 0 || text.charCodeAt(to) !== 0x7d) return undefined
+  if (to < 0 || (text[to] as number) !== 0x7d) return undefined
   return { id, ok: true, from, to, end: to + 1 }
 }
 
 type Found = { from: number; to: number }
 
-function scanAnyOrder(text: string, start: number): ScannedReply | undefined {
-  if (text.charCodeAt(start) !== 0x7b) return undefined
+function scanAnyOrder(text: Buffer, start: number): ScannedReply | undefined {
+  if ((text[start] as number) !== 0x7b) return undefined
   const members: { id?: Found; result?: Found; error?: Found; jsonrpc?: Found } = {}
   let at = skipSpace(text, start + 1)
-  if (text.charCodeAt(at) === 0x7d) return undefined
+  if ((text[at] as number) === 0x7d) return undefined
   for (;;) {
     const keyEnd = skipString(text, at)
     if (keyEnd < 0) return undefined
-    const key = JSON.parse(text.slice(at, keyEnd))
+    const key = JSON.parse(text.toString('latin1', at, keyEnd))
     const colon = skipSpace(text, keyEnd)
-    if (text.charCodeAt(colon) !== 0x3a) return undefined
+    if ((text[colon] as number) !== 0x3a) return undefined
     const from = skipSpace(text, colon + 1)
     const to = skipValue(text, from)
     if (to < 0) return undefined
@@ -98,7 +98,7 @@ function scanAnyOrder(text: string, start: number): ScannedReply | undefined {
       members[key as keyof typeof members] = { from, to }
     }
     at = skipSpace(text, to)
-    const separator = text.charCodeAt(at)
+    const separator = text[at] as number
     if (separator === 0x7d) return judge(text, members, at + 1)
     if (separator !== 0x2c) return undefined
     at = skipSpace(text, at + 1)
@@ -106,7 +106,7 @@ function scanAnyOrder(text: string, start: number): ScannedReply | undefined {
 }
 
 function judge(
-  text: string,
+  text: Buffer,
   members: { id?: Found; result?: Found; error?: Found },
   end: number,
 ): ScannedReply | undefined {
@@ -114,16 +114,16 @@ function judge(
   // Servers of JSON-RPC 1.0 send both keys, one of them null.
   const error = members.error && !isNull(text, members.error) ? members.error : undefined
   if (error) {
-    if (text.charCodeAt(error.from) !== 0x7b || (result && !isNull(text, result))) return undefined
+    if ((text[error.from] as number) !== 0x7b || (result && !isNull(text, result))) return undefined
     return { id: idOf(text, members.id), ok: false, from: error.from, to: error.to, end }
   }
   return result && { id: idOf(text, members.id), ok: true, from: result.from, to: result.to, end }
 }
 
-const isNull = (text: string, { from }: Found) => text.charCodeAt(from) === 0x6e
+const isNull = (text: Buffer, { from }: Found) => (text[from] as number) === 0x6e
 
-function idOf(text: string, found: Found | undefined): number {
+function idOf(text: Buffer, found: Found | undefined): number {
   if (!found) return -1
-  const first = text.charCodeAt(found.from)
-  return first >= 0x30 && first <= 0x39 ? Number(text.slice(found.from, found.to)) : -1
+  const first = text[found.from] as number
+  return first >= 0x30 && first <= 0x39 ? Number(text.toString('latin1', found.from, found.to)) : -1
 }

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 
 type Kind = 'data' | 'quantity'
 
-// The header's fields in the order of the protocol; each fork only adds at the end.
-const fields: [name: string, kind: Kind, size?: number][] = [
+/** The header's fields in the order of the protocol; each fork only adds at the end. */
+export const headerFields: readonly [name: string, kind: Kind, size?: number][] = [
   ['parentHash', 'data', 32],
   ['sha3Uncles', 'data', 32],
   ['miner', 'data', 20],
@@ -30,9 +30,10 @@ const fields: [name: string, kind: Kind, size?: number][] = [
   // Prague
   ['requestsHash', 'data', 32],
 ]
-const legacyCount = 15
-const known = new Set([
-  ...fields.map(([name]) => name),
+/** How many of them every header has had from the beginning. */
+export const legacyCount = 15
+/** What a block has beside the fields of its header, without an effect on the hash. */
+export const otherMembers: readonly string[] = [
   'hash',
   'size',
   'totalDifficulty',
@@ -40,7 +41,8 @@ const known = new Set([
   'uncles',
   'withdrawals',
   'blockTimestamp',
-])
+]
+const known = new Set([...headerFields.map(([name]) => name), ...otherMembers])
 
 /**
  * Whether the block's hash is that of its header. Unknown when it cannot be said: a pending block,
@@ -56,13 +58,13 @@ export function checkBlock(block: Record<string, unknown>): 'ok' | 'bad' | 'unkn
 /** The hash of a header; whether it cannot be told, or some field is no such field. */
 export function hashOfHeader(block: Record<string, unknown>): string {
   for (const name in block) if (!known.has(name)) return 'unknown'
-  let count = fields.length
-  while (count > 0 && !isThere(block[fields[count - 1]?.[0] as string])) count--
+  let count = headerFields.length
+  while (count > 0 && !isThere(block[headerFields[count - 1]?.[0] as string])) count--
   if (count < legacyCount) return 'unknown'
   // Put together as text and made bytes in one go: ten times as fast as a buffer for each field.
   let list = ''
   for (let index = 0; index < count; index++) {
-    const [name, kind, size] = fields[index] as (typeof fields)[number]
+    const [name, kind, size] = headerFields[index] as (typeof headerFields)[number]
     const value = block[name]
     // A gap is the mark of a chain with other rules.
     if (!isThere(value)) return 'unknown'

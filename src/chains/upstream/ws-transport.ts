@@ -92,14 +92,13 @@ export function createWsTransport(
   }
 
   const receive = (data: Buffer, isBinary: boolean): void => {
-    const text = data.toString('latin1')
-    const reply = scanOneReply(text)
+    const reply = scanOneReply(data)
     if (!reply) {
-      receivePush(text)
+      receivePush(data.toString('latin1'))
       return
     }
     const isText = !isBinary && isUtf8(data)
-    const raw = text.slice(reply.from, reply.to)
+    const raw = data.toString('latin1', reply.from, reply.to)
     if (!isText) finish(reply.id, badReply('not UTF-8 text'))
     else finish(reply.id, reply.ok ? { ok: true, result: raw } : { ok: false, error: raw })
   }

@@ -1,0 +1,101 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createAnswerCache } from './cache.ts'
+import type { ChainView } from './chain-view.ts'
+
+const maxBytes = 100_000
+/** Blocks up to 10 are final; above, the chain has one block per height. */
+const view = { final: () => 10, hashAt: (number: number) => `hash ${number}` } as ChainView
+
+const step = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('keep' as const),
+      key: fc.nat({ max: 30 }),
+      length: fc.oneof(fc.nat({ max: 50 }), fc.nat({ max: 8_000 })),
+      number: fc.integer({ min: -1, max: 20 }),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant('find' as const), key: fc.nat({ max: 30 }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('drop' as const),
+      above: fc.integer({ min: -1, max: 20 }),
+    }),
+  },
+)
+
+describe('the cache', () => {
+  test('gives back what was kept or nothing, and never takes more room than it may', () => {
+    let hits = 0
+    let drops = 0
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 50, maxLength: 300 }), (steps) => {
+        const cache = createAnswerCache({ maxBytes })
+        const model = new Map<string, { result: string; number: number }>()
+        for (const [turn, one] of steps.entries()) {
+          if (one.kind === 'keep') {
+            const result = `${turn} é `.padEnd(one.length, 'ÿ')
+            const { number } = one
+            cache.keep(`${one.key}`, { result, number, hash: `hash ${number}` }, view)
+            model.set(`${one.key}`, { result, number })
+            if (result.length < 5_000) expect(cache.find(`${one.key}`, view)?.result).toBe(result)
+          } else if (one.kind === 'find') {
+            const found = cache.find(`${one.key}`, view)
+            if (!found) continue
+            hits++
+            expect(found).toMatchObject({ ...model.get(`${one.key}`) })
+          } else {
+            drops++
+            cache.drop(one.above)
+            for (const [key, { number }] of model)
+              if (one.above < 0 || (number > one.above && number > 10)) {
+                expect(cache.find(key, view)).toBeUndefined()
+                model.delete(key)
+              }
+          }
+          expect(cache.bytes()).toBeLessThanOrEqual(maxBytes)
+        }
+      }),
+      { numRuns: 50 },
+    )
+    expect(hits).toBeGreaterThan(100)
+    expect(drops).toBeGreaterThan(100)
+  })
+
+  test('keeps what is asked for again and again, and lets the others go', () => {
+    const cache = createAnswerCache({ maxBytes })
+    const keep = (key: string) =>
+      cache.keep(key, { result: key.padEnd(500, '.'), number: 1, hash: '' }, view)
+    keep('wanted')
+    for (let count = 0; count < 5_000; count++) {
+      keep(`${count}`)
+      expect(cache.find('wanted', view)?.result.startsWith('wanted')).toBe(true)
+    }
+    expect(cache.find('4999', view)).toBeDefined()
+    expect(cache.find('1', view)).toBeUndefined()
+    expect(cache.size()).toBeGreaterThan(60)
+  })
+
+  test('does not keep one that would push out many', () => {
+    const cache = createAnswerCache({ maxBytes })
+    cache.keep('small', { result: 'x', number: 1, hash: '' }, view)
+    cache.keep('giant', { result: 'x'.repeat(maxBytes / 10), number: 1, hash: '' }, view)
+    expect(cache.find('giant', view)).toBeUndefined()
+    expect(cache.find('small', view)?.result).toBe('x')
+  })
+
+  test('keeps tiny answers within its bound as well', () => {
+    const cache = createAnswerCache({ maxBytes })
+    for (let count = 0; count < 10_000; count++)
+      cache.keep(`${count}`, { result: '1', number: 1, hash: '' }, view)
+    expect(cache.bytes()).toBeLessThanOrEqual(maxBytes)
+    expect(cache.size()).toBeLessThan(maxBytes / 250)
+    expect(cache.size()).toBeGreaterThan(maxBytes / 250 / 4)
+  })
+})
