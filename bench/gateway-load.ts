@@ -62,7 +62,10 @@ function receive(lane: Lane, chunk: Buffer): void {
     }
     lane.head = ''
     const length = Number(/\r\ncontent-length: (\d+)/i.exec(text)?.[1])
-    if (!text.startsWith('HTTP/1.1 200') || !text.includes(load.kind === 'call' ? '"result":"0x' : '"result":{"number"'))
+    if (
+      !text.startsWith('HTTP/1.1 200') ||
+      !text.includes(load.kind === 'call' ? '"result":"0x' : '"result":{"number"')
+    )
       failed++
     lane.left = length - (text.length - end - 4)
   }

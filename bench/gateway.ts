@@ -150,7 +150,8 @@ async function measureLatency(direct: Target, through: Target, rate: number): Pr
       own: own.p99,
     })
   }
-  const of = (field: keyof (typeof added)[number]) => median(added.map((one) => one[field])).toFixed(2)
+  const of = (field: keyof (typeof added)[number]) =>
+    median(added.map((one) => one[field])).toFixed(2)
   return `Added latency at half load (${Math.round(rate)} requests/s, ${connections} connections), pass-through over direct, median of ${rounds} interleaved rounds: p50 ${of('p50')} ms, p99 ${of('p99')} ms (goals 0.5 and 3). Direct, the p99 is ${of('own')} ms; the load generator itself is up to ${of('late')} ms late (p99), because it shares the two cores.`
 }
 
@@ -185,7 +186,13 @@ try {
     ...each('bare node:http + undici', bare.url, bare.pid),
     ...each('Portolan, node over HTTP', gateway('mainnet'), pid),
     ...each('Portolan, node over WebSocket', gateway('ropsten'), pid),
-    { name: 'Portolan, cache hit', url: gateway('mainnet'), pid, kind: 'block' as const, same: true },
+    {
+      name: 'Portolan, cache hit',
+      url: gateway('mainnet'),
+      pid,
+      kind: 'block' as const,
+      same: true,
+    },
   ].filter(({ name, kind }) => new RegExp(process.env.ONLY ?? '').test(`${name} ${kind}`))
 
   const samples = new Map<Target, Sample[]>(targets.map((target) => [target, []]))
@@ -221,7 +228,15 @@ try {
     'Gateway overhead',
     'node bench/gateway.ts',
     `One request at a time over each of ${connections} connections, ${hasWrk ? 'wrk with one thread' : 'a load generator of our own'}, ${seconds} s each, median of ${rounds} interleaved rounds; CPU of the gateway process alone. A call is an eth_call on the latest block with an answer of 32 bytes; a block is an eth_getBlockByNumber with an answer of 1.9 KB. Nothing is asked for twice, except for the cache hit, which always asks for the same block. Portolan checks the key, four rate windows and the parameters, counts and measures every call and keeps what it fetched; of a block it also compares the hash with the header. The bare proxy does nothing but pass on.\n\n${table(
-      ['Gateway', 'Asked for', 'CPU µs per request', 'of the bare proxy', 'requests/s', 'p50 ms', 'p99 ms'],
+      [
+        'Gateway',
+        'Asked for',
+        'CPU µs per request',
+        'of the bare proxy',
+        'requests/s',
+        'p50 ms',
+        'p99 ms',
+      ],
       targets.map((target) => [
         target.name,
         target.kind,
