@@ -20,6 +20,19 @@ export class BlockGoneError extends Error {
   override name = 'BlockGoneError'
 }
 
+/**
+ * Some of the balances that were asked for cannot be read whoever is asked, because what holds them
+ * fails (T: a jetton wallet). The others can be read without them.
+ */
+export class BalancesUnreadableError extends ChainUnavailableError {
+  override name = 'BalancesUnreadableError'
+  readonly queries: readonly BalanceQuery[]
+  constructor(message: string, queries: readonly BalanceQuery[]) {
+    super(message)
+    this.queries = queries
+  }
+}
+
 /** What reading a text gives: the canonical bytes, or a sentence that says what is wrong with it. */
 export type Parsed = { ok: true; bytes: Buffer } | { ok: false; detail: string }
 
@@ -287,7 +300,8 @@ export type Chain = Family & {
   /**
    * Balances of exactly this block, in the order of the queries, in as few requests as can be.
    * On a `delta` chain the block is a lower bound and each reading says which block it belongs to.
-   * Throws BlockGoneError when the block left the chain or its state is pruned everywhere.
+   * Throws BlockGoneError when the block left the chain or its state is pruned everywhere, and
+   * BalancesUnreadableError with all those of the queries that nobody can answer.
    */
   readBalances(
     queries: readonly BalanceQuery[],

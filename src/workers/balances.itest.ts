@@ -3,7 +3,7 @@ import { freshDatabase } from '../../test/helpers/database.ts'
 import { createTrackedBenches } from '../../test/helpers/tracked-bench.ts'
 import { waitFor } from '../../test/helpers/wait-for.ts'
 import type { Caller, WalletBench } from '../../test/helpers/wallets.ts'
-import { ChainUnavailableError } from '../chains/chain.ts'
+import { BalancesUnreadableError, ChainUnavailableError } from '../chains/chain.ts'
 import { findCursor } from '../storage/blocks.ts'
 
 const database = await freshDatabase()
@@ -34,6 +34,41 @@ const holdReading = ({ chain }: WalletBench) => {
   }
   return { asked: asked.promise, letGo: gate.resolve }
 }
+
+describe('a balance that nobody can read', () => {
+  it('holds up no other one, and is read as soon as it can be', async () => {
+    const { bench, caller, start } = await startBench('c')
+    const { chain, account } = bench
+    const broken = await registerWallet(bench, caller, { number: 1 })
+    const sound = await registerWallet(bench, caller, { number: 2 })
+    const { readBalances } = chain
+    chain.readBalances = async (queries, ...rest) => {
+      const failing = queries.filter(({ address }) => address.equals(account(1)))
+      if (failing.length > 0) throw new BalancesUnreadableError('it fails', failing)
+      return await readBalances(queries, ...rest)
+    }
+    start()
+    await settled(bench).catch(() => {})
+    for (const value of [5n, 6n]) {
+      chain.mine([
+        {
+          movements: [
+            { to: account(1), value },
+            { to: account(2), value },
+          ],
+        },
+      ])
+      await waitFor('the sound one is read', async () => {
+        const shown = await balanceOf(caller, sound)
+        return shown === (value === 5n ? '1000005' : '1000011')
+      })
+    }
+    expect(await balanceOf(caller, broken)).toBeUndefined()
+    chain.readBalances = readBalances
+    for (let block = 0; block < 40; block++) chain.mine()
+    await waitFor('the other one too', async () => (await balanceOf(caller, broken)) === '1000011')
+  })
+})
 
 describe('a block that no node has any more', () => {
   it('holds up its own balances only, and those until another one can be read', async () => {

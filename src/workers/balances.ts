@@ -1,6 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { BalanceQuery, BlockRef } from '../chains/chain.ts'
-import { BlockGoneError, BlockMissingError, ChainUnavailableError } from '../chains/chain.ts'
+import {
+  BalancesUnreadableError,
+  BlockGoneError,
+  BlockMissingError,
+  ChainUnavailableError,
+} from '../chains/chain.ts'
 import {
   applyDeltas,
   type DueBalance,
@@ -42,8 +47,10 @@ export async function settleBalances(tools: TrackerTools, signal: AbortSignal): 
     let at: BlockRef | undefined
     try {
       at = number === head ? newest : await findRef(tools, number, signal)
-      await readGroup(tools, { at, newest, pairs }, signal)
-      done += pairs.length
+      const left = await readGroupAround(tools, { at, newest, pairs }, errors, signal)
+      if (left.length > 0)
+        await postponeBalanceChanges(db, left, { head, due_block: head + postponeBlocks })
+      done += pairs.length - left.length
     } catch (error) {
       if (!(error instanceof BlockGoneError || error instanceof ChainUnavailableError)) throw error
       errors.push(error)
@@ -108,9 +115,37 @@ async function isOnChain(
   }
 }
 
+type Group = { at: BlockRef; newest: BlockRef; pairs: readonly DueBalance[] }
+
+/** Reads what can be read, and gives those pairs that nobody can read: one must not hold up all. */
+async function readGroupAround(
+  tools: TrackerTools,
+  group: Group,
+  errors: unknown[],
+  signal: AbortSignal,
+): Promise<DueBalance[]> {
+  try {
+    await readGroup(tools, group, signal)
+    return []
+  } catch (error) {
+    if (!(error instanceof BalancesUnreadableError)) throw error
+    errors.push(error)
+    const isLeft = ({ address, contract_address }: DueBalance): boolean =>
+      error.queries.some(
+        (query) =>
+          query.address.equals(address) && query.asset.contract_address.equals(contract_address),
+      )
+    const { left = [], rest = [] } = Object.groupBy(group.pairs, (pair) =>
+      isLeft(pair) ? 'left' : 'rest',
+    )
+    if (rest.length > 0) await readGroup(tools, { ...group, pairs: rest }, signal)
+    return left
+  }
+}
+
 async function readGroup(
   { db, clock, chain_id, chain, lease }: TrackerTools,
-  { at, newest, pairs }: { at: BlockRef; newest: BlockRef; pairs: readonly DueBalance[] },
+  { at, newest, pairs }: Group,
   signal: AbortSignal,
 ): Promise<void> {
   const keyOfPair = ({ address, asset_id }: DueBalance) => `${address.toString('hex')}/${asset_id}`

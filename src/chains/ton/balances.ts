@@ -2,6 +2,7 @@ import { Address, beginCell, type Cell } from '@ton/core'
 import {
   type BalanceQuery,
   type BalanceReading,
+  BalancesUnreadableError,
   BlockGoneError,
   BlockMissingError,
   type BlockRef,
@@ -53,10 +54,15 @@ export function createGetMethods({ nodes }: { nodes: Nodes }): GetMethods {
         accept: readResult,
       })
       if (mustRun && !answer.stack && !noContract.has(answer.exit_code))
-        throw new ChainUnavailableError(`${method} ended with ${answer.exit_code}`)
+        throw new ContractFailedError(`${method} ended with ${answer.exit_code}`)
       return answer.stack
     },
   }
+}
+
+/** A contract is there and does not do what it is asked for. */
+class ContractFailedError extends Error {
+  override name = 'ContractFailedError'
 }
 
 type Ran = { exit_code: number; stack: StackItem[] | undefined }
@@ -162,14 +168,20 @@ export function createReadBalances({
     const balances = new Map<string, bigint>()
     const stop = new AbortController()
     const both = AbortSignal.any([signal, stop.signal])
+    const failed: { query: BalanceQuery; error: ContractFailedError }[] = []
+    const readOne = (query: BalanceQuery): Promise<bigint> =>
+      query.asset.contract_address.length > 0
+        ? readToken(query, at, both)
+        : readNative(query.address, at, both)
     const work = async (): Promise<void> => {
       for (let next = distinct.pop(); next; next = distinct.pop()) {
         const [key, query] = next
-        const isToken = query.asset.contract_address.length > 0
-        balances.set(
-          key,
-          isToken ? await readToken(query, at, both) : await readNative(query.address, at, both),
-        )
+        try {
+          balances.set(key, await readOne(query))
+        } catch (error) {
+          if (!(error instanceof ContractFailedError)) throw error
+          failed.push({ query, error })
+        }
       }
     }
     try {
@@ -191,6 +203,12 @@ export function createReadBalances({
     } finally {
       stop.abort()
     }
+    // Anybody can make a contract that fails: it must not hold up the balances of others.
+    if (failed.length > 0)
+      throw new BalancesUnreadableError(
+        failed[0]!.error.message,
+        failed.map(({ query }) => query),
+      )
     return keyed.map(({ key }) => ({ balance: balances.get(key)!, block_number: at.number }))
   }
 }

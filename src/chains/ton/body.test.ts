@@ -32,3 +32,28 @@ it('does not follow a text without end', () => {
   const body = beginCell().storeUint(0, 32).storeRef(cell).endCell()
   expect(readComment(body).message).toHaveLength(4_096)
 })
+
+it('cuts a long text between two signs', () => {
+  for (const sign of ['é', '€', '😀'])
+    for (let before = 4_080; before < 4_100; before++) {
+      const whole = 'a'.repeat(before) + sign.repeat(before % 7 === 0 ? 3_000 : 3)
+      const { message } = readComment(comment(whole))
+      expect(message.isWellFormed()).toBe(true)
+      expect(whole.startsWith(message)).toBe(true)
+      expect(message.length).toBeGreaterThanOrEqual(Math.min(whole.length, 4_095))
+    }
+})
+
+it('shows nothing of cells that stand for others', () => {
+  const library = beginCell()
+    .storeUint(2, 8)
+    .storeBuffer(Buffer.alloc(32, 5))
+    .endCell({ exotic: true })
+  const op = (value: number) => beginCell().storeUint(value, 32)
+  for (const body of [
+    library,
+    op(0).storeRef(library).endCell(),
+    op(0xfffffffe).storeRef(library).endCell(),
+  ])
+    expect(readComment(body)).toEqual({ message: '' })
+})

@@ -16,12 +16,22 @@ const silent: Said = { message: '' }
 
 /** The comment of a body; that of the message which came back, in a bounce that brings it along. */
 export function readComment(body: Cell): Said {
+  try {
+    return readSaid(body)
+  } catch {
+    // Who sends a message chooses its cells: a cell that only stands for another cannot be read, and
+    // a comment is no reason to miss a payment.
+    return silent
+  }
+}
+
+function readSaid(body: Cell): Said {
   const slice = body.beginParse()
   if (slice.remainingBits < 32) return silent
   const op = slice.loadUint(32)
   if (op === ops.comment) return { message: readSnake(slice) ?? '' }
   if (op === ops.encrypted) return { message: '', encrypted: true }
-  if (op === ops.richBounced && slice.remainingRefs > 0) return readComment(slice.loadRef())
+  if (op === ops.richBounced && slice.remainingRefs > 0) return readSaid(slice.loadRef())
   return silent
 }
 

@@ -37,18 +37,34 @@ const longestComment = 4_096
 export function readSnake(first: Slice): string | undefined {
   const parts: Buffer[] = []
   let length = 0
-  for (let slice = first; ; slice = slice.loadRef().beginParse()) {
+  let slice = first
+  for (;;) {
     if (slice.remainingBits % 8 !== 0) return undefined
     const part = slice.loadBuffer(slice.remainingBits / 8)
     parts.push(part)
     length += part.length
     if (slice.remainingRefs === 0 || length > longestComment) break
+    slice = slice.loadRef().beginParse()
   }
-  const bytes = Buffer.concat(parts)
-  const text = bytes.toString('utf8')
-  if (!Buffer.from(text).equals(bytes)) return undefined
+  const text = readUtf8(Buffer.concat(parts), { isCut: slice.remainingRefs > 0 })
   // PostgreSQL has no text with a zero in it.
-  return text.replaceAll('\u0000', '').slice(0, longestComment)
+  return text === undefined ? undefined : cut(text.replaceAll('\u0000', ''))
+}
+
+/** Where the bytes are cut off, the sign that they end in the middle of is left out. */
+function readUtf8(bytes: Buffer, { isCut }: { isCut: boolean }): string | undefined {
+  try {
+    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+    return decoder.decode(bytes, { stream: isCut })
+  } catch {
+    return undefined
+  }
+}
+
+/** Never between the halves of a sign: one half is no text, and PostgreSQL would refuse the block. */
+const cut = (text: string): string => {
+  const end = text.slice(0, longestComment)
+  return end.isWellFormed() ? end : end.slice(0, -1)
 }
 
 /** Reads cells; undefined when the bytes are not those of one. */

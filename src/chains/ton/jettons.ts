@@ -58,6 +58,16 @@ export function createResolveImport({
         'token_account_address',
         `The jetton wallet of this address is ${formatAddress(derived)}.`,
       )
+    if (!account) {
+      // A master can name any account: one that is of another token would be counted twice.
+      const held = await methods.run(derived, 'get_wallet_data', [], { signal })
+      const [owner, master] = [readAddressItem(held?.[1]), readAddressItem(held?.[2])]
+      const says = 'The jetton wallet that it names'
+      if (owner && !owner.equals(address))
+        return refuse('token_address', `${says} belongs to ${formatAddress(owner)}.`)
+      if (master && !master.equals(token_address))
+        return refuse('token_address', `${says} is of the token ${formatAddress(master)}.`)
+    }
     const data = await methods.run(token_address, 'get_jetton_data', [], { signal })
     if (!data) return refuse('token_address', 'Is not a jetton master.')
     const asset: AssetKey = { asset_type, contract_address: token_address, token_id: 0n }

@@ -82,6 +82,28 @@ it('blocks that no node has any more are a gap, and following goes on behind it'
   }
 }, 60_000)
 
+it('a jetton wallet that fails is no balance, and leaves those of others alone', async () => {
+  const chain = createTonChain({ upstreams: [{ url: dev.node_url }] })
+  const token = { ...chain.native, contract_address: Buffer.alloc(33, 1) }
+  // A contract without the method that is asked for.
+  const failing = { address: payer.bytes, asset: token, token_account_address: payer.bytes }
+  const sound = { address: payer.bytes, asset: chain.native }
+  try {
+    const at = await chain.head(never)
+    const reading = chain.readBalances([sound, failing, sound], at, never)
+    await expect(reading).rejects.toMatchObject({
+      name: 'BalancesUnreadableError',
+      message: 'get_wallet_data ended with 11',
+      queries: [failing],
+    })
+    expect(await chain.readBalances([sound], at, never)).toEqual([
+      { balance: dev.chain.account(payer.text).balance, block_number: at.number },
+    ])
+  } finally {
+    await chain.stop()
+  }
+})
+
 it('the contracts of the development chain are those of their sources', async () => {
   expect(await compileContracts()).toEqual(codes)
 }, 120_000)

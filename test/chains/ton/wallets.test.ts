@@ -224,6 +224,31 @@ describe('transfers of T', () => {
     expect(dev.chain.account(alice.text).balance).toBe(before)
   })
 
+  it('keep as much of a comment as there is room for, and never half a sign', async () => {
+    // Half of a sign that takes two units is no text for the database, and would stop the tracker.
+    const [long, text] = ['a'.repeat(4_095), `${'a'.repeat(4_095)}😀`]
+    const seen = await during(alice.text, async () => {
+      await alice.send(
+        internal({ to: bob.address, value: 9n, bounce: false, body: comment(text) }),
+        internal({ to: bob.address, value: 8n, bounce: false, body: comment('\u0000😀\u0007') }),
+      )
+      await mine(2)
+    })
+    expect(seen).toMatchObject([
+      { value: '9', message: long },
+      { value: '8', message: '😀\u0007' },
+    ])
+    const invoice = beginCell()
+      .storeUint(0, 32)
+      .storeBuffer(Buffer.from([0xff, 0x61]))
+      .endCell()
+    const none = await during(alice.text, async () => {
+      await alice.send(internal({ to: bob.address, value: 7n, bounce: false, body: invoice }))
+      await mine(2)
+    })
+    expect(none).toMatchObject([{ value: '7', message: '' }])
+  })
+
   it('hold the workchain of the masterchain too', async () => {
     const account = new Address(-1, Buffer.alloc(32, 0x61))
     await registered(account.toRawString())

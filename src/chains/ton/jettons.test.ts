@@ -1,0 +1,50 @@
+import { beginCell } from '@ton/core'
+import { describe, expect, it } from 'vitest'
+import { formatAddress, parseAddress } from './address.ts'
+import { type GetMethods, type StackItem, writeAddress } from './balances.ts'
+import { createResolveImport } from './jettons.ts'
+
+const account = (byte: number): Buffer => Buffer.concat([Buffer.alloc(1), Buffer.alloc(32, byte)])
+const [owner, stranger, master, liar, holder] = [1, 2, 3, 4, 5].map(account) as Buffer[]
+
+/** Contracts by what they say. The master is honest; the liar calls the same jetton wallet its own. */
+const contracts = (deployed: boolean): GetMethods => ({
+  run: async (address, method): Promise<StackItem[] | undefined> => {
+    const isMaster = address.equals(master!) || address.equals(liar!)
+    if (isMaster && method === 'get_wallet_address') return [writeAddress(holder!)]
+    if (isMaster && method === 'get_jetton_data')
+      return [1n, -1n, writeAddress(stranger!), beginCell().endCell(), beginCell().endCell()]
+    if (deployed && address.equals(holder!) && method === 'get_wallet_data')
+      return [7n, writeAddress(owner!), writeAddress(master!), beginCell().endCell()]
+    return undefined
+  },
+})
+const resolve = (token_address: Buffer, { address = owner!, deployed = true } = {}) =>
+  createResolveImport({ methods: contracts(deployed), parseAddress })(
+    { asset_type: 'ASSET_TYPE_T', address, token_address },
+    new AbortController().signal,
+  )
+
+describe('the import of a jetton', () => {
+  it('takes the jetton wallet that its master names, deployed or not', async () => {
+    for (const deployed of [true, false])
+      expect(await resolve(master!, { deployed })).toMatchObject({
+        ok: true,
+        address: owner,
+        token_account_address: holder,
+      })
+  })
+
+  it('does not take the jetton wallet of another token or of somebody else', async () => {
+    expect(await resolve(liar!)).toEqual({
+      ok: false,
+      field: 'token_address',
+      detail: `The jetton wallet that it names is of the token ${formatAddress(master!)}.`,
+    })
+    expect(await resolve(master!, { address: stranger! })).toEqual({
+      ok: false,
+      field: 'token_address',
+      detail: `The jetton wallet that it names belongs to ${formatAddress(owner!)}.`,
+    })
+  })
+})
