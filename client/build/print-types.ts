@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox'
 import { catalogue } from '../../src/contract/catalogue.ts'
 import { errors } from '../../src/contract/errors.ts'
 import { requestSchema, responseSchema } from '../../src/contract/operation.ts'
+import { anySize } from '../../src/contract/query.ts'
 import { notificationTypes } from '../../src/contract/states.ts'
 import { type OnRecord, type Service, services } from '../../src/contract/variant.ts'
 
@@ -77,6 +78,7 @@ function print(schema: Schema): string {
       }),
     )
   if (schema.anyOf) return schema.anyOf.map(print).join(' | ')
+  if (schema.description === anySize) return 'number | bigint'
   return primitives[schema.type ?? ''] ?? 'unknown'
 }
 

@@ -1,5 +1,6 @@
 import type { FieldError } from '../../src/contract/errors.ts'
 import { PortolanError } from './error.ts'
+import { parseJson } from './parse.ts'
 import type { Answer } from './send.ts'
 
 type Problem = {
@@ -82,7 +83,7 @@ function retryAfter({ headers }: Answer): number | undefined {
 
 function parseObject(text: string): object | undefined {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseJson(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined
   } catch {
     return undefined

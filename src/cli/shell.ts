@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import { toInteger } from '../lib/integers.ts'
 
 /** An output that may be a terminal. */
 export type Output = Writable & { isTTY?: boolean; columns?: number }
@@ -36,7 +37,11 @@ export const note = (shell: Shell, text: string): void => {
 
 /** Writes a value as JSON. */
 export const printJson = (shell: Shell, value: unknown): void =>
-  print(shell, JSON.stringify(value, null, 2))
+  print(shell, JSON.stringify(value, wholeInteger, 2))
+
+// Integers beyond 2^53 − 1 come as bigint, and are JSON integers like the others.
+const wholeInteger = (_key: string, value: unknown): unknown =>
+  typeof value === 'bigint' ? toInteger(value) : value
 
 /** Whether a person is watching the output. */
 export const isWatched = (output: Output, env: Shell['env']): boolean =>

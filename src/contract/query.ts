@@ -3,18 +3,21 @@ import { Count, Decimal, EvmAddress, Hash, optional, Timestamp, text } from './f
 import { operation } from './operation.ts'
 import { list, record } from './variant.ts'
 
-/** Numbers of section 2.12 are JSON integers of any size; above 2^53 they are written without loss. */
+// Numbers of section 2.12 are JSON integers. What counts blocks, places and seconds fits a number.
 const int = Type.Integer()
+/** The mark of integers that are written, and read by the client, without loss beyond 2^53 − 1. */
+export const anySize = 'an integer of any size'
+const large = Type.Unsafe<number | bigint>({ type: 'integer', description: anySize })
 const maybe = <schema extends TSchema>(schema: schema) => Type.Union([schema, Type.Null()])
 
 /** Spec 2.12. */
 export const Block = record('Block', {
   block_hash: text,
   block_number: int,
-  difficulty: int,
+  difficulty: large,
   extra_data: text,
-  gas_limit: int,
-  gas_used: int,
+  gas_limit: large,
+  gas_used: large,
   logs_bloom: text,
   miner: text,
   mix_hash: text,
@@ -30,7 +33,14 @@ export const Block = record('Block', {
 })
 
 const signed = { r: text, s: text, v: text }
-const call = { from: text, to: maybe(text), gas: int, gas_price: int, input: text, nonce: int }
+const call = {
+  from: text,
+  to: maybe(text),
+  gas: large,
+  gas_price: large,
+  input: text,
+  nonce: large,
+}
 
 /** Spec 2.12. */
 export const PendingTransaction = record('PendingTransaction', {
@@ -58,14 +68,14 @@ export const TransactionReceipt = record('TransactionReceipt', {
   block_number: int,
   block_hash: text,
   contract_address: maybe(text),
-  cumulative_gas_used: int,
+  cumulative_gas_used: large,
   from: text,
   to: maybe(text),
-  gas_used: int,
+  gas_used: large,
   logs_bloom: text,
   status: int,
   transaction_index: int,
-  effective_gas_price: int,
+  effective_gas_price: large,
 })
 
 /** Spec 2.12. */
@@ -73,8 +83,8 @@ export const InternalTransaction = record('InternalTransaction', {
   transaction_hash: text,
   from: text,
   to: maybe(text),
-  gas: int,
-  gas_used: int,
+  gas: large,
+  gas_used: large,
   input: text,
   output: text,
   call_type: text,
