@@ -178,6 +178,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   metrics.watchLimiter(limiter.status)
   metrics.watchCourier(courier.status)
   metrics.watchTrackers(wallets.status)
+  if (query.status) metrics.watchPending(query.status)
   metrics.watchNetworks(networks.byPath.values().toArray())
   const notReady = createReadiness(db)
   const status = createStatus({
@@ -187,6 +188,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     networks,
     connections: () => sockets?.connections(),
     wallets,
+    query,
     courier,
     clock,
     version,

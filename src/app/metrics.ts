@@ -7,7 +7,9 @@ import type { Network } from '../gateway/network.ts'
 import type { Finished } from '../http/server.ts'
 import type { Sockets } from '../http/websocket.ts'
 import type { CourierStatus } from '../workers/courier.ts'
+import type { PendingStatus } from '../workers/pending.ts'
 import { registerGatewayMetrics } from './gateway-metrics.ts'
+import { registerPendingMetrics } from './pending-metrics.ts'
 import { registerStreamMetrics } from './stream-metrics.ts'
 import { registerTrackerMetrics, type TrackersStatus } from './tracker-metrics.ts'
 import { registerWebhookMetrics } from './webhook-metrics.ts'
@@ -21,6 +23,7 @@ export type Metrics = {
   watchStreams(streams: ReadonlyMap<string, Streams>, sockets: Sockets): void
   watchCourier(status: () => CourierStatus): void
   watchTrackers(status: TrackersStatus): void
+  watchPending(status: () => PendingStatus): void
   text(): Promise<{ contentType: string; text: string }>
 }
 
@@ -99,6 +102,9 @@ export function createMetrics(version: string): Metrics {
     },
     watchTrackers(status) {
       registerTrackerMetrics(registry, status)
+    },
+    watchPending(status) {
+      registerPendingMetrics(registry, status)
     },
     text: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   }

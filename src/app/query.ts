@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { ensureChain } from '../storage/chains.ts'
 import type { Db } from '../storage/database.ts'
-import { startPendingRecorder } from '../workers/pending.ts'
+import { type PendingStatus, startPendingRecorder } from '../workers/pending.ts'
 import type { Config } from './config/schema.ts'
 import type { Networks } from './networks.ts'
 
@@ -12,6 +12,8 @@ import type { Networks } from './networks.ts'
 export type Query = {
   /** Absent where it is not configured. */
   source: QuerySource | undefined
+  /** Of the recorder of pending transactions. */
+  status?(): PendingStatus
   stop(): Promise<void>
 }
 
@@ -55,7 +57,7 @@ export async function openQuery(
     seePending: recorder.record,
     pendingOf: recorder.contentOf,
   }
-  return { source, stop: recorder.stop }
+  return { source, status: recorder.status, stop: recorder.stop }
 }
 
 // A node's own refusal of such plain questions is a trouble of its own.

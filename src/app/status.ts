@@ -7,6 +7,7 @@ import { schemaVersion } from '../storage/migrate.ts'
 import type { Courier } from '../workers/courier.ts'
 import type { Config } from './config/schema.ts'
 import type { Networks } from './networks.ts'
+import type { Query } from './query.ts'
 import type { Wallets } from './wallets.ts'
 
 const probeTimeoutMs = 2_000
@@ -31,6 +32,7 @@ export function createStatus(options: {
   /** WebSockets by the path of their network. */
   connections?: () => ReadonlyMap<string, number> | undefined
   wallets?: Pick<Wallets, 'status'>
+  query?: Pick<Query, 'status'>
   courier?: Pick<Courier, 'status'>
   clock: Clock
   version: string
@@ -40,6 +42,7 @@ export function createStatus(options: {
   const begun = clock.now()
   return async () => {
     const running = networks?.status(options.connections?.()) ?? {}
+    const pending_transactions = options.query?.status?.()
     const server_version = await probe(db).catch(() => undefined)
     // The gaps are rows: not asked for while nobody answers.
     const tracking = server_version === undefined ? {} : ((await wallets?.status()) ?? {})
@@ -64,6 +67,7 @@ export function createStatus(options: {
             networks: Object.keys(networks),
             ...(running[tag] && { nodes: running[tag] }),
             ...(tracking[tag] && { tracking: tracking[tag] }),
+            ...(tag === 'q' && pending_transactions && { pending_transactions }),
           },
         ]),
       ),

@@ -49,6 +49,7 @@ export function createFakePool({ upstreams = 1 } = {}): FakePool {
     },
     onPending: () => () => {},
     pendingBegun: async () => {},
+    pendingSources: () => [],
     status: () => status as never,
     stop: async () => {},
   }

@@ -151,6 +151,7 @@ export function createWorld({ nodes: count = 1, forgets = false } = {}): World {
         listeners.add(listener)
         return () => listeners.delete(listener)
       },
+      pendingSources: () => [],
       onPending: (listener) => {
         pendingListeners.add(listener)
         return () => pendingListeners.delete(listener)

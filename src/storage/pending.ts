@@ -15,19 +15,20 @@ export type SeenPending = Pick<
 
 /**
  * Records what was seen. What is there keeps its time; if it had left and is pending again, it is back.
- * Says whether something else with the same sender and nonce waits, which one of the two will replace.
+ * Says how many are new or back, and whether something else with the same sender and nonce waits, which one
+ * of the two will replace.
  */
 export const recordPending = async (
   db: Db,
   chain_id: number,
   seen: readonly SeenPending[],
-): Promise<{ replaces: boolean }> => {
-  if (seen.length === 0) return { replaces: false }
+): Promise<{ stored: number; replaces: boolean }> => {
+  if (seen.length === 0) return { stored: 0, replaces: false }
   // In the order of the key, so that two processes that record the same do not wait for each other.
   const rows = seen
     .map((row) => ({ ...row, chain_id, check_time: row.record_time }))
     .toSorted((one, other) => Buffer.compare(one.transaction_hash, other.transaction_hash))
-  await sql`
+  const stored = await sql`
     insert into pending_transaction
       (chain_id, transaction_hash, "from", nonce, detail, record_time, leave_time, check_time)
     select chain_id, transaction_hash, "from", nonce, detail, record_time, leave_time, check_time
@@ -44,7 +45,10 @@ export const recordPending = async (
         and old.nonce = new.nonce and old.transaction_hash <> new.transaction_hash
       where old.leave_time is null
       for update of old skip locked)`.execute(db)
-  return { replaces: (numAffectedRows ?? 0n) > 0n }
+  return {
+    stored: Number(stored.numAffectedRows ?? 0n),
+    replaces: (numAffectedRows ?? 0n) > 0n,
+  }
 }
 
 /** How long a transaction that left the pool stays readable (docs/decisions.md). */
@@ -122,7 +126,7 @@ export const forgetPending = async (
   db: Db,
   chain_id: number,
   { leftBefore, max, limit }: { leftBefore: Date; max: number; limit: number },
-): Promise<number> => {
+): Promise<{ expired: number; beyond: number }> => {
   const expired = await sql`
     delete from pending_transaction where chain_id = ${chain_id} and transaction_hash in (
       select transaction_hash from pending_transaction
@@ -133,5 +137,19 @@ export const forgetPending = async (
       select transaction_hash from pending_transaction
       where chain_id = ${chain_id}
       order by record_time desc, transaction_hash offset ${max} limit ${limit})`.execute(db)
-  return Number((expired.numAffectedRows ?? 0n) + (beyond.numAffectedRows ?? 0n))
+  return {
+    expired: Number(expired.numAffectedRows ?? 0n),
+    beyond: Number(beyond.numAffectedRows ?? 0n),
+  }
+}
+
+/** How many are stored, and how many of them wait. */
+export const countPending = async (
+  db: Db,
+  chain_id: number,
+): Promise<{ kept: number; waiting: number }> => {
+  const { rows } = await sql<{ kept: number; waiting: number }>`
+    select count(*) as kept, count(*) filter (where leave_time is null) as waiting
+    from pending_transaction where chain_id = ${chain_id}`.execute(db)
+  return rows[0] ?? { kept: 0, waiting: 0 }
 }

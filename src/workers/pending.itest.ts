@@ -66,7 +66,8 @@ const createNodes = () => {
         heads.add(listener)
         return () => heads.delete(listener)
       },
-    } satisfies Pick<Pool, 'request' | 'can' | 'onPending' | 'onHead'>,
+      pendingSources: () => ['node'],
+    } satisfies Pick<Pool, 'request' | 'can' | 'onPending' | 'pendingSources' | 'onHead'>,
   }
 }
 
@@ -209,6 +210,23 @@ describe('the recorder', () => {
     await nodes.asked(2)
     isBroken = false
     await shows(hash)
+  })
+
+  it('tells what it recorded, what it keeps and what its bounds cost', async () => {
+    const { nodes, start, hold } = await open({ maxRows: 2 })
+    const recorder = start()
+    const hashes = [0, 1, 2].map((nonce) => hold(nonce))
+    for (const hash of hashes) nodes.announce(hash)
+    await waitFor('the oldest is gone', () => {
+      const { recorded, dropped, kept } = recorder.status()
+      return recorded === 3 && dropped === 1 && kept === 2
+    })
+    nodes.mine(hashes[2]!)
+    await waitFor('one waits', () => recorder.status().waiting < 2)
+    expect(recorder.status()).toMatchObject({ sources: ['node'], reads_txpool: false, queued: 0 })
+    nodes.state.hasPool = true
+    expect(recorder.status().reads_txpool).toBe(true)
+    expect(start({ listens: false }).status()).toMatchObject({ sources: [], reads_txpool: false })
   })
 
   it('records only what it is told of where it does not listen', async () => {

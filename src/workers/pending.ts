@@ -5,6 +5,7 @@ import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/database.ts'
 import {
   claimUnchecked,
+  countPending,
   forgetPending,
   markLeft,
   readableMs,
@@ -23,7 +24,25 @@ export type PendingRecorder = {
   record(transactions: readonly RawFields[]): Promise<void>
   /** What the nodes hold of one sender. */
   contentOf(from: string, signal: AbortSignal): Promise<RawFields[]>
+  status(): PendingStatus
   stop(): Promise<void>
+}
+
+/** What a recorder has done since it began, and what it has. */
+export type PendingStatus = {
+  /** The nodes that announce transactions to it. */
+  sources: string[]
+  /** Whether a node shows its whole pool. */
+  reads_txpool: boolean
+  /** Announced and not fetched yet. */
+  queued: number
+  /** New ones, and those that came back. */
+  recorded: number
+  /** Left out or removed because a bound was reached. */
+  dropped: number
+  /** Rows, and those of them that wait, at the last look: every minute. */
+  kept: number
+  waiting: number
 }
 
 /** The bounds of a recorder; each has a default. */
@@ -59,7 +78,7 @@ const restFactor = 20
 /** Starts to record. Every process may do so: what two of them see is stored once. */
 export function startPendingRecorder(options: {
   db: Db
-  pool: Pick<Pool, 'request' | 'can' | 'onHead' | 'onPending'>
+  pool: Pick<Pool, 'request' | 'can' | 'onHead' | 'onPending' | 'pendingSources'>
   prefix: string
   chain_id: number
   clock: Clock
@@ -76,9 +95,13 @@ export function startPendingRecorder(options: {
   const stopping = new AbortController()
   const { signal } = stopping
   let isReplacing = false
+  let recorded = 0
+  let dropped = 0
+  let counts = { kept: 0, waiting: 0 }
 
   const store = async (seen: readonly SeenPending[]) => {
-    const { replaces } = await recordPending(db, chain_id, seen)
+    const { stored, replaces } = await recordPending(db, chain_id, seen)
+    recorded += stored
     if (replaces) isReplacing = true
   }
   const rowsOf = (transactions: readonly RawFields[], time: number): SeenPending[] =>
@@ -101,6 +124,7 @@ export function startPendingRecorder(options: {
       throw error
     }
     const lost = queue.takeLost()
+    dropped += lost
     if (lost > 0) log.warn({ lost }, 'pending transactions came faster than they can be recorded')
   }
 
@@ -154,7 +178,12 @@ export function startPendingRecorder(options: {
   const forget = async () => {
     const leftBefore = new Date(clock.now() - readableMs)
     const bounds = { leftBefore, max: limits.maxRows, limit: 5_000 }
-    while ((await forgetPending(db, chain_id, bounds)) >= bounds.limit) signal.throwIfAborted()
+    for (let isMore = true; isMore; signal.throwIfAborted()) {
+      const { expired, beyond } = await forgetPending(db, chain_id, bounds)
+      dropped += beyond
+      isMore = Math.max(expired, beyond) >= bounds.limit
+    }
+    counts = await countPending(db, chain_id)
     await clock.sleep(limits.forgetMs, signal)
   }
 
@@ -184,6 +213,14 @@ export function startPendingRecorder(options: {
     see: (hash) => queue.add(hash.toLowerCase(), clock.now()),
     record: (transactions) => store(rowsOf(transactions, clock.now())),
     contentOf: nodes.contentOf,
+    status: () => ({
+      sources: listens ? pool.pendingSources() : [],
+      reads_txpool: listens && pool.can('txpool'),
+      queued: queue.size(),
+      recorded,
+      dropped,
+      ...counts,
+    }),
     stop: async () => {
       for (const end of unsubscribe) end()
       stopping.abort(new Error('stopping'))

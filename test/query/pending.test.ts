@@ -27,6 +27,7 @@ const accounts = [
   '0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a',
   '0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba',
   '0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e',
+  '0x4bbbf85ce3377467afe5d46f804f221813b2bb87f24d81f60f1fcdbf7cbf4356',
 ].map((key) => privateKeyToAccount(key as `0x${string}`))
 let next = 0
 const nextAccount = () => accounts[next++]!
@@ -62,6 +63,22 @@ const shows = (service: QueryApp, account: Account, hashes: string[], nonce?: nu
   )
 const get = async (service: QueryApp, transaction_hash: string) =>
   await service.query('GetPendingTransaction', { transaction_hash })
+
+it('shows the recorder in the status and the metrics', slow, async () => {
+  const account = nextAccount()
+  await shows(app, account, [await submit(account, 0)])
+  const recorder = async () =>
+    (await app.send('/status', { method: 'GET' })).json.chains.q.pending_transactions
+  await waitFor('it listens', async () => (await recorder()).sources.length === 1, patient)
+  await waitFor('all is fetched', async () => (await recorder()).queued === 0, patient)
+  expect(await recorder()).toEqual({
+    ...{ sources: ['node-0'], reads_txpool: true, queued: 0, recorded: 1, dropped: 0 },
+    ...{ kept: expect.any(Number), waiting: expect.any(Number) },
+  })
+  const { text } = await app.send('/metrics', { method: 'GET' })
+  for (const [name, value] of Object.entries({ recorded_total: 1, dropped_total: 0, sources: 1 }))
+    expect(text).toContain(`\nportolan_pending_${name} ${value}\n`)
+})
 
 it('lists what was announced and what waits for a nonce, by nonce', slow, async () => {
   const account = nextAccount()

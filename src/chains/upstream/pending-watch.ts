@@ -10,6 +10,8 @@ export type PendingWatch = {
   push(params: unknown): void
   /** The node was asked to announce them, if it can be asked. */
   begun(): Promise<void>
+  /** The node announces what it gets. */
+  isAlive(): boolean
   /** The connection to the node was lost, and with it what was subscribed to. */
   lost(): void
 }
@@ -86,6 +88,8 @@ export function watchPending(options: {
       void run(stopping.signal)
     },
     begun: () => firstLook,
+    isAlive: () =>
+      isWanted && isUsable(upstream) && (subscription !== undefined || filter !== undefined),
     push(params) {
       if (subscription === undefined || typeof params !== 'object' || params === null) return
       const { subscription: id, result } = params as { subscription?: unknown; result?: unknown }

@@ -96,6 +96,8 @@ export type Pool = {
   onPending(listener: (hash: string) => void): () => void
   /** All that can be asked have been asked to announce them; never waits for long. */
   pendingBegun(): Promise<void>
+  /** The names of those that announce them now. */
+  pendingSources(): string[]
   status(): UpstreamStatus[]
   stop(): Promise<void>
 }

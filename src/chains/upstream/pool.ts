@@ -217,6 +217,8 @@ export function createPool(options: PoolOptions): Pool {
       const watched = Promise.all(pendingWatches.map((pending) => pending.begun()))
       await Promise.race([watched, clock.sleep(limits.probeTimeoutMs)])
     },
+    pendingSources: () =>
+      upstreams.flatMap(({ name }, index) => (pendingWatches[index]?.isAlive() ? [name] : [])),
     status: () => {
       const context = { now: clock.now(), bestHead: bestHead(), maxLag: limits.maxLag }
       return upstreams.map((upstream) => statusOf(upstream, context))
