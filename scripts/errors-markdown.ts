@@ -28,7 +28,8 @@ A failed operation answers \`application/problem+json\` (RFC 9457):
 \`\`\`
 
 Branch on \`reason\`. \`request_id\` is also the response header \`x-request-id\`; the operator finds the request
-by it in the log. \`errors\` names every bad field at once.
+by it in the log. \`errors\` names every bad field at once; the reason of a field is one of
+those under \`INVALID_REQUEST\`, or that of the answer itself.
 
 | reason | HTTP | code | JSON-RPC | retry | what it means |
 |---|---|---|---|---|---|

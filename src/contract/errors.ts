@@ -1,3 +1,4 @@
+import { gatewayErrors } from './gateway-errors.ts'
 import { transactionErrors } from './transaction-errors.ts'
 import { webhookErrors } from './webhook-errors.ts'
 
@@ -43,38 +44,6 @@ export const errors = {
     title: 'The body is not JSON that the service takes',
     help: 'Send one JSON object in UTF-8, without duplicate keys, NUL characters, lone surrogates or more than 16 levels. An empty body counts as `{}`.',
   },
-  INVALID_RPC_REQUEST: {
-    status: 400,
-    code: 'INVALID_ARGUMENT',
-    rpc: -32600,
-    retry: 'never',
-    title: 'This is not a JSON-RPC 2.0 request',
-    help: 'Send `{"jsonrpc": "2.0", "method": …, "params": […], "id": …}` or a batch of such objects that is not empty. The id is a string, a number or null; no member stands there twice.',
-  },
-  INVALID_PARAMS: {
-    status: 400,
-    code: 'INVALID_ARGUMENT',
-    rpc: -32602,
-    retry: 'never',
-    title: 'A parameter of the method is not valid',
-    help: 'Mend the parameter that the message names. Quantities are `0x` and hex digits without leading zeros, byte data is `0x` and two digits per byte. The gateway answers this with HTTP 200.',
-  },
-  LOG_RANGE_TOO_LARGE: {
-    status: 400,
-    code: 'INVALID_ARGUMENT',
-    rpc: -32602,
-    retry: 'never',
-    title: 'The block range or its logs are too many for one call',
-    help: 'Ask for at most as many blocks at once as `max_range` in the data says. The gateway answers this with HTTP 200.',
-  },
-  RESPONSE_TOO_LARGE: {
-    status: 400,
-    code: 'INVALID_ARGUMENT',
-    rpc: -32000,
-    retry: 'never',
-    title: 'The answer of the node is too large',
-    help: 'Ask for less at once. The gateway answers this with HTTP 200.',
-  },
   INVALID_PAGE_TOKEN: {
     status: 400,
     code: 'INVALID_ARGUMENT',
@@ -90,14 +59,6 @@ export const errors = {
     retry: 'never',
     title: 'The request is not signed by a valid credential',
     help: 'Send `x-api-key`, `x-api-nonce` and `x-api-signature`. The signature is the lower-case hex HMAC-SHA256, keyed with the api_secret, of nonce + METHOD + path + body. An unknown key and a wrong signature give this same answer.',
-  },
-  INVALID_KEY: {
-    status: 401,
-    code: 'UNAUTHENTICATED',
-    rpc: -32600,
-    retry: 'never',
-    title: 'The address does not end with a valid API key',
-    help: 'The gateway is at `/<chain>/<network>/v1/<api_key>`. A key that is unknown or deleted and a key of a disabled organization give this same answer.',
   },
   NONCE_REUSED: {
     status: 401,
@@ -130,38 +91,6 @@ export const errors = {
     retry: 'never',
     title: 'There is nothing at this address',
     help: 'Operations are at `POST /v1/{service}/{Operation}`. The service is admin, q, t, s, p or c; names are case-sensitive.',
-  },
-  NETWORK_NOT_FOUND: {
-    status: 404,
-    code: 'NOT_FOUND',
-    rpc: -32600,
-    retry: 'never',
-    title: 'This chain or network is not configured',
-    help: 'The gateway is at `/<chain>/<network>/v1/<api_key>`; `/status` lists the chains and their networks.',
-  },
-  RPC_METHOD_NOT_FOUND: {
-    status: 404,
-    code: 'NOT_FOUND',
-    rpc: -32601,
-    retry: 'never',
-    title: 'The gateway does not offer this method',
-    help: 'The operator may allow further read methods with `gateway.allowed_methods`. Subscriptions need a WebSocket. The gateway answers this with HTTP 200.',
-  },
-  FILTER_NOT_FOUND: {
-    status: 404,
-    code: 'NOT_FOUND',
-    rpc: -32000,
-    retry: 'never',
-    title: 'Filter not found',
-    help: 'Make a new filter and read with `getLogs` what was missed. A filter that is not asked for its changes within 5 minutes, or that has gathered more than it can hold, is gone; a filter of another key gives this same answer. The gateway answers this with HTTP 200.',
-  },
-  RESUME_BLOCK_NOT_FOUND: {
-    status: 404,
-    code: 'NOT_FOUND',
-    rpc: -32000,
-    retry: 'never',
-    title: 'The block to resume from is not known',
-    help: 'The block is too old or was never part of the chain. Subscribe without `resume` and read with `getLogs` what was missed.',
   },
   ORGANIZATION_NOT_FOUND: {
     status: 404,
@@ -253,6 +182,7 @@ export const errors = {
   },
   ...transactionErrors,
   ...webhookErrors,
+  ...gatewayErrors,
   ADDRESS_IN_OTHER_WALLET: {
     status: 409,
     code: 'ALREADY_EXISTS',
@@ -277,14 +207,6 @@ export const errors = {
     title: 'The body is too large',
     help: 'Send less at once. The limit is `server.body_limit_bytes`, 1 MiB as shipped.',
   },
-  BATCH_TOO_LARGE: {
-    status: 413,
-    code: 'INVALID_ARGUMENT',
-    rpc: -32600,
-    retry: 'never',
-    title: 'The batch has too many calls',
-    help: 'Send less at once. The limit is `gateway.batch_limit`, 1000 calls as shipped.',
-  },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
     code: 'INVALID_ARGUMENT',
@@ -308,14 +230,6 @@ export const errors = {
     retry: 'after',
     title: 'The rate limit is used up',
     help: 'Wait as long as `Retry-After` says. `RateLimit-Policy` lists the limits of the organization on this chain, `RateLimit` the one that is nearest.',
-  },
-  TOO_MANY_OPEN: {
-    status: 429,
-    code: 'RESOURCE_EXHAUSTED',
-    rpc: -32005,
-    retry: 'after',
-    title: 'The key has too many connections, subscriptions or filters',
-    help: 'Close some of them. The limits are `gateway.connections_per_key`, `gateway.subscriptions_per_key` and `gateway.filters_per_key`.',
   },
   INTERNAL: {
     status: 500,

@@ -31,6 +31,7 @@ describe('CreateOrganization', () => {
     expect((await create('taken')).status).toBe(200)
     const { status, json } = await create('taken', 'Other')
     expect([status, json.code, json.reason]).toEqual([409, 'ALREADY_EXISTS', 'DOMAIN_TAKEN'])
+    expect(json.errors).toMatchObject([{ field: 'domain' }])
   })
 
   it('gives a domain to exactly one of many that ask for it together', async () => {

@@ -34,7 +34,7 @@ export const CreateOrganization: HandlerOf<'CreateOrganization'> = async (contex
     domain: request.domain,
     create_time: new Date(context.clock.now()),
   })
-  if (!row) throw new OperationError('DOMAIN_TAKEN')
+  if (!row) throw domainTaken()
   return { organization: present(row) }
 }
 
@@ -66,6 +66,13 @@ export async function getOrganization(
       : undefined
   if (!row) throw new OperationError('ORGANIZATION_NOT_FOUND')
   return row
+}
+
+const domainTaken = () => {
+  const detail = 'Another organization has this domain.'
+  return new OperationError('DOMAIN_TAKEN', {
+    errors: [{ field: 'domain', reason: 'DOMAIN_TAKEN', detail }],
+  })
 }
 
 const maySee = ({ principal }: Context, organization_id: string): boolean =>
