@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
+// A busy machine is no failure: what is waited for may take its time.
+const patient = { poll: { timeout: 20_000 } }
+
 export default defineConfig({
   test: {
     // By default one less than there are cores, which is one on small machines.
@@ -10,6 +13,8 @@ export default defineConfig({
           name: 'unit',
           pool: 'threads',
           include: ['src/**/*.test.ts', 'client/src/**/*.test.ts'],
+          testTimeout: 30_000,
+          expect: patient,
         },
       },
       {
@@ -19,6 +24,7 @@ export default defineConfig({
           globalSetup: ['test/helpers/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          expect: patient,
         },
       },
     ],

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { freshDatabase, hasEngine } from '../../test/helpers/database.ts'
 import type { Engine } from '../../test/helpers/postgres.ts'
+import { waitFor } from '../../test/helpers/wait-for.ts'
 import type { Db } from './database.ts'
 import { acquireLease, assertLease, LeaseLostError, releaseLease, renewLease } from './leases.ts'
 
@@ -16,6 +17,15 @@ describe.each<Engine>(['embedded', 'system'])('leases on %s', (engine) => {
     })
 
     const claimOf = (ttl_ms: number) => ({ name: randomUUID(), holder: randomUUID(), ttl_ms })
+
+    const expire = ({ name }: { name: string }) =>
+      sql`update lease set expire_time = clock_timestamp() where name = ${name}`.execute(db)
+    const isSomebodyWaiting = async () => {
+      const { rows } = await sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
+      return rows.length > 0
+    }
 
     test('one of many takes it, keeps it, and gives it back', async () => {
       const { name } = claimOf(0)
@@ -34,12 +44,12 @@ describe.each<Engine>(['embedded', 'system'])('leases on %s', (engine) => {
     })
 
     test('an expired one is taken over, and the old holder can neither renew nor write', async () => {
-      const old = claimOf(50)
+      const old = claimOf(60_000)
       const next = { ...claimOf(60_000), name: old.name }
       const { epoch } = (await acquireLease(db, old))!
       await db.transaction().execute((trx) => assertLease(trx, old.name, epoch))
       expect(await acquireLease(db, next)).toBeUndefined()
-      await delay(80)
+      await expire(old)
       expect(await acquireLease(db, next)).toEqual({ epoch: epoch + 1 })
       expect(await renewLease(db, { ...old, epoch })).toBe(false)
       expect(await acquireLease(db, old)).toBeUndefined()
@@ -49,19 +59,24 @@ describe.each<Engine>(['embedded', 'system'])('leases on %s', (engine) => {
     })
 
     test('a takeover waits for a write that had already proved its right', async () => {
-      const old = claimOf(20)
+      const old = claimOf(60_000)
       const next = { ...claimOf(60_000), name: old.name }
       const { epoch } = (await acquireLease(db, old))!
+      await expire(old)
       const order: string[] = []
+      const proved = Promise.withResolvers<void>()
+      const end = Promise.withResolvers<void>()
       const write = db.transaction().execute(async (trx) => {
         await assertLease(trx, old.name, epoch)
-        await delay(200)
+        proved.resolve()
+        await end.promise
         order.push('written')
       })
-      await delay(60)
-      await acquireLease(db, next)
-      order.push('taken over')
-      await write
+      await proved.promise
+      const takeover = acquireLease(db, next).then(() => order.push('taken over'))
+      await waitFor('the takeover waits', isSomebodyWaiting)
+      end.resolve()
+      await Promise.all([write, takeover])
       expect(order).toEqual(['written', 'taken over'])
     })
   })

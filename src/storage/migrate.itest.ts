@@ -89,13 +89,13 @@ describe.each<Engine>(['embedded', 'system'])('migrations on %s', (engine) => {
 
     test('a long migration is not ended by the statement timeout, which then applies again', async () => {
       const { connection } = await emptyDatabase(engine)
-      const database = openDatabase({ connection, log, max: 1, statementTimeoutMs: 200 })
+      const database = openDatabase({ connection, log, max: 1, statementTimeoutMs: 1_000 })
       try {
-        const slow = { name: '0000-slow', sql: 'select pg_sleep(0.5)' }
+        const slow = { name: '0000-slow', sql: 'select pg_sleep(1.5)' }
         expect(await migrateDatabase(database.db, { log, files: [slow] })).toEqual({
           applied: ['0000-slow'],
         })
-        await expect(sql`select pg_sleep(0.5)`.execute(database.db)).rejects.toThrow(
+        await expect(sql`select pg_sleep(1.5)`.execute(database.db)).rejects.toThrow(
           'statement timeout',
         )
       } finally {

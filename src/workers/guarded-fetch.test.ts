@@ -33,7 +33,7 @@ const never: ResolveName = async (hostname) => {
 }
 const guard = (resolve: ResolveName = never) =>
   createGuardedFetch({ reachable: createReachable(), allowHttp: true, resolve })
-const get = { method: 'GET', timeoutMs: 5_000, maxBytes: 1_000 } as const
+const get = { method: 'GET', timeoutMs: 20_000, maxBytes: 1_000 } as const
 
 const failureOf = async (url: string, resolve?: ResolveName): Promise<string> => {
   const client = guard(resolve)

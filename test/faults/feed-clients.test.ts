@@ -150,7 +150,7 @@ test('a flood of pings from a client that reads nothing fills no memory', async 
     if (!socket.write(pings)) await Promise.race([once(socket, 'drain'), delay(1_000)])
   const begun = Date.now()
   expect((await neighbour.call('eth_blockNumber')).result).toBe('0x66')
-  expect(Date.now() - begun).toBeLessThan(2_000)
+  expect(Date.now() - begun).toBeLessThan(10_000)
   expect(process.memoryUsage().rss - before).toBeLessThan(150e6)
 })
 

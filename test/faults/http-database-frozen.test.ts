@@ -13,7 +13,7 @@ it('an operation that waits for a stuck database is answered with 504 in time, a
   const begun = performance.now()
   const { status, json } = await call()
   expect([status, json.code, json.reason]).toEqual([504, 'DEADLINE_EXCEEDED', 'OPERATION_TIMEOUT'])
-  expect(performance.now() - begun).toBeLessThan(5_000)
+  expect(performance.now() - begun).toBeLessThan(20_000)
   await client.query('rollback')
   client.release()
   expect((await call()).status).toBe(200)

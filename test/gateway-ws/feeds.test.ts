@@ -126,15 +126,11 @@ test.for(['ws', 'http'] as const)(
     second.announce(hashOf(1))
     second.announce(hashOf(2))
     await waitFor('both', () => client.pushes(id).length === 2)
+    const heads = await client.subscribe('newHeads')
     const mined = world.mine(base, [], [hashOf(1), hashOf(2)])
     for (const node of nodes) node.show(mined)
-    const heads = await client.subscribe('newHeads')
+    await waitFor('the block is told', () => headsOf(client, heads).at(-1) === 103)
     const other = world.mine(world.mine(base, [], [hashOf(2)]))
-    await waitFor(
-      'the block is known',
-      async () => (await gateway.rpc('eth_blockNumber')).result === '0x67',
-    )
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
     for (const node of nodes) node.show(other)
     await waitFor('the first is pending again', () => client.pushes(id).length === 3)
     await waitFor('heads', () => headsOf(client, heads).at(-1) === 104)

@@ -36,7 +36,11 @@ test('two real nodes fork, the longer branch wins, and they heal', async () => {
   }
   await waitFor('three logs', () => removed().length === 3)
   await chain.mine(3, [b])
-  await new Promise((resolve) => setTimeout(resolve, 3_000))
+  const headOfB = async (): Promise<number> => {
+    const { json } = await gateway.send('/status', { method: 'GET' })
+    return json.chains.c.nodes.mainnet.upstreams[1].head
+  }
+  await waitFor('the other branch is known', async () => (await headOfB()) === 4)
   expect(numbers()).toEqual([2, 3, 4])
   await chain.mine(1, [b])
   await waitFor('the longer branch', () => numbers().length === 7)

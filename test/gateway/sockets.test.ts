@@ -47,10 +47,7 @@ const answer = (id: number) => `{"jsonrpc":"2.0","id":${id},"result":"1"}`
 const request = (id: number, { more = '', target = path, version = '1.1' } = {}) =>
   `POST ${target} HTTP/${version}\r\nHost: x\r\nContent-Type: application/json\r\n${more}Content-Length: ${body(id).length}\r\n\r\n${body(id)}`
 const got = (wire: Wire, count: number) =>
-  waitFor(`${count} answers`, () => wire.answers().length >= count, {
-    timeoutMs: 5_000,
-    everyMs: 5,
-  })
+  waitFor(`${count} answers`, () => wire.answers().length >= count, { everyMs: 5 })
 
 describe('requests on one connection', () => {
   it('are answered one after the other', async () => {

@@ -196,10 +196,10 @@ describe('a changed rate limit', () => {
     expect((await query(tenant, twin)).status).not.toBe(429)
     await setLimit(tenant, 'q', { per_day_limit: 0 })
     const known = async () => (await query(tenant, twin)).status === 429
-    await waitFor('the twin blocks', known, { timeoutMs: 1_500 })
+    await waitFor('the twin blocks', known, { timeoutMs: 10_000 })
     await setLimit(tenant, 'q', {})
     const free = async () => !(await known())
-    await waitFor('the twin admits again', free, { timeoutMs: 1_500 })
+    await waitFor('the twin admits again', free, { timeoutMs: 10_000 })
   })
 
   it('survives a restart together with what was used of the hour', async () => {

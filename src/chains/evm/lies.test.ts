@@ -1,4 +1,6 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { createByteSet } from '../../lib/bytes.ts'
 import { type ChainBlock, type ChainEvent, ChainUnavailableError } from '../chain.ts'
 import { createEvmChain } from './chain.ts'
@@ -27,7 +29,7 @@ const open = (pool: StubPool) => createEvmChain({ pool, pollMs: 20, patienceMs: 
 /** Follows until a number of blocks has come, or for a while. */
 const take = async (
   pool: StubPool,
-  { count, after = genesis, ms = 2_000 }: { count: number; after?: typeof genesis; ms?: number },
+  { count, after = genesis, ms = 20_000 }: { count: number; after?: typeof genesis; ms?: number },
 ) => {
   const taken: ChainBlock[] = []
   const events: ChainEvent[] = []
@@ -147,7 +149,7 @@ describe('a node that', () => {
     }
     await expect(following()).rejects.toThrow('')
     expect(events).toEqual([])
-    expect((await open(pool).head(AbortSignal.timeout(100))).number).toBe(3)
+    expect((await open(pool).head(AbortSignal.timeout(20_000))).number).toBe(3)
   })
 
   it('is behind what we have, alone, does not make the chain go back', async () => {
@@ -165,15 +167,21 @@ describe('a node that', () => {
   it('tells of a head that there is not holds up nothing, and no gap is made of it', async () => {
     const pool = createStubPool([{ blocks }])
     pool.setHead(1_000)
+    const enough = new AbortController()
     const events: ChainEvent[] = []
     const following = async () => {
-      for await (const event of open(pool).follow(genesis, AbortSignal.timeout(400)))
-        events.push(event)
+      for await (const event of open(pool).follow(genesis, enough.signal)) events.push(event)
     }
-    await expect(following()).rejects.toThrow('')
+    const ended = following().catch(() => 'ended')
+    const taken = () => events.flatMap((event) => (event.kind === 'blocks' ? event.blocks : []))
+    await waitFor('all blocks that there are', () => taken().length >= 3)
+    // It goes on asking for those that there are not.
+    const asked = pool.methods.length
+    await waitFor('many more questions', () => pool.methods.length > asked + 10)
+    enough.abort(new Error('enough'))
+    expect(await ended).toBe('ended')
     expect(events.every(({ kind }) => kind === 'blocks')).toBe(true)
-    const taken = events.flatMap((event) => (event.kind === 'blocks' ? event.blocks : []))
-    expect(taken).toHaveLength(3)
+    expect(taken()).toHaveLength(3)
   })
 })
 
@@ -197,7 +205,7 @@ describe('nodes', () => {
     const pool = createStubPool([{ blocks }])
     const last = { number: 3, hash: bytesOf(blocks[3]!.block.hash) }
     const following = take(pool, { count: 1, after: last })
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await waitFor('it asks for the next one', () => pool.methods.length > 5)
     pool.nodes[0] = { blocks: [...blocks.slice(0, 3), ...branch(blocks[2]!, 1)] }
     pool.push()
     expect((await following).events).toEqual([{ kind: 'fork' }])
@@ -229,9 +237,10 @@ describe('nodes', () => {
     const pool = createStubPool([{ blocks: chain }])
     for await (const _ of open(pool).follow(
       { number: 0, hash: bytesOf(chain[0]!.block.hash) },
-      AbortSignal.timeout(500),
+      AbortSignal.timeout(20_000),
     )) {
-      await new Promise((resolve) => setTimeout(resolve, 50))
+      // Every answer takes a turn: whoever wanted to read on would have done so by now.
+      for (let turns = 0; turns < 100; turns++) await turn()
       break
     }
     expect(pool.methods.length).toBeLessThan(10)
@@ -240,6 +249,6 @@ describe('nodes', () => {
   it('that are all away are said to be', async () => {
     const pool = createStubPool([])
     const chain = open({ ...pool, head: () => undefined })
-    await expect(chain.head(AbortSignal.timeout(100))).rejects.toThrow(ChainUnavailableError)
+    await expect(chain.head(AbortSignal.timeout(20_000))).rejects.toThrow(ChainUnavailableError)
   })
 })

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { silentLog } from '../../lib/log.ts'
 import type { Decision } from './decision.ts'
 import { createFakeStore, createManualClock, type ManualClock } from './fakes.ts'
@@ -155,7 +155,7 @@ test('a crash forgives at most what one interval counted', async () => {
   const { clock, store, limiter } = start()
   await admit(limiter, perHour(100), 30)
   clock.step(1_000)
-  await vi.waitFor(() => expect(store.used({ ...KEY, ...HOUR })).toBe(30))
+  await expect.poll(() => store.used({ ...KEY, ...HOUR })).toBe(30)
   await admit(limiter, perHour(100), 12)
   const next = createLimiter({ clock, store, log: silentLog })
   expect(await admit(next, perHour(100), 200)).toBe(70)

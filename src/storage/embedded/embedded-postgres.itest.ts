@@ -153,7 +153,7 @@ test('a directory laid out by somebody else is not used', async () => {
 test('a start can be given up', async () => {
   const giveUp = new AbortController()
   const starting = start(engines.embedded, { signal: giveUp.signal })
-  await vi.waitFor(() => stat(layoutOf(dataDir).root), { timeout: 5_000 })
+  await vi.waitFor(() => stat(layoutOf(dataDir).root), { timeout: 30_000 })
   giveUp.abort(new Error('enough'))
   await expect(starting).rejects.toThrow('enough')
   expect((await start(engines.embedded)).adopted).toBe(false)
