@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { Address } from '../contract/fields.ts'
 import type { WalletService } from './chain.ts'
 import { families } from './registry.ts'
 
@@ -37,7 +38,7 @@ describe.each(services)('addresses of %s', (service) => {
 
   it('are refused with a sentence, whatever the text', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 80 }), (text) => {
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 80 }), (text) => {
         const parsed = family.parseAddress(text)
         if (!parsed.ok) expect(parsed.detail).toMatch(/^[A-Z].*$/s)
       }),
@@ -118,10 +119,15 @@ describe('the forms of P', () => {
   it('print with the prefix of the chain, also with one of two bytes', () => {
     const bytes = Buffer.from(alice.slice(2), 'hex')
     expect(polkadot.formatAddress(bytes)).toBe('15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5')
-    for (const ss58_prefix of [0, 2, 42, 63, 64, 255, 1284, 16_383]) {
-      const text = families.p({ ss58_prefix }).formatAddress(bytes)
-      expect(polkadot.parseAddress(text)).toEqual({ ok: true, bytes })
-    }
+    const pattern = new RegExp((Address.each.P as { pattern?: string }).pattern ?? '-')
+    // Zeros at the beginning are one character each, which makes an address of Polkadot short.
+    const short = [0, 1, 31].map((zeros) => Buffer.alloc(32).fill(0xff, zeros))
+    for (const ss58_prefix of [0, 2, 42, 63, 64, 255, 1284, 16_383])
+      for (const account of [bytes, Buffer.alloc(32), ...short]) {
+        const text = families.p({ ss58_prefix }).formatAddress(account)
+        expect(polkadot.parseAddress(text)).toEqual({ ok: true, bytes: account })
+        expect(text).toMatch(pattern)
+      }
   })
 
   it('give an Ethereum address the account of Asset Hub', () => {

@@ -64,7 +64,7 @@ const SuiAddress = Type.String({
   description: '0x and 1 to 64 hex digits',
 })
 const PolkadotAddress = Type.String({
-  pattern: '^(?:[1-9A-HJ-NP-Za-km-z]{46,50}|0x[0-9a-fA-F]{64}|0x[a-f0-9]{40})$',
+  pattern: '^(?:[1-9A-HJ-NP-Za-km-z]{33,50}|0x[0-9a-fA-F]{64}|0x[a-f0-9]{40})$',
   description: 'an SS58 address, an account id (0x and 64 hex digits), or 0x and 40 hex digits',
 })
 const PlainAddress = Type.String({

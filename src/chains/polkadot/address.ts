@@ -4,7 +4,7 @@ import type { Parsed } from '../chain.ts'
 import { parsed, parseEvmPattern, refused } from '../hex.ts'
 
 const accountId = /^0x([0-9a-fA-F]{64})$/
-const ss58 = /^[1-9A-HJ-NP-Za-km-z]{46,50}$/
+const ss58 = /^[1-9A-HJ-NP-Za-km-z]{33,50}$/
 const context = Buffer.from('SS58PRE')
 
 const checksum = (bytes: Uint8Array): Buffer =>
