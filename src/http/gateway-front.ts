@@ -1,7 +1,7 @@
 import type { Reason } from '../contract/errors.ts'
 import type { GatewayKeys } from '../domain/access/gateway-keys.ts'
 import type { Principal } from '../domain/context.ts'
-import { rateLimitHeaders } from '../domain/limits/headers.ts'
+import { rateLimitList } from '../domain/limits/headers.ts'
 import { refused } from '../gateway/answer.ts'
 import type { Network } from '../gateway/network.ts'
 import { refuse } from '../gateway/rpc-error.ts'
@@ -125,10 +125,8 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       if (status === 405) headers.push('allow', 'POST')
       if (hit !== undefined) headers.push('x-portolan-cache', hit ? 'HIT' : 'MISS')
       if (hash !== '') headers.push('x-portolan-block', `${served.number}:${hash}`)
-      if (decision) {
-        const limits = rateLimitHeaders(decision)
-        for (const name in limits) headers.push(name, limits[name] as string)
-      } else if (retryAfter !== undefined) headers.push('Retry-After', `${retryAfter}`)
+      if (decision) headers.push(...rateLimitList(decision))
+      else if (retryAfter !== undefined) headers.push('Retry-After', `${retryAfter}`)
       if (isLogged && place.network) {
         const { chain, network } = place.network
         log.debug({ request_id, chain, network, status, bytes: body.length, hit }, 'gateway answer')

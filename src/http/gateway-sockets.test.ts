@@ -15,14 +15,18 @@ const served = (body: string): Served => ({
   retryAfter: undefined,
 })
 
-/** Answers every request with as many bytes. */
-const start = async (options: { bytes: number; keepAliveTimeoutMs: number }) => {
+/** Answers every request with as many bytes, at once or a little later. */
+const start = async (options: { bytes: number; keepAliveTimeoutMs: number; lateMs?: number }) => {
   const front = {
     bodyLimitBytes: 1_000,
     find: () => ({ network: undefined, key: '' }),
     requestId: () => 'r',
     admit: () => ({}) as never,
-    answer: (_in, _id, _body, done) => done(served('x'.repeat(options.bytes))),
+    answer: (_in, _id, _body, done) => {
+      const reply = () => done(served('x'.repeat(options.bytes)))
+      if (options.lateMs === undefined) reply()
+      else setTimeout(reply, options.lateMs)
+    },
     headersOf: ({ body }) => ['content-length', `${body.length}`],
   } as Partial<GatewayFront> as GatewayFront
   const given: Socket[] = []
@@ -32,7 +36,7 @@ const start = async (options: { bytes: number; keepAliveTimeoutMs: number }) => 
     keepAliveTimeoutMs: options.keepAliveTimeoutMs,
   })
   const accepted: Socket[] = []
-  const server = createServer((socket) => {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
     accepted.push(socket)
     accept(socket)
   })
@@ -56,7 +60,18 @@ it('a client that takes no byte of its answer loses its connection', async () =>
   client.pause()
   client.write(request)
   await expect.poll(() => accepted[0]?.destroyed, { timeout: 10_000 }).toBe(true)
-})
+}, 60_000)
+
+it('so does one that has said its last word before', async () => {
+  const { client, accepted } = await start({
+    bytes: 30_000_000,
+    keepAliveTimeoutMs: 100,
+    lateMs: 50,
+  })
+  client.pause()
+  client.end(request)
+  await expect.poll(() => accepted[0]?.destroyed, { timeout: 10_000 }).toBe(true)
+}, 60_000)
 
 it('a client that reads slowly gets all of its answer', async () => {
   const { client, accepted } = await start({ bytes: 30_000_000, keepAliveTimeoutMs: 1_000 })
@@ -69,7 +84,7 @@ it('a client that reads slowly gets all of its answer', async () => {
   })
   await expect.poll(() => size, { timeout: 20_000 }).toBeGreaterThan(30_000_000)
   await expect.poll(() => accepted[0]?.destroyed, { timeout: 10_000 }).toBe(true)
-})
+}, 60_000)
 
 it('a connection that says nothing is given to Node without a listener left', async () => {
   const { accepted, given } = await start({ bytes: 1, keepAliveTimeoutMs: 100 })
@@ -78,5 +93,5 @@ it('a connection that says nothing is given to Node without a listener left', as
   expect(['data', 'timeout', 'close', 'drain'].map((name) => socket.listenerCount(name))).toEqual([
     0, 0, 0, 0,
   ])
-  expect(socket.timeout).toBe(0)
+  expect(socket.timeout ?? 0).toBe(0)
 })

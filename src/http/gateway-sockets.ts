@@ -14,7 +14,12 @@ export type GatewaySockets = {
   destroy(): void
 }
 
-type Connection = { close(): void; destroy(): void }
+type Connection = {
+  /** Looks whether the client has been silent for too long. */
+  age(): void
+  close(): void
+  destroy(): void
+}
 
 /** What came behind a request that is being answered, at most. */
 const maxWaitingBytes = 65_536
@@ -22,6 +27,8 @@ const maxWaitingBytes = 65_536
 const maxHeadBytes = 8_192
 /** A connection that says nothing at first is given to Node, which has its own patience for such. */
 const silenceMs = 1_000
+/** How exactly the patience is measured: a timer of its own for each socket would be set anew with every byte. */
+const turnMs = 250
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the bytes that are not ASCII
 const ascii = /^[\x00-\x7f]*$/
 
@@ -41,7 +48,17 @@ export function createGatewaySockets(options: {
   const connections = new Set<Connection>()
   const keepAlive = `connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(keepAliveTimeoutMs / 1000)}\r\n\r\n`
   const dateLine = createDateLine()
+  const silentTurns = Math.ceil(silenceMs / turnMs)
+  const keptTurns = Math.ceil(keepAliveTimeoutMs / turnMs)
   let isClosing = false
+  let turning: NodeJS.Timeout | undefined
+
+  const turn = () => {
+    for (const connection of connections) connection.age()
+    if (connections.size > 0) return
+    clearInterval(turning)
+    turning = undefined
+  }
 
   const textOf = (served: Served, request_id: string, place: Place): string => {
     const { status, body } = served
@@ -57,6 +74,8 @@ export function createGatewaySockets(options: {
     let isDraining = false
     /** The client has said its last word. */
     let isLast = false
+    /** Turns since anything has moved. */
+    let idleTurns = 0
     let waiting: Buffer | undefined
     // Clients send the same head again and again.
     let lastText = ''
@@ -65,9 +84,8 @@ export function createGatewaySockets(options: {
 
     const release = () => {
       connections.delete(connection)
-      socket.off('data', onData).off('end', onEnd).off('timeout', onTimeout)
-      socket.off('error', ignore).off('close', onClose).off('data', onFirst)
-      socket.setTimeout(0)
+      socket.off('data', onData).off('end', onEnd)
+      socket.off('error', ignore).off('close', onClose)
     }
     const giveAway = (bytes?: Buffer) => {
       release()
@@ -78,17 +96,25 @@ export function createGatewaySockets(options: {
 
     const reply = (request_id: string, served: Served) => {
       if (socket.destroyed) return
+      idleTurns = 0
       const isFlushed = socket.write(textOf(served, request_id, lastPlace as Place), 'latin1')
+      if (!isFlushed) {
+        isDraining = true
+        // Only the socket's own timer knows of parts that were taken.
+        socket.once('timeout', onStuck).setTimeout(keepAliveTimeoutMs)
+      }
       if (isClosing || (isLast && !waiting)) return socket.destroySoon()
       // One that does not read its answers is not asked for more questions.
       if (isFlushed) isBusy = false
-      else {
-        isDraining = true
-        socket.pause().once('drain', onDrain)
-      }
+      else socket.pause().once('drain', onDrain)
     }
+    // No byte of an answer was taken in all that time: nobody is there.
+    const onStuck = () => socket.destroy()
     const onDrain = () => {
+      socket.setTimeout(0)
+      socket.off('timeout', onStuck)
       isBusy = isDraining = false
+      idleTurns = 0
       if (isClosing) socket.destroySoon()
       else proceed()
     }
@@ -149,6 +175,7 @@ export function createGatewaySockets(options: {
     }
 
     const onData = (bytes: Buffer) => {
+      idleTurns = 0
       if (waiting) waiting = Buffer.concat([waiting, bytes])
       else waiting = bytes
       if (isBusy) {
@@ -159,26 +186,22 @@ export function createGatewaySockets(options: {
       if (isBusy) isLast = true
       else socket.destroySoon()
     }
-    const onTimeout = () => {
-      // No byte of an answer was taken in all that time: nobody is there.
-      if (isDraining) socket.destroy()
-      if (isBusy) return
-      if (lastText === '') giveAway()
-      else socket.destroy()
-    }
-    const onFirst = () => socket.setTimeout(keepAliveTimeoutMs)
     const onClose = () => connections.delete(connection)
     const connection: Connection = {
+      age: () => {
+        if (++idleTurns <= (lastText === '' ? silentTurns : keptTurns) || isBusy) return
+        if (lastText === '') giveAway()
+        else socket.destroy()
+      },
       close: () => {
         if (!isBusy || isDraining) socket.destroySoon()
       },
       destroy: () => socket.destroy(),
     }
     connections.add(connection)
-    socket.on('data', onData).on('end', onEnd).on('timeout', onTimeout)
+    turning ??= setInterval(turn, turnMs).unref()
+    socket.on('data', onData).on('end', onEnd)
     socket.on('error', ignore).on('close', onClose)
-    socket.setTimeout(silenceMs)
-    socket.once('data', onFirst)
   }
 
   return {

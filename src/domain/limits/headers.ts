@@ -17,13 +17,28 @@ export const retryAfterSeconds = (decision: Decision): number =>
  */
 export const rateLimitHeaders = (decision: Decision): Record<string, string> => {
   const headers: Record<string, string> = {}
-  let policy = ''
-  for (const { window, limit, remaining, reset_ms, seconds } of decision.windows) {
-    policy += `${policy === '' ? '' : ', '}"${window}";q=${integer(limit)};w=${seconds}`
-    if (window === decision.window)
-      headers.RateLimit = `"${window}";r=${integer(remaining)};t=${wholeSeconds(reset_ms)}`
-  }
-  if (policy !== '') headers['RateLimit-Policy'] = policy
-  if (!decision.allowed) headers['Retry-After'] = String(retryAfterSeconds(decision))
+  const list = rateLimitList(decision)
+  for (let at = 0; at < list.length; at += 2) headers[list[at] as string] = list[at + 1] as string
   return headers
+}
+
+/** The same as names and values in turn. */
+export const rateLimitList = (decision: Decision): string[] => {
+  const { windows, window, allowed } = decision
+  const headers: string[] = []
+  for (const one of windows)
+    if (one.window === window) {
+      const { remaining, reset_ms } = one
+      headers.push('RateLimit', `"${window}";r=${integer(remaining)};t=${wholeSeconds(reset_ms)}`)
+    }
+  if (windows.length > 0) headers.push('RateLimit-Policy', policyOf(windows))
+  if (!allowed) headers.push('Retry-After', String(retryAfterSeconds(decision)))
+  return headers
+}
+
+const policyOf = (windows: Decision['windows']): string => {
+  let policy = ''
+  for (const { window, limit, seconds } of windows)
+    policy += `${policy === '' ? '' : ', '}"${window}";q=${integer(limit)};w=${seconds}`
+  return policy
 }
