@@ -100,6 +100,9 @@ export function createHttpTransport(
   let lastId = questionId
   let isFlushing = false
   let usualMs = 0
+  // Longer each time that it was not enough: a node under more load than before is slow, not gone.
+  let patienceMs = shortestStuckMs
+  let patienceSince = 0
 
   const finish = (entry: Entry, outcome: TransportOutcome): void => {
     if (entry.isOver) return
@@ -120,7 +123,17 @@ export function createHttpTransport(
   }
 
   const stuckMs = (): number =>
-    Math.min(Math.max(usualMs * stuckFactor, shortestStuckMs), longestStuckMs)
+    Math.min(Math.max(usualMs * stuckFactor, patienceMs), longestStuckMs)
+
+  const findStuck = (exchange: Exchange): void => {
+    // Those that were under way together tell the same thing.
+    if (exchange.startedAt >= patienceSince) {
+      patienceMs = Math.min(patienceMs * 2, longestStuckMs)
+      patienceSince = options.now()
+    }
+    const late = lateAfter(options.now() - exchange.startedAt)
+    for (const entry of [...exchange.entries]) giveUp(entry, late)
+  }
 
   const end = (exchange: Exchange): void => {
     if (!exchanges.delete(exchange)) return
@@ -178,16 +191,17 @@ export function createHttpTransport(
       stuck: undefined,
     }
     if (entries.every(({ call }) => isQuick(call)))
-      exchange.stuck = timers.after(stuckMs(), () => {
-        for (const entry of entries) giveUp(entry, lateAfter(options.now() - exchange.startedAt))
-      })
+      exchange.stuck = timers.after(stuckMs(), () => findStuck(exchange))
     exchanges.add(exchange)
     if (isBatch) batchExchanges++
     for (const entry of entries) entry.exchange = exchange
     const isUrgent = entries[0]!.call.isUrgent === true
     exchange.http = lanes.post(Buffer.from(text, 'latin1'), isUrgent, (answer) => {
       if (!exchanges.has(exchange)) return
-      if (exchange.stuck) usualMs += (options.now() - exchange.startedAt - usualMs) * 0.1
+      if (exchange.stuck && !('failed' in answer)) {
+        usualMs += (options.now() - exchange.startedAt - usualMs) * 0.1
+        patienceMs = shortestStuckMs
+      }
       receive(exchange, answer)
       end(exchange)
     })
