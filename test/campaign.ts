@@ -18,6 +18,7 @@ const campaigns = [
     'src/gateway/feed-model.test.ts',
   ],
   ['faults/evm-world.ts', '--seeds', '200', '--seed', '1'],
+  ['faults/many-addresses.ts', '--addresses', '1000000'],
   ['faults/sender-model.ts', '--seeds', '300', '--seed', '1'],
   ['faults/sender-kill.ts', '--points', '100'],
   ['faults/ton-seeds.ts', '--seeds', '100', '--seed', '1'],
