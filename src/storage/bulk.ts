@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { encodeArray } from './binary-arrays.ts'
 import type { Columns, RowOf } from './columns.ts'
 import type { Db } from './database.ts'
 import { tables } from './tables.ts'
@@ -47,30 +48,10 @@ export const unnestRows = <Name extends keyof typeof tables>(
   const arrays = names.map((name) => {
     // The length that a type may have is checked where the value is stored.
     const type = columns[name]!.type.replace(/\(.*\)/, '')
-    return sql`${arrayOf(type, name, rows)}::${sql.raw(type)}[]`
+    const values = rows.map((row) => (row as Record<string, unknown>)[name])
+    return sql`${encodeArray(type, values)}::${sql.raw(type)}[]`
   })
   return sql`unnest(${sql.join(arrays)})`
-}
-
-/** The text of a PostgreSQL array. */
-const arrayOf = (type: string, name: string, rows: readonly object[]): string => {
-  const print = printers[type] ?? String
-  let text = '{'
-  for (const [index, row] of rows.entries()) {
-    const value = (row as Record<string, unknown>)[name]
-    if (index > 0) text += ','
-    text += value === null || value === undefined ? 'NULL' : print(value)
-  }
-  return `${text}}`
-}
-
-const quoted = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
-
-const printers: Readonly<Record<string, (value: unknown) => string>> = {
-  bytea: (value) => `"\\\\x${(value as Buffer).toString('hex')}"`,
-  jsonb: (value) => quoted(JSON.stringify(value)),
-  text: (value) => quoted(value as string),
-  'timestamp with time zone': (value) => `"${(value as Date).toISOString()}"`,
 }
 
 /** Inserts all rows in one statement and says how many were new; rows that exist stay as they are. */
