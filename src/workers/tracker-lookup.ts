@@ -1,10 +1,10 @@
 import type { Chain, ChainBlock, Tracked } from '../chains/chain.ts'
-import { createByteSet, distinctBytes, keyOf } from '../lib/bytes.ts'
+import { createByteMap, createByteSet, distinctBytes, groupByBytes, keyOf } from '../lib/bytes.ts'
 import { findTracked } from '../storage/addresses.ts'
 import { type AssetInfo, findTokenAccounts, findTokenImports } from '../storage/assets.ts'
 import { findWatched } from '../storage/contracts.ts'
 import type { Db } from '../storage/database.ts'
-import { createAssetIds, groupByBytes, type Matches } from './tracker-match.ts'
+import { createAssetIds, type Matches } from './tracker-match.ts'
 
 /**
  * Asks once for all blocks of a batch who tracks what they name. The cost follows the blocks, not
@@ -42,23 +42,21 @@ export async function lookUp(
         asset: { asset_type, contract_address, token_id },
       })),
   }
-  const watching = new Set(
-    watched.map(
-      ({ organization_id, contract_address }) => `${organization_id}/${keyOf(contract_address)}`,
-    ),
-  )
+  const watchers = createByteMap<Set<string>>()
+  for (const { organization_id, contract_address } of watched) {
+    const known = watchers.get(contract_address)
+    if (known) known.add(organization_id)
+    else watchers.set(contract_address, new Set([organization_id]))
+  }
   const imported = new Set(
     imports.map(
       ({ organization_id, address, asset_id }) =>
         `${organization_id}/${keyOf(address)}/${asset_id}`,
     ),
   )
-  const infos = new Map(
-    watched.map(({ contract_address, contract_metadata }) => [
-      keyOf(contract_address),
-      toInfo(contract_metadata),
-    ]),
-  )
+  const infos = createByteMap<AssetInfo | undefined>()
+  for (const { contract_address, contract_metadata } of watched)
+    infos.set(contract_address, toInfo(contract_metadata))
   const matches: Matches = {
     chain_id,
     idOf: createAssetIds(chain_id),
@@ -67,8 +65,8 @@ export async function lookUp(
       ? (organization_id, address, _, asset_id) =>
           imported.has(`${organization_id}/${keyOf(address)}/${asset_id}`)
       : (organization_id, _, { contract_address }) =>
-          watching.has(`${organization_id}/${keyOf(contract_address)}`),
-    infoOf: (contract_address) => infos.get(keyOf(contract_address)),
+          watchers.get(contract_address)?.has(organization_id) === true,
+    infoOf: (contract_address) => infos.get(contract_address),
   }
   return { tracked, matches }
 }

@@ -110,18 +110,3 @@ export const createAssetIds = (chain_id: number): ((asset: AssetKey) => string) 
     return id
   }
 }
-
-/** Groups by bytes. */
-export const groupByBytes = <item>(
-  items: readonly item[],
-  bytesOf: (item: item) => Uint8Array,
-): ((bytes: Uint8Array) => readonly item[]) => {
-  const groups = new Map<string, item[]>()
-  for (const item of items) {
-    const key = keyOf(bytesOf(item))
-    const group = groups.get(key)
-    if (group) group.push(item)
-    else groups.set(key, [item])
-  }
-  return (bytes) => groups.get(keyOf(bytes)) ?? []
-}

@@ -4,6 +4,7 @@ import { logPlace, type NativeEffects, nativeEffects } from './native.ts'
 import { bytesOf, quantityOf, type RawBlock, type RawLog, type RawReceipt } from './raw.ts'
 import { endsOf, isTokenLog, movementsOf, placesOf, type TokenEnds } from './token-logs.ts'
 import type { InternalTransfer } from './traces.ts'
+import { hashOf } from './transactions.ts'
 
 /** What was fetched and proved of a block. */
 export type BlockParts = {
@@ -17,12 +18,16 @@ export type BlockParts = {
 // Every transaction has that many places, so that its movements do not depend on those before it.
 const placesPerTransaction = 2 ** 32
 
+const none: readonly never[] = []
+
 type TokenLog = TokenEnds & { log: RawLog; transaction: number; place: number }
 
 /** Makes the block of the port out of its parts. */
 export function createBlock({ block, receipts, internal, native }: BlockParts): ChainBlock {
   const effects = block.transactions.map((transaction, index) =>
-    nativeEffects(transaction, receipts[index]!, internal?.[index] ?? []),
+    nativeEffects(transaction, receipts[index]!, internal?.[index] ?? none, () =>
+      hashOf(block.transactions, index),
+    ),
   )
   const logs = receipts.flatMap(tokenLogs)
   const rewarded = [

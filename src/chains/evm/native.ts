@@ -1,7 +1,6 @@
 import { feeOf, isDeposit } from './fees.ts'
 import { bytesOf, quantityOf, type RawReceipt, type RawTransaction } from './raw.ts'
 import type { InternalTransfer } from './traces.ts'
-import { hashOf } from './transactions.ts'
 
 /** A movement of the native coin at its place in the transaction. */
 export type NativeMovement = {
@@ -38,6 +37,7 @@ export function nativeEffects(
   transaction: RawTransaction,
   receipt: RawReceipt,
   internal: readonly InternalTransfer[],
+  hash: () => Buffer,
 ): NativeEffects {
   const sender = bytesOf(transaction.from)
   const target = transaction.to ?? receipt.contractAddress
@@ -61,7 +61,7 @@ export function nativeEffects(
     })
   const nonce = isDeposit(transaction) ? receipt.depositNonce : transaction.nonce
   return {
-    hash: () => hashOf(transaction),
+    hash,
     sender,
     fee: feeOf(transaction, receipt),
     nonce: quantityOf(nonce).toString(),

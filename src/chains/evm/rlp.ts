@@ -15,9 +15,14 @@ export function encodeRlp(item: RlpItem): string {
   return prefixOf(item.length / 2, 0x80) + item
 }
 
+const zero = 0x30
+
 /** The shortest digits of a quantity (`0x…`, nothing for none); empty for zero. */
 export const quantityDigits = (quantity: string | null | undefined): string => {
-  const digits = quantity?.slice(2).replace(/^0+/, '') ?? ''
+  if (quantity === null || quantity === undefined) return ''
+  let from = 2
+  while (quantity.charCodeAt(from) === zero) from++
+  const digits = quantity.slice(from)
   return digits.length % 2 ? `0${digits}` : digits
 }
 

@@ -1,6 +1,7 @@
+import { hash } from 'node:crypto'
 import { bytesOf, quantityOf, type RawBlock, type RawTransaction } from './raw.ts'
 import { dataDigits, encodeRlp, quantityDigits, type RlpItem } from './rlp.ts'
-import { keccakDigits, listRoot } from './trie.ts'
+import { listRoot } from './trie.ts'
 
 type Fields = RawTransaction & Record<string, unknown>
 
@@ -94,6 +95,9 @@ export function encodeTransaction(transaction: RawTransaction): string | undefin
   return (type === 0 ? '' : type.toString(16).padStart(2, '0')) + encodeRlp(items)
 }
 
+// What was encoded to prove a block is what the hashes of its transactions are made of.
+const proved = new WeakMap<readonly RawTransaction[], readonly string[]>()
+
 /**
  * Whether the transactions are those that the header commits to, all of them. Their hashes are not
  * looked at: see `hashOf`. A chain's own types cannot be judged and pass.
@@ -105,13 +109,20 @@ export function provesTransactions({ transactions, transactionsRoot }: RawBlock)
     if (digits === undefined) return true
     encoded.push(digits)
   }
-  return listRoot(encoded) === String(transactionsRoot).toLowerCase()
+  if (listRoot(encoded) !== String(transactionsRoot).toLowerCase()) return false
+  proved.set(transactions, encoded)
+  return true
 }
 
-/** The hash of a transaction: made here where it can be, for it costs as much as to prove it. */
-export function hashOf(transaction: RawTransaction): Buffer {
-  const digits = isUnsigned(transaction) ? undefined : encodeTransaction(transaction)
-  return digits === undefined ? bytesOf(transaction.hash) : Buffer.from(keccakDigits(digits), 'hex')
+/** The hash of a block's transaction: made here where it can be, for it costs as much as to prove it. */
+export function hashOf(transactions: readonly RawTransaction[], index: number): Buffer {
+  const transaction = transactions[index]!
+  const digits = isUnsigned(transaction)
+    ? undefined
+    : (proved.get(transactions)?.[index] ?? encodeTransaction(transaction))
+  return digits === undefined
+    ? bytesOf(transaction.hash)
+    : hash('keccak-256', Buffer.from(digits, 'hex'), 'buffer')
 }
 
 /** Test nodes let anybody send for anybody, and then make a hash of their own. */
