@@ -16,7 +16,7 @@ export async function measureCatchUp(
   const began = { time: performance.now(), cpu: process.cpuUsage(), database: database.cpu() }
   recorded.advance(blocks)
   await reaches(blocks)
-  while (await isDue()) await systemClock.sleep(100)
+  while (await isDue()) await systemClock.sleep(250)
   const { user, system } = process.cpuUsage(began.cpu)
   const spent = {
     events: blocks * transfers,
