@@ -3,6 +3,7 @@ import type { EndpointRules } from '../lib/endpoint.ts'
 import { createReachable } from '../lib/reachable.ts'
 import { type Courier, startCourier } from '../workers/courier.ts'
 import { createGuardedFetch } from '../workers/guarded-fetch.ts'
+import { startHistoryRetention } from '../workers/history-retention.ts'
 import { isEmbedded } from './config/embedded.ts'
 import type { Config } from './config/schema.ts'
 
@@ -23,7 +24,7 @@ export function openWebhooks(
   config: Config,
   { endpoints, ...installation }: Installation & { endpoints: EndpointRules },
 ): Courier {
-  const { timeout_seconds, concurrency, in_flight_limit } = config.webhooks
+  const { timeout_seconds, concurrency, in_flight_limit, history_retention_days } = config.webhooks
   const timeoutMs = timeout_seconds * 1000
   const http = createGuardedFetch({
     ...endpoints,
@@ -36,9 +37,13 @@ export function openWebhooks(
     limits: { perReceiver: concurrency, total: in_flight_limit },
     stopTimeoutMs: Math.min(timeoutMs, config.server.shutdown_timeout_seconds * 1000),
   })
+  const { db, clock, log } = installation
+  const keepMs = history_retention_days * 86_400_000
+  const retention = startHistoryRetention({ db, clock, log, keepMs })
   return {
     ...courier,
     stop: async () => {
+      await retention.stop()
       await courier.stop()
       await http.stop()
     },

@@ -40,6 +40,14 @@ export const webhooksSection = Type.Object(
       minimum: 2,
       maximum: 100_000,
     }),
+    history_retention_days: Type.Integer({
+      description:
+        'How long notifications and their attempts are kept after they were delivered or have failed for good. What is still to be sent or on hold is kept however old it is.',
+      default: 90,
+      // Longer than all retries of a notification, and than the five days until a webhook is disabled.
+      minimum: 7,
+      maximum: 36_500,
+    }),
   },
   { description: 'How notifications are delivered, and where they may go.' },
 )
