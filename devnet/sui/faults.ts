@@ -16,6 +16,8 @@ export type Faults = {
   eagerBalances: boolean
   /** Answers with this gRPC status to everything but the service info. */
   status: number | undefined
+  /** Checkpoints come without a digest that could be one. */
+  garbled: boolean
   /** Requests without this header are refused. */
   token: string | undefined
 }
@@ -30,5 +32,6 @@ export const noFaults = (): Faults => ({
   archive: false,
   eagerBalances: false,
   status: undefined,
+  garbled: false,
   token: undefined,
 })

@@ -35,8 +35,11 @@ export function createServices(ledger: Ledger, faults: Faults): Services {
   const lowest = (): number => Math.max(history.lowest(), faults.lowest)
   const at = (number: number): Checkpoint | undefined =>
     number >= lowest() && number <= height() ? history.at(number) : undefined
-  const show = (checkpoint: Checkpoint, { readMask }: Masked): GrpcTypes.Checkpoint =>
-    applyMask(GrpcTypes.Checkpoint, history.toProto(checkpoint), readMask, usual.checkpoint)
+  const show = (checkpoint: Checkpoint, { readMask }: Masked): GrpcTypes.Checkpoint => {
+    const whole = history.toProto(checkpoint)
+    const shown = applyMask(GrpcTypes.Checkpoint, whole, readMask, usual.checkpoint)
+    return faults.garbled ? { ...shown, digest: 'garbled' } : shown
+  }
   const object = (id: string | undefined, { readMask }: Masked, masks = usual.object) => {
     const coin = live.coin(normalizeSuiAddress(id ?? ''))
     return coin && applyMask(GrpcTypes.Object, toObject(coin), readMask, masks)

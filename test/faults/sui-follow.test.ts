@@ -141,6 +141,23 @@ it('leaves out a node with another history, and stops when it is the only one', 
   expect(alone.events).toEqual([{ kind: 'fork' }])
 })
 
+it('goes on beside a node whose checkpoints cannot be read', async () => {
+  const node = await start({ blockTimeMs: 10 })
+  const second = await node.openEndpoint()
+  const { chain } = connect({ upstreams: [{ url: node.url }, { url: second.url, priority: 1 }] })
+  const seen = record(chain, genesis(node))
+  const advance = async (what: string) => {
+    const goal = node.ledger.history.newest().number + 20
+    await waitFor(what, () => seen.last() >= goal)
+  }
+  await advance('follows')
+  node.faults.garbled = true
+  await advance('although the better one tells nonsense')
+  node.faults.garbled = false
+  await advance('when it is mended')
+  expectGapless(seen.numbers, 1)
+})
+
 it('never uses a node of another chain', async () => {
   const [ours, theirs] = [await start({ blockTimeMs: 20 }), await start({ seed: 2 })]
   const { chain, alarms } = connect({

@@ -1,6 +1,7 @@
 import type { GrpcTypes } from '@mysten/sui/grpc'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
+import { toHeader } from './checkpoint.ts'
 import type { Nodes, SuiNode } from './nodes.ts'
 
 /** A checkpoint and the node that gave it. */
@@ -73,6 +74,8 @@ export function startFeed(options: {
     let count = 0
     try {
       for await (const checkpoint of node.client.subscribe(own.signal)) {
+        // Nonsense is the node's failure: another one is asked.
+        toHeader(checkpoint)
         count++
         stalled.refresh()
         keep({ checkpoint, node })

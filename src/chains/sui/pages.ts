@@ -1,4 +1,5 @@
 import type { GrpcTypes } from '@mysten/sui/grpc'
+import { toHeader } from './checkpoint.ts'
 import { statusOf } from './client.ts'
 import type { Given } from './feed.ts'
 import type { Nodes, SuiNode } from './nodes.ts'
@@ -9,11 +10,13 @@ const pageSize = 50
 const singles = 16
 const pagesAhead = 2
 
-/** Checks that an answer is what was asked for, or a beginning of it. */
+/** Checks that an answer can be read and is what was asked for, or a beginning of it. */
 const checked = (from: number, found: readonly GrpcTypes.Checkpoint[]): GrpcTypes.Checkpoint[] => {
-  for (const [index, { sequenceNumber }] of found.entries())
-    if (sequenceNumber !== BigInt(from + index))
-      throw new Error(`asked for checkpoint ${from + index}, got ${sequenceNumber}`)
+  for (const [index, checkpoint] of found.entries()) {
+    const { number } = toHeader(checkpoint)
+    if (number !== from + index)
+      throw new Error(`asked for checkpoint ${from + index}, got ${number}`)
+  }
   if (found.length === 0) throw new Error(`no checkpoint from ${from} on`)
   return [...found]
 }
