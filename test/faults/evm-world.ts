@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { type Anvil, startAnvil } from '../../devnet/anvil/anvil.ts'
 import { encodeCall } from '../../src/chains/evm/abi.ts'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
@@ -20,6 +19,7 @@ import { type Caller, createWalletBench, type Outcome } from '../helpers/wallets
 import { createReference, type Effect, type Tracking } from './evm-reference.ts'
 import { createTraffic } from './evm-traffic.ts'
 import { startOrderlyNode } from './orderly-node.ts'
+import { readNumbers } from './program.ts'
 
 /** Where it happens. */
 export type EvmScene = {
@@ -283,25 +283,17 @@ const lineOf = (one: Outcome): string =>
   ].join()
 
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      seeds: { type: 'string', default: '20' },
-      seed: { type: 'string', default: '1' },
-      steps: { type: 'string', default: '8' },
-    },
-  })
+  const { seed: first, seeds, steps } = readNumbers({ seeds: 20, seed: 1, steps: 8 })
   const database = await startKillableDatabase()
   const total = nothing()
   try {
-    const first = Number(values.seed)
     let anvil: Anvil | undefined
-    for (let seed = first; seed < first + Number(values.seeds); seed++) {
+    for (let seed = first; seed < first + seeds; seed++) {
       // Its blocks get slower with their number.
       if (!anvil || (seed - first) % 10 === 0) {
         await anvil?.stop()
         anvil = await startAnvil({ args: ['--no-mining'] })
       }
-      const steps = Number(values.steps)
       const run = await runEvmWorld({ ...database, anvil }, { seed, steps, deadly: seed % 2 === 0 })
       for (const key of Object.keys(total) as (keyof EvmOutcome)[]) total[key] += run[key]
       console.log(`seed ${seed}:`, JSON.stringify(total))

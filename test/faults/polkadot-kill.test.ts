@@ -3,8 +3,7 @@ import { freshDatabase } from '../helpers/database.ts'
 import { runPolkadotKills } from './polkadot-kill.ts'
 
 it('killed trackers and nodes lose and double nothing of Asset Hub', async () => {
-  const database = await freshDatabase()
-  const outcome = await runPolkadotKills(database, database.connection, { seed: 3 })
+  const outcome = await runPolkadotKills(await freshDatabase(), { seed: 3 })
   expect(outcome.kills).toBeGreaterThan(0)
   expect(outcome.transfers).toBeGreaterThan(0)
 }, 120_000)

@@ -5,19 +5,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { callRpc } from '../../devnet/anvil/rpc.ts'
 import { createSigner, seedOf } from '../../devnet/polkadot/sign.ts'
-import { silentLog } from '../../src/lib/log.ts'
 import { findCursor } from '../../src/storage/blocks.ts'
-import { type Database, openDatabase } from '../../src/storage/database.ts'
-import type { EmbeddedConnection } from '../../src/storage/embedded/layout.ts'
-import { migrateDatabase } from '../../src/storage/migrate.ts'
-import { embeddedBinaries, startTestServer } from '../helpers/postgres.ts'
+import type { Connection, Db } from '../../src/storage/database.ts'
+import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { createRandom } from '../helpers/random.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { createWalletBench, type Outcome } from '../helpers/wallets.ts'
 import { readChain } from './polkadot-reference.ts'
+import { readNumbers, runSeeds } from './program.ts'
 
 /** What one seed came to. */
 export type KillOutcome = { kills: number; blocks: number; transfers: number; shown: number }
@@ -48,8 +45,7 @@ async function run(file: string, ...args: string[]): Promise<Process> {
 
 /** Kills tracker and node in the middle of their work; then everything must be there, once. */
 export async function runPolkadotKills(
-  { db }: Database,
-  connection: EmbeddedConnection,
+  { db, connection }: { db: Db; connection: Connection },
   { seed, rounds = 8 }: { seed: number; rounds?: number },
 ): Promise<KillOutcome> {
   const random = createRandom(seed)
@@ -197,38 +193,12 @@ async function compare(
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      seeds: { type: 'string', default: '50' },
-      seed: { type: 'string', default: '1' },
-    },
-  })
-  const server = await startTestServer(await embeddedBinaries())
-  const database = openDatabase({ connection: server.connection, log: silentLog })
+  const seeds = readNumbers({ seeds: 50, seed: 1 })
+  const database = await startKillableDatabase()
   try {
-    await waitFor(
-      'the database',
-      () =>
-        migrateDatabase(database.db, { log: silentLog }).then(
-          () => true,
-          () => false,
-        ),
-      { timeoutMs: 60_000 },
-    )
-    const first = Number(values.seed)
-    const total = { seeds: 0, kills: 0, blocks: 0, transfers: 0, shown: 0 }
-    for (let seed = first; seed < first + Number(values.seeds); seed++) {
-      const outcome = await runPolkadotKills(database, server.connection, { seed })
-      total.seeds++
-      total.kills += outcome.kills
-      total.blocks += outcome.blocks
-      total.transfers += outcome.transfers
-      total.shown += outcome.shown
-      console.log(`seed ${seed}:`, JSON.stringify(outcome))
-    }
+    const total = await runSeeds(seeds, (seed) => runPolkadotKills(database, { seed }))
     console.log('gapless, exactly once, balances as on the chain:', total)
   } finally {
     await database.stop()
-    await server.stop()
   }
 }

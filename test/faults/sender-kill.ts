@@ -1,13 +1,12 @@
 import { execFile } from 'node:child_process'
 import { randomBytes, randomUUIDv7 } from 'node:crypto'
 import { join } from 'node:path'
-import { parseArgs, promisify } from 'node:util'
+import { promisify } from 'node:util'
 import { privateKeyToAccount, sign } from 'viem/accounts'
-import { silentLog } from '../../src/lib/log.ts'
-import { type Connection, type Db, openDatabase } from '../../src/storage/database.ts'
-import { migrateDatabase } from '../../src/storage/migrate.ts'
-import { embeddedBinaries, startTestServer } from '../helpers/postgres.ts'
+import type { Connection, Db } from '../../src/storage/database.ts'
+import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { startSendingBench } from '../transactions/bench.ts'
+import { readNumbers } from './program.ts'
 import type { Deed } from './sender-kill-child.ts'
 
 /** What a campaign came to: how many kills, and in which state each left the transaction. */
@@ -145,23 +144,12 @@ const insertWebhook = async (
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { points: { type: 'string', default: '60' } } })
-  const server = await startTestServer(await embeddedBinaries())
-  const { connection } = server
-  const database = openDatabase({ connection, log: silentLog })
+  const { points } = readNumbers({ points: 60 })
+  const database = await startKillableDatabase()
   try {
-    for (;;) {
-      const up = await migrateDatabase(database.db, { log: silentLog }).catch(() => undefined)
-      if (up) break
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-    const outcome = await runSenderKills(
-      { db: database.db, connection },
-      { points: Number(values.points), onKill: (text) => console.log(text) },
-    )
+    const outcome = await runSenderKills(database, { points, onKill: (text) => console.log(text) })
     console.log('exactly one transaction on the chain after every kill:', outcome)
   } finally {
     await database.stop()
-    await server.stop()
   }
 }

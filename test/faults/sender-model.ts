@@ -1,12 +1,10 @@
-import { parseArgs } from 'node:util'
 import { transactionTransitions } from '../../src/contract/states.ts'
-import { silentLog } from '../../src/lib/log.ts'
-import { type Db, openDatabase } from '../../src/storage/database.ts'
-import { migrateDatabase } from '../../src/storage/migrate.ts'
+import type { Db } from '../../src/storage/database.ts'
 import { isOnTheWay } from '../../src/storage/transaction-record.ts'
 import type { TransactionRow } from '../../src/storage/transactions.ts'
-import { embeddedBinaries, startTestServer } from '../helpers/postgres.ts'
+import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { createRandom } from '../helpers/random.ts'
+import { readNumbers, runSeeds } from './program.ts'
 import { createSenderWorld, type SenderWorld } from './sender-world.ts'
 
 /** What one run came to. */
@@ -136,35 +134,17 @@ function checkEnd({ chain }: SenderWorld, row: TransactionRow, where: string): v
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      seeds: { type: 'string', default: '100' },
-      seed: { type: 'string', default: '1' },
-      steps: { type: 'string', default: '40' },
-    },
-  })
-  const server = await startTestServer(await embeddedBinaries())
-  const database = openDatabase({ connection: server.connection, log: silentLog })
+  const { steps, ...seeds } = readNumbers({ seeds: 100, seed: 1, steps: 40 })
+  const database = await startKillableDatabase()
   try {
-    for (;;) {
-      const up = await migrateDatabase(database.db, { log: silentLog }).catch(() => undefined)
-      if (up) break
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-    const total = { runs: 0, transactions: 0, moves: 0, crashes: 0 }
     const walked = new Set<string>()
-    const first = Number(values.seed)
-    for (let seed = first; seed < first + Number(values.seeds); seed++) {
-      const outcome = await runSenderModel(database.db, { seed, steps: Number(values.steps) })
-      total.runs++
-      total.transactions += outcome.transactions
-      total.moves += outcome.moves
-      total.crashes += outcome.crashes
-      for (const arrow of outcome.arrows) walked.add(arrow)
-    }
+    const total = await runSeeds(seeds, async (seed) => {
+      const { arrows, ...counts } = await runSenderModel(database.db, { seed, steps })
+      for (const arrow of arrows) walked.add(arrow)
+      return counts
+    })
     console.log('every state as the table and the chain say:', total, [...walked].sort())
   } finally {
     await database.stop()
-    await server.stop()
   }
 }

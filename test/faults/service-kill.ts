@@ -4,13 +4,13 @@ import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { createClient } from '../../client/src/index.ts'
 import type { ConnectionFile } from '../../src/app/connection-file.ts'
 import { layoutOf } from '../../src/storage/embedded/layout.ts'
 import { findPostmaster } from '../../src/storage/embedded/postmaster.ts'
 import { createRandom } from '../helpers/random.ts'
 import { waitFor } from '../helpers/wait-for.ts'
+import { readNumbers } from './program.ts'
 
 const victims = ['service', 'database', 'both'] as const
 
@@ -139,15 +139,8 @@ export async function runServiceCampaign(options: {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      kills: { type: 'string', default: '50' },
-      seed: { type: 'string', default: '1' },
-    },
-  })
   const outcome = await runServiceCampaign({
-    kills: Number(values.kills),
-    seed: Number(values.seed),
+    ...readNumbers({ kills: 50, seed: 1 }),
     onKill: (text) => console.log(text),
   })
   console.log(outcome)

@@ -3,7 +3,6 @@ import { randomBytes, randomUUIDv7 } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { sql } from 'kysely'
 import { devCoin } from '../../devnet/sui/accounts.ts'
 import { SUI } from '../../devnet/sui/coins.ts'
@@ -12,14 +11,13 @@ import { createSuiChain } from '../../src/chains/sui/chain.ts'
 import { toBlock } from '../../src/chains/sui/checkpoint.ts'
 import { suiFamily } from '../../src/chains/sui/family.ts'
 import { createByteSet } from '../../src/lib/bytes.ts'
-import { silentLog } from '../../src/lib/log.ts'
 import { findCursor } from '../../src/storage/blocks.ts'
-import { type Db, openDatabase } from '../../src/storage/database.ts'
-import { migrateDatabase } from '../../src/storage/migrate.ts'
-import { embeddedBinaries, startTestServer } from '../helpers/postgres.ts'
+import type { Db } from '../../src/storage/database.ts'
+import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { createRandom } from '../helpers/random.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { createWalletBench } from '../helpers/wallets.ts'
+import { readNumbers, runSeeds } from './program.ts'
 import type { ChildOptions } from './sui-tracker-child.ts'
 import { createTraffic } from './sui-traffic.ts'
 
@@ -214,33 +212,12 @@ export async function runSuiKill(
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      seeds: { type: 'string', default: '100' },
-      seed: { type: 'string', default: '1' },
-      kills: { type: 'string', default: '3' },
-    },
-  })
-  const server = await startTestServer(await embeddedBinaries())
-  const database = openDatabase({ connection: server.connection, log: silentLog })
+  const { kills, ...seeds } = readNumbers({ seeds: 100, seed: 1, kills: 3 })
+  const { db, connection, stop } = await startKillableDatabase()
   try {
-    for (;;) {
-      const up = await migrateDatabase(database.db, { log: silentLog }).catch(() => undefined)
-      if (up) break
-      await delay(100)
-    }
-    const total: Record<string, number> = { seeds: 0 }
-    const first = Number(values.seed)
-    for (let seed = first; seed < first + Number(values.seeds); seed++) {
-      const options = { seed, kills: Number(values.kills) }
-      const outcome = await runSuiKill(database.db, server.connection, options)
-      total.seeds!++
-      for (const [key, count] of Object.entries(outcome)) total[key] = (total[key] ?? 0) + count
-      console.log(`seed ${seed}:`, JSON.stringify(outcome))
-    }
+    const total = await runSeeds(seeds, (seed) => runSuiKill(db, connection, { seed, kills }))
     console.log('nothing lost, nothing doubled, balances as the chain has them:', total)
   } finally {
-    await database.stop()
-    await server.stop()
+    await stop()
   }
 }

@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util'
 import { SUI } from '../../devnet/sui/coins.ts'
 import { startSuiNode } from '../../devnet/sui/node.ts'
 import { createSuiChain } from '../../src/chains/sui/chain.ts'
@@ -6,6 +5,7 @@ import { suiFamily } from '../../src/chains/sui/family.ts'
 import { decodeBase58, encodeBase58 } from '../../src/lib/base58.ts'
 import { createByteSet } from '../../src/lib/bytes.ts'
 import { createRandom } from '../helpers/random.ts'
+import { readNumbers } from './program.ts'
 import { createTraffic } from './sui-traffic.ts'
 
 /** What a run came to. */
@@ -94,12 +94,6 @@ export async function runSuiRandom(options: {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      count: { type: 'string', default: '20000' },
-      seed: { type: 'string', default: '1' },
-    },
-  })
-  const options = { count: Number(values.count), seed: Number(values.seed) }
+  const options = readNumbers({ count: 20_000, seed: 1 })
   console.log('records and gas are what everybody has more or less:', await runSuiRandom(options))
 }

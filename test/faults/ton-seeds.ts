@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util'
 import { Address, Cell, internal, loadTransaction } from '@ton/core'
 import { startTonDevChain, type TonDevChain } from '../../devnet/ton/ton-dev-chain.ts'
 import type { Chain, Position, Tracked } from '../../src/chains/chain.ts'
@@ -6,6 +5,7 @@ import { createTonChain } from '../../src/chains/ton/chain.ts'
 import { createByteSet } from '../../src/lib/bytes.ts'
 import { bytesOf, createPayer, fundPayers } from '../chains/ton/ton-payers.ts'
 import { createRandom } from '../helpers/random.ts'
+import { readNumbers } from './program.ts'
 
 /** What following one seed's chain came to. */
 export type SeedOutcome = {
@@ -226,12 +226,9 @@ const compare = (what: string, seen: readonly string[], truth: readonly string[]
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: { seeds: { type: 'string', default: '100' }, seed: { type: 'string', default: '1' } },
-  })
-  const first = Number(values.seed)
+  const { seed: first, seeds } = readNumbers({ seeds: 100, seed: 1 })
   const sums: Record<string, number> = {}
-  for (let seed = first; seed < first + Number(values.seeds); seed++) {
+  for (let seed = first; seed < first + seeds; seed++) {
     try {
       for (const [key, count] of Object.entries(await runTonSeed(seed)))
         sums[key] =

@@ -1,12 +1,10 @@
-import { parseArgs } from 'node:util'
 import type { WalletService } from '../../src/chains/chain.ts'
-import { silentLog } from '../../src/lib/log.ts'
-import { type Db, openDatabase } from '../../src/storage/database.ts'
-import { migrateDatabase } from '../../src/storage/migrate.ts'
-import { embeddedBinaries, startTestServer } from '../helpers/postgres.ts'
+import type { Db } from '../../src/storage/database.ts'
+import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { createRandom } from '../helpers/random.ts'
 import { compareWorld } from '../helpers/tracker-compare.ts'
 import { createWorld } from '../helpers/tracker-world.ts'
+import { readNumbers, runSeeds } from './program.ts'
 
 /** What one run came to. */
 export type ModelOutcome = { compared: number; crashes: number; blocks: number }
@@ -43,35 +41,22 @@ export const runModel = async (
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      seeds: { type: 'string', default: '100' },
-      seed: { type: 'string', default: '1' },
-      steps: { type: 'string', default: '40' },
-    },
-  })
-  const server = await startTestServer(await embeddedBinaries())
-  const database = openDatabase({ connection: server.connection, log: silentLog })
+  const { steps, ...seeds } = readNumbers({ seeds: 100, seed: 1, steps: 40 })
+  const database = await startKillableDatabase()
   try {
-    for (;;) {
-      const up = await migrateDatabase(database.db, { log: silentLog }).catch(() => undefined)
-      if (up) break
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-    const total = { runs: 0, compared: 0, crashes: 0, blocks: 0 }
-    const first = Number(values.seed)
-    for (let seed = first; seed < first + Number(values.seeds); seed++)
-      for (const service of ['c', 'c', 't', 's', 'p'].slice(seed % 2 ? 0 : 1, seed % 2 ? 1 : 5)) {
-        const options = { service: service as WalletService, seed, steps: Number(values.steps) }
-        const { compared, crashes, blocks } = await runModel(database.db, options)
-        total.runs++
-        total.compared += compared
-        total.crashes += crashes
-        total.blocks += blocks
+    const total = await runSeeds(seeds, async (seed) => {
+      const sum = { runs: 0, compared: 0, crashes: 0, blocks: 0 }
+      for (const service of seed % 2 ? (['c'] as const) : (['c', 't', 's', 'p'] as const)) {
+        const { compared, crashes, blocks } = await runModel(database.db, { service, seed, steps })
+        sum.runs++
+        sum.compared += compared
+        sum.crashes += crashes
+        sum.blocks += blocks
       }
+      return sum
+    })
     console.log('every list, balance and notification as the model says:', total)
   } finally {
     await database.stop()
-    await server.stop()
   }
 }

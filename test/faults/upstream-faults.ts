@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { createPool } from '../../src/chains/upstream/pool.ts'
 import type { Pool, PoolOutcome, PoolRequest } from '../../src/chains/upstream/pool-types.ts'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -7,6 +6,7 @@ import { silentLog } from '../../src/lib/log.ts'
 import { startChain, type TestChain } from '../helpers/anvil.ts'
 import { createRandom } from '../helpers/random.ts'
 import { waitFor } from '../helpers/wait-for.ts'
+import { readNumbers } from './program.ts'
 import { type FaultProxy, proxyFaults, startFaultProxy } from './upstream-proxy.ts'
 
 const nodeFaults = ['kill', 'pause', 'lag'] as const
@@ -247,17 +247,11 @@ function quantilesOf(times: number[]): Outcome['latency'] {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      requests: { type: 'string', default: '100000' },
-      'in-flight': { type: 'string', default: '10000' },
-      seed: { type: 'string', default: '1' },
-    },
-  })
+  const numbers = readNumbers({ requests: 100_000, 'in-flight': 10_000, seed: 1 })
   const outcome = await runCampaign({
-    requests: Number(values.requests),
-    inFlight: Number(values['in-flight']),
-    seed: Number(values.seed),
+    requests: numbers.requests,
+    inFlight: numbers['in-flight'],
+    seed: numbers.seed,
     onFault: (text) => console.log(text),
   })
   console.log({

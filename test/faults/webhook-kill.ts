@@ -7,7 +7,6 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { createSecret } from '../../src/domain/webhooks/secret.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
@@ -21,6 +20,7 @@ import { createSealer } from '../../src/storage/seal.ts'
 import { insertWebhook } from '../../src/storage/webhooks.ts'
 import { createRandom } from '../helpers/random.ts'
 import { waitFor } from '../helpers/wait-for.ts'
+import { readNumbers } from './program.ts'
 
 /** What a campaign came to. */
 export type Outcome = {
@@ -173,13 +173,7 @@ export async function runWebhookCampaign(options: {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      kills: { type: 'string', default: '100' },
-      events: { type: 'string', default: '1000' },
-      seed: { type: 'string', default: '1' },
-    },
-  })
+  const numbers = readNumbers({ kills: 100, events: 1_000, seed: 1 })
   const dataDir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-webhook-kill-')))
   await chmod(dataDir, 0o711)
   const server = await startEmbeddedPostgres({ dataDir, log: silentLog })
@@ -189,9 +183,7 @@ if (import.meta.main) {
     const outcome = await runWebhookCampaign({
       database,
       connection: server.connection,
-      kills: Number(values.kills),
-      events: Number(values.events),
-      seed: Number(values.seed),
+      ...numbers,
       onKill: (text) => console.log(text),
     })
     console.log(outcome)
