@@ -22,12 +22,16 @@ type Row = Record<string, unknown>
 const number = /^\d{1,40}$/
 const hexShard = /^[0-9a-f]{1,16}$/i
 
-const readRows = <row>(value: unknown, read: (row: Row) => row | undefined): row[] | undefined => {
+/** All rows; those of which an index knows nothing (`null`) are left out. */
+const readRows = <row>(
+  value: unknown,
+  read: (row: Row) => row | null | undefined,
+): row[] | undefined => {
   if (!Array.isArray(value)) return undefined
   const rows = value.map((row) =>
     typeof row === 'object' && row !== null ? read(row as Row) : undefined,
   )
-  return rows.every((row) => row !== undefined) ? (rows as row[]) : undefined
+  return rows.includes(undefined) ? undefined : rows.filter((row) => row != null)
 }
 
 const readAmount = (value: unknown): bigint | undefined =>
@@ -58,7 +62,9 @@ export const readIndexBlocks = (value: unknown): IndexBlock[] | undefined =>
     }
   })
 
-const readState = ({ address, balance, last_transaction_lt }: Row): IndexState | undefined => {
+const readState = (row: Row): IndexState | null | undefined => {
+  const { address, balance, last_transaction_lt } = row
+  if (address === null || balance === null || last_transaction_lt === null) return null
   const [account, amount] = [readAddress(address), readAmount(balance)]
   const last_lt = readAmount(last_transaction_lt)
   return account && amount !== undefined && last_lt !== undefined
@@ -74,6 +80,7 @@ export const readIndexStates = (value: unknown): IndexState[] | undefined =>
 export const readIndexJettonWallets = (value: unknown): IndexJettonWallet[] | undefined =>
   readRows(value, (row) => {
     const state = readState(row)
+    if (state === null) return null
     const [owner, jetton] = [readAddress(row.owner), readAddress(row.jetton)]
     return state && owner && jetton ? { ...state, owner, jetton } : undefined
   })
