@@ -146,7 +146,7 @@ describe('balances through API v3', () => {
       blocks.push(refOf(dev.chain.head().id))
     }
     for (const block of blocks) expect((await read(block)).states).toBe(2)
-  })
+  }, 180_000)
 
   it.each([
     ['is behind', () => dev.faults.add({ kind: 'lag', method: 'accountStates', blocks: 9 })],
