@@ -8,7 +8,7 @@ export type CatchUp = { events: number; wall: number; service: number; database:
 /** Lets a tracker catch up with a recorded chain, until the last balance is read. */
 export async function measureCatchUp(
   database: BenchDatabase,
-  size: { blocks: number; transfers: number; addresses: number },
+  size: { blocks: number; transfers: number; addresses: number; active?: number },
 ): Promise<CatchUp> {
   const { db } = database
   const { blocks, transfers } = size

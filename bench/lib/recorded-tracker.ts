@@ -22,13 +22,25 @@ export type RecordedTracker = {
 /** Records a chain, registers the addresses and starts a tracker. */
 export async function startRecordedTracker(
   db: Db,
-  { blocks, transfers, addresses }: { blocks: number; transfers: number; addresses: number },
+  {
+    blocks,
+    transfers,
+    addresses,
+    active = addresses,
+  }: {
+    blocks: number
+    transfers: number
+    addresses: number
+    /** How many of them receive something, spread over all. */
+    active?: number
+  },
 ): Promise<RecordedTracker> {
+  const apart = Math.floor(addresses / active)
   const recorded = recordChain({
     blocks,
     transfers,
     // Spread by a step that has nothing in common with their number: some come again, most do not.
-    receiver: (index) => 1_000_000 + (((index * 7_919) ^ (index >> 3)) % addresses),
+    receiver: (index) => 1_000_000 + (((index * 7_919) ^ (index >> 3)) % active) * apart,
   })
   const create_time = new Date()
   const chain_id = await ensureChain(db, { chain: 'c', network: 'mainnet', create_time })
