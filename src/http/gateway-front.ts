@@ -1,7 +1,7 @@
 import type { Reason } from '../contract/errors.ts'
 import type { GatewayKeys } from '../domain/access/gateway-keys.ts'
 import type { Principal } from '../domain/context.ts'
-import { rateLimitList } from '../domain/limits/headers.ts'
+import { createRateLimitList } from '../domain/limits/headers.ts'
 import { refused } from '../gateway/answer.ts'
 import type { Network } from '../gateway/network.ts'
 import { refuse } from '../gateway/rpc-error.ts'
@@ -64,6 +64,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
   const badKey = refusal('INVALID_KEY')
   const badType = refusal('UNSUPPORTED_MEDIA_TYPE')
   const tooLarge = refusal('BODY_TOO_LARGE', `The body is larger than ${bodyLimitBytes} bytes.`)
+  const listLimits = createRateLimitList()
   // Unique without the cost of a UUID: where it came from, and a running number.
   const idPrefix = ids.bytes(9).toString('base64url')
   let lastId = 0
@@ -125,7 +126,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       if (status === 405) headers.push('allow', 'POST')
       if (hit !== undefined) headers.push('x-portolan-cache', hit ? 'HIT' : 'MISS')
       if (hash !== '') headers.push('x-portolan-block', `${served.number}:${hash}`)
-      if (decision) headers.push(...rateLimitList(decision))
+      if (decision) headers.push(...listLimits(decision))
       else if (retryAfter !== undefined) headers.push('Retry-After', `${retryAfter}`)
       if (isLogged && place.network) {
         const { chain, network } = place.network

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { silentLog } from '../../lib/log.ts'
 import type { Decision } from './decision.ts'
 import { createManualClock } from './fakes.ts'
-import { rateLimitHeaders, retryAfterSeconds } from './headers.ts'
+import { createRateLimitList, rateLimitHeaders, retryAfterSeconds } from './headers.ts'
 import { createLimiter } from './limiter.ts'
 import type { RateLimits } from './resolve.ts'
 
@@ -73,4 +73,23 @@ test('integers stay within what a structured field can hold', () => {
     'RateLimit-Policy': '"second";q=999999999999999;w=1',
     RateLimit: '"second";r=999999999999999;t=1',
   })
+})
+
+test('the list says the same of one caller after the other', () => {
+  const list = createRateLimitList()
+  const february = '2026-02-10T00:00:00Z'
+  const decisions = [
+    at(february, limits(100, 1000, 5000, 9000), [1]),
+    at(february, limits(100, 1000, 5000, 9000), [2]),
+    at(february, limits(100, 1000, 5001, 9000), [1]),
+    at(february, limits(100, 1000, 5001, -1), [1]),
+    at('2026-03-10T00:00:00Z', limits(-1, -1, -1, 9000), [1]),
+    at(february, limits(-1, -1, -1, 9000), [1]),
+    at(february, limits(-1, -1, 9000, -1), [1, 9000]),
+    at(february, limits(-1, -1, -1, -1), [1]),
+  ]
+  for (const decision of decisions) {
+    const entries = Object.entries(rateLimitHeaders(decision))
+    expect(list(decision)).toEqual(entries.flat())
+  }
 })

@@ -17,13 +17,24 @@ export const retryAfterSeconds = (decision: Decision): number =>
  */
 export const rateLimitHeaders = (decision: Decision): Record<string, string> => {
   const headers: Record<string, string> = {}
-  const list = rateLimitList(decision)
+  const list = listOf(decision, policyOf)
   for (let at = 0; at < list.length; at += 2) headers[list[at] as string] = list[at + 1] as string
   return headers
 }
 
-/** The same as names and values in turn. */
-export const rateLimitList = (decision: Decision): string[] => {
+/** Makes the same as names and values in turn; the policy of one caller after the other is rarely new. */
+export function createRateLimitList(): (decision: Decision) => string[] {
+  let last: Decision['windows'] = []
+  let policy = ''
+  const remembered = (windows: Decision['windows']): string => {
+    if (!isSamePolicy(windows, last)) policy = policyOf(windows)
+    last = windows
+    return policy
+  }
+  return (decision) => listOf(decision, remembered)
+}
+
+function listOf(decision: Decision, toPolicy: (windows: Decision['windows']) => string): string[] {
   const { windows, window, allowed } = decision
   const headers: string[] = []
   for (const one of windows)
@@ -31,14 +42,22 @@ export const rateLimitList = (decision: Decision): string[] => {
       const { remaining, reset_ms } = one
       headers.push('RateLimit', `"${window}";r=${integer(remaining)};t=${wholeSeconds(reset_ms)}`)
     }
-  if (windows.length > 0) headers.push('RateLimit-Policy', policyOf(windows))
+  if (windows.length > 0) headers.push('RateLimit-Policy', toPolicy(windows))
   if (!allowed) headers.push('Retry-After', String(retryAfterSeconds(decision)))
   return headers
 }
 
-const policyOf = (windows: Decision['windows']): string => {
-  let policy = ''
-  for (const { window, limit, seconds } of windows)
-    policy += `${policy === '' ? '' : ', '}"${window}";q=${integer(limit)};w=${seconds}`
-  return policy
+function isSamePolicy(windows: Decision['windows'], others: Decision['windows']): boolean {
+  if (windows.length !== others.length) return false
+  for (let index = 0; index < windows.length; index++) {
+    const [one, other] = [windows[index], others[index]]
+    if (one?.window !== other?.window || one?.limit !== other?.limit) return false
+    if (one?.seconds !== other?.seconds) return false
+  }
+  return true
 }
+
+const policyOf = (windows: Decision['windows']): string =>
+  windows
+    .map(({ window, limit, seconds }) => `"${window}";q=${integer(limit)};w=${seconds}`)
+    .join(', ')
