@@ -12,7 +12,7 @@ import { median, table, writeSection } from './lib/results.ts'
 const run = promisify(execFile)
 const here = import.meta.dirname
 const rounds = Number(process.env.ROUNDS ?? 5)
-const seconds = Number(process.env.SECONDS ?? 3)
+const seconds = Number(process.env.SECONDS ?? 2)
 const connections = 32
 
 const memoryRequests = Number(process.env.MEMORY_REQUESTS ?? 1_000_000)
@@ -196,7 +196,7 @@ try {
   ].filter(({ name, kind }) => new RegExp(process.env.ONLY ?? '').test(`${name} ${kind}`))
 
   const samples = new Map<Target, Sample[]>(targets.map((target) => [target, []]))
-  for (const target of targets) await measure(target, Math.min(6, seconds))
+  for (const target of targets) await measure(target, Math.min(6, seconds + 1))
   for (let round = 0; round < rounds; round++) {
     for (const target of targets) {
       const sample = await measure(target)
