@@ -26,7 +26,7 @@ import { openDatabase } from '../storage/database.ts'
 import type { DataDirLock } from '../storage/embedded/lock.ts'
 import { addMethodUsage } from '../storage/method-usage.ts'
 import { migrateDatabase } from '../storage/migrate.ts'
-import { renewNonceMemory } from '../storage/nonces.ts'
+import { distrustedMs, renewNonceMemory } from '../storage/nonces.ts'
 import { courierTopic } from '../storage/notifications.ts'
 import { ensurePartitions } from '../storage/partitions.ts'
 import { createSealer } from '../storage/seal.ts'
@@ -107,7 +107,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   )
   await checkServerVersion(db)
   await migrateDatabase(db, { log })
-  await renewNonceMemory(db)
+  // Whoever comes after a crash of the database is not refused for it.
+  if (await renewNonceMemory(db)) await clock.sleep(distrustedMs)
   await ensurePartitions(db, new Date(clock.now()))
 
   const endpoints = endpointRules(config)

@@ -94,7 +94,7 @@ test('what an operation wrote after its nonce keeps the nonce', { timeout: 60_00
 })
 
 test('a clean stop forgets nothing, and late clocks go on', { timeout: 60_000 }, async () => {
-  await renewNonceMemory(db)
+  expect(await renewNonceMemory(db)).toBe(true)
   await waitFor('nonces are trusted again', async () => (await spend(use()))[0] === 'spent')
   const [before, late] = [use(), use()]
   expect(await spend(before)).toEqual(['spent'])
@@ -102,6 +102,6 @@ test('a clean stop forgets nothing, and late clocks go on', { timeout: 60_000 },
   await server.stop()
   server = await start()
   ;({ db, stop } = openDatabase({ connection: server.connection, log: silentLog }))
-  await renewNonceMemory(db)
+  expect(await renewNonceMemory(db)).toBe(false)
   expect(await spend(before, late, use())).toEqual(['reused', 'spent', 'spent'])
 })

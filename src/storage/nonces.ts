@@ -23,7 +23,7 @@ const keyOf = ({ credential_id, nonce }: Key): string => `${credential_id} ${non
 /** Nonces further ahead of the database's clock wait for its disk. */
 const ahead = sql`interval '1 second'`
 /** So far a crash may have taken them: a little further, should the clock have been set meanwhile. */
-const distrusted = sql`interval '2 seconds'`
+export const distrustedMs = 2_000
 
 /**
  * Spends a batch of nonces in one statement; answers in the order given. Of equal ones exactly one
@@ -91,12 +91,16 @@ const unnested = (uses: readonly NonceUse[]) => sql`unnest(
   ${uses.map(({ time }) => time.toISOString())}::timestamptz[]
 ) as i (credential_id, nonce, expire_time, time)`
 
-/** Begins to trust nonces again after a crash of the database; without one it changes nothing. */
-export const renewNonceMemory = async (db: Db): Promise<void> => {
-  await sql`
+/**
+ * Begins to trust nonces again after a crash of the database, those that are later than now by
+ * `distrustedMs`; says whether there was one.
+ */
+export const renewNonceMemory = async (db: Db): Promise<boolean> => {
+  const { numAffectedRows } = await sql`
     insert into nonce_memory (id, trusted_after)
-    values (1, clock_timestamp() + ${distrusted})
+    values (1, clock_timestamp() + ${distrustedMs} * interval '1 millisecond')
     on conflict do nothing`.execute(db)
+  return numAffectedRows === 1n
 }
 
 /** Forgets up to `limit` nonces whose time has passed, and says how many. */
