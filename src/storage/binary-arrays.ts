@@ -8,9 +8,18 @@ export function encodeArray(type: string, values: readonly unknown[]): Buffer {
   if (values.length === 0) return Buffer.from(emptyArray(element.oid))
   const writer = createWriter(values.length * 24 + 64)
   let hasNull = 0
+  let last: unknown
+  let from = 0
+  let to = 0
   for (const value of values) {
-    if (value !== null && value !== undefined) element.write(writer, value)
-    else {
+    // Ids, states and times come many times one after the other.
+    if (value === last && to > 0) writer.again(from, to)
+    else if (value !== null && value !== undefined) {
+      from = writer.length()
+      element.write(writer, value)
+      to = writer.length()
+      last = value
+    } else {
       writer.int4(-1)
       hasNull = 1
     }
@@ -42,6 +51,9 @@ type Writer = {
   hex(digits: string): void
   text(text: string): void
   raw(bytes: Uint8Array): void
+  /** Writes once more what stands there. */
+  again(from: number, to: number): void
+  length(): number
   bytes(): Buffer
 }
 
@@ -83,7 +95,9 @@ const elements: Readonly<Record<string, Element>> = {
     const ms = value.getTime()
     if (Number.isNaN(ms)) throw new RangeError('not a time')
     to.int4(8)
-    to.int8(BigInt(ms - epochMs) * 1_000n)
+    const us = (ms - epochMs) * 1_000
+    // From 2285 on a number is too small.
+    to.int8(Number.isSafeInteger(us) ? us : BigInt(ms - epochMs) * 1_000n)
   }),
   numeric: element(1700)<bigint>(writeNumeric),
   uuid: element(2950)<string>((to, value) => {
@@ -176,6 +190,11 @@ function createWriter(size: number): Writer {
       if (some.length > 40) bytes.set(some, at)
       else for (let index = 0; index < some.length; index++) bytes[at + index] = some[index]!
     },
+    again: (from, to) => {
+      const at = need(to - from)
+      bytes.copyWithin(at, from, to)
+    },
+    length: () => end,
     bytes: () => bytes.subarray(0, end),
   }
 }

@@ -39,6 +39,7 @@ const endsOf = ({ from, to, only, failed }: Movement): End[] => [
 export function matchBlock(block: BlockHeader, content: BlockContent, matches: Matches): BlockRows {
   const { chain_id, idOf, walletsOf, wants, infoOf } = matches
   const rows: BlockRows = { assets: new Map(), transfers: [], changes: [] }
+  const block_time = new Date(block.time)
 
   const wallets = (address: Buffer, asset: AssetKey, asset_id: string): TrackedAddress[] =>
     walletsOf(address).filter(
@@ -57,7 +58,7 @@ export function matchBlock(block: BlockHeader, content: BlockContent, matches: M
         note(asset, asset_id)
         rows.transfers.push({
           wallet_id,
-          block_time: new Date(movement.time ?? block.time),
+          block_time: movement.time === undefined ? block_time : new Date(movement.time),
           block_number: block.number,
           ordinal: movement.ordinal,
           side,

@@ -1,6 +1,6 @@
-import { distinctBytes, keyOf } from '../../lib/bytes.ts'
+import { createByteMap, distinctBytes } from '../../lib/bytes.ts'
 import type { AssetKey, BlockContent, ChainBlock, Movement, Touch, Tracked } from '../chain.ts'
-import { logPlace, type NativeEffects, nativeEffects } from './native.ts'
+import { logPlace, type NativeEffects, type NativeMovement, nativeEffects } from './native.ts'
 import { bytesOf, quantityOf, type RawBlock, type RawLog, type RawReceipt } from './raw.ts'
 import { endsOf, isTokenLog, movementsOf, placesOf, type TokenEnds } from './token-logs.ts'
 import type { InternalTransfer } from './traces.ts'
@@ -90,47 +90,65 @@ type Decodable = {
 function decode({ effects, logs, rewarded, native }: Decodable, tracked: Tracked): BlockContent {
   const { accounts, contracts } = tracked
   const movements: Movement[] = []
-  const touched = new Map<string, Touch>()
+  const touched: Touch[] = []
+  // The contracts of each token id: a batch may move thousands of ids to one address.
+  const seen = createByteMap<Map<bigint, Buffer[]>>()
   const touch = (address: Buffer, asset: AssetKey): void => {
     if (!accounts.has(address)) return
     const { contract_address, token_id } = asset
-    touched.set(`${keyOf(address)}/${keyOf(contract_address)}/${token_id}`, { address, asset })
+    const ids = seen.get(address) ?? new Map<bigint, Buffer[]>()
+    const contracts = ids.get(token_id)
+    if (contracts?.some((other) => other.equals(contract_address))) return
+    if (contracts) contracts.push(contract_address)
+    else ids.set(token_id, [contract_address])
+    seen.set(address, ids)
+    touched.push({ address, asset })
   }
   const add = (
     transaction: number,
-    moved: Pick<Movement, 'asset' | 'from' | 'to' | 'value'> & { place: number; failed?: boolean },
+    {
+      from,
+      to,
+      value,
+      place,
+      failed = false,
+    }: Omit<NativeMovement, 'failed'> & { failed?: boolean },
+    asset: AssetKey,
   ): void => {
     const { hash, fee, nonce } = effects[transaction]!
-    const { place, failed, ...movement } = moved
-    movements.push({
-      ...movement,
+    const movement: Movement = {
       ordinal: transaction * placesPerTransaction + place,
       transaction_hash: hash(),
+      asset,
+      from,
+      to,
+      value,
       transaction_fee: fee,
-      ...(failed && { failed }),
       detail: { nonce },
-    })
+    }
+    if (failed) movement.failed = true
+    movements.push(movement)
     if (failed) return
-    touch(movement.from, movement.asset)
-    touch(movement.to, movement.asset)
+    touch(from, asset)
+    touch(to, asset)
   }
 
   for (const [index, effect] of effects.entries()) {
     for (const address of effect.touched) touch(address, native)
     for (const moved of effect.movements) {
       const isSeen = accounts.has(moved.from) || (!moved.failed && accounts.has(moved.to))
-      if (isSeen) add(index, { ...moved, asset: native })
+      if (isSeen) add(index, moved, native)
     }
   }
   for (const { contract, from, to, log, transaction, place } of logs) {
     if (!contracts.has(contract) || !(accounts.has(from) || accounts.has(to))) continue
     // Anybody can make a token say that nothing moved.
     for (const [at, { asset, value }] of movementsOf(log).entries())
-      if (value > 0n) add(transaction, { asset, from, to, value, place: place + at })
+      if (value > 0n) add(transaction, { from, to, value, place: place + at }, asset)
   }
   for (const address of rewarded) touch(address, native)
   return {
     movements: movements.toSorted((one, other) => one.ordinal - other.ordinal),
-    touched: [...touched.values()],
+    touched,
   }
 }
