@@ -31,11 +31,14 @@ export function createFetchAhead(options: {
       () => {},
     )
   }
+  const beginFrom = (next: number, head: number): void => {
+    const last = Math.min(head, next + inFlight - 1)
+    for (let number = next; number <= last; number++) if (!fetched.has(number)) begin(number)
+  }
   return {
     take: async (next, head) => {
       for (const number of fetched.keys()) if (number < next) fetched.delete(number)
-      const last = Math.min(head, next + inFlight - 1)
-      for (let number = next; number <= last; number++) if (!fetched.has(number)) begin(number)
+      beginFrom(next, head)
       const blocks: ChainBlock[] = []
       try {
         blocks.push(await fetched.get(next)!.promise)
@@ -48,6 +51,8 @@ export function createFetchAhead(options: {
         blocks.push(block)
         fetched.delete(number)
       }
+      // While these are stored, the next ones come: so the next batch is as large as it may be.
+      beginFrom(next + blocks.length, head)
       return blocks
     },
     forget: () => fetched.clear(),
