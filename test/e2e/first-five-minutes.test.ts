@@ -4,6 +4,7 @@ import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createPublicClient, http, webSocket } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import { createClient, gatewayUrl, gatewayWsUrl } from '../../client/src/index.ts'
 import { freshFolder, portolan, type Service, startService } from '../cli/portolan.ts'
@@ -114,6 +115,66 @@ describe.each(['c', 't', 's', 'p'] as const)('variant %s', (variant) => {
     expect((await own.ListTransfers({ wallet_id })).transfers).toEqual([])
   })
 })
+
+test('every state of a managed transaction is told by a signed webhook', async () => {
+  const receiver = await startReceiver()
+  const own = client().c
+  const account = privateKeyToAccount(`0x${randomBytes(32).toString('hex')}`)
+  const address = account.address.toLowerCase()
+  const { wallet_id } = await own.RegisterWallet({
+    name: 'sending',
+    address,
+    confirmation: 1,
+  })
+  const { webhook_id } = await own.RegisterWebhook({
+    wallet_id,
+    webhook_endpoint: receiver.url,
+    confirmation: 1,
+  })
+  receiver.secret = (await own.GetWebhookSigningSecret({ webhook_id })).signing_secret
+  const { code } = await portolan(['faucet', 'c', address], { dataDir })
+  expect(code).toBe(0)
+  await waitFor('the deposit is told', () => receiver.bodies.length > 0, patient)
+  const { transaction } = await own.CreateTransaction({
+    wallet_id,
+    from: address,
+    to: service.connection.chains.c!.faucet_address!.toLowerCase(),
+    value: '5',
+  } as never)
+  const { transaction_id } = transaction
+  const { transaction_message_to_sign } = await own.GetTransactionMessageToSign({ transaction_id })
+  const hash = transaction_message_to_sign as `0x${string}`
+  await own.SubmitTransactionSignature({
+    transaction_id,
+    signature: await account.sign({ hash }),
+  })
+  await own.SendTransaction({ transaction_id })
+  const told = () =>
+    receiver.bodies
+      .toSorted((a, b) => a.data.sequence - b.data.sequence)
+      .filter(({ data }) => data.transaction)
+  await waitFor(
+    'its end is told',
+    () => told().at(-1)?.data.transaction.transaction_state === 'TRANSACTION_STATE_CONFIRMED',
+    patient,
+  )
+  expect(receiver.refused).toEqual([])
+  for (const body of told())
+    expect(body).toMatchObject({
+      webhook_id,
+      notification_type: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED',
+      data: { transaction: { transaction_id, wallet_id } },
+    })
+  const states = told().map(({ data }) => data.transaction.transaction_state)
+  const path = ['CREATED', 'SIGNED', 'SENDING', 'SENT', 'MINED', 'CONFIRMED']
+  // A quick block may come before the node's answer: then SENT is not among them.
+  expect(states).toEqual(
+    path.map((name) => `TRANSACTION_STATE_${name}`).filter((state) => states.includes(state)),
+  )
+  expect(states.slice(0, 2)).toEqual(['TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED'])
+  const numbers = receiver.bodies.map(({ data }) => data.sequence).sort((a, b) => a - b)
+  expect(numbers).toEqual(numbers.map((_, at) => at + 1))
+}, 180_000)
 
 test('viem works over both addresses of the gateway', async () => {
   const { base_url, ws_url, member } = service.connection
