@@ -24,6 +24,8 @@ export type ToKeeper =
 
 /** What the keeper tells. */
 export type FromKeeper =
+  /** The programs of these chains come over the network first. */
+  | { kind: 'fetching'; chains: DevTag[] }
   | { kind: 'started'; chain: DevTag; facts: DevFacts }
   | { kind: 'failed'; chain: DevTag; reason: string }
   | { kind: 'ready' }

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { isToBeFetched } from './anvil/locate.ts'
 import type { DevChain } from './dev-chain.ts'
 import { devChains } from './dev-chains.ts'
 import type { EvmDevChain } from './evm/dev-chain.ts'
@@ -92,5 +93,8 @@ process.on('SIGTERM', () => void stop())
 process.on('SIGINT', () => {})
 process.on('SIGHUP', () => {})
 
-await Promise.all((tags.split(',') as DevTag[]).map(start))
+const wanted = tags.split(',') as DevTag[]
+const evm = wanted.filter((tag) => tag === 'c' || tag === 'q')
+if (evm.length > 0 && isToBeFetched('anvil')) tell({ kind: 'fetching', chains: evm })
+await Promise.all(wanted.map(start))
 tell({ kind: 'ready' })

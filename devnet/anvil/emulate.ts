@@ -12,6 +12,10 @@ const execute = promisify(execFile)
 const cache = (): string =>
   join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'portolan')
 
+/** Whether it was fetched before. */
+export const isEmulated = (tool: Tool): boolean =>
+  existsSync(join(cache(), 'amd64')) && existsSync(join(cache(), `${tool}-${foundryVersion}`, tool))
+
 /** An executable that runs the amd64 program through an emulator; fetched once, then kept. */
 export async function emulatedPath(tool: Tool): Promise<string> {
   const machine = join(cache(), 'amd64')

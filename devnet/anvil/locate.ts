@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { emulatedPath } from './emulate.ts'
+import { emulatedPath, isEmulated } from './emulate.ts'
 import { foundryVersion, type Tool } from './versions.ts'
 
 const require = createRequire(import.meta.url)
@@ -35,6 +35,13 @@ export async function locate(tool: Tool): Promise<string> {
       ...reasons,
     ].join(' '),
   )
+}
+
+/** Whether the program is not on this machine yet, and its first start waits for a download. */
+export function isToBeFetched(tool: Tool): boolean {
+  if (process.platform !== 'linux' || process.arch !== 'arm64') return false
+  if (process.env[`PORTOLAN_${tool.toUpperCase()}`] || isEmulated(tool)) return false
+  return packagedPath(tool) === undefined && pathOnPath(tool) === undefined
 }
 
 function packagedPath(tool: Tool): string | undefined {

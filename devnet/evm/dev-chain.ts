@@ -25,8 +25,9 @@ const faucet = {
   faucet_key: '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
 }
 
-// States of older blocks are dropped: each costs about 180 KiB, and nobody asks for them.
-const keptStates = '128'
+// States of older blocks are dropped: each costs up to 180 KiB, and nobody asks for them. As many stay
+// as the deepest reorganization goes back, and a few.
+const keptStates = '72'
 const stateIntervalSeconds = '5'
 // A new chain begins in the past, so that its first blocks need not lie in the future.
 const headStartSeconds = 120

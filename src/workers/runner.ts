@@ -1,3 +1,4 @@
+import { ChainUnavailableError } from '../chains/chain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/database.ts'
@@ -96,7 +97,10 @@ export function startLeased(options: LeasedOptions): Leased {
         if (stopping.signal.aborted) return
         state = 'failing'
         lastError = error
-        log.warn({ err: error, lease: name, retry_ms: pauseMs }, 'leased work failed, will repeat')
+        // Nodes that are away are daily life; where in the code that was noticed helps nobody.
+        const why =
+          error instanceof ChainUnavailableError ? { reason: error.message } : { err: error }
+        log.warn({ ...why, lease: name, retry_ms: pauseMs }, 'leased work failed, will repeat')
         await pause(pauseMs, stopping.signal)
         pauseMs = Math.min(pauseMs * 2, lastPauseMs)
       }

@@ -1,10 +1,12 @@
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { databasePid, freshFolder, portolan, startService } from './portolan.ts'
+import { waitFor } from '../helpers/wait-for.ts'
+import { databasePid, freshFolder, portolan, startPortolan, startService } from './portolan.ts'
 
 const secretsIn = ({ admin, member }: { admin?: object; member?: object }): string[] =>
   [admin, member].flatMap((pair) => {
@@ -117,6 +119,18 @@ test('a signal during the start stops it as soon as it can', async () => {
   // It may have come up for a moment; a second signal would force it.
   if (child) expect(child.exitCode ?? (await once(child, 'exit'))[0]).toBe(0)
   expect(await databasePid(dataDir)).toBeUndefined()
+})
+
+test('a signal while the local chains start breaks that off', { timeout: 180_000 }, async () => {
+  const dataDir = join(await freshFolder(), 'data')
+  const starting = startPortolan(['start', '--chains', 'c,t'], { dataDir, env: { CI: '1' } })
+  const isStarting = () => starting.output().includes('starting the local chains')
+  await waitFor('the chains are being started', isStarting, { timeoutMs: 90_000 })
+  const { code, stderr, stdout } = await starting.stop('SIGINT')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: 'Stopped before it had started.\n' })
+  expect(stdout).not.toContain('"msg":"started"')
+  const { stdout: processes } = spawnSync('ps', ['-ww', '-eo', 'args='], { encoding: 'utf8' })
+  expect(processes.split('\n').filter((line) => line.includes(dataDir))).toEqual([])
 })
 
 test('a signal that npm echoes does no harm', async () => {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { symlink } from 'node:fs/promises'
+import { readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createPublicClient, http, webSocket } from 'viem'
@@ -204,6 +204,46 @@ test.each([
   })
   expect(stdout).toMatch(expected)
 })
+
+const guide = (name: string) => readFile(join(root, 'docs', name), 'utf8')
+const blocks = (text: string, language: string) =>
+  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(
+    ([, code]) => code!,
+  )
+
+test.each([
+  ['quick-start.md', 1],
+  ['gateway.md', 2],
+])('the programs in docs/%s run', { timeout: 120_000 }, async (name, count) => {
+  const programs = blocks(await guide(name), 'ts')
+  expect(programs).toHaveLength(count)
+  for (const program of programs) {
+    const file = join(folder, 'program.ts')
+    await writeFile(file, program)
+    const { stdout } = await run(process.execPath, [file], { cwd: folder, timeout: 100_000 })
+    expect(stdout).toMatch(/\d+/)
+  }
+})
+
+test.each(['quick-start.md', 'production.md'])(
+  'the commands in docs/%s work',
+  { timeout: 180_000 },
+  async (name) => {
+    const lines = blocks(await guide(name), 'sh')
+      .join('')
+      .split('\n')
+    const commands = lines
+      .filter((line) => /^npx portolan (?!init|start)/.test(line))
+      .map((line) => line.slice('npx portolan '.length))
+    expect(commands.length).toBeGreaterThan(2)
+    for (const command of commands) {
+      const words = [...command.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)]
+      const args = words.map(([, a, b, c]) => (a ?? b ?? c)!)
+      const { code, stderr } = await portolan(args, { dataDir, cwd: folder })
+      expect(`${command}: ${code} ${code ? stderr : ''}`).toBe(`${command}: 0 `)
+    }
+  },
+)
 
 test('everything is still there after a restart', { timeout: startTimeoutMs }, async () => {
   expect(await service.stop('SIGINT')).toMatchObject({ code: 0 })

@@ -36,9 +36,12 @@ export async function startChainKeeper(options: {
   directory: string
   tags: readonly DevTag[]
   log: Log
+  /** Gives up waiting for them. */
+  signal?: AbortSignal | undefined
   onReorganized(depth: number): void
 }): Promise<ChainKeeper> {
-  const { directory, tags, log, onReorganized } = options
+  const { directory, tags, log, signal, onReorganized } = options
+  signal?.throwIfAborted()
   const facts: ChainKeeper['facts'] = {}
   const failed: ChainKeeper['failed'] = {}
   const waiting = new Map<number, PromiseWithResolvers<string>>()
@@ -62,6 +65,9 @@ export async function startChainKeeper(options: {
     .on('data', (text: string) => log.debug({ text }, 'local chains'))
   child.on('message', (message: FromKeeper) => {
     switch (message.kind) {
+      case 'fetching':
+        log.info({ chains: message.chains }, 'fetching the programs of local chains')
+        break
       case 'started':
         facts[message.chain] = message.facts
         log.info({ chain: message.chain }, 'local chain started')
@@ -127,6 +133,8 @@ export async function startChainKeeper(options: {
     () => ready.reject(new DevChainError('The local chains did not start in time.')),
     startTimeoutMs,
   )
+  const giveUp = () => ready.reject(signal?.reason)
+  signal?.addEventListener('abort', giveUp)
   try {
     await ready.promise
   } catch (error) {
@@ -134,6 +142,7 @@ export async function startChainKeeper(options: {
     throw error
   } finally {
     clearTimeout(late)
+    signal?.removeEventListener('abort', giveUp)
   }
   return {
     facts,

@@ -27,6 +27,8 @@ export type EmbeddedOptions = Omit<AppOptions, 'config' | 'local'> & {
   tags: readonly DevTag[]
   /** Whether something happens on the chains by itself. */
   traffic: boolean
+  /** Breaks off the start while the chains are waited for. */
+  signal?: AbortSignal
   onEvent(event: DevEvent): void
 }
 
@@ -51,7 +53,7 @@ const coins: Readonly<Record<DevTag, bigint>> = {
  * chains come first and go last, so that the service never sees them missing.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedApp> {
-  const { env, cwd, log, tags, traffic, onEvent, configure } = options
+  const { env, cwd, log, tags, traffic, signal, onEvent, configure } = options
   await using starting = new AsyncDisposableStack()
   const dataDir = await openDataDir(configure({}), env, cwd)
   // Before anything of an earlier start is ended: it may belong to a service that runs.
@@ -61,9 +63,11 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedA
     directory: join(dataDir, 'chains'),
     tags,
     log,
+    signal,
     onReorganized: (depth) => onEvent({ kind: 'reorganized', depth, time: Date.now() }),
   })
   starting.defer(keeper.stop)
+  signal?.throwIfAborted()
   const wallets: DemoWallets = {}
   const tools = createTools(keeper, wallets, onEvent)
   const app = await startApp({

@@ -45,3 +45,18 @@ test('nothing is erased that was not shown', () => {
   createProgress(output).done()
   expect(written).toEqual([])
 })
+
+test('of the local chains it tells which are still to come, and what takes so long', () => {
+  const { written, output, log } = recorder()
+  const starting = logAsProgress(log, createProgress(output))
+  starting.log.info({ chains: ['c', 't'] }, 'starting the local chains')
+  starting.log.info({ chains: ['c'] }, 'fetching the programs of local chains')
+  starting.log.info({ chain: 't' }, 'local chain started')
+  starting.log.info({ chain: 'c' }, 'local chain started')
+  expect(written).toEqual([
+    `${erase}  Starting the local chains … C, T`,
+    `${erase}  Starting the local chains … C, T`,
+    `${erase}  Fetching the programs of C (the first time only) …`,
+    `${erase}  Starting the local chains …`,
+  ])
+})

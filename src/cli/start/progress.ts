@@ -22,8 +22,6 @@ export function createProgress(output: Output): Progress {
 }
 
 const steps: Readonly<Record<string, string>> = {
-  'starting the local chains': 'Starting the local chains …',
-  'local chain started': 'Starting the local chains …',
   'creating the embedded database': 'Creating the database …',
   'the embedded PostgreSQL is ready': 'Opening the database …',
   'database schema migrated': 'Getting ready …',
@@ -35,6 +33,7 @@ export function logAsProgress(
   progress: Progress,
 ): { log: Log /** From now on everything is written. */; end(): void } {
   let starting = true
+  const chains = waitedFor()
   const pass =
     (level: 'warn' | 'error'): Log['warn'] =>
     (fields, message) => {
@@ -46,7 +45,7 @@ export function logAsProgress(
       debug: (fields, message) => log.debug(fields, message),
       info: (fields, message) => {
         if (!starting) return log.info(fields, message)
-        const step = steps[message]
+        const step = chains(fields, message) ?? steps[message]
         if (step !== undefined) progress.show(step)
       },
       warn: pass('warn'),
@@ -56,5 +55,29 @@ export function logAsProgress(
       starting = false
       progress.done()
     },
+  }
+}
+
+type ChainFields = { chain?: string; chains?: readonly string[] }
+
+/** Tells of the local chains that are still to come; undefined for what is not about them. */
+function waitedFor(): (fields: object, message: string) => string | undefined {
+  let waiting: readonly string[] = []
+  let fetched: readonly string[] = []
+  const text = () => {
+    const rest = waiting.map((tag) => tag.toUpperCase()).join(', ')
+    if (waiting.length > 0 && waiting.every((tag) => fetched.includes(tag)))
+      return `Fetching the programs of ${rest} (the first time only) …`
+    return waiting.length === 0
+      ? 'Starting the local chains …'
+      : `Starting the local chains … ${rest}`
+  }
+  return (fields, message) => {
+    const { chain, chains = [] } = fields as ChainFields
+    if (message === 'starting the local chains') waiting = chains
+    else if (message === 'fetching the programs of local chains') fetched = chains
+    else if (message === 'local chain started') waiting = waiting.filter((tag) => tag !== chain)
+    else return undefined
+    return text()
   }
 }

@@ -25,10 +25,10 @@ export async function runStart(shell: Shell, options: StartOptions): Promise<voi
   // its whole heap once a second.
   setFlagsFromString('--heap-growing-percent=60')
   const asked = Promise.withResolvers<string>()
-  let stopping = false
+  const stopping = new AbortController()
   const off = onStopSignal(process, {
     first: (signal) => {
-      stopping = true
+      stopping.abort()
       asked.resolve(signal)
     },
     again: () => {
@@ -37,12 +37,15 @@ export async function runStart(shell: Shell, options: StartOptions): Promise<voi
     },
   })
   try {
-    const { app, log, announce } = await start(shell, options)
-    if (!stopping) await announce()
+    const { app, log, announce } = await start(shell, options, stopping.signal)
+    if (!stopping.signal.aborted) await announce()
     const signal = await asked.promise
     log.info({ signal }, 'stopping')
     await app.stop()
     log.info({}, 'stopped')
+  } catch (error) {
+    if (error !== stopping.signal.reason) throw error
+    note(shell, 'Stopped before it had started.')
   } finally {
     off()
   }
@@ -50,7 +53,7 @@ export async function runStart(shell: Shell, options: StartOptions): Promise<voi
 
 type Started = { app: App; log: Log; announce(): Promise<void> }
 
-async function start(shell: Shell, options: StartOptions): Promise<Started> {
+async function start(shell: Shell, options: StartOptions, signal: AbortSignal): Promise<Started> {
   const progress = isWatched(shell.stdout, shell.env) ? createProgress(shell.stdout) : undefined
   progress?.show(`Starting Portolan ${manifest.version} …`)
   try {
@@ -97,6 +100,7 @@ async function start(shell: Shell, options: StartOptions): Promise<Started> {
             configure,
             tags,
             traffic: options.traffic !== false,
+            signal,
             onEvent: (event) => void showEvent(event),
           })
         : undefined
