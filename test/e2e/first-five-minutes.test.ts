@@ -45,6 +45,18 @@ test('one command starts everything', async () => {
   expect(organization.organization_id).toBe(organization_id)
 })
 
+test('portolan chains shows a node of each', async () => {
+  const { stdout } = await portolan(['chains'], { dataDir })
+  const rows = stdout.trim().split('\n').slice(1)
+  expect(rows.map((row) => row.split(/\s+/).slice(0, 3).join(' '))).toEqual([
+    'c/mainnet 31337 local',
+    'q/mainnet 901 local',
+    't/mainnet -3 local',
+    expect.stringMatching(/^s\/mainnet \w+… local$/),
+    expect.stringMatching(/^p\/mainnet 0x\w+… local$/),
+  ])
+})
+
 test('the query service answers for its chain', async () => {
   const { faucet_address, node_url } = service.connection.chains.q!
   const node = createPublicClient({ transport: http(node_url!) })

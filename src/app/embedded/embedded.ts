@@ -5,6 +5,7 @@ import type { WalletService } from '../../chains/chain.ts'
 import { families } from '../../chains/registry.ts'
 import { OperationError } from '../../contract/errors.ts'
 import type { DevTools } from '../../http/dev.ts'
+import { tryListen } from '../../lib/try-listen.ts'
 import { lockDataDir } from '../../storage/embedded/lock.ts'
 import { type App, type AppOptions, startApp } from '../app.ts'
 import type { Config, Overrides } from '../config/schema.ts'
@@ -55,10 +56,14 @@ const coins: Readonly<Record<DevTag, bigint>> = {
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedApp> {
   const { env, cwd, log, tags, traffic, signal, onEvent, configure } = options
   await using starting = new AsyncDisposableStack()
-  const dataDir = await openDataDir(configure({}), env, cwd)
+  const config = configure({})
+  const dataDir = await openDataDir(config, env, cwd)
   // Before anything of an earlier start is ended: it may belong to a service that runs.
   const lock = await lockDataDir(dataDir)
   starting.defer(lock.release)
+  // Noticed now, and not after all chains have started.
+  const taken = await tryListen(config.server.host, config.server.port)
+  if (taken) throw taken
   const keeper = await startChainKeeper({
     directory: join(dataDir, 'chains'),
     tags,

@@ -9,7 +9,30 @@ type Options = GlobalOptions & { url?: string; json?: boolean }
 type ChainStatus = {
   kind: string
   networks: string[]
+  /** Of EVM chains: each network's. */
   nodes?: Record<string, NetworkStatus>
+  /** Of the others, where wallets are tracked on one network. */
+  tracking?: { network: string; state: string; nodes?: TrackedNodes }
+}
+
+/** What the families tell of their nodes, each in words of its own. */
+type TrackedNodes = {
+  head?: number | null
+  global_id?: number
+  chain_id?: string
+  genesis_hash?: string
+  upstreams?: TrackedNode[]
+  nodes?: TrackedNode[]
+}
+
+type TrackedNode = {
+  name: string
+  state: string
+  seqno?: number | null
+  height?: number | null
+  head?: number | null
+  last_failure?: string
+  last_error?: string
 }
 
 /** Shows what `/status` of the running service says of its chains. */
@@ -19,7 +42,18 @@ export async function showChains(shell: Shell, options: Options): Promise<void> 
   if (options.json) return printJson(shell, chains)
   const rows = Object.entries(chains).flatMap(([tag, chain]) => chainRows(tag, chain))
   if (rows.length === 0) return print(shell, 'No chain is configured.')
-  const heading = ['CHAIN', 'NODE', 'STATE', 'HEAD', 'LAG', 'P50', 'P95', 'ERRORS', 'ABILITIES']
+  const heading = [
+    'CHAIN',
+    'ID',
+    'NODE',
+    'STATE',
+    'HEAD',
+    'LAG',
+    'P50',
+    'P95',
+    'ERRORS',
+    'ABILITIES',
+  ]
   print(shell, formatTable(heading, rows))
 }
 
@@ -34,19 +68,41 @@ async function readChains(base_url: string): Promise<Record<string, ChainStatus>
   return chains
 }
 
-function chainRows(tag: string, { kind, networks, nodes }: ChainStatus): string[][] {
-  if (!nodes) return networks.map((network) => [`${tag}/${network}`, '', `${kind}: not served yet`])
-  return Object.entries(nodes).flatMap(([network, { upstreams }]) =>
-    upstreams.map((node) => [
-      `${tag}/${network}`,
+function chainRows(tag: string, { kind, networks, nodes, tracking }: ChainStatus): string[][] {
+  if (nodes)
+    return Object.entries(nodes).flatMap(([network, status]) => evmRows(tag, network, status))
+  if (tracking?.nodes) return trackedRows(`${tag}/${tracking.network}`, tracking.nodes)
+  return networks.map((network) => [`${tag}/${network}`, '', '', `${kind}: not asked yet`])
+}
+
+function evmRows(tag: string, network: string, { chain_id, upstreams }: NetworkStatus): string[][] {
+  return upstreams.map((node) => [
+    `${tag}/${network}`,
+    String(node.chain_id ?? chain_id ?? '-'),
+    node.name,
+    node.reason ? `${node.state}: ${node.reason}` : node.state,
+    String(node.head ?? '-'),
+    String(node.lag ?? '-'),
+    node.latency_ms ? `${Math.round(node.latency_ms.p50)} ms` : '-',
+    node.latency_ms ? `${Math.round(node.latency_ms.p95)} ms` : '-',
+    `${(node.error_rate * 100).toFixed(1)} %`,
+    node.capabilities.join(' '),
+  ])
+}
+
+function trackedRows(chain: string, status: TrackedNodes): string[][] {
+  const id = `${status.global_id ?? status.chain_id ?? status.genesis_hash ?? '-'}`
+  return (status.upstreams ?? status.nodes ?? []).map((node) => {
+    const problem = node.last_failure || node.last_error
+    const head = node.seqno ?? node.height ?? node.head
+    const lag = typeof head === 'number' && status.head ? Math.max(0, status.head - head) : '-'
+    return [
+      chain,
+      id.length > 12 ? `${id.slice(0, 11)}…` : id,
       node.name,
-      node.reason ? `${node.state}: ${node.reason}` : node.state,
-      String(node.head ?? '-'),
-      String(node.lag ?? '-'),
-      node.latency_ms ? `${Math.round(node.latency_ms.p50)} ms` : '-',
-      node.latency_ms ? `${Math.round(node.latency_ms.p95)} ms` : '-',
-      `${(node.error_rate * 100).toFixed(1)} %`,
-      node.capabilities.join(' '),
-    ]),
-  )
+      problem ? `${node.state}: ${problem}` : node.state,
+      String(head ?? '-'),
+      String(lag),
+    ]
+  })
 }

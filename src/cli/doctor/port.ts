@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { ConnectionFile } from '../../app/connection-file.ts'
+import { tryListen } from '../../lib/try-listen.ts'
 import { explain } from '../explain.ts'
 import { type Finding, failure, ok } from './finding.ts'
 import type { Patient } from './run.ts'
@@ -36,18 +35,5 @@ async function runningService(dataDir: string): Promise<string | undefined> {
     return answer.ok ? base_url : undefined
   } catch {
     return undefined
-  }
-}
-
-async function tryListen(host: string, port: number): Promise<Error | undefined> {
-  const server = createServer()
-  try {
-    server.listen(port, host)
-    await once(server, 'listening')
-    return undefined
-  } catch (error) {
-    return error as Error
-  } finally {
-    server.close()
   }
 }
