@@ -14,6 +14,7 @@ const benches = [
   'sui',
   'ton',
   'deliveries',
+  'readme',
 ]
 
 const wanted = process.argv.slice(2)

@@ -1,5 +1,5 @@
 // Watches an address and tells of every deposit, as a payment company would: register a wallet, register a webhook, verify
-// each delivery. Run it beside `npm start`: node examples/deposit-detector.ts [c|t|s|p]
+// each delivery. Run it beside `npm start`: npx node examples/deposit-detector.ts [c|t|s|p]
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

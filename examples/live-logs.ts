@@ -1,5 +1,5 @@
 // Prints the transfers of an ERC-20 as they happen, over the gateway's WebSocket, and takes back what a reorganization
-// drops. Run it beside `npm start`: node examples/live-logs.ts [how many]
+// drops. Run it beside `npm start`: npx node examples/live-logs.ts [how many]
 import { readFileSync } from 'node:fs'
 import { gatewayWsUrl } from '@portolan/client'
 import { createPublicClient, parseAbiItem, webSocket } from 'viem'

@@ -1,5 +1,5 @@
 // Sends an ERC-20 from an account whose key never leaves this script: the service makes the transaction and brings it
-// onto the chain, the signature is made here. Run it beside `npm start`: node examples/send-erc20.ts
+// onto the chain, the signature is made here. Run it beside `npm start`: npx node examples/send-erc20.ts
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient, PortolanError } from '@portolan/client'
