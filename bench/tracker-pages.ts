@@ -26,6 +26,11 @@ export async function measurePages(
     insert into asset (asset_id, chain_id, asset_type, contract_address, token_id, create_time)
     values (${asset_id}, ${chain_id}, 'ASSET_TYPE_C', '', 0, ${begin})`.execute(db)
   await ensurePartitionsBetween(db, begin, new Date('2026-12-31T00:00:00Z'))
+  // Built at the end, they take a third of the time.
+  const { rows: indexes } = await sql<{ indexname: string; indexdef: string }>`
+    select indexname, indexdef from pg_indexes
+    where tablename = 'transfer' and indexname <> 'transfer_pkey'`.execute(db)
+  for (const { indexname } of indexes) await sql`drop index ${sql.ref(indexname)}`.execute(db)
   const step = (360 * 86_400) / transfers
   // Every tenth is of our wallet, the others of a thousand wallets.
   await sql`
@@ -37,7 +42,9 @@ export async function measurePages(
       ${organization_id}::uuid, ${chain_id}::int2, decode(lpad(to_hex(i % 5000), 40, '0'), 'hex'),
       sha256(int4send(i)), ${asset_id}::uuid, '\\x01', '\\x02', i, 21000, 'TRANSFER_STATE_SUCCESS'
     from generate_series(1, ${transfers}::int) i`.execute(db)
-  await sql`analyze transfer`.execute(db)
+  for (const { indexdef } of indexes)
+    await sql.raw(indexdef.replace(' ON ONLY ', ' ON ')).execute(db)
+  await sql`vacuum (analyze) transfer`.execute(db)
   const depth = Math.min(999 * pageSize, Math.floor(transfers / 10) - pageSize)
   const { rows } = await sql<TransferPosition>`
     select block_time, block_number, ordinal, side from transfer where wallet_id = ${wallet_id}
