@@ -1,49 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { createAsker } from './ask.ts'
-import { createCaller } from './caller.ts'
-import { createFakeClock } from './fake-clock.ts'
-import { createFakeUpstream, error, type FakeUpstream, headOf, result } from './fake-upstream.ts'
-import type { PoolOutcome, PoolRequest } from './pool-types.ts'
-import { createTimers } from './timers.ts'
-
-const setUp = (upstreams: FakeUpstream[], { maxInFlight = 100 } = {}) => {
-  const clock = createFakeClock()
-  const timers = createTimers(clock)
-  const observed: string[] = []
-  const ask = createAsker({
-    clock,
-    observe: (upstream, method, outcome) => observed.push(`${upstream} ${method} ${outcome}`),
-    changed: () => caller.wake(),
-  })
-  const caller = createCaller({
-    upstreams,
-    ask,
-    clock,
-    timers,
-    random: () => 0.5,
-    bestHead: () => Math.max(...upstreams.map(({ head }) => head?.number ?? 0)),
-    maxLag: 5,
-    timeoutMs: 20_000,
-    patienceMs: 2_000,
-    maxInFlight,
-  })
-  const call = (request: Partial<PoolRequest> = {}) => {
-    const outcomes: PoolOutcome[] = []
-    caller.call({ method: 'eth_call', params: '[]', idempotent: true, ...request }, (outcome) =>
-      outcomes.push(outcome),
-    )
-    return outcomes
-  }
-  return { clock, caller, call, observed }
-}
-
-const learn = async ({ call, clock }: ReturnType<typeof setUp>, upstream: FakeUpstream) => {
-  for (let round = 0; round < 30; round++) {
-    call()
-    await clock.advance(20)
-    upstream.answer(result(round))
-  }
-}
+import { setUp } from './caller-setup.ts'
+import { createFakeUpstream, error, headOf, result } from './fake-upstream.ts'
+import type { PoolRequest } from './pool-types.ts'
 
 describe('failover', () => {
   test('asks the next node when one fails', async () => {
@@ -280,93 +238,6 @@ test('a node whose circuit is open is still better than none', async () => {
   const outcomes = call()
   a.answer(result(1))
   expect(outcomes).toEqual([result(1)])
-})
-
-describe('hedging', () => {
-  test('asks a second node after the p95, and the first answer wins', async () => {
-    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
-    const pool = setUp([a, b])
-    await learn(pool, a)
-    const outcomes = pool.call()
-    await pool.clock.advance(10)
-    expect(b.calls).toHaveLength(0)
-    await pool.clock.advance(30)
-    expect([a.calls.length, b.calls.length]).toEqual([1, 1])
-    b.answer(result('b'))
-    a.answer(result('a'))
-    expect(outcomes).toEqual([result('b')])
-  })
-
-  test('never a call that may not be repeated', async () => {
-    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
-    const pool = setUp([a, b])
-    await learn(pool, a)
-    pool.call({ idempotent: false })
-    await pool.clock.advance(5_000)
-    expect(b.calls).toHaveLength(0)
-  })
-
-  test('stays within its share when everything is slow', async () => {
-    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
-    const pool = setUp([a, b])
-    await learn(pool, a)
-    for (let call = 0; call < 60; call++) pool.call()
-    await pool.clock.advance(200)
-    expect(b.calls.length).toBeGreaterThan(0)
-    expect(b.calls.length).toBeLessThanOrEqual(9)
-  })
-
-  test('a failure after the hedge leaves the other call to answer', async () => {
-    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
-    const pool = setUp([a, b])
-    await learn(pool, a)
-    const outcomes = pool.call()
-    await pool.clock.advance(50)
-    a.answer({ failed: 'closed', detail: '' })
-    expect(outcomes).toEqual([])
-    b.answer(result('b'))
-    expect(outcomes).toEqual([result('b')])
-  })
-})
-
-describe('the choice', () => {
-  test('leaves out wrong chains, open circuits and nodes behind', () => {
-    const nodes = ['wrong', 'open', 'behind', 'good'].map((name) => createFakeUpstream(name))
-    const [wrong, open, behind, good] = nodes as [
-      FakeUpstream,
-      FakeUpstream,
-      FakeUpstream,
-      FakeUpstream,
-    ]
-    wrong.isWrongChain = true
-    open.breaker.trip(0)
-    behind.head = headOf(50)
-    const { call } = setUp(nodes)
-    for (let round = 0; round < 20; round++) call()
-    expect(nodes.map(({ calls }) => calls.length)).toEqual([0, 0, 0, 20])
-    expect(good.inFlight).toBe(20)
-  })
-
-  test('a node that lags is asked when no other is left', () => {
-    const [a, b] = [createFakeUpstream('a', { head: 50 }), createFakeUpstream('b')]
-    const { call } = setUp([a, b])
-    const outcomes = call()
-    b.answer({ failed: 'closed', detail: '' })
-    a.answer(result(1))
-    expect(outcomes).toEqual([result(1)])
-  })
-
-  test('spreads over equals, less to the slow one', () => {
-    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b')]
-    for (let call = 0; call < 50; call++) {
-      a.latency.add(5)
-      b.latency.add(15)
-    }
-    const { call } = setUp([a, b])
-    for (let round = 0; round < 90; round++) call()
-    expect(a.calls.length).toBeGreaterThan(b.calls.length)
-    expect(b.calls.length).toBeGreaterThan(5)
-  })
 })
 
 describe('the end of a call', () => {

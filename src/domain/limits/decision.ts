@@ -47,11 +47,11 @@ export const fits = (room: Room, cost: number): boolean =>
 const addWindow = (
   decision: Decision,
   state: WindowState,
-  allowed: boolean,
   before: number,
   cost: number,
   wait_ms: number,
 ): void => {
+  const { allowed } = decision
   decision.windows.push(state)
   const decisive = allowed
     ? // Of two windows equally full the longer one matters: it stays empty longer.
@@ -62,6 +62,23 @@ const addWindow = (
   decision.limit = state.limit
   decision.remaining = state.remaining
   if (!allowed) decision.retry_after_ms = wait_ms
+}
+
+type Outcome = { room: Room; cost: number; taken: number; now: number }
+
+const addCalendarWindow = (
+  decision: Decision,
+  { room, cost, taken, now }: Outcome,
+  window: 'hour' | 'day' | 'month',
+  limit: number,
+  { start, end }: { start: number; end: number },
+): void => {
+  if (limit < 0) return
+  const before = room[window]
+  const reset_ms = end - now
+  const remaining = Math.max(0, before - taken)
+  const state = { window, limit, remaining, reset_ms, seconds: (end - start) / 1_000 }
+  addWindow(decision, state, before, cost, reset_ms)
 }
 
 /** Describes an outcome; `room` is what there was before it. */
@@ -90,38 +107,11 @@ export const describe = (
       reset_ms: room.second_reset_ms,
       seconds: 1,
     }
-    addWindow(decision, state, allowed, room.second, cost, room.second_wait_ms)
+    addWindow(decision, state, room.second, cost, room.second_wait_ms)
   }
-  const { hour, day, month } = entry
-  if (limits.per_hour_limit >= 0) {
-    const state: WindowState = {
-      window: 'hour',
-      limit: limits.per_hour_limit,
-      remaining: Math.max(0, room.hour - taken),
-      reset_ms: hour.end - now,
-      seconds: 3_600,
-    }
-    addWindow(decision, state, allowed, room.hour, cost, state.reset_ms)
-  }
-  if (limits.per_day_limit >= 0) {
-    const state: WindowState = {
-      window: 'day',
-      limit: limits.per_day_limit,
-      remaining: Math.max(0, room.day - taken),
-      reset_ms: day.end - now,
-      seconds: 86_400,
-    }
-    addWindow(decision, state, allowed, room.day, cost, state.reset_ms)
-  }
-  if (limits.per_month_limit >= 0) {
-    const state: WindowState = {
-      window: 'month',
-      limit: limits.per_month_limit,
-      remaining: Math.max(0, room.month - taken),
-      reset_ms: month.end - now,
-      seconds: (month.end - month.start) / 1_000,
-    }
-    addWindow(decision, state, allowed, room.month, cost, state.reset_ms)
-  }
+  const outcome = { room, cost, taken, now }
+  addCalendarWindow(decision, outcome, 'hour', limits.per_hour_limit, entry.hour)
+  addCalendarWindow(decision, outcome, 'day', limits.per_day_limit, entry.day)
+  addCalendarWindow(decision, outcome, 'month', limits.per_month_limit, entry.month)
   return decision
 }
