@@ -220,17 +220,17 @@ try {
       await queue(db, owner, hooks, { count: 200 })
       const before = await claim()
       await sql`
-        with told as (
-          insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
-            notification_type, data, sequence, create_time)
-          select gen_random_uuid(), ${owner.organization_id}::uuid, ${owner.chain_id}::int2,
-            ${hooks[0]}::uuid, 'N', jsonb_build_object('filler', repeat('x', 600)), 1000000 + i,
-            now() - i * interval '1 second'
-          from generate_series(1, ${Number(values.history)}::int) i
-          returning *)
+        insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
+          notification_type, data, sequence, create_time)
+        select gen_random_uuid(), ${owner.organization_id}::uuid, ${owner.chain_id}::int2,
+          ${hooks[0]}::uuid, 'N', jsonb_build_object('filler', repeat('x', 600)), 1000000 + i,
+          now() - i * interval '1 second'
+        from generate_series(1, ${Number(values.history)}::int) i`.execute(db)
+      await sql`
         insert into delivery_attempt (webhook_history_id, attempt, organization_id, attempt_time,
           duration_ms, status_code)
-        select webhook_history_id, 1, organization_id, create_time, 12, 204 from told`.execute(db)
+        select webhook_history_id, 1, organization_id, create_time, 12, 204 from delivery
+        where sequence > 1000000 order by webhook_history_id`.execute(db)
       await sql`vacuum analyze`.execute(db)
       const after = await claim()
       const page = async (filter: { webhook_id?: string | undefined }, isFirst = false) => {

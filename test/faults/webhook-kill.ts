@@ -142,7 +142,7 @@ export async function runWebhookCampaign(options: {
         )
         return rows.length === 0
       },
-      { timeoutMs: 300_000, everyMs: 200 },
+      { timeoutMs: 1_800_000, everyMs: 200 },
     )
     await kill(last)
   } finally {
