@@ -80,7 +80,8 @@ chains:
     webhooks:
       timeout_seconds: 15 # default
       concurrency: 16 # default
-      in_flight_limit: 1000 # default
+      in_flight_limit: 2000 # default
+      history_retention_days: 90 # default
     logging:
       level: warn # command line
       format: auto # default
