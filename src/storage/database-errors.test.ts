@@ -17,6 +17,8 @@ describe('isDatabaseUnavailable', () => {
     failure({ code: '57P03' }),
     failure({ code: '57014' }),
     failure({ code: '25006' }),
+    failure({ code: '40001' }),
+    failure({ code: '40P01' }),
     failure({ code: '08006' }),
     failure({ code: '53300' }),
     failure({ code: '53100' }),

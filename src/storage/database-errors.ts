@@ -14,6 +14,8 @@ const networkCodes = new Set([
 const unavailableStates = new Set([
   '25006', // read-only: a standby, or a primary that was just demoted
   '25P03', // idle in a transaction for too long
+  '40001', // another transaction changed the same rows
+  '40P01', // a deadlock, of which this transaction was the victim
   '57014', // statement timeout
   '57P01', // terminated by the administrator
   '57P02', // another process crashed
