@@ -84,7 +84,8 @@ describe('defaults', () => {
         },
         "webhooks": {
           "concurrency": 16,
-          "in_flight_limit": 1000,
+          "history_retention_days": 90,
+          "in_flight_limit": 2000,
           "timeout_seconds": 15,
         },
       }
