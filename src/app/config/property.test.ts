@@ -32,7 +32,8 @@ const leaf = (node: Node): Arbitrary<unknown> => {
   if (node.type === 'number') return fc.integer().map((value) => value / 8)
   if (node.secret) return fc.constantFrom(...references)
   if (node.path) return text.map((value) => `/${value}`)
-  if (node.pattern?.includes('://')) return fc.constant(String(node.example))
+  if (node.pattern?.includes('://') && node.example !== undefined)
+    return fc.constant(String(node.example))
   return node.pattern ? fc.stringMatching(new RegExp(node.pattern)) : text
 }
 
