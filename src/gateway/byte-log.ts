@@ -88,12 +88,12 @@ export function createByteLog<kept extends Kept>(options: {
     return left
   }
 
-  /** Opens a chunk for something of this cost, and leaves as much free for what comes with it. */
+  /** Opens a chunk for something of this cost; leaves room for what comes with it and what is read. */
   const open = (cost: number): Chunk => {
     const size = Math.max(cost, chunkBytes)
     const saved: { one: kept; text: RawJson }[] = []
     let room = cost > chunkBytes ? 0 : (chunkBytes - cost) >> 1
-    while (chunks.length > 0 && bytes + 2 * size > maxBytes) room = giveUp(saved, room)
+    while (chunks.length > 0 && bytes + size + 2 * chunkBytes > maxBytes) room = giveUp(saved, room)
     const reused = size === chunkBytes ? spare : undefined
     if (reused) spare = undefined
     const chunk = { bytes: reused ?? Buffer.allocUnsafeSlow(size), used: 0, overhead: 0, kept: [] }
@@ -109,7 +109,8 @@ export function createByteLog<kept extends Kept>(options: {
   const read = (one: kept): RawJson => {
     const text = decode(one)
     one.isWanted = true
-    if (one.chunk && one.text === undefined && bytes + text.length <= maxBytes) {
+    // The chunk that is being filled may still cost as much again in the heap.
+    if (one.chunk && one.text === undefined && bytes + text.length + chunkBytes <= maxBytes) {
       one.text = text
       one.chunk.overhead += text.length
       bytes += text.length

@@ -62,7 +62,7 @@ describe('the cache', () => {
           expect(cache.bytes()).toBeLessThanOrEqual(maxBytes)
         }
       }),
-      { numRuns: 50 },
+      { numRuns: 200 },
     )
     expect(hits).toBeGreaterThan(100)
     expect(drops).toBeGreaterThan(100)
