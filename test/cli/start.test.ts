@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -17,7 +17,9 @@ const secretsIn = ({ admin, member }: { admin?: object; member?: object }): stri
 const ask = (dataDir: string) =>
   portolan(['call', 'admin', 'GetOrganizationByDomain', '{"domain":"demo"}'], { dataDir })
 
-test('starts from nothing, answers, stops, and goes on where it was', async () => {
+const slow = { timeout: 240_000 }
+
+test('starts from nothing, answers, stops, and goes on where it was', slow, async () => {
   const dataDir = join(await freshFolder(), 'data')
   const first = await startService(dataDir)
   const file = join(dataDir, 'connection.json')
@@ -78,7 +80,7 @@ test('a second service on the same folder is refused with one sentence', async (
   await service.stop()
 })
 
-test('starts again after it was killed, with the database that was left', async () => {
+test('starts again after it was killed, with the database that was left', slow, async () => {
   const dataDir = join(await freshFolder(), 'data')
   const first = await startService(dataDir)
   const pid = await databasePid(dataDir)
@@ -121,7 +123,7 @@ test('a signal during the start stops it as soon as it can', async () => {
   expect(await databasePid(dataDir)).toBeUndefined()
 })
 
-test('a signal while the local chains start breaks that off', { timeout: 180_000 }, async () => {
+test('a signal while the local chains start breaks that off', slow, async () => {
   const dataDir = join(await freshFolder(), 'data')
   const starting = startPortolan(['start', '--chains', 'c,t'], { dataDir, env: { CI: '1' } })
   const isStarting = () => starting.output().includes('starting the local chains')
@@ -132,6 +134,28 @@ test('a signal while the local chains start breaks that off', { timeout: 180_000
   const { stdout: processes } = spawnSync('ps', ['-ww', '-eo', 'args='], { encoding: 'utf8' })
   expect(processes.split('\n').filter((line) => line.includes(dataDir))).toEqual([])
 })
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s to npm start ends the service',
+  slow,
+  async (signal) => {
+    const dataDir = join(await freshFolder(), 'data')
+    const npm = spawn('npm', ['start', '--', '--chains', 'none'], {
+      cwd: join(import.meta.dirname, '../..'),
+      env: { ...process.env, CI: '1', PORTOLAN_PORT: '0', PORTOLAN_DATA_DIR: dataDir },
+      stdio: 'ignore',
+    })
+    const ended = once(npm, 'exit')
+    const isThere = (name: string) => stat(join(dataDir, name)).then(Boolean, () => false)
+    await waitFor('the service runs', () => isThere('connection.json'), { timeoutMs: 120_000 })
+    npm.kill(signal)
+    await ended
+    const isGone = async () => !(await isThere('connection.json'))
+    await waitFor('the service is gone', isGone, { timeoutMs: 60_000 })
+    const processes = () => spawnSync('ps', ['-ww', '-eo', 'args='], { encoding: 'utf8' }).stdout
+    await waitFor('no process is left', () => !processes().includes(dataDir), { timeoutMs: 60_000 })
+  },
+)
 
 test('a signal that npm echoes does no harm', async () => {
   const dataDir = join(await freshFolder(), 'data')
