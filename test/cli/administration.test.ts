@@ -53,6 +53,7 @@ test('failures are sentences with an exit code', async () => {
     {
       "code": 1,
       "stderr": "Another organization has this domain.
+      domain: Another organization has this domain.
     ",
       "stdout": "",
     }
