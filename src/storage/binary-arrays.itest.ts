@@ -44,6 +44,11 @@ test.each(types)('the server reads arrays of %s as they were', async (type, arbi
 
 test('what is no value of its type is refused before it is sent', () => {
   expect(() => encodeArray('bigint', [1.5])).toThrow(RangeError)
+  // Cut to its lowest bits, each of these would be stored as another number.
+  for (const number of [2 ** 15, -(2 ** 15) - 1, 0.5, Number.NaN, '7'])
+    expect(() => encodeArray('smallint', [number])).toThrow(RangeError)
+  for (const number of [2 ** 31, -(2 ** 31) - 1, 0.5, Number.NaN, '7'])
+    expect(() => encodeArray('integer', [number])).toThrow(RangeError)
   expect(() => encodeArray('uuid', ['not-a-uuid'])).toThrow(TypeError)
   expect(() => encodeArray('timestamp with time zone', [new Date(Number.NaN)])).toThrow(RangeError)
   expect(() => encodeArray('money', [1])).toThrow(TypeError)

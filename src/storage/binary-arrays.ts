@@ -83,10 +83,12 @@ const elements: Readonly<Record<string, Element>> = {
     to.int8(value)
   }),
   smallint: element(21)<number>((to, value) => {
+    if ((value << 16) >> 16 !== value) throw new RangeError(`${value} is no smallint`)
     to.int4(2)
     to.int2(value)
   }),
   integer: element(23)<number>((to, value) => {
+    if ((value | 0) !== value) throw new RangeError(`${value} is no integer of 4 bytes`)
     to.int4(4)
     to.int4(value)
   }),
