@@ -97,49 +97,47 @@ describe('a block that no node has any more', () => {
 })
 
 describe('an address that is removed and registered again while its balance is read', () => {
-  const replace = async ({ address }: WalletBench, caller: Caller, wallet_id: string) => {
-    await caller.call('RemoveAddress', { wallet_id, address: address(1) })
-    return { again: () => caller.call('RegisterAddress', { wallet_id, address: address(1) }) }
-  }
-
-  it('does not get what was read for the block before', async () => {
+  /** A tracked wallet of which the next reading is held. */
+  const startHeld = async () => {
     const { bench, caller, start } = await startBench('c')
-    const { chain, account } = bench
     const wallet_id = await registerWallet(bench, caller)
     start()
     await settled(bench)
-    const { asked, letGo } = holdReading(bench)
-    chain.mine([{ movements: [{ to: account(1), value: 5n }] }])
+    return { bench, caller, wallet_id, ...holdReading(bench) }
+  }
+
+  /** Lets a block pass in which nobody tracks the address, then the reading go on. */
+  const replace = async (held: Awaited<ReturnType<typeof startHeld>>) => {
+    const { bench, caller, wallet_id, asked, letGo } = held
+    const { chain, account, address } = bench
     await asked
-    const { again } = await replace(bench, caller, wallet_id)
-    // Nobody tracks it in this block.
+    await caller.call('RemoveAddress', { wallet_id, address: address(1) })
     const { number } = chain.mine([{ movements: [{ to: account(1), value: 6n }] }])
     await waitFor('the block is stored', async () => (await cursorOf(bench)) === number)
-    await again()
+    await caller.call('RegisterAddress', { wallet_id, address: address(1) })
     letGo()
-    chain.mine()
-    await settled(bench)
-    chain.mine()
-    await settled(bench)
+  }
+
+  it('does not get what was read for the block before', async () => {
+    const held = await startHeld()
+    const { bench, caller, wallet_id } = held
+    const { chain, account } = bench
+    chain.mine([{ movements: [{ to: account(1), value: 5n }] }])
+    await replace(held)
+    for (let block = 0; block < 2; block++) {
+      chain.mine()
+      await settled(bench)
+    }
     expect(await balanceOf(caller, wallet_id)).toBeUndefined()
   })
 
   it('is read once more when somebody asked for it', async () => {
-    const { bench, caller, start } = await startBench('c')
-    const { chain, account } = bench
-    const wallet_id = await registerWallet(bench, caller)
-    start()
-    await settled(bench)
-    const { asked, letGo } = holdReading(bench)
+    const held = await startHeld()
+    const { bench, caller, wallet_id } = held
     const refreshed = caller.call('RefreshAssetBalances', { wallet_id, asset_type: 'ASSET_TYPE_C' })
-    await asked
-    const { again } = await replace(bench, caller, wallet_id)
-    const { number } = chain.mine([{ movements: [{ to: account(1), value: 6n }] }])
-    await waitFor('the block is stored', async () => (await cursorOf(bench)) === number)
-    await again()
-    letGo()
+    await replace(held)
     await refreshed
-    chain.mine()
+    bench.chain.mine()
     await settled(bench)
     expect(await balanceOf(caller, wallet_id)).toBe('1000006')
   })
