@@ -219,10 +219,12 @@ export type ChainBlock = BlockHeader & {
   sent?: readonly SentTransaction[]
   /** What the chain needs to go on from here besides number and hash (T: shard tops); JSON. */
   detail?: unknown
+  /** What no node could tell of it any more, in words: it is noted as a gap, because records may be missing. */
+  lacks?: string
 }
 
-/** Where following goes on: the last block that was stored, with its detail. */
-export type Position = BlockRef & { detail?: unknown }
+/** Where following goes on: the last block that was stored, with its detail and what it lacks. */
+export type Position = BlockRef & Pick<ChainBlock, 'detail' | 'lacks'>
 
 /** What following a chain gives. */
 export type ChainEvent =

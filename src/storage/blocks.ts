@@ -136,6 +136,50 @@ export const insertGap = async (trx: Db, gap: Omit<GapRow, 'close_time'>): Promi
   await insertRows(trx, 'tracker_gap', [gap])
 }
 
+/** Notes a block of which not everything could be known; those that follow each other are one gap. */
+export const extendGap = async (
+  trx: Db,
+  gap: { chain_id: number; block_number: number; reason: string; now: Date },
+): Promise<void> => {
+  const { chain_id, block_number, reason, now } = gap
+  const { numAffectedRows } = await sql`
+    update tracker_gap set to_block = ${block_number}
+    where chain_id = ${chain_id} and to_block = ${block_number - 1} and reason = ${reason}
+      and close_time is null`.execute(trx)
+  if (numAffectedRows) return
+  // Of a block in this place that left the chain since, a closed one may be there.
+  await sql`
+    insert into tracker_gap (chain_id, from_block, to_block, reason, create_time)
+    values (${chain_id}, ${block_number}, ${block_number}, ${reason}, ${now})
+    on conflict (chain_id, from_block) do update set to_block = excluded.to_block,
+      reason = excluded.reason, create_time = excluded.create_time, close_time = null`.execute(trx)
+}
+
+/** Takes back the gaps above a block, whose places other blocks will take. */
+export const deleteGapsAbove = async (trx: Db, chain_id: number, number: number): Promise<void> => {
+  await sql`
+    delete from tracker_gap where chain_id = ${chain_id} and from_block > ${number}`.execute(trx)
+  await sql`
+    update tracker_gap set to_block = ${number}
+    where chain_id = ${chain_id} and to_block > ${number}`.execute(trx)
+}
+
+/** Why the last block of an open gap could not be known whole, if this is one. */
+export const findGapAt = async (
+  db: Db,
+  chain_id: number,
+  block_number: number,
+): Promise<string | undefined> =>
+  (
+    await db
+      .selectFrom('tracker_gap')
+      .select('reason')
+      .where('chain_id', '=', chain_id)
+      .where('to_block', '=', block_number)
+      .where('close_time', 'is', null)
+      .executeTakeFirst()
+  )?.reason
+
 /** The gaps that are open. */
 export const listOpenGaps = async (db: Db, chain_id: number): Promise<GapRow[]> =>
   await db

@@ -134,3 +134,25 @@ it('a gap of the tracker is closed by it, and what makes no sense is refused', a
   const untracked = await startBench('c')
   await expect(backfill(untracked)).rejects.toThrow('never tracked')
 })
+
+it('does not close a gap of which it does not know everything either', async () => {
+  const scene = await startLate()
+  const { chain, chain_id } = scene.bench
+  await db
+    .insertInto('tracker_gap')
+    .values({ chain_id, from_block: 30, to_block: 60, reason: 'away', create_time: new Date() })
+    .execute()
+  const { follow } = chain
+  chain.follow = async function* (...args) {
+    for await (const event of follow(...args))
+      yield event.kind === 'blocks'
+        ? { ...event, blocks: event.blocks.map((block) => ({ ...block, lacks: 'away' })) }
+        : event
+  }
+  expect(await backfill(scene, { from: 30, to: 60 })).toMatchObject({
+    closed: 0,
+    missing: [{ from: 30, to: 60, reason: 'away' }],
+  })
+  chain.follow = follow
+  expect(await backfill(scene, { from: 30, to: 60 })).toMatchObject({ closed: 1, missing: [] })
+})

@@ -47,8 +47,8 @@ export type BackfillOutcome = {
   transfers: number
   /** Gaps of the tracker that are closed now. */
   closed: number
-  /** Blocks that no node has. */
-  missing: { from: number; to: number }[]
+  /** Blocks that no node has, or not whole any more. */
+  missing: { from: number; to: number; reason: string }[]
 }
 
 /** It cannot be done as asked for; the message says why. */
@@ -89,11 +89,13 @@ export async function runBackfill(options: BackfillOptions): Promise<BackfillOut
     for await (const event of chain.follow(position, signal)) {
       if (event.kind === 'fork') throw new HistoryMovedError('the chain left the position')
       if (event.kind === 'gap') {
-        missing.push({ from: event.from, to: Math.min(event.to.number, to) })
+        const { from, reason } = event
+        missing.push({ from, to: Math.min(event.to.number, to), reason })
         done = event.to.number
       } else {
         const wanted = event.blocks.filter(({ number }) => number <= to)
         if (wanted.length > 0) await store(wanted)
+        for (const block of wanted) noteLack(missing, block)
       }
       if (done >= to) return
     }
@@ -115,6 +117,13 @@ export async function runBackfill(options: BackfillOptions): Promise<BackfillOut
   const now = new Date(clock.now())
   const closed = await finishBackfill(db, range, { now, closes: missing.length === 0 })
   return { from, to, transfers, closed, missing }
+}
+
+function noteLack(missing: BackfillOutcome['missing'], { number, lacks }: ChainBlock): void {
+  if (lacks === undefined) return
+  const last = missing.at(-1)
+  if (last?.to === number - 1 && last.reason === lacks) last.to = number
+  else missing.push({ from: number, to: number, reason: lacks })
 }
 
 async function chooseRange(options: BackfillOptions): Promise<{ from: number; to: number }> {

@@ -4,6 +4,7 @@ import { reopenBalances } from '../storage/balance-changes.ts'
 import {
   type BlockRow,
   deleteBlocksAbove,
+  deleteGapsAbove,
   findBlocks,
   findCursor,
   insertBlocks,
@@ -99,6 +100,7 @@ export async function rollBack(tools: TrackerTools, ancestor: BlockHeader): Prom
     const [known] = await findBlocks(trx, chain_id, [ancestor.number])
     // First: whoever reads balances at one of these blocks is waited for, or finds it gone.
     await deleteBlocksAbove(trx, chain_id, ancestor.number)
+    await deleteGapsAbove(trx, chain_id, ancestor.number)
     await insertBlocks(trx, [
       {
         chain_id,

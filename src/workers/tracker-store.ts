@@ -1,9 +1,10 @@
-import type { AssetKey, Chain, ChainBlock, ChainEvent } from '../chains/chain.ts'
+import type { AssetKey, Chain, ChainBlock, ChainEvent, Position } from '../chains/chain.ts'
 import type { Clock } from '../lib/clock.ts'
 import { ensureAssets } from '../storage/assets.ts'
 import { insertBalanceChanges, reopenAllBalances } from '../storage/balance-changes.ts'
 import {
   type CursorRow,
+  extendGap,
   insertBlocks,
   insertGap,
   lockCursor,
@@ -66,6 +67,7 @@ export async function beginWrite(
 export async function storeBlocks(
   tools: TrackerTools,
   blocks: readonly ChainBlock[],
+  after?: Position,
 ): Promise<Stored> {
   const { db, clock, chain_id, chain, window } = tools
   const first = blocks[0]!
@@ -107,6 +109,7 @@ export async function storeBlocks(
         block_time: new Date(time),
       })),
     )
+    await noteIncomplete(trx, { chain_id, now }, blocks, after)
     // Now and then: a delete per block would cost more than the rows it saves.
     if (Math.floor(last.number / 32) > Math.floor((first.number - 1) / 32))
       await trimBlocks(trx, chain_id, last.number - window)
@@ -121,6 +124,21 @@ export async function storeBlocks(
     const notifications = await releaseDue(trx, { chain_id, chain, head: last.number, now })
     return { transfers: inserted, notifications, unknown_kinds }
   })
+}
+
+/** A block of which not everything is known is a gap; after it, every balance is read again. */
+async function noteIncomplete(
+  trx: Db,
+  { chain_id, now }: { chain_id: number; now: Date },
+  blocks: readonly ChainBlock[],
+  after: Position | undefined,
+): Promise<void> {
+  let lacked = after?.lacks !== undefined
+  for (const { number: block_number, lacks: reason } of blocks) {
+    if (reason !== undefined) await extendGap(trx, { chain_id, block_number, reason, now })
+    else if (lacked) await reopenAllBalances(trx, { chain_id, block_number })
+    lacked = reason !== undefined
+  }
 }
 
 /** The items of collections, which have descriptions of their own. */

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { freshDatabase } from '../../test/helpers/database.ts'
 import { createTrackedBenches, listAll } from '../../test/helpers/tracked-bench.ts'
 import { waitFor } from '../../test/helpers/wait-for.ts'
-import type { WalletService } from '../chains/chain.ts'
+import type { ChainBlock, WalletService } from '../chains/chain.ts'
 import { systemClock } from '../lib/clock.ts'
 import { silentLog } from '../lib/log.ts'
 import { startImporter } from './importer.ts'
@@ -186,5 +186,54 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('the tracker of %s', (service
     const { assets } = await caller.call('ListAssets', { wallet_id, asset_type })
     const confirmed = service === 'c' ? 15 : 20
     expect(assets).toMatchObject([{ balance: String(1_000_000 + confirmed) }])
+  })
+  it('notes blocks that could not be known whole as a gap and reads the balances after them', async () => {
+    const { bench, caller, start } = await startBench(service)
+    const { chain, account, address } = bench
+    const asset_type = bench.family.native.asset_type
+    const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', address: address(1) })
+    await caller.call('RefreshAssetBalances', { wallet_id, asset_type })
+    const { follow } = chain
+    // What these blocks pay is hidden from the tracker, as it is inside of calls that nobody traces.
+    chain.follow = async function* (...args) {
+      for await (const event of follow(...args))
+        yield event.kind === 'blocks'
+          ? {
+              ...event,
+              blocks: event.blocks.map((block) => (isHidden(block) ? hide(block) : block)),
+            }
+          : event
+    }
+    const isHidden = ({ number }: ChainBlock) => number >= 2 && number <= 4
+    const hide = (block: ChainBlock): ChainBlock => ({
+      ...block,
+      lacks: 'nobody traces',
+      decode: () => ({ movements: [], touched: [] }),
+    })
+    const first = start()
+    await settled(bench)
+    const pay = () => chain.mine([{ movements: [{ from: account(9), to: account(1), value: 1n }] }])
+    for (let number = 1; number <= 3; number++) {
+      pay()
+      await settled(bench)
+    }
+    await first.stop()
+    pay()
+    const tracker = start()
+    await settled(bench)
+    expect(await tracker.gaps()).toMatchObject([
+      { from_block: 2, to_block: 4, reason: 'nobody traces' },
+    ])
+    for (let i = 0; i < 12; i++) chain.mine()
+    await settled(bench)
+    const { assets } = await caller.call('ListAssets', { wallet_id, asset_type })
+    expect(assets).toMatchObject([{ balance: String(1_000_000 + 4) }])
+    if (!chain.reorganizes) return
+    chain.reorganize(
+      14,
+      Array.from({ length: 15 }, () => []),
+    )
+    await settled(bench)
+    expect(await tracker.gaps()).toMatchObject([{ from_block: 2, to_block: 4 }])
   })
 })

@@ -1,7 +1,7 @@
 import type { Chain, ChainEvent, Position } from '../chains/chain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { findCursor, listOpenGaps } from '../storage/blocks.ts'
+import { findCursor, findGapAt, listOpenGaps } from '../storage/blocks.ts'
 import { pinIdentity } from '../storage/chains.ts'
 import type { Db } from '../storage/database.ts'
 import { createMonths } from './months.ts'
@@ -83,8 +83,11 @@ export function startTracker(options: TrackerOptions): Tracker {
     if (pinned !== identity)
       throw new ForeignChainError(`the nodes are of ${identity}, the rows of ${pinned}`)
     const cursor = await findCursor(db, chain_id)
-    if (cursor)
-      return { number: cursor.block_number, hash: cursor.block_hash, detail: cursor.detail }
+    if (cursor) {
+      const { block_number: number, block_hash: hash, detail } = cursor
+      const lacks = await findGapAt(db, chain_id, number)
+      return { number, hash, detail, ...(lacks !== undefined && { lacks }) }
+    }
     const head = await chain.head(signal)
     await storeBeginning(tools, head)
     return head
@@ -101,7 +104,18 @@ export function startTracker(options: TrackerOptions): Tracker {
       return event.to
     }
     await ensureMonths(event.blocks.map(({ time }) => time))
-    const stored = await storeBlocks(tools, event.blocks)
+    const incomplete = event.blocks.filter(({ lacks }) => lacks !== undefined)
+    if (incomplete.length > 0)
+      log.error(
+        {
+          chain: chain.service,
+          network,
+          from: incomplete[0]!.number,
+          to: incomplete.at(-1)!.number,
+        },
+        `blocks of which not everything can be known: ${incomplete[0]!.lacks}`,
+      )
+    const stored = await storeBlocks(tools, event.blocks, after)
     for (const [kind, count] of Object.entries(stored.unknown_kinds))
       unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
     return event.blocks.at(-1)!

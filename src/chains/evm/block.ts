@@ -1,17 +1,16 @@
 import { createByteMap, distinctBytes } from '../../lib/bytes.ts'
 import type { AssetKey, BlockContent, ChainBlock, Movement, Touch, Tracked } from '../chain.ts'
+import type { Internal } from './internal.ts'
 import { logPlace, type NativeEffects, type NativeMovement, nativeEffects } from './native.ts'
 import { bytesOf, quantityOf, type RawBlock, type RawLog, type RawReceipt } from './raw.ts'
 import { endsOf, isTokenLog, movementsOf, placesOf, type TokenEnds } from './token-logs.ts'
-import type { InternalTransfer } from './traces.ts'
 import { hashOf } from './transactions.ts'
 
 /** What was fetched and proved of a block. */
 export type BlockParts = {
   block: RawBlock
   receipts: readonly RawReceipt[]
-  /** By transaction; undefined where no node could trace the block. */
-  internal: readonly (readonly InternalTransfer[])[] | undefined
+  internal: Internal
   native: AssetKey
 }
 
@@ -25,7 +24,7 @@ type TokenLog = TokenEnds & { log: RawLog; transaction: number; place: number }
 /** Makes the block of the port out of its parts. */
 export function createBlock({ block, receipts, internal, native }: BlockParts): ChainBlock {
   const effects = block.transactions.map((transaction, index) =>
-    nativeEffects(transaction, receipts[index]!, internal?.[index] ?? none, () =>
+    nativeEffects(transaction, receipts[index]!, internal.transfers?.[index] ?? none, () =>
       hashOf(block.transactions, index),
     ),
   )
@@ -62,10 +61,11 @@ export function createBlock({ block, receipts, internal, native }: BlockParts): 
       failed,
       hash,
     })),
+    ...(internal.lacks !== undefined && { lacks: internal.lacks }),
     decode: (tracked) => {
       const content = decode({ effects, logs, rewarded, native }, tracked)
       // Counted, so that the operator sees it: internal transfers may be missing.
-      return internal ? content : { ...content, unknown_kinds: { untraced_block: 1 } }
+      return internal.transfers ? content : { ...content, unknown_kinds: { untraced_block: 1 } }
     },
   }
 }

@@ -35,7 +35,7 @@ export function createFetchBlock(tools: Tools): FetchBlock {
     const some = block.transactions.length > 0
     const [receipts, internal] = await Promise.all([
       some ? fetchReceipts(tools, block, signal) : [],
-      mayMoveInside(block) ? fetchInternal(block, signal) : [],
+      mayMoveInside(block) ? fetchInternal(block, signal) : { transfers: [] },
     ])
     return createBlock({ block, receipts, internal, native: tools.native })
   }

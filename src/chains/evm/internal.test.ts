@@ -37,7 +37,8 @@ const makeScene = () => {
   })
   const values = async () =>
     (await fetchBlock(1, signal)).decode(tracked).movements.map(({ value }) => value)
-  return { pool, clock, values }
+  const lacks = async () => (await fetchBlock(1, signal)).lacks
+  return { pool, clock, values, lacks }
 }
 
 it('a node that traces and is away for a moment is waited for, so that nothing is missed', async () => {
@@ -50,19 +51,21 @@ it('a node that traces and is away for a moment is waited for, so that nothing i
 })
 
 it('a node that traces and does not come back is not waited for any longer', async () => {
-  const { pool, clock, values } = makeScene()
+  const { pool, clock, values, lacks } = makeScene()
   pool.setAway(true)
   await expect(values()).rejects.toThrow('no node can trace')
   await clock.advance(tracingPatienceMs)
   expect(await values()).toEqual([5n])
+  expect(await lacks()).toBe('the node that traces was away')
   pool.setAway(false)
   expect(await values()).toEqual([5n, 4n])
+  expect(await lacks()).toBe(undefined)
   pool.setAway(true)
   await expect(values()).rejects.toThrow('no node can trace')
 })
 
 it('a recent block that a node cannot find is asked for again: its state cannot be gone', async () => {
-  const { pool, values } = makeScene()
+  const { pool, values, lacks } = makeScene()
   const { request } = pool
   pool.request = async (asked) =>
     asked.method === 'debug_traceBlockByHash'
@@ -76,4 +79,5 @@ it('a recent block that a node cannot find is asked for again: its state cannot 
       ? { ok: false, error: '{"code":-32000,"message":"missing trie node"}' }
       : await request(asked)
   expect(await values()).toEqual([5n])
+  expect(await lacks()).toBe('no node has the state to trace it any more')
 })

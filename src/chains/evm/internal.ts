@@ -11,9 +11,16 @@ export const tracingPatienceMs = 300_000
 // Every node that prunes has the states of more blocks than these.
 const recentBlocks = 64
 
+/** What moved inside the calls of a block, by transaction, as far as it can be known. */
+export type Internal = {
+  transfers?: readonly (readonly InternalTransfer[])[]
+  /** Why it is not known although some node traces. */
+  lacks?: string
+}
+
 /**
- * Makes the function that fetches what moved inside the calls of a block. Undefined where no node can
- * trace, or none has the state for it any more; a node that can and is only away is waited for.
+ * Makes the function that fetches what moved inside the calls of a block. Nothing where no node can
+ * trace; a node that can and is only away is waited for.
  */
 export function createFetchInternal({ rpc, pool, clock }: { rpc: Rpc; pool: Nodes; clock: Clock }) {
   let troubleSince: number | undefined
@@ -25,7 +32,7 @@ export function createFetchInternal({ rpc, pool, clock }: { rpc: Rpc; pool: Node
   return async (
     { hash, number, transactions }: RawBlock,
     signal: AbortSignal,
-  ): Promise<InternalTransfer[][] | undefined> => {
+  ): Promise<Internal> => {
     const hashes = transactions.map((transaction) => transaction.hash)
     const at = reached(pool, Number(number))
     const isRecent = Number(number) > (pool.head()?.number ?? 0) - recentBlocks
@@ -45,6 +52,7 @@ export function createFetchInternal({ rpc, pool, clock }: { rpc: Rpc; pool: Node
     ]
     let failure: unknown
     let isDoubtful = false
+    let isPrunedAway = false
     for (const way of ways) {
       if (!pool.can(way.needs)) {
         isDoubtful ||= pool.has(way.needs) !== false
@@ -54,9 +62,10 @@ export function createFetchInternal({ rpc, pool, clock }: { rpc: Rpc; pool: Node
         const answered = await rpc.try({ ...way, ...at, signal })
         if (answered.kind === 'answer') {
           troubleSince = undefined
-          return answered.answer
+          return { transfers: answered.answer }
         }
         if (answered.kind === 'error' && isPruned(answered)) {
+          isPrunedAway = true
           isDoubtful ||= isRecent
           continue
         }
@@ -69,6 +78,7 @@ export function createFetchInternal({ rpc, pool, clock }: { rpc: Rpc; pool: Node
     if (failure) throw failure
     if (isDoubtful && isPatient())
       throw new ChainUnavailableError(`no node can trace block ${Number(number)} now`)
-    return undefined
+    if (isPrunedAway) return { lacks: 'no node has the state to trace it any more' }
+    return isDoubtful ? { lacks: 'the node that traces was away' } : {}
   }
 }

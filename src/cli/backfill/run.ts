@@ -39,7 +39,10 @@ export async function runBackfillCommand(
     )
     if (outcome.closed > 0) print(shell, `Gaps that are closed now: ${outcome.closed}.`)
     for (const gap of outcome.missing)
-      note(shell, `No node has the blocks ${number(gap.from)} to ${number(gap.to)}.`)
+      note(
+        shell,
+        `Incomplete: blocks ${number(gap.from)} to ${number(gap.to)} (${gap.reason}). Add an archive node and do it again.`,
+      )
     if (outcome.missing.length > 0) process.exitCode = 1
   })
 }
