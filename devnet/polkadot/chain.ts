@@ -25,7 +25,10 @@ export type ChainOptions = {
 }
 
 /** What happens on a chain. */
-export type ChainNews = { kind: 'best' | 'final'; block: StoredBlock }
+export type ChainNews =
+  | { kind: 'new' | 'best'; block: Block }
+  /** With the blocks that can never be final any more. */
+  | { kind: 'final'; block: Block; pruned: readonly string[] }
 
 /** How one block is made. */
 export type Making = {
@@ -43,6 +46,8 @@ export type PolkadotChain = {
   pool: Pool
   best(): Block
   final(): Block
+  /** What is in memory: the newest final blocks, and all above them, parents first. */
+  recent(): { final: Block[]; above: Block[] }
   /** Makes a block on the best one, or on another to begin a fork. */
   make(making?: Making): Block
   find(hash: string): StoredBlock | undefined
@@ -80,12 +85,15 @@ export function openChain(options: ChainOptions): PolkadotChain {
     if (path.length === 0) return
     store.finalize(path)
     final = last
+    const standing = new Set([last.hash])
+    const pruned: string[] = []
     for (const [hash, block] of recent) {
-      const isOld = block.number <= final.number - recentFinal
-      const isFork = block.number <= final.number && !isFinal(hash, block.number)
-      if (isOld || isFork) recent.delete(hash)
+      if (standing.has(block.parentHash)) standing.add(hash)
+      const isFork = block.number > last.number ? !standing.has(hash) : !isFinal(hash, block.number)
+      if (isFork) pruned.push(hash)
+      if (isFork || block.number <= last.number - recentFinal) recent.delete(hash)
     }
-    for (const block of path) tell({ kind: 'final', block })
+    for (const block of path) tell({ kind: 'final', block, pruned: block === last ? pruned : [] })
   }
   const isFinal = (hash: string, number: number) => store.findFinal(number)?.hash === hash
 
@@ -109,6 +117,7 @@ export function openChain(options: ChainOptions): PolkadotChain {
     if (recent.has(block.hash)) return recent.get(block.hash)!
     store.addBlock(block)
     recent.set(block.hash, block)
+    tell({ kind: 'new', block })
     if (block.number > best.number) {
       best = block
       tell({ kind: 'best', block })
@@ -128,6 +137,13 @@ export function openChain(options: ChainOptions): PolkadotChain {
     pool,
     best: () => best,
     final: () => final,
+    recent: () => {
+      const all = [...recent.values()]
+      return {
+        final: all.filter((block) => block.number <= final.number),
+        above: all.filter((block) => block.number > final.number),
+      }
+    },
     make,
     find,
     at: (number) => {

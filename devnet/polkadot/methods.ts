@@ -3,7 +3,7 @@ import { fromHex, hash256, keyBytes, keyText, readUint, toHex } from './bytes.ts
 import type { PolkadotChain } from './chain.ts'
 import type { Code } from './code.ts'
 import { headerJson } from './header.ts'
-import { RpcError } from './pool.ts'
+import { type Method, RpcError } from './rpc.ts'
 import { createOverlay, type State } from './state.ts'
 import type { StoredBlock } from './store.ts'
 
@@ -13,11 +13,8 @@ export type Endpoint = {
   prunedBelow: number
 }
 
-/** One JSON-RPC method. */
-export type Method = (...params: never[]) => unknown
-
-/** The methods of a node, except subscriptions. */
-export function createMethods(chain: PolkadotChain, endpoint: Endpoint): Record<string, Method> {
+/** Finds blocks and their states as an endpoint shows them; without a hash the best one. */
+export function createLookup(chain: PolkadotChain, endpoint: Endpoint) {
   const blockOf = (hash?: string | null): StoredBlock => {
     if (hash === undefined || hash === null) return chain.best()
     const block = chain.find(hash)
@@ -35,6 +32,14 @@ export function createMethods(chain: PolkadotChain, endpoint: Endpoint): Record<
       )
     return state
   }
+  return { blockOf, stateOf }
+}
+
+/** The plain methods of a node, which hold nothing for their client. */
+export function createMethods(
+  chain: PolkadotChain,
+  { blockOf, stateOf }: ReturnType<typeof createLookup>,
+): Record<string, Method> {
   const codeAt = (hash?: string | null): Code => chain.codeOf(stateOf(hash))
   const valueAt = (key: string, hash?: string | null) => stateOf(hash).get(keyText(fromHex(key)))
   const print = (value: Uint8Array | null) => (value === null ? null : toHex(value))
@@ -104,6 +109,9 @@ export function createMethods(chain: PolkadotChain, endpoint: Endpoint): Record<
       return keys.map((text) => toHex(keyBytes(text)))
     },
     author_submitExtrinsic: (extrinsic: string) => chain.pool.submit(fromHex(extrinsic)),
+    chainSpec_v1_chainName: () => chain.spec.name,
+    chainSpec_v1_genesisHash: () => chain.genesis,
+    chainSpec_v1_properties: () => chain.spec.properties,
     author_pendingExtrinsics: () => chain.pool.list().map(toHex),
   }
 }

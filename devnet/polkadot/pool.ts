@@ -1,18 +1,8 @@
 import type { Applied, Block } from './author.ts'
 import { fromHex, hash256, toHex } from './bytes.ts'
 import type { Code } from './code.ts'
+import { RpcError } from './rpc.ts'
 import { createOverlay, type State } from './state.ts'
-
-/** A refusal in the words and numbers of a node. */
-export class RpcError extends Error {
-  readonly code: number
-  readonly data: string | undefined
-  constructor(code: number, message: string, data?: string) {
-    super(message)
-    this.code = code
-    this.data = data
-  }
-}
 
 /** The extrinsics that wait for a block. */
 export type Pool = {

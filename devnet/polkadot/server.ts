@@ -3,10 +3,19 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { createArchive } from './archive.ts'
 import type { PolkadotChain } from './chain.ts'
-import { createMethods, type Endpoint, type Method } from './methods.ts'
-import { RpcError } from './pool.ts'
-import { subscriptions } from './subscriptions.ts'
+import { type Connection, createConnection } from './connection.ts'
+import type { FollowLimits } from './follow.ts'
+import { createLookup, createMethods, type Endpoint } from './methods.ts'
+import {
+  answerRequest,
+  failure,
+  type Method,
+  parseRequests,
+  type Request,
+  RpcError,
+} from './rpc.ts'
 
 /** How an endpoint behaves: it answers, keeps silent, or is away. */
 export type Mode = 'up' | 'hanging' | 'down'
@@ -20,48 +29,67 @@ export type Server = {
   setLatency(ms: number): void
   /** States of blocks below are answered as thrown away. */
   prune(below: number): void
+  /** How many WebSocket clients there are. */
+  connections(): number
   /** Ends every connection; new ones are taken. */
   dropConnections(): void
+  /** Tells all who follow the head of the chain to begin anew, as a node does that fell behind. */
+  stopFollows(): void
   /** Changes an answer on its way out; undefined leaves it as it is. */
   tamper(change: ((method: string, result: unknown) => unknown) | undefined): void
   stop(): Promise<void>
 }
 
-type Request = { id?: unknown; method?: unknown; params?: unknown }
+/** How an endpoint is served. */
+export type ServerOptions = {
+  port?: number
+  /** More methods. */
+  extra?: Record<string, Method>
+  /** Instead of what is allowed to a client otherwise. */
+  limits?: Partial<FollowLimits & { unsentBytes: number }>
+}
 
-const mostBytes = 16 << 20
+// Of a request, and of what a client has not read.
+const mostBytes = 64 << 20
+// A follower that has so much unread is told to begin anew.
+const mostUnsentBytes = 8 << 20
+const followLimits: FollowLimits = { pinned: 512, operations: 16, page: 100 }
 
 /** Serves a chain. More methods may be given, and a chain may have many endpoints. */
 export async function serveChain(
   chain: PolkadotChain,
-  { port = 0, extra = {} }: { port?: number; extra?: Record<string, Method> } = {},
+  { port = 0, extra = {}, limits = {} }: ServerOptions = {},
 ): Promise<Server> {
   const endpoint: Endpoint = { prunedBelow: 0 }
-  const methods: Record<string, Method> = { ...createMethods(chain, endpoint), ...extra }
-  methods.rpc_methods = () => ({
-    methods: [...Object.keys(methods), ...Object.keys(subscriptions)],
-  })
+  const lookup = createLookup(chain, endpoint)
+  const methods: Record<string, Method> = {
+    ...createMethods(chain, lookup),
+    ...createArchive(chain, lookup.stateOf),
+    ...extra,
+    rpc_methods: () => ({
+      methods: Object.keys(
+        connect(
+          () => {},
+          () => false,
+        ).methods,
+      ).sort(),
+    }),
+  }
   let mode: Mode = 'up'
   let latencyMs = 0
   let change: ((method: string, result: unknown) => unknown) | undefined
-
-  const failure = (id: unknown, error: unknown) => {
-    const code = error instanceof RpcError ? error.code : -32_000
-    const data = error instanceof RpcError ? error.data : undefined
-    const message = error instanceof Error ? error.message : String(error)
-    return { jsonrpc: '2.0', id: id ?? null, error: { code, message, ...(data && { data }) } }
-  }
-  const answer = async ({ id, method, params }: Request) => {
-    try {
-      const work = Object.hasOwn(methods, String(method)) ? methods[String(method)] : undefined
-      if (!work) throw new RpcError(-32_601, 'Method not found')
-      const list = (Array.isArray(params) ? params : []) as never[]
-      const result = await work(...list)
-      return { jsonrpc: '2.0', id, result: change?.(String(method), result) ?? result }
-    } catch (error) {
-      return failure(id, error)
-    }
-  }
+  const changed = (method: string, result: unknown) => change?.(method, result)
+  const connections = new Set<Connection>()
+  const connect = (send: (message: unknown) => void, isBehind: () => boolean) =>
+    createConnection({
+      chain,
+      stateOf: lookup.stateOf,
+      limits: { ...followLimits, ...limits },
+      methods,
+      send,
+      isBehind,
+      change: changed,
+    })
 
   const onRequest = async (request: IncomingMessage, response: ServerResponse) => {
     let size = 0
@@ -73,60 +101,35 @@ export async function serveChain(
     }
     if (mode === 'hanging') return
     if (latencyMs > 0) await delay(latencyMs)
-    const asked = parse(Buffer.concat(chunks).toString())
-    const answers = await Promise.all((Array.isArray(asked) ? asked : [asked]).map(answer))
+    const asked = parseRequests(Buffer.concat(chunks).toString())
+    const answer = (one: Request) => answerRequest(one, methods, changed)
+    const reply = Array.isArray(asked)
+      ? asked.map(answer).filter((one) => one !== undefined)
+      : asked
+        ? answer(asked)
+        : failure(new RpcError(-32_700, 'Parse error'))
     response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify(Array.isArray(asked) ? answers : answers[0]))
+    response.end(JSON.stringify(reply))
   }
 
-  let subscriptionCount = 0
   const onSocket = (socket: WebSocket) => {
-    const running = new Map<string, () => void>()
     const send = (message: unknown) => {
-      if (mode === 'up' && socket.readyState === socket.OPEN) socket.send(JSON.stringify(message))
+      if (mode !== 'up' || socket.readyState !== socket.OPEN) return
+      if (socket.bufferedAmount > mostBytes) socket.terminate()
+      else socket.send(JSON.stringify(message))
     }
-    const subscribe = ({ id, method, params }: Request) => {
-      const { notification, begin } = subscriptions[String(method)]!
-      const subscription = `sub-${++subscriptionCount}`
-      const held: unknown[] = []
-      let isAnswered = false
-      // A client must know the subscription before its first notification comes.
-      const push = (result: unknown) => {
-        const message = { jsonrpc: '2.0', method: notification, params: { subscription, result } }
-        if (isAnswered) send(message)
-        else held.push(message)
-      }
-      try {
-        running.set(subscription, begin(chain, push, Array.isArray(params) ? params : []))
-        send({ jsonrpc: '2.0', id, result: subscription })
-      } catch (error) {
-        send(failure(id, error))
-      }
-      isAnswered = true
-      for (const message of held) send(message)
-    }
-    const one = async (request: Request) => {
-      const method = String(request.method)
-      if (Object.hasOwn(subscriptions, method)) return subscribe(request)
-      if (Object.values(subscriptions).some(({ unsubscribe }) => unsubscribe === method)) {
-        const name = String((request.params as unknown[] | undefined)?.[0])
-        running.get(name)?.()
-        return send({ jsonrpc: '2.0', id: request.id, result: running.delete(name) })
-      }
-      send(await answer(request))
-    }
+    const isBehind = () => socket.bufferedAmount > (limits.unsentBytes ?? mostUnsentBytes)
+    const connection = connect(send, isBehind)
+    connections.add(connection)
     socket.on('message', async (data) => {
       if (mode === 'hanging') return
       if (latencyMs > 0) await delay(latencyMs)
-      const asked = parse(String(data))
-      if (!Array.isArray(asked)) return void one(asked)
-      const all = asked.some(({ method }) => Object.hasOwn(subscriptions, String(method)))
-      if (all) for (const request of asked) await one(request)
-      else send(await Promise.all(asked.map(answer)))
+      connection.take(String(data))
     })
     socket.on('error', () => {})
     socket.on('close', () => {
-      for (const end of running.values()) end()
+      connections.delete(connection)
+      connection.close()
     })
   }
 
@@ -158,7 +161,11 @@ export async function serveChain(
     prune: (below) => {
       endpoint.prunedBelow = below
     },
+    connections: () => connections.size,
     dropConnections,
+    stopFollows: () => {
+      for (const connection of connections) connection.stopFollows()
+    },
     tamper: (next) => {
       change = next
     },
@@ -168,14 +175,5 @@ export async function serveChain(
       server.close()
       await once(server, 'close')
     },
-  }
-}
-
-const parse = (text: string): Request | Request[] => {
-  try {
-    const asked = JSON.parse(text) as Request | Request[] | null
-    return asked ?? {}
-  } catch {
-    return {}
   }
 }

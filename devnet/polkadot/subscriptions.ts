@@ -1,12 +1,12 @@
 import { fromHex, hash256, keyText, toHex } from './bytes.ts'
 import type { ChainNews, PolkadotChain } from './chain.ts'
 import { headerJson } from './header.ts'
+import { type Method, type Notify, RpcError, type Session } from './rpc.ts'
 
-/** Sends the news of one subscription. */
-export type Push = (result: unknown) => void
+type Push = (result: unknown) => void
 
 /** What a client may subscribe to. */
-export type Subscription = {
+type Subscription = {
   /** The name of its notifications. */
   notification: string
   unsubscribe: string
@@ -86,8 +86,8 @@ const bestHeads = (name: string): Subscription => ({
   begin: heads('best'),
 })
 
-/** The subscriptions of a node by the method that begins them. */
-export const subscriptions: Readonly<Record<string, Subscription>> = {
+/** By the method that begins them. */
+const subscriptions: Readonly<Record<string, Subscription>> = {
   chain_subscribeNewHead: bestHeads('NewHead'),
   chain_subscribeNewHeads: bestHeads('NewHeads'),
   chain_subscribeAllHeads: bestHeads('AllHeads'),
@@ -111,4 +111,35 @@ export const subscriptions: Readonly<Record<string, Subscription>> = {
     unsubscribe: 'author_unwatchExtrinsic',
     begin: watch,
   },
+}
+
+const most = 1_024
+
+/** The older subscriptions, for one connection. */
+export function createSubscriptions(chain: PolkadotChain, notify: Notify): Session {
+  const running = new Map<string, () => void>()
+  const methods: Record<string, Method> = {}
+  let count = 0
+  for (const [name, { notification, unsubscribe, begin }] of Object.entries(subscriptions)) {
+    methods[name] = (...params: unknown[]) => {
+      if (running.size >= most) throw new RpcError(-32_006, 'Too many subscriptions')
+      const id = `sub-${++count}`
+      running.set(
+        id,
+        begin(chain, (result) => notify(notification, id, result), params),
+      )
+      return id
+    }
+    methods[unsubscribe] = (id: unknown) => {
+      running.get(String(id))?.()
+      return running.delete(String(id))
+    }
+  }
+  return {
+    methods,
+    close: () => {
+      for (const end of running.values()) end()
+      running.clear()
+    },
+  }
 }

@@ -46,6 +46,26 @@ export function find(trie: Trie, key: Uint8Array): Uint8Array | undefined {
   return undefined
 }
 
+/** What stands for a key in its parent: its node's reference, or that of the nearest below it. */
+export function merkleValueOf(
+  trie: Trie,
+  key: Uint8Array,
+  version: number,
+): Uint8Array | undefined {
+  let node = trie
+  let at = 0
+  while (node) {
+    const common = commonLength(node.partial, key, at)
+    if (at + common === key.length)
+      return node === trie ? rootOf(trie, version) : referenceOf(node, version)
+    if (common < node.partial.length) return undefined
+    at += common
+    node = node.children?.[key[at]!]
+    at++
+  }
+  return undefined
+}
+
 /** The trie with one value set. */
 export function insert(trie: Trie, key: Uint8Array, value: Uint8Array, at = 0): TrieNode {
   if (!trie) return { partial: key.subarray(at), value, children: undefined }
