@@ -1,4 +1,5 @@
 import { systemClock } from '../src/lib/clock.ts'
+import { isBalanceDue } from '../test/helpers/balance-due.ts'
 import type { BenchDatabase } from './lib/bench-database.ts'
 import { startRecordedTracker } from './lib/recorded-tracker.ts'
 
@@ -16,7 +17,7 @@ export async function measureCatchUp(
   const began = { time: performance.now(), cpu: process.cpuUsage(), database: database.cpu() }
   recorded.advance(blocks)
   await reaches(blocks)
-  while (await isDue()) await systemClock.sleep(250)
+  while (await isBalanceDue(db, chain_id, blocks)) await systemClock.sleep(250)
   const { user, system } = process.cpuUsage(began.cpu)
   const spent = {
     events: blocks * transfers,
@@ -31,15 +32,4 @@ export async function measureCatchUp(
     .executeTakeFirstOrThrow()
   if (Number(count) !== spent.events) throw new Error(`${count} of ${spent.events} transfers`)
   return spent
-
-  async function isDue(): Promise<boolean> {
-    const row = await db
-      .selectFrom('balance_change')
-      .select('chain_id')
-      .where('chain_id', '=', chain_id)
-      .where('due_block', '<=', blocks)
-      .limit(1)
-      .executeTakeFirst()
-    return row !== undefined
-  }
 }

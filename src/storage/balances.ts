@@ -153,13 +153,12 @@ export const storeReadings = async (
   trx: Db,
   readings: readonly Reading[],
   { chain_id, now }: { chain_id: number; now: Date },
-): Promise<void> => {
-  if (readings.length === 0) return
-  // In one order for everybody: two writers of the same balances wait, but never for each other.
-  await sql`
-    insert into balance (${sql.join([...columns, 'create_time', 'update_time'].map((name) => sql.ref(name)))})
-    select r.*, ${now}::timestamptz, ${now}::timestamptz
-    from ${unnestRows('balance', columns, readings)} r (${sql.join(columns.map((name) => sql.ref(name)))})
+): Promise<void> =>
+  await store(
+    trx,
+    readings,
+    now,
+    sql`
     join wallet_address t on t.chain_id = ${chain_id} and t.address = r.address
       and t.organization_id = r.organization_id and t.wallet_id = r.wallet_id
     where r.contract_address = '' or exists (
@@ -167,7 +166,29 @@ export const storeReadings = async (
           and c.chain_id = ${chain_id} and c.contract_address = r.contract_address)
       or exists (
         select 1 from token_import i where i.chain_id = ${chain_id} and i.address = r.address
-          and i.asset_id = r.asset_id and i.organization_id = r.organization_id)
+          and i.asset_id = r.asset_id and i.organization_id = r.organization_id)`,
+  )
+
+/** The same, for whoever holds the proof that all of it is still tracked: an open backlog. */
+export const storeTracked = async (
+  trx: Db,
+  readings: readonly Reading[],
+  now: Date,
+): Promise<void> => await store(trx, readings, now, sql``)
+
+async function store(
+  trx: Db,
+  readings: readonly Reading[],
+  now: Date,
+  isTracked: RawBuilder<unknown>,
+): Promise<void> {
+  if (readings.length === 0) return
+  // In one order for everybody: two writers of the same balances wait, but never for each other.
+  await sql`
+    insert into balance (${sql.join([...columns, 'create_time', 'update_time'].map((name) => sql.ref(name)))})
+    select r.*, ${now}::timestamptz, ${now}::timestamptz
+    from ${unnestRows('balance', columns, readings)} r (${sql.join(columns.map((name) => sql.ref(name)))})
+    ${isTracked}
     order by r.wallet_id, r.address, r.asset_id
     on conflict (wallet_id, address, asset_id) do update set balance = excluded.balance,
       as_of_block = excluded.as_of_block, update_time = excluded.update_time

@@ -2,6 +2,7 @@ import {
   amount,
   bytea,
   int2,
+  int4,
   int8,
   jsonb,
   nullable,
@@ -11,7 +12,7 @@ import {
   uuid,
 } from './columns.ts'
 
-/** The tables of 0002-wallets.sql and 0012-balance-readings.sql. */
+/** The tables of 0002-wallets.sql, 0012-balance-readings.sql and 0068-balance-backlog.sql. */
 export const walletTables = {
   wallet: {
     wallet_id: uuid,
@@ -74,6 +75,13 @@ export const walletTables = {
     chain_id: int2,
     due_block: int8,
     delta: nullable(amount),
+  },
+  balance_backlog: {
+    chain_id: int2,
+    backlog_id: uuid,
+    due_block: int8,
+    pair_count: int4,
+    work: jsonb,
   },
   balance_reading: {
     chain_id: int2,

@@ -1,5 +1,6 @@
 import type { Log } from '../lib/log.ts'
-import { awaitCursor, findCursor } from '../storage/blocks.ts'
+import { expandBacklogs } from '../storage/balance-backlog.ts'
+import { findCursor, lockCursor } from '../storage/blocks.ts'
 import { assertLease } from '../storage/leases.ts'
 import {
   type BalancePair,
@@ -55,7 +56,9 @@ export async function reconcilePage(
   }))
   const differences = await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
-    await awaitCursor(trx, chain_id)
+    // Alone at the cursor: work that waits in a backlog must be seen, too.
+    await lockCursor(trx, chain_id)
+    await expandBacklogs(trx, chain_id)
     return await repairBalances(trx, found, new Date(clock.now()))
   })
   return { checked: page.length, differences, last }

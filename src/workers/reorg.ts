@@ -1,5 +1,6 @@
 import type { BlockHeader } from '../chains/chain.ts'
 import { hashId } from '../lib/hash-id.ts'
+import { expandBacklogs } from '../storage/balance-backlog.ts'
 import { reopenBalances } from '../storage/balance-changes.ts'
 import {
   type BlockRow,
@@ -112,6 +113,7 @@ export async function rollBack(tools: TrackerTools, ancestor: BlockHeader): Prom
     ])
     await deleteTransfersAbove(trx, chain_id, ancestor.number)
     await unfollowAbove(trx, { chain_id, now }, ancestor.number)
+    await expandBacklogs(trx, chain_id)
     // A node may have answered for the common block with the branch that it was just leaving. Before
     // the first stored block nobody knows which one is common.
     const suspect_from = known ? ancestor.number : 0

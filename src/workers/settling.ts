@@ -9,8 +9,6 @@ export type Settling = {
   stop(): Promise<void>
 }
 
-/** Far behind, reading waits: what is touched again and again is then read once, at the end. */
-const behindLimit = 100
 const pollMs = 5_000
 const firstPauseMs = 250
 const lastPauseMs = 10_000
@@ -20,8 +18,10 @@ export function startSettling(options: {
   tools: TrackerTools
   log: Log
   signal: AbortSignal
+  /** Further behind, reading waits: what is touched again and again is then read once, at the end. */
+  farBehind: number
 }): Settling {
-  const { tools, log } = options
+  const { tools, log, farBehind } = options
   const stopping = new AbortController()
   const signal = AbortSignal.any([options.signal, stopping.signal])
   let woken = Promise.withResolvers<void>()
@@ -40,7 +40,7 @@ export function startSettling(options: {
     while (!signal.aborted) {
       try {
         let done = 1
-        while (done > 0 && behind <= behindLimit && !signal.aborted)
+        while (done > 0 && behind <= farBehind && !signal.aborted)
           done = await settleBalances(tools, signal)
         pauseMs = firstPauseMs
         await wait(pollMs)

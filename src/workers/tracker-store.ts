@@ -1,6 +1,7 @@
 import type { AssetKey, Chain, ChainBlock, ChainEvent, Position } from '../chains/chain.ts'
 import type { Clock } from '../lib/clock.ts'
 import { ensureAssets } from '../storage/assets.ts'
+import { insertBacklog } from '../storage/balance-backlog.ts'
 import { insertBalanceChanges, reopenAllBalances } from '../storage/balance-changes.ts'
 import {
   type CursorRow,
@@ -15,6 +16,7 @@ import type { Db } from '../storage/database.ts'
 import { assertLease } from '../storage/leases.ts'
 import { enqueueMetadata } from '../storage/token-metadata.ts'
 import { insertTransfers, updateTransfers } from '../storage/transfers.ts'
+import { hasBacklogs } from './backlog.ts'
 import { releaseDue } from './confirmations.ts'
 import type { HeldLease } from './runner.ts'
 import { followBlocks } from './sender-follow.ts'
@@ -62,12 +64,13 @@ export async function beginWrite(
 
 /**
  * Stores consecutive blocks in one transaction: block, transfers, balance work, notifications and
- * cursor. A crash anywhere means to do it again, and doing it again changes nothing.
+ * cursor. A crash anywhere means to do it again, and doing it again changes nothing. Balance work that
+ * is due up to `backlogUntil` waits together, because nobody reads it before the cursor is there.
  */
 export async function storeBlocks(
   tools: TrackerTools,
   blocks: readonly ChainBlock[],
-  after?: Position,
+  { after, backlogUntil = -1 }: { after?: Position; backlogUntil?: number } = {},
 ): Promise<Stored> {
   const { db, clock, chain_id, chain, window } = tools
   const first = blocks[0]!
@@ -86,9 +89,13 @@ export async function storeBlocks(
       await enqueueMetadata(trx, { chain_id, asset_ids: itemsIn(assets), now })
     const transfers = rows.flatMap((row) => row.transfers)
     const inserted = await insertTransfers(trx, transfers)
+    const changes = rows.flatMap((row) => row.changes)
+    const until = hasBacklogs(chain) ? backlogUntil : -1
+    const backlog = changes.filter(({ due_block }) => due_block <= until)
+    const isNoted = await insertBacklog(trx, { chain_id, changes: backlog, assets })
     await insertBalanceChanges(
       trx,
-      rows.flatMap((row) => row.changes),
+      isNoted ? changes.filter(({ due_block }) => due_block > until) : changes,
     )
     const scene = { chain_id, service: chain.service, now }
     await noteTransfers(trx, scene, blocks, transfers)

@@ -24,6 +24,8 @@ export type TrackerOptions = {
   ttlMs?: number
   /** How many blocks back a reorganization may reach. */
   window?: number
+  /** How many blocks behind the head reading balances waits. */
+  farBehind?: number
   /** When balances that follow by net changes are compared with the nodes. */
   reconcile?: Partial<ReconcileTimes>
 }
@@ -69,6 +71,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     chain,
     ttlMs,
     window = reorganizationWindow,
+    farBehind = 100,
   } = options
   const ensureMonths = createMonths(db)
   const seen = { block_number: null as number | null, head: null as number | null }
@@ -115,7 +118,8 @@ export function startTracker(options: TrackerOptions): Tracker {
         },
         `blocks of which not everything can be known: ${incomplete[0]!.lacks}`,
       )
-    const stored = await storeBlocks(tools, event.blocks, after)
+    const backlogUntil = event.head - farBehind
+    const stored = await storeBlocks(tools, event.blocks, { after, backlogUntil })
     for (const [kind, count] of Object.entries(stored.unknown_kinds))
       unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
     return event.blocks.at(-1)!
@@ -146,7 +150,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     const tools: TrackerTools = { db, clock, chain_id, chain, lease, window }
     let position = await begin(tools, signal)
     seen.block_number = position.number
-    const settling = startSettling({ tools, log, signal })
+    const settling = startSettling({ tools, log, signal, farBehind })
     const reconciling = isReconciled
       ? startReconciling({ tools, log, signal, counts: reconciliation, ...options.reconcile })
       : undefined

@@ -11,6 +11,7 @@ import { silentLog } from '../../src/lib/log.ts'
 import { findCursor } from '../../src/storage/blocks.ts'
 import type { Connection, Db } from '../../src/storage/database.ts'
 import { createSender } from '../chains/evm/token-contracts.ts'
+import { isBalanceDue } from '../helpers/balance-due.ts'
 import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { createRandom } from '../helpers/random.ts'
 import { listAll } from '../helpers/tracked-bench.ts'
@@ -105,7 +106,9 @@ export const runEvmWorld = async (
 
   const processes = new Set<ChildProcess>()
   const startProcess = () => {
-    const options = { connection, url: node.url, chain_id, network, ttlMs }
+    // In half of them balance work waits in backlogs whenever the tracker is behind at all.
+    const farBehind = seed % 2 === 0 ? 0 : undefined
+    const options = { connection, url: node.url, chain_id, network, ttlMs, farBehind }
     const child = spawn(
       process.execPath,
       [join(import.meta.dirname, 'tracker-process.ts'), JSON.stringify(options)],
@@ -183,14 +186,11 @@ export const runEvmWorld = async (
       async () => (await findCursor(db, chain_id))?.block_hash.toString('hex') === hash.slice(2),
       longWait,
     )
-    const isDue = () =>
-      db
-        .selectFrom('balance_change')
-        .select('chain_id')
-        .where('chain_id', '=', chain_id)
-        .where('due_block', '<=', Number(number))
-        .executeTakeFirst()
-    await waitFor(`seed ${seed}: no balance is due`, async () => !(await isDue()), longWait)
+    await waitFor(
+      `seed ${seed}: no balance is due`,
+      async () => !(await isBalanceDue(db, chain_id, Number(number))),
+      longWait,
+    )
   }
   const compare = async (): Promise<void> => {
     await settled()

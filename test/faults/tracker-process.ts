@@ -7,7 +7,7 @@ import { openDatabase } from '../../src/storage/database.ts'
 import { startTracker } from '../../src/workers/tracker.ts'
 
 // A tracker in a process of its own, to be killed or put to sleep at any moment.
-const { connection, url, chain_id, network, ttlMs } = JSON.parse(process.argv[2]!)
+const { connection, url, chain_id, network, ttlMs, farBehind } = JSON.parse(process.argv[2]!)
 const { db } = openDatabase({ connection, log: silentLog })
 const pool = createPool({
   network,
@@ -26,4 +26,5 @@ startTracker({
   network,
   chain: createEvmChain({ pool, pollMs: 100 }),
   ttlMs,
+  farBehind,
 })

@@ -4,13 +4,18 @@ import type { WalletService } from '../../src/chains/chain.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { findCursor } from '../../src/storage/blocks.ts'
-import { startTracker, type Tracker } from '../../src/workers/tracker.ts'
+import { startTracker, type Tracker, type TrackerOptions } from '../../src/workers/tracker.ts'
+import { isBalanceDue } from './balance-due.ts'
 import type { FreshDatabase } from './database.ts'
 import { waitFor } from './wait-for.ts'
 import { type Caller, createWalletBench, type WalletBench } from './wallets.ts'
 
 /** A wallet service on a scripted chain, with trackers that stop after the test. */
-export type TrackedBench = { bench: WalletBench; caller: Caller; start(): Tracker }
+export type TrackedBench = {
+  bench: WalletBench
+  caller: Caller
+  start(options?: Partial<TrackerOptions>): Tracker
+}
 
 let networks = 0
 
@@ -21,7 +26,7 @@ export const createTrackedBenches = ({ db, pool }: Pick<FreshDatabase, 'db' | 'p
     const network = `net-${networks++}`
     const bench = await createWalletBench(db, service, { network })
     const caller = await bench.createCaller()
-    const start = () => {
+    const start = (options?: Partial<TrackerOptions>) => {
       const tracker = startTracker({
         db,
         clock: systemClock,
@@ -31,6 +36,7 @@ export const createTrackedBenches = ({ db, pool }: Pick<FreshDatabase, 'db' | 'p
         chain_id: bench.chain_id,
         chain: bench.chain,
         ttlMs: 1_000,
+        ...options,
       })
       onTestFinished(tracker.stop)
       return tracker
@@ -45,13 +51,7 @@ export const createTrackedBenches = ({ db, pool }: Pick<FreshDatabase, 'db' | 'p
       const cursor = await findCursor(db, chain_id)
       return cursor?.block_hash.equals(head.hash) === true
     })
-    await waitFor('no balance is due', async () => {
-      const { rows } = await pool.query(
-        'select 1 from balance_change where chain_id = $1 and due_block <= $2',
-        [chain_id, head.number],
-      )
-      return rows.length === 0
-    })
+    await waitFor('no balance is due', async () => !(await isBalanceDue(db, chain_id, head.number)))
   },
 
   addWebhook: async (bench: WalletBench, caller: Caller, confirmation: number): Promise<string> => {

@@ -237,7 +237,9 @@ export const createWorld = async (
     const event = (await chain.follow(position, never)[Symbol.asyncIterator]().next()).value
     if (event?.kind !== 'blocks') throw new Error(`unexpected ${event?.kind}`)
     await ensureMonths(event.blocks.map(({ time }: { time: number }) => time))
-    await storeBlocks(tools, event.blocks)
+    // As far behind the head: what this head makes due waits in one row.
+    const backlogUntil = chance(0.5) ? event.head : -1
+    await storeBlocks(tools, event.blocks, { backlogUntil })
     return true
   }
 

@@ -2,6 +2,7 @@ import { OperationError } from '../../contract/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { createByteSet } from '../../lib/bytes.ts'
 import { deleteAddresses, findOwners, insertAddresses } from '../../storage/addresses.ts'
+import { expandBacklogs } from '../../storage/balance-backlog.ts'
 import { lockCursor } from '../../storage/blocks.ts'
 import { touchWallet, type WalletScope } from '../../storage/wallets.ts'
 import type { Context } from '../context.ts'
@@ -102,6 +103,7 @@ async function removeFrom(
   await db.transaction().execute(async (trx) => {
     // Nobody reads a balance or takes a block back meanwhile: what they store would stay behind.
     await lockCursor(trx, scope.chain_id)
+    await expandBacklogs(trx, scope.chain_id)
     const owners = addresses ? await findOwners(trx, scope, addresses) : []
     const count = await deleteAddresses(trx, scope, {
       wallet_id,

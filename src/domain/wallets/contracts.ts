@@ -2,6 +2,7 @@ import type { TokenInfo } from '../../chains/chain.ts'
 import { OperationError } from '../../contract/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { ensureAssets, setAssetInfo } from '../../storage/assets.ts'
+import { expandBacklogs } from '../../storage/balance-backlog.ts'
 import { lockCursor } from '../../storage/blocks.ts'
 import { deleteContract, listContracts, upsertContract } from '../../storage/contracts.ts'
 import { readAddress } from './address-fields.ts'
@@ -63,6 +64,7 @@ export const RemoveContract = shared<{ contract_address: string }>(async (contex
   const removed = await context.db.transaction().execute(async (trx) => {
     // As with addresses: a block or a balance that is being stored would leave something behind.
     await lockCursor(trx, scope.chain_id)
+    await expandBacklogs(trx, scope.chain_id)
     return await deleteContract(trx, scope, contract_address)
   })
   if (!removed) throw new OperationError('CONTRACT_NOT_FOUND')

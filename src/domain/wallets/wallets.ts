@@ -1,6 +1,7 @@
 import { OperationError } from '../../contract/errors.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { findOwners, listAddresses } from '../../storage/addresses.ts'
+import { expandBacklogs } from '../../storage/balance-backlog.ts'
 import { lockCursor } from '../../storage/blocks.ts'
 import type { WalletRow } from '../../storage/wallet-tables.ts'
 import { insertWallet, listWallets, setConfirmation } from '../../storage/wallets.ts'
@@ -74,6 +75,7 @@ export const UpdateConfirmation = shared<{ wallet_id: string; confirmation: numb
       // No block is stored meanwhile: what it noted would wait for the old number.
       const cursor = await lockCursor(trx, scope.chain_id)
       const head = cursor?.block_number ?? 0
+      await expandBacklogs(trx, scope.chain_id)
       await setConfirmation(trx, scope, { wallet_id, confirmation, update_time, head })
     })
     return {}

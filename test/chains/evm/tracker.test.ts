@@ -7,12 +7,13 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { findCursor } from '../../../src/storage/blocks.ts'
 import { startTracker } from '../../../src/workers/tracker.ts'
+import { isBalanceDue } from '../../helpers/balance-due.ts'
 import { freshDatabase } from '../../helpers/database.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
 import { type Caller, createWalletBench, type Outcome } from '../../helpers/wallets.ts'
 import { createSender, encode } from './token-contracts.ts'
 
-const { db, pool: sql } = await freshDatabase()
+const { db } = await freshDatabase()
 const anvil = await startAnvil({ args: ['--no-mining'] })
 const pool = createPool({
   network: 'test',
@@ -49,13 +50,10 @@ const settled = async () => {
     const cursor = await findCursor(db, bench.chain_id)
     return cursor?.block_hash.toString('hex') === head.hash.slice(2)
   })
-  await waitFor('no balance is due', async () => {
-    const { rows } = await sql.query(
-      'select 1 from balance_change where chain_id = $1 and due_block <= $2',
-      [bench.chain_id, Number(head.number)],
-    )
-    return rows.length === 0
-  })
+  await waitFor(
+    'no balance is due',
+    async () => !(await isBalanceDue(db, bench.chain_id, Number(head.number))),
+  )
 }
 
 const transfersOf = async (transaction_hash: string): Promise<Outcome[]> =>
