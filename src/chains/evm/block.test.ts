@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createByteSet } from '../../lib/bytes.ts'
 import { createBlock } from './block.ts'
 import { evmFamily } from './family.ts'
+import { readBlock } from './header.ts'
 import { bytesOf } from './raw.ts'
 import { addressOf, type StubTransaction, stubBlock, wordOf } from './stub-chain.ts'
 import { transferTopic } from './topics.ts'
@@ -20,8 +21,12 @@ const paid = (contract: string, from: string, to: string, value: number) => ({
   data: wordOf(value),
 })
 
+const readStub = (transactions: StubTransaction[]) => {
+  const { block, receipts, number } = stubBlock(transactions)
+  return { block: readBlock(block, { number, isProved: true })!, receipts }
+}
 const make = (transactions: StubTransaction[], internal?: InternalTransfer[][], extra = {}) => {
-  const { block, receipts } = stubBlock(transactions)
+  const { block, receipts } = readStub(transactions)
   const parts = { block: { ...block, ...extra }, receipts, native: evmFamily.native }
   return createBlock({ ...parts, internal: { transfers: internal ?? [] } })
 }
@@ -130,7 +135,7 @@ describe('a block', () => {
   })
 
   it('that nobody could trace says so', () => {
-    const { block, receipts } = stubBlock([{ from: a, to: b, value: 1n }])
+    const { block, receipts } = readStub([{ from: a, to: b, value: 1n }])
     const untraced = createBlock({ block, receipts, native: evmFamily.native, internal: {} })
     expect(untraced.decode(trackedOf([a])).unknown_kinds).toEqual({ untraced_block: 1 })
     expect(untraced).not.toHaveProperty('lacks')

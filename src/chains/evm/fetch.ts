@@ -6,10 +6,10 @@ import {
   ChainUnavailableError,
 } from '../chain.ts'
 import { createBlock } from './block.ts'
-import { readBlock } from './header.ts'
+import { type ReadBlock, readBlock } from './header.ts'
 import { createFetchInternal } from './internal.ts'
 import { isPruned, type Nodes, reached } from './nodes.ts'
-import { type RawBlock, type RawReceipt, toQuantity } from './raw.ts'
+import { type RawReceipt, toQuantity } from './raw.ts'
 import { type Proof, provesReceipts } from './receipts.ts'
 import type { Answered, Rpc } from './rpc.ts'
 
@@ -42,7 +42,7 @@ export function createFetchBlock(tools: Tools): FetchBlock {
 }
 
 // A plain payment costs exactly this, and runs no code.
-const mayMoveInside = ({ transactions, gasUsed }: RawBlock): boolean =>
+const mayMoveInside = ({ transactions, gasUsed }: ReadBlock): boolean =>
   transactions.length > 0 && BigInt(String(gasUsed)) !== BigInt(21_000 * transactions.length)
 
 async function fetchRaw({ rpc, pool, proof }: Tools, number: number, signal: AbortSignal) {
@@ -71,7 +71,7 @@ function take<answer>(answered: Answered<answer>, what: string, isNull = false):
 
 async function fetchReceipts(
   { rpc, pool, proof }: Tools,
-  block: RawBlock,
+  block: ReadBlock,
   signal: AbortSignal,
 ): Promise<RawReceipt[]> {
   const number = Number(block.number)

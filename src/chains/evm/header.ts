@@ -1,29 +1,50 @@
 import type { BlockHeader } from '../chain.ts'
 import { checkBlock } from '../upstream/verify.ts'
-import {
-  bytesOf,
-  isHeader,
-  isTransaction,
-  quantityOf,
-  type RawBlock,
-  type RawHeader,
-} from './raw.ts'
-import { provesTransactions } from './transactions.ts'
+import { bytesOf, isHeader, quantityOf, type RawBlock, type RawHeader } from './raw.ts'
+import { type ReadTransactions, readTransactions } from './transactions.ts'
+
+/** What is used of a block once it is proved; nothing else of what came stays. */
+export type ReadBlock = ReadTransactions &
+  Pick<
+    RawBlock,
+    | 'hash'
+    | 'parentHash'
+    | 'number'
+    | 'timestamp'
+    | 'miner'
+    | 'logsBloom'
+    | 'receiptsRoot'
+    | 'withdrawals'
+  > & { gasUsed: unknown }
 
 /** A header that is what its hash says, as far as the chain's rules are known. */
 export const readHeader = (result: unknown): RawHeader | undefined =>
   isHeader(result) && checkBlock(result) !== 'bad' ? result : undefined
 
 /** A block of this number with whole transactions, those that its header commits to. */
-export const readBlock = (
+export function readBlock(
   result: unknown,
   { number, isProved }: { number: number; isProved: boolean },
-): RawBlock | undefined => {
+): ReadBlock | undefined {
   const block = readHeader(result) as RawBlock | undefined
   if (!block || Number(quantityOf(block.number)) !== number) return undefined
-  if (!Array.isArray(block.transactions) || !block.transactions.every(isTransaction))
-    return undefined
-  return !isProved || provesTransactions(block) ? block : undefined
+  if (!Array.isArray(block.transactions)) return undefined
+  const root = block.transactionsRoot
+  const read = readTransactions(block.transactions, { root, isProved })
+  if (!read) return undefined
+  const { hash, parentHash, timestamp, miner, logsBloom, receiptsRoot, gasUsed } = block
+  return {
+    hash,
+    parentHash,
+    number: block.number,
+    timestamp,
+    miner,
+    logsBloom,
+    receiptsRoot,
+    gasUsed,
+    ...(block.withdrawals && { withdrawals: block.withdrawals }),
+    ...read,
+  }
 }
 
 /** A header as the port has it. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { ChainUnavailableError } from '../chain.ts'
+import type { ReadBlock } from './header.ts'
 import { isPruned, type Nodes, reached } from './nodes.ts'
-import type { RawBlock } from './raw.ts'
 import type { Rpc } from './rpc.ts'
 import { type InternalTransfer, readFrames, readTraces } from './traces.ts'
 
@@ -30,7 +30,7 @@ export function createFetchInternal({ rpc, pool, clock }: { rpc: Rpc; pool: Node
   }
 
   return async (
-    { hash, number, transactions }: RawBlock,
+    { hash, number, transactions }: ReadBlock,
     signal: AbortSignal,
   ): Promise<Internal> => {
     const hashes = transactions.map((transaction) => transaction.hash)

@@ -103,6 +103,34 @@ const lies: [string, Lie][] = [
     onReceipts((all) => all.map((one) => ({ ...one, blockHash: wordOf(9) }))),
   ],
   ['gives no receipts', onReceipts(() => null)],
+  // Digits that prove what they should, in a text that reads as another number.
+  ['writes a payment without its prefix', changeFirst({ value: '9907' })],
+  [
+    'writes an amount that is no text',
+    changeLogs((logs) => logs.map((log) => ({ ...log, data: null! }))),
+  ],
+  ['pays nobody', changeFirst({ to: '0x' })],
+  ['is paid by nobody', changeFirst({ from: '0x' })],
+  ['gives a payment with a space in it', changeFirst({ value: '0x7 ' })],
+  [
+    'writes topics in capitals',
+    changeLogs((logs) =>
+      logs.map((log) => ({
+        ...log,
+        topics: log.topics.map((topic) => `0x${topic.slice(2).toUpperCase()}`),
+      })),
+    ),
+  ],
+  ['gives receipts of nothing', onReceipts((all) => all.map(() => null))],
+  ['gives logs of nothing', changeLogs((logs) => logs.map(() => null!))],
+  [
+    'gives topics that are no text',
+    changeLogs((logs) => logs.map((log) => ({ ...log, topics: [[...log.topics[0]!]] as never }))),
+  ],
+  [
+    'does not say what was used',
+    onReceipts((all) => all.map((one) => ({ ...one, gasUsed: 'much' }))),
+  ],
   ['gives nonsense', () => ({ nonsense: [1] })],
   ['gives a text', () => 'a lie'],
 ]

@@ -1,5 +1,6 @@
 import { feeOf, isDeposit } from './fees.ts'
-import { bytesOf, quantityOf, type RawReceipt, type RawTransaction } from './raw.ts'
+import type { BytesOf } from './names.ts'
+import { quantityOf, type RawReceipt, type ReadTransaction } from './raw.ts'
 import type { InternalTransfer } from './traces.ts'
 
 /** A movement of the native coin at its place in the transaction. */
@@ -13,18 +14,16 @@ export type NativeMovement = {
 
 /** What a transaction does to the native coin. */
 export type NativeEffects = {
-  /** Made when it is asked for. */
-  hash(): Buffer
+  /** Pays the fee, and so has another balance even where nothing moves. */
   sender: Buffer
   fee: bigint
-  nonce: string
+  nonce: string | undefined
   failed: boolean
   movements: readonly NativeMovement[]
-  /** Those whose balance may change without a movement. */
-  touched: readonly Buffer[]
 }
 
 const nobody = Buffer.alloc(0)
+const none: readonly never[] = []
 const mintPlace = 0
 const valuePlace = 1
 /** The first place of the logs. */
@@ -34,39 +33,42 @@ const internalPlace = 2 ** 31
 
 /** Reads the native side of a transaction. */
 export function nativeEffects(
-  transaction: RawTransaction,
+  transaction: ReadTransaction,
   receipt: RawReceipt,
   internal: readonly InternalTransfer[],
-  hash: () => Buffer,
+  bytesOf: BytesOf,
 ): NativeEffects {
+  const { status } = receipt
+  const failed = status !== undefined && status !== null && quantityOf(status) === 0n
   const sender = bytesOf(transaction.from)
-  const target = transaction.to ?? receipt.contractAddress
-  const to = target ? bytesOf(target) : nobody
-  const value = quantityOf(transaction.value)
-  const failed = receipt.status !== undefined && quantityOf(receipt.status) === 0n
-  const movements: NativeMovement[] = []
-  const mint = isDeposit(transaction) ? quantityOf(transaction.mint) : 0n
-  // It stays even where the deposit fails.
-  if (mint > 0n)
-    movements.push({ place: mintPlace, from: nobody, to: sender, value: mint, failed: false })
-  // A failed one is of interest to its sender whatever it would have moved.
-  if (value > 0n || failed) movements.push({ place: valuePlace, from: sender, to, value, failed })
-  for (const [index, moved] of (failed ? [] : internal).entries())
-    movements.push({
-      place: internalPlace + index,
-      from: bytesOf(moved.from),
-      to: bytesOf(moved.to),
-      value: moved.value,
-      failed: false,
-    })
-  const nonce = isDeposit(transaction) ? receipt.depositNonce : transaction.nonce
   return {
-    hash,
     sender,
     fee: feeOf(transaction, receipt),
-    nonce: quantityOf(nonce).toString(),
+    nonce: isDeposit(transaction) ? receipt.depositNonce : transaction.nonce,
     failed,
-    movements,
-    touched: [sender],
+    movements: movementsOf(),
+  }
+
+  function movementsOf(): readonly NativeMovement[] {
+    const value = quantityOf(transaction.value)
+    const mint = isDeposit(transaction) ? quantityOf(transaction.mint) : 0n
+    if (value === 0n && mint === 0n && !failed && internal.length === 0) return none
+    const target = transaction.to ?? receipt.contractAddress
+    const to = target ? bytesOf(target) : nobody
+    const movements: NativeMovement[] = []
+    // It stays even where the deposit fails.
+    if (mint > 0n)
+      movements.push({ place: mintPlace, from: nobody, to: sender, value: mint, failed: false })
+    // A failed one is of interest to its sender whatever it would have moved.
+    if (value > 0n || failed) movements.push({ place: valuePlace, from: sender, to, value, failed })
+    for (const [index, moved] of (failed ? none : internal).entries())
+      movements.push({
+        place: internalPlace + index,
+        from: bytesOf(moved.from),
+        to: bytesOf(moved.to),
+        value: moved.value,
+        failed: false,
+      })
+    return movements
   }
 }

@@ -1,19 +1,23 @@
+import { batchTopic, singleTopic, transferTopic } from './topics.ts'
+
 /** A log as nodes write it. */
 export type RawLog = { address: string; topics: string[]; data: string; logIndex?: string }
 
-/** A transaction as nodes write it; only what is used here. */
-export type RawTransaction = {
+/** What is used of a transaction once it is proved. */
+export type ReadTransaction = {
   hash: string
-  type?: string
+  type?: string | undefined
   from: string
-  to: string | null
+  to: string | null | undefined
   value: string
-  input: string
   nonce: string
-  gasPrice?: string
+  gasPrice?: string | undefined
   /** Of a deposit on OP-style chains: what comes from the other chain. */
-  mint?: string
+  mint?: string | undefined
 }
+
+/** A transaction as nodes write it; only what is used here. */
+export type RawTransaction = ReadTransaction & { input: string }
 
 /** A receipt as nodes write it. */
 export type RawReceipt = {
@@ -57,12 +61,19 @@ export type RawBlock = RawHeader & {
   withdrawals?: { address: string; amount: string }[]
 }
 
+/** Whether a value is a hash. */
+export const isHash = (value: unknown): value is string => is(hash, value)
+
 /** The bytes of `0x` hex. */
 export const bytesOf = (hex: string): Buffer => Buffer.from(hex.slice(2), 'hex')
 
 /** A quantity that may be missing, which is zero. */
 export const quantityOf = (hex: string | null | undefined): bigint =>
   hex === undefined || hex === null || hex === '0x' ? 0n : BigInt(hex)
+
+/** The type of a transaction or receipt; the first ones have none. */
+export const typeOf = ({ type }: { type?: string | undefined }): number =>
+  type === undefined || type === null || type === '0x' ? 0 : Number(type)
 
 /** A number as a quantity. */
 export const toQuantity = (number: number | bigint): string => `0x${number.toString(16)}`
@@ -74,6 +85,9 @@ const lowerHash = /^0x[0-9a-f]{64}$/
 const address = /^0x[0-9a-f]{40}$/i
 // Whether the digits are pairs is asked beside it: within the pattern it takes four times as long.
 const data = /^0x[0-9a-f]*$/i
+
+const isTokenTopic = (topic: string): boolean =>
+  topic === transferTopic || topic === singleTopic || topic === batchTopic
 
 const is = (pattern: RegExp, value: unknown): value is string =>
   typeof value === 'string' && pattern.test(value)
@@ -95,6 +109,19 @@ export const isHeader = (value: unknown): value is RawHeader => {
   )
 }
 
+/**
+ * Whether a transaction's fields are as they are used, as far as that does not show when it is encoded
+ * and its digits are made bytes. Its hash is a name only: it is made of those bytes.
+ */
+export const isProvableTransaction = ({ hash: name, from, to, value, nonce }: RawTransaction) =>
+  typeof name === 'string' &&
+  is(address, from) &&
+  (to === null || to === undefined || to.length === 42) &&
+  isShort(value) &&
+  isShort(nonce)
+
+const isShort = (value: string): boolean => value.length > 2 && value.length <= 66
+
 /** Whether a value is a transaction as far as it is used. */
 export const isTransaction = (value: RawTransaction): boolean =>
   is(hash, value.hash) &&
@@ -111,6 +138,24 @@ export const isLog = (value: RawLog): boolean =>
   Array.isArray(value.topics) &&
   value.topics.length <= 4 &&
   value.topics.every((topic) => is(lowerHash, topic))
+
+/**
+ * Whether a receipt's fields are as they are used, as far as that does not show when the receipt is
+ * encoded and its digits are made bytes. The hashes that it names are compared elsewhere.
+ */
+export const isProvable = (value: RawReceipt): boolean =>
+  is(quantity, value.gasUsed) &&
+  (is(address, value.contractAddress) || !value.contractAddress) &&
+  Array.isArray(value.logs) &&
+  value.logs.every(isProvableLog)
+
+const isProvableLog = ({ address, topics, data }: RawLog): boolean =>
+  address.length === 42 &&
+  typeof data === 'string' &&
+  Array.isArray(topics) &&
+  topics.length <= 4 &&
+  topics.every((topic) => topic.length === 66) &&
+  (topics.length === 0 || isTokenTopic(topics[0]!) || is(lowerHash, topics[0]))
 
 /** Whether a value is a receipt as far as it is used. */
 export const isReceipt = (value: RawReceipt): boolean =>

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto'
-import { bytesOf, isReceipt, quantityOf, type RawBlock, type RawReceipt } from './raw.ts'
-import { dataDigits, encodeRlp, quantityDigits, type RlpItem } from './rlp.ts'
+import { depositType } from './fees.ts'
+import type { ReadBlock } from './header.ts'
+import { bytesOf, isProvable, isReceipt, type RawLog, type RawReceipt, typeOf } from './raw.ts'
+import { byteDigits, rlpData, rlpList, rlpQuantity } from './rlp.ts'
 import { listRoot } from './trie.ts'
 
 /**
@@ -9,51 +11,63 @@ import { listRoot } from './trie.ts'
  */
 export type Proof = 'root' | 'bloom' | 'none'
 
-const depositType = 0x7e
 const knownTypes = new Set([0, 1, 2, 3, 4, depositType])
-
-const typeOf = ({ type }: RawReceipt): number => Number(quantityOf(type))
 
 /** Whether receipts are those of the block: each of its transactions in order, no log more or less. */
 export function provesReceipts(
-  block: RawBlock,
+  block: ReadBlock,
   receipts: readonly RawReceipt[],
   proof: Proof,
 ): boolean {
   const { transactions } = block
-  if (receipts.length !== transactions.length || !receipts.every(isReceipt)) return false
+  if (receipts.length !== transactions.length) return false
   const belong = receipts.every(
-    ({ transactionHash, blockHash }, index) =>
-      sameHex(transactionHash, transactions[index]!.hash) && sameHex(blockHash, block.hash),
+    (receipt, index) =>
+      sameHex(receipt?.transactionHash, transactions[index]!.hash) &&
+      sameHex(receipt.blockHash, block.hash),
   )
-  if (!belong || proof === 'none') return belong
+  if (!belong) return false
   // Another chain's own kind of transaction has an encoding that is not known here.
   if (proof === 'root' && receipts.every((receipt) => knownTypes.has(typeOf(receipt))))
-    return sameHex(listRoot(receipts.map(encodeReceipt)), block.receiptsRoot)
-  return bloomOf(receipts).equals(bytesOf(block.logsBloom))
+    return rootOf(receipts) === block.receiptsRoot.toLowerCase()
+  if (!receipts.every(isReceipt)) return false
+  return proof === 'none' || bloomOf(receipts).equals(bytesOf(block.logsBloom))
 }
 
-const sameHex = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
+const sameHex = (one: unknown, other: string): boolean =>
+  one === other || (typeof one === 'string' && one.toLowerCase() === other.toLowerCase())
+
+/** Undefined where some field is not what it should be. */
+function rootOf(receipts: readonly RawReceipt[]): string | undefined {
+  try {
+    return receipts.every(isProvable) ? listRoot(receipts.map(encodeReceipt)) : undefined
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
 
 /** A receipt as consensus sees it, in hex digits. */
 export function encodeReceipt(receipt: RawReceipt): string {
   const type = typeOf(receipt)
-  const items: RlpItem[] = [
-    receipt.status === undefined || receipt.status === null
-      ? dataDigits(receipt.root)
-      : quantityDigits(receipt.status),
-    quantityDigits(receipt.cumulativeGasUsed),
-    dataDigits(receipt.logsBloom),
-    receipt.logs.map(({ address, topics, data }) => [
-      dataDigits(address),
-      topics.map(dataDigits),
-      dataDigits(data),
-    ]),
-  ]
+  const { status, logs } = receipt
+  let joined = ''
+  for (const log of logs) joined += encodeLog(log)
+  let fields =
+    (status === undefined || status === null ? rlpData(receipt.root) : rlpQuantity(status)) +
+    rlpQuantity(receipt.cumulativeGasUsed) +
+    rlpData(receipt.logsBloom) +
+    rlpList(joined)
   // Canyon: from then on both belong to the encoding.
   if (type === depositType && receipt.depositReceiptVersion !== undefined)
-    items.push(quantityDigits(receipt.depositNonce), quantityDigits(receipt.depositReceiptVersion))
-  return (type === 0 ? '' : type.toString(16).padStart(2, '0')) + encodeRlp(items)
+    fields += rlpQuantity(receipt.depositNonce) + rlpQuantity(receipt.depositReceiptVersion)
+  return type === 0 ? rlpList(fields) : byteDigits[type] + rlpList(fields)
+}
+
+function encodeLog({ address, topics, data }: RawLog): string {
+  let joined = ''
+  for (const topic of topics) joined += rlpData(topic)
+  return rlpList(rlpData(address) + rlpList(joined) + rlpData(data))
 }
 
 function bloomOf(receipts: readonly RawReceipt[]): Buffer {

@@ -1,21 +1,46 @@
 /** What RLP encodes: bytes as hex digits without `0x`, and lists of such. */
 export type RlpItem = string | readonly RlpItem[]
 
-/**
- * The encoding of an item, as hex digits. Texts are joined where bytes would be copied: blocks come as
- * hex, and what is made of them is hashed once.
- */
+/** The encoding of an item, as hex digits. */
 export function encodeRlp(item: RlpItem): string {
-  if (typeof item !== 'string') {
-    let joined = ''
-    for (const part of item) joined += encodeRlp(part)
-    return prefixOf(joined.length / 2, 0xc0) + joined
-  }
-  if (item.length === 2 && item < '80') return item
-  return prefixOf(item.length / 2, 0x80) + item
+  if (typeof item === 'string') return rlpDigits(item)
+  let joined = ''
+  for (const part of item) joined += encodeRlp(part)
+  return rlpList(joined)
 }
 
+/** The encoding of a list whose items are encoded already. */
+export const rlpList = (items: string): string => prefixOf(items.length / 2, 0xc0) + items
+
+/** The encoding of bytes in hex digits. */
+export const rlpDigits = (digits: string): string =>
+  digits.length === 2 && digits.charCodeAt(0) < 0x38
+    ? digits
+    : prefixOf(digits.length / 2, 0x80) + digits
+
 const zero = 0x30
+const empty = '80'
+
+/**
+ * The encoding of data as nodes write it (`0x…`; nothing for none). Blocks come as hex and their texts
+ * are joined, which takes half the time of a buffer for each; whether they are hex shows when the whole
+ * is made bytes. That they begin as hex does must be seen here, or the digits would be others.
+ */
+export const rlpData = (data: string | null | undefined): string => {
+  if (data === null || data === undefined) return empty
+  if (!isPrefixed(data) || data.length % 2 > 0) throw new TypeError('no bytes in hex')
+  return rlpDigits(data.slice(2))
+}
+
+/** The encoding of a quantity as nodes write it (`0x…`; nothing for none): its shortest digits. */
+export const rlpQuantity = (quantity: string | null | undefined): string => {
+  if (quantity === null || quantity === undefined) return empty
+  if (!isPrefixed(quantity)) throw new TypeError('no quantity in hex')
+  return rlpDigits(quantityDigits(quantity))
+}
+
+const isPrefixed = (text: string): boolean =>
+  text.charCodeAt(0) === zero && text.charCodeAt(1) === 0x78
 
 /** The shortest digits of a quantity (`0x…`, nothing for none); empty for zero. */
 export const quantityDigits = (quantity: string | null | undefined): string => {
@@ -33,10 +58,14 @@ export const dataDigits = (data: string | null | undefined): string => data?.sli
 export const numberDigits = (number: number): string =>
   number === 0 ? '' : quantityDigits(`0x${number.toString(16)}`)
 
-const shortPrefixes = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+/** Every byte in two digits. */
+export const byteDigits: readonly string[] = Array.from({ length: 256 }, (_, byte) =>
+  byte.toString(16).padStart(2, '0'),
+)
 
 function prefixOf(length: number, offset: number): string {
-  if (length < 56) return shortPrefixes[offset + length]!
+  if (length < 56) return byteDigits[offset + length]!
+  if (length < 256) return byteDigits[offset + 56]! + byteDigits[length]!
   const digits = numberDigits(length)
-  return shortPrefixes[offset + 55 + digits.length / 2] + digits
+  return byteDigits[offset + 55 + digits.length / 2] + digits
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { createAddresses, createAssets, createTopicAddresses } from './names.ts'
 import type { RawLog } from './raw.ts'
 import { addressOf, wordOf } from './stub-chain.ts'
-import { endsOf, isTokenLog, movementsOf, placesOf } from './token-logs.ts'
+import { movementsOf, placesOf, readTokenLog } from './token-logs.ts'
 import { batchTopic, singleTopic, transferTopic } from './topics.ts'
 
 const contract = addressOf(0xc0)
@@ -14,10 +15,13 @@ const log = (topics: string[], ...words: (number | bigint)[]): RawLog => ({
 const pair = [wordOf(from), wordOf(to)]
 const multi = (topic: string, ...words: (number | bigint)[]) =>
   log([topic, wordOf(1), ...pair], ...words)
-const found = (one: RawLog) =>
-  isTokenLog(one)
-    ? movementsOf(one).map(({ asset, value }) => [asset.asset_type, asset.token_id, value])
-    : []
+const read = (one: RawLog) =>
+  readTokenLog(one, { addressOf: createAddresses(), addressIn: createTopicAddresses() })
+const found = (one: RawLog) => {
+  const log = read(one)
+  const movements = log ? movementsOf(log, createAssets()) : []
+  return movements.map(({ asset, value }) => [asset.asset_type, asset.token_id, value])
+}
 
 describe('a log of a token', () => {
   it('has the topics that the standards say', () => {
@@ -43,7 +47,7 @@ describe('a log of a token', () => {
     ['ERC-1155 with no kind at all', multi(batchTopic, 64, 96, 0, 0), []],
   ])('of %s is read', (_, one, expected) => {
     expect(found(one)).toEqual(expected)
-    const ends = endsOf(one)
+    const ends = read(one)!
     expect([ends.from, ends.to, ends.contract].map((end) => `0x${end.toString('hex')}`)).toEqual([
       from,
       to,

@@ -1,9 +1,18 @@
 import type { AssetKey } from '../chain.ts'
-import { bytesOf, type RawLog } from './raw.ts'
+import type { AssetOf, BytesOf } from './names.ts'
+import type { RawLog } from './raw.ts'
 import { batchTopic, singleTopic, transferTopic } from './topics.ts'
 
-/** The ends of a token movement, found without reading its amounts. */
-export type TokenEnds = { contract: Buffer; from: Buffer; to: Buffer }
+/** What is kept of a log that says that a token moved: its ends, and its amounts unread. */
+export type TokenLog = {
+  contract: Buffer
+  from: Buffer
+  to: Buffer
+  topic: string
+  /** The item of an ERC-721. */
+  id: string | undefined
+  data: string
+}
 
 /** A movement of a token. */
 export type TokenMovement = { asset: AssetKey; value: bigint }
@@ -16,19 +25,22 @@ const isMulti = ({ topics, data }: RawLog): boolean =>
   (topics[0] === singleTopic || topics[0] === batchTopic) &&
   data.length >= 130
 
-/** Whether a log says, in a form that can be read, that a token moved. */
-export const isTokenLog = (log: RawLog): boolean => isTransfer(log) || isMulti(log)
-
-// An address fills its topic from the right.
-const addressIn = (topic: string): Buffer => Buffer.from(topic.slice(26), 'hex')
-
-/** The ends of a log for which `isTokenLog` holds. */
-export function endsOf({ address, topics }: RawLog): TokenEnds {
-  const at = topics[0] === transferTopic ? 1 : 2
+/** Reads a log that says, in a form that can be read, that a token moved; undefined for any other. */
+export function readTokenLog(
+  log: RawLog,
+  { addressOf, addressIn }: { addressOf: BytesOf; addressIn: BytesOf },
+): TokenLog | undefined {
+  const isPlain = isTransfer(log)
+  if (!isPlain && !isMulti(log)) return undefined
+  const { address, topics, data } = log
+  const at = isPlain ? 1 : 2
   return {
-    contract: bytesOf(address),
+    contract: addressOf(address),
     from: addressIn(topics[at]!),
     to: addressIn(topics[at + 1]!),
+    topic: isPlain ? transferTopic : topics[0]!,
+    id: isPlain ? topics[3] : undefined,
+    data,
   }
 }
 
@@ -39,22 +51,18 @@ export function endsOf({ address, topics }: RawLog): TokenEnds {
 export const placesOf = (log: RawLog): number =>
   log.topics[0] === batchTopic && isMulti(log) ? Math.max(1, readBatch(log.data)?.length ?? 1) : 1
 
-/** What moved by a log for which `isTokenLog` holds; empty where its data make no sense. */
-export function movementsOf(log: RawLog): TokenMovement[] {
-  const { topics, data } = log
-  const contract_address = bytesOf(log.address)
-  const asset = (kind: string, token_id: bigint): AssetKey => ({
-    asset_type: `ASSET_TYPE_${kind}`,
-    contract_address,
-    token_id,
-  })
-  if (topics[0] === transferTopic)
-    return topics.length === 3
-      ? [{ asset: asset('ERC20', 0n), value: wordAt(data, 0)! }]
-      : [{ asset: asset('ERC721', BigInt(topics[3]!)), value: 1n }]
-  if (topics[0] === singleTopic)
-    return [{ asset: asset('ERC1155', wordAt(data, 0)!), value: wordAt(data, 1)! }]
-  return (readBatch(data) ?? []).map(({ id, value }) => ({ asset: asset('ERC1155', id), value }))
+/** What moved by a log; empty where its data make no sense. */
+export function movementsOf(
+  { contract, topic, id, data }: TokenLog,
+  assetOf: AssetOf,
+): TokenMovement[] {
+  if (topic === transferTopic)
+    return id === undefined
+      ? [{ asset: assetOf(contract, 'ASSET_TYPE_ERC20', 0n), value: wordAt(data, 0)! }]
+      : [{ asset: assetOf(contract, 'ASSET_TYPE_ERC721', BigInt(id)), value: 1n }]
+  const multi = (token_id: bigint) => assetOf(contract, 'ASSET_TYPE_ERC1155', token_id)
+  if (topic === singleTopic) return [{ asset: multi(wordAt(data, 0)!), value: wordAt(data, 1)! }]
+  return (readBatch(data) ?? []).map(({ id, value }) => ({ asset: multi(id), value }))
 }
 
 /** The word that begins at a multiple of 32 bytes. */

@@ -1,132 +1,168 @@
 import { hash } from 'node:crypto'
-import { bytesOf, quantityOf, type RawBlock, type RawTransaction } from './raw.ts'
-import { dataDigits, encodeRlp, quantityDigits, type RlpItem } from './rlp.ts'
-import { listRoot } from './trie.ts'
+import { depositType } from './fees.ts'
+import {
+  bytesOf,
+  isHash,
+  isProvableTransaction,
+  isTransaction,
+  type RawTransaction,
+  type ReadTransaction,
+  typeOf,
+} from './raw.ts'
+import { byteDigits, quantityDigits, rlpData, rlpList, rlpQuantity } from './rlp.ts'
+import { createListTrie, type ListTrie } from './trie.ts'
+
+/** The transactions of a block, and their hashes, which are made when they are asked for. */
+export type ReadTransactions = {
+  transactions: readonly ReadTransaction[]
+  hashOf(index: number): Buffer
+}
 
 type Fields = RawTransaction & Record<string, unknown>
 
-const quantity = (value: unknown): string => quantityDigits(value as string | null | undefined)
-const data = (value: unknown): string => dataDigits(value as string | null | undefined)
-const list = <item>(value: unknown, each: (item: item) => RlpItem): RlpItem =>
-  ((value ?? []) as item[]).map(each)
+const quantity = (value: unknown): string => rlpQuantity(value as string | null | undefined)
+const data = (value: unknown): string => rlpData(value as string | null | undefined)
+const list = <item>(value: unknown, each: (item: item) => string): string => {
+  let joined = ''
+  for (const item of (value ?? []) as item[]) joined += each(item)
+  return rlpList(joined)
+}
 
-const accessList = (value: unknown): RlpItem =>
-  list<{ address: string; storageKeys: string[] }>(value, ({ address, storageKeys }) => [
-    dataDigits(address),
-    storageKeys.map(dataDigits),
-  ])
-const authorizations = (value: unknown): RlpItem =>
-  list<Record<string, string>>(value, (one) => [
-    quantity(one.chainId),
-    data(one.address),
-    quantity(one.nonce),
-    quantity(one.yParity ?? one.v),
-    quantity(one.r),
-    quantity(one.s),
-  ])
+const accessList = (value: unknown): string =>
+  list<{ address: string; storageKeys: string[] }>(value, ({ address, storageKeys }) =>
+    rlpList(rlpData(address) + list(storageKeys, rlpData)),
+  )
+const authorizations = (value: unknown): string =>
+  list<Record<string, string>>(value, (one) =>
+    rlpList(
+      quantity(one.chainId) +
+        data(one.address) +
+        quantity(one.nonce) +
+        quantity(one.yParity ?? one.v) +
+        quantity(one.r) +
+        quantity(one.s),
+    ),
+  )
 
-const payload = ({ to, value, input }: Fields): RlpItem[] => [
-  data(to),
-  quantity(value),
-  data(input),
-]
-const signature = ({ yParity, v, r, s }: Fields): RlpItem[] => [
-  quantity(yParity ?? v),
-  quantity(r),
-  quantity(s),
-]
-const feeMarket = (tx: Fields): RlpItem[] => [
-  quantity(tx.chainId),
-  quantity(tx.nonce),
-  quantity(tx.maxPriorityFeePerGas),
-  quantity(tx.maxFeePerGas),
-  quantity(tx.gas),
-  ...payload(tx),
-  accessList(tx.accessList),
-]
-
-const depositKind = 0x7e
+const payload = ({ to, value, input }: Fields): string => data(to) + quantity(value) + data(input)
+const signature = ({ yParity, v, r, s }: Fields): string =>
+  quantity(yParity ?? v) + quantity(r) + quantity(s)
+const feeMarket = (tx: Fields): string =>
+  quantity(tx.chainId) +
+  quantity(tx.nonce) +
+  quantity(tx.maxPriorityFeePerGas) +
+  quantity(tx.maxFeePerGas) +
+  quantity(tx.gas) +
+  payload(tx) +
+  accessList(tx.accessList)
+const priced = (tx: Fields): string =>
+  quantity(tx.nonce) + quantity(tx.gasPrice) + quantity(tx.gas) + payload(tx)
 
 // What each type signs or commits to, in the order of its proposal.
-const encodings: Readonly<Record<number, (tx: Fields) => RlpItem[]>> = {
-  0: (tx) => [
-    quantity(tx.nonce),
-    quantity(tx.gasPrice),
-    quantity(tx.gas),
-    ...payload(tx),
-    quantity(tx.v),
-    quantity(tx.r),
-    quantity(tx.s),
-  ],
-  1: (tx) => [
-    quantity(tx.chainId),
-    quantity(tx.nonce),
-    quantity(tx.gasPrice),
-    quantity(tx.gas),
-    ...payload(tx),
-    accessList(tx.accessList),
-    ...signature(tx),
-  ],
-  2: (tx) => [...feeMarket(tx), ...signature(tx)],
-  3: (tx) => [
-    ...feeMarket(tx),
-    quantity(tx.maxFeePerBlobGas),
-    list<string>(tx.blobVersionedHashes, dataDigits),
-    ...signature(tx),
-  ],
-  4: (tx) => [...feeMarket(tx), authorizations(tx.authorizationList), ...signature(tx)],
-  [depositKind]: (tx) => [
-    data(tx.sourceHash),
-    data(tx.from),
-    data(tx.to),
-    quantity(tx.mint),
-    quantity(tx.value),
-    quantity(tx.gas),
-    quantity(tx.isSystemTx ? '0x1' : '0x0'),
+const encodings: Readonly<Record<number, (tx: Fields) => string>> = {
+  0: (tx) => priced(tx) + quantity(tx.v) + quantity(tx.r) + quantity(tx.s),
+  1: (tx) => quantity(tx.chainId) + priced(tx) + accessList(tx.accessList) + signature(tx),
+  2: (tx) => feeMarket(tx) + signature(tx),
+  3: (tx) =>
+    feeMarket(tx) +
+    quantity(tx.maxFeePerBlobGas) +
+    list(tx.blobVersionedHashes, rlpData) +
+    signature(tx),
+  4: (tx) => feeMarket(tx) + authorizations(tx.authorizationList) + signature(tx),
+  [depositType]: (tx) =>
+    data(tx.sourceHash) +
+    data(tx.from) +
+    data(tx.to) +
+    quantity(tx.mint) +
+    quantity(tx.value) +
+    quantity(tx.gas) +
+    quantity(tx.isSystemTx ? '0x1' : '0x0') +
     data(tx.input),
-  ],
 }
 
 /** A transaction as consensus sees it, in hex digits; undefined where its type is not known here. */
 export function encodeTransaction(transaction: RawTransaction): string | undefined {
-  const type = Number(quantityOf(transaction.type))
-  const items = encodings[type]?.(transaction as Fields)
-  if (!items) return undefined
-  return (type === 0 ? '' : type.toString(16).padStart(2, '0')) + encodeRlp(items)
+  const type = typeOf(transaction)
+  const fields = encodings[type]?.(transaction as Fields)
+  if (fields === undefined) return undefined
+  return type === 0 ? rlpList(fields) : byteDigits[type] + rlpList(fields)
 }
-
-// What was encoded to prove a block is what the hashes of its transactions are made of.
-const proved = new WeakMap<readonly RawTransaction[], readonly string[]>()
 
 /**
- * Whether the transactions are those that the header commits to, all of them. Their hashes are not
- * looked at: see `hashOf`. A chain's own types cannot be judged and pass.
+ * Reads the transactions that a header commits to, all of them; undefined where they are others. Their
+ * hashes are not looked at: see `hashOf`. A chain's own types cannot be judged and pass.
  */
-export function provesTransactions({ transactions, transactionsRoot }: RawBlock): boolean {
-  const encoded: string[] = []
-  for (const transaction of transactions) {
-    const digits = encodeTransaction(transaction)
-    if (digits === undefined) return true
-    encoded.push(digits)
-  }
-  if (listRoot(encoded) !== String(transactionsRoot).toLowerCase()) return false
-  proved.set(transactions, encoded)
-  return true
+export function readTransactions(
+  raw: readonly RawTransaction[],
+  { root, isProved }: { root: unknown; isProved: boolean },
+): ReadTransactions | undefined {
+  const isKnown = raw.every((one) => encodings[typeOf(one)] !== undefined)
+  if (!isProved || !isKnown) return raw.every(isTransaction) ? readUnproved(raw) : undefined
+  if (!raw.every(isProvableTransaction)) return undefined
+  const trie = createListTrie(raw.map((one) => encodeTransaction(one)!))
+  if (trie.root !== String(root).toLowerCase()) return undefined
+  const hashOf = provedHashes(raw, trie)
+  return hashOf && { transactions: raw.map(reduce), hashOf }
 }
 
-/** The hash of a block's transaction: made here where it can be, for it costs as much as to prove it. */
-export function hashOf(transactions: readonly RawTransaction[], index: number): Buffer {
-  const transaction = transactions[index]!
-  const digits = isUnsigned(transaction)
-    ? undefined
-    : (proved.get(transactions)?.[index] ?? encodeTransaction(transaction))
-  return digits === undefined
-    ? bytesOf(transaction.hash)
-    : hash('keccak-256', Buffer.from(digits, 'hex'), 'buffer')
+/** Transactions that cannot be proved. */
+const readUnproved = (transactions: readonly RawTransaction[]): ReadTransactions => ({
+  transactions,
+  hashOf: (index) => {
+    const transaction = transactions[index]!
+    const bytes = isUnsigned(transaction) ? undefined : bytesIfKnown(transaction)
+    return bytes ? keccak(bytes) : bytesOf(transaction.hash)
+  },
+})
+
+function bytesIfKnown(transaction: RawTransaction): Uint8Array | undefined {
+  try {
+    const digits = encodeTransaction(transaction)
+    return digits === undefined ? undefined : Uint8Array.fromHex(digits)
+  } catch {
+    // A chain with rules of its own may write its fields in a way of its own.
+    return undefined
+  }
 }
+
+/**
+ * What is used later. The rest is most of a block's text, and whatever lives until the block is stored
+ * is copied by the garbage collector on the way.
+ */
+const reduce = ({ hash, type, from, to, value, nonce, gasPrice, mint }: RawTransaction) => ({
+  hash,
+  type,
+  from,
+  to,
+  value,
+  nonce,
+  gasPrice,
+  mint,
+})
+
+/** Made of what was encoded for the proof, which costs as much as to prove the hash that was given. */
+function provedHashes(
+  raw: readonly RawTransaction[],
+  trie: ListTrie,
+): ((index: number) => Buffer) | undefined {
+  const unsigned = new Map<number, string>()
+  for (const [index, one] of raw.entries()) if (isUnsigned(one)) unsigned.set(index, one.hash)
+  if (![...unsigned.values()].every(isHash)) return undefined
+  return (index) => {
+    const given = unsigned.get(index)
+    return given === undefined ? keccak(trie.value(index)) : bytesOf(given)
+  }
+}
+
+// By way of a text: as a buffer it costs half as much again.
+const keccak = (bytes: Uint8Array): Buffer =>
+  Buffer.from(hash('keccak-256', bytes, 'latin1'), 'latin1')
 
 /** Test nodes let anybody send for anybody, and then make a hash of their own. */
 const isUnsigned = (transaction: RawTransaction): boolean => {
-  const { type, r, s } = transaction as Fields
-  return Number(quantityOf(type)) !== depositKind && quantity(r) === '' && quantity(s) === ''
+  const { r, s } = transaction as Fields
+  return typeOf(transaction) !== depositType && isZero(r) && isZero(s)
 }
+
+const isZero = (value: unknown): boolean =>
+  quantityDigits(value as string | null | undefined) === ''
