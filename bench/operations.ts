@@ -37,7 +37,10 @@ const service = spawn(
     stdio: ['ignore', 'pipe', 'inherit'],
   },
 )
-for await (const chunk of service.stdout) if (String(chunk).includes('"started"')) break
+await new Promise<void>((resolve, reject) => {
+  service.once('exit', () => reject(new Error('Portolan did not start')))
+  service.stdout!.on('data', (chunk) => String(chunk).includes('"started"') && resolve())
+})
 const connection: ConnectionFile = JSON.parse(
   await readFile(join(dataDir, 'connection.json'), 'utf8'),
 )

@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { Pool } from 'undici'
 
 /** What the load is: where to, over how many connections, and which bodies, each sent once. */
@@ -12,44 +11,57 @@ export type QueryLoad = {
   bodies: string[]
 }
 
-// A process of its own, so that making requests does not slow down answering them.
-const load: QueryLoad = JSON.parse(await readFile(process.argv[2] ?? '', 'utf8'))
-const { url, path, credential, connections, bodies } = load
-const pool = new Pool(url, { connections, pipelining: 1 })
-const base = BigInt(Date.now()) * 1_000_000n
-const latencies: number[] = []
-let sent = 0
-let failed = 0
+/** What came of a load; times are in milliseconds. */
+export type QuerySample = { failed: number; rate: number; p50: number; p99: number }
 
-function headersOf(body: string, index: number): Record<string, string> {
+// A process of its own, so that making requests does not slow down answering them; one for all loads,
+// so that it is as warm for the first as for the last.
+const pools = new Map<string, Pool>()
+let nonce = BigInt(Date.now()) * 1_000_000n
+
+function poolOf(url: string, connections: number): Pool {
+  const key = `${connections} ${url}`
+  const pool = pools.get(key) ?? new Pool(url, { connections, pipelining: 1 })
+  pools.set(key, pool)
+  return pool
+}
+
+function headersOf({ path, credential }: QueryLoad, body: string): Record<string, string> {
   const type = { 'content-type': 'application/json' }
   if (!credential) return type
-  const nonce = String(base + BigInt(index))
-  const mac = createHmac('sha256', credential.api_secret).update(`${nonce}POST${path}${body}`)
+  const text = String(++nonce)
+  const mac = createHmac('sha256', credential.api_secret).update(`${text}POST${path}${body}`)
   return {
     ...type,
     'x-api-key': credential.api_key,
-    'x-api-nonce': nonce,
+    'x-api-nonce': text,
     'x-api-signature': mac.digest('hex'),
   }
 }
 
-async function run(): Promise<void> {
-  while (sent < bodies.length) {
-    const index = sent++
-    const body = bodies[index]!
-    const headers = headersOf(body, index)
-    const begun = performance.now()
-    const answer = await pool.request({ method: 'POST', path, body, headers })
-    const text = await answer.body.text()
-    latencies.push(performance.now() - begun)
-    if (answer.statusCode !== 200 || text.includes('"error":{')) failed++
+async function measure(load: QueryLoad): Promise<QuerySample> {
+  const { url, path, connections, bodies } = load
+  const pool = poolOf(url, connections)
+  const latencies: number[] = []
+  let sent = 0
+  let failed = 0
+  const run = async () => {
+    while (sent < bodies.length) {
+      const body = bodies[sent++]!
+      const headers = headersOf(load, body)
+      const begun = performance.now()
+      const answer = await pool.request({ method: 'POST', path, body, headers })
+      const text = await answer.body.text()
+      latencies.push(performance.now() - begun)
+      if (answer.statusCode !== 200 || text.includes('"error":{')) failed++
+    }
   }
+  const begun = performance.now()
+  await Promise.all(Array.from({ length: connections }, run))
+  const rate = (bodies.length * 1000) / (performance.now() - begun)
+  latencies.sort((a, b) => a - b)
+  const at = (part: number) => latencies[Math.floor(latencies.length * part)] ?? 0
+  return { failed, rate, p50: at(0.5), p99: at(0.99) }
 }
-const begun = performance.now()
-await Promise.all(Array.from({ length: connections }, run))
-const rate = (bodies.length * 1000) / (performance.now() - begun)
-latencies.sort((a, b) => a - b)
-const at = (part: number) => latencies[Math.floor(latencies.length * part)] ?? 0
-console.log(JSON.stringify({ failed, rate, p50: at(0.5), p99: at(0.99) }))
-await pool.close()
+
+process.on('message', async (load: QueryLoad) => process.send?.(await measure(load)))

@@ -33,7 +33,7 @@ function ownNode() {
     return join(folder, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
   } catch {
     console.error(
-      'Portolan needs Node 26 or newer, or `npm ci` in its folder, which brings one along.',
+      `Portolan runs on Node 26 or newer, and this is ${process.versions.node}. Run \`npm ci\` in its folder first: that brings one along.`,
     )
     process.exit(1)
   }

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander'
 import { createProgram } from './program.ts'
-import { note, processShell, type Shell } from './shell.ts'
+import { endWithReader, note, processShell, type Shell } from './shell.ts'
 
 /** Runs the command line; sets the exit code: 0 done, 1 failed, 2 called in a wrong way. */
 export async function runCli(
@@ -8,10 +8,7 @@ export async function runCli(
   shell: Shell = processShell(),
 ): Promise<void> {
   // `portolan call … | head` closes the pipe early, which is no failure.
-  shell.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit()
-    throw error
-  })
+  shell.stdout.on('error', endWithReader)
   const program = createProgram(shell)
   try {
     if (argv.length <= 2) program.outputHelp()

@@ -25,6 +25,21 @@ export const processShell = (): Shell => ({
 /** Options that every command takes. */
 export type GlobalOptions = { config?: string; dataDir?: string; debug?: boolean }
 
+/** What a command does when nobody reads its output any more. */
+export const endWithReader = (error: NodeJS.ErrnoException): void => {
+  if (error.code === 'EPIPE') process.exit()
+  throw error
+}
+
+/**
+ * A service goes on: who reads its log may be restarted, and in `portolan start | tee log` a Ctrl-C
+ * ends the reader first, while the database and the local chains are still to be stopped.
+ */
+export const outliveReader = ({ stdout, stderr }: Shell): void => {
+  stdout.off('error', endWithReader)
+  for (const output of [stdout, stderr]) output.on('error', () => {})
+}
+
 /** Writes a line, or several, to the output that other programs read. */
 export const print = (shell: Shell, text: string): void => {
   shell.stdout.write(`${text}\n`)

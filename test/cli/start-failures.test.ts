@@ -1,9 +1,11 @@
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { cp, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
 import { type FreshDatabase, freshDatabase } from '../helpers/database.ts'
 import { databasePid, freshFolder, portolan } from './portolan.ts'
 
@@ -31,6 +33,50 @@ test('a port that is taken', async () => {
     "
   `)
   expect(await databasePid(dataDir)).toBeUndefined()
+})
+
+test('a port that is taken is noticed before the local chains are started', async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  const dataDir = join(await freshFolder(), 'data')
+  const { code, stderr, stdout } = await portolan(['start', '--port', String(port)], { dataDir })
+  other.close()
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: `Another program is listening on 127.0.0.1:${port} already. Choose another port with --port or PORTOLAN_PORT.\n`,
+  })
+  expect(stdout).not.toContain('starting the local chains')
+  expect(await databasePid(dataDir)).toBeUndefined()
+})
+
+test('an older Node without what `npm ci` brings along', async () => {
+  const root = join(import.meta.dirname, '../..')
+  const folder = await freshFolder()
+  await cp(join(root, 'bin'), join(folder, 'bin'), { recursive: true })
+  await cp(join(root, 'package.json'), join(folder, 'package.json'))
+  const older =
+    'data:text/javascript,Object.defineProperty(process,"versions",{value:{node:"18.20.8"}})'
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    ['--import', older, join(folder, 'bin/portolan.js'), 'start'],
+    { encoding: 'utf8', env: { PATH: process.env.PATH } },
+  )
+  expect({ status, stderr }).toMatchInlineSnapshot(`
+    {
+      "status": 1,
+      "stderr": "Portolan runs on Node 26 or newer, and this is 18.20.8. Run \`npm ci\` in its folder first: that brings one along.
+    ",
+    }
+  `)
+  // With it, any Node hands over; npm runs the same file.
+  const { stdout } = spawnSync(
+    process.execPath,
+    ['--import', older, join(root, 'bin/portolan.js'), '--version'],
+    { encoding: 'utf8', env: { PATH: process.env.PATH } },
+  )
+  expect(stdout.trim()).toBe(manifest.version)
+  expect(manifest.scripts.start).toBe('exec node bin/portolan.js start')
 })
 
 test('a database server that is not there', async () => {

@@ -7,7 +7,7 @@ import type { DevEvent } from '../../app/embedded/event-line.ts'
 import type { Log } from '../../lib/log.ts'
 import { usageError } from '../cli-error.ts'
 import { allLocalChains, type LocalChain } from '../options.ts'
-import { type GlobalOptions, isWatched, note, print, type Shell } from '../shell.ts'
+import { type GlobalOptions, isWatched, note, outliveReader, print, type Shell } from '../shell.ts'
 import { createProgress, logAsProgress } from './progress.ts'
 import { onStopSignal } from './stop-signals.ts'
 
@@ -24,6 +24,7 @@ export async function runStart(shell: Shell, options: StartOptions): Promise<voi
   // service goes up and down with it. Less than this costs more: at 30 a gateway under full load marked
   // its whole heap once a second.
   setFlagsFromString('--heap-growing-percent=60')
+  outliveReader(shell)
   const asked = Promise.withResolvers<string>()
   const stopping = new AbortController()
   const off = onStopSignal(process, {
