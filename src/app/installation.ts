@@ -21,7 +21,15 @@ export class InstallationError extends Error {
 }
 
 /** Which installation to open. */
-export type OpenOptions = { config: Config; env: Env; cwd: string; log: Log; signal?: AbortSignal }
+export type OpenOptions = {
+  config: Config
+  env: Env
+  cwd: string
+  log: Log
+  signal?: AbortSignal
+  /** How long to wait for the database of a service that is starting. */
+  waitMs?: number
+}
 
 /** The database of an installation, beside a running service or without one. */
 export type OpenedDatabase = Database & { dataDir: string; mode: 'embedded' | 'server' }
@@ -31,11 +39,11 @@ export type OpenedInstallation = Installation & { stop(): Promise<void> }
 
 /** Opens the database as it is; an embedded server is started for the time being where none runs. */
 export async function openInstallationDatabase(options: OpenOptions): Promise<OpenedDatabase> {
-  const { config, env, cwd, log, signal } = options
+  const { config, env, cwd, log, signal, waitMs = 60_000 } = options
   const dataDir = await openDataDir(config, env, cwd)
   const embedded = config.database.url === undefined
   const server = embedded
-    ? await connectEmbedded({ dataDir, log, signal, ...config.database.embedded })
+    ? await connectEmbedded({ dataDir, log, signal, waitMs, ...config.database.embedded })
     : await openServer(config, { dataDir, env, log })
   const database = openDatabase({ connection: server.connection, log, max: 2 })
   const stop = () => database.stop().finally(() => server.stop())

@@ -37,6 +37,10 @@ test.each([
     { code: 'ECONNREFUSED', syscall: 'connect', address: '10.0.0.1', port: 5432 },
     'The database at 10.0.0.1:5432 cannot be reached (ECONNREFUSED).',
   ],
+  [
+    { code: '53100', severity: 'ERROR' },
+    'The disk of the database is full: nothing was changed. Make room, and run the command again.',
+  ],
   [{ code: '28P01', severity: 'FATAL' }, 'The database refuses: raw.'],
   [{ code: '57P03', severity: 'FATAL' }, 'The database cannot be reached (57P03).'],
   [

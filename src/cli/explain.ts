@@ -1,5 +1,5 @@
 import type { FieldError } from '../contract/errors.ts'
-import { isDatabaseUnavailable } from '../storage/database-errors.ts'
+import { isDatabaseUnavailable, isDiskFull } from '../storage/database-errors.ts'
 
 // By name rather than by class: the classes would load the database, the configuration and the
 // contract just to say that a file is missing.
@@ -40,6 +40,8 @@ export function explain(error: unknown): string | undefined {
   // PostgreSQL's own errors carry a severity, those of the network do not.
   if (typeof details.severity === 'string' && !isDatabaseUnavailable(error))
     return `The database refuses: ${sentence(error.message)}`
+  if (isDiskFull(error))
+    return 'The disk of the database is full: nothing was changed. Make room, and run the command again.'
   if (isDatabaseUnavailable(error)) return databaseSentence(details)
   return fileSentence(details)
 }

@@ -57,6 +57,18 @@ describe('a problem', () => {
 })
 
 describe('an error that is no failure of an operation', () => {
+  it('says that the disk is full, which somebody has to mend', () => {
+    const { log, lines } = recording()
+    const error = Object.assign(new Error('could not extend file'), { code: '53100' })
+    const { reason, message, retryAfter } = toOperationError(error, log, 'r-1')
+    expect({ reason, message, retryAfter }).toEqual({
+      reason: 'DATABASE_UNAVAILABLE',
+      message: 'The disk of the database is full: nothing was changed.',
+      retryAfter: 10,
+    })
+    expect(lines).toMatchObject([{ level: 'error', message: 'the disk of the database is full' }])
+  })
+
   it('becomes INTERNAL, tells the caller nothing, and is in the log under the request id', () => {
     const { log, lines } = recording()
     const thrown = new Error('password of the database is hunter2')

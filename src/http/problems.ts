@@ -1,6 +1,6 @@
 import { errors, OperationError } from '../contract/errors.ts'
 import type { Log } from '../lib/log.ts'
-import { isDatabaseUnavailable } from '../storage/database-errors.ts'
+import { isDatabaseUnavailable, isDiskFull } from '../storage/database-errors.ts'
 
 /** A failure, ready to be sent. */
 export type ProblemResponse = { status: number; headers: Record<string, string>; body: string }
@@ -8,6 +8,11 @@ export type ProblemResponse = { status: number; headers: Record<string, string>;
 /** What the caller is told of an error; what it is not told goes to the log under the request id. */
 export function toOperationError(error: unknown, log: Log, request_id: string): OperationError {
   if (error instanceof OperationError) return error
+  if (isDiskFull(error)) {
+    log.error({ err: error, request_id }, 'the disk of the database is full')
+    const detail = 'The disk of the database is full: nothing was changed.'
+    return new OperationError('DATABASE_UNAVAILABLE', { detail, retryAfter: 10, cause: error })
+  }
   if (isDatabaseUnavailable(error)) {
     log.warn({ err: error, request_id }, 'database unavailable')
     return new OperationError('DATABASE_UNAVAILABLE', { retryAfter: 1, cause: error })

@@ -55,6 +55,11 @@ export const isDatabaseUnavailable = (error: unknown): boolean => {
   return causesOf(error).some(isDatabaseUnavailable)
 }
 
+/** Whether the server has no room left; it goes on by itself once there is some. */
+export const isDiskFull = (error: unknown): boolean =>
+  error instanceof Error &&
+  ((error as { code?: unknown }).code === '53100' || causesOf(error).some(isDiskFull))
+
 const hasState = (error: unknown, state: string, constraint?: string): boolean => {
   if (!(error instanceof Error)) return false
   const server = error as { code?: unknown; constraint?: unknown }

@@ -32,6 +32,7 @@ export async function* checkDatabase(patient: Patient): AsyncGenerator<Finding> 
     env: shell.env,
     cwd: shell.cwd,
     log: silentLog,
+    waitMs: 10_000,
   })
   try {
     yield* checkServer(patient, database)

@@ -29,7 +29,10 @@ test('a link is not followed', async () => {
 test('a failure is told by its own lines, not by those of before', async () => {
   const path = join(root, 'failure.log')
   const before = 'FATAL:  yesterday\n'
-  await writeFile(path, `${before}LOG:  starting\nFATAL:  no space\nHINT:  make some\n`)
+  await writeFile(
+    path,
+    `${before}LOG:  starting\nFATAL:  no space\nHINT:  make some\nFATAL:  the database system is not yet accepting connections\n`,
+  )
   expect(await readFailure(path, before.length)).toBe('FATAL:  no space\nHINT:  make some')
   expect(await readFailure(path, (await stat(path)).size)).toBe('')
 })

@@ -18,6 +18,9 @@ export const boundLogFile = async (path: string): Promise<void> => {
   await file.truncate()
 }
 
+// What it told those who asked whether it was ready.
+const notYet = /the database system is (not yet accepting|starting up|in recovery|shutting down)/
+
 /** The last lines of the log that say why a server gave up. */
 export const readFailure = async (path: string, from: number): Promise<string> => {
   await using file = await open(path)
@@ -26,6 +29,8 @@ export const readFailure = async (path: string, from: number): Promise<string> =
   if (length <= 0) return ''
   const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length)
   const lines = buffer.toString('utf8').trim().split('\n')
-  const telling = lines.filter((line) => /FATAL|PANIC|ERROR|HINT|error while/.test(line))
+  const telling = lines.filter(
+    (line) => /FATAL|PANIC|ERROR|HINT|error while/.test(line) && !notYet.test(line),
+  )
   return (telling.length > 0 ? telling : lines).slice(-5).join('\n')
 }
