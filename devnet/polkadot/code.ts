@@ -25,6 +25,8 @@ export type Code = Runtime & {
   slotMs: number
   ss58Prefix: number
   extensions: string[]
+  /** What the plain transfer is called: its name has changed. */
+  transferCall: 'transfer' | 'transfer_allow_death'
   /** Encodes a call: its place, then its arguments. */
   encodeCall(pallet: string, name: string, value: unknown): Buffer
 }
@@ -55,6 +57,13 @@ function openCode(bytes: Uint8Array, state: State): Code {
   const unified = unifyMetadata(decAnyMetadata(metadata))
   const builder = getDynamicBuilder(getLookupFn(unified))
   const { signedExtensions } = unified.extrinsic
+  const has = (pallet: string, name: string) => {
+    try {
+      return Boolean(builder.buildCall(pallet, name))
+    } catch {
+      return false
+    }
+  }
   return {
     ...runtime,
     version: readVersion(ask('Core_version')),
@@ -62,6 +71,7 @@ function openCode(bytes: Uint8Array, state: State): Code {
     slotMs: Number(Buffer.from(ask('AuraApi_slot_duration')).readBigUInt64LE()),
     ss58Prefix: builder.ss58Prefix ?? 42,
     extensions: (signedExtensions[0] ?? []).map(({ identifier }) => identifier),
+    transferCall: has('Balances', 'transfer_allow_death') ? 'transfer_allow_death' : 'transfer',
     encodeCall: (pallet, name, value) => {
       const { codec, location } = builder.buildCall(pallet, name)
       return Buffer.concat([Uint8Array.from(location), codec.enc(value)])

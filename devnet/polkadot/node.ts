@@ -14,7 +14,7 @@ import { accountKey, loadChainSpec } from './spec.ts'
 export type PolkadotDevChainOptions = DevChainOptions & {
   /** Blocks only when they are asked for, with a clock that goes by slots from a fixed day. */
   manual?: boolean
-} & Partial<Pick<ChainOptions, 'finality' | 'history' | 'upgradeAt'>>
+} & Partial<Pick<ChainOptions, 'spec' | 'finality' | 'history' | 'upgradeAt'>>
 
 /** A call with the key that signs it. */
 export type SignedCall = {
@@ -35,6 +35,8 @@ export type PolkadotDevChain = DevChain & {
   ss58_prefix: number
   /** The account that `fund` pays from. */
   funder_address: string
+  /** What the runtime calls its plain transfer. */
+  transferCall: string
   /** Keys by number; those below 10 have much from the beginning. */
   signer(number: number): Signer
   /** The address of an account on this chain. */
@@ -68,7 +70,7 @@ export async function startPolkadotDevChain(
   const known = Object.values(developmentSigners()).map(({ account }) => account)
   const endowed = [faucet.account, ...rich, ...known]
   const chain = openChain({
-    spec: await loadChainSpec(),
+    spec: options.spec ?? (await loadChainSpec()),
     endowments: endowed.map((account) => ({ account, amount: endowment })),
     // A chain that goes by slots is in the past, so that each block is one slot after the other.
     now: manual ? () => firstDay : Date.now,
@@ -90,7 +92,7 @@ export async function startPolkadotDevChain(
       ...(tip !== undefined && { tip }),
     })
   }
-  const ss58_prefix = chain.codeOf(chain.best().state).ss58Prefix
+  const { ss58Prefix: ss58_prefix, transferCall } = chain.codeOf(chain.best().state)
   const address = (account: Uint8Array) => fromBufferToBase58(ss58_prefix)(account)
   const make = (making?: Making) => chain.make(making)
   const mine = (count = 1): Block => {
@@ -111,7 +113,7 @@ export async function startPolkadotDevChain(
     const dest = { type: 'Id', value: address(to) }
     const value = { dest, value: amount }
     if (chain.pool.size() > 0) chain.make()
-    const extrinsic = sign({ signer: faucet, pallet: 'Balances', call: 'transfer', value })
+    const extrinsic = sign({ signer: faucet, pallet: 'Balances', call: transferCall, value })
     const hash = chain.pool.submit(extrinsic)
     const block = chain.make()
     if (!block.extrinsics.some((one) => extrinsic.equals(one)))
@@ -126,7 +128,7 @@ export async function startPolkadotDevChain(
         sign({
           signer: keyOf(from),
           pallet: 'Balances',
-          call: 'transfer',
+          call: transferCall,
           value: { dest: { type: 'Id', value: address(accountOf(to)) }, value: BigInt(amount) },
           ...(nonce !== undefined && nonce !== null && { nonce }),
         }),
@@ -152,6 +154,7 @@ export async function startPolkadotDevChain(
     genesis_hash: chain.genesis,
     funder_address: address(faucet.account),
     ss58_prefix,
+    transferCall,
     signer: keyOf,
     address,
     sign,

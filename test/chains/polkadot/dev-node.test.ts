@@ -10,6 +10,7 @@ import {
   startPolkadotDevChain,
 } from '../../../devnet/polkadot/node.ts'
 import { loadChainSpec } from '../../../devnet/polkadot/spec.ts'
+import { testRuntimes } from './runtimes.ts'
 
 const start = async (options: PolkadotDevChainOptions = {}) => {
   const node = await startPolkadotDevChain({ manual: true, ...options })
@@ -45,35 +46,42 @@ describe('the Polkadot dev node', () => {
     await expect(loadChainSpec(broken)).rejects.toThrow('broken')
   })
 
-  it('makes blocks that the runtime accepts as a whole, and refuses after one flipped bit', async () => {
-    const node = await start()
-    const to = node.address(node.signer(50).account)
-    const alice = developmentSigners().Alice
-    const pay = (signer: typeof alice, call: string) =>
-      node.sign({
-        signer,
-        pallet: 'Balances',
-        call,
-        value: { dest: { type: 'Id', value: to }, value: 10n ** 12n },
-      })
-    const plans = [[], [pay(node.signer(1), 'transfer')], [pay(alice, 'transfer_keep_alive')]]
-    for (const extrinsics of plans) {
-      const parent = node.chain.best()
-      const block = node.make({ extrinsics })
-      expect(block.extrinsics).toHaveLength(2 + extrinsics.length)
-      const code = node.chain.codeOf(parent.state)
-      executeBlock(code, parent, block)
-      const { header } = block
-      for (let byte = 0; byte < header.length; byte += 7) {
-        const flipped = Buffer.from(header)
-        flipped[byte]! ^= 1 << (byte % 8)
-        expect(() => executeBlock(code, parent, { ...block, header: flipped })).toThrow()
+  it.each(testRuntimes())(
+    'makes blocks that the runtime accepts as a whole, and refuses after one flipped bit: $name',
+    async ({ spec }) => {
+      const node = await start({ ...(spec && { spec }) })
+      const to = node.address(node.signer(50).account)
+      const alice = developmentSigners().Alice
+      const pay = (signer: typeof alice, call: string) =>
+        node.sign({
+          signer,
+          pallet: 'Balances',
+          call,
+          value: { dest: { type: 'Id', value: to }, value: 10n ** 12n },
+        })
+      const plans = [
+        [],
+        [pay(node.signer(1), node.transferCall)],
+        [pay(alice, 'transfer_keep_alive')],
+      ]
+      for (const extrinsics of plans) {
+        const parent = node.chain.best()
+        const block = node.make({ extrinsics })
+        expect(block.extrinsics).toHaveLength(2 + extrinsics.length)
+        const code = node.chain.codeOf(parent.state)
+        executeBlock(code, parent, block)
+        const { header } = block
+        for (let byte = 0; byte < header.length; byte += spec ? 29 : 7) {
+          const flipped = Buffer.from(header)
+          flipped[byte]! ^= 1 << (byte % 8)
+          expect(() => executeBlock(code, parent, { ...block, header: flipped })).toThrow()
+        }
+        const body = block.extrinsics.map((one) => Uint8Array.from(one))
+        body.at(-1)![20]! ^= 1
+        expect(() => executeBlock(code, parent, { ...block, extrinsics: body })).toThrow()
       }
-      const body = block.extrinsics.map((one) => Uint8Array.from(one))
-      body.at(-1)![20]! ^= 1
-      expect(() => executeBlock(code, parent, { ...block, extrinsics: body })).toThrow()
-    }
-  })
+    },
+  )
 
   it('is the same chain for the same seed, and another one for another', async () => {
     const play = async (seed: number) => {

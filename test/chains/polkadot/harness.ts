@@ -1,5 +1,5 @@
 import type { Block } from '../../../devnet/polkadot/author.ts'
-import { hash256, readUint, toHex } from '../../../devnet/polkadot/bytes.ts'
+import { hash256, readUint, storageKey, toHex } from '../../../devnet/polkadot/bytes.ts'
 import {
   type PolkadotDevChain,
   type PolkadotDevChainOptions,
@@ -17,6 +17,8 @@ import {
   createPolkadotChain,
   type PolkadotChainOptions,
 } from '../../../src/chains/polkadot/chain.ts'
+import { createCodecs } from '../../../src/chains/polkadot/codecs.ts'
+import type { BalanceEvent } from '../../../src/chains/polkadot/events.ts'
 import { createByteSet } from '../../../src/lib/bytes.ts'
 
 /** A signal that nobody aborts. */
@@ -56,7 +58,7 @@ export async function startHarness(options: PolkadotDevChainOptions = {}): Promi
     to,
     signed,
     pay: (from, dest, value, nonce) =>
-      signed(from, 'Balances', 'transfer', { dest: to(dest), value }, nonce),
+      signed(from, 'Balances', node.transferCall, { dest: to(dest), value }, nonce),
     inner: (dest, value) => ({
       type: 'Balances',
       value: { type: 'transfer_keep_alive', value: { dest: to(dest), value } },
@@ -127,4 +129,11 @@ export function readBalanceOf({ chain }: PolkadotDevChain, account: Uint8Array):
   if (!stored) return 0n
   // Four counters of four bytes, then free and reserved.
   return readUint(stored.subarray(16, 32)) + readUint(stored.subarray(32, 48))
+}
+
+/** The events of a block that matter for balances, by the metadata of the runtime that made it. */
+export function eventsOf({ chain }: PolkadotDevChain, block: Block): BalanceEvent[] {
+  const { metadata } = chain.codeOf(block.state)
+  const stored = block.state.get(storageKey('System', 'Events'))!
+  return createCodecs(metadata).readEvents(Buffer.from(stored))
 }

@@ -3,45 +3,57 @@ import { startPolkadotDevChain } from '../../../devnet/polkadot/node.ts'
 import { formatAddress } from '../../../src/chains/polkadot/address.ts'
 import { startTestApp } from '../../helpers/app.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
+import { testRuntimes } from './runtimes.ts'
 
-const node = await startPolkadotDevChain({ manual: true, finality: 1 })
-node.mine(2)
-const service = await startTestApp({
-  config: {
-    chains: {
-      p: {
-        kind: 'polkadot',
-        default_network: 'mainnet',
-        networks: { mainnet: { upstreams: [{ url: node.node_url, headers: {}, priority: 0 }] } },
+const worlds = await Promise.all(
+  testRuntimes().map(async ({ name, spec }) => {
+    const node = await startPolkadotDevChain({ manual: true, finality: 1, ...(spec && { spec }) })
+    node.mine(2)
+    const service = await startTestApp({
+      config: {
+        chains: {
+          p: {
+            kind: 'polkadot',
+            default_network: 'mainnet',
+            networks: {
+              mainnet: { upstreams: [{ url: node.node_url, headers: {}, priority: 0 }] },
+            },
+          },
+        },
       },
-    },
-  },
-})
-const { member } = await service.createTenant(-1)
-const call = async (operation: string, body: object) => {
-  const { status, json } = await service.call(member, `p/${operation}`, body)
-  if (status !== 200) throw new Error(`${operation}: ${status} ${JSON.stringify(json)}`)
-  return json
-}
-const addressOf = (number: number) => node.address(node.signer(number).account)
-const coin = { asset_type: 'ASSET_TYPE_P' }
-const pay = (from: number, to: number, value: bigint, name = 'transfer') => {
-  const dest = { type: 'Id', value: addressOf(to) }
-  const call = { pallet: 'Balances', call: name, value: { dest, value } }
-  const extrinsic = node.sign({ signer: node.signer(from), ...call })
-  node.make({ extrinsics: [extrinsic] })
-  return extrinsic
-}
-const tracked = async (): Promise<number | null> => {
-  const { json } = await service.send('/status', { method: 'GET' })
-  return json.chains.p.tracking.block_number
-}
-const atHead = () =>
-  waitFor('the tracker is at the head', async () => (await tracked()) === node.chain.final().number)
-const balanceOf = async (address: string) =>
-  (await call('ListAssets', { address, ...coin })).assets[0]?.balance
+    })
+    const { member } = await service.createTenant(-1)
+    return { name, node, service, member }
+  }),
+)
 
-describe('variant P through the service on the real runtime', () => {
+describe.each(worlds)('variant P through the service on $name', ({ node, service, member }) => {
+  const call = async (operation: string, body: object) => {
+    const { status, json } = await service.call(member, `p/${operation}`, body)
+    if (status !== 200) throw new Error(`${operation}: ${status} ${JSON.stringify(json)}`)
+    return json
+  }
+  const addressOf = (number: number) => node.address(node.signer(number).account)
+  const coin = { asset_type: 'ASSET_TYPE_P' }
+  const pay = (from: number, to: number, value: bigint, name = node.transferCall) => {
+    const dest = { type: 'Id', value: addressOf(to) }
+    const call = { pallet: 'Balances', call: name, value: { dest, value } }
+    const extrinsic = node.sign({ signer: node.signer(from), ...call })
+    node.make({ extrinsics: [extrinsic] })
+    return extrinsic
+  }
+  const tracked = async (): Promise<number | null> => {
+    const { json } = await service.send('/status', { method: 'GET' })
+    return json.chains.p.tracking.block_number
+  }
+  const atHead = () =>
+    waitFor(
+      'the tracker is at the head',
+      async () => (await tracked()) === node.chain.final().number,
+    )
+  const balanceOf = async (address: string) =>
+    (await call('ListAssets', { address, ...coin })).assets[0]?.balance
+
   it('tracks a wallet from its registration: transfers, balances, aggregation', async () => {
     await waitFor('the tracker stores blocks', async () => {
       node.mine(1)
@@ -126,6 +138,35 @@ describe('variant P through the service on the real runtime', () => {
     await node.fund(`${ethereum}${'ee'.repeat(12)}`, 10n ** 12n)
     node.mine(1)
     await waitFor('the mapped account', async () => (await balanceOf(ethereum)) === '1000000000000')
+  })
+
+  it('tells a webhook when the transfer has as many final blocks as it asks for', async () => {
+    const { wallet_id } = await call('RegisterWallet', { name: 'told', address: addressOf(130) })
+    const { webhook_id } = await call('RegisterWebhook', {
+      wallet_id,
+      webhook_endpoint: 'https://localhost:9443/nobody-listens',
+      confirmation: 3,
+    })
+    const histories = async () =>
+      (await call('ListWebhookHistories', { webhook_id })).webhook_histories
+    const transaction_hash = await node.fund(addressOf(130), 10n ** 12n)
+    const { number } = node.chain.best()
+    // The newest block is not final yet, so that these make two final ones of it.
+    node.mine(2)
+    expect(node.chain.final().number).toBe(number + 1)
+    await atHead()
+    expect((await call('ListTransfers', { wallet_id })).transfers).toHaveLength(1)
+    expect(await histories()).toEqual([])
+    node.mine(1)
+    await waitFor('the notification', async () => (await histories()).length === 1)
+    const [history] = await histories()
+    expect(history.notification_type).toBe('NOTIFICATION_TYPE_P_TRANSACTION_UPDATED')
+    const { transfers } = await call('ListTransfers', { transaction_hash })
+    expect(history.data).toMatchObject({
+      transaction_hash,
+      confirmations: 3,
+      transfers: [{ wallet_id, ...transfers[0] }],
+    })
   })
 
   it('refuses what is no address, and says which field', async () => {
