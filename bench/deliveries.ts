@@ -227,10 +227,10 @@ try {
           now() - i * interval '1 second'
         from generate_series(1, ${Number(values.history)}::int) i`.execute(db)
       await sql`
-        insert into delivery_attempt (webhook_history_id, attempt, organization_id, attempt_time,
+        insert into delivery_attempt (webhook_id, sequence, attempt, organization_id, attempt_time,
           duration_ms, status_code)
-        select webhook_history_id, 1, organization_id, create_time, 12, 204 from delivery
-        where sequence > 1000000 order by webhook_history_id`.execute(db)
+        select webhook_id, sequence, 1, organization_id, create_time, 12, 204 from delivery
+        where sequence > 1000000 order by sequence desc`.execute(db)
       await sql`vacuum analyze`.execute(db)
       const after = await claim()
       const page = async (filter: { webhook_id?: string | undefined }, isFirst = false) => {

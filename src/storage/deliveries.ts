@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { RowOf } from './columns.ts'
 import type { Db } from './database.ts'
 import type { DeliveryRow } from './notifications.ts'
+import { heldInOrder } from './queue-locks.ts'
 import type { WalletScope } from './wallets.ts'
 import type { webhookTables } from './webhook-tables.ts'
 
@@ -42,7 +43,7 @@ const stateJoins = sql`
   left join delivery_queue q on q.webhook_history_id = d.webhook_history_id
   left join lateral (
     select attempt, attempt_time from delivery_attempt
-    where webhook_history_id = d.webhook_history_id
+    where webhook_id = d.webhook_id and sequence = d.sequence
     order by attempt desc limit 1) a on true`
 
 /** One page of notifications that are more than waiting, newest first. */
@@ -91,13 +92,14 @@ export const findDelivery = async (
 /** The newest attempts to deliver a notification, oldest first. */
 export const listAttempts = async (
   db: Db,
-  webhook_history_id: string,
+  { webhook_id, sequence }: Pick<DeliveryRow, 'webhook_id' | 'sequence'>,
   limit: number,
 ): Promise<AttemptRow[]> => {
   const rows = await db
     .selectFrom('delivery_attempt')
     .selectAll()
-    .where('webhook_history_id', '=', webhook_history_id)
+    .where('webhook_id', '=', webhook_id)
+    .where('sequence', '=', sequence)
     .orderBy('attempt', 'desc')
     .limit(limit)
     .execute()
@@ -130,6 +132,9 @@ export const retryFailed = async (
   webhook_id: string,
   { from_time, now }: { from_time: Date; now: Date },
 ): Promise<number> => {
+  const failed = sql`webhook_id = ${webhook_id} and next_attempt_time is null
+    and webhook_status = 'WEBHOOK_STATUS_FAILED'`
+  await heldInOrder(failed).execute(trx)
   const { numAffectedRows } = await sql`
     update delivery_queue q set ${again(now)}
     from delivery d

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { bulkRows } from './bulk.ts'
 import type { Db } from './database.ts'
 import type { DeliveryRow } from './notifications.ts'
+import { heldById } from './queue-locks.ts'
 import type { WebhookHeaderRow } from './webhook-headers.ts'
 import type { WebhookRow } from './webhooks.ts'
 
@@ -76,11 +77,12 @@ export const claimDeliveries = async (
               and (claim_expire_time is null or claim_expire_time <= ${now})
             order by next_attempt_time, sequence limit w.count
             for update skip locked) c))
-      returning webhook_history_id, retry_step)
+      returning webhook_id, sequence, retry_step)
     select d.webhook_history_id, d.organization_id, d.webhook_id, d.notification_type,
       c.retry_step, d.create_time, d.sequence, d.data::text as data
     from claimed c, lateral (
-      select * from delivery where webhook_history_id = c.webhook_history_id limit 1) d`.execute(db)
+      select * from delivery where webhook_id = c.webhook_id and sequence = c.sequence
+      limit 1) d`.execute(db)
   const claims = rows.map((row) => Object.assign(row, { claim_expire_time: expire }))
   // First attempts go out in the order of their numbers.
   return claims.sort((a, b) => a.sequence - b.sequence)
@@ -96,12 +98,15 @@ export const releaseClaims = async (
     webhook_history_id,
     claim_expire_time,
   }))
+  const ids = rows.map(({ webhook_history_id }) => webhook_history_id)
   await sql`
+    with held as materialized (${heldById(ids)})
     update delivery_queue q set claim_expire_time = null
     from json_to_recordset(${bulkRows(rows)}::text::json)
       r (webhook_history_id uuid, claim_expire_time timestamptz)
     where q.webhook_history_id = r.webhook_history_id
-      and q.claim_expire_time = r.claim_expire_time`.execute(db)
+      and q.claim_expire_time = r.claim_expire_time
+      and (select held from held) > 0`.execute(db)
 }
 
 /** The webhooks of some deliveries as they are now; removed ones are missing. */

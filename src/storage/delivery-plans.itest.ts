@@ -38,9 +38,9 @@ beforeAll(async () => {
       from generate_series(1, 50000) i
       returning *),
     tried as (
-      insert into delivery_attempt (webhook_history_id, attempt, organization_id, attempt_time,
+      insert into delivery_attempt (webhook_id, sequence, attempt, organization_id, attempt_time,
         duration_ms)
-      select webhook_history_id, 1, organization_id, create_time, 1 from told)
+      select webhook_id, sequence, 1, organization_id, create_time, 1 from told)
     insert into delivery_queue (webhook_history_id, organization_id, webhook_id, sequence,
       webhook_status, next_attempt_time, retry_step)
     select webhook_history_id, organization_id, webhook_id, sequence, 'WEBHOOK_STATUS_PENDING',

@@ -1,11 +1,13 @@
 import { sql } from 'kysely'
 import { bulkRows, unnestRows } from './bulk.ts'
 import type { Db } from './database.ts'
+import { heldById, heldInOrder } from './queue-locks.ts'
 import { disableWebhook } from './webhooks.ts'
 
 /** What became of one attempt. */
 export type AttemptRecord = {
   webhook_history_id: string
+  sequence: number
   organization_id: string
   webhook_id: string
   claim_expire_time: Date
@@ -29,10 +31,12 @@ const patienceMs = 5 * 86_400_000
 /** Records attempts in one transaction, with what they mean for their webhooks. Gives the webhooks that it disabled. */
 export const recordAttempts = async (
   db: Db,
-  records: readonly AttemptRecord[],
+  attempts: readonly AttemptRecord[],
   now: Date,
 ): Promise<string[]> => {
-  const outcomes = summarize(records)
+  // In one order: another courier, whose claim had expired, may record the same deliveries.
+  const records = attempts.toSorted((a, b) => compare(a.webhook_history_id, b.webhook_history_id))
+  const outcomes = summarize(attempts)
   // The common case, and one statement: nobody failed, and nobody had.
   if (outcomes.length === 0) {
     await storeAttempts(db, records)
@@ -41,12 +45,13 @@ export const recordAttempts = async (
   return await db.transaction().execute(async (trx) => {
     // The webhooks first: whoever disables or removes one locks in this order too.
     const failing = await updateWebhooks(trx, outcomes)
-    await rescheduleFailed(trx, records)
-    await storeAttempts(trx, records)
     const disabled = failing.filter(
       ({ is_gone, failing_since }) =>
         is_gone || (failing_since && now.getTime() - failing_since.getTime() >= patienceMs),
     )
+    await lockQueue(trx, records, disabled)
+    await rescheduleFailed(trx, records)
+    await storeAttempts(trx, records)
     for (const { webhook_id, is_gone } of disabled) {
       const reason = is_gone
         ? 'The endpoint answered 410 Gone.'
@@ -56,6 +61,8 @@ export const recordAttempts = async (
     return disabled.map(({ webhook_id }) => webhook_id)
   })
 }
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 type Outcome = {
   webhook_id: string
@@ -100,6 +107,20 @@ const updateWebhooks = async (trx: Db, outcomes: readonly Outcome[]) => {
   return rows
 }
 
+/** Locks what is recorded and what will be held back, all at once. */
+const lockQueue = async (
+  trx: Db,
+  records: readonly AttemptRecord[],
+  disabled: readonly { webhook_id: string }[],
+): Promise<void> => {
+  const ids = records.map(({ webhook_history_id }) => webhook_history_id)
+  const stopped = disabled.map(({ webhook_id }) => webhook_id)
+  const rows = sql`webhook_history_id = any(${ids}::uuid[])`
+  await heldInOrder(
+    stopped.length > 0 ? sql`${rows} or webhook_id = any(${stopped}::uuid[])` : rows,
+  ).execute(trx)
+}
+
 const isWaiting = sql`q.next_attempt_time is not null`
 
 /** Says when what failed is due again. */
@@ -132,7 +153,8 @@ const rescheduleFailed = async (trx: Db, records: readonly AttemptRecord[]): Pro
 }
 
 const attemptColumns = [
-  'webhook_history_id',
+  'webhook_id',
+  'sequence',
   'attempt',
   'organization_id',
   'attempt_time',
@@ -142,9 +164,14 @@ const attemptColumns = [
   'response_body',
 ] as const
 
-/** Adds attempts after those that are there; a success ends a delivery, whoever has its claim. */
+/**
+ * Adds attempts after those that are there; a success ends a delivery, whoever has its claim. Locks
+ * the queue first: who inserts waits for another who inserts the same.
+ */
 const storeAttempts = async (db: Db, records: readonly AttemptRecord[]): Promise<void> => {
-  const delivered = records.filter(({ is_delivered }) => is_delivered)
+  const delivered = records
+    .filter(({ is_delivered }) => is_delivered)
+    .map(({ webhook_history_id }) => webhook_history_id)
   const counts = new Map<string, number>()
   const rows = records.map((record) => {
     const attempt = (counts.get(record.webhook_history_id) ?? 0) + 1
@@ -153,13 +180,14 @@ const storeAttempts = async (db: Db, records: readonly AttemptRecord[]): Promise
   })
   const columns = sql.join(attemptColumns.map((name) => sql.ref(name)))
   await sql`
-    with done as (
-      delete from delivery_queue where webhook_history_id
-        = any(${delivered.map(({ webhook_history_id }) => webhook_history_id)}::uuid[]))
+    with held as materialized (${heldById(delivered)}),
+    done as (
+      delete from delivery_queue where webhook_history_id = any(${delivered}::uuid[]))
     insert into delivery_attempt (${columns})
-    select r.webhook_history_id, r.attempt + coalesce((
+    select r.webhook_id, r.sequence, r.attempt + coalesce((
         select max(a.attempt) from delivery_attempt a
-        where a.webhook_history_id = r.webhook_history_id), 0),
+        where a.webhook_id = r.webhook_id and a.sequence = r.sequence), 0),
       r.organization_id, r.attempt_time, r.duration_ms, r.status_code, r.error, r.response_body
-    from ${unnestRows('delivery_attempt', attemptColumns, rows)} r (${columns})`.execute(db)
+    from ${unnestRows('delivery_attempt', attemptColumns, rows)} r (${columns})
+    where (select held from held) >= 0`.execute(db)
 }

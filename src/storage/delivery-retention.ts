@@ -36,7 +36,7 @@ export const removeOldHistory = async (
     const { rows } = await sql<DeliveryPosition & { last_time: Date | null }>`
       select webhook_history_id, create_time, (
         select attempt_time from delivery_attempt a
-        where a.webhook_history_id = d.webhook_history_id
+        where a.webhook_id = d.webhook_id and a.sequence = d.sequence
         order by attempt desc limit 1) as last_time
       from delivery d
       where organization_id = ${organization_id} and chain_id = ${chain_id}
@@ -52,21 +52,24 @@ export const removeOldHistory = async (
     const ids = rows
       .filter(({ last_time }) => last_time === null || last_time < before)
       .map(({ webhook_history_id }) => webhook_history_id)
-    // A second statement, which sees whatever was asked for again before the lock was there.
-    const { rows: gone } = await sql<{ webhook_history_id: string }>`
+    // A second statement, which sees whatever was asked for again before the lock was there. What is
+    // being asked for again right now is left for another time.
+    const { rows: gone } = await sql<{ webhook_id: string; sequence: number }>`
       with failed as (
-        delete from delivery_queue where webhook_history_id = any(${ids}::uuid[])
-          and webhook_status = 'WEBHOOK_STATUS_FAILED'
+        delete from delivery_queue where webhook_history_id in (
+          select webhook_history_id from delivery_queue
+          where webhook_history_id = any(${ids}::uuid[])
+            and webhook_status = 'WEBHOOK_STATUS_FAILED' for update skip locked)
         returning webhook_history_id),
       gone as (
         delete from delivery d where webhook_history_id = any(${ids}::uuid[])
           and (webhook_history_id in (select webhook_history_id from failed) or not exists (
             select 1 from delivery_queue q where q.webhook_history_id = d.webhook_history_id))
-        returning webhook_history_id)
-      select webhook_history_id from gone`.execute(trx)
-    const removed = gone.map(({ webhook_history_id }) => webhook_history_id)
-    await sql`
-      delete from delivery_attempt
-      where webhook_history_id = any(${removed}::uuid[])`.execute(trx)
+        returning webhook_id, sequence)
+      select webhook_id, sequence from gone`.execute(trx)
+    for (const [webhook_id, mine] of Map.groupBy(gone, (row) => row.webhook_id))
+      await sql`
+        delete from delivery_attempt where webhook_id = ${webhook_id}
+          and sequence = any(${mine.map(({ sequence }) => sequence)}::int8[])`.execute(trx)
     return { count: gone.length, next: rows.length < limit ? undefined : rows.at(-1) }
   })

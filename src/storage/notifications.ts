@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { notificationTypes } from '../contract/states.ts'
 import { hashId } from '../lib/hash-id.ts'
 import { type BulkRow, bulkRows, insertRows } from './bulk.ts'
@@ -236,12 +236,46 @@ export const releaseWaiting = async (
   return new Set(due.map(({ webhook_history_id }) => webhook_history_id))
 }
 
-/** Locks all webhooks that this head makes something due for, in the order in which they are always locked. */
-export const lockDueWebhooks = async (trx: Db, chain_id: number, head: number): Promise<void> => {
+/** Locks all webhooks that this head makes something due for, and those that want some events. */
+export const lockDueWebhooks = async (
+  trx: Db,
+  { chain_id, head }: { chain_id: number; head: number },
+  events: readonly WalletEvent[] = [],
+): Promise<void> =>
+  await lockWebhooks(trx, sql`chain_id = ${chain_id} and due_block <= ${head}`, {
+    chain_id,
+    events,
+  })
+
+/** Locks all webhooks that were told of blocks above a number, and those that want some events. */
+export const lockToldWebhooks = async (
+  trx: Db,
+  { chain_id, above }: { chain_id: number; above: number },
+  events: readonly WalletEvent[],
+): Promise<void> =>
+  await lockWebhooks(trx, sql`chain_id = ${chain_id} and block_number > ${above}`, {
+    chain_id,
+    events,
+  })
+
+// All at once and in the order in which they are always locked: who locks some first and others
+// later may be waited for by one of whom he waits.
+const lockWebhooks = async (
+  trx: Db,
+  deliveries: RawBuilder<unknown>,
+  { chain_id, events }: { chain_id: number; events: readonly WalletEvent[] },
+): Promise<void> => {
+  const organizations = [...new Set(events.map(({ organization_id }) => organization_id))]
+  const wallets = [...new Set(events.map(({ wallet_id }) => wallet_id))]
   await sql`
-    select 1 from webhook where webhook_id in (
-      select webhook_id from delivery where chain_id = ${chain_id} and due_block <= ${head})
-    order by webhook_id for no key update`.execute(trx)
+    select count(*) from (
+      select 1 from webhook where webhook_id in (
+        select webhook_id from delivery where ${deliveries}
+        union all
+        select webhook_id from webhook
+        where chain_id = ${chain_id} and organization_id = any(${organizations}::uuid[])
+          and (wallet_id is null or wallet_id = any(${wallets}::uuid[])))
+      order by webhook_id for no key update) w`.execute(trx)
 }
 
 /** Drops waiting notifications by their ids. */

@@ -1,6 +1,6 @@
 import { bytea, int2, int4, int8, jsonb, nullable, text, timestamptz, uuid } from './columns.ts'
 
-/** The tables of 0003-webhooks.sql and 0064-delivery-queue.sql. */
+/** The tables of 0003-webhooks.sql, 0064-delivery-queue.sql and 0068-attempt-order.sql. */
 export const webhookTables = {
   webhook: {
     webhook_id: uuid,
@@ -54,7 +54,8 @@ export const webhookTables = {
     retry_step: int2,
   },
   delivery_attempt: {
-    webhook_history_id: uuid,
+    webhook_id: uuid,
+    sequence: int8,
     attempt: int4,
     organization_id: uuid,
     attempt_time: timestamptz,

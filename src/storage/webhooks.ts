@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { RowOf } from './columns.ts'
 import type { Db } from './database.ts'
+import { heldInOrder } from './queue-locks.ts'
 import type { WalletScope } from './wallets.ts'
 import type { webhookTables } from './webhook-tables.ts'
 
@@ -78,10 +79,11 @@ export const listWebhooks = async (
       order by webhook_id limit ${limit}) w
     left join lateral (
       select avg(case when q.webhook_history_id is null then 1 when exists (
-          select 1 from delivery_attempt a where a.webhook_history_id = n.webhook_history_id)
+          select 1 from delivery_attempt a
+          where a.webhook_id = n.webhook_id and a.sequence = n.sequence)
           then 0 end)::float8 as success_rate
       from (
-        select webhook_history_id from delivery
+        select webhook_history_id, webhook_id, sequence from delivery
         where webhook_id = w.webhook_id and sequence is not null
         order by create_time desc, webhook_history_id desc limit ${rated}) n
       left join delivery_queue q on q.webhook_history_id = n.webhook_history_id) r on true
@@ -108,14 +110,16 @@ export const enableWebhook = async (trx: Db, webhook_id: string, now: Date): Pro
     update webhook set webhook_state = 'WEBHOOK_STATE_ENABLED', disable_reason = null,
       disable_time = null, failing_since = null, update_time = ${now}
     where webhook_id = ${webhook_id}`.execute(trx)
+  const held = sql`webhook_id = ${webhook_id} and next_attempt_time is null
+    and webhook_status = 'WEBHOOK_STATUS_ON_HOLD'`
+  await heldInOrder(held).execute(trx)
   await sql`
     update delivery_queue set webhook_status = 'WEBHOOK_STATUS_PENDING', next_attempt_time = ${now},
       retry_step = 0
-    where webhook_id = ${webhook_id} and next_attempt_time is null
-      and webhook_status = 'WEBHOOK_STATUS_ON_HOLD'`.execute(trx)
+    where ${held}`.execute(trx)
 }
 
-/** Disables a locked webhook: what is not delivered yet is held back, and so is what comes. */
+/** Disables a webhook, which is locked with its queue: what is not delivered yet is held back, and so is what comes. */
 export const disableWebhook = async (
   trx: Db,
   webhook_id: string,
@@ -132,8 +136,14 @@ export const disableWebhook = async (
 
 /** Removes a locked webhook with its headers. Its history stays; what is not delivered never will be. */
 export const deleteWebhook = async (trx: Db, webhook_id: string): Promise<void> => {
+  // What the tracker has in hand it drops itself, because nobody wants it any more; to wait for it
+  // here would be to wait in a circle.
   await sql`
-    delete from delivery where webhook_id = ${webhook_id} and due_block is not null`.execute(trx)
+    delete from delivery where webhook_history_id in (
+      select webhook_history_id from delivery
+      where webhook_id = ${webhook_id} and due_block is not null
+      for update skip locked)`.execute(trx)
+  await heldInOrder(sql`webhook_id = ${webhook_id}`).execute(trx)
   // In two parts, one for each index.
   await sql`
     update delivery_queue set webhook_status = 'WEBHOOK_STATUS_FAILED', next_attempt_time = null

@@ -28,8 +28,7 @@ export async function releaseDue(trx: Db, due: Due): Promise<number> {
     const waiting = await listDueWaiting(trx, { ...due, limit: batch })
     if (waiting.length === 0) break
     // What one batch would lock out of order, another writer could wait for in a circle.
-    if (released === 0 && waiting.length === batch)
-      await lockDueWebhooks(trx, due.chain_id, due.head)
+    if (released === 0 && waiting.length === batch) await lockDueWebhooks(trx, due)
     const transfers = await listNotifiedTransfers(trx, due.chain_id, waiting)
     const bodies = waiting
       .map((delivery) => ({ delivery, mine: transfersOf(delivery, transfers) }))

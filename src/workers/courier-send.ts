@@ -38,7 +38,8 @@ export async function send(
   { claim, receiver }: Parcel,
   { http, clock, timeoutMs, random, signal }: SendOptions,
 ): Promise<AttemptRecord | undefined> {
-  const { webhook_history_id, organization_id, webhook_id, claim_expire_time, retry_step } = claim
+  const { webhook_history_id, organization_id, webhook_id, sequence } = claim
+  const { claim_expire_time, retry_step } = claim
   const attempt_time = clock.now()
   const begun = performance.now()
   const timestamp = Math.floor(attempt_time / 1000)
@@ -76,6 +77,7 @@ export async function send(
       })
   return {
     webhook_history_id,
+    sequence,
     organization_id,
     webhook_id,
     claim_expire_time,

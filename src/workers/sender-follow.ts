@@ -2,7 +2,11 @@ import type { BlockRef, ChainBlock } from '../chains/chain.ts'
 import { moveTransaction } from '../domain/transactions/move.ts'
 import { distinctBytes, keyOf } from '../lib/bytes.ts'
 import type { Db } from '../storage/database.ts'
-import { queueTransactionNotifications } from '../storage/notifications.ts'
+import {
+  lockDueWebhooks,
+  lockToldWebhooks,
+  queueTransactionNotifications,
+} from '../storage/notifications.ts'
 import { type TransactionRow, updateTransaction } from '../storage/transactions.ts'
 import {
   hasOpenTransactions,
@@ -36,7 +40,10 @@ export async function followBlocks(
         const decided = await decideBy(trx, row, { hash: hash(), block, failed }, now)
         if (decided) moved.push(decided)
       }
-  moved.push(...(await confirm(trx, { chain_id, now }, blocks.at(-1)!.number)))
+  const head = blocks.at(-1)!.number
+  moved.push(...(await confirm(trx, { chain_id, now }, head)))
+  // With those that the same database transaction will tell of transfers.
+  if (moved.length > 0) await lockDueWebhooks(trx, { chain_id, head }, moved)
   await queueTransactionNotifications(trx, moved, now)
 }
 
@@ -114,5 +121,7 @@ export async function unfollowAbove(
       )
     else await updateTransaction(trx, row, change)
   }
+  // With those that the same database transaction will tell of the reorganization.
+  if (moved.length > 0) await lockToldWebhooks(trx, { chain_id, above: number }, moved)
   await queueTransactionNotifications(trx, moved, now)
 }

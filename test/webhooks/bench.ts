@@ -147,7 +147,7 @@ export const createWebhookBench = async (
       const { rows } = await pool.query(
         `select coalesce(q.webhook_status, 'WEBHOOK_STATUS_COMPLETED') as webhook_status,
            (select count(*)::int4 from delivery_attempt a
-             where a.webhook_history_id = d.webhook_history_id) as delivery_count
+             where a.webhook_id = d.webhook_id and a.sequence = d.sequence) as delivery_count
          from delivery d left join delivery_queue q using (webhook_history_id)
          where d.webhook_history_id = $1`,
         [webhook_history_id],

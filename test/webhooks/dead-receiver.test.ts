@@ -61,12 +61,15 @@ it('a dead receiver with a long queue costs a hundred healthy ones nothing', asy
   courier.wake()
   await waitFor('the dead one is being tried', () => courier.status().in_flight > 0)
   for (let told = 0; told < 3; told++) await round()
-  await waitFor('all is recorded', () => courier.status().unrecorded === 0)
+  // Told is not yet answered: those come to an end, and then the dead one is alone under way, with no
+  // more of it in hand than it may have.
+  await waitFor('no more than the dead one may have is in hand', () => {
+    const { in_flight, claimed, unrecorded } = courier.status()
+    return unrecorded === 0 && in_flight <= 16 && claimed <= 16
+  })
 
-  // Beside it: its attempts are all still open, and no more of it is in hand than it may have.
+  // Its attempts are all still open.
   expect(courier.status().in_flight).toBeGreaterThan(0)
-  expect(courier.status().in_flight).toBeLessThanOrEqual(16)
-  expect(courier.status().claimed).toBeLessThanOrEqual(16)
   expect(process.memoryUsage().heapUsed - held).toBeLessThan(64 * 2 ** 20)
   const { rows } = await pool.query(
     'select count(*) from delivery_queue where webhook_id = $1 and next_attempt_time is not null',

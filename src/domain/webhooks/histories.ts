@@ -67,8 +67,8 @@ const present = (row: HistoryRow) => ({
 export const ListWebhookAttempts = shared<{ webhook_history_id: string }>(
   async (context, { webhook_history_id }) => {
     const scope = await readScope(context)
-    await getHistory(context, scope, webhook_history_id)
-    const rows = await listAttempts(context.db, webhook_history_id, maxAttempts)
+    const history = await getHistory(context, scope, webhook_history_id)
+    const rows = await listAttempts(context.db, history, maxAttempts)
     return {
       webhook_attempts: rows.map((row) => ({
         attempt: row.attempt,
