@@ -76,16 +76,23 @@ async function prepareQuestions(
   ]
 }
 
+/** Calls that take longer are no answer to anybody: half of their own time limit. */
+export const longestMs = 30_000
+
 /** Keeps many calls in flight while one or two of three nodes fail in every way. */
 export async function runCampaign({
   requests,
   inFlight,
   seed,
+  kinds = 0,
   onFault = () => {},
 }: {
+  /** How many at least. */
   requests: number
   inFlight: number
   seed: number
+  /** How many kinds of faults are to be seen before it ends. */
+  kinds?: number
   onFault?: (text: string) => void
 }): Promise<Outcome> {
   const random = createRandom(seed)
@@ -106,10 +113,12 @@ export async function runCampaign({
         .every(({ state, capabilities }) => state === 'healthy' && capabilities.length > 0),
     )
     const questions = await prepareQuestions(chain, pool)
-    const outcome: Outcome = { requests, wrong: [], failed: [], faults: {}, latency: zero }
+    const outcome: Outcome = { requests: 0, wrong: [], failed: [], faults: {}, latency: zero }
     const isOver = { value: false }
     const troubles = trouble({ chain, proxies, random, isOver, faults: outcome.faults, onFault })
-    const times = await askAll(pool, { requests, inFlight, random, questions, outcome })
+    const isEnough = () =>
+      outcome.requests >= requests && Object.keys(outcome.faults).length >= kinds
+    const times = await askAll(pool, { isEnough, inFlight, random, questions, outcome })
     isOver.value = true
     await troubles
     outcome.latency = quantilesOf(times)
@@ -126,13 +135,13 @@ const zero = { p50: 0, p99: 0, worst: 0 }
 function askAll(
   pool: Pool,
   {
-    requests,
+    isEnough,
     inFlight,
     random,
     questions,
     outcome,
   }: {
-    requests: number
+    isEnough: () => boolean
     inFlight: number
     random: () => number
     questions: ((n: number) => Question)[]
@@ -141,23 +150,21 @@ function askAll(
 ): Promise<number[]> {
   const { promise, resolve } = Promise.withResolvers<number[]>()
   const times: number[] = []
-  let started = 0
-  const check = (question: Question, answer: PoolOutcome): void => {
-    const text = `${question.request.method} ${question.request.params}: ${JSON.stringify(answer)}`
-    if ('failure' in answer) outcome.failed.push(text)
-    else if (!answer.ok || !question.isTrue(JSON.parse(answer.result)))
-      outcome.wrong.push(text.slice(0, 300))
+  const check = ({ request, isTrue }: Question, answer: PoolOutcome): void => {
+    const text = () => `${request.method} ${request.params}: ${JSON.stringify(answer)}`
+    if ('failure' in answer) outcome.failed.push(text())
+    else if (!answer.ok || !isTrue(JSON.parse(answer.result)))
+      outcome.wrong.push(text().slice(0, 300))
   }
   const next = (): void => {
-    if (started === requests) return
-    const number = started++
+    const number = outcome.requests++
     const question = questions[Math.trunc(random() * questions.length)]!(number)
     const startedAt = performance.now()
     pool.send(question.request, (answer) => {
       times.push(performance.now() - startedAt)
       check(question, answer)
-      if (times.length === requests) resolve(times)
-      else next()
+      if (!isEnough()) next()
+      else if (times.length === outcome.requests) resolve(times)
     })
   }
   for (let lane = 0; lane < inFlight; lane++) next()
@@ -252,13 +259,13 @@ if (import.meta.main) {
     requests: numbers.requests,
     inFlight: numbers['in-flight'],
     seed: numbers.seed,
+    kinds: proxyFaults.length + nodeFaults.length,
     onFault: (text) => console.log(text),
   })
-  console.log({
-    ...outcome,
-    wrong: outcome.wrong.slice(0, 10),
-    failed: outcome.failed.slice(0, 10),
-  })
-  console.log(`${outcome.wrong.length} wrong, ${outcome.failed.length} failed`)
-  if (outcome.wrong.length > 0 || outcome.failed.length > 0) process.exitCode = 1
+  const { wrong, failed, latency } = outcome
+  console.log({ ...outcome, wrong: wrong.slice(0, 10), failed: failed.slice(0, 10) })
+  console.log(
+    `${wrong.length} wrong, ${failed.length} failed, the longest took ${latency.worst} ms of ${longestMs}`,
+  )
+  if (wrong.length > 0 || failed.length > 0 || latency.worst > longestMs) process.exitCode = 1
 }

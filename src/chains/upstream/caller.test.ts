@@ -50,6 +50,37 @@ describe('failover', () => {
     expect(none).toEqual([{ failure: 'NO_UPSTREAM' }])
   })
 
+  test('too large an answer of one node is not the last word while another is away', async () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b')]
+    const { call, clock, caller } = setUp([a, b])
+    b.isVerified = false
+    const outcomes = call()
+    a.answer({ failed: 'too_large', detail: '' })
+    await clock.advance(500)
+    expect(outcomes).toEqual([])
+    b.isVerified = true
+    caller.wake()
+    await clock.advance(1)
+    expect(a.calls).toHaveLength(0)
+    b.answer(result(1))
+    expect(outcomes).toEqual([result(1)])
+  })
+
+  test('too large an answer is the last word when nobody else comes back', async () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b')]
+    const { call, clock } = setUp([a, b])
+    b.isVerified = false
+    let asked = 0
+    a.behave = () => {
+      asked++
+      return { failed: 'too_large', detail: '' }
+    }
+    const outcomes = call()
+    await clock.advance(5_000)
+    expect(outcomes).toEqual([{ failure: 'REPLY_TOO_LARGE' }])
+    expect(asked).toBe(2)
+  })
+
   test('an answer that says "not here" is given only when nobody knows better', () => {
     const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
     const { call } = setUp([a, b])

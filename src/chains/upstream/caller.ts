@@ -4,7 +4,7 @@ import { createBacklog } from './backlog.ts'
 import { createHedging } from './hedging.ts'
 import { meaningOf } from './node-error.ts'
 import type { PoolFailure, PoolOutcome, PoolRequest, RpcReply } from './pool-types.ts'
-import { select } from './select.ts'
+import { canServe, select } from './select.ts'
 import type { Timer, Timers } from './timers.ts'
 import { isUnsent, type TransportFailure, type TransportOutcome } from './transport.ts'
 import { isUsable, type Upstream } from './upstream.ts'
@@ -176,7 +176,9 @@ export function createCaller(options: CallerOptions): Caller {
 
   /** How long to wait before all nodes are asked again; undefined when there is no point in it. */
   const pauseBefore = (job: Job, now: number, waitMs: number): number | undefined => {
-    if (job.large > 0 && job.large === job.tried.length) return undefined
+    const isLarge = job.large > 0 && job.large === job.tried.length
+    // Once more, and only if there is a node that could not be asked: it may have a proper answer.
+    if (isLarge && (job.round > 0 || !hasUnasked(job))) return undefined
     if (upstreams.some(isUsable)) usableAt = now
     if (now + waitMs < job.deadline) return waitMs
     const isHopeless =
@@ -185,8 +187,13 @@ export function createCaller(options: CallerOptions): Caller {
     const patience = Math.min(job.deadline, job.strandedAt + options.patienceMs) - now
     if (isHopeless || patience <= 0) return undefined
     // Nodes that were asked and failed are asked again soon; nodes that are away will wake us.
-    return job.tried.length > 0 ? Math.min(roundPauseMs << job.round, patience) : patience
+    return job.tried.length > 0 && !isLarge
+      ? Math.min(roundPauseMs << job.round, patience)
+      : patience
   }
+
+  const hasUnasked = ({ request, tried }: Job): boolean =>
+    upstreams.some((one) => !one.isWrongChain && canServe(one, request) && !tried.includes(one))
 
   const isBeyondAll = ({ needs }: PoolRequest): boolean =>
     needs !== undefined &&
@@ -308,7 +315,7 @@ export function createCaller(options: CallerOptions): Caller {
       setImmediate(() => {
         isWaking = false
         for (const job of [...waiting]) {
-          if (job.tried.length === 0) advance(job)
+          if (job.tried.length === job.large) advance(job)
         }
       })
     },

@@ -1,6 +1,7 @@
 import type { HttpAnswer, HttpExchange } from './http-exchange.ts'
 import { createHttpLanes, type HttpLanes } from './http-lanes.ts'
 import { isBatchRefusal } from './http-status.ts'
+import { createLoadWindow } from './load-window.ts'
 import type { RawJson } from './pool-types.ts'
 import { matchReplies, type ScannedReply, scanBatch, scanOneReply } from './reply-scanner.ts'
 import type { Timer, Timers } from './timers.ts'
@@ -95,6 +96,8 @@ export function createHttpTransport(
   const joined: Entry[] = []
   const single: Entry[] = []
   const exchanges = new Set<Exchange>()
+  const window = createLoadWindow()
+  let inFlight = 0
   let batchExchanges = 0
   let batchLimit = 1
   let lastId = questionId
@@ -107,6 +110,7 @@ export function createHttpTransport(
   const finish = (entry: Entry, outcome: TransportOutcome): void => {
     if (entry.isOver) return
     entry.isOver = true
+    inFlight--
     timers.cancel(entry.timer)
     entry.call.done(outcome)
   }
@@ -125,12 +129,16 @@ export function createHttpTransport(
   const stuckMs = (): number =>
     Math.min(Math.max(usualMs * stuckFactor, patienceMs), longestStuckMs)
 
+  const judge = ({ entries, startedAt }: Exchange): void =>
+    window.add({ calls: entries.length, startedAt, now: options.now(), inFlight })
+
   const findStuck = (exchange: Exchange): void => {
     // Those that were under way together tell the same thing.
     if (exchange.startedAt >= patienceSince) {
       patienceMs = Math.min(patienceMs * 2, longestStuckMs)
       patienceSince = options.now()
     }
+    judge(exchange)
     const late = lateAfter(options.now() - exchange.startedAt)
     for (const entry of [...exchange.entries]) giveUp(entry, late)
   }
@@ -201,6 +209,7 @@ export function createHttpTransport(
       if (exchange.stuck && !('failed' in answer)) {
         usualMs += (options.now() - exchange.startedAt - usualMs) * 0.1
         patienceMs = shortestStuckMs
+        judge(exchange)
       }
       receive(exchange, answer)
       end(exchange)
@@ -244,6 +253,7 @@ export function createHttpTransport(
     kind: 'http',
     send: (call) => {
       const id = ++lastId
+      inFlight++
       const entry: Entry = {
         call,
         text: toRequestText(id, call),
@@ -272,7 +282,8 @@ export function createHttpTransport(
     },
     batchLimit: () => batchLimit,
     isOpen: lanes.isOpen,
-    capacity: () => (batchLimit > 1 ? maxBatchExchanges * batchLimit : 2 * maxConnections),
+    capacity: () =>
+      Math.min(window.size(), batchLimit > 1 ? maxBatchExchanges * batchLimit : 2 * maxConnections),
     stop: lanes.stop,
   }
 }
