@@ -1,6 +1,6 @@
 import type { RawJson } from '../chains/upstream/pool-types.ts'
-import { createByteLog, type Kept } from './byte-log.ts'
 import type { ChainView } from './chain-view.ts'
+import { createRecordRing } from './record-ring.ts'
 
 /** A kept answer and the block that it depends on. */
 export type CacheEntry = {
@@ -22,24 +22,11 @@ export type AnswerCache = {
   size(): number
 }
 
-type Entry = Kept & { number: number; hash: string }
-
 /** Makes a cache of at most that many bytes. */
 export function createAnswerCache({ maxBytes }: { maxBytes: number }): AnswerCache {
-  const entries = new Map<string, Entry>()
-  // The keys by height while their block may still leave the chain.
-  const unsettled = new Map<number, Set<string>>()
-
-  const forget = ({ key, number }: Entry) => {
-    entries.delete(key)
-    const keys = unsettled.get(number)
-    if (keys?.delete(key) && keys.size === 0) unsettled.delete(number)
-  }
-  const texts = createByteLog<Entry>({
-    maxBytes,
-    isKept: (entry) => entries.get(entry.key) === entry,
-    onGone: forget,
-  })
+  const ring = createRecordRing({ maxBytes })
+  // Where the first record of each block stands that may still leave the chain.
+  const unsettled = new Map<number, number>()
 
   const settle = (final: number) => {
     for (const number of unsettled.keys()) if (number <= final) unsettled.delete(number)
@@ -47,39 +34,36 @@ export function createAnswerCache({ maxBytes }: { maxBytes: number }): AnswerCac
 
   return {
     find(key, view) {
-      const entry = entries.get(key)
-      if (entry === undefined) return undefined
-      const { number, hash } = entry
+      const place = ring.find(key)
+      if (place < 0) return undefined
+      const number = ring.numberAt(place)
+      const hash = ring.hashAt(place)
       if (number > view.final() && view.hashAt(number) !== hash) return undefined
-      return { result: texts.read(entry), number, hash }
+      return { result: ring.readAt(place), number, hash }
     },
     keep(key, { result, number, hash }, view) {
-      const old = entries.get(key)
-      if (old) forget(old)
-      const place = { chunk: undefined, at: 0, length: 0, isWanted: false, text: undefined }
-      const entry: Entry = { key, number, hash, ...place }
-      if (!texts.put(entry, result)) return
-      entries.set(key, entry)
       const final = view.final()
-      if (number <= final) return
-      const keys = unsettled.get(number)
-      if (keys) keys.add(key)
-      else {
+      if (number > final && !unsettled.has(number)) {
         settle(final)
-        unsettled.set(number, new Set([key]))
+        unsettled.set(number, ring.written())
       }
+      ring.put({ key, number, hash, text: result })
     },
     drop(above) {
       if (above < 0) {
-        entries.clear()
         unsettled.clear()
-        texts.clear()
+        ring.clear()
         return
       }
-      for (const [number, keys] of unsettled)
-        if (number > above) for (const key of [...keys]) forget(entries.get(key) as Entry)
+      let since = Number.POSITIVE_INFINITY
+      for (const [number, first] of unsettled) {
+        if (number <= above) continue
+        since = Math.min(since, first)
+        unsettled.delete(number)
+      }
+      ring.drop(above, since)
     },
-    bytes: texts.bytes,
-    size: () => entries.size,
+    bytes: ring.bytes,
+    size: ring.size,
   }
 }
