@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { encodeArray } from './binary-arrays.ts'
 import { insertRows } from './bulk.ts'
 import type { Db } from './database.ts'
 import type { WalletScope } from './wallets.ts'
@@ -106,8 +107,7 @@ export const findTracked = async (
   const { rows } = await sql<TrackedAddress>`
     select a.address, a.organization_id, a.wallet_id, w.confirmation
     from wallet_address a join wallet w on w.wallet_id = a.wallet_id
-    where a.chain_id = ${chain_id} and a.address = any(${addresses as Buffer[]}::bytea[])`.execute(
-    trx,
-  )
+    where a.chain_id = ${chain_id}
+      and a.address = any(${encodeArray('bytea', addresses)}::bytea[])`.execute(trx)
   return rows
 }

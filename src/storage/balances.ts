@@ -153,12 +153,13 @@ export const storeReadings = async (
   trx: Db,
   readings: readonly Reading[],
   { chain_id, now }: { chain_id: number; now: Date },
-): Promise<void> =>
-  await store(
-    trx,
-    readings,
-    now,
-    sql`
+): Promise<void> => {
+  if (readings.length === 0) return
+  // In one order for everybody: two writers of the same balances wait, but never for each other.
+  await sql`
+    insert into balance (${names(stored)})
+    select r.*, ${now}::timestamptz, ${now}::timestamptz
+    from ${unnestRows('balance', columns, readings)} r (${names(columns)})
     join wallet_address t on t.chain_id = ${chain_id} and t.address = r.address
       and t.organization_id = r.organization_id and t.wallet_id = r.wallet_id
     where r.contract_address = '' or exists (
@@ -166,33 +167,37 @@ export const storeReadings = async (
           and c.chain_id = ${chain_id} and c.contract_address = r.contract_address)
       or exists (
         select 1 from token_import i where i.chain_id = ${chain_id} and i.address = r.address
-          and i.asset_id = r.asset_id and i.organization_id = r.organization_id)`,
-  )
-
-/** The same, for whoever holds the proof that all of it is still tracked: an open backlog. */
-export const storeTracked = async (
-  trx: Db,
-  readings: readonly Reading[],
-  now: Date,
-): Promise<void> => await store(trx, readings, now, sql``)
-
-async function store(
-  trx: Db,
-  readings: readonly Reading[],
-  now: Date,
-  isTracked: RawBuilder<unknown>,
-): Promise<void> {
-  if (readings.length === 0) return
-  // In one order for everybody: two writers of the same balances wait, but never for each other.
-  await sql`
-    insert into balance (${sql.join([...columns, 'create_time', 'update_time'].map((name) => sql.ref(name)))})
-    select r.*, ${now}::timestamptz, ${now}::timestamptz
-    from ${unnestRows('balance', columns, readings)} r (${sql.join(columns.map((name) => sql.ref(name)))})
-    ${isTracked}
+          and i.asset_id = r.asset_id and i.organization_id = r.organization_id)
     order by r.wallet_id, r.address, r.asset_id
     on conflict (wallet_id, address, asset_id) do update set balance = excluded.balance,
       as_of_block = excluded.as_of_block, update_time = excluded.update_time
     where balance.as_of_block <= excluded.as_of_block`.execute(trx)
+}
+
+/**
+ * The same, for whoever holds the proof that all of it is still tracked, an open backlog, and is alone
+ * at the cursor: no balance appears meanwhile, so those that are new need not be looked for one by one.
+ */
+export const storeTracked = async (
+  trx: Db,
+  readings: readonly Reading[],
+  now: Date,
+): Promise<void> => {
+  if (readings.length === 0) return
+  await sql`
+    with read as materialized (
+      select * from ${unnestRows('balance', columns, readings)} r (${names(columns)})),
+    known as (
+      update balance b set balance = r.balance, as_of_block = r.as_of_block, update_time = ${now}
+      from read r
+      where b.wallet_id = r.wallet_id and b.address = r.address and b.asset_id = r.asset_id
+        and b.as_of_block <= r.as_of_block)
+    insert into balance (${names(stored)})
+    select r.*, ${now}::timestamptz, ${now}::timestamptz from read r
+    where not exists (
+      select 1 from balance b
+      where b.wallet_id = r.wallet_id and b.address = r.address and b.asset_id = r.asset_id)
+    order by r.wallet_id, r.address, r.asset_id`.execute(trx)
 }
 
 const columns = [
@@ -205,6 +210,10 @@ const columns = [
   'balance',
   'as_of_block',
 ] as const
+
+const stored = [...columns, 'create_time', 'update_time'] as const
+
+const names = (list: readonly string[]) => sql.join(list.map((name) => sql.ref(name)))
 
 /** Leaves a trace of readings, for the case that their block leaves the chain. */
 export const rememberReadings = async (

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { AssetInfo, AssetKey } from './assets.ts'
-import { type BulkRow, insertRows } from './bulk.ts'
+import { type BulkRow, insertNewRows, insertRows } from './bulk.ts'
 import type { Db } from './database.ts'
 import type { TransferRow } from './wallet-tables.ts'
 import type { WalletScope } from './wallets.ts'
@@ -108,6 +108,12 @@ export const insertTransfers = async (
   trx: Db,
   transfers: readonly BulkRow<'transfer'>[],
 ): Promise<number> => await insertRows(trx, 'transfer', transfers)
+
+/** The same for many of blocks that nobody has stored before. */
+export const insertNewTransfers = async (
+  trx: Db,
+  transfers: readonly BulkRow<'transfer'>[],
+): Promise<number> => await insertNewRows(trx, 'transfer', transfers)
 
 /** Drops the transfers of blocks above a number. */
 export const deleteTransfersAbove = async (

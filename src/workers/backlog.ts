@@ -13,7 +13,7 @@ import {
   settleBacklogs,
 } from '../storage/balance-backlog.ts'
 import { type Reading, rememberReadings, storeTracked } from '../storage/balances.ts'
-import { awaitCursor } from '../storage/blocks.ts'
+import { awaitCursor, lockCursor } from '../storage/blocks.ts'
 import { assertLease } from '../storage/leases.ts'
 import { blockFor, distinctPairs, findRef, holdRead, keyOfWork, readPairs } from './read-pairs.ts'
 import type { TrackerTools } from './tracker-store.ts'
@@ -71,7 +71,7 @@ async function store(
   const now = new Date(clock.now())
   await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
-    await awaitCursor(trx, chain_id)
+    await lockCursor(trx, chain_id)
     await holdRead(trx, tools, read)
     const ids = backlogs.map(({ backlog_id }) => backlog_id)
     const open = await settleBacklogs(trx, chain_id, ids)

@@ -15,7 +15,7 @@ import {
 import type { Db } from '../storage/database.ts'
 import { assertLease } from '../storage/leases.ts'
 import { enqueueMetadata } from '../storage/token-metadata.ts'
-import { insertTransfers, updateTransfers } from '../storage/transfers.ts'
+import { insertNewTransfers, insertTransfers, updateTransfers } from '../storage/transfers.ts'
 import { hasBacklogs } from './backlog.ts'
 import { releaseDue } from './confirmations.ts'
 import type { HeldLease } from './runner.ts'
@@ -88,7 +88,9 @@ export async function storeBlocks(
     if (chain.tokens?.readTokenUris)
       await enqueueMetadata(trx, { chain_id, asset_ids: itemsIn(assets), now })
     const transfers = rows.flatMap((row) => row.transfers)
-    const inserted = await insertTransfers(trx, transfers)
+    // At the head the two statements more would cost more than they save.
+    const insert = blocks.length > 1 ? insertNewTransfers : insertTransfers
+    const inserted = await insert(trx, transfers)
     const changes = rows.flatMap((row) => row.changes)
     const until = hasBacklogs(chain) ? backlogUntil : -1
     const backlog = changes.filter(({ due_block }) => due_block <= until)

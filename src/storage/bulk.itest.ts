@@ -1,0 +1,66 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { expect, it } from 'vitest'
+import { freshDatabase } from '../../test/helpers/database.ts'
+import { storeTracked } from './balances.ts'
+import { insertBlocks } from './blocks.ts'
+import { insertNewRows } from './bulk.ts'
+import { ensureChain } from './chains.ts'
+
+const { db, pool } = await freshDatabase()
+const create_time = new Date()
+const chain_id = await ensureChain(db, { chain: 'c', network: 'bulk', create_time })
+
+const blockOf = (block_number: number, mark: number) => ({
+  chain_id,
+  block_number,
+  block_hash: Buffer.of(mark),
+  parent_hash: Buffer.of(0),
+  block_time: create_time,
+})
+
+it('rows that were thought to be new, and are not, change nothing, and the others are stored', async () => {
+  await insertBlocks(db, [blockOf(2, 2)])
+  const counts = await db.transaction().execute(async (trx) => {
+    const some = await insertNewRows(trx, 'block', [blockOf(0, 1), blockOf(1, 1)])
+    const rest = await insertNewRows(trx, 'block', [blockOf(2, 3), blockOf(3, 3), blockOf(3, 4)])
+    return [some, rest, await insertNewRows(trx, 'block', [])]
+  })
+  expect(counts).toEqual([2, 1, 0])
+  const { rows } = await pool.query('select block_number, block_hash from block order by 1')
+  expect(rows.map((row) => [Number(row.block_number), row.block_hash[0]])).toEqual([
+    [0, 1],
+    [1, 1],
+    [2, 2],
+    [3, 3],
+  ])
+})
+
+it('a row that the table does not take fails as it is', async () => {
+  const bad = { ...blockOf(9, 9), chain_id: 999 }
+  await expect(
+    db.transaction().execute((trx) => insertNewRows(trx, 'block', [bad])),
+  ).rejects.toMatchObject({ code: '23503' })
+})
+
+it('a reading of an open backlog makes a balance or replaces an older one', async () => {
+  const [wallet_id, organization_id] = [randomUUIDv7(), randomUUIDv7()]
+  const asset_id = randomUUIDv7()
+  const reading = (number: number, balance: bigint, as_of_block: number) => ({
+    ...{ wallet_id, organization_id, asset_id, balance, as_of_block },
+    address: Buffer.of(number),
+    asset_type: 'ASSET_TYPE_C',
+    contract_address: Buffer.alloc(0),
+  })
+  await storeTracked(db, [reading(1, 10n, 5), reading(2, 20n, 7)], create_time)
+  await storeTracked(db, [reading(3, 3n, 6), reading(2, 2n, 6), reading(1, 1n, 6)], create_time)
+  await storeTracked(db, [], create_time)
+  const { rows } = await pool.query(
+    'select balance, as_of_block from balance where wallet_id = $1 order by address',
+    [wallet_id],
+  )
+  expect(rows.map((row) => [String(row.balance), Number(row.as_of_block)])).toEqual([
+    ['1', 6],
+    ['20', 7],
+    ['3', 6],
+  ])
+})
