@@ -44,8 +44,8 @@ export function createByteMap<value>(): ByteMap<value> {
     return slot
   }
   const grow = (): void => {
-    slots = new Int32Array(slots.length * 2)
-    for (const [index, key] of keys.entries()) slots[slotOf(key)] = index + 1
+    slots = new Int32Array(slots.length * 4)
+    for (let index = 0; index < keys.length; index++) slots[slotOf(keys[index]!)] = index + 1
   }
 
   return {

@@ -5,13 +5,23 @@
 export function encodeArray(type: string, values: readonly unknown[]): Buffer {
   const element = elements[type]
   if (!element) throw new TypeError(`no binary form of ${type}`)
-  if (values.length === 0) return Buffer.from(emptyArray(element.oid))
+  if (values.length === 0) return emptyArray(element.oid)
   const writer = createWriter(values.length * 24 + 64)
-  let hasNull = 0
+  // Dimensions, whether there are nulls, type, length and where its counting begins.
+  for (const number of [
+    1,
+    values.includes(null) || values.includes(undefined) ? 1 : 0,
+    element.oid,
+  ])
+    writer.int4(number)
+  writer.int4(values.length)
+  writer.int4(1)
   let last: unknown
   let from = 0
   let to = 0
-  for (const value of values) {
+  // By index: these are the loops in which a block's rows are written.
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index]
     // Ids, states and times come many times one after the other.
     if (value === last && to > 0) writer.again(from, to)
     else if (value !== null && value !== undefined) {
@@ -19,24 +29,10 @@ export function encodeArray(type: string, values: readonly unknown[]): Buffer {
       element.write(writer, value)
       to = writer.length()
       last = value
-    } else {
-      writer.int4(-1)
-      hasNull = 1
-    }
+    } else writer.int4(-1)
   }
-  const body = writer.bytes()
-  const array = Buffer.allocUnsafe(headerBytes + body.length)
-  // Dimensions, whether there are nulls, type, length and where its counting begins.
-  array.writeInt32BE(1, 0)
-  array.writeInt32BE(hasNull, 4)
-  array.writeInt32BE(element.oid, 8)
-  array.writeInt32BE(values.length, 12)
-  array.writeInt32BE(1, 16)
-  body.copy(array, headerBytes)
-  return array
+  return writer.bytes()
 }
-
-const headerBytes = 20
 
 const emptyArray = (oid: number): Buffer => {
   const array = Buffer.alloc(12)
@@ -48,7 +44,7 @@ type Writer = {
   int2(value: number): void
   int4(value: number): void
   int8(value: number | bigint): void
-  hex(digits: string): void
+  uuid(text: string): void
   text(text: string): void
   raw(bytes: Uint8Array): void
   /** Writes once more what stands there. */
@@ -102,12 +98,7 @@ const elements: Readonly<Record<string, Element>> = {
     to.int8(Number.isSafeInteger(us) ? us : BigInt(ms - epochMs) * 1_000n)
   }),
   numeric: element(1700)<bigint>(writeNumeric),
-  uuid: element(2950)<string>((to, value) => {
-    to.int4(16)
-    const digits = value.replaceAll('-', '')
-    if (digits.length !== 32) throw new TypeError(`${value} is not a UUID`)
-    to.hex(digits)
-  }),
+  uuid: element(2950)<string>((to, value) => to.uuid(value)),
   jsonb: element(3802)<unknown>((to, value) => {
     // The version of the form stands before the text.
     to.text(`\u0001${JSON.stringify(value)}`)
@@ -124,10 +115,7 @@ function writeNumeric(to: Writer, value: bigint): void {
   if (digits === '0') digits = ''
   const groups = Math.ceil(digits.length / 4)
   let used = groups
-  const at = (index: number) => {
-    const end = digits.length - 4 * (groups - 1 - index)
-    return Number(digits.slice(Math.max(0, end - 4), end))
-  }
+  const at = (index: number) => groupAt(digits, digits.length - 4 * (groups - 1 - index))
   while (used > 0 && at(used - 1) === 0) used--
   to.int4(8 + 2 * used)
   to.int2(used)
@@ -136,6 +124,24 @@ function writeNumeric(to: Writer, value: bigint): void {
   to.int2(0)
   for (let index = 0; index < used; index++) to.int2(at(index))
 }
+
+/** The number that up to four digits before a place make. */
+function groupAt(digits: string, end: number): number {
+  let number = 0
+  for (let at = Math.max(0, end - 4); at < end; at++)
+    number = number * 10 + digits.charCodeAt(at) - 0x30
+  return number
+}
+
+const dash = 0x2d
+// The value of every character that is a hex digit; of others one that no digit has.
+const nibbles = Uint8Array.from({ length: 128 }, (_, code) => {
+  const value = Number.parseInt(String.fromCharCode(code), 16)
+  return Number.isNaN(value) ? 0xff : value
+})
+
+// A call of its own costs more than to copy the few bytes of an address.
+const worthCall = 40
 
 function createWriter(size: number): Writer {
   let bytes = Buffer.allocUnsafe(size)
@@ -175,28 +181,57 @@ function createWriter(size: number): Writer {
       int4(high)
       int4(value - high * 2 ** 32)
     },
-    hex: (digits) => {
-      const count = digits.length / 2
-      const at = need(count)
-      if (bytes.write(digits, at, 'hex') !== count) throw new TypeError(`${digits} is not hex`)
+    uuid: (text) => {
+      int4(16)
+      let at = need(16)
+      const last = end
+      let place = 0
+      while (place < text.length && at < last) {
+        if (text.charCodeAt(place) === dash) {
+          place++
+          continue
+        }
+        const high = nibbles[text.charCodeAt(place)] ?? 0xff
+        const low = nibbles[text.charCodeAt(place + 1)] ?? 0xff
+        if (high === 0xff || low === 0xff) break
+        bytes[at++] = (high << 4) | low
+        place += 2
+      }
+      if (at !== last || place !== text.length) throw new TypeError(`${text} is not a UUID`)
     },
     text: (text) => {
-      const length = Buffer.byteLength(text)
-      int4(length)
-      const at = need(length)
-      bytes.write(text, at, length, 'utf8')
+      // Where every character is one byte, as in nearly all of them, writing them takes no call.
+      const begin = need(4 + text.length)
+      if (writePlain(bytes, begin + 4, text)) bytes.writeInt32BE(text.length, begin)
+      else {
+        end = begin
+        const length = Buffer.byteLength(text)
+        int4(length)
+        const at = need(length)
+        bytes.write(text, at, length, 'utf8')
+      }
     },
     raw: (some) => {
       const at = need(some.length)
-      // A call of its own costs more than to copy the few bytes of an address.
-      if (some.length > 40) bytes.set(some, at)
+      if (some.length > worthCall) bytes.set(some, at)
       else for (let index = 0; index < some.length; index++) bytes[at + index] = some[index]!
     },
     again: (from, to) => {
       const at = need(to - from)
-      bytes.copyWithin(at, from, to)
+      if (to - from > worthCall) bytes.copyWithin(at, from, to)
+      else for (let index = 0; index < to - from; index++) bytes[at + index] = bytes[from + index]!
     },
     length: () => end,
     bytes: () => bytes.subarray(0, end),
   }
+}
+
+/** Writes a text of ASCII characters; says whether it is one. */
+function writePlain(bytes: Buffer, begin: number, text: string): boolean {
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code > 0x7f) return false
+    bytes[begin + at] = code
+  }
+  return true
 }

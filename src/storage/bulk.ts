@@ -30,10 +30,10 @@ export const bulkRows = (rows: readonly object[]): string =>
     }),
   )
 
-const namesOf = (rows: readonly object[]): string[] => {
-  const names = new Set<string>()
-  for (const row of rows) for (const name in row) names.add(name)
-  return [...names]
+/** The columns that some row has. Most rows have the columns of the first one. */
+const namesOf = (columns: Columns, rows: readonly object[]): string[] => {
+  const rest = rows as readonly Record<string, unknown>[]
+  return Object.keys(columns).filter((name) => rest.some((row) => row[name] !== undefined))
 }
 
 /**
@@ -91,7 +91,7 @@ async function insertAll<Name extends keyof typeof tables>(
   onConflict: RawBuilder<unknown>,
 ): Promise<number> {
   if (rows.length === 0) return 0
-  const names = namesOf(rows)
+  const names = namesOf(tables[table], rows)
   const { numAffectedRows } = await sql`
     insert into ${sql.table(table)} (${sql.join(names.map((name) => sql.ref(name)))})
     select * from ${unnestRows(table, names, rows)}

@@ -26,9 +26,9 @@ export async function followBlocks(
   { chain_id, now }: Scene,
   blocks: readonly ChainBlock[],
 ): Promise<void> {
-  const sent = blocks.flatMap((block) => block.sent ?? [])
   if (!blocks.some((block) => block.sent)) return
   if (!(await hasOpenTransactions(trx, chain_id))) return
+  const sent = blocks.flatMap((block) => block.sent ?? [])
   const senders = distinctBytes(sent.map(({ from }) => from))
   const rows = await lockOnTheWay(trx, chain_id, senders)
   const nameOf = (from: Buffer, nonce: number) => `${keyOf(from)}/${nonce}`

@@ -1,5 +1,12 @@
 import type { Chain, ChainBlock, Tracked } from '../chains/chain.ts'
-import { createByteMap, createByteSet, distinctBytes, groupByBytes, keyOf } from '../lib/bytes.ts'
+import {
+  type ByteSet,
+  createByteMap,
+  createByteSet,
+  distinctBytes,
+  groupByBytes,
+  keyOf,
+} from '../lib/bytes.ts'
 import { findTracked } from '../storage/addresses.ts'
 import { type AssetInfo, findTokenAccounts, findTokenImports } from '../storage/assets.ts'
 import { findWatched } from '../storage/contracts.ts'
@@ -23,12 +30,13 @@ export async function lookUp(
     named.filter((contract) => contract.length > 0),
   )
   const contracts = createByteSet(watched.map(({ contract_address }) => contract_address))
-  const candidates = distinctBytes(blocks.flatMap((block) => [...block.accounts(contracts)]))
+  const candidates = distinctBytes(accountsIn(blocks, contracts))
   const tokenAccounts = chain.tokenAccounts
     ? await findTokenAccounts(trx, chain_id, candidates)
     : []
   const owners = tokenAccounts.map(({ owner }) => owner)
-  const rows = await findTracked(trx, chain_id, distinctBytes([...candidates, ...owners]))
+  const asked = owners.length > 0 ? distinctBytes([...candidates, ...owners]) : candidates
+  const rows = await findTracked(trx, chain_id, asked)
   const hits = distinctBytes(rows.map(({ address }) => address))
   const imports = chain.parseToken ? await findTokenImports(trx, chain_id, hits) : []
 
@@ -69,6 +77,10 @@ export async function lookUp(
     infoOf: (contract_address) => infos.get(contract_address),
   }
   return { tracked, matches }
+}
+
+function* accountsIn(blocks: readonly ChainBlock[], contracts: ByteSet): Generator<Buffer> {
+  for (const block of blocks) yield* block.accounts(contracts)
 }
 
 /** What stored metadata says of a token, whatever its standard. */

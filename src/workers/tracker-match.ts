@@ -27,61 +27,57 @@ export type BlockRows = {
 
 const isNative = ({ contract_address }: AssetKey) => contract_address.length === 0
 
-type End = { address: Buffer; side: 0 | 1 }
-
-/** The ends from which a movement is seen. */
-const endsOf = ({ from, to, only, failed }: Movement): End[] => [
-  ...(only === 'to' ? [] : [{ address: from, side: 0 as const }]),
-  ...(only === 'from' || failed ? [] : [{ address: to, side: 1 as const }]),
-]
-
 /** Makes the rows of a block out of what concerns the tracked ones. Pure. */
 export function matchBlock(block: BlockHeader, content: BlockContent, matches: Matches): BlockRows {
   const { chain_id, idOf, walletsOf, wants, infoOf } = matches
   const rows: BlockRows = { assets: new Map(), transfers: [], changes: [] }
   const block_time = new Date(block.time)
 
-  const wallets = (address: Buffer, asset: AssetKey, asset_id: string): TrackedAddress[] =>
-    walletsOf(address).filter(
-      ({ organization_id }) => isNative(asset) || wants(organization_id, address, asset, asset_id),
-    )
+  const isWanted = (organization_id: string, address: Buffer, asset: AssetKey, asset_id: string) =>
+    isNative(asset) || wants(organization_id, address, asset, asset_id)
   const note = (asset: AssetKey, asset_id: string) => {
     if (!rows.assets.has(asset_id))
       rows.assets.set(asset_id, { ...asset, ...infoOf(asset.contract_address) })
   }
 
-  for (const movement of content.movements) {
-    const { asset, transfer_hash, external_hash, detail } = movement
-    const asset_id = idOf(asset)
-    for (const { address, side } of endsOf(movement)) {
-      for (const { organization_id, wallet_id } of wallets(address, asset, asset_id)) {
-        note(asset, asset_id)
-        rows.transfers.push({
-          wallet_id,
-          block_time: movement.time === undefined ? block_time : new Date(movement.time),
-          block_number: block.number,
-          ordinal: movement.ordinal,
-          side,
-          organization_id,
-          chain_id,
-          address,
-          transaction_hash: movement.transaction_hash,
-          asset_id,
-          from: movement.from,
-          to: movement.to,
-          value: movement.value,
-          transaction_fee: movement.transaction_fee,
-          transfer_state: movement.failed ? 'TRANSFER_STATE_FAILED' : 'TRANSFER_STATE_SUCCESS',
-          transfer_hash: transfer_hash ?? null,
-          external_hash: external_hash ?? null,
-          detail: detail ?? null,
-        })
-      }
+  const see = (movement: Movement, address: Buffer, side: 0 | 1, asset_id: string): void => {
+    const { asset } = movement
+    for (const { organization_id, wallet_id } of walletsOf(address)) {
+      if (!isWanted(organization_id, address, asset, asset_id)) continue
+      note(asset, asset_id)
+      rows.transfers.push({
+        wallet_id,
+        block_time: movement.time === undefined ? block_time : new Date(movement.time),
+        block_number: block.number,
+        ordinal: movement.ordinal,
+        side,
+        organization_id,
+        chain_id,
+        address,
+        transaction_hash: movement.transaction_hash,
+        asset_id,
+        from: movement.from,
+        to: movement.to,
+        value: movement.value,
+        transaction_fee: movement.transaction_fee,
+        transfer_state: movement.failed ? 'TRANSFER_STATE_FAILED' : 'TRANSFER_STATE_SUCCESS',
+        transfer_hash: movement.transfer_hash ?? null,
+        external_hash: movement.external_hash ?? null,
+        detail: movement.detail ?? null,
+      })
     }
+  }
+
+  for (const movement of content.movements) {
+    const { from, to, only, failed } = movement
+    const asset_id = idOf(movement.asset)
+    if (only !== 'to') see(movement, from, 0, asset_id)
+    if (only !== 'from' && !failed) see(movement, to, 1, asset_id)
   }
   for (const { address, asset, delta } of content.touched) {
     const asset_id = idOf(asset)
-    for (const wallet of wallets(address, asset, asset_id)) {
+    for (const wallet of walletsOf(address)) {
+      if (!isWanted(wallet.organization_id, address, asset, asset_id)) continue
       note(asset, asset_id)
       rows.changes.push({
         wallet_id: wallet.wallet_id,
@@ -101,13 +97,18 @@ export function matchBlock(block: BlockHeader, content: BlockContent, matches: M
 /** The ids of a chain's assets. */
 export const createAssetIds = (chain_id: number): ((asset: AssetKey) => string) => {
   const ids = new Map<string, string>()
+  // A block names the same object many times: most often no name has to be made.
+  const known = new WeakMap<AssetKey, string>()
   return (asset) => {
+    const same = known.get(asset)
+    if (same !== undefined) return same
     const key = `${asset.asset_type}/${asset.token_id}/${keyOf(asset.contract_address)}`
     let id = ids.get(key)
     if (id === undefined) {
       id = assetIdOf(chain_id, asset)
       ids.set(key, id)
     }
+    known.set(asset, id)
     return id
   }
 }

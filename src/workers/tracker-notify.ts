@@ -54,9 +54,11 @@ async function insert(
   const webhooksOf = await findWebhooks(trx, chain_id, events)
   const rows = new Map<string, Parameters<typeof insertWaiting>[1][number]>()
   for (const event of events) {
+    const webhooks = webhooksOf(event)
+    if (webhooks.length === 0) continue
     const { block_number, key } = describe(event)
     const known = key.map((part) => (typeof part === 'string' ? part : keyOf(part))).join()
-    for (const { webhook_id, confirmation } of webhooksOf(event)) {
+    for (const { webhook_id, confirmation } of webhooks) {
       if (rows.has(`${webhook_id}/${known}`)) continue
       rows.set(`${webhook_id}/${known}`, {
         webhook_history_id: hashId('notification', webhook_id, ...key),

@@ -38,7 +38,7 @@ describe('calls', () => {
       returnData,
     }))
     const data = encodeFunctionResult({ abi, functionName: 'aggregate3', result: results })
-    expect(decodeAggregate(data, 3)).toEqual(['0x', undefined, `0x${'ab'.repeat(40)}`])
+    expect(decodeAggregate(data, 3)).toEqual([0n, undefined, BigInt(`0x${'ab'.repeat(32)}`)])
     expect(decodeAggregate(data, 2)).toBeUndefined()
     expect(decodeAggregate('0x', 3)).toBeUndefined()
     for (let length = 2; length < data.length - 64; length += 31)

@@ -40,7 +40,9 @@ export function createReadBalances(tools: BalanceTools) {
     const block = atHash(at.hash)
     if (query.asset.contract_address.length > 0) {
       const call = callOf(query)
-      return balanceIn(query, await callContract(rpc, { call, block, minBlock }, signal))
+      const data = await callContract(rpc, { call, block, minBlock }, signal)
+      // A contract that fails or says nothing holds nothing for anybody.
+      return balanceOf(query, (data !== undefined && readWord(data)) || 0n)
     }
     const answered = await rpc.try({
       method: '_getBalance',
@@ -76,11 +78,13 @@ export function createReadBalances(tools: BalanceTools) {
       absentBelow = at.number + lookAgainAfter
       return undefined
     }
+    if (!answers.includes(undefined))
+      return answers.map((word, index) => balanceOf(queries[index]!, word!))
     return await Promise.all(
-      answers.map((data, index) => {
+      answers.map((word, index) => {
         const query = queries[index]!
         // Its neighbours may have burnt the gas: alone it may well answer.
-        return data === undefined ? readPlain(query, at, signal) : balanceIn(query, data)
+        return word === undefined ? readPlain(query, at, signal) : balanceOf(query, word)
       }),
     )
   }
@@ -138,9 +142,8 @@ function callOf({ address, asset }: BalanceQuery): ContractCall {
   }
 }
 
-/** A contract that fails or says nothing holds nothing for anybody. */
-function balanceIn({ address, asset }: BalanceQuery, data: string | undefined): bigint {
-  const word = (data !== undefined && readWord(data)) || 0n
+/** The balance that the returned word means. */
+function balanceOf({ address, asset }: BalanceQuery, word: bigint): bigint {
   if (asset.asset_type !== 'ASSET_TYPE_ERC721') return word
   return word === BigInt(toHex(address)) ? 1n : 0n
 }
