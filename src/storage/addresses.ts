@@ -97,6 +97,8 @@ export const deleteAddresses = async (
   return Number(numAffectedRows ?? 0n)
 }
 
+type TrackedWallet = Omit<TrackedAddress, 'address'> & { addresses: Buffer }
+
 /** Which of a block's addresses are tracked, and by whom: one look-up whatever their number. */
 export const findTracked = async (
   trx: Db,
@@ -104,10 +106,25 @@ export const findTracked = async (
   addresses: readonly Buffer[],
 ): Promise<TrackedAddress[]> => {
   if (addresses.length === 0) return []
-  const { rows } = await sql<TrackedAddress>`
-    select a.address, a.organization_id, a.wallet_id, w.confirmation
+  // One row for each wallet with all its addresses, each after its length: a row for each address costs
+  // the server as much to write, and us to read, as to find it.
+  const { rows } = await sql<TrackedWallet>`
+    select a.organization_id, a.wallet_id, w.confirmation,
+      string_agg(set_byte('\\x00', 0, octet_length(a.address)) || a.address, '') as addresses
     from wallet_address a join wallet w on w.wallet_id = a.wallet_id
-    where a.chain_id = ${chain_id}
-      and a.address = any(${encodeArray('bytea', addresses)}::bytea[])`.execute(trx)
-  return rows
+    where a.chain_id = ${chain_id} and a.address = any(${encodeArray('bytea', addresses)}::bytea[])
+    group by a.organization_id, a.wallet_id, w.confirmation`.execute(trx)
+  return rows.flatMap(addressesOf)
+}
+
+function addressesOf({ addresses, organization_id, wallet_id, confirmation }: TrackedWallet) {
+  const found: TrackedAddress[] = []
+  let end = 0
+  while (end < addresses.length) {
+    const begin = end + 1
+    end = begin + addresses[end]!
+    const address = addresses.subarray(begin, end)
+    found.push({ address, organization_id, wallet_id, confirmation })
+  }
+  return found
 }

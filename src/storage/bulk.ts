@@ -36,6 +36,19 @@ const namesOf = (columns: Columns, rows: readonly object[]): string[] => {
   return Object.keys(columns).filter((name) => rest.some((row) => row[name] !== undefined))
 }
 
+/** The values of each column. Row by row: column by column every row would have to be fetched again. */
+const columnsOf = (
+  names: readonly string[],
+  rows: readonly Record<string, unknown>[],
+): unknown[][] => {
+  const columns = names.map(() => new Array<unknown>(rows.length))
+  for (let at = 0; at < rows.length; at++) {
+    const row = rows[at]!
+    for (let index = 0; index < names.length; index++) columns[index]![at] = row[names[index]!]
+  }
+  return columns
+}
+
 /**
  * Rows as a table of a statement: one array for each column, so that the text is the same for any
  * number of rows. Costs the server half of what one JSON document costs, and less here too.
@@ -46,11 +59,11 @@ export const unnestRows = <Name extends keyof typeof tables>(
   rows: readonly object[],
 ): RawBuilder<unknown> => {
   const columns: Columns = tables[table]
-  const arrays = names.map((name) => {
+  const values = columnsOf(names, rows as readonly Record<string, unknown>[])
+  const arrays = names.map((name, index) => {
     // The length that a type may have is checked where the value is stored.
     const type = columns[name]!.type.replace(/\(.*\)/, '')
-    const values = rows.map((row) => (row as Record<string, unknown>)[name])
-    return sql`${encodeArray(type, values)}::${sql.raw(type)}[]`
+    return sql`${encodeArray(type, values[index]!)}::${sql.raw(type)}[]`
   })
   return sql`unnest(${sql.join(arrays)})`
 }

@@ -37,12 +37,14 @@ export async function lookUp(
   const owners = tokenAccounts.map(({ owner }) => owner)
   const asked = owners.length > 0 ? distinctBytes([...candidates, ...owners]) : candidates
   const rows = await findTracked(trx, chain_id, asked)
-  const hits = distinctBytes(rows.map(({ address }) => address))
-  const imports = chain.parseToken ? await findTokenImports(trx, chain_id, hits) : []
+  const walletsOf = groupByBytes(rows, ({ address }) => address)
+  const imports = chain.parseToken
+    ? await findTokenImports(trx, chain_id, distinctBytes(rows.map(({ address }) => address)))
+    : []
 
   const accountsOf = groupByBytes(tokenAccounts, ({ account }) => account)
   const tracked: Tracked = {
-    accounts: createByteSet(hits),
+    accounts: { has: (address) => walletsOf(address).length > 0, size: rows.length },
     contracts,
     tokenAccount: (account) =>
       accountsOf(account).map(({ owner, asset_type, contract_address, token_id }) => ({
@@ -68,7 +70,7 @@ export async function lookUp(
   const matches: Matches = {
     chain_id,
     idOf: createAssetIds(chain_id),
-    walletsOf: groupByBytes(rows, ({ address }) => address),
+    walletsOf,
     wants: chain.parseToken
       ? (organization_id, address, _, asset_id) =>
           imported.has(`${organization_id}/${keyOf(address)}/${asset_id}`)

@@ -98,7 +98,7 @@ export function matchBlock(block: BlockHeader, content: BlockContent, matches: M
 export const createAssetIds = (chain_id: number): ((asset: AssetKey) => string) => {
   const ids = new Map<string, string>()
   // A block names the same object many times: most often no name has to be made.
-  const known = new WeakMap<AssetKey, string>()
+  const known = new Map<AssetKey, string>()
   return (asset) => {
     const same = known.get(asset)
     if (same !== undefined) return same

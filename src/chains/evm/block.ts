@@ -9,13 +9,7 @@ import type {
 } from '../chain.ts'
 import type { ReadBlock } from './header.ts'
 import type { Internal } from './internal.ts'
-import {
-  type AssetOf,
-  type BytesOf,
-  createAddresses,
-  createAssets,
-  createTopicAddresses,
-} from './names.ts'
+import { type AssetOf, type BytesOf, createAddresses, createAssets } from './names.ts'
 import { logPlace, type NativeEffects, type NativeMovement, nativeEffects } from './native.ts'
 import { bytesOf, quantityOf, type RawReceipt } from './raw.ts'
 import { movementsOf, placesOf, readTokenLog, type TokenLog } from './token-logs.ts'
@@ -47,6 +41,7 @@ export function createBlock({ block, receipts, internal, native }: BlockParts): 
     nativeEffects(transaction, receipts[index]!, internal.transfers?.[index] ?? none, addressOf),
   )
   const logs = tokenLogs(receipts, addressOf)
+  const contracts = [...new Set(logs.map(({ contract }) => contract))]
   const rewarded = (block.withdrawals ?? []).map(({ address }) => addressOf(address))
   // Tips go to the miner without a word.
   if (transactions.length > 0) rewarded.unshift(addressOf(block.miner))
@@ -55,8 +50,9 @@ export function createBlock({ block, receipts, internal, native }: BlockParts): 
     hash: bytesOf(block.hash),
     parent_hash: bytesOf(block.parentHash),
     time: Number(quantityOf(block.timestamp)) * 1_000,
-    contracts: [...new Set(logs.map(({ contract }) => contract))],
-    accounts: (contracts) => {
+    contracts,
+    accounts: (tracked) => {
+      const watched = new Set(contracts.filter(tracked.has))
       const accounts = new Set(rewarded)
       for (const { sender, movements } of effects) {
         accounts.add(sender)
@@ -66,7 +62,7 @@ export function createBlock({ block, receipts, internal, native }: BlockParts): 
         }
       }
       for (const { contract, from, to } of logs)
-        if (contracts.has(contract)) {
+        if (watched.has(contract)) {
           accounts.add(from)
           accounts.add(to)
         }
@@ -84,7 +80,10 @@ export function createBlock({ block, receipts, internal, native }: BlockParts): 
     },
     ...(internal.lacks !== undefined && { lacks: internal.lacks }),
     decode: (tracked) => {
-      const content = decode({ effects, logs, rewarded, native, hashOf, assetOf }, tracked)
+      const content = decode(
+        { effects, logs, contracts, rewarded, native, hashOf, assetOf },
+        tracked,
+      )
       // Counted, so that the operator sees it: internal transfers may be missing.
       return internal.transfers ? content : { ...content, unknown_kinds: { untraced_block: 1 } }
     },
@@ -93,11 +92,10 @@ export function createBlock({ block, receipts, internal, native }: BlockParts): 
 
 function tokenLogs(receipts: readonly RawReceipt[], addressOf: BytesOf): PlacedLog[] {
   const found: PlacedLog[] = []
-  const names = { addressOf, addressIn: createTopicAddresses() }
-  for (const [transaction, { logs }] of receipts.entries()) {
+  for (let transaction = 0; transaction < receipts.length; transaction++) {
     let place = logPlace
-    for (const log of logs) {
-      const read = readTokenLog(log, names)
+    for (const log of receipts[transaction]!.logs) {
+      const read = readTokenLog(log, addressOf)
       if (read) found.push({ ...read, transaction, place })
       place += placesOf(log)
     }
@@ -108,21 +106,22 @@ function tokenLogs(receipts: readonly RawReceipt[], addressOf: BytesOf): PlacedL
 type Decodable = Pick<ReadBlock, 'hashOf'> & {
   effects: readonly NativeEffects[]
   logs: readonly PlacedLog[]
+  contracts: readonly Buffer[]
   rewarded: readonly Buffer[]
   native: AssetKey
   assetOf: AssetOf
 }
 
 function decode(
-  { effects, logs, rewarded, native, hashOf, assetOf }: Decodable,
-  { accounts, contracts }: Tracked,
+  { effects, logs, contracts, rewarded, native, hashOf, assetOf }: Decodable,
+  tracked: Tracked,
 ): BlockContent {
+  const { accounts } = tracked
   const movements: Movement[] = []
   const touched: Touch[] = []
-  // The assets of a block are there once, and so are the addresses of each asset: objects are compared.
+  // The addresses and assets of a block are there once: objects are compared.
   const seen = new Map<AssetKey, Set<Buffer>>()
   const touch = (address: Buffer, asset: AssetKey): void => {
-    if (!accounts.has(address)) return
     let addresses = seen.get(asset)
     if (!addresses) {
       addresses = new Set()
@@ -132,12 +131,14 @@ function decode(
     addresses.add(address)
     touched.push({ address, asset })
   }
-  const hashes = new Map<number, Buffer>()
+  let hashed = -1
+  let hash: Buffer
   const hashAt = (transaction: number): Buffer => {
-    const hash = hashes.get(transaction) ?? hashOf(transaction)
-    hashes.set(transaction, hash)
+    if (hashed !== transaction) hash = hashOf(transaction)
+    hashed = transaction
     return hash
   }
+  let last = -1
   let isSorted = true
   const add = (
     transaction: number,
@@ -145,42 +146,55 @@ function decode(
     asset: AssetKey,
   ): void => {
     const { fee, nonce } = effects[transaction]!
+    const ordinal = transaction * placesPerTransaction + place
     const movement: Movement = {
-      ordinal: transaction * placesPerTransaction + place,
+      ordinal,
       transaction_hash: hashAt(transaction),
       asset,
       from,
       to,
       value,
       transaction_fee: fee,
-      detail: { nonce: quantityOf(nonce).toString() },
+      detail: { nonce: decimal(nonce) },
     }
     if (failed) movement.failed = true
-    isSorted &&= movements.length === 0 || movements.at(-1)!.ordinal < movement.ordinal
+    if (ordinal < last) isSorted = false
+    last = ordinal
     movements.push(movement)
-    if (failed) return
-    touch(from, asset)
-    touch(to, asset)
+  }
+  /** What moved between two, for those of them who are tracked. */
+  const see = (transaction: number, moved: NativeMovement, asset: AssetKey): void => {
+    const isSent = accounts.has(moved.from)
+    const isReceived = !moved.failed && accounts.has(moved.to)
+    if (!isSent && !isReceived) return
+    add(transaction, moved, asset)
+    if (isSent && !moved.failed) touch(moved.from, asset)
+    if (isReceived) touch(moved.to, asset)
   }
 
-  for (const [index, { sender, movements }] of effects.entries()) {
-    touch(sender, native)
-    for (const moved of movements) {
-      const isSeen = accounts.has(moved.from) || (!moved.failed && accounts.has(moved.to))
-      if (isSeen) add(index, moved, native)
-    }
+  for (let index = 0; index < effects.length; index++) {
+    const { sender, movements } = effects[index]!
+    if (accounts.has(sender)) touch(sender, native)
+    for (const moved of movements) see(index, moved, native)
   }
+  const watched = new Set(contracts.filter(tracked.contracts.has))
   for (const log of logs) {
-    const { contract, from, to, transaction } = log
-    if (!contracts.has(contract) || !(accounts.has(from) || accounts.has(to))) continue
+    if (!watched.has(log.contract)) continue
+    const { from, to, transaction } = log
+    if (!accounts.has(from) && !accounts.has(to)) continue
     let { place } = log
     for (const { asset, value } of movementsOf(log, assetOf)) {
       // Anybody can make a token say that nothing moved.
-      if (value > 0n) add(transaction, { from, to, value, place, failed: false }, asset)
+      if (value > 0n) see(transaction, { from, to, value, place, failed: false }, asset)
       place++
     }
   }
-  for (const address of rewarded) touch(address, native)
+  for (const address of rewarded) if (accounts.has(address)) touch(address, native)
   if (!isSorted) movements.sort((one, other) => one.ordinal - other.ordinal)
   return { movements, touched }
+}
+
+const decimal = (quantity: string | undefined): string => {
+  const number = Number(quantity)
+  return Number.isSafeInteger(number) ? String(number) : quantityOf(quantity).toString()
 }

@@ -1,47 +1,35 @@
+import { createByteMap } from '../../lib/bytes.ts'
 import type { AssetKey } from '../chain.ts'
-import { bytesOf } from './raw.ts'
 
-/** The bytes of an address in hex; the same address is the same object. */
-export type BytesOf = (address: string) => Buffer
+/**
+ * The bytes of an address whose digits begin at a place of a text: after the prefix, or in a topic,
+ * which it fills from the right. The same address is the same object.
+ */
+export type BytesOf = (text: string, begin?: number) => Buffer
 
 /** An asset; the same asset is the same object. */
 export type AssetOf = (contract: Buffer, asset_type: string, token_id: bigint) => AssetKey
 
+const size = 20
+
 /** The addresses of one block, each once: a block names few of them many times. */
 export function createAddresses(): BytesOf {
-  const known = new Map<string, Buffer>()
-  return (address) => {
-    let bytes = known.get(address)
-    if (!bytes) {
-      // Nodes may write them with the letters of a checksum.
-      const lower = address.toLowerCase()
-      bytes = known.get(lower) ?? bytesOf(lower)
-      known.set(lower, bytes)
-      if (lower !== address) known.set(address, bytes)
+  const known = createByteMap<Buffer>()
+  const bytes = Buffer.allocUnsafe(size)
+  return (text, begin = 2) => {
+    const digits = text.slice(begin)
+    if (bytes.write(digits, 'hex') !== size) throw new TypeError(`${text} is no address`)
+    let address = known.get(bytes)
+    if (!address) {
+      address = Buffer.from(bytes)
+      known.set(address, address)
     }
-    return bytes
+    return address
   }
 }
 
-// An address fills its topic from the right.
-const beforeAddress = `0x${'0'.repeat(24)}`
-
-/** The addresses in the topics of one block, each once. */
-export function createTopicAddresses(): BytesOf {
-  const known = new Map<string, Buffer>()
-  return (topic) => {
-    let bytes = known.get(topic)
-    if (!bytes) {
-      const lower = topic.toLowerCase()
-      // A contract may put anything before it.
-      const clean = lower.startsWith(beforeAddress) ? lower : beforeAddress + lower.slice(26)
-      bytes = known.get(clean) ?? Buffer.from(clean.slice(26), 'hex')
-      known.set(clean, bytes)
-      if (clean !== topic) known.set(topic, bytes)
-    }
-    return bytes
-  }
-}
+/** Where an address begins in a topic. */
+export const inTopic = 26
 
 /** The assets of one block, of contracts that are there once. */
 export function createAssets(): AssetOf {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createAddresses, createAssets, createTopicAddresses } from './names.ts'
+import { createAddresses, createAssets } from './names.ts'
 import type { RawLog } from './raw.ts'
 import { addressOf, wordOf } from './stub-chain.ts'
 import { movementsOf, placesOf, readTokenLog } from './token-logs.ts'
@@ -15,8 +15,7 @@ const log = (topics: string[], ...words: (number | bigint)[]): RawLog => ({
 const pair = [wordOf(from), wordOf(to)]
 const multi = (topic: string, ...words: (number | bigint)[]) =>
   log([topic, wordOf(1), ...pair], ...words)
-const read = (one: RawLog) =>
-  readTokenLog(one, { addressOf: createAddresses(), addressIn: createTopicAddresses() })
+const read = (one: RawLog) => readTokenLog(one, createAddresses())
 const found = (one: RawLog) => {
   const log = read(one)
   const movements = log ? movementsOf(log, createAssets()) : []

@@ -1,5 +1,5 @@
 import type { AssetKey } from '../chain.ts'
-import type { AssetOf, BytesOf } from './names.ts'
+import { type AssetOf, type BytesOf, inTopic } from './names.ts'
 import type { RawLog } from './raw.ts'
 import { batchTopic, singleTopic, transferTopic } from './topics.ts'
 
@@ -26,18 +26,15 @@ const isMulti = ({ topics, data }: RawLog): boolean =>
   data.length >= 130
 
 /** Reads a log that says, in a form that can be read, that a token moved; undefined for any other. */
-export function readTokenLog(
-  log: RawLog,
-  { addressOf, addressIn }: { addressOf: BytesOf; addressIn: BytesOf },
-): TokenLog | undefined {
+export function readTokenLog(log: RawLog, addressOf: BytesOf): TokenLog | undefined {
   const isPlain = isTransfer(log)
   if (!isPlain && !isMulti(log)) return undefined
   const { address, topics, data } = log
   const at = isPlain ? 1 : 2
   return {
     contract: addressOf(address),
-    from: addressIn(topics[at]!),
-    to: addressIn(topics[at + 1]!),
+    from: addressOf(topics[at]!, inTopic),
+    to: addressOf(topics[at + 1]!, inTopic),
     topic: isPlain ? transferTopic : topics[0]!,
     id: isPlain ? topics[3] : undefined,
     data,

@@ -146,7 +146,8 @@ function provedHashes(
   trie: ListTrie,
 ): ((index: number) => Buffer) | undefined {
   const unsigned = new Map<number, string>()
-  for (const [index, one] of raw.entries()) if (isUnsigned(one)) unsigned.set(index, one.hash)
+  for (let index = 0; index < raw.length; index++)
+    if (isUnsigned(raw[index]!)) unsigned.set(index, raw[index]!.hash)
   if (![...unsigned.values()].every(isHash)) return undefined
   return (index) => {
     const given = unsigned.get(index)
