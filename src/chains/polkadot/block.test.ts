@@ -58,7 +58,7 @@ describe('the fee of an extrinsic', () => {
 describe('a block', () => {
   const extrinsics = ['0x1234', '0x5678']
   const transfer = { from: account(1), to: account(2), amount: 7n }
-  const block = createBlock({
+  const parts = {
     number: 5,
     hash: account(0xaa),
     parent_hash: account(0xab),
@@ -72,7 +72,8 @@ describe('a block', () => {
       // Names an account, but moves nothing.
       event(5, 1, 'TransactionPayment.TransactionFeePaid', { who: account(4), actual_fee: 2n }),
     ],
-  })
+  }
+  const block = createBlock(parts)
   const decode = (...accounts: Buffer[]) =>
     block.decode({
       accounts: createByteSet(accounts),
@@ -97,5 +98,11 @@ describe('a block', () => {
       touched: [{ address: account(3), asset: createPolkadotFamily().native }],
     })
     expect(decode(account(4))).toEqual({ movements: [], touched: [] })
+  })
+
+  it('is none when an event is of an extrinsic that is not there', () => {
+    expect(() => createBlock({ ...parts, extrinsics: extrinsics.slice(1) })).toThrow(
+      'an extrinsic that the block has not',
+    )
   })
 })

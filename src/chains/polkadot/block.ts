@@ -2,6 +2,7 @@ import { Blake2256 } from '@polkadot-api/substrate-bindings'
 import { distinctBytes } from '../../lib/bytes.ts'
 import type { AssetKey, BlockContent, BlockHeader, ChainBlock, Movement } from '../chain.ts'
 import type { BalanceEvent } from './events.ts'
+import { ScaleError } from './scale.ts'
 
 /** What a block is made of. */
 export type BlockParts = BlockHeader & {
@@ -15,6 +16,9 @@ const isTransfer = ({ pallet, name }: BalanceEvent) => pallet === 'Balances' && 
 
 /** A block from its events: what moved is what they say, however the calls came about. */
 export function createBlock({ native, extrinsics, events, ...header }: BlockParts): ChainBlock {
+  // Then the node took the two from different blocks, or left something out.
+  if (events.some(({ extrinsic = -1 }) => extrinsic >= extrinsics.length))
+    throw new ScaleError('an event is of an extrinsic that the block has not')
   const balances = events.filter(({ pallet }) => pallet === 'Balances')
   const accounts = distinctBytes(
     balances.flatMap(({ fields }) => fields.flatMap(({ account }) => account ?? [])),
