@@ -3,7 +3,8 @@ import { refreshJobKind, runRefresh } from '../domain/wallets/refresh-job.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/database.ts'
-import { claimJobs, type JobRow, keepJob } from '../storage/jobs.ts'
+import { type JobRow, keepJob } from '../storage/jobs.ts'
+import { startJobs } from './jobs.ts'
 
 /** What an importer is made of. */
 export type ImporterOptions = {
@@ -15,20 +16,14 @@ export type ImporterOptions = {
   pollMs?: number
 }
 
-const claimMs = 60_000
 const jobsAtOnce = 4
 const lastPauseSeconds = 300
 
-/**
- * Reads the balances that an operation has promised and not read itself. Every process may run one:
- * a job is claimed by one of them, and the claim of a dead one comes back by itself.
- */
+/** Reads the balances that an operation has promised and not read itself. */
 export function startImporter(options: ImporterOptions): { stop(): Promise<void> } {
   const { db, clock, log, chain_id, chain, pollMs = 1_000 } = options
-  const stopping = new AbortController()
-  const { signal } = stopping
 
-  const work = async (job: JobRow): Promise<void> => {
+  const work = async (job: JobRow, signal: AbortSignal): Promise<void> => {
     try {
       await runRefresh({ db, clock, chain, signal }, job)
     } catch (error) {
@@ -44,33 +39,6 @@ export function startImporter(options: ImporterOptions): { stop(): Promise<void>
     }
   }
 
-  const sweep = async (): Promise<number> => {
-    const now = clock.now()
-    const jobs = await claimJobs(db, {
-      kind: refreshJobKind,
-      chain_id,
-      now: new Date(now),
-      until: new Date(now + claimMs),
-      limit: jobsAtOnce,
-    })
-    await Promise.all(jobs.map(work))
-    return jobs.length
-  }
-
-  const run = async (): Promise<void> => {
-    while (!signal.aborted) {
-      const done = await sweep().catch((error: unknown) => {
-        log.warn({ err: error }, 'jobs not claimed, will repeat')
-        return 0
-      })
-      if (done === 0) await clock.sleep(pollMs, signal).catch(() => {})
-    }
-  }
-  const running = run()
-  return {
-    stop: async () => {
-      stopping.abort(new Error('stopping'))
-      await running
-    },
-  }
+  const kind = refreshJobKind
+  return startJobs({ db, clock, log, chain_id, kind, atOnce: jobsAtOnce, pollMs, work })
 }

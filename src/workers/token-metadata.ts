@@ -1,10 +1,11 @@
-import type { Chain, Tokens } from '../chains/chain.ts'
+import type { Chain } from '../chains/chain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/database.ts'
-import { claimJobs, finishJob, type JobRow, keepJob } from '../storage/jobs.ts'
+import { finishJob, type JobRow, keepJob } from '../storage/jobs.ts'
 import { findItem, metadataJobKind, setTokenMetadata } from '../storage/token-metadata.ts'
 import { GuardedFetchError } from './guarded-exchange.ts'
+import { startJobs } from './jobs.ts'
 import { fetchTokenData, type TokenDataTools } from './token-data.ts'
 
 /** What the worker is made of. */
@@ -19,24 +20,22 @@ export type TokenMetadataOptions = TokenDataTools & {
 }
 
 const jobsAtOnce = 8
-const claimMs = 60_000
 const mostAttempts = 12
 const lastPauseMs = 6 * 3_600_000
 
 /**
  * Looks for what items of collections say of themselves: the URI from the contract, then the JSON
- * behind it (docs/decisions.md 9). Every process may run one; a job is claimed by one of them.
+ * behind it (docs/decisions.md 9).
  */
 export function startTokenMetadata(options: TokenMetadataOptions): { stop(): Promise<void> } {
   const { db, clock, log, chain_id, chain, pollMs = 1_000, firstPauseMs = 5_000 } = options
   const readUris = chain.tokens?.readTokenUris
-  const stopping = new AbortController()
-  const { signal } = stopping
+  if (!readUris) return { stop: async () => {} }
 
-  const describe = async (job: JobRow, read: NonNullable<Tokens['readTokenUris']>) => {
+  const describe = async (job: JobRow, signal: AbortSignal) => {
     const asset = await findItem(db, job.job_id)
     if (!asset) return
-    const [token_uri = null] = await read([asset], signal)
+    const [token_uri = null] = await readUris([asset], signal)
     // Shown at once: the JSON behind it may take long, or never come.
     if (token_uri !== asset.token_uri) await setTokenMetadata(db, job.job_id, { token_uri })
     const token_data = token_uri ? await fetchTokenData(token_uri, options, signal) : undefined
@@ -46,9 +45,9 @@ export function startTokenMetadata(options: TokenMetadataOptions): { stop(): Pro
     })
   }
 
-  const work = async (job: JobRow, read: NonNullable<Tokens['readTokenUris']>): Promise<void> => {
+  const work = async (job: JobRow, signal: AbortSignal): Promise<void> => {
     try {
-      await describe(job, read)
+      await describe(job, signal)
       await finishJob(db, job)
     } catch (error) {
       const isLast = job.attempt_count >= mostAttempts || isForbidden(error)
@@ -71,36 +70,8 @@ export function startTokenMetadata(options: TokenMetadataOptions): { stop(): Pro
     await finishJob(db, job)
   }
 
-  const sweep = async (): Promise<number> => {
-    if (!readUris) return 0
-    const now = clock.now()
-    const jobs = await claimJobs(db, {
-      kind: metadataJobKind,
-      chain_id,
-      now: new Date(now),
-      until: new Date(now + claimMs),
-      limit: jobsAtOnce,
-    })
-    await Promise.all(jobs.map((job) => work(job, readUris)))
-    return jobs.length
-  }
-
-  const run = async (): Promise<void> => {
-    while (readUris && !signal.aborted) {
-      const done = await sweep().catch((error: unknown) => {
-        log.warn({ err: error }, 'jobs not claimed, will repeat')
-        return 0
-      })
-      if (done === 0) await clock.sleep(pollMs, signal).catch(() => {})
-    }
-  }
-  const running = run()
-  return {
-    stop: async () => {
-      stopping.abort(new Error('stopping'))
-      await running
-    },
-  }
+  const kind = metadataJobKind
+  return startJobs({ db, clock, log, chain_id, kind, atOnce: jobsAtOnce, pollMs, work })
 }
 
 /** Where nobody may go today, nobody will go tomorrow. */

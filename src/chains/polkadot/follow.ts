@@ -1,8 +1,8 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { BlockRef, ChainBlock, ChainEvent, Position } from '../chain.ts'
 import { createFetchAhead } from '../fetch-ahead.ts'
+import { findGapEnd, takeLinked } from '../linked.ts'
 import type { Fetch } from './fetch.ts'
-import { findGapEnd } from './gap.ts'
 import { isHash } from './header.ts'
 import { type Nodes, StateMissingError } from './nodes.ts'
 
@@ -40,6 +40,14 @@ export async function* follow(
   })
   let position: BlockRef = after
   let missingSince: number | undefined
+  const find = async (number: number): Promise<ChainBlock | undefined> => {
+    try {
+      return await fetch.block(number, signal)
+    } catch (error) {
+      if (error instanceof StateMissingError) return undefined
+      throw error
+    }
+  }
   let news = Promise.withResolvers<void>()
   const unsubscribe = nodes.onHead(() => news.resolve())
   try {
@@ -70,7 +78,7 @@ export async function* follow(
           await clock.sleep(pauseMs, signal)
           continue
         }
-        const to = await findGapEnd(fetch, { from: next, head }, signal)
+        const to = await findGapEnd(find, { from: next, head })
         if (!to) {
           await waitFor(heard, pollMs, clock, signal)
           news = Promise.withResolvers()
@@ -115,16 +123,6 @@ async function hasLeft(
   })
   const expected = `0x${position.hash.toString('hex')}`
   return hashes.length > 0 && !hashes.includes(expected)
-}
-
-const takeLinked = (after: BlockRef, blocks: readonly ChainBlock[]): ChainBlock[] => {
-  let last = after
-  const broken = blocks.findIndex((block) => {
-    const isChild = block.parent_hash.equals(last.hash)
-    last = block
-    return !isChild
-  })
-  return broken === -1 ? [...blocks] : blocks.slice(0, broken)
 }
 
 /** Whether there was news before the time was over. */

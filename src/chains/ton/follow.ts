@@ -9,6 +9,7 @@ import {
   type Position,
 } from '../chain.ts'
 import { createFetchAhead } from '../fetch-ahead.ts'
+import { findGapEnd, takeLinked } from '../linked.ts'
 import type { Fetcher } from './fetch.ts'
 import type { Nodes } from './nodes.ts'
 import { type RawBlockId, readBlockId } from './raw.ts'
@@ -46,6 +47,14 @@ export async function* follow(
   })
   let position: BlockRef = after
   let missingSince: number | undefined
+  const find = async (number: number): Promise<ChainBlock | undefined> => {
+    try {
+      return await fetcher.block(number, signal)
+    } catch (error) {
+      if (error instanceof BlockMissingError) return undefined
+      throw error
+    }
+  }
   const tops = readTops(after.detail)
   if (tops) fetcher.remember(after.number, tops)
   try {
@@ -73,7 +82,7 @@ export async function* follow(
           await clock.sleep(pauseMs, signal)
           continue
         }
-        const to = await findGapEnd(fetcher, { from: next, head }, signal)
+        const to = await findGapEnd(find, { from: next, head })
         if (!to) throw error
         yield { kind: 'gap', from: next, to, reason: error.message }
         position = to
@@ -131,40 +140,4 @@ async function fetchChild(
     if (await hasLeft(tools, position, signal)) return undefined
     throw error
   }
-}
-
-const takeLinked = (after: BlockRef, blocks: readonly ChainBlock[]): ChainBlock[] => {
-  let last = after
-  const broken = blocks.findIndex((block) => {
-    const isChild = block.parent_hash.equals(last.hash)
-    last = block
-    return !isChild
-  })
-  return broken === -1 ? [...blocks] : blocks.slice(0, broken)
-}
-
-/** The last of the blocks that no node has any more, named by the first one that is there. */
-async function findGapEnd(
-  fetcher: Fetcher,
-  { from, head }: { from: number; head: number },
-  signal: AbortSignal,
-): Promise<BlockRef | undefined> {
-  const find = async (number: number): Promise<ChainBlock | undefined> => {
-    try {
-      return await fetcher.block(number, signal)
-    } catch (error) {
-      if (error instanceof BlockMissingError) return undefined
-      throw error
-    }
-  }
-  let [missing, there, first] = [from, head, await find(head)]
-  if (!first) return undefined
-  // Nodes throw away the oldest first.
-  while (there - missing > 1) {
-    const middle = Math.floor((missing + there) / 2)
-    const block = await find(middle)
-    if (block) [there, first] = [middle, block]
-    else missing = middle
-  }
-  return there > from ? { number: there - 1, hash: first.parent_hash } : undefined
 }

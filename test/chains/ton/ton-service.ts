@@ -20,6 +20,8 @@ export type TonService = {
   mine(blocks?: number): Promise<void>
   /** Waits until the service has stored the newest block. */
   caughtUp(): Promise<void>
+  /** Waits until what the service shows of an address is what the chain has, or this much of a token. */
+  balanced(address: string, token?: { token_address: string; balance: bigint }): Promise<void>
 }
 
 /** Starts a chain that makes blocks when told to, and the service on it. */
@@ -51,16 +53,31 @@ export const startTonService = async (
         timeoutMs: 40_000,
       },
     )
+  const call: TonService['call'] = async (operation, request) => {
+    const { status, json, text } = await ask(operation, request)
+    if (status !== 200) throw new Error(`${operation}: ${status} ${text}`)
+    return json
+  }
+  const balanced: TonService['balanced'] = (address, token) =>
+    waitFor(`the balance of ${address}`, async () => {
+      const token_address = token?.token_address ?? ''
+      const { assets } = await call('ListAssets', {
+        address,
+        asset_type: 'ASSET_TYPE_T',
+        ...(token && { token_address }),
+      })
+      const shown = assets.find(
+        (asset: Record<string, string>) => (asset.token_address ?? '') === token_address,
+      )?.balance
+      return BigInt(shown ?? -1) === (token ? token.balance : dev.chain.account(address).balance)
+    })
   await caughtUp()
   return {
     dev,
     app,
     ask,
-    call: async (operation, request) => {
-      const { status, json, text } = await ask(operation, request)
-      if (status !== 200) throw new Error(`${operation}: ${status} ${text}`)
-      return json
-    },
+    call,
+    balanced,
     mine: async (blocks) => {
       await dev.mine(blocks)
       await caughtUp()

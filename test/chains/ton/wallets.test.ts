@@ -11,12 +11,11 @@ import { describe, expect, it } from 'vitest'
 import { jettonTransfer } from '../../../devnet/ton/jetton.ts'
 import { seqnoOf } from '../../../devnet/ton/purse.ts'
 import { normalizedHash } from '../../../src/chains/ton/cells.ts'
-import { waitFor } from '../../helpers/wait-for.ts'
 import { createPayer, fundPayers } from './ton-payers.ts'
 import { startTonService } from './ton-service.ts'
 
 const service = await startTonService({ globalId: -239, rounds: 2 })
-const { dev, call, ask, mine } = service
+const { dev, call, ask, mine, balanced } = service
 const coin = 1_000_000_000n
 const payers = Array.from({ length: 4 }, (_, number) => createPayer(dev, number))
 const [alice, bob, stranger] = payers as [
@@ -33,26 +32,6 @@ const registered = async (address: string, fields: object = {}): Promise<string>
 const transfersOf = async (address: string): Promise<Transfer[]> =>
   (await call('ListTransfers', { address, page_size: 100 })).transfers
 const fresh = (byte: number): Address => new Address(0, Buffer.alloc(32, byte))
-
-/** Waits until what the service shows of an address is what the chain has. */
-const balanced = async (address: string, token?: { token_address: string; balance: bigint }) => {
-  let shown = ''
-  await waitFor(
-    `the balance of ${address}`,
-    async () => {
-      const { assets } = await call('ListAssets', {
-        address,
-        asset_type: 'ASSET_TYPE_T',
-        ...(token && { token_address: token.token_address }),
-      })
-      shown = assets.find(
-        (asset: Transfer) => (asset.token_address ?? '') === (token?.token_address ?? ''),
-      )?.balance
-      return BigInt(shown ?? -1) === (token ? token.balance : dev.chain.account(address).balance)
-    },
-    { timeoutMs: 30_000 },
-  )
-}
 
 await registered(alice.text, { import_asset: true })
 await registered(bob.text, { import_asset: true })
