@@ -6,9 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 type Load = {
   url: string
   connections: number
-  /** Whichever comes first. */
-  seconds?: number
-  requests?: number
+  seconds: number
   /** Requests per second over all connections; as many as possible when it is 0. */
   rate: number
   /** For blocks, or for the results of calls. */
@@ -23,17 +21,14 @@ const load: Load = JSON.parse(process.argv[2] ?? '{}')
 const { hostname, port, pathname } = new URL(load.url)
 const lanes: Lane[] = []
 const milliseconds: number[] = []
-/** How much later than planned a request was sent: the generator's own fault. */
-const late: number[] = []
-const until = load.seconds === undefined ? Infinity : performance.now() + load.seconds * 1000
-const most = load.requests ?? Infinity
+const until = performance.now() + load.seconds * 1000
 let number = load.start
 let sent = 0
 let done = 0
 let failed = 0
 const finished = Promise.withResolvers<void>()
 
-const isOver = () => sent >= most || performance.now() >= until
+const isOver = () => performance.now() >= until
 
 function send(lane: Lane): void {
   if (!load.same) number++
@@ -95,7 +90,6 @@ else {
     for (const lane of lanes) {
       if (sent >= due || isOver()) break
       if (!lane.isFree) continue
-      late.push(now - begun - (sent / load.rate) * 1000)
       send(lane)
     }
     if (isOver()) break
@@ -113,6 +107,5 @@ console.log(
     failed,
     p50: percentile(milliseconds, 0.5),
     p99: percentile(milliseconds, 0.99),
-    late: percentile(late, 0.99),
   }),
 )

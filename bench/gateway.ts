@@ -4,7 +4,7 @@ import { chmod, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { promisify } from 'node:util'
+import { parseArgs, promisify } from 'node:util'
 import type { ConnectionFile } from '../src/app/connection-file.ts'
 import { cpuSeconds } from './lib/cpu.ts'
 import { median, table, writeSection } from './lib/results.ts'
@@ -14,16 +14,24 @@ const here = import.meta.dirname
 const rounds = Number(process.env.ROUNDS ?? 5)
 const seconds = Number(process.env.SECONDS ?? 2)
 const connections = 32
-
+// A service runs for days: what its compiler does in the first seconds is not what a request costs.
+const warmUpSeconds = Number(process.env.WARM_UP ?? 5)
 const memoryRequests = Number(process.env.MEMORY_REQUESTS ?? 1_000_000)
 const hasWrk = !spawnSync('wrk', ['-v']).error
 
 type Kind = 'call' | 'block'
 type Target = { name: string; url: string; pid: number | undefined; kind: Kind; same: boolean }
 const kinds: readonly Kind[] = ['call', 'block']
+const bareName = 'bare node:http + undici'
 
 type Sample = { cpu: number; rate: number; p50: number; p99: number }
-type Counted = { requests: number; failed: number; p50: number; p99: number; late: number }
+type Counted = { requests: number; failed: number; p50: number; p99: number }
+
+const parts = ['overhead', 'latency', 'memory'] as const
+const { only } = parseArgs({ options: { only: { type: 'string' } } }).values
+if (only !== undefined && !parts.some((part) => part === only))
+  throw new Error(`--only takes one of ${parts.join(', ')}`)
+const isWanted = (part: (typeof parts)[number]) => only === undefined || only === part
 
 const children: ChildProcess[] = []
 const dir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-bench-')))
@@ -99,28 +107,26 @@ const rssOf = async (pid: number): Promise<number> => {
 const nodeArgs = () => process.env.BENCH_NODE_ARGS?.split(' ') ?? []
 
 let first = 1
-/** Puts load on an address; no question twice unless it is to be the same: it could come from the cache. */
+/**
+ * Puts load on an address, as much as it takes or at a rate; no question twice unless it is to be the same:
+ * it could come from the cache.
+ */
 async function load(
   { url, kind, same }: Pick<Target, 'url' | 'kind' | 'same'>,
-  { rate = 0, ...bound }: { seconds?: number; requests?: number; rate?: number },
+  duration: number,
+  rate = 0,
 ): Promise<Counted> {
-  const isForWrk = hasWrk && rate === 0 && bound.requests === undefined
-  const { stdout } = isForWrk
-    ? await run(
-        'wrk',
-        [
-          '-t1',
-          `-c${connections}`,
-          `-d${bound.seconds}s`,
-          '-s',
-          join(here, 'gateway-load.lua'),
-          url,
-        ],
-        { env: { ...process.env, KIND: kind, SAME: same ? '1' : '0', START: String(first) } },
-      )
+  // Each connection pauses between an answer and the next question, for about a millisecond less than its turn.
+  const pauseMs = rate === 0 ? 0 : Math.max(0, (1_000 * connections) / rate - 1)
+  const settings = { KIND: kind, SAME: same ? '1' : '0', START: String(first), PAUSE: `${pauseMs}` }
+  const script = join(here, 'gateway-load.lua')
+  const { stdout } = hasWrk
+    ? await run('wrk', ['-t1', `-c${connections}`, `-d${duration}s`, '-s', script, url], {
+        env: { ...process.env, ...settings },
+      })
     : await run(process.execPath, [
         join(here, 'gateway-load.ts'),
-        JSON.stringify({ url, connections, rate, kind, same, start: same ? 1 : first, ...bound }),
+        JSON.stringify({ url, connections, rate, kind, same, start: first, seconds: duration }),
       ])
   const counted: Counted = JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
   if (!same) first += counted.requests + 1000
@@ -132,44 +138,91 @@ async function load(
 async function measure(target: Target, duration = seconds): Promise<Sample> {
   const { pid } = target
   const before = pid === undefined ? 0 : cpuSeconds(pid)
-  const { requests, p50, p99 } = await load(target, { seconds: duration })
+  const { requests, p50, p99 } = await load(target, duration)
   const cpu = pid === undefined ? Number.NaN : ((cpuSeconds(pid) - before) * 1e6) / requests
   return { cpu, rate: requests / duration, p50, p99 }
 }
 
-/** What the gateway adds to the time of a call when it has half as much to do as it could. */
-async function measureLatency(direct: Target, through: Target, rate: number): Promise<string> {
-  const added: { p50: number; p99: number; late: number; own: number }[] = []
-  for (let round = 0; round < rounds; round++) {
-    const own = await load(direct, { seconds, rate })
-    const other = await load(through, { seconds, rate })
+/** What each way costs, all of them in turn. */
+async function measureOverhead(targets: readonly Target[]): Promise<string> {
+  const samples = new Map<Target, Sample[]>(targets.map((target) => [target, []]))
+  for (const target of targets) await measure(target, warmUpSeconds)
+  for (let round = 0; round < rounds; round++)
+    for (const target of targets) samples.get(target)?.push(await measure(target))
+
+  const allOf = (target: Target, field: keyof Sample) =>
+    samples.get(target)?.map((sample) => sample[field]) ?? []
+  const of = (target: Target, field: keyof Sample) => median(allOf(target, field))
+  // Within each round, because the machine is not equally busy in all of them.
+  const ratioOf = (target: Target) => {
+    const bare = targets.find(({ name, kind }) => name === bareName && kind === target.kind)
+    const costs = bare ? allOf(bare, 'cpu') : []
+    return median(allOf(target, 'cpu').map((cost, round) => cost / (costs[round] ?? Number.NaN)))
+  }
+  const shown = (value: number, digits: number) =>
+    Number.isNaN(value) ? '' : value.toFixed(digits)
+  const rows = targets.map((target) => [
+    target.name,
+    target.kind,
+    shown(of(target, 'cpu'), 1),
+    shown(ratioOf(target), 2),
+    shown(of(target, 'rate'), 0),
+    shown(of(target, 'p50'), 2),
+    shown(of(target, 'p99'), 2),
+  ])
+  const columns = ['Gateway', 'Asked for', 'CPU µs per request', 'of the bare proxy']
+  return `One request at a time over each of ${connections} connections, ${hasWrk ? 'wrk with one thread' : 'a load generator of our own'}, ${seconds} s each after ${warmUpSeconds} s of warm-up each, median of ${rounds} interleaved rounds; CPU of the gateway process alone, the ratio within each round. A call is an eth_call on the latest block with an answer of 32 bytes; a block is an eth_getBlockByNumber with an answer of 1.4 KB. Nothing is asked for twice, except for the cache hit, which always asks for the same block. Portolan checks the key, four rate windows and the parameters, counts and measures every call and keeps what it fetched; of a block it also compares the hash with the header. The bare proxy does nothing but pass on.\n\n${table([...columns, 'requests/s', 'p50 ms', 'p99 ms'], rows)}`
+}
+
+/**
+ * What the gateway adds to the time of a call when it has half as much to do as it could. The load comes in
+ * turns over both ways, so that what the generator and the machine add is in both and falls out.
+ */
+async function measureLatency(direct: Target, through: Target): Promise<string> {
+  for (const target of [direct, through]) await load(target, warmUpSeconds)
+  const most = (await load(through, seconds)).requests / seconds
+  const added: { p50: number; p99: number; own50: number; own99: number; rate: number }[] = []
+  for (let round = 0; round < 2 * rounds; round++) {
+    const own = await load(direct, seconds, most / 2)
+    const other = await load(through, seconds, most / 2)
     added.push({
       p50: other.p50 - own.p50,
       p99: other.p99 - own.p99,
-      late: Math.max(own.late, other.late),
-      own: own.p99,
+      own50: own.p50,
+      own99: own.p99,
+      rate: other.requests / seconds,
     })
   }
-  const of = (field: keyof (typeof added)[number]) =>
-    median(added.map((one) => one[field])).toFixed(2)
-  return `Added latency at half load (${Math.round(rate)} requests/s, ${connections} connections), pass-through over direct, median of ${rounds} interleaved rounds: p50 ${of('p50')} ms, p99 ${of('p99')} ms (goals 0.5 and 3). Direct, the p99 is ${of('own')} ms; the load generator itself is up to ${of('late')} ms late (p99), because it shares the two cores.`
+  const of = (field: keyof (typeof added)[number], digits = 2) =>
+    median(added.map((one) => one[field])).toFixed(digits)
+  const best = Math.min(...added.map(({ p99 }) => p99)).toFixed(2)
+  return `Added latency at half load (${of('rate', 0)} of ${Math.round(most)} requests/s, ${connections} connections, ${hasWrk ? 'wrk with pauses of random length' : 'a load generator of our own'}), pass-through over direct, median of ${2 * rounds} interleaved rounds of ${seconds} s: p50 ${of('p50')} ms, p99 ${of('p99')} ms, in the best round ${best} ms (goals 0.5 and 3). Direct, p50 is ${of('own50')} ms and p99 ${of('own99')} ms: generator, node and gateway share the two cores.`
 }
 
 /** Whether many requests leave the memory of a process as it was. */
 async function measureMemory(targets: readonly Target[], pid: number): Promise<string> {
-  const part = Math.ceil(memoryRequests / 20 / targets.length)
-  // The caches fill up first, and the heap finds its size.
-  const warmUp = Math.max(4, Math.ceil(160_000 / part / targets.length))
   const samples: number[] = []
-  for (let round = 0; round < warmUp + 20; round++) {
-    for (const target of targets) await load(target, { requests: part })
-    if (round >= warmUp) samples.push(await rssOf(pid))
+  let sent = 0
+  let hits = 0
+  const turn = async () => {
+    for (const target of targets) {
+      const { requests } = await load(target, seconds)
+      sent += requests
+      if (target.same) hits += requests
+    }
+  }
+  // The caches fill up first, and the heap finds its size.
+  while (sent < memoryRequests / 4) await turn()
+  sent = hits = 0
+  while (sent < memoryRequests) {
+    await turn()
+    samples.push(await rssOf(pid))
   }
   const middle = median(samples)
   const [least, most] = [Math.min(...samples), Math.max(...samples)]
   const percent = (value: number) => `${(((value - middle) / middle) * 100).toFixed(1)} %`
-  const sent = (part * targets.length * 20).toLocaleString('en')
-  return `Memory over ${sent} requests after the warm-up, two thirds of them passed through and one third from the cache, looked at 20 times: median ${middle} MiB, ${least} (${percent(least)}) to ${most} (+${percent(most)}); goal ± 10 %. The caches may take 64 MiB per network. In order: ${samples.join(', ')}.`
+  const share = Math.round((hits / sent) * 100)
+  return `${sent.toLocaleString('en')} requests after a warm-up of a quarter as many, calls and blocks over HTTP and WebSocket, ${share} % of them from the cache; looked at ${samples.length} times: median ${middle} MiB, ${least} (${percent(least)}) to ${most} (+${percent(most)}); goal ± 10 %. The caches may take 64 MiB per network, and there are two. In order: ${samples.join(', ')}.`
 }
 
 try {
@@ -183,7 +236,7 @@ try {
   const targets: Target[] = [
     ...each('stub node, direct', stub.url, stub.pid),
     ...(await startNginx(stub.url)),
-    ...each('bare node:http + undici', bare.url, bare.pid),
+    ...each(bareName, bare.url, bare.pid),
     ...each('Portolan, node over HTTP', gateway('mainnet'), pid),
     ...each('Portolan, node over WebSocket', gateway('ropsten'), pid),
     {
@@ -195,59 +248,21 @@ try {
     },
   ].filter(({ name, kind }) => new RegExp(process.env.ONLY ?? '').test(`${name} ${kind}`))
 
-  const samples = new Map<Target, Sample[]>(targets.map((target) => [target, []]))
-  for (const target of targets) await measure(target, Math.min(6, seconds + 1))
-  for (let round = 0; round < rounds; round++) {
-    for (const target of targets) {
-      const sample = await measure(target)
-      samples.get(target)?.push(sample)
-    }
-  }
-
-  const of = (target: Target | undefined, field: keyof Sample) =>
-    median((target && samples.get(target))?.map((sample) => sample[field]) ?? [])
   const named = (name: string, kind: Kind) =>
     targets.find((target) => target.name === name && target.kind === kind)
-  const [direct, through] = [
-    named('stub node, direct', 'call'),
-    named('Portolan, node over HTTP', 'call'),
-  ]
-  const latency =
-    direct && through ? await measureLatency(direct, through, of(through, 'rate') / 2) : ''
-  const memory =
-    memoryRequests > 0
-      ? await measureMemory(
-          targets.filter((target) => target.pid === pid && target.kind === 'block'),
-          pid,
-        )
-      : ''
-  const baseOf = ({ kind }: Target) => of(named('bare node:http + undici', kind), 'cpu')
-  const shown = (value: number, digits: number) =>
-    Number.isNaN(value) ? '' : value.toFixed(digits)
-  await writeSection(
-    'Gateway overhead',
-    'node bench/gateway.ts',
-    `One request at a time over each of ${connections} connections, ${hasWrk ? 'wrk with one thread' : 'a load generator of our own'}, ${seconds} s each, median of ${rounds} interleaved rounds; CPU of the gateway process alone. A call is an eth_call on the latest block with an answer of 32 bytes; a block is an eth_getBlockByNumber with an answer of 1.9 KB. Nothing is asked for twice, except for the cache hit, which always asks for the same block. Portolan checks the key, four rate windows and the parameters, counts and measures every call and keeps what it fetched; of a block it also compares the hash with the header. The bare proxy does nothing but pass on.\n\n${table(
-      [
-        'Gateway',
-        'Asked for',
-        'CPU µs per request',
-        'of the bare proxy',
-        'requests/s',
-        'p50 ms',
-        'p99 ms',
-      ],
-      targets.map((target) => [
-        target.name,
-        target.kind,
-        shown(of(target, 'cpu'), 1),
-        shown(of(target, 'cpu') / baseOf(target), 2),
-        shown(of(target, 'rate'), 0),
-        shown(of(target, 'p50'), 2),
-        shown(of(target, 'p99'), 2),
-      ]),
-    )}\n\n${[latency, memory].filter(Boolean).join('\n\n')}`,
-  )
+  const direct = named('stub node, direct', 'call')
+  const through = named('Portolan, node over HTTP', 'call')
+  const overhead = isWanted('overhead') ? [await measureOverhead(targets)] : []
+  if (isWanted('latency') && direct && through) overhead.push(await measureLatency(direct, through))
+  if (overhead.length > 0)
+    await writeSection('Gateway overhead', 'node bench/gateway.ts', overhead.join('\n\n'))
+  if (isWanted('memory')) {
+    const text = await measureMemory(
+      targets.filter((target) => target.pid === pid),
+      pid,
+    )
+    await writeSection('Gateway memory', 'node bench/gateway.ts --only memory', text)
+  }
 } finally {
   for (const child of children) child.kill('SIGTERM')
   await Promise.all(children.map((child) => child.exitCode ?? once(child, 'exit')))

@@ -52,6 +52,8 @@ type Entry = {
 }
 
 type Exchange = {
+  /** Among those under way; -1 when it is over. */
+  place: number
   entries: Entry[]
   waiting: number
   isBatch: boolean
@@ -95,7 +97,8 @@ export function createHttpTransport(
   const urgent: Entry[] = []
   const joined: Entry[] = []
   const single: Entry[] = []
-  const exchanges = new Set<Exchange>()
+  // No Set: the dead tables of one that changes all the time keep what was in it alive for long.
+  const exchanges: Exchange[] = []
   const window = createLoadWindow()
   let inFlight = 0
   let batchExchanges = 0
@@ -144,8 +147,13 @@ export function createHttpTransport(
   }
 
   const end = (exchange: Exchange): void => {
-    if (!exchanges.delete(exchange)) return
-    // The dead tables of a set that changes all the time keep what was in it alive for long.
+    if (exchange.place < 0) return
+    const last = exchanges.pop()!
+    if (last !== exchange) {
+      exchanges[exchange.place] = last
+      last.place = exchange.place
+    }
+    exchange.place = -1
     exchange.entries = []
     exchange.http = idle
     if (exchange.stuck) timers.cancel(exchange.stuck)
@@ -162,7 +170,7 @@ export function createHttpTransport(
   const flush = (): void => {
     isFlushing = false
     for (const entry of urgent.splice(0)) start([entry], false)
-    while (single.length > 0 && exchanges.size < maxConnections) {
+    while (single.length > 0 && exchanges.length < maxConnections) {
       const entry = single.shift()!
       if (!entry.isOver) start([entry], false)
     }
@@ -191,6 +199,7 @@ export function createHttpTransport(
     const text =
       entries.length === 1 ? entries[0]!.text : `[${entries.map(({ text }) => text).join(',')}]`
     const exchange: Exchange = {
+      place: exchanges.length,
       entries,
       waiting: entries.length,
       isBatch,
@@ -200,12 +209,12 @@ export function createHttpTransport(
     }
     if (entries.every(({ call }) => isQuick(call)))
       exchange.stuck = timers.after(stuckMs(), () => findStuck(exchange))
-    exchanges.add(exchange)
+    exchanges.push(exchange)
     if (isBatch) batchExchanges++
     for (const entry of entries) entry.exchange = exchange
     const isUrgent = entries[0]!.call.isUrgent === true
     exchange.http = lanes.post(Buffer.from(text, 'latin1'), isUrgent, (answer) => {
-      if (!exchanges.has(exchange)) return
+      if (exchange.place < 0) return
       if (exchange.stuck && !('failed' in answer)) {
         usualMs += (options.now() - exchange.startedAt - usualMs) * 0.1
         patienceMs = shortestStuckMs
@@ -271,7 +280,7 @@ export function createHttpTransport(
       scheduleFlush()
     },
     abandon: (detail) => {
-      const waiting = [...joined, ...single, ...[...exchanges].flatMap(({ entries }) => entries)]
+      const waiting = [...joined, ...single, ...exchanges.flatMap(({ entries }) => entries)]
       for (const entry of waiting)
         if (entry.call.idempotent) giveUp(entry, { failed: 'stalled', detail })
     },
