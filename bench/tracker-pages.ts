@@ -54,7 +54,12 @@ export async function measurePages(
     offset ${depth - 1} limit 1`.execute(db)
   const scope = { organization_id, chain_id }
   const list = async (on: Db, after?: TransferPosition): Promise<void> => {
-    const found = await listWalletTransfers(on, scope, { wallet_id }, { limit: pageSize + 1, after })
+    const found = await listWalletTransfers(
+      on,
+      scope,
+      { wallet_id },
+      { limit: pageSize + 1, after },
+    )
     if (found.length < pageSize) throw new Error('a short page')
   }
   const measure = async (after?: TransferPosition): Promise<PageTimes> => {
