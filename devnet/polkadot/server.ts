@@ -148,12 +148,18 @@ export async function serveChain(
     for (const socket of sockets.clients) socket.terminate()
     server.closeAllConnections()
   }
+  const stopFollows = () => {
+    for (const connection of connections) connection.stopFollows()
+  }
   return {
     url: `ws://127.0.0.1:${bound}`,
     port: bound,
     setMode: (next) => {
+      const wasSilent = mode === 'hanging'
       mode = next
       if (next === 'down') dropConnections()
+      // They missed something, which a follower must know.
+      else if (wasSilent) stopFollows()
     },
     setLatency: (ms) => {
       latencyMs = ms
@@ -163,9 +169,7 @@ export async function serveChain(
     },
     connections: () => connections.size,
     dropConnections,
-    stopFollows: () => {
-      for (const connection of connections) connection.stopFollows()
-    },
+    stopFollows,
     tamper: (next) => {
       change = next
     },

@@ -359,4 +359,18 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
     expect(slow.told(follow).at(-1)!.event).toBe('stop')
     await slow.follow(false)
   })
+
+  it('stops a follower that missed something while the node was silent', async () => {
+    const { node, client } = await start()
+    const follow = await client.follow(false)
+    node.server.setMode('hanging')
+    node.mine(2)
+    node.server.setMode('up')
+    expect(await client.wait(follow, 'stop')).toEqual({ event: 'stop' })
+    const { hash } = node.mine(1)
+    const again = await client.follow(false)
+    const [first] = client.told(again)
+    expect((first!.finalizedBlockHashes as string[]).at(-1)).toBe(hash)
+    expect(client.told(follow).at(-1)!.event).toBe('stop')
+  })
 })
