@@ -7,6 +7,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createReachable } from '../../src/lib/reachable.ts'
+import { ensureChain } from '../../src/storage/chains.ts'
 import { listenForChanges } from '../../src/storage/changes.ts'
 import type { Db } from '../../src/storage/database.ts'
 import { queueNotifications } from '../../src/storage/notifications.ts'
@@ -15,6 +16,7 @@ import { insertWebhook } from '../../src/storage/webhooks.ts'
 import { type Courier, startCourier } from '../../src/workers/courier.ts'
 import { createGuardedFetch } from '../../src/workers/guarded-fetch.ts'
 import type { BenchDatabase } from './bench-database.ts'
+import { registerTracked } from './tracked.ts'
 
 /** What the receiver has seen. */
 export type Seen = { count: number; arrivals: [path: string, time: number, block: number][] }
@@ -35,6 +37,14 @@ export async function startBenchReceiver(): Promise<BenchReceiver> {
   const read = async (reset = false) =>
     (await (await fetch(`${url}/${reset ? 'reset' : ''}`)).json()) as Seen
   return { url, child, read }
+}
+
+/** Starts receivers that fail each in its way, in a process of their own; the first one is silent. */
+export async function startBadReceivers(): Promise<{ urls: string[]; child: ChildProcess }> {
+  const program = join(import.meta.dirname, '../deliveries-bad-receivers.ts')
+  const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [urls] = await once(child.stdout!, 'data')
+  return { urls: JSON.parse(urls), child }
 }
 
 const tools = { ids: systemIds, sealer: createSealer(randomBytes(32)) }
@@ -84,7 +94,10 @@ export async function queue(
 }
 
 /** Starts a courier that is woken as in the service. */
-export function startBenchCourier({ db, connection }: BenchDatabase): Courier {
+export function startBenchCourier(
+  { db, connection }: BenchDatabase,
+  { timeoutMs = 15_000 } = {},
+): Courier {
   const http = createGuardedFetch({
     reachable: createReachable(['127.0.0.0/8']),
     allowHttp: true,
@@ -95,7 +108,7 @@ export function startBenchCourier({ db, connection }: BenchDatabase): Courier {
     ...tools,
     log: silentLog,
     http,
-    timeoutMs: 15_000,
+    timeoutMs,
     stopTimeoutMs: 0,
     limits: { perReceiver: 16, total: 2_000 },
   })
@@ -115,4 +128,24 @@ export function startBenchCourier({ db, connection }: BenchDatabase): Courier {
       await http.stop()
     },
   }
+}
+
+/** A number for people. */
+export const number = (value: number | string) => Number(value).toLocaleString('en')
+
+/** A percentile. */
+export const at = (times: number[], share: number) => {
+  const sorted = times.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!.toFixed(1)
+}
+
+/** An organization with a chain. */
+export const ownerIn = async (db: Db) => {
+  const chain_id = await ensureChain(db, {
+    chain: 'c',
+    network: 'mainnet',
+    create_time: new Date(),
+  })
+  const { organization_id } = await registerTracked(db, { chain_id, addresses: 1, contracts: [] })
+  return { organization_id, chain_id }
 }

@@ -6,10 +6,10 @@ import { listAttempts } from './deliveries.ts'
 import { migrateDatabase } from './migrate.ts'
 import { readMigrations } from './migrations.ts'
 
-it('0068: attempts keep their notification, and those of none are left out', async () => {
+it('0070: attempts keep their notification, and those of none are left out', async () => {
   const { db, pool } = await emptyDatabase('embedded')
   const files = await readMigrations()
-  const before = files.filter(({ name }) => name < '0068')
+  const before = files.filter(({ name }) => name < '0070')
   await migrateDatabase(db, { log: silentLog, files: before })
   const [organization_id, webhook_id] = [randomUUID(), randomUUID()]
   const [told, waiting] = [randomUUID(), randomUUID()]

@@ -1,6 +1,6 @@
 import { bytea, int2, int4, int8, jsonb, nullable, text, timestamptz, uuid } from './columns.ts'
 
-/** The tables of 0003-webhooks.sql, 0064-delivery-queue.sql and 0068-attempt-order.sql. */
+/** The tables of 0003-webhooks.sql, 0064-delivery-queue.sql and 0070-attempt-order.sql. */
 export const webhookTables = {
   webhook: {
     webhook_id: uuid,
