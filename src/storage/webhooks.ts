@@ -91,17 +91,20 @@ export const listWebhooks = async (
   return rows
 }
 
-/** Puts a new secret in the place of the one that signs; that one signs too until it expires. */
+/** Gives a locked webhook its secrets: the newest, and those that sign too until they expire. */
 export const setWebhookSecret = async (
-  db: Db,
-  webhook: Pick<WebhookRow, 'webhook_id' | 'secret_sealed' | 'update_time'> & { until: Date },
+  trx: Db,
+  webhook: Pick<
+    WebhookRow,
+    | 'webhook_id'
+    | 'secret_sealed'
+    | 'previous_secret_sealed'
+    | 'previous_secret_expire_time'
+    | 'update_time'
+  >,
 ): Promise<void> => {
-  const { webhook_id, secret_sealed, update_time, until } = webhook
-  await sql`
-    update webhook set previous_secret_sealed = secret_sealed,
-      previous_secret_expire_time = ${until}, secret_sealed = ${secret_sealed},
-      update_time = ${update_time}
-    where webhook_id = ${webhook_id}`.execute(db)
+  const { webhook_id, ...values } = webhook
+  await trx.updateTable('webhook').set(values).where('webhook_id', '=', webhook_id).execute()
 }
 
 /** Enables a locked webhook: what was held back is due, in the order of its numbers. */

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { headerContext, secretContext } from '../domain/webhooks/secret.ts'
+import { headerContext, secretContext, unpackSecrets } from '../domain/webhooks/secret.ts'
 import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/database.ts'
 import { listReceiverHeaders, listReceivers, type ReceiverRow } from '../storage/delivery-claims.ts'
@@ -11,7 +11,7 @@ export type Receiver = {
   webhook_endpoint: string
   is_enabled: boolean
   is_failing: boolean
-  /** The newest first; the one before it while it still signs. */
+  /** The newest first; those before it while they still sign. */
   secrets: readonly Buffer[]
   /** By their names as registered. */
   headers: Readonly<Record<string, string>>
@@ -34,8 +34,11 @@ export function createReceivers({ db, sealer, log }: { db: Db; sealer: Sealer; l
   const secretsOf = (row: ReceiverRow, now: number): Buffer[] => {
     const context = secretContext(row.webhook_id)
     const { previous_secret_sealed: previous, previous_secret_expire_time: until } = row
-    const isBoth = previous && until && until.getTime() > now
-    return [open(row.secret_sealed, context), ...(isBoth ? [open(previous, context)] : [])]
+    const earlier = previous ? unpackSecrets(open(previous, context), until) : []
+    return [
+      open(row.secret_sealed, context),
+      ...earlier.filter((known) => known.until > now).map(({ secret }) => secret),
+    ]
   }
 
   const headersOf = (row: ReceiverRow, headers: readonly WebhookHeaderRow[]) => {

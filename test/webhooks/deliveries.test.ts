@@ -122,6 +122,51 @@ it('are signed with both secrets for a day after a rotation', async () => {
   expect(() => verify(fresh, { ...third, body: `${third.body} ` })).toThrow()
 })
 
+it('are signed with every secret of the last day, however often it was changed', async () => {
+  const bench = await createWebhookBench(database)
+  const receiver = await startReceiver()
+  const webhook_id = await bench.register(receiver.url)
+  const courier = bench.startCourier()
+  const hour = 3_600_000
+  const rotate = async () =>
+    (await bench.caller.call('RotateWebhookSigningSecret', { webhook_id })).signing_secret
+  const { signing_secret: first } = await bench.caller.call('GetWebhookSigningSecret', {
+    webhook_id,
+  })
+  const second = await rotate()
+  await bench.pass(courier, hour)
+  const third = await rotate()
+  for (const wait of [0, 22 * hour, hour + 1_000, hour]) {
+    await bench.pass(courier, wait)
+    await bench.test(webhook_id)
+    await bench.settled(courier)
+  }
+  const fits = (secret: string, delivery: Received) => {
+    try {
+      verify(secret, delivery)
+      return true
+    } catch {
+      return false
+    }
+  }
+  expect(
+    receiver.received.map((delivery) => [first, second, third].map((one) => fits(one, delivery))),
+  ).toEqual([
+    [true, true, true],
+    [true, true, true],
+    [false, true, true],
+    [false, false, true],
+  ])
+  const secrets = [third]
+  for (let made = 0; made < 10; made++) secrets.push(await rotate())
+  await bench.test(webhook_id)
+  await bench.settled(courier)
+  // So many that the header stays short, and always the newest ones.
+  expect(secrets.map((one) => fits(one, receiver.received.at(-1)!))).toEqual(
+    secrets.map((_, index) => index >= 2),
+  )
+})
+
 it('go on where they stopped when a webhook is enabled again', async () => {
   const bench = await createWebhookBench(database)
   const receiver = await startReceiver()

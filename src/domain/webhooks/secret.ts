@@ -20,6 +20,32 @@ export const createSecret = (
   return { secret, secret_sealed: sealer.seal(secret, secretContext(webhook_id)) }
 }
 
+/** A secret that signs beside the newest one, until a time. */
+export type EarlierSecret = { secret: Buffer; until: number }
+
+const timeBytes = 8
+
+/** Earlier secrets as the one value that is sealed. */
+export const packSecrets = (earlier: readonly EarlierSecret[]): Buffer =>
+  Buffer.concat(
+    earlier.flatMap(({ secret, until }) => {
+      const time = Buffer.alloc(timeBytes)
+      time.writeBigUInt64BE(BigInt(until))
+      return [secret, time]
+    }),
+  )
+
+/** The earlier secrets in a value that was sealed; one alone without a time has that of its row. */
+export const unpackSecrets = (packed: Buffer, until: Date | null): EarlierSecret[] => {
+  if (packed.length === secretBytes) return [{ secret: packed, until: until?.getTime() ?? 0 }]
+  const length = secretBytes + timeBytes
+  return Array.from({ length: Math.floor(packed.length / length) }, (_, index) => {
+    const part = packed.subarray(index * length, (index + 1) * length)
+    const time = Number(part.readBigUInt64BE(secretBytes))
+    return { secret: part.subarray(0, secretBytes), until: time }
+  })
+}
+
 /** The form in which libraries of Standard Webhooks take a secret. */
 export const formatSecret = (secret: Buffer): string => `whsec_${secret.toString('base64')}`
 
