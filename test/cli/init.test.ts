@@ -40,7 +40,10 @@ test('every node is asked, and the file that is written is a configuration', slo
   const again = await portolan(['init', '--c', anvil.url], { cwd })
   expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('--force') })
   expect(await readFile(file, 'utf8')).toBe(before)
-  expect((await portolan(['init', '--c', anvil.url, '--force'], { cwd })).code).toBe(0)
+  const replaced = await portolan(['init', '--c', anvil.url, '--force'], { cwd })
+  expect(replaced.stdout).toBe('portolan.yaml is written. Start with "portolan start".\n')
+  const other = await portolan(['init', '--c', anvil.url, '--output', 'other.yaml'], { cwd })
+  expect(other.stdout).toContain('Start with "portolan start --config other.yaml".')
 })
 
 test('nodes of different chains, wrong addresses and nobody to ask are refused', slow, async () => {

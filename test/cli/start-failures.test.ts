@@ -166,3 +166,14 @@ test('a data directory that cannot be made', async () => {
     "
   `)
 })
+
+test('an emulator that cannot be fetched does not fail the installation', async () => {
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [join(import.meta.dirname, '../../devnet/anvil/fetch.ts')],
+    { encoding: 'utf8', env: { HOME: await freshFolder(), PATH: '/nowhere' } },
+  )
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  const isNeeded = process.platform === 'linux' && process.arch === 'arm64'
+  expect(stdout.includes('the first start tries again')).toBe(isNeeded)
+})

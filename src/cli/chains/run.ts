@@ -90,17 +90,21 @@ function evmRows(tag: string, network: string, { chain_id, upstreams }: NetworkS
   ])
 }
 
+// The families have words of their own for a node with which all is well.
+const wellWords = new Set(['ready', 'up'])
+
 function trackedRows(chain: string, status: TrackedNodes): string[][] {
   const id = `${status.global_id ?? status.chain_id ?? status.genesis_hash ?? '-'}`
   return (status.upstreams ?? status.nodes ?? []).map((node) => {
     const problem = node.last_failure || node.last_error
+    const state = wellWords.has(node.state) ? 'healthy' : node.state
     const head = node.seqno ?? node.height ?? node.head
     const lag = typeof head === 'number' && status.head ? Math.max(0, status.head - head) : '-'
     return [
       chain,
       id.length > 12 ? `${id.slice(0, 11)}…` : id,
       node.name,
-      problem ? `${node.state}: ${problem}` : node.state,
+      problem ? `${state}: ${problem}` : state,
       String(head ?? '-'),
       String(lag),
     ]

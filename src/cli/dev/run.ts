@@ -51,6 +51,6 @@ async function post<answer>(
     detail?: string
     errors?: { field: string; detail: string }[]
   }
-  const fields = (problem.errors ?? []).map(({ field, detail }) => `${field} ${detail}`)
+  const fields = (problem.errors ?? []).map(({ field, detail }) => `${field}: ${detail}`)
   throw new CliError(fields.join('\n') || problem.detail || `Refused with ${answer.status}.`)
 }

@@ -18,7 +18,9 @@ export async function runInit(shell: Shell, options: InitOptions): Promise<void>
   const answers = await gather(shell, options)
   if (!answers) return note(shell, 'Nothing was written.')
   await writeFile(file, initYaml(answers), { mode: 0o600 })
-  print(shell, `${options.output} is written. Start with "portolan start".`)
+  const isFound = file === resolve(shell.cwd, 'portolan.yaml')
+  const flags = isFound ? '' : ` --config ${options.output}`
+  print(shell, `${options.output} is written. Start with "portolan start${flags}".`)
 }
 
 async function gather(shell: Shell, options: InitOptions): Promise<Answers | undefined> {

@@ -130,7 +130,7 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
 /** The options without which another command in this folder would look elsewhere. */
 function flagsOf(shell: Shell, options: StartOptions, { dataDir }: App): string {
   if (options.config !== undefined) return ` --config ${options.config}`
-  return options.dataDir === undefined || dataDir === join(shell.cwd, '.data')
-    ? ''
-    : ` --data-dir ${dataDir}`
+  // A variable may have been given to this one command only.
+  const isNamed = options.dataDir !== undefined || shell.env.PORTOLAN_DATA_DIR !== undefined
+  return isNamed && dataDir !== join(shell.cwd, '.data') ? ` --data-dir ${dataDir}` : ''
 }
