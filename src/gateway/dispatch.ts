@@ -13,7 +13,7 @@ import { refuse } from './rpc-error.ts'
 import { createSender } from './send.ts'
 import type { Session } from './session.ts'
 import { hashTarget, liveTarget, numberTarget, pinParams, type Target } from './target.ts'
-import { createBlockCheck } from './wrong-block.ts'
+import { createBlockCheck, isOtherTransaction } from './wrong-block.ts'
 
 /** Answers one call of a method whose parameters are checked. */
 export type Dispatch = (
@@ -116,6 +116,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     // A pending block has no hash yet.
     if (method.isBlock && call.args[0] !== 'pending')
       request.isWrong = (reply) => isWrongBlock(reply, askedBlock(plan, target))
+    if (plan.kind === 'transaction')
+      request.isWrong = (reply) => isOtherTransaction(reply, String(call.args[0]).toLowerCase())
     if (target.minBlock >= 0) request.minBlock = target.minBlock
     const head = target.number >= 0 ? pool.head() : undefined
     if (head && head.number - target.number > archiveDepth && pool.can('archive'))

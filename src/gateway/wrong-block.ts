@@ -19,3 +19,13 @@ export function createBlockCheck(): (reply: RpcReply, asked: AskedBlock) => bool
     return block.verdict === 'bad'
   }
 }
+
+/**
+ * Whether an answer is not about the transaction that was asked for: nodes and proxies before them have
+ * been seen to mix up the answers of a batch.
+ */
+export const isOtherTransaction = (reply: RpcReply, hash: string): boolean =>
+  reply.ok &&
+  reply.result !== 'null' &&
+  !reply.result.includes(hash) &&
+  !reply.result.toLowerCase().includes(hash)

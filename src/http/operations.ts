@@ -64,9 +64,12 @@ export function createOperations({
       path: target,
       body,
     }
-    const principal = await authenticator.authenticate(signed, (principal) =>
-      warm(installation, { principal, service, name, request: () => check(parseBody(body)) }),
-    )
+    let reading: Partial<Pick<Installation, 'query'>> = {}
+    const principal = await authenticator.authenticate(signed, (principal) => {
+      const announced = { principal, service, name, request: () => check(parseBody(body)) }
+      const query = warm(installation, announced)
+      if (query) reading = { query }
+    })
     const decision = await admission.admit(principal.organization_id, service)
     warm.decided(principal, decision.allowed)
     if (!decision.allowed) throw rateLimited(decision)
@@ -77,7 +80,7 @@ export function createOperations({
     const checked = check(parseBody(body))
     const handler = findHandler(service, name)
     if (!handler) throw new OperationError('NOT_IMPLEMENTED')
-    const context = { ...installation, principal, service, operation: name, signal }
+    const context = { ...installation, ...reading, principal, service, operation: name, signal }
     const result = await handler(context, checked as never)
     const project = cached(projections, path, () => createProjection(entry))
     const answer = JSON.stringify(project(result))

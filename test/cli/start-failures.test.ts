@@ -12,6 +12,9 @@ import { databasePid, freshFolder, portolan } from './portolan.ts'
 const urlOf = ({ connection }: FreshDatabase): string =>
   `postgres://${connection.user}@localhost/${connection.database}?host=${connection.host}`
 
+// Five commands, each with a database to open.
+const slow = { timeout: 240_000 }
+
 const keyOf = (digit: string): string => digit.repeat(64)
 
 const fails = async (env: Record<string, string>, args: readonly string[] = []) => {
@@ -108,7 +111,7 @@ test('a database of a newer version', async () => {
   )
 })
 
-test('a master key that did not seal what the database holds', async () => {
+test('a master key that did not seal what the database holds', slow, async () => {
   const env = { DATABASE_URL: urlOf(await freshDatabase()) }
   const dataDir = join(await freshFolder(), 'data')
   const right = { ...env, PORTOLAN_SECURITY__MASTER_KEY: keyOf('a') }

@@ -74,8 +74,24 @@ describe('with one node', async () => {
 
   it.each([
     ['is no object', 'eth_getTransactionByHash', 'GetTransaction', 7],
-    ['lacks a member', 'eth_getTransactionByHash', 'GetTransaction', { blockHash: stubHash(10) }],
-    ['has a wrong member', 'eth_getTransactionReceipt', 'ListLogs', { blockHash: stubHash(9) }],
+    [
+      'lacks a member',
+      'eth_getTransactionByHash',
+      'GetTransaction',
+      { hash: hash(900), blockHash: stubHash(10) },
+    ],
+    [
+      'has a wrong member',
+      'eth_getTransactionReceipt',
+      'ListLogs',
+      { transactionHash: hash(900), blockHash: stubHash(9) },
+    ],
+    [
+      'is of another transaction',
+      'eth_getTransactionByHash',
+      'GetTransaction',
+      transactionOf(hash(901)),
+    ],
   ])('an answer that %s is a trouble of the node', async (_, method, operation, answer) => {
     odd.set(method, answer)
     const { status, json } = await app.query(operation, { transaction_hash: hash(900) })

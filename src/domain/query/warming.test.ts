@@ -34,6 +34,23 @@ it('begins with the read that the operation begins with', () => {
   ])
 })
 
+it('hands each read over to the operation, once: what a node answers need not be kept', async () => {
+  const answers = ['first', 'second', 'third']
+  const query = {
+    read: async () => ({ ok: true as const, result: answers.shift() ?? '' }),
+  } as unknown as QuerySource
+  const transaction_hashes = ['0xAB', '0xab']
+  const source = createWarming()(
+    { query },
+    announced('ListTransactions', { transaction_hashes }),
+  ) as QuerySource
+  const read = async () => await source.read(principal, 'evm_getTransactionByHash', ['0xab'])
+  expect(answers).toEqual(['third'])
+  expect([await read(), await read(), await read()]).toEqual(
+    ['first', 'second', 'third'].map((result) => ({ ok: true, result })),
+  )
+})
+
 it('reads nothing for other services, for what writes, or for a request that is refused', () => {
   const { asked, query, warm } = open()
   warm({ query }, announced('GetTransaction', { transaction_hash: '0xab' }, 'c'))

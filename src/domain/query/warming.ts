@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Service } from '../../contract/variant.ts'
 import type { Installation, Principal } from '../context.ts'
-import type { QuerySource } from './source.ts'
+import type { QuerySource, SourceAnswer } from './source.ts'
 
 /** A request whose signature is right, but which may not be answered yet. */
 export type Announced = {
@@ -14,7 +14,8 @@ export type Announced = {
 
 /** Begins to read from the chain what a request will ask for, while its nonce is being spent. */
 export type Warming = {
-  (installation: Pick<Installation, 'query'>, announced: Announced): void
+  /** The source for the operation, which takes what was begun; undefined where nothing was. */
+  (installation: Pick<Installation, 'query'>, announced: Announced): QuerySource | undefined
   /** Whether the limits let the request through: who is over them is not read for ahead of time. */
   decided(principal: Principal, allowed: boolean): void
 }
@@ -30,7 +31,7 @@ const ofTransaction =
   ): Promise<unknown> =>
     source.read(principal, method, [transaction_hash.toLowerCase()])
 
-/** The same reads that the operations begin with, which then find them on their way or kept. */
+/** The same reads that the operations begin with. */
 const reads: Readonly<Record<string, Warm>> = {
   GetBlock: (source, principal, { block_number }: { block_number: number }) =>
     source.read(principal, 'evm_getBlockByNumber', [`0x${block_number.toString(16)}`, false]),
@@ -46,6 +47,9 @@ const reads: Readonly<Record<string, Warm>> = {
     ),
 }
 
+const keyOf = ([, method, args]: Parameters<QuerySource['read']>): string =>
+  `${method} ${JSON.stringify(args)}`
+
 /**
  * A durable nonce costs a disk flush, about as long as a node takes to answer: both at once. Nothing of
  * what is read goes out by this, and a refused request has cost its node one read at most.
@@ -55,13 +59,28 @@ export function createWarming(): Warming {
   const warm = (
     { query }: Pick<Installation, 'query'>,
     { principal, service, name, request }: Announced,
-  ): void => {
+  ): QuerySource | undefined => {
     const read = service === 'q' && query ? reads[name] : undefined
-    if (!read || !query || refused.has(principal.organization_id)) return
+    if (!read || !query || refused.has(principal.organization_id)) return undefined
+    const begun = new Map<string, Promise<SourceAnswer>[]>()
+    const beginning: QuerySource = {
+      ...query,
+      read: (...asked) => {
+        const answer = query.read(...asked)
+        const key = keyOf(asked)
+        begun.set(key, [...(begun.get(key) ?? []), answer])
+        return answer
+      },
+    }
     try {
-      read(query, principal, request() as never).catch(() => {})
+      read(beginning, principal, request() as never).catch(() => {})
     } catch {
       // The request is refused in its turn.
+    }
+    // Each is taken once: who reads again wants to know what has changed.
+    return {
+      ...query,
+      read: (...asked) => begun.get(keyOf(asked))?.shift() ?? query.read(...asked),
     }
   }
   return Object.assign(warm, {
