@@ -1,6 +1,8 @@
+import type { ByteSet } from '../../lib/bytes.ts'
 import type {
   AssetKey,
   BlockContent,
+  BlockHeader,
   ChainBlock,
   Movement,
   SentTransaction,
@@ -9,7 +11,7 @@ import type {
 } from '../chain.ts'
 import type { ReadBlock } from './header.ts'
 import type { Internal } from './internal.ts'
-import { type AssetOf, type BytesOf, createAddresses, createAssets } from './names.ts'
+import { type BytesOf, createAddresses, createAssets } from './names.ts'
 import { logPlace, type NativeEffects, type NativeMovement, nativeEffects } from './native.ts'
 import { bytesOf, quantityOf, type RawReceipt } from './raw.ts'
 import { movementsOf, placesOf, readTokenLog, type TokenLog } from './token-logs.ts'
@@ -29,19 +31,33 @@ const none: readonly never[] = []
 
 type PlacedLog = TokenLog & { transaction: number; place: number }
 
+/** Makes the block of the port out of its parts. */
+export const createBlock = (parts: BlockParts): ChainBlock => blockOf(reduce(parts))
+
+/** What is kept of a block until it is stored. */
+type Reduced = BlockHeader &
+  Pick<ReadBlock, 'hashOf'> & {
+    effects: readonly NativeEffects[]
+    logs: readonly PlacedLog[]
+    contracts: readonly Buffer[]
+    rewarded: readonly Buffer[]
+    native: AssetKey
+    lacks: string | undefined
+    isTraced: boolean
+  }
+
 /**
- * Makes the block of the port out of its parts. It keeps little of their text: many blocks wait to be
- * stored, and what waits is copied by the garbage collector.
+ * Takes out of the parts what concerns anybody. Many blocks wait to be stored, and whatever waits is
+ * copied by the garbage collector: their text must not. So this is a function of its own, because a
+ * function that stays keeps all that the functions beside it have seen.
  */
-export function createBlock({ block, receipts, internal, native }: BlockParts): ChainBlock {
+function reduce({ block, receipts, internal, native }: BlockParts): Reduced {
   const { hashOf, transactions } = block
   const addressOf = createAddresses()
-  const assetOf = createAssets()
   const effects = transactions.map((transaction, index) =>
     nativeEffects(transaction, receipts[index]!, internal.transfers?.[index] ?? none, addressOf),
   )
   const logs = tokenLogs(receipts, addressOf)
-  const contracts = [...new Set(logs.map(({ contract }) => contract))]
   const rewarded = (block.withdrawals ?? []).map(({ address }) => addressOf(address))
   // Tips go to the miner without a word.
   if (transactions.length > 0) rewarded.unshift(addressOf(block.miner))
@@ -50,44 +66,64 @@ export function createBlock({ block, receipts, internal, native }: BlockParts): 
     hash: bytesOf(block.hash),
     parent_hash: bytesOf(block.parentHash),
     time: Number(quantityOf(block.timestamp)) * 1_000,
+    effects,
+    logs,
+    contracts: [...new Set(logs.map(({ contract }) => contract))],
+    rewarded,
+    native,
+    hashOf,
+    lacks: internal.lacks,
+    isTraced: internal.transfers !== undefined,
+  }
+}
+
+function blockOf(reduced: Reduced): ChainBlock {
+  const { number, hash, parent_hash, time, contracts, effects, lacks } = reduced
+  return {
+    number,
+    hash,
+    parent_hash,
+    time,
     contracts,
-    accounts: (tracked) => {
-      const watched = new Set(contracts.filter(tracked.has))
-      const accounts = new Set(rewarded)
-      for (const { sender, movements } of effects) {
-        accounts.add(sender)
-        for (const { from, to } of movements) {
-          if (from.length > 0) accounts.add(from)
-          if (to.length > 0) accounts.add(to)
-        }
-      }
-      for (const { contract, from, to } of logs)
-        if (watched.has(contract)) {
-          accounts.add(from)
-          accounts.add(to)
-        }
-      return accounts
-    },
+    accounts: (watched) => accountsOf(reduced, watched),
     get sent() {
       return effects.map(
         ({ sender, nonce, failed }, index): SentTransaction => ({
           from: sender,
           nonce: Number(quantityOf(nonce)),
           failed,
-          hash: () => hashOf(index),
+          hash: () => reduced.hashOf(index),
         }),
       )
     },
-    ...(internal.lacks !== undefined && { lacks: internal.lacks }),
+    ...(lacks !== undefined && { lacks }),
     decode: (tracked) => {
-      const content = decode(
-        { effects, logs, contracts, rewarded, native, hashOf, assetOf },
-        tracked,
-      )
+      const content = decode(reduced, tracked)
       // Counted, so that the operator sees it: internal transfers may be missing.
-      return internal.transfers ? content : { ...content, unknown_kinds: { untraced_block: 1 } }
+      return reduced.isTraced ? content : { ...content, unknown_kinds: { untraced_block: 1 } }
     },
   }
+}
+
+function accountsOf(
+  { contracts, rewarded, effects, logs }: Reduced,
+  watched: ByteSet,
+): Set<Buffer> {
+  const accounts = new Set(rewarded)
+  for (const { sender, movements } of effects) {
+    accounts.add(sender)
+    for (const { from, to } of movements) {
+      if (from.length > 0) accounts.add(from)
+      if (to.length > 0) accounts.add(to)
+    }
+  }
+  const these = new Set(contracts.filter(watched.has))
+  for (const { contract, from, to } of logs)
+    if (these.has(contract)) {
+      accounts.add(from)
+      accounts.add(to)
+    }
+  return accounts
 }
 
 function tokenLogs(receipts: readonly RawReceipt[], addressOf: BytesOf): PlacedLog[] {
@@ -103,19 +139,11 @@ function tokenLogs(receipts: readonly RawReceipt[], addressOf: BytesOf): PlacedL
   return found
 }
 
-type Decodable = Pick<ReadBlock, 'hashOf'> & {
-  effects: readonly NativeEffects[]
-  logs: readonly PlacedLog[]
-  contracts: readonly Buffer[]
-  rewarded: readonly Buffer[]
-  native: AssetKey
-  assetOf: AssetOf
-}
-
 function decode(
-  { effects, logs, contracts, rewarded, native, hashOf, assetOf }: Decodable,
+  { effects, logs, contracts, rewarded, native, hashOf }: Reduced,
   tracked: Tracked,
 ): BlockContent {
+  const assetOf = createAssets()
   const { accounts } = tracked
   const movements: Movement[] = []
   const touched: Touch[] = []
