@@ -35,13 +35,13 @@ describe.each(worlds)('variant P through the service on $name', ({ node, service
   }
   const addressOf = (number: number) => node.address(node.signer(number).account)
   const coin = { asset_type: 'ASSET_TYPE_P' }
-  const pay = (from: number, to: number, value: bigint, name = node.transferCall) => {
+  const sign = (from: number, to: number, value: bigint) => {
     const dest = { type: 'Id', value: addressOf(to) }
-    const call = { pallet: 'Balances', call: name, value: { dest, value } }
-    const extrinsic = node.sign({ signer: node.signer(from), ...call })
-    node.make({ extrinsics: [extrinsic] })
-    return extrinsic
+    const call = { pallet: 'Balances', call: node.transferCall, value: { dest, value } }
+    return node.sign({ signer: node.signer(from), ...call })
   }
+  const pay = (from: number, to: number, value: bigint) =>
+    node.make({ extrinsics: [sign(from, to, value)] })
   const tracked = async (): Promise<number | null> => {
     const { json } = await service.send('/status', { method: 'GET' })
     return json.chains.p.tracking.block_number
@@ -167,6 +167,18 @@ describe.each(worlds)('variant P through the service on $name', ({ node, service
       confirmations: 3,
       transfers: [{ wallet_id, ...transfers[0] }],
     })
+  })
+
+  it('never shows a transfer of a branch that was lost before it was final', async () => {
+    const { wallet_id } = await call('RegisterWallet', { name: 'fork', address: addressOf(140) })
+    const [lost, won] = [1, 2].map((from) => sign(from, 140, BigInt(from) * 10n ** 12n))
+    node.make({ extrinsics: [lost!] })
+    node.fork(1, [won!])
+    node.mine(1)
+    await atHead()
+    await waitFor('the balance', async () => (await balanceOf(addressOf(140))) === '2000000000000')
+    const { transfers } = await call('ListTransfers', { wallet_id })
+    expect(transfers.map(({ value }: { value: string }) => value)).toEqual(['2000000000000'])
   })
 
   it('refuses what is no address, and says which field', async () => {
