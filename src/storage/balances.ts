@@ -159,7 +159,7 @@ export const storeReadings = async (
   await sql`
     insert into balance (${names(stored)})
     select r.*, ${now}::timestamptz, ${now}::timestamptz
-    from ${unnestRows('balance', columns, readings)} r (${names(columns)})
+    from ${unnestRows('balance', columns, readings)} r
     join wallet_address t on t.chain_id = ${chain_id} and t.address = r.address
       and t.organization_id = r.organization_id and t.wallet_id = r.wallet_id
     where r.contract_address = '' or exists (
@@ -186,7 +186,7 @@ export const storeTracked = async (
   if (readings.length === 0) return
   await sql`
     with read as materialized (
-      select * from ${unnestRows('balance', columns, readings)} r (${names(columns)})),
+      select * from ${unnestRows('balance', columns, readings)} r),
     known as (
       update balance b set balance = r.balance, as_of_block = r.as_of_block, update_time = ${now}
       from read r

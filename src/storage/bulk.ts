@@ -30,10 +30,11 @@ export const bulkRows = (rows: readonly object[]): string =>
     }),
   )
 
-/** The columns that some row has. Most rows have the columns of the first one. */
+/** The columns of which some row has a value. */
 const namesOf = (columns: Columns, rows: readonly object[]): string[] => {
   const rest = rows as readonly Record<string, unknown>[]
-  return Object.keys(columns).filter((name) => rest.some((row) => row[name] !== undefined))
+  const isThere = (value: unknown) => value !== undefined && value !== null
+  return Object.keys(columns).filter((name) => rest.some((row) => isThere(row[name])))
 }
 
 /** The values of each column. Row by row: column by column every row would have to be fetched again. */
@@ -51,7 +52,8 @@ const columnsOf = (
 
 /**
  * Rows as a table of a statement: one array for each column, so that the text is the same for any
- * number of rows. Costs the server half of what one JSON document costs, and less here too.
+ * number of rows. Costs the server half of what one JSON document costs, and less here too. The arrays
+ * stand in a list of results: `from unnest(…)` of several would first write each of them down.
  */
 export const unnestRows = <Name extends keyof typeof tables>(
   table: Name,
@@ -63,9 +65,9 @@ export const unnestRows = <Name extends keyof typeof tables>(
   const arrays = names.map((name, index) => {
     // The length that a type may have is checked where the value is stored.
     const type = columns[name]!.type.replace(/\(.*\)/, '')
-    return sql`${encodeArray(type, values[index]!)}::${sql.raw(type)}[]`
+    return sql`unnest(${encodeArray(type, values[index]!)}::${sql.raw(type)}[]) as ${sql.ref(name)}`
   })
-  return sql`unnest(${sql.join(arrays)})`
+  return sql`(select ${sql.join(arrays)})`
 }
 
 /** Inserts all rows in one statement and says how many were new; rows that exist stay as they are. */
@@ -107,7 +109,7 @@ async function insertAll<Name extends keyof typeof tables>(
   const names = namesOf(tables[table], rows)
   const { numAffectedRows } = await sql`
     insert into ${sql.table(table)} (${sql.join(names.map((name) => sql.ref(name)))})
-    select * from ${unnestRows(table, names, rows)}
+    select * from ${unnestRows(table, names, rows)} r
     ${onConflict}`.execute(db)
   return Number(numAffectedRows ?? 0n)
 }

@@ -188,6 +188,6 @@ const storeAttempts = async (db: Db, records: readonly AttemptRecord[]): Promise
         select max(a.attempt) from delivery_attempt a
         where a.webhook_id = r.webhook_id and a.sequence = r.sequence), 0),
       r.organization_id, r.attempt_time, r.duration_ms, r.status_code, r.error, r.response_body
-    from ${unnestRows('delivery_attempt', attemptColumns, rows)} r (${columns})
+    from ${unnestRows('delivery_attempt', attemptColumns, rows)} r
     where (select held from held) >= 0`.execute(db)
 }
