@@ -21,6 +21,7 @@ import { createSockets, type Sockets } from '../http/websocket.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Ids, systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
+import { tryListen } from '../lib/try-listen.ts'
 import { listenForChanges } from '../storage/changes.ts'
 import { openDatabase } from '../storage/database.ts'
 import type { DataDirLock } from '../storage/embedded/lock.ts'
@@ -92,6 +93,9 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 
   const dataDir = await openDataDir(config, env, cwd)
+  // A start that cannot serve must not migrate the database of those that do.
+  const taken = config.database.url && (await tryListen(config.server.host, config.server.port))
+  if (taken) throw taken
   const masterKey = await openMasterKey(config, { dataDir, env, log })
   const server = own(await openServer(config, { dataDir, env, log, lock: local?.lock }))
   // What a killed service left would send scripts to a port that nobody listens on.

@@ -53,6 +53,16 @@ test('a port that is taken is noticed before the local chains are started', asyn
   expect(await databasePid(dataDir)).toBeUndefined()
 })
 
+test('a port that is taken is noticed before the database is touched', async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  const env = { DATABASE_URL: 'postgres://user:hunter2@127.0.0.1:1/portolan' }
+  const { message } = await fails(env, ['--port', String(port)])
+  other.close()
+  expect(message).toContain(`Another program is listening on 127.0.0.1:${port} already.`)
+})
+
 test('an older Node without what `npm ci` brings along', async () => {
   const root = join(import.meta.dirname, '../..')
   const folder = await freshFolder()
