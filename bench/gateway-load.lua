@@ -15,6 +15,7 @@ end
 -- Of random length, so that the connections do not come in step.
 if pause > 0 then delay = function() return math.floor(math.random() * 2 * pause + 0.5) end end
 done = function(summary, latency)
-  local failed = summary.errors.status + summary.errors.read + summary.errors.write + summary.errors.timeout + summary.errors.connect
-  io.write(string.format('{"requests":%d,"failed":%d,"p50":%f,"p99":%f}\n', summary.requests, failed, latency:percentile(50) / 1000, latency:percentile(99) / 1000))
+  local errors = summary.errors
+  local failed = errors.status + errors.read + errors.write + errors.timeout + errors.connect
+  io.write(string.format('{"requests":%d,"failed":%d,"refused":%d,"p50":%f,"p99":%f}\n', summary.requests, failed, errors.status, latency:percentile(50) / 1000, latency:percentile(99) / 1000))
 end

@@ -25,7 +25,7 @@ const kinds: readonly Kind[] = ['call', 'block']
 const bareName = 'bare node:http + undici'
 
 type Sample = { cpu: number; rate: number; p50: number; p99: number }
-type Counted = { requests: number; failed: number; p50: number; p99: number }
+type Counted = { requests: number; failed: number; refused?: number; p50: number; p99: number }
 
 const parts = ['overhead', 'latency', 'memory'] as const
 const { only } = parseArgs({ options: { only: { type: 'string' } } }).values
@@ -121,17 +121,22 @@ async function load(
   const settings = { KIND: kind, SAME: same ? '1' : '0', START: String(first), PAUSE: `${pauseMs}` }
   const script = join(here, 'gateway-load.lua')
   const { stdout } = hasWrk
-    ? await run('wrk', ['-t1', `-c${connections}`, `-d${duration}s`, '-s', script, url], {
-        env: { ...process.env, ...settings },
-      })
+    ? await run(
+        'wrk',
+        ['-t1', `-c${connections}`, `-d${duration}s`, '--timeout', '10s', '-s', script, url],
+        {
+          env: { ...process.env, ...settings },
+        },
+      )
     : await run(process.execPath, [
         join(here, 'gateway-load.ts'),
         JSON.stringify({ url, connections, rate, kind, same, start: first, seconds: duration }),
       ])
   const counted: Counted = JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
   if (!same) first += counted.requests + 1000
-  if (counted.failed > 0)
-    throw new Error(`${counted.failed} of ${counted.requests} requests failed at ${url}`)
+  const { requests, failed, refused = 0 } = counted
+  if (failed > 0)
+    throw new Error(`${failed} of ${requests} requests failed at ${url}, ${refused} with a status`)
   return counted
 }
 
