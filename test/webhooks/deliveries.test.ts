@@ -79,6 +79,14 @@ it('carry the headers of their webhook before those of all', async () => {
   await add('X-Token', 'for-all')
   await add('x-token', 'for-one', one)
   await add('X-Only', 'two', two)
+  // Of the same organization on another chain: not theirs.
+  const { chain_id } = await createWebhookBench(database, 's').then((other) => other.bench)
+  await database.pool.query(
+    `insert into webhook_header
+     select gen_random_uuid(), organization_id, $2, null, 'x-elsewhere', header_value_sealed, now()
+     from webhook_header where organization_id = $1 and webhook_id is null`,
+    [bench.caller.organization_id, chain_id],
+  )
   await add('User-Agent', 'ours', two)
   const courier = bench.startCourier()
   for (const webhook_id of [one, two]) await bench.test(webhook_id)
@@ -88,6 +96,7 @@ it('carry the headers of their webhook before those of all', async () => {
   )
   expect(byWebhook.get(one)).toMatchObject({ 'x-token': 'for-one' })
   expect(byWebhook.get(one)).not.toHaveProperty('x-only')
+  for (const headers of byWebhook.values()) expect(headers).not.toHaveProperty('x-elsewhere')
   expect(byWebhook.get(two)).toMatchObject({ 'x-token': 'for-all', 'x-only': 'two' })
   const agents = receiver.received.map(({ json, headersDistinct }) => [
     json.webhook_id,

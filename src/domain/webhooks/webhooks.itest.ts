@@ -204,6 +204,69 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     expect(await histories({ webhook_id, start_time: hour })).toHaveLength(2)
   })
 
+  it('want 0 to 1,000,000 confirmations, and to be told how many', async () => {
+    for (const confirmation of [0, 1_000_000]) await register({ confirmation })
+    for (const confirmation of [undefined, null, -1, 1.5, 1_000_001, '3'])
+      expect(
+        await reason('RegisterWebhook', { webhook_endpoint, confirmation }),
+        `${confirmation}`,
+      ).toBe('INVALID_REQUEST')
+  })
+
+  it('take headers of up to 1,000 characters', async () => {
+    const webhook_id = await register()
+    const long = 'x'.repeat(1_000)
+    const header = { webhook_id, header_key: long, header_value: long }
+    await call('RegisterWebhookHeader', header)
+    expect((await call('ListWebhookHeaders', { webhook_id })).webhook_headers).toMatchObject([
+      header,
+    ])
+    for (const wrong of [
+      { header_key: `${long}x` },
+      { header_value: `${long}x` },
+      { header_key: '' },
+      { header_key: undefined },
+      { header_value: undefined },
+    ])
+      expect(await reason('RegisterWebhookHeader', { ...header, ...wrong })).toBe('INVALID_REQUEST')
+  })
+
+  it('list histories newest first, ten at a time, between two seconds that both count', async () => {
+    const caller = await bench.createCaller()
+    const hooks = [await register({}, caller), await register({}, caller)]
+    const ids: string[] = []
+    for (let made = 0; made < 12; made++) {
+      const webhook_id = hooks[made % 2]
+      ids.push((await caller.call('SendTestWebhook', { webhook_id })).webhook_history_id)
+      await pool.query('update delivery set create_time = $2 where webhook_history_id = $1', [
+        ids.at(-1),
+        // The last millisecond of its second.
+        new Date(1_767_000_000_999 + made * 1000),
+      ])
+    }
+    const list = async (request: object = {}) =>
+      (await caller.call('ListWebhookHistories', request)).webhook_histories.map(
+        (row: { webhook_history_id: string }) => row.webhook_history_id,
+      )
+    // Of all webhooks of the organization.
+    expect(await list()).toEqual(ids.slice(2).toReversed())
+    expect(await list({ page_size: 100 })).toEqual(ids.toReversed())
+    expect(await list({ webhook_id: hooks[0] })).toEqual(
+      ids.filter((_, index) => index % 2 === 0).toReversed(),
+    )
+    const [start_time, end_time] = [1_767_000_003, 1_767_000_005]
+    expect(await list({ start_time, end_time })).toEqual(ids.slice(3, 6).toReversed())
+    expect(await list({ webhook_id: hooks[1], start_time, end_time })).toEqual([ids[5], ids[3]])
+    expect(await list({ start_time: end_time, end_time })).toEqual([ids[5]])
+    for (const wrong of [
+      { page_size: 0 },
+      { page_size: 101 },
+      { start_time: end_time, end_time: start_time },
+      { page_token: 'x' },
+    ])
+      expect(await caller.reason('ListWebhookHistories', wrong)).not.toBe('OK')
+  })
+
   it('list histories in pages without a gap or a repetition', async () => {
     const webhook_id = await register()
     const made = new Set<string>()
