@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { RowOf } from './columns.ts'
 import type { Db } from './database.ts'
 import type { DeliveryRow } from './notifications.ts'
-import { heldInOrder } from './queue-locks.ts'
+import { queuesAlone } from './queue-locks.ts'
 import type { WalletScope } from './wallets.ts'
 import type { webhookTables } from './webhook-tables.ts'
 
@@ -132,9 +132,7 @@ export const retryFailed = async (
   webhook_id: string,
   { from_time, now }: { from_time: Date; now: Date },
 ): Promise<number> => {
-  const failed = sql`webhook_id = ${webhook_id} and next_attempt_time is null
-    and webhook_status = 'WEBHOOK_STATUS_FAILED'`
-  await heldInOrder(failed).execute(trx)
+  await queuesAlone([webhook_id]).execute(trx)
   const { numAffectedRows } = await sql`
     update delivery_queue q set ${again(now)}
     from delivery d

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { bulkRows } from './bulk.ts'
 import type { Db } from './database.ts'
 import type { DeliveryRow } from './notifications.ts'
-import { heldById } from './queue-locks.ts'
+import { queuesAlone } from './queue-locks.ts'
 import type { WebhookHeaderRow } from './webhook-headers.ts'
 import type { WebhookRow } from './webhooks.ts'
 
@@ -91,16 +91,19 @@ export const claimDeliveries = async (
 /** Gives claims back, so that nobody has to wait for them to expire. */
 export const releaseClaims = async (
   db: Db,
-  claims: readonly Pick<ClaimedDelivery, 'webhook_history_id' | 'claim_expire_time'>[],
+  claims: readonly Pick<
+    ClaimedDelivery,
+    'webhook_history_id' | 'webhook_id' | 'claim_expire_time'
+  >[],
 ): Promise<void> => {
   if (claims.length === 0) return
   const rows = claims.map(({ webhook_history_id, claim_expire_time }) => ({
     webhook_history_id,
     claim_expire_time,
   }))
-  const ids = rows.map(({ webhook_history_id }) => webhook_history_id)
+  const webhooks = claims.map(({ webhook_id }) => webhook_id)
   await sql`
-    with held as materialized (${heldById(ids)})
+    with held as materialized (${queuesAlone(webhooks)})
     update delivery_queue q set claim_expire_time = null
     from json_to_recordset(${bulkRows(rows)}::text::json)
       r (webhook_history_id uuid, claim_expire_time timestamptz)

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { bulkRows, unnestRows } from './bulk.ts'
 import type { Db } from './database.ts'
-import { heldById, heldInOrder } from './queue-locks.ts'
+import { queuesAlone, queuesShared } from './queue-locks.ts'
 import { disableWebhook } from './webhooks.ts'
 
 /** What became of one attempt. */
@@ -49,7 +49,7 @@ export const recordAttempts = async (
       ({ is_gone, failing_since }) =>
         is_gone || (failing_since && now.getTime() - failing_since.getTime() >= patienceMs),
     )
-    await lockQueue(trx, records, disabled)
+    await queuesAlone(records.map(({ webhook_id }) => webhook_id)).execute(trx)
     await rescheduleFailed(trx, records)
     await storeAttempts(trx, records)
     for (const { webhook_id, is_gone } of disabled) {
@@ -105,20 +105,6 @@ const updateWebhooks = async (trx: Db, outcomes: readonly Outcome[]) => {
     from outcome o where w.webhook_id = o.webhook_id
     returning w.webhook_id, w.failing_since, o.is_gone`.execute(trx)
   return rows
-}
-
-/** Locks what is recorded and what will be held back, all at once. */
-const lockQueue = async (
-  trx: Db,
-  records: readonly AttemptRecord[],
-  disabled: readonly { webhook_id: string }[],
-): Promise<void> => {
-  const ids = records.map(({ webhook_history_id }) => webhook_history_id)
-  const stopped = disabled.map(({ webhook_id }) => webhook_id)
-  const rows = sql`webhook_history_id = any(${ids}::uuid[])`
-  await heldInOrder(
-    stopped.length > 0 ? sql`${rows} or webhook_id = any(${stopped}::uuid[])` : rows,
-  ).execute(trx)
 }
 
 const isWaiting = sql`q.next_attempt_time is not null`
@@ -180,7 +166,7 @@ const storeAttempts = async (db: Db, records: readonly AttemptRecord[]): Promise
   })
   const columns = sql.join(attemptColumns.map((name) => sql.ref(name)))
   await sql`
-    with held as materialized (${heldById(delivered)}),
+    with held as materialized (${queuesShared(records.map(({ webhook_id }) => webhook_id))}),
     done as (
       delete from delivery_queue where webhook_history_id = any(${delivered}::uuid[]))
     insert into delivery_attempt (${columns})

@@ -1,14 +1,23 @@
 import { type RawBuilder, sql } from 'kysely'
 
-/**
- * Locks rows of the queue in the order of their ids. Whoever changes several of them locks so, after
- * the webhooks and those in the order of their ids, so that writers wait but never in a circle.
- * A claim alone does not: it waits for nobody.
- */
-export const heldInOrder = (rows: RawBuilder<unknown>): RawBuilder<unknown> => sql`
-  select count(*) as held from (
-    select 1 from delivery_queue where ${rows} order by webhook_history_id for update) q`
+// So that a transaction has at most so many of them, whatever it does.
+const buckets = 256
+const lockClass = 5_713_302
 
-/** The same for rows by their ids. */
-export const heldById = (ids: readonly string[]): RawBuilder<unknown> =>
-  heldInOrder(sql`webhook_history_id = any(${ids as string[]}::uuid[])`)
+const lock = (name: string, webhook_ids: readonly string[]): RawBuilder<unknown> => sql`
+  select count(${sql.raw(name)}(${sql.lit(lockClass)}, bucket)) as held from (
+    select distinct hashtext(webhook_id) & ${sql.lit(buckets - 1)} as bucket
+    from unnest(${[...new Set(webhook_ids)]}::text[]) w (webhook_id) order by bucket) b`
+
+/**
+ * A statement that keeps all others away who change rows in the queues of some webhooks. Comes after
+ * the locks of the webhooks themselves, which are taken in the order of their ids, and before any row
+ * of a queue: so writers wait, but never in a circle. Locking the rows in one order does the same and
+ * costs every delivery another write. A claim takes no such lock, for it waits for nobody.
+ */
+export const queuesAlone = (webhook_ids: readonly string[]): RawBuilder<unknown> =>
+  lock('pg_advisory_xact_lock', webhook_ids)
+
+/** The same for those who only end deliveries, each its own: they do not keep each other away. */
+export const queuesShared = (webhook_ids: readonly string[]): RawBuilder<unknown> =>
+  lock('pg_advisory_xact_lock_shared', webhook_ids)

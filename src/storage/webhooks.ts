@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { RowOf } from './columns.ts'
 import type { Db } from './database.ts'
-import { heldInOrder } from './queue-locks.ts'
+import { queuesAlone } from './queue-locks.ts'
 import type { WalletScope } from './wallets.ts'
 import type { webhookTables } from './webhook-tables.ts'
 
@@ -113,13 +113,12 @@ export const enableWebhook = async (trx: Db, webhook_id: string, now: Date): Pro
     update webhook set webhook_state = 'WEBHOOK_STATE_ENABLED', disable_reason = null,
       disable_time = null, failing_since = null, update_time = ${now}
     where webhook_id = ${webhook_id}`.execute(trx)
-  const held = sql`webhook_id = ${webhook_id} and next_attempt_time is null
-    and webhook_status = 'WEBHOOK_STATUS_ON_HOLD'`
-  await heldInOrder(held).execute(trx)
+  await queuesAlone([webhook_id]).execute(trx)
   await sql`
     update delivery_queue set webhook_status = 'WEBHOOK_STATUS_PENDING', next_attempt_time = ${now},
       retry_step = 0
-    where ${held}`.execute(trx)
+    where webhook_id = ${webhook_id} and next_attempt_time is null
+      and webhook_status = 'WEBHOOK_STATUS_ON_HOLD'`.execute(trx)
 }
 
 /** Disables a webhook, which is locked with its queue: what is not delivered yet is held back, and so is what comes. */
@@ -146,7 +145,7 @@ export const deleteWebhook = async (trx: Db, webhook_id: string): Promise<void> 
       select webhook_history_id from delivery
       where webhook_id = ${webhook_id} and due_block is not null
       for update skip locked)`.execute(trx)
-  await heldInOrder(sql`webhook_id = ${webhook_id}`).execute(trx)
+  await queuesAlone([webhook_id]).execute(trx)
   // In two parts, one for each index.
   await sql`
     update delivery_queue set webhook_status = 'WEBHOOK_STATUS_FAILED', next_attempt_time = null
