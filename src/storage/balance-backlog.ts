@@ -23,8 +23,8 @@ type Owner = {
 
 type Work = { owners: Owner[]; owner: number[]; addresses: string[]; blocks: number[] }
 
-/** More would keep whoever removes an address waiting for their expansion. */
-const mostPairs = 200_000
+/** Making ordinary work of these takes up to two seconds, for which whoever removes an address waits. */
+const mostPairs = 100_000
 
 /**
  * Notes balance work as one row, and says whether it did: not beyond a bound. Every block of a pair
