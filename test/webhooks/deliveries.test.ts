@@ -3,6 +3,7 @@ import { Webhook as Svix } from 'svix'
 import { describe, expect, it } from 'vitest'
 import type { WalletService } from '../../src/chains/chain.ts'
 import { notificationTypes } from '../../src/contract/states.ts'
+import { queueNotifications } from '../../src/storage/notifications.ts'
 import { freshDatabase } from '../helpers/database.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { createWebhookBench } from './bench.ts'
@@ -39,6 +40,16 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('deliveries of %s', (service)
     const webhook_id = await bench.register(receiver.url)
     const ids: string[] = []
     for (let made = 0; made < 20; made++) ids.push(await bench.test(webhook_id))
+    // A thousand in all four services.
+    const { organization_id } = bench.caller
+    const more = Array.from({ length: 230 }, () => ({
+      organization_id,
+      chain_id: bench.bench.chain_id,
+      webhook_id,
+      notification_type: notificationTypes[service],
+      data: { transfers: [] },
+    }))
+    ids.push(...(await queueNotifications(database.db, more, new Date(bench.clock.now()))))
     const courier = bench.startCourier({ limits: { perReceiver: 1, total: 100 } })
     await bench.settled(courier)
     expect(receiver.received.map(({ headers }) => headers['webhook-id'])).toEqual(ids)
