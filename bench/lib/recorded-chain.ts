@@ -59,7 +59,10 @@ export function recordChain(options: {
     }
   }
 
-  const answer = (method: string, params: readonly unknown[]): string => {
+  const answer = (method: string, text: string): string => {
+    // The node's own work is not what is measured: it does not read calls of 100 KiB.
+    if (method === 'eth_call') return callAnswer(text.slice(text.indexOf(dataMember)))
+    const params = JSON.parse(text)
     switch (method) {
       case 'eth_getBlockByNumber': {
         const number = params[0] === 'latest' ? shown : Number(params[0])
@@ -69,8 +72,6 @@ export function recordChain(options: {
         return recorded[numberOf.get(params[0] as string)!]!.receipts
       case 'eth_chainId':
         return '"0x1"'
-      case 'eth_call':
-        return callAnswer((params[0] as { data: string }).data)
       default:
         return '"0x0"'
     }
@@ -90,7 +91,7 @@ export function recordChain(options: {
     status: () => [],
     request: async ({ method, params, isUseless }: PoolRequest) => {
       await new Promise((resolve) => setImmediate(resolve))
-      const reply: RpcReply = { ok: true, result: answer(method, JSON.parse(params)) }
+      const reply: RpcReply = { ok: true, result: answer(method, params) }
       isUseless?.(reply)
       return reply
     },
@@ -136,10 +137,12 @@ function record({ block, receipts, number }: ReturnType<typeof stubBlock>): Reco
 // aggregate3((address,bool,bytes)[])
 const aggregateSelector = '0x82ad56cb'
 
+const dataMember = '"data":"'
 const answers = new Map<number, string>()
 
 /** What Multicall3, or the token itself, would return if every balance were the same. */
-function callAnswer(data: string): string {
+function callAnswer(call: string): string {
+  const data = call.slice(dataMember.length)
   // The last few of a round are asked for one by one.
   if (!data.startsWith(aggregateSelector))
     return `"0x${(1_000_000).toString(16).padStart(64, '0')}"`
