@@ -1,3 +1,6 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { createByteSet } from '../../lib/bytes.ts'
 import { createBlock } from './block.ts'
@@ -139,5 +142,31 @@ describe('a block', () => {
     const untraced = createBlock({ block, receipts, native: evmFamily.native, internal: {} })
     expect(untraced.decode(trackedOf([a])).unknown_kinds).toEqual({ untraced_block: 1 })
     expect(untraced).not.toHaveProperty('lacks')
+  })
+
+  it('of the time before receipts had a status did not fail', () => {
+    const receipt = { status: null, root: wordOf(9) }
+    expect(decode(make([{ from: a, to: b, value: 5n, receipt }]), [b]).moved).toEqual([[a, b, 5n]])
+  })
+
+  it('keeps none of its receipts while it waits to be stored', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const parts = () => {
+      const { block, receipts } = readStub([{ from: a, to: coin, logs: [paid(coin, a, b, 7)] }])
+      const internal = { transfers: [[]] }
+      const made = createBlock({ block, receipts, native: evmFamily.native, internal })
+      return {
+        made,
+        receipts: new WeakRef(receipts),
+        transactions: new WeakRef(block.transactions),
+      }
+    }
+    const { made, receipts, transactions } = parts()
+    // What a weak reference has shown lives until the turn ends.
+    await turn()
+    collect()
+    expect([receipts.deref(), transactions.deref()]).toEqual([undefined, undefined])
+    expect(decode(made, [b], [coin]).moved).toEqual([[a, b, 7n]])
   })
 })
