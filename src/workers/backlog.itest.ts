@@ -1,9 +1,16 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../test/helpers/database.ts'
 import { createTrackedBenches } from '../../test/helpers/tracked-bench.ts'
 import { waitFor } from '../../test/helpers/wait-for.ts'
-import type { WalletBench } from '../../test/helpers/wallets.ts'
+import { createWalletBench, type WalletBench } from '../../test/helpers/wallets.ts'
 import { BalancesUnreadableError } from '../chains/chain.ts'
+import { systemClock } from '../lib/clock.ts'
+import { acquireLease } from '../storage/leases.ts'
+import { settleBalances } from './balances.ts'
+import { createMonths } from './months.ts'
+import { reconcilePage } from './reconciling.ts'
+import { storeBeginning, storeBlocks } from './tracker-store.ts'
 
 const database = await freshDatabase()
 const { startBench, settled } = createTrackedBenches(database)
@@ -234,4 +241,32 @@ it('ordinary work of the same pair is done beside its backlog', async () => {
   await settled(bench)
   expect(await one.balances()).toEqual(['1000031', '21'])
   expect(await other.balances()).toEqual(['1000031', '21'])
+})
+
+it('a balance that a backlog is going to change does not count as wrong', async () => {
+  const network = 'backlog-compared'
+  const bench = await createWalletBench(database.db, 'p', { network })
+  const { chain, chain_id, account, address } = bench
+  const caller = await bench.createCaller()
+  const wallet = { name: 'w', address: address(1), import_asset: true }
+  const { wallet_id } = await caller.call('RegisterWallet', wallet)
+  const { db } = database
+  const owned = { name: network, holder: randomUUID(), ttl_ms: 600_000 }
+  const { epoch } = (await acquireLease(db, owned))!
+  const lease = { name: network, epoch }
+  const tools = { db, clock: systemClock, chain_id, chain, lease, window: 64 }
+  const { signal } = new AbortController()
+  await storeBeginning(tools, chain.canonical().at(-1)!)
+  while ((await settleBalances(tools, signal)) > 0);
+
+  chain.mine([{ movements: [{ from: account(2), to: account(1), value: 5n }] }])
+  const block = chain.canonical().at(-1)!
+  await createMonths(db)([block.time])
+  await storeBlocks(tools, [block], { backlogUntil: block.number })
+  expect(await openBacklogs(bench)).toBe(1)
+  const compared = await reconcilePage(tools, undefined, signal)
+  expect(compared).toMatchObject({ checked: 1, differences: [] })
+  while ((await settleBalances(tools, signal)) > 0);
+  const { assets } = await caller.call('ListAssets', { wallet_id, asset_type: 'ASSET_TYPE_P' })
+  expect(assets[0].balance).toBe('1000005')
 })
