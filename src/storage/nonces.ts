@@ -50,24 +50,45 @@ export const spendNonces = async (db: Db, uses: readonly NonceUse[]): Promise<No
   })
 }
 
-/** In one order everywhere: two batches that wait for each other's rows would deadlock. */
 async function insertNonces(db: Db, uses: readonly NonceUse[]): Promise<Set<string>> {
   const latest = new Date(Math.max(...uses.map(({ time }) => time.getTime())))
-  const { rows } = await sql<Key>`${sql.raw(prepared)}
+  const { rows } = await (uses.length === 1
+    ? insertOne(uses[0]!)
+    : insertMany(uses, latest)
+  ).execute(db)
+  return new Set(rows.map(keyOf))
+}
+
+/** Nonces of the recent past and of the next second are committed without waiting for the disk. */
+const commitBy = (latest: Date) => sql`(select set_config('synchronous_commit', case
+  when ${latest}::timestamptz <= now() + ${ahead} then 'off'
+  else current_setting('synchronous_commit') end, true)) as commit`
+
+/** A caller who is alone waits for a third less than for a batch of one. */
+const insertOne = ({ credential_id, nonce, time, expire_time }: NonceUse) =>
+  sql<Key>`${sql.raw(prepared)}
+    insert into request_nonce (credential_id, nonce, expire_time)
+    select ${credential_id}::uuid, ${nonce}::text, ${expire_time}::timestamptz
+    from ${commitBy(time)}, credential c
+      join organization o on o.organization_id = c.organization_id and o.disable_time is null
+      join nonce_memory m on m.id = 1 and m.trusted_after < ${time}::timestamptz
+    where c.credential_id = ${credential_id}::uuid
+    on conflict do nothing
+    returning credential_id, nonce`
+
+/** In one order everywhere: two batches that wait for each other's rows would deadlock. */
+const insertMany = (uses: readonly NonceUse[], latest: Date) =>
+  sql<Key>`${sql.raw(prepared)}
     insert into request_nonce (credential_id, nonce, expire_time)
     select i.credential_id, i.nonce, i.expire_time
-    from (select set_config('synchronous_commit', case
-        when ${latest}::timestamptz <= now() + ${ahead} then 'off'
-        else current_setting('synchronous_commit') end, true)) as commit,
+    from ${commitBy(latest)},
       ${unnested(uses)}
       join credential c on c.credential_id = i.credential_id
       join organization o on o.organization_id = c.organization_id and o.disable_time is null
       join nonce_memory m on i.time > m.trusted_after
     order by i.credential_id, i.nonce
     on conflict do nothing
-    returning credential_id, nonce`.execute(db)
-  return new Set(rows.map(keyOf))
-}
+    returning credential_id, nonce`
 
 /** Why these were not spent. */
 async function explain(db: Db, uses: readonly NonceUse[]): Promise<Map<string, NonceOutcome>> {
