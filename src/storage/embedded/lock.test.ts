@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
 import { lockDataDir } from './lock.ts'
 
@@ -57,4 +59,17 @@ test('of many simultaneous starters one wins, also over a stale lock', async () 
   const starters = await Promise.all(Array.from({ length: 4 }, () => holdInProcess(directory)))
   expect(starters.filter(({ said }) => said === 'locked')).toHaveLength(1)
   await Promise.all(starters.map((starter) => starter.kill()))
+})
+
+test('somebody who only tried at the same moment is in nobody else’s way', async () => {
+  const directory = join(root, 'four')
+  await (await lockDataDir(directory)).release()
+  // A step on the way to the lock: who is refused goes back from here a moment later.
+  const passing = new DatabaseSync(join(directory, 'portolan.lock'))
+  passing.exec('begin')
+  passing.prepare('select count(*) from sqlite_schema').get()
+  const locking = lockDataDir(directory)
+  await delay(100)
+  passing.close()
+  await (await locking).release()
 })

@@ -24,14 +24,20 @@ const tryLock = (path: string): DatabaseSync | undefined => {
   }
 }
 
-// The winner writes its process id a moment after it took the lock.
-const readHolder = async (path: string): Promise<string> => {
-  for (let attempt = 0; attempt < 20; attempt++) {
-    const holder = (await readFile(path, 'utf8').catch(() => '')).trim()
-    if (holder) return `Another Portolan (pid ${holder})`
-    await delay(25)
+// Of two that try at the same moment each may be in the other's way, and then neither has it.
+const attempts = 12
+
+const lockPatiently = async (path: string): Promise<DatabaseSync | undefined> => {
+  for (let attempt = 1; ; attempt++) {
+    const handle = tryLock(path)
+    if (handle || attempt === attempts) return handle
+    await delay(20 + Math.random() * 40)
   }
-  return 'Another Portolan'
+}
+
+const readHolder = async (path: string): Promise<string> => {
+  const holder = (await readFile(path, 'utf8').catch(() => '')).trim()
+  return holder ? `Another Portolan (pid ${holder})` : 'Another Portolan'
 }
 
 /** Takes the data directory for this process, or fails with a sentence that names the holder. */
@@ -44,7 +50,7 @@ export const lockDataDir = async (dataDir: string): Promise<DataDirLock> => {
   await writeFile(lockPath, '', { flag: 'wx', mode: 0o600 }).catch((error) => {
     if (error.code !== 'EEXIST') throw error
   })
-  const handle = tryLock(lockPath)
+  const handle = await lockPatiently(lockPath)
   if (!handle) {
     throw new EmbeddedPostgresError(`${await readHolder(pidPath)} is using ${directory}.`)
   }
