@@ -11,6 +11,22 @@ export const prepared = '/* prepared */'
 // Of a pooler in between that gives each statement another session.
 const lostStates = new Set(['26000', '42P05'])
 
+/**
+ * Asks by callback: the driver's own promise keeps the rows of past answers alive until the next full
+ * collection, which made each young one thirteen times as long (7.6 ms instead of 0.6).
+ */
+const ask = async (client: pg.PoolClient, config: pg.QueryConfig): Promise<pg.QueryResult> => {
+  try {
+    return await new Promise((resolve, reject) => {
+      client.query(config, (error, result) => (error ? reject(error) : resolve(result)))
+    })
+  } catch (error) {
+    // Of the caller, not of the socket that the answer came from.
+    if (error instanceof Error) Error.captureStackTrace(error)
+    throw error
+  }
+}
+
 /** The pool as Kysely uses it, with prepared statements. */
 export const withPrepared = (pool: pg.Pool): PostgresPool => {
   const names = new Map<string, string>()
@@ -25,13 +41,13 @@ export const withPrepared = (pool: pg.Pool): PostgresPool => {
 
   const wrap = (client: pg.PoolClient): PostgresPoolClient => {
     const query = async (text: string, values: unknown[] = []) => {
-      if (isLost || !text.startsWith(prepared)) return client.query(text, values)
+      if (isLost || !text.startsWith(prepared)) return await ask(client, { text, values })
       try {
-        return await client.query({ name: nameOf(text), text, values })
+        return await ask(client, { name: nameOf(text), text, values })
       } catch (error) {
         if (!lostStates.has((error as { code?: string }).code ?? '')) throw error
         isLost = true
-        return await client.query(text, values)
+        return await ask(client, { text, values })
       }
     }
     return {
