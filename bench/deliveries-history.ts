@@ -61,6 +61,7 @@ export async function benchHistory(
   // As autovacuum leaves it behind.
   await sql`vacuum analyze`.execute(db)
   await sql`checkpoint`.execute(db)
+  await claim()
   const after = await claim()
   type Filter = Omit<Parameters<typeof listDeliveries>[2], 'limit' | 'now'>
   const anywhere = () => new Date(begin + Math.random() * span)
