@@ -8,8 +8,8 @@ import {
   type Position,
 } from '../chain.ts'
 import { createFetchAhead } from '../fetch-ahead.ts'
+import { findGapEnd, takeLinked } from '../linked.ts'
 import type { FetchBlock } from './fetch.ts'
-import { findGapEnd } from './gap.ts'
 import type { Nodes } from './nodes.ts'
 
 /** What following needs. */
@@ -82,7 +82,8 @@ export async function* follow(
           await clock.sleep(pauseMs, signal)
           continue
         }
-        const to = await findGapEnd(tools, { from: next, head: head.number }, signal)
+        const find = (number: number) => unlessMissing(tools.fetchBlock(number, signal))
+        const to = await findGapEnd(find, { from: next, head: head.number })
         if (!to) {
           // The head itself is nowhere: a node has told of a block that there is not.
           await waitFor(heard, pollMs, clock, signal)
@@ -116,22 +117,16 @@ async function hasLeft(
   position: BlockRef,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const there = await header(position.number, signal).catch((error: unknown) => {
-    if (error instanceof BlockMissingError) return undefined
-    throw error
-  })
+  const there = await unlessMissing(header(position.number, signal))
   return there !== undefined && !there.hash.equals(position.hash)
 }
 
-const takeLinked = (after: BlockRef, blocks: readonly ChainBlock[]): ChainBlock[] => {
-  let last = after
-  const broken = blocks.findIndex((block) => {
-    const isChild = block.parent_hash.equals(last.hash)
-    last = block
-    return !isChild
+/** What no node has is nothing, not trouble. */
+const unlessMissing = async <found>(finding: Promise<found>): Promise<found | undefined> =>
+  await finding.catch((error: unknown) => {
+    if (error instanceof BlockMissingError) return undefined
+    throw error
   })
-  return broken === -1 ? [...blocks] : blocks.slice(0, broken)
-}
 
 async function waitFor(
   heard: Promise<void>,
