@@ -1,5 +1,4 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type LoadOptions, loadConfig } from './load.ts'
 import { ConfigError } from './problem.ts'
@@ -7,7 +6,8 @@ import type { Config } from './schema.ts'
 
 /** A folder of its own for a test, removed at the end of the block. */
 export const temporaryFolder = (): { path: string } & Disposable => {
-  const path = mkdtempSync(join(tmpdir(), 'portolan-config-'))
+  // Not where TMPDIR says: messages shorten a long path.
+  const path = mkdtempSync('/tmp/portolan-config-')
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
 }
 
