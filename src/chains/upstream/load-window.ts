@@ -12,8 +12,8 @@ const slowMs = 1_000
 const stepCalls = 16
 
 /**
- * Makes a window. Given more than it can answer, a node answers all of it too
- * late: everything would be given up at the same time, and made elsewhere with the same end. It grows
+ * Makes a window. Given more than it can answer, a node answers all of it too late: everything would be
+ * given up at the same time, and made elsewhere with the same end. It grows
  * quickly until the first sign of that, is halved then, and grows slowly from there on.
  */
 export function createLoadWindow(): LoadWindow {
