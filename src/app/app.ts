@@ -4,6 +4,7 @@ import { createAuthenticator } from '../domain/access/authenticate.ts'
 import { checkMasterKey } from '../domain/access/check-master-key.ts'
 import { createGatewayKeys } from '../domain/access/gateway-keys.ts'
 import { createLimitRecords } from '../domain/access/limit-records.ts'
+import { createNonceSpender } from '../domain/access/nonce-spender.ts'
 import type { Installation } from '../domain/context.ts'
 import { createLimiter } from '../domain/limits/limiter.ts'
 import { createUsageStore } from '../domain/limits/stored-usage.ts'
@@ -174,6 +175,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   )
   const authenticator = createAuthenticator(installation, {
     nonceWindowMs: config.security.nonce_window_seconds * 1000,
+    nonces: createNonceSpender({ db, pool }),
   })
   const takeUsedCredentials = () => [...authenticator.takeUsed(), ...keys.takeUsed()]
   own(startJanitor({ db, clock, log, takeUsedCredentials }))

@@ -5,10 +5,10 @@ import { authHeaders } from '../contract/signature.ts'
 import { type Check, createCheck } from '../contract/validate.ts'
 import { type Admission, rateLimited } from '../domain/access/admit.ts'
 import type { Authenticator } from '../domain/access/authenticate.ts'
-import type { Installation } from '../domain/context.ts'
+import type { Context, Installation, Principal } from '../domain/context.ts'
 import { findHandler } from '../domain/handlers.ts'
-import { rateLimitHeaders } from '../domain/limits/headers.ts'
-import { createWarming } from '../domain/query/warming.ts'
+import { createRateLimitList } from '../domain/limits/headers.ts'
+import { type Begun, createAhead } from '../domain/query/ahead.ts'
 import { parseJson } from '../lib/json.ts'
 import { type Exchange, readBody, send } from './exchange.ts'
 
@@ -38,7 +38,8 @@ export function createOperations({
 }: OperationsOptions): (exchange: Exchange) => Promise<void> {
   const checks = new Map<string, Check>()
   const projections = new Map<string, Projection>()
-  const warm = createWarming()
+  const ahead = createAhead()
+  const listLimits = createRateLimitList()
 
   return async (exchange) => {
     const { request, method, path } = exchange
@@ -53,9 +54,8 @@ export function createOperations({
   }
 
   async function run(exchange: Exchange, entry: Entry, body: Buffer): Promise<void> {
-    const { request, response, method, target, path, signal } = exchange
+    const { request, response, method, target, signal } = exchange
     const { service, name } = entry
-    const check = cached(checks, path, () => createCheck(entry))
     const signed = {
       api_key: single(request.headers[authHeaders.key]),
       nonce: single(request.headers[authHeaders.nonce]),
@@ -64,27 +64,41 @@ export function createOperations({
       path: target,
       body,
     }
-    let reading: Partial<Pick<Installation, 'query'>> = {}
-    const principal = await authenticator.authenticate(signed, (principal) => {
-      const announced = { principal, service, name, request: () => check(parseBody(body)) }
-      const query = warm(installation, announced)
-      if (query) reading = { query }
+    const contextOf = (principal: Principal): Context => ({
+      ...{ ...installation, principal, service, operation: name, signal },
     })
-    const decision = await admission.admit(principal.organization_id, service)
-    warm.decided(principal, decision.allowed)
-    if (!decision.allowed) throw rateLimited(decision)
-    response.setHeaders(new Map(Object.entries(rateLimitHeaders(decision))))
-    if (entry.row.role === 'ROLE_ADMIN' && principal.role !== 'ROLE_ADMIN')
-      throw new OperationError('PERMISSION_DENIED')
+    const work = (context: Context) => answerOf(context, entry, body)
+    let begun: Begun<string> | undefined
+    try {
+      const principal = await authenticator.authenticate(signed, (principal) => {
+        begun = ahead.begin(contextOf(principal), work)
+      })
+      const admitted = admission.admit(principal.organization_id, service)
+      const decision = admitted instanceof Promise ? await admitted : admitted
+      ahead.decided(principal, decision.allowed)
+      if (!decision.allowed) throw rateLimited(decision)
+      const limits = listLimits(decision)
+      for (let at = 0; at < limits.length; at += 2) response.setHeader(limits[at]!, limits[at + 1]!)
+      begun?.admit()
+      const answer = await (begun ? begun.answer : work(contextOf(principal)))
+      send(exchange, 200, { 'content-type': 'application/json' }, answer)
+    } catch (error) {
+      begun?.refuse(error)
+      throw error
+    }
+  }
 
-    const checked = check(parseBody(body))
+  async function answerOf(context: Context, entry: Entry, body: Buffer): Promise<string> {
+    const { service, name, row } = entry
+    if (row.role === 'ROLE_ADMIN' && context.principal.role !== 'ROLE_ADMIN')
+      throw new OperationError('PERMISSION_DENIED')
+    const path = `${service}/${name}`
+    const checked = cached(checks, path, () => createCheck(entry))(parseBody(body))
     const handler = findHandler(service, name)
     if (!handler) throw new OperationError('NOT_IMPLEMENTED')
-    const context = { ...installation, ...reading, principal, service, operation: name, signal }
     const result = await handler(context, checked as never)
     const project = cached(projections, path, () => createProjection(entry))
-    const answer = JSON.stringify(project(result))
-    send(exchange, 200, { 'content-type': 'application/json' }, answer)
+    return JSON.stringify(project(result))
   }
 }
 

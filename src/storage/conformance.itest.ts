@@ -15,7 +15,7 @@ import {
 import { type Db, openDatabase } from './database.ts'
 import { isUniqueViolation } from './database-errors.ts'
 import { addMethodUsage, listMethodUsage } from './method-usage.ts'
-import { deleteExpiredNonces, spendNonces } from './nonces.ts'
+import { createSpendNonces, deleteExpiredNonces, type SpendNonces } from './nonces.ts'
 import {
   findOrganization,
   findOrganizationByDomain,
@@ -185,6 +185,7 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
     })
 
     describe('nonces', () => {
+      const spendNonces: SpendNonces = (uses) => createSpendNonces(database)(uses)
       const setup = async () => {
         const { organization_id } = await makeOrganization(db)
         const { credential_id } = await makeCredential(db, organization_id)
@@ -193,9 +194,7 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
 
       test('of 100 parallel copies exactly one is spent', async () => {
         const use = await setup()
-        const outcomes = await Promise.all(
-          Array.from({ length: 100 }, () => spendNonces(db, [use])),
-        )
+        const outcomes = await Promise.all(Array.from({ length: 100 }, () => spendNonces([use])))
         expect(outcomes.flat().sort()).toEqual([...Array(99).fill('reused'), 'spent'])
       })
 
@@ -203,9 +202,9 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
         const use = await setup()
         const other = await setup()
         const stranger = { ...use, credential_id: randomUUID() }
-        await spendNonces(db, [{ ...use, nonce: '0' }])
+        await spendNonces([{ ...use, nonce: '0' }])
         const batch = [use, use, { ...use, nonce: '0' }, stranger, other, stranger, use]
-        expect(await spendNonces(db, batch)).toEqual([
+        expect(await spendNonces(batch)).toEqual([
           'spent',
           'reused',
           'reused',
@@ -214,14 +213,14 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
           'gone',
           'reused',
         ])
-        expect(await spendNonces(db, [])).toEqual([])
+        expect(await spendNonces([])).toEqual([])
       })
 
       test('overlapping batches in any order: no deadlock, each nonce once', async () => {
         const use = await setup()
         const uses = Array.from({ length: 50 }, (_, i) => ({ ...use, nonce: String(i) }))
         const batches = Array.from({ length: 16 }, (_, i) => (i % 2 ? uses : uses.toReversed()))
-        const outcomes = await Promise.all(batches.map((batch) => spendNonces(db, batch)))
+        const outcomes = await Promise.all(batches.map((batch) => spendNonces(batch)))
         expect(outcomes.flat().filter((outcome) => outcome === 'spent')).toHaveLength(50)
       })
 
@@ -230,16 +229,16 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
         const disabled = await setup()
         await deleteCredential(db, deleted)
         await setOrganizationDisabled(db, { ...disabled, disable_time: time, update_time: time })
-        expect(await spendNonces(db, [deleted, disabled])).toEqual(['gone', 'gone'])
+        expect(await spendNonces([deleted, disabled])).toEqual(['gone', 'gone'])
         await setOrganizationDisabled(db, { ...disabled, disable_time: null, update_time: later })
-        expect(await spendNonces(db, [disabled])).toEqual(['spent'])
+        expect(await spendNonces([disabled])).toEqual(['spent'])
       })
 
       test('expired ones are forgotten, a bounded number at a time', async () => {
         await deleteExpiredNonces(db, new Date(8e15), 10_000)
         const use = await setup()
         const uses = ['1', '2', '3'].map((nonce) => ({ ...use, nonce, expire_time: time }))
-        await spendNonces(db, [...uses, { ...use, nonce: '4' }])
+        await spendNonces([...uses, { ...use, nonce: '4' }])
         expect(await deleteExpiredNonces(db, later, 2)).toBe(2)
         expect(await deleteExpiredNonces(db, later, 2)).toBe(1)
         expect(await deleteExpiredNonces(db, later, 2)).toBe(0)

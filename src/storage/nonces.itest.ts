@@ -10,16 +10,17 @@ import { silentLog } from '../lib/log.ts'
 import { openDatabase } from './database.ts'
 import { startEmbeddedPostgres } from './embedded/embedded-postgres.ts'
 import { migrateDatabase } from './migrate.ts'
-import { type NonceUse, renewNonceMemory, spendNonces } from './nonces.ts'
+import { createSpendNonces, type NonceUse, renewNonceMemory } from './nonces.ts'
 import { insertOrganization } from './organizations.ts'
 
 const dataDir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-nonces-')))
 const binaries = await embeddedBinaries()
 const start = () => startEmbeddedPostgres({ dataDir, binaries, log: silentLog })
 let server = await start()
-let { db, stop } = openDatabase({ connection: server.connection, log: silentLog })
+let database = openDatabase({ connection: server.connection, log: silentLog })
+let { db } = database
 afterAll(async () => {
-  await stop()
+  await database.stop()
   await server.stop()
   await rm(dataDir, { recursive: true, force: true })
 })
@@ -41,7 +42,7 @@ const use = (ms = 0): NonceUse => ({
   ...{ credential_id, nonce: randomUUID(), time: new Date(Date.now() + ms) },
   expire_time: new Date(Date.now() + 600_000),
 })
-const spend = async (...uses: NonceUse[]) => await spendNonces(db, uses)
+const spend = async (...uses: NonceUse[]) => await createSpendNonces(database)(uses)
 const remembered = async () => {
   const { rows } = await sql<{ nonce: string }>`select nonce from request_nonce`.execute(db)
   return new Set(rows.map(({ nonce }) => nonce))
@@ -98,10 +99,22 @@ test('a clean stop forgets nothing, and late clocks go on', { timeout: 60_000 },
   await waitFor('nonces are trusted again', async () => (await spend(use()))[0] === 'spent')
   const [before, late] = [use(), use()]
   expect(await spend(before)).toEqual(['spent'])
-  await stop()
+  await database.stop()
   await server.stop()
   server = await start()
-  ;({ db, stop } = openDatabase({ connection: server.connection, log: silentLog }))
+  database = openDatabase({ connection: server.connection, log: silentLog })
+  db = database.db
   expect(await renewNonceMemory(db)).toBe(false)
   expect(await spend(before, late, use())).toEqual(['reused', 'spent', 'spent'])
+})
+
+test('a session that has lost its prepared statement costs nobody a nonce', async () => {
+  const single = openDatabase({ connection: server.connection, log: silentLog, max: 1 })
+  const spendBy = createSpendNonces(single)
+  const [before, after] = [use(), use()]
+  expect(await spendBy([before])).toEqual(['spent'])
+  await sql`deallocate all`.execute(single.db)
+  expect(await spendBy([after])).toEqual(['spent'])
+  expect(await spendBy([after])).toEqual(['reused'])
+  await single.stop()
 })

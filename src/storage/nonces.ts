@@ -1,6 +1,6 @@
-import { sql } from 'kysely'
-import type { Db } from './database.ts'
-import { prepared } from './prepared.ts'
+import { CompiledQuery, sql } from 'kysely'
+import type { Database, Db } from './database.ts'
+import { createStatement, prepared } from './prepared.ts'
 
 /** A nonce that a correctly signed request carried. */
 export type NonceUse = {
@@ -21,20 +21,41 @@ type Key = Pick<NonceUse, 'credential_id' | 'nonce'>
 const keyOf = ({ credential_id, nonce }: Key): string => `${credential_id} ${nonce}`
 
 /** Nonces further ahead of the database's clock wait for its disk. */
-const ahead = sql`interval '1 second'`
+const ahead = "interval '1 second'"
 /** So far a crash may have taken them: a little further, should the clock have been set meanwhile. */
 export const distrustedMs = 2_000
 
+/** Spends a batch of nonces in one statement; answers in the order given. */
+export type SpendNonces = (uses: readonly NonceUse[]) => Promise<NonceOutcome[]>
+
 /**
- * Spends a batch of nonces in one statement; answers in the order given. Of equal ones exactly one
- * is `spent`, in this batch and over all replicas, whatever crashes.
+ * Of equal nonces exactly one is `spent`, in this batch and over all replicas, whatever crashes.
  *
  * It does not wait for the disk, which takes longer than everything else that a read does. So the
  * newest nonces may be lost with a crash of the database; after one, `nonce_memory` is empty, and
  * all nonces of up to that time are refused. Nonces of a later time than that are committed to disk.
  * What an operation writes is committed after its nonce, and to disk: then the nonce is there too.
  */
-export const spendNonces = async (db: Db, uses: readonly NonceUse[]): Promise<NonceOutcome[]> => {
+export const createSpendNonces = ({ db, pool }: Pick<Database, 'db' | 'pool'>): SpendNonces => {
+  const insert = createStatement(pool, insertOne)
+
+  // A caller who is alone waits for a third less than for a batch of one.
+  const spendOne = (use: NonceUse): Promise<NonceOutcome[]> => {
+    const { promise, resolve, reject } = Promise.withResolvers<NonceOutcome[]>()
+    const { credential_id, nonce, time, expire_time } = use
+    const values = [credential_id, nonce, expire_time.toISOString(), time.toISOString()]
+    insert(values, (error, rowCount) => {
+      if (error) reject(error)
+      else if (rowCount === 1) resolve(['spent'])
+      else resolve(explain(db, [use]).then((outcomes) => [outcomes.get(keyOf(use)) ?? 'unsure']))
+    })
+    return promise
+  }
+
+  return (uses) => (uses.length === 1 ? spendOne(uses[0]!) : spendMany(db, uses))
+}
+
+async function spendMany(db: Db, uses: readonly NonceUse[]): Promise<NonceOutcome[]> {
   if (uses.length === 0) return []
   const distinct = [...new Map(uses.map((use) => [keyOf(use), use])).values()]
   const spent = await insertNonces(db, distinct)
@@ -52,65 +73,61 @@ export const spendNonces = async (db: Db, uses: readonly NonceUse[]): Promise<No
 
 async function insertNonces(db: Db, uses: readonly NonceUse[]): Promise<Set<string>> {
   const latest = new Date(Math.max(...uses.map(({ time }) => time.getTime())))
-  const { rows } = await (uses.length === 1
-    ? insertOne(uses[0]!)
-    : insertMany(uses, latest)
-  ).execute(db)
+  const values = [...columnsOf(uses), latest]
+  const { rows } = await db.executeQuery<Key>(CompiledQuery.raw(insertMany, values))
   return new Set(rows.map(keyOf))
 }
 
 /** Nonces of the recent past and of the next second are committed without waiting for the disk. */
-const commitBy = (latest: Date) => sql`(select set_config('synchronous_commit', case
+const commitBy = (latest: string) => `set_config('synchronous_commit', case
   when ${latest}::timestamptz <= now() + ${ahead} then 'off'
-  else current_setting('synchronous_commit') end, true)) as commit`
+  else current_setting('synchronous_commit') end, true)`
 
-/** A caller who is alone waits for a third less than for a batch of one. */
-const insertOne = ({ credential_id, nonce, time, expire_time }: NonceUse) =>
-  sql<Key>`${sql.raw(prepared)}
-    insert into request_nonce (credential_id, nonce, expire_time)
-    select ${credential_id}::uuid, ${nonce}::text, ${expire_time}::timestamptz
-    from ${commitBy(time)}, credential c
-      join organization o on o.organization_id = c.organization_id and o.disable_time is null
-      join nonce_memory m on m.id = 1 and m.trusted_after < ${time}::timestamptz
-    where c.credential_id = ${credential_id}::uuid
-    on conflict do nothing
-    returning credential_id, nonce`
+const insertOne = `insert into request_nonce (credential_id, nonce, expire_time)
+  select c.credential_id, $2::text, $3::timestamptz
+  from credential c
+    join organization o on o.organization_id = c.organization_id and o.disable_time is null
+    join nonce_memory m on m.id = 1 and m.trusted_after < $4::timestamptz
+  where c.credential_id = $1::uuid and ${commitBy('$4')} is not null
+  on conflict do nothing`
+
+// The text is fixed: to build it for every request would cost a fifth of asking for it.
+const unnested = `unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[])
+  as i (credential_id, nonce, expire_time, time)`
+
+const columnsOf = (uses: readonly NonceUse[]): string[][] => [
+  uses.map(({ credential_id }) => credential_id),
+  uses.map(({ nonce }) => nonce),
+  uses.map(({ expire_time }) => expire_time.toISOString()),
+  uses.map(({ time }) => time.toISOString()),
+]
 
 /** In one order everywhere: two batches that wait for each other's rows would deadlock. */
-const insertMany = (uses: readonly NonceUse[], latest: Date) =>
-  sql<Key>`${sql.raw(prepared)}
-    insert into request_nonce (credential_id, nonce, expire_time)
-    select i.credential_id, i.nonce, i.expire_time
-    from ${commitBy(latest)},
-      ${unnested(uses)}
-      join credential c on c.credential_id = i.credential_id
-      join organization o on o.organization_id = c.organization_id and o.disable_time is null
-      join nonce_memory m on i.time > m.trusted_after
-    order by i.credential_id, i.nonce
-    on conflict do nothing
-    returning credential_id, nonce`
+const insertMany = `${prepared} insert into request_nonce (credential_id, nonce, expire_time)
+  select i.credential_id, i.nonce, i.expire_time
+  from (select ${commitBy('$5')}) as commit, ${unnested}
+    join credential c on c.credential_id = i.credential_id
+    join organization o on o.organization_id = c.organization_id and o.disable_time is null
+    join nonce_memory m on i.time > m.trusted_after
+  order by i.credential_id, i.nonce
+  on conflict do nothing
+  returning credential_id, nonce`
+
+const whyNot = `select i.credential_id, i.nonce, case when o.organization_id is null then 'gone'
+    when n.nonce is not null then 'reused' else 'unsure' end as outcome
+  from ${unnested}
+    left join credential c on c.credential_id = i.credential_id
+    left join organization o on o.organization_id = c.organization_id and o.disable_time is null
+    left join request_nonce n on n.credential_id = i.credential_id and n.nonce = i.nonce`
 
 /** Why these were not spent. */
 async function explain(db: Db, uses: readonly NonceUse[]): Promise<Map<string, NonceOutcome>> {
-  const { rows } = await sql<Key & { outcome: NonceOutcome }>`
-    select i.credential_id, i.nonce, case when o.organization_id is null then 'gone'
-      when n.nonce is not null then 'reused' else 'unsure' end as outcome
-    from ${unnested(uses)}
-    left join credential c on c.credential_id = i.credential_id
-    left join organization o on o.organization_id = c.organization_id and o.disable_time is null
-    left join request_nonce n on n.credential_id = i.credential_id and n.nonce = i.nonce`.execute(
-    db,
+  const { rows } = await db.executeQuery<Key & { outcome: NonceOutcome }>(
+    CompiledQuery.raw(whyNot, columnsOf(uses)),
   )
   if (rows.some(({ outcome }) => outcome === 'unsure')) await renewNonceMemory(db)
   return new Map(rows.map((row) => [keyOf(row), row.outcome]))
 }
-
-const unnested = (uses: readonly NonceUse[]) => sql`unnest(
-  ${uses.map(({ credential_id }) => credential_id)}::uuid[],
-  ${uses.map(({ nonce }) => nonce)}::text[],
-  ${uses.map(({ expire_time }) => expire_time.toISOString())}::timestamptz[],
-  ${uses.map(({ time }) => time.toISOString())}::timestamptz[]
-) as i (credential_id, nonce, expire_time, time)`
 
 /**
  * Begins to trust nonces again after a crash of the database, those that are later than now by

@@ -27,6 +27,37 @@ const ask = async (client: pg.PoolClient, config: pg.QueryConfig): Promise<pg.Qu
   }
 }
 
+/** Asks one fixed statement; tells how many rows it touched. */
+export type Statement = (
+  values: readonly unknown[],
+  done: (error: Error | undefined, rowCount: number) => void,
+) => void
+
+/**
+ * A statement that is asked for so often that building, compiling and awaiting it through Kysely would
+ * cost more than the driver's own work (170 against 120 µs). It is on its way in the next tick.
+ */
+export const createStatement = (pool: pg.Pool, text: string): Statement => {
+  const name = hashId(text)
+  let isLost = false
+
+  return (values, done) =>
+    pool.connect((failure, client, release) => {
+      if (!client) return done(failure ?? new Error('no connection'), 0)
+      const submit = (config: pg.QueryConfig): void =>
+        client.query(config, (error: Error & { code?: string }, result) => {
+          if (config.name && lostStates.has(error?.code ?? '')) {
+            isLost = true
+            return submit({ text, values: values as unknown[] })
+          }
+          release()
+          if (error) done(error, 0)
+          else done(undefined, result.rowCount ?? 0)
+        })
+      submit({ text, values: values as unknown[], ...(!isLost && { name }) })
+    })
+}
+
 /** The pool as Kysely uses it, with prepared statements. */
 export const withPrepared = (pool: pg.Pool): PostgresPool => {
   const names = new Map<string, string>()

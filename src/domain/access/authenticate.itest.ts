@@ -14,8 +14,9 @@ import type { Tables } from '../../storage/tables.ts'
 import { createCredential } from '../admin/credentials.ts'
 import type { Installation } from '../context.ts'
 import { type Authenticator, createAuthenticator, type SignedRequest } from './authenticate.ts'
+import { createNonceSpender } from './nonce-spender.ts'
 
-const { db } = await freshDatabase()
+const { db, pool } = await freshDatabase()
 const statements: string[] = []
 const counting: KyselyPlugin = {
   transformQuery: ({ node }) => {
@@ -55,7 +56,11 @@ const request = (pair: Pair, nonce = nextNonce()) => {
   }
 }
 
-const open = () => createAuthenticator(installation, { nonceWindowMs: 300_000 })
+const open = () =>
+  createAuthenticator(installation, {
+    nonceWindowMs: 300_000,
+    nonces: createNonceSpender({ db: installation.db, pool }),
+  })
 
 const refusal = async (authenticator: Authenticator, signed: SignedRequest) => {
   statements.length = 0
@@ -99,8 +104,12 @@ describe('the check of a signature', () => {
     const authenticator = open()
     await authenticator.authenticate(request(pair))
     statements.length = 0
+    let taken = 0
+    const count = () => taken++
+    pool.on('acquire', count)
     await authenticator.authenticate(request(pair))
-    expect(statements).toEqual(['RawNode'])
+    pool.off('acquire', count)
+    expect([statements, taken]).toEqual([[], 1])
   })
 
   it('refuses a credential at once after it was deleted elsewhere', async () => {

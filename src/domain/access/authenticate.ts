@@ -4,7 +4,7 @@ import { nonceTime, signedPrefix } from '../../contract/signature.ts'
 import { findCredentialByKeyHash } from '../../storage/credentials.ts'
 import type { Installation, Principal } from '../context.ts'
 import { hashKey, sealContext } from './credential-keys.ts'
-import { createNonceSpender } from './nonce-spender.ts'
+import type { NonceSpender } from './nonce-spender.ts'
 
 /** The parts of a request that its signature covers, and the three credentials. */
 export type SignedRequest = {
@@ -36,12 +36,11 @@ const cacheSize = 10_000
 /** Makes the check of the three credentials. */
 export function createAuthenticator(
   installation: Installation,
-  options: { nonceWindowMs: number },
+  options: { nonceWindowMs: number; nonces: NonceSpender },
 ): Authenticator {
   const { db, clock, sealer } = installation
-  const { nonceWindowMs } = options
+  const { nonceWindowMs, nonces } = options
   const cache = new Map<string, Known>()
-  const nonces = createNonceSpender(db)
   const used = new Set<string>()
 
   const lookUp = async (api_key: string): Promise<Known | undefined> => {
@@ -82,7 +81,8 @@ export function createAuthenticator(
       const expire_time = new Date(time + nonceWindowMs + 60_000)
       const { credential_id } = known.principal
       const spending = nonces.spend({ credential_id, nonce, time: new Date(time), expire_time })
-      onSigned?.(known.principal)
+      // After the tick in which the statement is written: the longest wait begins first.
+      if (onSigned) process.nextTick(onSigned, known.principal)
       const outcome = await spending
       if (outcome === 'spent') {
         if (!cached) remember(api_key, known)

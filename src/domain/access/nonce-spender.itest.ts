@@ -1,23 +1,16 @@
-import type { Kysely, KyselyPlugin } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { systemIds } from '../../lib/ids.ts'
 import { silentLog } from '../../lib/log.ts'
 import { openDatabase } from '../../storage/database.ts'
 import { insertOrganization } from '../../storage/organizations.ts'
-import type { Tables } from '../../storage/tables.ts'
 import { createNonceSpender } from './nonce-spender.ts'
 
-const { db } = await freshDatabase()
+const database = await freshDatabase()
+const { db } = database
 let statements = 0
-const counting: KyselyPlugin = {
-  transformQuery: ({ node }) => {
-    statements++
-    return node
-  },
-  transformResult: async ({ result }) => result,
-}
-const counted = db.withPlugin(counting) as Kysely<Tables>
+// One connection is taken for each.
+database.pool.on('acquire', () => statements++)
 
 const organization_id = systemIds.uuid()
 const now = new Date()
@@ -47,7 +40,7 @@ const use = (nonce = String(used++)) => ({
 
 describe('the nonce spender', () => {
   it('puts what arrives together into few statements and answers each caller', async () => {
-    const spender = createNonceSpender(counted)
+    const spender = createNonceSpender(database)
     statements = 0
     const outcomes = await Promise.all(Array.from({ length: 300 }, () => spender.spend(use())))
     expect(new Set(outcomes)).toEqual(new Set(['spent']))
@@ -55,7 +48,7 @@ describe('the nonce spender', () => {
   })
 
   it('lets one of equal nonces through, over statements and spenders', async () => {
-    const spenders = [createNonceSpender(db), createNonceSpender(db, { maxBatch: 1 })]
+    const spenders = [createNonceSpender(database), createNonceSpender(database, { maxBatch: 1 })]
     for (let round = 0; round < 20; round++) {
       const nonce = `equal-${round}`
       const outcomes = await Promise.all(
@@ -69,7 +62,7 @@ describe('the nonce spender', () => {
   it('tells every caller of a statement that failed, and works on afterwards', async () => {
     const connection = { host: '/nowhere', user: 'nobody', database: 'none' }
     const broken = openDatabase({ connection, log: silentLog })
-    const spender = createNonceSpender(broken.db)
+    const spender = createNonceSpender(broken)
     const calls = Array.from({ length: 10 }, () => spender.spend(use()))
     for (const result of await Promise.allSettled(calls)) expect(result.status).toBe('rejected')
     await expect(spender.spend(use())).rejects.toMatchObject({ code: 'ENOENT' })
@@ -77,7 +70,7 @@ describe('the nonce spender', () => {
   })
 
   it('refuses at once when too many wait already', async () => {
-    const spender = createNonceSpender(db, { maxWaiting: 3, statements: 1, maxBatch: 1 })
+    const spender = createNonceSpender(database, { maxWaiting: 3, statements: 1, maxBatch: 1 })
     const calls = Array.from({ length: 10 }, () => spender.spend(use()))
     const results = await Promise.allSettled(calls)
     const reasons = results.flatMap((result) =>

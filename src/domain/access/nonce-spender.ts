@@ -1,6 +1,6 @@
 import { OperationError } from '../../contract/errors.ts'
-import type { Db } from '../../storage/database.ts'
-import { type NonceOutcome, type NonceUse, spendNonces } from '../../storage/nonces.ts'
+import type { Database } from '../../storage/database.ts'
+import { createSpendNonces, type NonceOutcome, type NonceUse } from '../../storage/nonces.ts'
 
 /** Spends nonces durably, several requests in one statement. */
 export type NonceSpender = { spend(row: NonceUse): Promise<NonceOutcome> }
@@ -16,21 +16,20 @@ type Waiting = {
  * waits for one commit; under load a hundred callers share it, and its disk flush.
  */
 export function createNonceSpender(
-  db: Db,
+  database: Pick<Database, 'db' | 'pool'>,
   { maxBatch = 500, maxWaiting = 10_000, statements = 2 } = {},
 ): NonceSpender {
   const waiting: Waiting[] = []
   let running = 0
+
+  const spendNonces = createSpendNonces(database)
 
   const run = async () => {
     running++
     while (waiting.length > 0) {
       const batch = waiting.splice(0, maxBatch)
       try {
-        const outcomes = await spendNonces(
-          db,
-          batch.map(({ row }) => row),
-        )
+        const outcomes = await spendNonces(batch.map(({ row }) => row))
         batch.forEach(({ resolve }, index) => {
           resolve(outcomes[index] as NonceOutcome)
         })

@@ -9,11 +9,12 @@ import { insertOrganization } from '../../storage/organizations.ts'
 import { createSealer } from '../../storage/seal.ts'
 import { createAuthenticator } from '../access/authenticate.ts'
 import { checkMasterKey } from '../access/check-master-key.ts'
+import { createNonceSpender } from '../access/nonce-spender.ts'
 import type { Context, Installation } from '../context.ts'
 import { createCredential, DeleteCredential } from './credentials.ts'
 import { findByDomainOrId, revokeCredential, setEnabled } from './operator.ts'
 
-const { db } = await freshDatabase()
+const { db, pool } = await freshDatabase()
 const installation: Installation = {
   db,
   clock: systemClock,
@@ -39,7 +40,10 @@ const context = (role: 'ROLE_ADMIN' | 'ROLE_MEMBER', of = organization_id): Cont
   signal: new AbortController().signal,
 })
 
-const authenticator = createAuthenticator(installation, { nonceWindowMs: 300_000 })
+const authenticator = createAuthenticator(installation, {
+  nonceWindowMs: 300_000,
+  nonces: createNonceSpender({ db, pool }),
+})
 const works = async (pair: Pair) => {
   const path = '/v1/q/GetBlock'
   const headers = authHeaders(pair, { path })
