@@ -16,33 +16,53 @@ describe('calls', () => {
     expect(encodeCall('balanceOf(address,uint256)', Buffer.from(account.slice(2), 'hex'), 7n)).toBe(
       encodeFunctionData({ abi, functionName: 'balanceOf', args: [account as `0x${string}`, 7n] }),
     )
-    const calls = ['0x', '0x01', `0x${'ab'.repeat(36)}`, `0x${'cd'.repeat(64)}`]
-    expect(encodeAggregate(calls.map((data, index) => ({ to: addressOf(index), data })))).toBe(
+    const calls = [
+      { to: 0, signature: 'symbol()', args: [] },
+      { to: 0xabc, signature: 'balanceOf(address)', args: [Buffer.from(account.slice(2), 'hex')] },
+      { to: 2 ** 40, signature: 'two(uint256,uint256)', args: [7n, 2n ** 256n - 1n] },
+    ]
+    expect(
+      encodeAggregate(
+        calls.map(({ to, ...call }) => ({
+          to: Buffer.from(addressOf(to).slice(2), 'hex'),
+          ...call,
+        })),
+      ),
+    ).toBe(
       encodeFunctionData({
         abi,
         functionName: 'aggregate3',
         args: [
-          calls.map((callData, index) => ({
-            target: addressOf(index) as `0x${string}`,
+          calls.map(({ to, signature, args }) => ({
+            target: addressOf(to) as `0x${string}`,
             allowFailure: true,
-            callData: callData as `0x${string}`,
+            callData: encodeCall(signature, ...args) as `0x${string}`,
           })),
         ],
       }),
     )
+    expect(encodeAggregate([])).toBe(
+      encodeFunctionData({ abi, functionName: 'aggregate3', args: [[]] }),
+    )
   })
 
   it('are answered as viem writes answers, and by nothing else', () => {
-    const results = (['0x', '0x01', `0x${'ab'.repeat(40)}`] as const).map((returnData, index) => ({
+    const words = ['0x', '0x01', `0x${'ab'.repeat(40)}`, `0x${'00'.repeat(24)}${'ff'.repeat(8)}`]
+    const results = words.map((returnData, index) => ({
       success: index !== 1,
-      returnData,
+      returnData: returnData as `0x${string}`,
     }))
     const data = encodeFunctionResult({ abi, functionName: 'aggregate3', result: results })
-    expect(decodeAggregate(data, 3)).toEqual([0n, undefined, BigInt(`0x${'ab'.repeat(32)}`)])
-    expect(decodeAggregate(data, 2)).toBeUndefined()
-    expect(decodeAggregate('0x', 3)).toBeUndefined()
-    for (let length = 2; length < data.length - 64; length += 31)
-      expect(decodeAggregate(data.slice(0, length), 3)).toBeUndefined()
+    expect(decodeAggregate(data, 4)).toEqual([
+      0n,
+      undefined,
+      BigInt(`0x${'ab'.repeat(32)}`),
+      2n ** 64n - 1n,
+    ])
+    expect(decodeAggregate(data, 3)).toBeUndefined()
+    expect(decodeAggregate('0x', 4)).toBeUndefined()
+    for (let length = 2; length < data.length; length += 31)
+      expect(decodeAggregate(data.slice(0, length), 4)).toBeUndefined()
   })
 })
 

@@ -6,9 +6,17 @@ import {
   type BlockRef,
 } from '../chain.ts'
 import { toHex } from '../hex.ts'
-import { atHash, decodeAggregate, encodeAggregate, encodeCall, readWord } from './abi.ts'
-import { type ContractCall, callContract, NodeRefusalError } from './contract-calls.ts'
+import {
+  atHash,
+  decodeAggregate,
+  encodeAggregate,
+  encodeCall,
+  readWord,
+  type WordCall,
+} from './abi.ts'
+import { callContract, NodeRefusalError } from './contract-calls.ts'
 import type { Nodes } from './nodes.ts'
+import { bytesOf } from './raw.ts'
 import type { Rpc } from './rpc.ts'
 
 /** What reading balances needs. */
@@ -29,6 +37,7 @@ const lookAgainAfter = 1_000
 /** Reads balances of exactly one block (see `Chain.readBalances`). */
 export function createReadBalances(tools: BalanceTools) {
   const { rpc, pool } = tools
+  const multicall = bytesOf(tools.multicall)
   let absentBelow = 0
 
   const readPlain = async (
@@ -39,7 +48,8 @@ export function createReadBalances(tools: BalanceTools) {
     const minBlock = Math.min(at.number, pool.head()?.number ?? at.number)
     const block = atHash(at.hash)
     if (query.asset.contract_address.length > 0) {
-      const call = callOf(query)
+      const { to, signature, args } = callOf(query)
+      const call = { to: toHex(to), data: encodeCall(signature, ...args) }
       const data = await callContract(rpc, { call, block, minBlock }, signal)
       // A contract that fails or says nothing holds nothing for anybody.
       return balanceOf(query, (data !== undefined && readWord(data)) || 0n)
@@ -68,7 +78,7 @@ export function createReadBalances(tools: BalanceTools) {
     const calls = queries.map((query) =>
       query.asset.contract_address.length > 0
         ? callOf(query)
-        : { to: tools.multicall, data: encodeCall('getEthBalance(address)', query.address) },
+        : { to: multicall, signature: 'getEthBalance(address)', args: [query.address] },
     )
     const call = { to: tools.multicall, data: encodeAggregate(calls) }
     const minBlock = Math.min(at.number, pool.head()?.number ?? at.number)
@@ -130,15 +140,15 @@ const isPassing = (message: string): boolean =>
     message,
   )
 
-function callOf({ address, asset }: BalanceQuery): ContractCall {
-  const to = toHex(asset.contract_address)
+function callOf({ address, asset }: BalanceQuery): WordCall {
+  const to = asset.contract_address
   switch (asset.asset_type) {
     case 'ASSET_TYPE_ERC721':
-      return { to, data: encodeCall('ownerOf(uint256)', asset.token_id) }
+      return { to, signature: 'ownerOf(uint256)', args: [asset.token_id] }
     case 'ASSET_TYPE_ERC1155':
-      return { to, data: encodeCall('balanceOf(address,uint256)', address, asset.token_id) }
+      return { to, signature: 'balanceOf(address,uint256)', args: [address, asset.token_id] }
     default:
-      return { to, data: encodeCall('balanceOf(address)', address) }
+      return { to, signature: 'balanceOf(address)', args: [address] }
   }
 }
 
