@@ -16,20 +16,25 @@ export function encodeArray(type: string, values: readonly unknown[]): Buffer {
     writer.int4(number)
   writer.int4(values.length)
   writer.int4(1)
-  let last: unknown
-  let from = 0
-  let to = 0
+  // A few take turns: to look one up costs a third of reading it.
+  const places = element.size === undefined ? undefined : new Map<unknown, number>()
   // By index: these are the loops in which a block's rows are written.
   for (let index = 0; index < values.length; index++) {
     const value = values[index]
-    // Ids, states and times come many times one after the other.
-    if (value === last && to > 0) writer.again(from, to)
-    else if (value !== null && value !== undefined) {
-      from = writer.length()
+    if (value === null || value === undefined) {
+      writer.int4(-1)
+      continue
+    }
+    const from = writer.length()
+    const known = places?.get(value)
+    if (known === undefined) {
+      places?.set(value, from)
       element.write(writer, value)
-      to = writer.length()
-      last = value
-    } else writer.int4(-1)
+    } else writer.copy(known, element.size!)
+    // Ids, states and times come many times one after the other.
+    const first = index
+    while (index + 1 < values.length && values[index + 1] === value) index++
+    if (index > first) writer.repeat(from, index - first)
   }
   return writer.bytes()
 }
@@ -47,19 +52,27 @@ type Writer = {
   uuid(text: string): void
   text(text: string): void
   raw(bytes: Uint8Array): void
-  /** Writes once more what stands there. */
-  again(from: number, to: number): void
+  /** Writes what stands at a place. */
+  copy(from: number, size: number): void
+  /** Writes so many times more what stands from a place to the end. */
+  repeat(from: number, times: number): void
   length(): number
   bytes(): Buffer
 }
 
-type Element = { oid: number; write(to: Writer, value: unknown): void }
+type Element = {
+  oid: number
+  write(to: Writer, value: unknown): void
+  /** Of what is written, where a value is worth being remembered. */
+  size?: number
+}
 
 const element =
-  (oid: number) =>
+  (oid: number, size?: number) =>
   <value>(write: (to: Writer, value: value) => void): Element => ({
     oid,
     write: write as Element['write'],
+    ...(size !== undefined && { size }),
   })
 
 // Milliseconds between the years from which the two sides count.
@@ -98,7 +111,7 @@ const elements: Readonly<Record<string, Element>> = {
     to.int8(Number.isSafeInteger(us) ? us : BigInt(ms - epochMs) * 1_000n)
   }),
   numeric: element(1700)<bigint>(writeNumeric),
-  uuid: element(2950)<string>((to, value) => to.uuid(value)),
+  uuid: element(2950, 20)<string>((to, value) => to.uuid(value)),
   jsonb: element(3802)<unknown>((to, value) => {
     // The version of the form stands before the text.
     to.text(`\u0001${JSON.stringify(value)}`)
@@ -110,19 +123,43 @@ const no = Uint8Array.of(0)
 
 /** Groups of four decimal digits, the first of which has a weight. */
 function writeNumeric(to: Writer, value: bigint): void {
+  const number = Number(value)
+  if (number >= 0 && number <= Number.MAX_SAFE_INTEGER) writeSmall(to, number)
+  else writeLarge(to, value)
+}
+
+const group = 10_000
+
+/** Without a text of the digits, in a third of the time. */
+function writeSmall(to: Writer, number: number): void {
+  let unit = 1
+  let groups = number === 0 ? 0 : 1
+  for (; number >= unit * group; groups++) unit *= group
+  writeHead(to, groups, 0)
+  let rest = number
+  for (; groups > 0; groups--) {
+    const digits = Math.floor(rest / unit)
+    to.int2(digits)
+    rest -= digits * unit
+    unit /= group
+  }
+}
+
+function writeLarge(to: Writer, value: bigint): void {
   const isNegative = value < 0n
-  let digits = (isNegative ? -value : value).toString()
-  if (digits === '0') digits = ''
+  const digits = (isNegative ? -value : value).toString()
   const groups = Math.ceil(digits.length / 4)
-  let used = groups
-  const at = (index: number) => groupAt(digits, digits.length - 4 * (groups - 1 - index))
-  while (used > 0 && at(used - 1) === 0) used--
-  to.int4(8 + 2 * used)
-  to.int2(used)
-  to.int2(used === 0 ? 0 : groups - 1)
-  to.int2(isNegative ? 0x4000 : 0)
+  writeHead(to, groups, isNegative ? 0x4000 : 0)
+  for (let left = groups - 1; left >= 0; left--) to.int2(groupAt(digits, digits.length - 4 * left))
+}
+
+function writeHead(to: Writer, groups: number, sign: number): void {
+  to.int4(8 + 2 * groups)
+  to.int2(groups)
+  to.int2(Math.max(0, groups - 1))
+  to.int2(sign)
+  // No digits after the point.
   to.int2(0)
-  for (let index = 0; index < used; index++) to.int2(at(index))
 }
 
 /** The number that up to four digits before a place make. */
@@ -200,9 +237,10 @@ function createWriter(size: number): Writer {
       if (at !== last || place !== text.length) throw new TypeError(`${text} is not a UUID`)
     },
     text: (text) => {
-      // Where every character is one byte, as in nearly all of them, writing them takes no call.
+      // Where every character is one byte, as in nearly all of them, writing a few takes no call.
       const begin = need(4 + text.length)
-      if (writePlain(bytes, begin + 4, text)) bytes.writeInt32BE(text.length, begin)
+      const isShort = text.length <= worthCall
+      if (isShort && writePlain(bytes, begin + 4, text)) bytes.writeInt32BE(text.length, begin)
       else {
         end = begin
         const length = Buffer.byteLength(text)
@@ -216,10 +254,17 @@ function createWriter(size: number): Writer {
       if (some.length > worthCall) bytes.set(some, at)
       else for (let index = 0; index < some.length; index++) bytes[at + index] = some[index]!
     },
-    again: (from, to) => {
-      const at = need(to - from)
-      if (to - from > worthCall) bytes.copyWithin(at, from, to)
-      else for (let index = 0; index < to - from; index++) bytes[at + index] = bytes[from + index]!
+    copy: (from, size) => {
+      const at = need(size)
+      for (let index = 0; index < size; index++) bytes[at + index] = bytes[from + index]!
+    },
+    repeat: (from, times) => {
+      const size = end - from
+      const last = end + size * times
+      need(size * times)
+      // What is copied is copied too: for a thousand rows ten calls.
+      for (let at = from + size; at < last; at += at - from)
+        bytes.copyWithin(at, from, Math.min(at, from + last - at))
     },
     length: () => end,
     bytes: () => bytes.subarray(0, end),
