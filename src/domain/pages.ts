@@ -9,17 +9,24 @@ export type Page<position> = { limit: number; after?: position }
 
 /**
  * Reads the page fields of a request. A token is sealed and bound to the caller's organization, the
- * operation and its filters, so that it opens nothing but the list that it came from.
+ * operation and its filters, so that it opens nothing but the list that it came from. A list whose
+ * positions were of another form in an earlier version says which ones it takes.
  */
-export function readPage<position>(context: Context, request: PageRequest): Page<position> {
+export function readPage<position>(
+  context: Context,
+  request: PageRequest,
+  isPosition: (position: position) => boolean = () => true,
+): Page<position> {
   const limit = request.page_size ?? 10
   if (!request.page_token) return { limit }
   try {
     const sealed = Buffer.from(request.page_token, 'base64url')
     // Node skips what is not base64, so that a token with something added would open as well.
     if (sealed.toString('base64url') !== request.page_token) throw new Error('not base64url')
-    const position = context.sealer.open(sealed, scopeOf(context, request))
-    return { limit, after: JSON.parse(position.toString('utf8')) as position }
+    const opened = context.sealer.open(sealed, scopeOf(context, request))
+    const position = JSON.parse(opened.toString('utf8')) as position
+    if (!isPosition(position)) throw new Error('of an earlier version')
+    return { limit, after: position }
   } catch (cause) {
     throw new OperationError('INVALID_PAGE_TOKEN', {
       errors: [

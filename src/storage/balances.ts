@@ -11,7 +11,8 @@ export type ListedBalance = AssetKey &
     address: Buffer
     asset_id: string
     balance: bigint
-    create_time: Date
+    /** As text, which has the microseconds that a Date has not. */
+    create_time: string
     token_uri: string | null
     token_data: string | null
     token_account_address: Buffer | null
@@ -74,13 +75,17 @@ export const listBalances = async (
   const balances = all([
     ...filterOf(filter),
     filter.exclude_zero && sql`b.balance > 0`,
+    // The first condition alone says it; by the second the index is entered where the page begins.
     after &&
       sql`(b.wallet_id > ${after.wallet_id} or (b.create_time, b.asset_id, b.address)
-        > (${after.create_time}::timestamptz, ${after.asset_id}::uuid, ${after.address}::bytea))`,
+        > (${after.create_time}::timestamptz, ${after.asset_id}::uuid, ${after.address}::bytea))
+        and b.create_time >= case when w.wallet_id = ${after.wallet_id}
+          then ${after.create_time}::timestamptz else '-infinity' end`,
   ])
   // Each wallet gives its own page at most, so that the order comes from the index and not from a sort.
+  // The index ends with the time: what comes behind it here only tells apart those of the same microsecond.
   const { rows } = await sql<ListedBalance>`
-    select b.wallet_id, b.address, b.asset_id, b.balance, b.create_time, ${known},
+    select b.wallet_id, b.address, b.asset_id, b.balance, b.create_time::text, ${known},
       i.token_account_address
     from wallet w
     cross join lateral (
@@ -117,7 +122,7 @@ export const listSums = async (
         > (${after.create_time}::timestamptz, ${after.asset_id}::uuid)`,
   ])
   const { rows } = await sql<ListedSum>`
-    select s.asset_id, s.balance, s.create_time, ${known}
+    select s.asset_id, s.balance, s.create_time::text, ${known}
     from (
       select b.asset_id, sum(b.balance) as balance, min(b.create_time) as create_time
       from wallet w join balance b on b.wallet_id = w.wallet_id
@@ -158,7 +163,7 @@ export const storeReadings = async (
   // In one order for everybody: two writers of the same balances wait, but never for each other.
   await sql`
     insert into balance (${names(stored)})
-    select r.*, ${now}::timestamptz, ${now}::timestamptz
+    select r.*, ${apart(now, sql`r.wallet_id, r.address, r.asset_id`)}, ${now}::timestamptz
     from ${unnestRows('balance', columns, readings)} r
     join wallet_address t on t.chain_id = ${chain_id} and t.address = r.address
       and t.organization_id = r.organization_id and t.wallet_id = r.wallet_id
@@ -184,21 +189,30 @@ export const storeTracked = async (
   now: Date,
 ): Promise<void> => {
   if (readings.length === 0) return
+  // In the order of the key, which is where both looking for them and storing them goes along.
+  const order = sql`r.address, r.wallet_id, r.asset_id`
   await sql`
     with read as materialized (
-      select * from ${unnestRows('balance', columns, readings)} r),
+      select r.*, b.wallet_id is not null as is_known
+      from (
+        select r.*, ${apart(now, order)} as create_time
+        from ${unnestRows('balance', columns, readings)} r order by ${order}) r
+      left join balance b
+        on b.wallet_id = r.wallet_id and b.address = r.address and b.asset_id = r.asset_id),
     known as (
       update balance b set balance = r.balance, as_of_block = r.as_of_block, update_time = ${now}
       from read r
-      where b.wallet_id = r.wallet_id and b.address = r.address and b.asset_id = r.asset_id
-        and b.as_of_block <= r.as_of_block)
+      where r.is_known and b.wallet_id = r.wallet_id and b.address = r.address
+        and b.asset_id = r.asset_id and b.as_of_block <= r.as_of_block)
     insert into balance (${names(stored)})
-    select r.*, ${now}::timestamptz, ${now}::timestamptz from read r
-    where not exists (
-      select 1 from balance b
-      where b.wallet_id = r.wallet_id and b.address = r.address and b.asset_id = r.asset_id)
-    order by r.wallet_id, r.address, r.asset_id`.execute(trx)
+    select ${names(columns)}, create_time, ${now}::timestamptz from read where not is_known`.execute(
+    trx,
+  )
 }
+
+/** The time of each new balance: a microsecond after the one before, which is the order in which they are listed. */
+const apart = (now: Date, order: RawBuilder<unknown>) => sql`
+  ${now}::timestamptz + (row_number() over (order by ${order}) - 1) * interval '1 microsecond'`
 
 const columns = [
   'wallet_id',

@@ -12,15 +12,18 @@ export const pageBalances = async (
   { after, limit }: { after: BalancePair | undefined; limit: number },
 ): Promise<(BalancePair & AssetKey)[]> => {
   const beyond = after
-    ? sql`and (b.wallet_id, b.address, b.asset_id)
-        > (${after.wallet_id}::uuid, ${after.address}::bytea, ${after.asset_id}::uuid)`
+    ? sql`and (t.wallet_id, t.address) >= (${after.wallet_id}::uuid, ${after.address}::bytea)
+        and (t.wallet_id, t.address, b.asset_id)
+          > (${after.wallet_id}::uuid, ${after.address}::bytea, ${after.asset_id}::uuid)`
     : sql``
+  // Along the addresses of the wallets: the key of the balances begins with the address.
   const { rows } = await sql<BalancePair & AssetKey>`
-    select b.wallet_id, b.address, b.asset_id, a.asset_type, a.contract_address, a.token_id
-    from wallet w join balance b on b.wallet_id = w.wallet_id
+    select t.wallet_id, t.address, b.asset_id, a.asset_type, a.contract_address, a.token_id
+    from wallet w join wallet_address t on t.wallet_id = w.wallet_id
+    join balance b on b.address = t.address and b.wallet_id = t.wallet_id
     join asset a on a.asset_id = b.asset_id
     where w.chain_id = ${chain_id} ${beyond}
-    order by b.wallet_id, b.address, b.asset_id limit ${limit}`.execute(db)
+    order by t.wallet_id, t.address, b.asset_id limit ${limit}`.execute(db)
   return rows
 }
 

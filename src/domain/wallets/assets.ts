@@ -53,25 +53,29 @@ async function readHolder(
 
 type Filter = Parameters<typeof listBalances>[2]
 
+// Times were numbers of milliseconds once, of which many balances have the same.
+const isOfTexts = (position: readonly unknown[]): boolean =>
+  position.every((part) => typeof part === 'string')
+
 async function listSingle(
   context: Context,
   scope: ReadScope,
   request: ListRequest,
   filter: Filter,
 ) {
-  const { limit, after } = readPage<[string, number, string, string]>(context, request)
+  const { limit, after } = readPage<[string, string, string, string]>(context, request, isOfTexts)
   const rows = await listBalances(context.db, scope, filter, {
     limit: limit + 1,
     after: after && {
       wallet_id: after[0],
-      create_time: new Date(after[1]),
+      create_time: after[1],
       asset_id: after[2],
       address: Buffer.from(after[3], 'hex'),
     },
   })
   const { items, pagination } = makePage(context, request, rows, (row) => [
     row.wallet_id,
-    row.create_time.getTime(),
+    row.create_time,
     row.asset_id,
     row.address.toString('hex'),
   ])
@@ -93,13 +97,13 @@ async function listAggregated(
   request: ListRequest,
   filter: Filter,
 ) {
-  const { limit, after } = readPage<[number, string]>(context, request)
+  const { limit, after } = readPage<[string, string]>(context, request, isOfTexts)
   const rows = await listSums(context.db, scope, filter, {
     limit: limit + 1,
-    after: after && { create_time: new Date(after[0]), asset_id: after[1] },
+    after: after && { create_time: after[0], asset_id: after[1] },
   })
   const { items, pagination } = makePage(context, request, rows, (row) => [
-    row.create_time.getTime(),
+    row.create_time,
     row.asset_id,
   ])
   const assets = items.map((row) =>
