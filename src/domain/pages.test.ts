@@ -29,6 +29,14 @@ const refusal = (work: () => unknown) => {
 }
 
 describe('pages', () => {
+  it('refuse a position of a form that the list no longer takes', () => {
+    const request = { page_token: tokenOf(context()) }
+    const read = (isPosition: (position: unknown[]) => boolean) =>
+      refusal(() => readPage(context(), request, isPosition))
+    expect(read(([part]) => typeof part === 'number')).toBe('accepted')
+    expect(read(([part]) => typeof part === 'string')).toBe('INVALID_PAGE_TOKEN')
+  })
+
   it('of every size hold each row once and in order', () => {
     const rows = fc.uniqueArray(fc.integer({ min: 0 })).map((all) => all.sort((a, b) => a - b))
     fc.assert(
