@@ -16,6 +16,7 @@ import { docsRoutes } from '../http/docs/routes.ts'
 import { createGatewayLane } from '../http/gateway.ts'
 import { createGatewayFront } from '../http/gateway-front.ts'
 import { createOperations } from '../http/operations.ts'
+import { createOperationsFront } from '../http/operations-front.ts'
 import { probeRoutes } from '../http/probes.ts'
 import { startServer } from '../http/server.ts'
 import { createSockets, type Sockets } from '../http/websocket.ts'
@@ -255,6 +256,11 @@ export async function startApp(options: AppOptions): Promise<App> {
       ...(cors && { cors }),
       lane: createGatewayLane(front),
       gateway: front,
+      operations: createOperationsFront({
+        ...{ operations, ids, log },
+        bodyLimitBytes: config.server.body_limit_bytes,
+        onFinished: metrics.finished,
+      }),
       upgrade: opened.upgrade,
       onFinished: metrics.finished,
       headersTimeoutMs: config.server.header_timeout_seconds * 1000,
@@ -262,7 +268,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       keepAliveTimeoutMs: config.server.keep_alive_timeout_seconds * 1000,
       shutdownTimeoutMs,
       routes: [
-        { path: '/v1/*', name: 'operations', handle: operations },
+        { path: '/v1/*', name: 'operations', handle: operations.handle },
         ...probeRoutes({ notReady, status, metrics: metrics.text }),
         ...docsRoutes(() => base_url),
         ...(local ? devRoutes(local.tools, authenticator) : []),

@@ -15,15 +15,17 @@ export type Exchange = {
   signal: AbortSignal
 }
 
+/** The id of a request: the caller's if it is well-formed, or a new one. */
+export const requestIdOf = (given: string | string[] | undefined, ids: Ids): string =>
+  typeof given === 'string' && /^[\w.:-]{1,100}$/.test(given) ? given : ids.uuid()
+
 /** Opens an exchange; a well-formed request id of the caller is kept. */
 export function openExchange(
   request: IncomingMessage,
   response: ServerResponse,
   ids: Ids,
 ): Exchange {
-  const given = request.headers['x-request-id']
-  const request_id =
-    typeof given === 'string' && /^[\w.:-]{1,100}$/.test(given) ? given : ids.uuid()
+  const request_id = requestIdOf(request.headers['x-request-id'], ids)
   const target = request.url ?? '/'
   const query = target.indexOf('?')
   const aborted = new AbortController()

@@ -1,6 +1,8 @@
 import { connect } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
+import { OperationError } from '../contract/errors.ts'
+import type { Installation } from '../domain/context.ts'
 import { refused } from '../gateway/answer.ts'
 import type { Network } from '../gateway/network.ts'
 import { refuse } from '../gateway/rpc-error.ts'
@@ -9,6 +11,8 @@ import { systemIds } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
 import { createGatewayLane } from './gateway.ts'
 import { createGatewayFront } from './gateway-front.ts'
+import { createOperations } from './operations.ts'
+import { createOperationsFront } from './operations-front.ts'
 import { startServer } from './server.ts'
 
 // The same requests to Node's server alone, and with the bare-socket front before it: whatever bytes come,
@@ -18,6 +22,21 @@ const serve: Serve = (_network, _principal, body, done) => {
   if (body.length % 2) done(served)
   else setImmediate(done, served)
 }
+/** Tells all that a signature would cover, in time to come or at once. */
+const operations = createOperations({
+  installation: {} as Installation,
+  authenticator: {
+    authenticate: async ({ body, ...signed }) => {
+      if (body.length % 2) await new Promise(setImmediate)
+      const detail = JSON.stringify({ ...signed, body: Buffer.from(body).toString('latin1') })
+      throw new OperationError('UNAUTHENTICATED', { detail })
+    },
+    takeUsed: () => [],
+  },
+  admission: { admit: () => ({}) as never },
+  bodyLimitBytes: 500,
+  timeoutMs: 10_000,
+})
 const start = async (isFront: boolean) => {
   const network = { chain: 'c', network: 'm' } as Network
   const principal = { credential_id: 'c', organization_id: 'o', role: 'ROLE_MEMBER' as const }
@@ -33,9 +52,15 @@ const start = async (isFront: boolean) => {
   const server = await startServer({
     host: '127.0.0.1',
     port: 0,
-    routes: [],
+    routes: [{ path: '/v1/*', name: 'operations', handle: operations.handle }],
     lane: createGatewayLane(front),
-    ...(isFront && { gateway: front }),
+    ...(isFront && {
+      gateway: front,
+      operations: createOperationsFront({
+        ...{ operations, bodyLimitBytes: 500, ids: systemIds, log: silentLog },
+        onFinished() {},
+      }),
+    }),
     log: silentLog,
     onFinished() {},
   })
@@ -81,6 +106,11 @@ const line = fc.constantFrom(
   'X-A:',
   'x-a:\t1 ',
   'x-request-id: r1',
+  'x-api-key: k',
+  'X-Api-Nonce:  1 ',
+  'x-api-signature: a\r\nx-api-signature: b',
+  'content-type: text/plain',
+  'origin: http://x',
   'Connection: keep-alive',
   'connection: Keep-Alive',
   'connection: close',
@@ -119,6 +149,10 @@ const request = fc
       '/c/m/v1/k?q',
       '/c/m/v1/x',
       '/c/n/v1/k',
+      '/v1/q/GetBlock',
+      '/v1/q/GetBlock?q=%20',
+      '/v1/q/getblock',
+      '/v1/q/GetBlock/',
       '/health',
       '*',
     ),

@@ -3,6 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Served } from '../gateway/serve.ts'
 import type { GatewayFront, LetIn, Place } from './gateway-front.ts'
+import type { FoundOperation, OperationsFront } from './operations-front.ts'
 import { type RequestHead, readRequestHead } from './request-head.ts'
 
 /** Takes new connections before Node's HTTP server does. */
@@ -33,18 +34,19 @@ const turnMs = 250
 const ascii = /^[\x00-\x7f]*$/
 
 /**
- * Answers gateway requests on the bare socket: for small calls the general server of Node costs more
- * than all that the gateway does. Only requests that arrive whole and are as plain as can be are
+ * Answers requests of the gateway and for operations on the bare socket: for small calls the general
+ * server of Node costs more than all that is done for them. Only requests that arrive whole and are as plain as can be are
  * answered here; at the first other one the connection is handed to Node's server for good, with
  * nothing taken away, so that everything unusual is judged by Node's own parser.
  */
 export function createGatewaySockets(options: {
   front: GatewayFront
+  operations?: OperationsFront | undefined
   /** The way into Node's server. */
   handOver(socket: Socket): void
   keepAliveTimeoutMs: number
 }): GatewaySockets {
-  const { front, handOver, keepAliveTimeoutMs } = options
+  const { front, operations, handOver, keepAliveTimeoutMs } = options
   const connections = new Set<Connection>()
   const keepAlive = `connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(keepAliveTimeoutMs / 1000)}\r\n\r\n`
   const dateLine = createDateLine()
@@ -60,9 +62,7 @@ export function createGatewaySockets(options: {
     turning = undefined
   }
 
-  const textOf = (served: Served, request_id: string, place: Place): string => {
-    const { status, body } = served
-    const headers = front.headersOf(served, request_id, place)
+  const textOf = (status: number, headers: readonly string[], body: string): string => {
     let text = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
     for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`
     return text + dateLine() + (isClosing ? 'connection: close\r\n\r\n' : keepAlive) + body
@@ -81,6 +81,9 @@ export function createGatewaySockets(options: {
     let lastText = ''
     let lastHead: RequestHead | undefined
     let lastPlace: Place | undefined
+    let lastOperation: FoundOperation | undefined
+    /** Ends the operation under way. */
+    let hangUp: (() => void) | undefined
 
     const release = () => {
       connections.delete(connection)
@@ -96,8 +99,13 @@ export function createGatewaySockets(options: {
 
     const reply = (request_id: string, served: Served) => {
       if (socket.destroyed) return
+      const headers = front.headersOf(served, request_id, lastPlace as Place)
+      put(textOf(served.status, headers, served.body), 'latin1')
+    }
+    const put = (text: string, encoding: 'latin1' | 'utf8') => {
+      if (socket.destroyed) return
       idleTurns = 0
-      const isFlushed = socket.write(textOf(served, request_id, lastPlace as Place), 'latin1')
+      const isFlushed = socket.write(text, encoding)
       if (!isFlushed) {
         isDraining = true
         // Only the socket's own timer knows of parts that were taken.
@@ -132,6 +140,15 @@ export function createGatewaySockets(options: {
       isLater = true
     }
 
+    const perform = (front: OperationsFront, found: FoundOperation, body: Buffer) => {
+      hangUp = front.answer(found, body, (status, headers, body) => {
+        hangUp = undefined
+        headers.push('content-length', `${Buffer.byteLength(body)}`)
+        put(textOf(status, headers, body), 'utf8')
+        proceed()
+      })
+    }
+
     /** Answers the request at the beginning of these bytes; false when it is not for this place. */
     const take = (bytes: Buffer): boolean => {
       const text = bytes.toString('latin1')
@@ -141,26 +158,32 @@ export function createGatewaySockets(options: {
       if (head !== lastText) {
         lastHead = readRequestHead(head)
         lastPlace = lastHead && front.find(lastHead.url)
+        lastOperation = lastHead && !lastPlace ? operations?.find(lastHead) : undefined
         lastText = head
       }
-      if (!lastHead || !lastPlace) return false
+      if (!lastHead || !(lastPlace || lastOperation)) return false
       const { headers } = lastHead
       const from = end + 4
       const to = from + headers.contentLength
       // One that is too large is refused at the end of its connection.
-      if (to > text.length || headers.contentLength > front.bodyLimitBytes) return false
+      const { bodyLimitBytes } = lastOperation && operations ? operations : front
+      if (to > text.length || headers.contentLength > bodyLimitBytes) return false
       waiting = to < text.length ? bytes.subarray(to) : undefined
       isBusy = true
+      if (lastOperation && operations) perform(operations, lastOperation, bytes.subarray(from, to))
+      else if (lastPlace) enter(lastPlace, headers, text.slice(from, to))
+      return true
+    }
+
+    const enter = (place: Place, headers: RequestHead['headers'], body: string) => {
       const request_id = front.requestId(headers.request_id)
-      const body = text.slice(from, to)
-      const admitted = front.admit(lastPlace, true, headers)
+      const admitted = front.admit(place, true, headers)
       if (admitted instanceof Promise)
         void admitted.then((known) => {
           answer(known, request_id, body)
           proceed()
         })
       else answer(admitted, request_id, body)
-      return true
     }
 
     const proceed = () => {
@@ -183,10 +206,14 @@ export function createGatewaySockets(options: {
       } else proceed()
     }
     const onEnd = () => {
-      if (isBusy) isLast = true
+      // What is done for somebody who has left would be done for nothing, here as in Node's server.
+      if (isBusy && !hangUp) isLast = true
       else socket.destroySoon()
     }
-    const onClose = () => connections.delete(connection)
+    const onClose = () => {
+      connections.delete(connection)
+      hangUp?.()
+    }
     const connection: Connection = {
       age: () => {
         if (++idleTurns <= (lastText === '' ? silentTurns : keptTurns) || isBusy) return

@@ -22,8 +22,35 @@ export type OperationsOptions = {
   timeoutMs: number
 }
 
+/** A request for an operation, whatever carried it. */
+export type OperationCall = {
+  entry: Entry
+  method: string
+  /** The request target as sent: what a signature covers. */
+  target: string
+  headers: Readonly<Record<string, string | string[] | undefined>>
+  body: Buffer
+  signal: AbortSignal
+  /** Of an answer of any kind. */
+  setHeader(name: string, value: string): void
+}
+
+/** The operations of the catalogue. */
+export type Operations = {
+  /** Answers with the body of a success. */
+  perform(call: OperationCall): Promise<string>
+  /** Serves an exchange of Node's server. */
+  handle(exchange: Exchange): Promise<void>
+}
+
 const operationPath = /^\/v1\/([^/]+)\/([^/]+)$/
 const jsonType = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i
+
+/** Finds the operation of an address without its query. */
+export function operationAt(path: string): Entry | undefined {
+  const [, service = '', name = ''] = operationPath.exec(path) ?? []
+  return findOperation(service, name)
+}
 
 /**
  * Serves every operation of the catalogue through one path: read, authenticate, limit, check, do,
@@ -35,34 +62,38 @@ export function createOperations({
   admission,
   bodyLimitBytes,
   timeoutMs,
-}: OperationsOptions): (exchange: Exchange) => Promise<void> {
+}: OperationsOptions): Operations {
   const checks = new Map<string, Check>()
   const projections = new Map<string, Projection>()
   const ahead = createAhead()
   const listLimits = createRateLimitList()
 
-  return async (exchange) => {
-    const { request, method, path } = exchange
-    const [, service = '', name = ''] = operationPath.exec(path) ?? []
-    const entry = findOperation(service, name)
+  const perform = async (call: OperationCall): Promise<string> => {
+    if (call.body.length > 0) checkContentType(call.headers)
+    return await withDeadline(timeoutMs, run(call))
+  }
+
+  const handle = async (exchange: Exchange): Promise<void> => {
+    const { request, response, method, target, path, signal } = exchange
+    const entry = operationAt(path)
     if (!entry) throw new OperationError('ROUTE_NOT_FOUND')
     if (method !== 'POST')
       throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'POST' } })
     const body = await readBody(request, bodyLimitBytes)
-    if (body.length > 0) checkContentType(request.headers)
-    await withDeadline(timeoutMs, run(exchange, entry, body))
+    const setHeader = (name: string, value: string) => response.setHeader(name, value)
+    const { headers } = request
+    const answer = await perform({ entry, method, target, headers, body, signal, setHeader })
+    send(exchange, 200, { 'content-type': 'application/json' }, answer)
   }
 
-  async function run(exchange: Exchange, entry: Entry, body: Buffer): Promise<void> {
-    const { request, response, method, target, signal } = exchange
+  async function run(call: OperationCall): Promise<string> {
+    const { entry, method, target, headers, body, signal } = call
     const { service, name } = entry
     const signed = {
-      api_key: single(request.headers[authHeaders.key]),
-      nonce: single(request.headers[authHeaders.nonce]),
-      signature: single(request.headers[authHeaders.signature]),
-      method,
-      path: target,
-      body,
+      api_key: single(headers[authHeaders.key]),
+      nonce: single(headers[authHeaders.nonce]),
+      signature: single(headers[authHeaders.signature]),
+      ...{ method, path: target, body },
     }
     const contextOf = (principal: Principal): Context => ({
       ...{ ...installation, principal, service, operation: name, signal },
@@ -78,10 +109,9 @@ export function createOperations({
       ahead.decided(principal, decision.allowed)
       if (!decision.allowed) throw rateLimited(decision)
       const limits = listLimits(decision)
-      for (let at = 0; at < limits.length; at += 2) response.setHeader(limits[at]!, limits[at + 1]!)
+      for (let at = 0; at < limits.length; at += 2) call.setHeader(limits[at]!, limits[at + 1]!)
       begun?.admit()
-      const answer = await (begun ? begun.answer : work(contextOf(principal)))
-      send(exchange, 200, { 'content-type': 'application/json' }, answer)
+      return await (begun ? begun.answer : work(contextOf(principal)))
     } catch (error) {
       begun?.refuse(error)
       throw error
@@ -100,14 +130,16 @@ export function createOperations({
     const project = cached(projections, path, () => createProjection(entry))
     return JSON.stringify(project(result))
   }
+
+  return { perform, handle }
 }
 
 /** Gives up waiting; the work itself goes on to its own end, and its late answer is dropped. */
-async function withDeadline(ms: number, work: Promise<void>): Promise<void> {
+async function withDeadline<answer>(ms: number, work: Promise<answer>): Promise<answer> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(new OperationError('OPERATION_TIMEOUT')), ms)
   try {
-    await Promise.race([work, late.promise])
+    return await Promise.race([work, late.promise])
   } finally {
     clearTimeout(timer)
     work.catch(() => {})
@@ -125,8 +157,8 @@ function parseBody(body: Buffer): unknown {
   })
 }
 
-function checkContentType(headers: Exchange['request']['headers']): void {
-  const type = headers['content-type'] ?? ''
+function checkContentType(headers: OperationCall['headers']): void {
+  const type = single(headers['content-type']) ?? ''
   const encoding = headers['content-encoding'] ?? 'identity'
   if (!jsonType.test(type) || encoding !== 'identity')
     throw new OperationError('UNSUPPORTED_MEDIA_TYPE')

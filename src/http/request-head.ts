@@ -1,7 +1,12 @@
 import { type GatewayHeaders, readGatewayHeaders } from './gateway-headers.ts'
 
 /** A request line and its headers, where they are as plain as can be. */
-export type RequestHead = { url: string; headers: GatewayHeaders }
+export type RequestHead = {
+  url: string
+  headers: GatewayHeaders
+  /** Names and values in turn. */
+  raw: string[]
+}
 
 const plain =
   /^POST (\/[\x21-\x7e]*) HTTP\/1\.1\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e]*\r\n)+$/
@@ -34,5 +39,5 @@ export function readRequestHead(head: string): RequestHead | undefined {
     raw.push(name, value)
     at = end + 2
   }
-  return lengths === 1 && hosts === 1 ? { url, headers: readGatewayHeaders(raw) } : undefined
+  return lengths === 1 && hosts === 1 ? { url, headers: readGatewayHeaders(raw), raw } : undefined
 }

@@ -10,6 +10,7 @@ import type { Cors } from './cors.ts'
 import { type Exchange, openExchange, send } from './exchange.ts'
 import type { GatewayFront } from './gateway-front.ts'
 import { createGatewaySockets, type GatewaySockets } from './gateway-sockets.ts'
+import type { OperationsFront } from './operations-front.ts'
 import { problemResponse, toOperationError } from './problems.ts'
 
 /** Handles an exchange whose path begins with a prefix. */
@@ -22,7 +23,7 @@ export type Route = {
 }
 
 /** Of an exchange whose caller left before the answer: Node would report the 200 it begins with. */
-const hungUp = 499
+export const hungUp = 499
 
 /** Takes a request past the general path; false when it is none of its own. */
 export type Lane = (
@@ -45,6 +46,8 @@ export type ServerOptions = {
   lane?: Lane
   /** Answers plain requests of the gateway on the bare socket. */
   gateway?: GatewayFront
+  /** And plain requests for operations. */
+  operations?: OperationsFront
   /** Takes the requests for a WebSocket. */
   upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): void
   log: Log
@@ -131,7 +134,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     open.afterAnswers(socket as Socket, () => refuse(error, socket as Socket, ids)),
   )
   server.on('checkExpectation', take)
-  const sockets = options.gateway && takeConnections(server, options.gateway)
+  const sockets = options.gateway && takeConnections(server, options.gateway, options.operations)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(options.port, options.host, () => {
@@ -168,10 +171,15 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
 }
 
 /** Puts the gateway before the listener with which Node's server takes its connections. */
-function takeConnections(server: Server, front: GatewayFront): GatewaySockets {
+function takeConnections(
+  server: Server,
+  front: GatewayFront,
+  operations: OperationsFront | undefined,
+): GatewaySockets {
   const [listener] = server.listeners('connection')
   const sockets = createGatewaySockets({
     front,
+    operations,
     handOver: (socket) => listener?.call(server, socket),
     keepAliveTimeoutMs: server.keepAliveTimeout,
   })
