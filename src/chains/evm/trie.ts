@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { encodeRlp, numberDigits, rlpDigits, rlpList } from './rlp.ts'
+import { encodeRlp, rlpDigits, rlpList } from './rlp.ts'
 
 /** A list as a header commits to it. */
 export type ListTrie = {
@@ -51,39 +51,39 @@ function rootOf(list: List): string {
   const { bytes, begins } = list
   // In the order of their paths, of which none is the beginning of another one.
   const order = orderOf(begins.length)
-  // One digit is one step.
-  const paths = order.map((index) => rlpDigits(numberDigits(index)))
 
-  const leafOf = (at: number, depth: number): Uint8Array => {
-    const begin = begins[order[at]!]!
-    const end = endOf(list, order[at]!)
-    const path = compact(paths[at]!.slice(depth), true)
+  const leafOf = (index: number, depth: number): Uint8Array => {
+    const begin = begins[index]!
+    const end = endOf(list, index)
     let from = begin
     // A byte that is small stands for itself.
     if (end - begin !== 1 || bytes[begin]! >= 0x80) from = putLength(bytes, from, end - begin, 0x80)
     const pathEnd = from
-    from = putNumber(bytes, from, Number.parseInt(path, 16), path.length / 2)
-    if (path.length > 2) from = putLength(bytes, from, pathEnd - from, 0x80)
+    const path = pathOf(index)
+    const left = stepsOf(index) - depth
+    for (let bits = 0; bits < 8 * (left >> 1); bits += 8) bytes[--from] = path >>> bits
+    bytes[--from] = left % 2 ? 0x30 + stepAt(index, depth) : 0x20
+    if (pathEnd - from > 1) from = putLength(bytes, from, pathEnd - from, 0x80)
     from = putLength(bytes, from, end - from, 0xc0)
     return bytes.subarray(from, end)
   }
 
   /** The node of all paths from one to another, encoded. */
   const nodeOf = (first: number, last: number, depth: number): string => {
-    const shared = sharedLength(paths[first]!, paths[last]!, depth)
+    const shared = sharedSteps(order[first]!, order[last]!, depth)
     if (shared > 0) {
-      const path = compact(paths[first]!.slice(depth, depth + shared), false)
+      const path = extensionOf(order[first]!, depth, shared)
       return rlpList(rlpDigits(path) + refer(nodeOf(first, last, depth + shared)))
     }
     let children = ''
     let at = first
-    for (let digit = 0; digit < 16; digit++) {
+    for (let step = 0; step < 16; step++) {
       const begin = at
-      while (at <= last && digitAt(paths[at]!, depth) === digit) at++
+      while (at <= last && stepAt(order[at]!, depth) === step) at++
       if (at === begin) children += '80'
       else if (at > begin + 1) children += refer(nodeOf(begin, at - 1, depth + 1))
       else {
-        const leaf = leafOf(begin, depth + 1)
+        const leaf = leafOf(order[begin]!, depth + 1)
         children += leaf.length < 32 ? leaf.toHex() : `a0${keccakHex(leaf)}`
       }
     }
@@ -109,37 +109,40 @@ function orderOf(count: number): number[] {
   return order
 }
 
-function digitAt(path: string, at: number): number {
-  const code = path.charCodeAt(at)
-  return code < 0x40 ? code - 0x30 : code - 0x57
+/** How many steps lead to an index: two for each byte of its encoding. */
+const stepsOf = (index: number): number =>
+  index < 0x80 ? 2 : index < 0x100 ? 4 : index < 0x1_0000 ? 6 : 8
+
+/** The encoding of an index, which is the path to it, as one number of four bytes. */
+const pathOf = (index: number): number => {
+  if (index < 0x80) return index === 0 ? 0x80 : index
+  const bytes = stepsOf(index) / 2 - 1
+  return ((0x80 + bytes) << (8 * bytes)) | index
 }
 
-function sharedLength(one: string, other: string, depth: number): number {
-  let length = 0
-  while (one.charCodeAt(depth + length) === other.charCodeAt(depth + length)) length++
-  return length
+const stepAt = (index: number, depth: number): number =>
+  (pathOf(index) >>> (4 * (stepsOf(index) - 1 - depth))) & 15
+
+function sharedSteps(one: number, other: number, depth: number): number {
+  let count = 0
+  while (stepAt(one, depth + count) === stepAt(other, depth + count)) count++
+  return count
 }
 
-function compact(path: string, isLeaf: boolean): string {
-  const flag = (isLeaf ? 2 : 0) + (path.length % 2)
-  return path.length % 2 ? `${flag}${path}` : `${flag}0${path}`
-}
-
-/** Writes a number so that it ends at a place, and says where it begins. */
-function putNumber(bytes: Uint8Array, end: number, number: number, size: number): number {
-  let rest = number
-  for (let at = end - 1; at >= end - size; at--) {
-    bytes[at] = rest % 256
-    rest = Math.floor(rest / 256)
-  }
-  return end - size
+/** Some steps as an extension has them, in hex digits. */
+function extensionOf(index: number, depth: number, count: number): string {
+  let steps = ''
+  for (let at = depth; at < depth + count; at++) steps += stepAt(index, at).toString(16)
+  return count % 2 ? `1${steps}` : `00${steps}`
 }
 
 /** Writes what RLP has before so many bytes so that it ends at a place, and says where it begins. */
 function putLength(bytes: Uint8Array, end: number, length: number, offset: number): number {
-  if (length < 56) return putNumber(bytes, end, offset + length, 1)
-  let size = 1
-  while (length >= 256 ** size) size++
-  const begin = putNumber(bytes, end, length, size)
-  return putNumber(bytes, begin, offset + 55 + size, 1)
+  let at = end
+  if (length < 56) bytes[--at] = offset + length
+  else {
+    for (let rest = length; rest > 0; rest >>>= 8) bytes[--at] = rest
+    bytes[--at] = offset + 55 + end - at - 1
+  }
+  return at
 }
