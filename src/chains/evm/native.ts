@@ -1,13 +1,13 @@
 import { feeOf, isDeposit } from './fees.ts'
-import type { BytesOf } from './names.ts'
+import type { AddressList } from './names.ts'
 import { quantityOf, type RawReceipt, type ReadTransaction } from './raw.ts'
 import type { InternalTransfer } from './traces.ts'
 
-/** A movement of the native coin at its place in the transaction. */
+/** A movement of the native coin at its place in the transaction, between numbers of addresses. */
 export type NativeMovement = {
   place: number
-  from: Buffer
-  to: Buffer
+  from: number
+  to: number
   value: bigint
   failed: boolean
 }
@@ -15,14 +15,15 @@ export type NativeMovement = {
 /** What a transaction does to the native coin. */
 export type NativeEffects = {
   /** Pays the fee, and so has another balance even where nothing moves. */
-  sender: Buffer
+  sender: number
   fee: bigint
   nonce: string | undefined
   failed: boolean
   movements: readonly NativeMovement[]
 }
 
-const nobody = Buffer.alloc(0)
+/** Where no address is. */
+export const nobody = -1
 const none: readonly never[] = []
 const mintPlace = 0
 const valuePlace = 1
@@ -36,11 +37,11 @@ export function nativeEffects(
   transaction: ReadTransaction,
   receipt: RawReceipt,
   internal: readonly InternalTransfer[],
-  bytesOf: BytesOf,
+  addresses: AddressList,
 ): NativeEffects {
   const { status } = receipt
   const failed = status !== undefined && status !== null && quantityOf(status) === 0n
-  const sender = bytesOf(transaction.from)
+  const sender = addresses.add(transaction.from)
   return {
     sender,
     fee: feeOf(transaction, receipt),
@@ -54,7 +55,7 @@ export function nativeEffects(
     const mint = isDeposit(transaction) ? quantityOf(transaction.mint) : 0n
     if (value === 0n && mint === 0n && !failed && internal.length === 0) return none
     const target = transaction.to ?? receipt.contractAddress
-    const to = target ? bytesOf(target) : nobody
+    const to = target ? addresses.add(target) : nobody
     const movements: NativeMovement[] = []
     // It stays even where the deposit fails.
     if (mint > 0n)
@@ -64,8 +65,8 @@ export function nativeEffects(
     for (const [index, moved] of (failed ? none : internal).entries())
       movements.push({
         place: internalPlace + index,
-        from: bytesOf(moved.from),
-        to: bytesOf(moved.to),
+        from: addresses.add(moved.from),
+        to: addresses.add(moved.to),
         value: moved.value,
         failed: false,
       })

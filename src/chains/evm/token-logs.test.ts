@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createAddresses, createAssets } from './names.ts'
+import { createAddressList, createAssets } from './names.ts'
 import type { RawLog } from './raw.ts'
 import { addressOf, wordOf } from './stub-chain.ts'
 import { movementsOf, placesOf, readTokenLog } from './token-logs.ts'
@@ -15,10 +15,15 @@ const log = (topics: string[], ...words: (number | bigint)[]): RawLog => ({
 const pair = [wordOf(from), wordOf(to)]
 const multi = (topic: string, ...words: (number | bigint)[]) =>
   log([topic, wordOf(1), ...pair], ...words)
-const read = (one: RawLog) => readTokenLog(one, createAddresses())
+const read = (one: RawLog) => {
+  const addresses = createAddressList()
+  const log = readTokenLog(one, addresses)
+  const { distinct, at } = addresses.read()
+  return { log, addressOf: (number: number) => distinct[at[number]!]! }
+}
 const found = (one: RawLog) => {
-  const log = read(one)
-  const movements = log ? movementsOf(log, createAssets()) : []
+  const { log, addressOf } = read(one)
+  const movements = log ? movementsOf(log, addressOf(log.contract), createAssets()) : []
   return movements.map(({ asset, value }) => [asset.asset_type, asset.token_id, value])
 }
 
@@ -46,12 +51,9 @@ describe('a log of a token', () => {
     ['ERC-1155 with no kind at all', multi(batchTopic, 64, 96, 0, 0), []],
   ])('of %s is read', (_, one, expected) => {
     expect(found(one)).toEqual(expected)
-    const ends = read(one)!
-    expect([ends.from, ends.to, ends.contract].map((end) => `0x${end.toString('hex')}`)).toEqual([
-      from,
-      to,
-      contract,
-    ])
+    const { log, addressOf } = read(one)
+    const ends = [log!.from, log!.to, log!.contract].map(addressOf)
+    expect(ends.map((end) => `0x${end.toString('hex')}`)).toEqual([from, to, contract])
   })
 
   it('takes the largest amounts and ids', () => {

@@ -1,13 +1,13 @@
 import type { AssetKey } from '../chain.ts'
-import { type AssetOf, type BytesOf, inTopic } from './names.ts'
+import { type AddressList, type AssetOf, inTopic } from './names.ts'
 import type { RawLog } from './raw.ts'
 import { batchTopic, singleTopic, transferTopic } from './topics.ts'
 
-/** What is kept of a log that says that a token moved: its ends, and its amounts unread. */
+/** What is kept of a log that says that a token moved: the numbers of its ends, and its amounts unread. */
 export type TokenLog = {
-  contract: Buffer
-  from: Buffer
-  to: Buffer
+  contract: number
+  from: number
+  to: number
   topic: string
   /** The item of an ERC-721. */
   id: string | undefined
@@ -26,15 +26,15 @@ const isMulti = ({ topics, data }: RawLog): boolean =>
   data.length >= 130
 
 /** Reads a log that says, in a form that can be read, that a token moved; undefined for any other. */
-export function readTokenLog(log: RawLog, addressOf: BytesOf): TokenLog | undefined {
+export function readTokenLog(log: RawLog, addresses: AddressList): TokenLog | undefined {
   const isPlain = isTransfer(log)
   if (!isPlain && !isMulti(log)) return undefined
   const { address, topics, data } = log
   const at = isPlain ? 1 : 2
   return {
-    contract: addressOf(address),
-    from: addressOf(topics[at]!, inTopic),
-    to: addressOf(topics[at + 1]!, inTopic),
+    contract: addresses.add(address),
+    from: addresses.add(topics[at]!, inTopic),
+    to: addresses.add(topics[at + 1]!, inTopic),
     topic: isPlain ? transferTopic : topics[0]!,
     id: isPlain ? topics[3] : undefined,
     data,
@@ -50,7 +50,8 @@ export const placesOf = (log: RawLog): number =>
 
 /** What moved by a log; empty where its data make no sense. */
 export function movementsOf(
-  { contract, topic, id, data }: TokenLog,
+  { topic, id, data }: TokenLog,
+  contract: Buffer,
   assetOf: AssetOf,
 ): TokenMovement[] {
   if (topic === transferTopic)
