@@ -107,13 +107,18 @@ export const findTracked = async (
 ): Promise<TrackedAddress[]> => {
   if (addresses.length === 0) return []
   // One row for each wallet with all its addresses, each after its length: a row for each address costs
-  // the server as much to write, and us to read, as to find it.
+  // the server as much to write, and us to read, as to find it. The addresses come by a query of their own:
+  // the planner would estimate each of them.
   const { rows } = await sql<TrackedWallet>`
-    select a.organization_id, a.wallet_id, w.confirmation,
-      string_agg(set_byte('\\x00', 0, octet_length(a.address)) || a.address, '') as addresses
-    from wallet_address a join wallet w on w.wallet_id = a.wallet_id
-    where a.chain_id = ${chain_id} and a.address = any(${encodeArray('bytea', addresses)}::bytea[])
-    group by a.organization_id, a.wallet_id, w.confirmation`.execute(trx)
+    select a.organization_id, a.wallet_id, w.confirmation, a.addresses
+    from (
+      select organization_id, wallet_id,
+        string_agg(set_byte('\\x00', 0, octet_length(address)) || address, '') as addresses
+      from wallet_address
+      where chain_id = ${chain_id}
+        and address = any((select ${encodeArray('bytea', addresses)}::bytea[])::bytea[])
+      group by organization_id, wallet_id) a
+    join wallet w on w.wallet_id = a.wallet_id`.execute(trx)
   return rows.flatMap(addressesOf)
 }
 

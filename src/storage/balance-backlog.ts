@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { sql } from 'kysely'
+import { type AddressList, addressesIn, unfoldLists } from './address-lists.ts'
 import type { AssetKey } from './assets.ts'
 import type { DueBalance } from './balance-changes.ts'
 import { type BulkRow, insertRows } from './bulk.ts'
@@ -10,8 +11,8 @@ export type Backlog = { backlog_id: string; pairs: DueBalance[] }
 
 type Change = BulkRow<'balance_change'>
 
-/** Whose balance of what; a document names it once, however many addresses it concerns. */
-type Owner = {
+/** Whose balance of what; a document names it once, with all addresses that it concerns and their blocks. */
+type Owner = AddressList & {
   wallet_id: string
   organization_id: string
   confirmation: number
@@ -19,9 +20,13 @@ type Owner = {
   asset_type: string
   contract_address: string
   token_id: string
+  /** Twelve hex digits each. */
+  blocks: string
 }
 
-type Work = { owners: Owner[]; owner: number[]; addresses: string[]; blocks: number[] }
+type Work = { owners: Owner[] }
+
+const blockDigits = 12
 
 /** Making ordinary work of these takes up to two seconds, for which whoever removes an address waits. */
 const mostPairs = 100_000
@@ -52,41 +57,54 @@ export const insertBacklog = async (
 }
 
 function pack(changes: readonly Change[], assets: ReadonlyMap<string, AssetKey>): Work {
-  const work: Work = { owners: [], owner: [], addresses: [], blocks: [] }
-  const places = new Map<string, number>()
-  for (const { wallet_id, organization_id, asset_id, address, ...blocks } of changes) {
-    const confirmation = blocks.due_block - blocks.block_number + 1
-    const key = `${wallet_id}/${asset_id}/${confirmation}`
-    let place = places.get(key)
-    if (place === undefined) {
+  const owners = new Map<string, Owner>()
+  for (const {
+    wallet_id,
+    organization_id,
+    asset_id,
+    address,
+    block_number,
+    due_block,
+  } of changes) {
+    const confirmation = due_block - block_number + 1
+    const { length } = address
+    const key = `${wallet_id}/${asset_id}/${confirmation}/${length}`
+    let owner = owners.get(key)
+    if (!owner) {
       const { asset_type, contract_address, token_id } = assets.get(asset_id)!
-      place = work.owners.push({
-        ...{ wallet_id, organization_id, confirmation, asset_id, asset_type },
+      owner = {
+        ...{ wallet_id, organization_id, confirmation, asset_id, asset_type, length },
         contract_address: contract_address.toString('hex'),
         token_id: token_id.toString(),
-      })
-      places.set(key, place)
+        addresses: '',
+        blocks: '',
+      }
+      owners.set(key, owner)
     }
-    // Counted from one, as the server counts.
-    work.owner.push(place)
-    work.addresses.push(address.toString('hex'))
-    work.blocks.push(blocks.block_number)
+    owner.addresses += address.toString('hex')
+    owner.blocks += block_number.toString(16).padStart(blockDigits, '0')
   }
-  return work
+  return { owners: [...owners.values()] }
 }
 
-function unpack({ owners, owner, addresses, blocks }: Work): DueBalance[] {
-  const known = owners.map(({ contract_address, token_id, ...names }) => ({
-    ...names,
-    contract_address: Buffer.from(contract_address, 'hex'),
-    token_id: BigInt(token_id),
-  }))
-  return addresses.map((address, index) => ({
-    ...known[owner[index]! - 1]!,
-    address: Buffer.from(address, 'hex'),
-    block_number: blocks[index]!,
-    token_account_address: null,
-  }))
+function unpack({ owners }: Work): DueBalance[] {
+  return owners.flatMap((owner) => {
+    const { wallet_id, organization_id, confirmation, asset_id, asset_type, blocks } = owner
+    const contract_address = Buffer.from(owner.contract_address, 'hex')
+    const token_id = BigInt(owner.token_id)
+    return addressesIn(owner).map((address, index) => ({
+      wallet_id,
+      organization_id,
+      confirmation,
+      asset_id,
+      asset_type,
+      contract_address,
+      token_id,
+      address,
+      block_number: Number.parseInt(blocks.substr(index * blockDigits, blockDigits), 16),
+      token_account_address: null,
+    }))
+  })
 }
 
 /** Rows that this head makes due, oldest first, at least one and no more than so many pairs. */
@@ -138,14 +156,12 @@ export const expandBacklogs = async (
       where b.chain_id = ${chain_id} and b.backlog_id = h.backlog_id returning b.work)
     insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
       chain_id, due_block)
-    select e.* from gone g cross join lateral (
-      select (o.owner->>'wallet_id')::uuid, decode(p.address, 'hex'), (o.owner->>'asset_id')::uuid,
-        p.block::int8, (o.owner->>'organization_id')::uuid, ${chain_id}::int2,
-        p.block::int8 + (o.owner->>'confirmation')::int8 - 1
-      from rows from (
-        jsonb_array_elements_text(g.work->'owner'), jsonb_array_elements_text(g.work->'addresses'),
-        jsonb_array_elements_text(g.work->'blocks')) p (owner, address, block)
-      join jsonb_array_elements(g.work->'owners') with ordinality o (owner, place)
-        on o.place = p.owner::int8) e
+    select (l.list->>'wallet_id')::uuid, a.address, (l.list->>'asset_id')::uuid, n.block,
+      (l.list->>'organization_id')::uuid, ${chain_id}::int2,
+      n.block + (l.list->>'confirmation')::int8 - 1
+    from gone g, ${unfoldLists(sql`g.work->'owners'`)}
+    cross join lateral (
+      select ('x' || substr(l.list->>'blocks', 1 + a.place * ${sql.lit(blockDigits)},
+        ${sql.lit(blockDigits)}))::bit(48)::int8 as block) n
     on conflict do nothing`.execute(trx)
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { unfoldLists } from './address-lists.ts'
 import type { AssetKey } from './assets.ts'
 import { type BulkRow, insertRows } from './bulk.ts'
 import type { Db } from './database.ts'
@@ -135,10 +136,8 @@ export const reopenBalances = async (
     gone as (
       select wallet_id, address, asset_id, false as was_read from undone
       union all
-      select r.wallet_id::uuid, decode(r.address, 'hex'), r.asset_id::uuid, true
-      from unread, rows from (
-        jsonb_array_elements_text(pairs->'wallet_ids'), jsonb_array_elements_text(pairs->'addresses'),
-        jsonb_array_elements_text(pairs->'asset_ids')) r (wallet_id, address, asset_id)),
+      select (l.list->>'wallet_id')::uuid, a.address, (l.list->>'asset_id')::uuid, true
+      from unread u, ${unfoldLists(sql`u.pairs->'owners'`)}),
     suspect as (
       select b.wallet_id, b.address, b.asset_id, b.organization_id, w.confirmation,
         bool_or(g.was_read or b.as_of_block > ${above}) as applied

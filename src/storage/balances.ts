@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { AddressList } from './address-lists.ts'
 import type { AssetInfo, AssetKey } from './assets.ts'
 import { insertRows, unnestRows } from './bulk.ts'
 import type { Db } from './database.ts'
@@ -236,11 +237,23 @@ export const rememberReadings = async (
   { chain_id, reading_id }: { chain_id: number; reading_id: string },
 ): Promise<void> => {
   for (const [block_number, some] of Map.groupBy(readings, (row) => row.as_of_block)) {
-    const pairs = {
-      wallet_ids: some.map(({ wallet_id }) => wallet_id),
-      addresses: some.map(({ address }) => address.toString('hex')),
-      asset_ids: some.map(({ asset_id }) => asset_id),
-    }
+    const pairs = { owners: ownersOf(some) }
     await insertRows(trx, 'balance_reading', [{ chain_id, block_number, reading_id, pairs }])
   }
+}
+
+/** Of whose balances of what these are, with the addresses of each. */
+function ownersOf(readings: readonly Reading[]) {
+  const owners = new Map<string, AddressList & { wallet_id: string; asset_id: string }>()
+  for (const { wallet_id, asset_id, address } of readings) {
+    const { length } = address
+    const key = `${wallet_id}/${asset_id}/${length}`
+    let owner = owners.get(key)
+    if (!owner) {
+      owner = { wallet_id, asset_id, length, addresses: '' }
+      owners.set(key, owner)
+    }
+    owner.addresses += address.toString('hex')
+  }
+  return [...owners.values()]
 }

@@ -12,7 +12,7 @@ import {
   uuid,
 } from './columns.ts'
 
-/** The tables of 0002-wallets.sql, 0012-balance-readings.sql and 0068-balance-backlog.sql. */
+/** The tables of 0002-wallets.sql, 0012-balance-readings.sql, 0068-balance-backlog.sql and 0073-address-lists.sql. */
 export const walletTables = {
   wallet: {
     wallet_id: uuid,
