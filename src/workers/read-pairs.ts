@@ -5,7 +5,7 @@ import {
   type Chain,
   ChainUnavailableError,
 } from '../chains/chain.ts'
-import { keyOf } from '../lib/bytes.ts'
+import { type ByteMap, createByteMap, keyOf } from '../lib/bytes.ts'
 import type { DueBalance } from '../storage/balance-changes.ts'
 import type { Reading } from '../storage/balances.ts'
 import { findBlocks, holdBlock } from '../storage/blocks.ts'
@@ -14,13 +14,35 @@ import type { TrackerTools } from './tracker-store.ts'
 
 /** Each pair once, with the newest of its blocks. */
 export function distinctPairs<pair extends DueBalance>(rows: readonly pair[]): pair[] {
-  const pairs = new Map<string, pair>()
+  const placesOf = createPlaces()
+  const pairs: pair[] = []
   for (const row of rows) {
-    const key = keyOfWork(row)
-    const known = pairs.get(key)
-    if (!known || known.block_number < row.block_number) pairs.set(key, row)
+    const place = placesOf(row.wallet_id, row.asset_id).getOrSet(row.address, pairs.length)
+    const known = pairs[place]
+    if (!known || known.block_number < row.block_number) pairs[place] = row
   }
-  return [...pairs.values()]
+  return pairs
+}
+
+/**
+ * Places of addresses, for each wallet and asset. Of those there are few: a text that names all three
+ * would have to be made and hashed for each of many thousand addresses.
+ */
+function createPlaces(): (wallet_id: string, asset_id: string) => ByteMap<number> {
+  const wallets = new Map<string, Map<string, ByteMap<number>>>()
+  return (wallet_id, asset_id) => {
+    let assets = wallets.get(wallet_id)
+    if (!assets) {
+      assets = new Map()
+      wallets.set(wallet_id, assets)
+    }
+    let places = assets.get(asset_id)
+    if (!places) {
+      places = createByteMap()
+      assets.set(asset_id, places)
+    }
+    return places
+  }
 }
 
 /** What names a balance. */
@@ -44,6 +66,8 @@ export async function findRef(
   return header
 }
 
+const anybody = ''
+
 /** Reads pairs at a block, once per address and asset however many wallets ask for it. */
 export async function readPairs(
   chain: Chain,
@@ -51,20 +75,18 @@ export async function readPairs(
   at: BlockRef,
   signal: AbortSignal,
 ): Promise<Reading[]> {
-  const places = new Map<string, number>()
+  const placesOf = createPlaces()
   const queries: BalanceQuery[] = []
   const asked = pairs.map((pair) => {
     const { address, asset_id, asset_type, contract_address, token_id } = pair
-    const key = `${keyOf(address)}/${asset_id}`
-    const known = places.get(key)
-    if (known !== undefined) return known
-    places.set(key, queries.length)
-    queries.push({
-      address,
-      asset: { asset_type, contract_address, token_id },
-      ...(pair.token_account_address && { token_account_address: pair.token_account_address }),
-    })
-    return queries.length - 1
+    const place = placesOf(anybody, asset_id).getOrSet(address, queries.length)
+    if (place === queries.length)
+      queries.push({
+        address,
+        asset: { asset_type, contract_address, token_id },
+        ...(pair.token_account_address && { token_account_address: pair.token_account_address }),
+      })
+    return place
   })
   const answers = await chain.readBalances(queries, at, signal)
   if (answers.some(({ block_number }) => block_number < at.number))
