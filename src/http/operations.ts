@@ -68,10 +68,7 @@ export function createOperations({
   const ahead = createAhead()
   const listLimits = createRateLimitList()
 
-  const perform = async (call: OperationCall): Promise<string> => {
-    if (call.body.length > 0) checkContentType(call.headers)
-    return await withDeadline(timeoutMs, run(call))
-  }
+  const perform = (call: OperationCall): Promise<string> => withDeadline(timeoutMs, run(call))
 
   const handle = async (exchange: Exchange): Promise<void> => {
     const { request, response, method, target, path, signal } = exchange
@@ -88,6 +85,7 @@ export function createOperations({
 
   async function run(call: OperationCall): Promise<string> {
     const { entry, method, target, headers, body, signal } = call
+    if (body.length > 0) checkContentType(headers)
     const { service, name } = entry
     const signed = {
       api_key: single(headers[authHeaders.key]),
@@ -135,16 +133,11 @@ export function createOperations({
 }
 
 /** Gives up waiting; the work itself goes on to its own end, and its late answer is dropped. */
-async function withDeadline<answer>(ms: number, work: Promise<answer>): Promise<answer> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new OperationError('OPERATION_TIMEOUT')), ms)
-  try {
-    return await Promise.race([work, late.promise])
-  } finally {
-    clearTimeout(timer)
-    work.catch(() => {})
-  }
-}
+const withDeadline = <answer>(ms: number, work: Promise<answer>): Promise<answer> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new OperationError('OPERATION_TIMEOUT')), ms)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
 
 function parseBody(body: Buffer): unknown {
   if (body.length === 0) return {}

@@ -1,6 +1,7 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { OperationError } from '../../contract/errors.ts'
 import { nonceTime, signedPrefix } from '../../contract/signature.ts'
+import { createMac, type Mac } from '../../lib/mac.ts'
 import { findCredentialByKeyHash } from '../../storage/credentials.ts'
 import type { Installation, Principal } from '../context.ts'
 import { hashKey, sealContext } from './credential-keys.ts'
@@ -28,7 +29,7 @@ export type Authenticator = {
   takeUsed(): string[]
 }
 
-type Known = { principal: Principal; secret: string }
+type Known = { principal: Principal; mac: Mac }
 
 /** Credentials kept in memory; one entry is well under a kilobyte. */
 const cacheSize = 10_000
@@ -48,7 +49,10 @@ export function createAuthenticator(
     if (!row || row.disable_time) return undefined
     const { credential_id, organization_id, role } = row
     const secret = sealer.open(row.api_secret_sealed, sealContext('api_secret', credential_id))
-    return { principal: { credential_id, organization_id, role }, secret: secret.toString('utf8') }
+    return {
+      principal: { credential_id, organization_id, role },
+      mac: createMac(secret.toString('utf8')),
+    }
   }
 
   const remember = (api_key: string, known: Known) => {
@@ -62,9 +66,9 @@ export function createAuthenticator(
       const cached = cache.get(api_key)
       const known = cached ?? (await lookUp(api_key))
       // An unknown key is checked against an empty secret, so that it costs the same HMAC.
-      const mac = createHmac('sha256', known?.secret ?? '')
-      mac.update(signedPrefix(nonce, method, path)).update(body)
-      const right = sameHex(mac.digest(), signature)
+      const mac = known?.mac ?? createMac('')
+      const digest = mac(Buffer.from(signedPrefix(nonce, method, path)), body)
+      const right = sameHex(digest, signature)
       if (!known || !right) {
         // Every failure has cost one look-up: the time tells nothing about the key either.
         if (cached) await lookUp(api_key)
