@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Pool } from 'undici'
 
 /** What the load is: where to, over how many connections, and which bodies, each sent once. */
@@ -9,6 +10,8 @@ export type QueryLoad = {
   credential?: { api_key: string; api_secret: string }
   connections: number
   bodies: string[]
+  /** A pause before each request; it is not counted. */
+  restMs?: number
 }
 
 /** What came of a load; times are in milliseconds. */
@@ -40,7 +43,7 @@ function headersOf({ path, credential }: QueryLoad, body: string): Record<string
 }
 
 async function measure(load: QueryLoad): Promise<QuerySample> {
-  const { url, path, connections, bodies } = load
+  const { url, path, connections, bodies, restMs } = load
   const pool = poolOf(url, connections)
   const latencies: number[] = []
   let sent = 0
@@ -49,6 +52,7 @@ async function measure(load: QueryLoad): Promise<QuerySample> {
     while (sent < bodies.length) {
       const body = bodies[sent++]!
       const headers = headersOf(load, body)
+      if (restMs !== undefined) await delay(restMs)
       const begun = performance.now()
       const answer = await pool.request({ method: 'POST', path, body, headers })
       const text = await answer.body.text()
