@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { freshDatabase } from '../../test/helpers/database.ts'
 import { storeTracked } from './balances.ts'
 import { insertBlocks } from './blocks.ts'
-import { insertNewRows } from './bulk.ts'
+import { insertNewRows, insertRows } from './bulk.ts'
 import { ensureChain } from './chains.ts'
 
 const { db, pool } = await freshDatabase()
@@ -63,4 +63,27 @@ it('a reading of an open backlog makes a balance or replaces an older one', asyn
     ['20', 7],
     ['3', 6],
   ])
+})
+
+it('what many rows have in common arrives in each of them, whatever its type', async () => {
+  const [chain_id] = (await db.selectFrom('chain').select('chain_id').execute()).map(
+    (row) => row.chain_id,
+  )
+  const reading_ids = Array.from({ length: 40 }, () => randomUUIDv7())
+  const rowOf = (reading_id: string) => ({
+    ...{ chain_id: chain_id!, block_number: 2 ** 40, reading_id },
+    pairs: 'the same text',
+  })
+  expect(await insertRows(db, 'balance_reading', reading_ids.map(rowOf))).toBe(40)
+  const stored = await db.selectFrom('balance_reading').selectAll().orderBy('reading_id').execute()
+  expect(stored).toEqual(reading_ids.toSorted().map(rowOf))
+  // Nothing differs: one is new, the others are there already.
+  const [wallet_id, asset_id] = [randomUUIDv7(), randomUUIDv7()]
+  const change = {
+    ...{ wallet_id, asset_id, organization_id: wallet_id, chain_id: chain_id! },
+    ...{ address: Buffer.of(1, 2), block_number: 7, due_block: 9, delta: -5n },
+  }
+  expect(await insertRows(db, 'balance_change', Array(40).fill(change))).toBe(1)
+  const [only] = await db.selectFrom('balance_change').selectAll().execute()
+  expect(only).toEqual(change)
 })

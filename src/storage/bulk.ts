@@ -50,12 +50,23 @@ const columnsOf = (
   return columns
 }
 
+// Of few, the text of the statement should rather be the same every time.
+const manyRows = 32
+
+/** Whether a column has the same value in every row, and one that the driver sends as it is. */
+const isOneValue = (column: readonly unknown[]): boolean => {
+  const [first] = column
+  const isPlain = typeof first === 'string' || typeof first === 'number' || Buffer.isBuffer(first)
+  return isPlain && column.every((value) => value === first)
+}
+
 /**
  * Rows as a table of a statement: one array for each column, so that the text is the same for any
  * number of rows. Costs the server half of what one JSON document costs, and less here too. The arrays
  * stand in a list of results: `from unnest(…)` of several would first write each of them down. Each
  * comes by a query of its own, which hides its length from the planner: it expects few rows, and joins
- * them by the key of the other table instead of reading that one as a whole.
+ * them by the key of the other table instead of reading that one as a whole. What many rows have in
+ * common is given once.
  */
 export const unnestRows = <Name extends keyof typeof tables>(
   table: Name,
@@ -64,10 +75,18 @@ export const unnestRows = <Name extends keyof typeof tables>(
 ): RawBuilder<unknown> => {
   const columns: Columns = tables[table]
   const values = columnsOf(names, rows as readonly Record<string, unknown>[])
+  const isCommon = names.map(
+    (name, index) =>
+      rows.length >= manyRows && columns[name]!.type !== 'jsonb' && isOneValue(values[index]!),
+  )
+  // How many rows there are, an array has to say.
+  if (isCommon.every(Boolean)) isCommon[0] = false
   const arrays = names.map((name, index) => {
+    const column = values[index]!
     // The length that a type may have is checked where the value is stored.
     const type = columns[name]!.type.replace(/\(.*\)/, '')
-    const array = sql`${encodeArray(type, values[index]!)}::${sql.raw(type)}[]`
+    if (isCommon[index]) return sql`${column[0]}::${sql.raw(type)} as ${sql.ref(name)}`
+    const array = sql`${encodeArray(type, column)}::${sql.raw(type)}[]`
     return sql`unnest((select ${array})) as ${sql.ref(name)}`
   })
   return sql`(select ${sql.join(arrays)})`
