@@ -1,7 +1,8 @@
-import { randomUUID, randomUUIDv7 } from 'node:crypto'
+import { createHash, randomUUID, randomUUIDv7 } from 'node:crypto'
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { emptyDatabase, freshDatabase } from '../../test/helpers/database.ts'
+import { emptyDatabase, freshDatabase, hasEngine } from '../../test/helpers/database.ts'
+import type { Engine } from '../../test/helpers/postgres.ts'
 import { silentLog } from '../lib/log.ts'
 import {
   type BalanceFilter,
@@ -178,6 +179,29 @@ it('storing what was read asks for each balance by its key, however many there a
   const read = await countRead((trx) => storeTracked(trx, readings, create_time))
   expect(read).toBeLessThanOrEqual(2 * readings.length)
 })
+
+it.each<Engine>(['embedded', 'system'])(
+  'the first balances of all are not looked for in what is being stored, on %s',
+  async (engine) => {
+    if (!hasEngine(engine)) return
+    const { db: empty, pool: first } = await freshDatabase(engine)
+    const readings = Array.from({ length: 4_000 }, (_, at) => ({
+      ...{ organization_id, ...assets[at % 2]!, balance: 1n, as_of_block: 1 },
+      wallet_id: wallet_ids[at % 2]!,
+      address: createHash('sha256').update(String(at)).digest(),
+    }))
+    await empty.transaction().execute(async (trx) => {
+      await storeTracked(trx, readings, create_time)
+      await sql`select pg_stat_force_next_flush()`.execute(trx)
+    })
+    const { rows } = await first.query(
+      `select (select count(*) from balance)::int as stored,
+         heap_blks_hit::int as visits from pg_statio_user_tables where relname = 'balance'`,
+    )
+    expect(rows[0].stored).toBe(4_000)
+    expect(rows[0].visits).toBeLessThan(40_000)
+  },
+)
 
 it('0072: balances keep their order, and those of one moment get times of their own', async () => {
   const { db: old, pool: oldPool } = await emptyDatabase('embedded')

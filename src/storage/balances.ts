@@ -190,7 +190,9 @@ export const storeTracked = async (
   now: Date,
 ): Promise<void> => {
   if (readings.length === 0) return
-  // In the order of the key, which is where both looking for them and storing them goes along.
+  // In the order of the key, which is where both looking for them and storing them goes along. All are
+  // looked for (hence the count) before the first is stored: of a table that was empty when it was last
+  // looked at the planner reads every page for each of them, and it would be growing meanwhile.
   const order = sql`r.address, r.wallet_id, r.asset_id`
   await sql`
     with read as materialized (
@@ -206,9 +208,8 @@ export const storeTracked = async (
       where r.is_known and b.wallet_id = r.wallet_id and b.address = r.address
         and b.asset_id = r.asset_id and b.as_of_block <= r.as_of_block)
     insert into balance (${names(stored)})
-    select ${names(columns)}, create_time, ${now}::timestamptz from read where not is_known`.execute(
-    trx,
-  )
+    select ${names(columns)}, create_time, ${now}::timestamptz from read
+    where not is_known and (select count(*) from read) > 0`.execute(trx)
 }
 
 /** The time of each new balance: a microsecond after the one before, which is the order in which they are listed. */
