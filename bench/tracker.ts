@@ -1,3 +1,6 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { embeddedBinaries, systemBinaries } from '../test/helpers/postgres.ts'
 import { type BenchDatabase, startBenchDatabase } from './lib/bench-database.ts'
@@ -5,6 +8,7 @@ import { table, writeSection } from './lib/results.ts'
 import { measureCatchUp } from './tracker-catch-up.ts'
 import { measureLatency } from './tracker-latency.ts'
 import { measurePages } from './tracker-pages.ts'
+import type { CatchUpDone, CatchUpTask } from './tracker-process.ts'
 import { measureRegistration } from './tracker-register.ts'
 
 const { values } = parseArgs({
@@ -38,6 +42,16 @@ const withDatabase = async <result>(
   }
 }
 
+async function catchUp(task: CatchUpTask): Promise<CatchUpDone[]> {
+  const child = fork(join(import.meta.dirname, 'tracker-process.ts'))
+  const all: CatchUpDone[] = []
+  child.on('message', (done) => all.push(done as CatchUpDone))
+  child.send(task)
+  await once(child, 'exit')
+  if (all.length < task.times) throw new Error('the process ended early')
+  return all
+}
+
 const embedded = await embeddedBinaries()
 const system = await systemBinaries()
 const engines = [['embedded', embedded], ...(system ? [['server', system] as const] : [])] as const
@@ -46,24 +60,25 @@ if (wanted.has('catch-up')) {
   const addresses = Number(values.addresses)
   const size = { blocks: Number(values.blocks), transfers: perBlock, addresses }
   const rows: unknown[][] = []
-  for (const [name, binaries] of engines) {
-    await withDatabase(binaries, async (database) => {
-      const { events, wall, service, database: spent } = await measureCatchUp(database, size)
+  for (const [name, binaries] of engines)
+    for (const [index, done] of (await catchUp({ binaries, size, times: 3 })).entries()) {
+      const { events, wall, service, database, version } = done
       rows.push([
-        `${name} PostgreSQL ${database.version}`,
-        (events / (service + spent)).toFixed(0),
+        `${name} PostgreSQL ${version}`,
+        index === 0 ? 'the first' : 'a later one',
+        (events / (service + database)).toFixed(0),
         ((service * 1e6) / events).toFixed(0),
-        ((spent * 1e6) / events).toFixed(0),
+        ((database * 1e6) / events).toFixed(0),
         wall.toFixed(1),
       ])
-    })
-  }
+    }
   await writeSection(
     'Catching up',
     command,
-    `A recorded chain of ${number(values.blocks)} blocks with ${perBlock} ERC-20 transfers each, replayed from memory, ${number(values.addresses)} tracked addresses that receive them; every block proved against its header, one transfer row per event, every touched balance read and stored. Durable settings; start of the process and of its compiled code included. Goal: 12,000 events per CPU-second.\n\n${table(
+    `A recorded chain of ${number(values.blocks)} blocks with ${perBlock} ERC-20 transfers each, replayed from memory, ${number(values.addresses)} tracked addresses that receive them; every block proved against its header, one transfer row per event, every touched balance read and stored. Durable settings. Each engine has a process of its own, which catches up three times on new databases: the first time its code is not compiled yet. Goal: 12,000 events per CPU-second.\n\n${table(
       [
         'Database',
+        'time in its process',
         'events per CPU-second, all in',
         'service µs per event',
         'database µs per event',
