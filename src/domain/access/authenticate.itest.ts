@@ -112,6 +112,20 @@ describe('the check of a signature', () => {
     expect([statements, taken]).toEqual([[], 1])
   })
 
+  it('begins nothing for a request whose nonce is turned away at once', async () => {
+    const pair = await make()
+    const full = new Error('too many wait already')
+    const authenticator = createAuthenticator(installation, {
+      nonceWindowMs: 300_000,
+      nonces: { spend: () => Promise.reject(full) },
+    })
+    let told = 0
+    const asked = authenticator.authenticate(request(pair), () => told++)
+    await expect(asked).rejects.toBe(full)
+    await new Promise(setImmediate)
+    expect(told).toBe(0)
+  })
+
   it('refuses a credential at once after it was deleted elsewhere', async () => {
     const pair = await make()
     const authenticator = open()

@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { OperationError } from '../../contract/errors.ts'
 import { nonceTime, signedPrefix } from '../../contract/signature.ts'
 import { findCredentialByKeyHash } from '../../storage/credentials.ts'
+import type { NonceOutcome } from '../../storage/nonces.ts'
 import type { Installation, Principal } from '../context.ts'
 import { hashKey, sealContext } from './credential-keys.ts'
 import type { NonceSpender } from './nonce-spender.ts'
@@ -80,10 +81,17 @@ export function createAuthenticator(
       // A minute longer than it could be accepted: the clocks of replicas differ.
       const expire_time = new Date(time + nonceWindowMs + 60_000)
       const { credential_id } = known.principal
+      let isDecided = false
       const spending = nonces.spend({ credential_id, nonce, time: new Date(time), expire_time })
-      // After the tick in which the statement is written: the longest wait begins first.
-      if (onSigned) process.nextTick(onSigned, known.principal)
-      const outcome = await spending
+      // After the tick in which the statement is written: the longest wait begins first. Who is turned away
+      // at once, because too many wait already, is not told of at all.
+      if (onSigned) process.nextTick(() => !isDecided && onSigned(known.principal))
+      let outcome: NonceOutcome
+      try {
+        outcome = await spending
+      } finally {
+        isDecided = true
+      }
       if (outcome === 'spent') {
         if (!cached) remember(api_key, known)
         used.add(credential_id)
