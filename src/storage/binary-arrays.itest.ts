@@ -8,6 +8,16 @@ const { pool } = await freshDatabase()
 const huge = (1n << 256n) - 1n
 const amounts = fc.oneof(
   fc.bigInt({ min: -huge, max: huge }),
+  // Up to and around what a number holds, and next to where a group of four digits ends.
+  fc.bigInt({ min: 0n, max: 1n << 54n }),
+  fc
+    .tuple(
+      fc.bigInt({ min: 1n, max: 9_999n }),
+      fc.constantFrom(1n, 2n, 3n, 4n),
+      fc.constantFrom(-1n, 0n, 1n),
+    )
+    .map(([times, groups, beside]) => times * 10_000n ** groups + beside),
+  fc.bigInt({ min: (1n << 53n) - 4n, max: (1n << 53n) + 4n }),
   fc.constantFrom(0n, 1n, 9_999n, 10_000n, 10_001n, 100_000_000n, -10_000n, 10n ** 77n, -huge),
 )
 const texts = fc
