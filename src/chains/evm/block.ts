@@ -11,7 +11,7 @@ import type {
 } from '../chain.ts'
 import type { ReadBlock } from './header.ts'
 import type { Internal } from './internal.ts'
-import { type AddressList, createAddressList, createAssets } from './names.ts'
+import { createAssets, createNamedAddresses, type NamedAddresses } from './names.ts'
 import {
   logPlace,
   type NativeEffects,
@@ -60,7 +60,7 @@ type Reduced = BlockHeader &
  */
 function reduce({ block, receipts, internal, native }: BlockParts): Reduced {
   const { hashOf, transactions } = block
-  const list = createAddressList()
+  const list = createNamedAddresses()
   const effects = transactions.map((transaction, index) =>
     nativeEffects(transaction, receipts[index]!, internal.transfers?.[index] ?? none, list),
   )
@@ -145,7 +145,7 @@ function accountsOf(
   return accounts
 }
 
-function tokenLogs(receipts: readonly RawReceipt[], addresses: AddressList): PlacedLog[] {
+function tokenLogs(receipts: readonly RawReceipt[], addresses: NamedAddresses): PlacedLog[] {
   const found: PlacedLog[] = []
   for (let transaction = 0; transaction < receipts.length; transaction++) {
     let place = logPlace

@@ -2,7 +2,7 @@ import { cutBytes, type Pieces } from '../../lib/bytes.ts'
 import type { AssetKey } from '../chain.ts'
 
 /** The addresses that a block names, by the order in which they were put on the list. */
-export type AddressList = {
+export type NamedAddresses = {
   /**
    * Adds the address whose digits begin at a place of a text: after the prefix, or in a topic, which it
    * fills from the right. Says its number.
@@ -17,7 +17,7 @@ export type AssetOf = (contract: Buffer, asset_type: string, token_id: bigint) =
 const size = 20
 
 /** Makes a list of addresses, whose digits become bytes all at once: a fifth of the time of each alone. */
-export function createAddressList(): AddressList {
+export function createNamedAddresses(): NamedAddresses {
   let digits = ''
   let count = 0
   return {

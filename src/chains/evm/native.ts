@@ -1,5 +1,5 @@
 import { feeOf, isDeposit } from './fees.ts'
-import type { AddressList } from './names.ts'
+import type { NamedAddresses } from './names.ts'
 import { quantityOf, type RawReceipt, type ReadTransaction } from './raw.ts'
 import type { InternalTransfer } from './traces.ts'
 
@@ -37,7 +37,7 @@ export function nativeEffects(
   transaction: ReadTransaction,
   receipt: RawReceipt,
   internal: readonly InternalTransfer[],
-  addresses: AddressList,
+  addresses: NamedAddresses,
 ): NativeEffects {
   const { status } = receipt
   const failed = status !== undefined && status !== null && quantityOf(status) === 0n

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createAddressList, createAssets } from './names.ts'
+import { createAssets, createNamedAddresses } from './names.ts'
 import type { RawLog } from './raw.ts'
 import { addressOf, wordOf } from './stub-chain.ts'
 import { movementsOf, placesOf, readTokenLog } from './token-logs.ts'
@@ -16,7 +16,7 @@ const pair = [wordOf(from), wordOf(to)]
 const multi = (topic: string, ...words: (number | bigint)[]) =>
   log([topic, wordOf(1), ...pair], ...words)
 const read = (one: RawLog) => {
-  const addresses = createAddressList()
+  const addresses = createNamedAddresses()
   const log = readTokenLog(one, addresses)
   const { distinct, at } = addresses.read()
   return { log, addressOf: (number: number) => distinct[at[number]!]! }

@@ -1,5 +1,5 @@
 import type { AssetKey } from '../chain.ts'
-import { type AddressList, type AssetOf, inTopic } from './names.ts'
+import { type AssetOf, inTopic, type NamedAddresses } from './names.ts'
 import type { RawLog } from './raw.ts'
 import { batchTopic, singleTopic, transferTopic } from './topics.ts'
 
@@ -26,7 +26,7 @@ const isMulti = ({ topics, data }: RawLog): boolean =>
   data.length >= 130
 
 /** Reads a log that says, in a form that can be read, that a token moved; undefined for any other. */
-export function readTokenLog(log: RawLog, addresses: AddressList): TokenLog | undefined {
+export function readTokenLog(log: RawLog, addresses: NamedAddresses): TokenLog | undefined {
   const isPlain = isTransfer(log)
   if (!isPlain && !isMulti(log)) return undefined
   const { address, topics, data } = log
