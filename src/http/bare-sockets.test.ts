@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import type { Served } from '../gateway/serve.ts'
+import { createBareSockets } from './bare-sockets.ts'
 import type { GatewayFront } from './gateway-front.ts'
-import { createGatewaySockets } from './gateway-sockets.ts'
 
 const served = (body: string): Served => ({
   status: 200,
@@ -30,7 +30,7 @@ const start = async (options: { bytes: number; keepAliveTimeoutMs: number; lateM
     headersOf: ({ body }) => ['content-length', `${body.length}`],
   } as Partial<GatewayFront> as GatewayFront
   const given: Socket[] = []
-  const { accept } = createGatewaySockets({
+  const { accept } = createBareSockets({
     front,
     handOver: (socket) => given.push(socket),
     keepAliveTimeoutMs: options.keepAliveTimeoutMs,

@@ -7,7 +7,7 @@ import type { FoundOperation, OperationsFront } from './operations-front.ts'
 import { type RequestHead, readRequestHead } from './request-head.ts'
 
 /** Takes new connections before Node's HTTP server does. */
-export type GatewaySockets = {
+export type BareSockets = {
   accept(socket: Socket): void
   /** Ends idle connections now and the others after their answer. */
   close(): void
@@ -39,13 +39,13 @@ const ascii = /^[\x00-\x7f]*$/
  * answered here; at the first other one the connection is handed to Node's server for good, with
  * nothing taken away, so that everything unusual is judged by Node's own parser.
  */
-export function createGatewaySockets(options: {
+export function createBareSockets(options: {
   front: GatewayFront
   operations?: OperationsFront | undefined
   /** The way into Node's server. */
   handOver(socket: Socket): void
   keepAliveTimeoutMs: number
-}): GatewaySockets {
+}): BareSockets {
   const { front, operations, handOver, keepAliveTimeoutMs } = options
   const connections = new Set<Connection>()
   const keepAlive = `connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(keepAliveTimeoutMs / 1000)}\r\n\r\n`

@@ -5,11 +5,11 @@ import { OperationError } from '../contract/errors.ts'
 import type { Ids } from '../lib/ids.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
+import { type BareSockets, createBareSockets } from './bare-sockets.ts'
 import { createOpenAnswers, refuse } from './client-errors.ts'
 import type { Cors } from './cors.ts'
 import { type Exchange, openExchange, send } from './exchange.ts'
 import type { GatewayFront } from './gateway-front.ts'
-import { createGatewaySockets, type GatewaySockets } from './gateway-sockets.ts'
 import type { OperationsFront } from './operations-front.ts'
 import { problemResponse, toOperationError } from './problems.ts'
 
@@ -170,14 +170,14 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   }
 }
 
-/** Puts the gateway before the listener with which Node's server takes its connections. */
+/** Puts the bare sockets before the listener with which Node's server takes its connections. */
 function takeConnections(
   server: Server,
   front: GatewayFront,
   operations: OperationsFront | undefined,
-): GatewaySockets {
+): BareSockets {
   const [listener] = server.listeners('connection')
-  const sockets = createGatewaySockets({
+  const sockets = createBareSockets({
     front,
     operations,
     handOver: (socket) => listener?.call(server, socket),
