@@ -1,5 +1,6 @@
 import { accessTables } from './access-tables.ts'
 import type { TableOf } from './columns.ts'
+import { eventTables } from './event-tables.ts'
 import { transactionTables } from './transaction-tables.ts'
 import { walletTables } from './wallet-tables.ts'
 import { webhookTables } from './webhook-tables.ts'
@@ -10,6 +11,7 @@ export const tables = {
   ...walletTables,
   ...webhookTables,
   ...transactionTables,
+  ...eventTables,
 }
 
 /** The schema as Kysely sees it. */

@@ -3,6 +3,7 @@ import type { Log } from '../lib/log.ts'
 import { touchCredentials } from '../storage/credentials.ts'
 import type { Db } from '../storage/database.ts'
 import { deleteExpiredNonces } from '../storage/nonces.ts'
+import { deleteOldEvents } from '../storage/operational-events.ts'
 import { ensurePartitions } from '../storage/partitions.ts'
 import { deleteOldRateUsage } from '../storage/rate-usage.ts'
 
@@ -37,6 +38,7 @@ export function startJanitor(options: JanitorOptions): { stop(): Promise<void> }
     if (now < slowAt) return
     await ensurePartitions(db, new Date(now))
     await deleteOldRateUsage(db, new Date(now))
+    await deleteOldEvents(db)
     slowAt = now + slowEveryMs
   }
 
