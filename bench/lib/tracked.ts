@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Db } from '../../src/storage/database.ts'
 import { insertOrganization } from '../../src/storage/organizations.ts'
-import { insertWallet } from '../../src/storage/wallets.ts'
+import { insertWallet, touchWallet } from '../../src/storage/wallets.ts'
 import { withoutIndexes } from './without-indexes.ts'
 
 /** An organization that tracks many addresses and some token contracts. */
@@ -33,6 +33,7 @@ export async function registerTracked(
         ${organization_id}::uuid, ${wallet_id}::uuid, ${create_time}::timestamptz
       from generate_series(0, ${addresses}::int - 1) i`.execute(trx)
     await build()
+    await touchWallet(trx, wallet_id, { gained: addresses, update_time: create_time })
   })
   for (const contract of contracts)
     await db

@@ -1,12 +1,18 @@
 import Type from 'typebox'
-import { AssetType, Decimal, extension, optional, Timestamp, text } from './fields.ts'
+import { AssetType, Count, Decimal, extension, optional, Timestamp, text } from './fields.ts'
 import { each, only, record } from './variant.ts'
 
 /** Spec 2.4. */
 export const Wallet = record('Wallet', {
   wallet_id: text,
   name: text,
-  addresses: Type.Array(text),
+  addresses: Type.Array(text, {
+    description: 'at most 1000 in GetWallet, and 10000 divided by page_size in ListWallets',
+  }),
+  address_count: extension(Count),
+  addresses_truncated: extension(
+    Type.Boolean({ description: 'whether the wallet has more; ListAddresses pages them all' }),
+  ),
   create_time: Timestamp,
   update_time: Timestamp,
   confirmation: only('SC', Type.Integer()),
@@ -21,6 +27,13 @@ export const AddressRecord = record('Address', {
   address: text,
   wallet_id: text,
   user_friendly_address: only('T', text),
+})
+
+/** An address in the list of its wallet. */
+export const WalletAddress = record('WalletAddress', {
+  address: text,
+  user_friendly_address: only('T', text),
+  create_time: Timestamp,
 })
 
 const erc20 = Type.Object({

@@ -20,7 +20,7 @@ import {
   timeRange,
 } from './fields.ts'
 import { operation } from './operation.ts'
-import { AddressRecord, Asset, Transfer, Wallet } from './records-wallet.ts'
+import { AddressRecord, Asset, Transfer, Wallet, WalletAddress } from './records-wallet.ts'
 import { each, list, only } from './variant.ts'
 
 /** The wallet operations (spec 4.3). One row each; the differences of the variants are in the fields. */
@@ -54,6 +54,15 @@ export const wallet = {
     services: 'TSPC',
     request: { wallet_id: Id, address: Address },
     response: {},
+  }),
+  ListAddresses: operation({
+    summary: 'List the addresses of a wallet, any number of them.',
+    description:
+      'In the order of their bytes. An address that is registered meanwhile is listed only where its place is still to come.',
+    services: 'TSPC',
+    extension: true,
+    request: { wallet_id: Id, ...page },
+    response: { addresses: list(WalletAddress), pagination: Pagination },
   }),
   GetAddress: operation({
     summary: 'Find the wallet that tracks an address.',

@@ -27,6 +27,7 @@ import { SubmitTransactionSignature } from './transactions/sign.ts'
 import {
   BatchRegisterAddresses,
   BatchRemoveAddresses,
+  ListAddresses,
   RegisterAddress,
   RemoveAddress,
 } from './wallets/addresses.ts'
@@ -99,6 +100,7 @@ const wallets = {
   BatchRegisterAddresses,
   BatchRemoveAddresses,
   GetWallet,
+  ListAddresses,
   ListAssets,
   ListTransfers,
   ListWallets,

@@ -1,4 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
+import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { emptyDatabase, freshDatabase } from '../../test/helpers/database.ts'
 import { silentLog } from '../lib/log.ts'
@@ -44,13 +45,20 @@ const nameOf = ({ address, asset_id, block_number }: Named) =>
 const changesIn = async (from: Db, chain_id: number) =>
   await from.selectFrom('balance_change').selectAll().where('chain_id', '=', chain_id).execute()
 
-const makeWallet = async (to: Db, network: string) => {
+type NewWallet = Parameters<typeof insertWallet>[1]
+const makeWallet = async (to: Db, network: string, insert = insertWallet) => {
   const chain_id = await ensureChain(to, { chain: 'c', network, create_time })
   const wallet_id = randomUUIDv7()
-  await insertWallet(to, {
+  await insert(to, {
     ...{ wallet_id, organization_id, chain_id, name: 'w', confirmation: 3, create_time },
   })
   return { chain_id, wallet_id }
+}
+
+const insertEarlierWallet = async (to: Db, wallet: NewWallet) => {
+  const { wallet_id, chain_id, name, confirmation } = wallet
+  await sql`insert into wallet values (${wallet_id}, ${organization_id}, ${chain_id}, ${name},
+    ${confirmation}, ${create_time}, ${create_time})`.execute(to)
 }
 
 it('a backlog gives back the work that it was made of, as pairs and as rows', async () => {
@@ -95,7 +103,7 @@ it('0073: documents of the earlier form say the same as before', async () => {
   const before = files.filter(({ name }) => name < '0073')
   await migrateDatabase(old, { log: silentLog, files: before })
   await insertOrganization(old, { organization_id, name: 'o', domain: 'o', create_time })
-  const { chain_id, wallet_id } = await makeWallet(old, 'one')
+  const { chain_id, wallet_id } = await makeWallet(old, 'one', insertEarlierWallet)
   const changes = changesOf(chain_id, wallet_id)
   const owners = [
     ...new Set(changes.map((one) => `${one.asset_id} ${one.due_block - one.block_number + 1}`)),

@@ -12,6 +12,9 @@ export type TrackedAddress = {
   confirmation: number
 }
 
+/** An address of a wallet and when it was registered. */
+export type ListedAddress = { address: Buffer; create_time: Date }
+
 /** Registers addresses in a wallet and says how many are new; those of any wallet stay as they are. */
 export const insertAddresses = async (
   trx: Db,
@@ -45,33 +48,34 @@ export const findOwners = async (
     .where(sql<boolean>`address = any(${addresses as Buffer[]}::bytea[])`)
     .execute()
 
-/** The addresses of wallets in the order of their registration. */
-export const listAddresses = async (
+/** The first addresses of each wallet in the order of their bytes. */
+export const listFirstAddresses = async (
   db: Db,
   wallet_ids: readonly string[],
-): Promise<{ wallet_id: string; address: Buffer }[]> =>
-  await db
-    .selectFrom('wallet_address')
-    .select(['wallet_id', 'address'])
-    .where(sql<boolean>`wallet_id = any(${wallet_ids as string[]}::uuid[])`)
-    .orderBy('create_time')
-    .orderBy('address')
-    .execute()
+  limit: number,
+): Promise<(ListedAddress & { wallet_id: string })[]> => {
+  const { rows } = await sql<ListedAddress & { wallet_id: string }>`
+    select w.wallet_id, a.address, a.create_time
+    from unnest(${wallet_ids as string[]}::uuid[]) w (wallet_id)
+    cross join lateral (
+      select address, create_time from wallet_address
+      where wallet_id = w.wallet_id order by address limit ${limit}) a`.execute(db)
+  return rows
+}
 
-/** Some addresses of a wallet in the order of their bytes, for work that goes through all of them. */
+/** Some addresses of a wallet in the order of their bytes. */
 export const pageAddresses = async (
   db: Db,
   wallet_id: string,
   { after, limit }: { after?: Buffer | undefined; limit: number },
-): Promise<Buffer[]> => {
+): Promise<ListedAddress[]> => {
   const page = db
     .selectFrom('wallet_address')
-    .select('address')
+    .select(['address', 'create_time'])
     .where('wallet_id', '=', wallet_id)
     .orderBy('address')
     .limit(limit)
-  const rows = await (after ? page.where('address', '>', after) : page).execute()
-  return rows.map(({ address }) => address)
+  return await (after ? page.where('address', '>', after) : page).execute()
 }
 
 /**

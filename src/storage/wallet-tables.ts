@@ -12,7 +12,8 @@ import {
   uuid,
 } from './columns.ts'
 
-/** The tables of 0002-wallets.sql, 0012-balance-readings.sql, 0068-balance-backlog.sql and 0073-address-lists.sql. */
+/** The tables of 0002-wallets.sql, 0012-balance-readings.sql, 0068-balance-backlog.sql, 0073-address-lists.sql and
+ * 0160-address-count.sql. */
 export const walletTables = {
   wallet: {
     wallet_id: uuid,
@@ -22,6 +23,7 @@ export const walletTables = {
     confirmation: int8,
     create_time: timestamptz,
     update_time: timestamptz,
+    address_count: int8,
   },
   wallet_address: {
     chain_id: int2,

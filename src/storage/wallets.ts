@@ -8,11 +8,11 @@ export type WalletScope = { organization_id: string; chain_id: number }
 /** Stores a wallet. */
 export const insertWallet = async (
   db: Db,
-  wallet: Omit<WalletRow, 'update_time'>,
+  wallet: Omit<WalletRow, 'update_time' | 'address_count'>,
 ): Promise<void> => {
   await db
     .insertInto('wallet')
-    .values({ ...wallet, update_time: wallet.create_time })
+    .values({ ...wallet, update_time: wallet.create_time, address_count: 0 })
     .execute()
 }
 
@@ -46,9 +46,17 @@ export const listWallets = async (
   return await (after ? page.where('wallet_id', '>', after) : page).execute()
 }
 
-/** Says that a wallet's addresses have changed. */
-export const touchWallet = async (db: Db, wallet_id: string, update_time: Date): Promise<void> => {
-  await db.updateTable('wallet').set({ update_time }).where('wallet_id', '=', wallet_id).execute()
+/** Notes how many addresses a wallet has gained, or lost where the number is negative. */
+export const touchWallet = async (
+  trx: Db,
+  wallet_id: string,
+  { gained, update_time }: { gained: number; update_time: Date },
+): Promise<void> => {
+  await trx
+    .updateTable('wallet')
+    .set({ update_time, address_count: sql`address_count + ${gained}` })
+    .where('wallet_id', '=', wallet_id)
+    .execute()
 }
 
 /** Changes the confirmation of a wallet and of the balance work that waits for it. */

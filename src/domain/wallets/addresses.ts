@@ -1,11 +1,18 @@
 import { OperationError } from '../../contract/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { createByteSet } from '../../lib/bytes.ts'
-import { deleteAddresses, findOwners, insertAddresses } from '../../storage/addresses.ts'
+import { toTimestamp } from '../../lib/clock.ts'
+import {
+  deleteAddresses,
+  findOwners,
+  insertAddresses,
+  pageAddresses,
+} from '../../storage/addresses.ts'
 import { expandBacklogs } from '../../storage/balance-backlog.ts'
 import { lockCursor } from '../../storage/blocks.ts'
 import { touchWallet, type WalletScope } from '../../storage/wallets.ts'
 import type { Context } from '../context.ts'
+import { makePage, readPage } from '../pages.ts'
 import { type AddressBatch, readAddress, readAddresses } from './address-fields.ts'
 import { importNative } from './refresh.ts'
 import { chainScope, getWallet, readScope, shared } from './scope.ts'
@@ -71,6 +78,30 @@ export const BatchRemoveAddresses = shared<{
   return {}
 })
 
+/** Pages through the addresses of a wallet, in the order of their bytes. */
+export const ListAddresses = shared<{
+  wallet_id: string
+  page_size?: number
+  page_token?: string
+}>(async (context, request) => {
+  const scope = await readScope(context)
+  const { limit, after } = readPage<string>(context, request)
+  const { wallet_id } = await getWallet(context, scope, request.wallet_id)
+  const rows = await pageAddresses(context.db, wallet_id, {
+    limit: limit + 1,
+    after: after === undefined ? undefined : Buffer.from(after, 'hex'),
+  })
+  const { items, pagination } = makePage(context, request, rows, ({ address }) =>
+    address.toString('hex'),
+  )
+  const addresses = items.map(({ address, create_time }) => ({
+    address: scope.family.formatAddress(address),
+    user_friendly_address: scope.family.formatUserFriendly?.(address),
+    create_time: toTimestamp(create_time),
+  }))
+  return { addresses, pagination }
+})
+
 type Registration = { wallet_id: string; addresses: Buffer[] } & Partial<AddressBatch>
 
 /** Registers addresses inside a transaction; one that another wallet has undoes all of it. */
@@ -81,7 +112,7 @@ export async function registerIn(
 ): Promise<void> {
   const now = new Date(clock.now())
   const added = await insertAddresses(db, scope, { wallet_id, addresses, create_time: now })
-  if (added > 0) await touchWallet(db, wallet_id, now)
+  if (added > 0) await touchWallet(db, wallet_id, { gained: added, update_time: now })
   if (added === addresses.length) return
   const owners = await findOwners(db, scope, addresses)
   const taken = owners.filter((owner) => owner.wallet_id !== wallet_id)
@@ -109,7 +140,8 @@ async function removeFrom(
       wallet_id,
       ...(addresses && { addresses }),
     })
-    if (count > 0) await touchWallet(trx, wallet_id, new Date(clock.now()))
+    const update_time = new Date(clock.now())
+    if (count > 0) await touchWallet(trx, wallet_id, { gained: -count, update_time })
     if (!addresses || count === addresses.length) return
     const mine = createByteSet(
       owners.filter((owner) => owner.wallet_id === wallet_id).map(({ address }) => address),

@@ -83,10 +83,12 @@ async function nextPage(
   if (!wallet) return { ...page, queries: [], last: undefined }
   const addresses = target.address
     ? [Buffer.from(target.address, 'hex')]
-    : await pageAddresses(db, target.wallet_id, {
-        after: after === undefined ? undefined : Buffer.from(after, 'hex'),
-        limit: addressesPerRead,
-      })
+    : (
+        await pageAddresses(db, target.wallet_id, {
+          after: after === undefined ? undefined : Buffer.from(after, 'hex'),
+          limit: addressesPerRead,
+        })
+      ).map(({ address }) => address)
   const found = await queriesOf({ db, chain }, scope, target, addresses)
   // Whole addresses only: the progress is an address.
   let taken = addresses.length

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
-import { createWalletBench } from '../../../test/helpers/wallets.ts'
+import { type Caller, createWalletBench } from '../../../test/helpers/wallets.ts'
 import type { WalletService } from '../../chains/chain.ts'
 import type { OperationError } from '../../contract/errors.ts'
 
@@ -11,6 +12,19 @@ const failure = (answer: Promise<unknown>): Promise<OperationError> =>
     () => Promise.reject(new Error('was not refused')),
     (error: OperationError) => error,
   )
+
+type Listed = { address: string }
+
+async function collect(caller: Caller, operation: string, request: object): Promise<Listed[]> {
+  const all: Listed[] = []
+  let page_token = ''
+  do {
+    const page = await caller.call(operation, { ...request, ...(page_token && { page_token }) })
+    all.push(...page.addresses)
+    page_token = page.pagination.next_page_token
+  } while (page_token)
+  return all
+}
 
 describe.each<WalletService>(['t', 's', 'p', 'c'])('wallets of %s', async (service) => {
   const bench = await createWalletBench(db, service)
@@ -150,6 +164,62 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('wallets of %s', async (servi
       page_token = page.pagination.next_page_token
     } while (page_token)
     expect(seen).toEqual(made)
+  })
+
+  it('of many addresses are read in bounded answers, and paged without gap or double', async () => {
+    const other = await bench.createCaller()
+    const { wallet_id } = await other.call('RegisterWallet', { name: 'many' })
+    const all = Array.from({ length: 1_203 }, fresh)
+    for (let at = 0; at < all.length; at += 1_000)
+      await other.call('BatchRegisterAddresses', {
+        wallet_id,
+        addresses: all.slice(at, at + 1_000),
+      })
+    const small = await other.call('RegisterWallet', { name: 'small', address: fresh() })
+    const read = async () => (await other.call('GetWallet', { wallet_id })).wallet
+
+    const wallet = await read()
+    expect(wallet).toMatchObject({ address_count: 1_203, addresses_truncated: true })
+    expect(wallet.addresses).toHaveLength(1_000)
+    expect(wallet.address_mapping?.length).toBe(service === 't' ? 1_000 : undefined)
+
+    const listed = await collect(other, 'ListAddresses', { wallet_id, page_size: 100 })
+    expect(listed.map(({ address }) => address).toSorted()).toEqual(all.toSorted())
+    expect(listed.map(({ address }) => address).slice(0, 1_000)).toEqual(wallet.addresses)
+    expect(listed.every((one) => 'user_friendly_address' in one)).toBe(service === 't')
+    const { addresses } = await other.call('ListAddresses', { wallet_id })
+    expect(addresses).toHaveLength(10)
+
+    // The more wallets a page has, the fewer addresses of each it holds.
+    const page = await other.call('ListWallets', { page_size: 100 })
+    expect(page.wallets).toMatchObject([
+      { wallet_id, address_count: 1_203, addresses_truncated: true },
+      { wallet_id: small.wallet_id, address_count: 1, addresses_truncated: false },
+    ])
+    expect(page.wallets[0].addresses).toHaveLength(100)
+    expect(page.wallets[1].addresses).toHaveLength(1)
+
+    await other.call('BatchRegisterAddresses', { wallet_id, addresses: all.slice(0, 10) })
+    expect((await read()).address_count).toBe(1_203)
+    await other.call('BatchRemoveAddresses', { wallet_id, addresses: all.slice(0, 203) })
+    expect(await read()).toMatchObject({ address_count: 1_000, addresses_truncated: false })
+    await other.call('RemoveAddress', { wallet_id, address: all[203] })
+    expect((await read()).address_count).toBe(999)
+    await other.call('BatchRemoveAddresses', { wallet_id, remove_all: true })
+    expect(await read()).toMatchObject({ address_count: 0, addresses: [] })
+    expect((await other.call('ListAddresses', { wallet_id })).addresses).toEqual([])
+    expect(await caller.reason('ListAddresses', { wallet_id })).toBe('WALLET_NOT_FOUND')
+  })
+
+  it('of a few addresses show them in the order of their registration', async () => {
+    const wallet_id = await register()
+    const late = address(200_000 + next)
+    for (const one of [late, fresh(), fresh()]) {
+      await call('RegisterAddress', { wallet_id, address: one })
+      await setTimeout(2)
+    }
+    const { wallet } = await call('GetWallet', { wallet_id })
+    expect(wallet.addresses[0]).toBe(late)
   })
 
   it('refuse an address that the chain does not have', async () => {

@@ -1,16 +1,17 @@
 import { OperationError } from '../../contract/errors.ts'
-import { toTimestamp } from '../../lib/clock.ts'
-import { findOwners, listAddresses } from '../../storage/addresses.ts'
+import { findOwners } from '../../storage/addresses.ts'
 import { expandBacklogs } from '../../storage/balance-backlog.ts'
 import { lockCursor } from '../../storage/blocks.ts'
-import type { WalletRow } from '../../storage/wallet-tables.ts'
 import { insertWallet, listWallets, setConfirmation } from '../../storage/wallets.ts'
-import type { Context } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { readAddress, readOptionalAddress } from './address-fields.ts'
 import { registerIn } from './addresses.ts'
+import { presentWallets } from './present-wallets.ts'
 import { importNative } from './refresh.ts'
-import { chainScope, getWallet, type ReadScope, readScope, shared } from './scope.ts'
+import { chainScope, getWallet, readScope, shared } from './scope.ts'
+
+/** Addresses in one answer of ListWallets. */
+const addressesPerPage = 10_000
 
 /** Creates a wallet, with its first address if one is given. */
 export const RegisterWallet = shared<{
@@ -49,7 +50,7 @@ export const GetWallet = shared<{ wallet_id?: string; address?: string }>(
     const wallet_id = request.wallet_id ?? owner?.wallet_id ?? ''
     const row = await getWallet(context, scope, wallet_id)
     if (address && owner?.wallet_id !== row.wallet_id) throw new OperationError('WALLET_NOT_FOUND')
-    const [wallet] = await present(context, scope, [row])
+    const [wallet] = await presentWallets(context.db, scope, [row])
     return { wallet }
   },
 )
@@ -61,7 +62,8 @@ export const ListWallets = shared<{ page_size?: number; page_token?: string }>(
     const { limit, after } = readPage<string>(context, request)
     const rows = await listWallets(context.db, scope, { limit: limit + 1, after })
     const { items, pagination } = makePage(context, request, rows, (row) => row.wallet_id)
-    return { wallets: await present(context, scope, items), pagination }
+    const perWallet = Math.floor(addressesPerPage / limit)
+    return { wallets: await presentWallets(context.db, scope, items, perWallet), pagination }
   },
 )
 
@@ -94,28 +96,3 @@ export const GetAddress = shared<{ address: string }>(async (context, request) =
     user_friendly_address: scope.family.formatUserFriendly?.(address),
   }
 })
-
-async function present({ db }: Context, { family }: ReadScope, rows: readonly WalletRow[]) {
-  const addresses = new Map<string, Buffer[]>(rows.map(({ wallet_id }) => [wallet_id, []]))
-  const ids = rows.map(({ wallet_id }) => wallet_id)
-  for (const { wallet_id, address } of await listAddresses(db, ids))
-    addresses.get(wallet_id)?.push(address)
-  return rows.map((row) => {
-    const mine = addresses.get(row.wallet_id) ?? []
-    const { formatUserFriendly } = family
-    return {
-      wallet_id: row.wallet_id,
-      name: row.name,
-      addresses: mine.map((address) => family.formatAddress(address)),
-      create_time: toTimestamp(row.create_time),
-      update_time: toTimestamp(row.update_time),
-      confirmation: row.confirmation,
-      ...(formatUserFriendly && {
-        address_mapping: mine.map((address) => ({
-          address: family.formatAddress(address),
-          user_friendly_address: formatUserFriendly(address),
-        })),
-      }),
-    }
-  })
-}
