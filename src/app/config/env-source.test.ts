@@ -49,6 +49,7 @@ describe('variables', () => {
         "mainnet": {
           "multicall": "0xca11bde05977b3631167028862be2a173976ca11",
           "proof": "root",
+          "unproven_types": [],
           "upstreams": [
             {
               "headers": {
@@ -67,6 +68,7 @@ describe('variables', () => {
         "test-net": {
           "multicall": "0xca11bde05977b3631167028862be2a173976ca11",
           "proof": "root",
+          "unproven_types": [],
           "upstreams": [
             {
               "headers": {},

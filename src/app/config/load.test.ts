@@ -102,6 +102,7 @@ describe('defaults', () => {
             "mainnet": {
               "multicall": "0xca11bde05977b3631167028862be2a173976ca11",
               "proof": "root",
+              "unproven_types": [],
               "upstreams": [
                 {
                   "headers": {},

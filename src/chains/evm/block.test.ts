@@ -26,7 +26,10 @@ const paid = (contract: string, from: string, to: string, value: number) => ({
 
 const readStub = (transactions: StubTransaction[]) => {
   const { block, receipts, number } = stubBlock(transactions)
-  return { block: readBlock(block, { number, isProved: true })!, receipts }
+  return {
+    block: readBlock(block, { number, rules: { proof: 'root', unproven_types: new Set() } })!,
+    receipts,
+  }
 }
 const make = (transactions: StubTransaction[], internal?: InternalTransfer[][], extra = {}) => {
   const { block, receipts } = readStub(transactions)

@@ -4,10 +4,10 @@ import { createReadBalances } from './balances.ts'
 import { evmFamily } from './family.ts'
 import { createFetchBlock } from './fetch.ts'
 import { follow } from './follow.ts'
-import { readHeader, toHeader } from './header.ts'
+import { readHeader, toHeader, whyRefused } from './header.ts'
 import { createExplored, type Nodes } from './nodes.ts'
+import type { Proof, ProofRules } from './proof.ts'
 import { toQuantity } from './raw.ts'
-import type { Proof } from './receipts.ts'
 import { createRpc } from './rpc.ts'
 import { createSending, type OnBroadcast } from './sending.ts'
 import { createReadTokenUris } from './token-uris.ts'
@@ -28,6 +28,8 @@ export type EvmChainOptions = {
   patienceMs?: number
   /** How blocks are proved; less than `root` only for chains whose roots follow other rules. */
   proof?: Proof
+  /** Transaction types that are accepted without a proof although `proof` is `root`. */
+  unproven_types?: readonly number[]
   /** Where Multicall3 stands. */
   multicall?: string
   /** Told of every transaction that is handed to the nodes. */
@@ -41,14 +43,15 @@ const usualMulticall = '0xca11bde05977b3631167028862be2a173976ca11'
 
 /** A chain of the EVM family behind a pool of nodes. */
 export function createEvmChain(options: EvmChainOptions): Chain {
-  const { pool, prefix = 'eth', clock = systemClock, proof = 'root' } = options
+  const { pool, prefix = 'eth', clock = systemClock, proof = 'root', unproven_types = [] } = options
+  const rules: ProofRules = { proof, unproven_types: new Set(unproven_types) }
   const rpc = createRpc({ pool, prefix })
   const stopping = new AbortController()
   const fetchBlock = createFetchBlock({
     rpc,
     pool,
     native: evmFamily.native,
-    proof,
+    rules,
     clock,
     explored: createExplored({ pool, clock }),
   })
@@ -56,20 +59,29 @@ export function createEvmChain(options: EvmChainOptions): Chain {
 
   const head = async (signal: AbortSignal): Promise<BlockHeader> => {
     const least = bestNumber()
-    return await rpc.ask({
+    let unproven: string | undefined
+    const answered = await rpc.try({
       method: '_getBlockByNumber',
       params: ['latest', false],
       ...(least !== undefined && { minBlock: least }),
       signal,
       accept: (result) => {
-        const raw = readHeader(result)
+        const raw = readHeader(result, proof)
+        if (!raw) unproven = whyRefused(result, rules)
         const found = raw && toHeader(raw)
         return found && found.number >= (least ?? 0) ? found : undefined
       },
     })
+    if (answered.kind === 'answer') return answered.answer
+    const reason = answered.kind === 'error' ? answered.message : unproven
+    throw new ChainUnavailableError(`the newest block: ${reason ?? 'no answer can be trusted'}`)
   }
 
-  const header = async (number: number, signal: AbortSignal): Promise<BlockHeader | undefined> => {
+  const header = async (
+    number: number,
+    signal: AbortSignal,
+    asked: Proof = proof,
+  ): Promise<BlockHeader | undefined> => {
     const least = bestNumber()
     const isAbove = least !== undefined && number > least
     const answered = await rpc.try<BlockHeader | 'none'>({
@@ -79,7 +91,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
       signal,
       accept: (result) => {
         if (result === null) return isAbove ? 'none' : undefined
-        const raw = readHeader(result)
+        const raw = readHeader(result, asked)
         return raw && Number(raw.number) === number ? toHeader(raw) : undefined
       },
     })
@@ -97,7 +109,8 @@ export function createEvmChain(options: EvmChainOptions): Chain {
       accept: (result) => (typeof result === 'string' ? BigInt(result) : undefined),
     })
     // Chains made for tests share an id; the first block tells them apart.
-    const genesis = await header(0, signal)
+    // Its header may be written by rules that no later block has; it is a name here, not a proof.
+    const genesis = await header(0, signal, 'bloom')
     if (!genesis) throw new ChainUnavailableError('no node has the first block')
     return `eip155:${chainId}:${genesis.hash.toString('hex')}`
   }

@@ -6,11 +6,12 @@ import {
   ChainUnavailableError,
 } from '../chain.ts'
 import { createBlock } from './block.ts'
-import { type ReadBlock, readBlock } from './header.ts'
+import { type ReadBlock, readBlock, whyRefused } from './header.ts'
 import { createFetchInternal } from './internal.ts'
 import { isPruned, type Nodes, reached } from './nodes.ts'
+import type { ProofRules } from './proof.ts'
 import { type RawReceipt, toQuantity } from './raw.ts'
-import { type Proof, provesReceipts } from './receipts.ts'
+import { provesReceipts } from './receipts.ts'
 import type { Answered, Rpc } from './rpc.ts'
 
 /** Fetches whole blocks. */
@@ -20,7 +21,7 @@ type Tools = {
   rpc: Rpc
   pool: Nodes
   native: AssetKey
-  proof: Proof
+  rules: ProofRules
   clock: Clock
   /** Waits until it is known what the nodes can do. */
   explored(signal: AbortSignal): Promise<void>
@@ -45,8 +46,9 @@ export function createFetchBlock(tools: Tools): FetchBlock {
 const mayMoveInside = ({ transactions, gasUsed }: ReadBlock): boolean =>
   transactions.length > 0 && BigInt(String(gasUsed)) !== BigInt(21_000 * transactions.length)
 
-async function fetchRaw({ rpc, pool, proof }: Tools, number: number, signal: AbortSignal) {
+async function fetchRaw({ rpc, pool, rules }: Tools, number: number, signal: AbortSignal) {
   let isNull = false
+  let refusal: string | undefined
   const answered = await rpc.try({
     method: '_getBlockByNumber',
     params: [toQuantity(number), true],
@@ -54,23 +56,30 @@ async function fetchRaw({ rpc, pool, proof }: Tools, number: number, signal: Abo
     signal,
     accept: (result) => {
       isNull = result === null
-      return readBlock(result, { number, isProved: proof === 'root' })
+      const block = readBlock(result, { number, rules })
+      if (!block) refusal ??= whyRefused(result, rules)
+      return block
     },
   })
-  return take(answered, `block ${number}`, isNull)
+  return take(answered, `block ${number}`, { isNull, refusal })
 }
 
 /** The answer; throws what says whether asking again can help. */
-function take<answer>(answered: Answered<answer>, what: string, isNull = false): answer {
+function take<answer>(
+  answered: Answered<answer>,
+  what: string,
+  { isNull, refusal }: { isNull: boolean; refusal?: string | undefined },
+): answer {
   if (answered.kind === 'answer') return answered.answer
   if (answered.kind === 'error' ? isPruned(answered) : isNull)
     throw new BlockMissingError(`no node has ${what}`)
-  const reason = answered.kind === 'error' ? answered.message : 'no answer can be trusted'
+  const reason =
+    answered.kind === 'error' ? answered.message : (refusal ?? 'no answer can be trusted')
   throw new ChainUnavailableError(`${what}: ${reason}`)
 }
 
 async function fetchReceipts(
-  { rpc, pool, proof }: Tools,
+  { rpc, pool, rules }: Tools,
   block: ReadBlock,
   signal: AbortSignal,
 ): Promise<RawReceipt[]> {
@@ -86,12 +95,12 @@ async function fetchReceipts(
       accept: (result) => {
         isNull = result === null
         const receipts = result as RawReceipt[]
-        return Array.isArray(result) && provesReceipts(block, receipts, proof)
+        return Array.isArray(result) && provesReceipts(block, receipts, rules)
           ? receipts
           : undefined
       },
     })
-    return take(answered, `the receipts of block ${number}`, isNull)
+    return take(answered, `the receipts of block ${number}`, { isNull })
   }
   const receipts = await Promise.all(
     block.transactions.map(({ hash }) =>
@@ -107,7 +116,7 @@ async function fetchReceipts(
       }),
     ),
   )
-  if (!provesReceipts(block, receipts, proof))
+  if (!provesReceipts(block, receipts, rules))
     throw new ChainUnavailableError(`the receipts of block ${number} are not those of its header`)
   return receipts
 }

@@ -1,5 +1,6 @@
 import type { BlockHeader } from '../chain.ts'
-import { checkBlock } from '../upstream/verify.ts'
+import { checkBlock, unknownMembers } from '../upstream/verify.ts'
+import { type Proof, type ProofRules, provabilityOf } from './proof.ts'
 import { bytesOf, isHeader, quantityOf, type RawBlock, type RawHeader } from './raw.ts'
 import { type ReadTransactions, readTransactions } from './transactions.ts'
 
@@ -17,20 +18,39 @@ export type ReadBlock = ReadTransactions &
     | 'withdrawals'
   > & { gasUsed: unknown }
 
-/** A header that is what its hash says, as far as the chain's rules are known. */
-export const readHeader = (result: unknown): RawHeader | undefined =>
-  isHeader(result) && checkBlock(result) !== 'bad' ? result : undefined
+/**
+ * A header that is what its hash says. With `root` the hash must be that of the header. Otherwise a
+ * header with fields of its own passes: an operator has said that this chain follows other rules.
+ */
+export const readHeader = (result: unknown, proof: Proof): RawHeader | undefined => {
+  if (!isHeader(result)) return undefined
+  const checked = checkBlock(result)
+  return checked === 'ok' || (checked === 'unknown' && proof !== 'root') ? result : undefined
+}
+
+/** Why a block cannot be proved by the rules that are known here, for the operator. */
+export function whyRefused(result: unknown, rules: ProofRules): string | undefined {
+  if (!isHeader(result) || rules.proof !== 'root') return undefined
+  if (checkBlock(result) === 'unknown') {
+    const names = unknownMembers(result).slice(0, 5).join(', ')
+    return `the hash does not fit the known header fields (other members: ${names || 'none'}); set \`proof: bloom\` if the network has a header of its own`
+  }
+  const { transactions } = result
+  if (!Array.isArray(transactions) || provabilityOf(transactions, rules) !== 'refused')
+    return undefined
+  return 'a transaction has a type that cannot be proved; list it in `unproven_types` if the network has it'
+}
 
 /** A block of this number with whole transactions, those that its header commits to. */
 export function readBlock(
   result: unknown,
-  { number, isProved }: { number: number; isProved: boolean },
+  { number, rules }: { number: number; rules: ProofRules },
 ): ReadBlock | undefined {
-  const block = readHeader(result) as RawBlock | undefined
+  const block = readHeader(result, rules.proof) as RawBlock | undefined
   if (!block || Number(quantityOf(block.number)) !== number) return undefined
   if (!Array.isArray(block.transactions)) return undefined
   const root = block.transactionsRoot
-  const read = readTransactions(block.transactions, { root, isProved })
+  const read = readTransactions(block.transactions, { root, rules })
   if (!read) return undefined
   const { hash, parentHash, timestamp, miner, logsBloom, receiptsRoot, gasUsed } = block
   return {

@@ -31,7 +31,7 @@ const makeScene = () => {
     rpc: createRpc({ pool, prefix: 'eth' }),
     pool,
     native: evmFamily.native,
-    proof: 'root',
+    rules: { proof: 'root', unproven_types: new Set() },
     clock,
     explored: async () => {},
   })

@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { getContractAddress } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { createByteSet } from '../../lib/bytes.ts'
@@ -131,6 +132,51 @@ const lies: [string, Lie][] = [
     'does not say what was used',
     onReceipts((all) => all.map((one) => ({ ...one, gasUsed: 'much' }))),
   ],
+  [
+    'adds a payment of an invented type',
+    onBlock((block) => ({
+      ...block,
+      transactions: [
+        ...block.transactions,
+        {
+          type: '0x55',
+          hash: wordOf(77),
+          from: a,
+          to: b,
+          value: '0x63',
+          nonce: '0x1',
+          input: '0x',
+        },
+      ],
+    })),
+  ],
+  ['gives a payment an invented type', changeFirst({ type: '0x55', value: '0x63' })],
+  [
+    'gives receipts an invented type and other amounts',
+    onReceipts((all) =>
+      all.map((one) => ({
+        ...one,
+        type: '0x55',
+        logs: one.logs.map((log) => ({ ...log, data: wordOf(99) })),
+      })),
+    ),
+  ],
+  [
+    'adds an unknown member to a header that is wrong',
+    onBlock((block) => ({ ...block, transactionsRoot: wordOf(4), unheardOf: '0x1' })),
+  ],
+  [
+    'hides a changed payment behind an unknown member',
+    onBlock((block) => ({
+      ...block,
+      unheardOf: '0x1',
+      transactions: block.transactions.map((one) => ({ ...one, type: '0x55', value: '0x63' })),
+    })),
+  ],
+  [
+    'says that a transaction used other gas',
+    onReceipts((all) => all.map((one) => ({ ...one, gasUsed: '0x1' }))),
+  ],
   ['gives nonsense', () => ({ nonsense: [1] })],
   ['gives a text', () => 'a lie'],
 ]
@@ -155,6 +201,28 @@ describe('a node that', () => {
     expect(valuesOf(taken).every((value, index) => value === right[index])).toBe(true)
     for (const block of taken)
       expect(block.hash.equals(bytesOf(blocks[block.number]!.block.hash))).toBe(true)
+  })
+
+  it('pays a tracked address by a false contract address is found out', async () => {
+    const creator = addressOf(0xc4ea)
+    const created = getContractAddress({ from: creator as `0x${string}`, nonce: 1_000n })
+    const chain = stubChain([
+      [],
+      [{ from: creator, to: null, value: 9n, receipt: { contractAddress: created } }],
+    ])
+    const lie = onReceipts((all) => all.map((one) => ({ ...one, contractAddress: b })))
+    const after = { number: 0, hash: bytesOf(chain[0]!.block.hash) }
+    const pool = createStubPool([{ blocks: chain, lie }, { blocks: chain }])
+    const { taken } = await take(pool, { count: 1, after })
+    expect(valuesOf(taken)).toEqual([])
+    const alone = createStubPool([{ blocks: chain, lie }])
+    await expect(take(alone, { count: 1, after, ms: 200 })).rejects.toThrow()
+  })
+
+  it('adds members that the header does not need is believed', async () => {
+    const lie = onBlock((block) => ({ ...block, l1BlockNumber: '0x1' }))
+    const { taken } = await take(createStubPool([{ blocks, lie }]), { count: 3 })
+    expect(valuesOf(taken)).toEqual([5n, 6n, 7n])
   })
 
   it('gives a transaction another hash is not believed', async () => {

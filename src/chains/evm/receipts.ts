@@ -1,23 +1,24 @@
 import { hash } from 'node:crypto'
-import { depositType } from './fees.ts'
+import { depositType, isDeposit } from './fees.ts'
 import type { ReadBlock } from './header.ts'
-import { bytesOf, isProvable, isReceipt, type RawLog, type RawReceipt, typeOf } from './raw.ts'
+import { type ProofRules, provabilityOf } from './proof.ts'
+import {
+  bytesOf,
+  isProvable,
+  isReceipt,
+  type RawLog,
+  type RawReceipt,
+  type ReadTransaction,
+  typeOf,
+} from './raw.ts'
 import { byteDigits, rlpData, rlpList, rlpQuantity } from './rlp.ts'
 import { listRoot } from './trie.ts'
-
-/**
- * How transactions and receipts are proved: by the header's roots; receipts by its bloom only; or
- * (a chain with rules of its own) not at all.
- */
-export type Proof = 'root' | 'bloom' | 'none'
-
-const knownTypes = new Set([0, 1, 2, 3, 4, depositType])
 
 /** Whether receipts are those of the block: each of its transactions in order, no log more or less. */
 export function provesReceipts(
   block: ReadBlock,
   receipts: readonly RawReceipt[],
-  proof: Proof,
+  rules: ProofRules,
 ): boolean {
   const { transactions } = block
   if (receipts.length !== transactions.length) return false
@@ -27,11 +28,47 @@ export function provesReceipts(
       sameHex(receipt.blockHash, block.hash),
   )
   if (!belong) return false
-  // Another chain's own kind of transaction has an encoding that is not known here.
-  if (proof === 'root' && receipts.every((receipt) => knownTypes.has(typeOf(receipt))))
-    return rootOf(receipts) === block.receiptsRoot.toLowerCase()
+  // A receipt of an invented type must not switch the proof off where the transactions were proved.
+  const [sent, received] = [provabilityOf(transactions, rules), provabilityOf(receipts, rules)]
+  if (sent === 'refused' || received === 'refused') return false
+  if (sent === 'proved' && received === 'unproved') return false
+  if (sent === 'proved')
+    return (
+      rootOf(receipts) === block.receiptsRoot.toLowerCase() &&
+      hasDerivedFields(transactions, receipts)
+    )
   if (!receipts.every(isReceipt)) return false
-  return proof === 'none' || bloomOf(receipts).equals(bytesOf(block.logsBloom))
+  return rules.proof === 'none' || bloomOf(receipts).equals(bytesOf(block.logsBloom))
+}
+
+/**
+ * Whether the fields that no root commits to are those that follow from the committed ones: the gas of
+ * each transaction, and the address of a contract that it created, which may receive its value.
+ */
+function hasDerivedFields(
+  transactions: readonly ReadTransaction[],
+  receipts: readonly RawReceipt[],
+): boolean {
+  let before = 0
+  for (let index = 0; index < receipts.length; index++) {
+    const receipt = receipts[index]!
+    const cumulative = Number(receipt.cumulativeGasUsed)
+    if (Number(receipt.gasUsed) !== cumulative - before) return false
+    before = cumulative
+    const created = createdBy(transactions[index]!, receipt)
+    if (created !== undefined && !sameHex(receipt.contractAddress, created)) return false
+  }
+  return true
+}
+
+/** The address of the contract that a transaction creates; undefined where it creates none. */
+function createdBy(transaction: ReadTransaction, receipt: RawReceipt): string | undefined {
+  if (transaction.to || !receipt.contractAddress) return undefined
+  // Deposits before Regolith do not say which nonce they used.
+  if (isDeposit(transaction) && receipt.depositNonce === undefined) return undefined
+  const nonce = isDeposit(transaction) ? receipt.depositNonce : transaction.nonce
+  const encoded = rlpList(rlpData(transaction.from) + rlpQuantity(nonce))
+  return `0x${hash('keccak-256', Buffer.from(encoded, 'hex'), 'hex').slice(24)}`
 }
 
 const sameHex = (one: unknown, other: string): boolean =>

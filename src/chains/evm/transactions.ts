@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { depositType } from './fees.ts'
+import { type ProofRules, provabilityOf } from './proof.ts'
 import {
   bytesOf,
   isHash,
@@ -90,14 +91,15 @@ export function encodeTransaction(transaction: RawTransaction): string | undefin
 
 /**
  * Reads the transactions that a header commits to, all of them; undefined where they are others. Their
- * hashes are not looked at: see `hashOf`. A chain's own types cannot be judged and pass.
+ * hashes are not looked at: see `hashOf`.
  */
 export function readTransactions(
   raw: readonly RawTransaction[],
-  { root, isProved }: { root: unknown; isProved: boolean },
+  { root, rules }: { root: unknown; rules: ProofRules },
 ): ReadTransactions | undefined {
-  const isKnown = raw.every((one) => encodings[typeOf(one)] !== undefined)
-  if (!isProved || !isKnown) return raw.every(isTransaction) ? readUnproved(raw) : undefined
+  const judged = provabilityOf(raw, rules)
+  if (judged === 'refused') return undefined
+  if (judged === 'unproved') return raw.every(isTransaction) ? readUnproved(raw) : undefined
   if (!raw.every(isProvableTransaction)) return undefined
   const trie = createListTrie(raw.map((one) => encodeTransaction(one)!))
   if (trie.root !== String(root).toLowerCase()) return undefined

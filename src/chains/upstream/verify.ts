@@ -29,6 +29,9 @@ export const headerFields: readonly [name: string, kind: Kind, size?: number][] 
   ['parentBeaconBlockRoot', 'data', 32],
   // Prague
   ['requestsHash', 'data', 32],
+  // Amsterdam (EIP-7928, EIP-7843)
+  ['blockAccessListHash', 'data', 32],
+  ['slotNumber', 'quantity'],
 ]
 /** How many of them every header has had from the beginning. */
 export const legacyCount = 15
@@ -45,19 +48,24 @@ export const otherMembers: readonly string[] = [
 const known = new Set([...headerFields.map(([name]) => name), ...otherMembers])
 
 /**
- * Whether the block's hash is that of its header. Unknown when it cannot be said: a pending block,
- * or fields of a fork or chain that we do not know.
+ * Whether the block's hash is that of its header. A hash that fits the known fields proves them, whatever
+ * members a node adds. A hash that does not fit is `unknown` where a member of another fork or chain may
+ * belong to the header, and for a pending block; a caller that proves blocks must refuse it.
  */
 export function checkBlock(block: Record<string, unknown>): 'ok' | 'bad' | 'unknown' {
   if (typeof block.hash !== 'string') return 'unknown'
   const expected = hashOfHeader(block)
-  if (expected === 'unknown' || expected === 'bad') return expected
-  return block.hash.toLowerCase() === expected ? 'ok' : 'bad'
+  if (block.hash.toLowerCase() === expected) return 'ok'
+  if (expected === 'unknown') return expected
+  return unknownMembers(block).length > 0 ? 'unknown' : 'bad'
 }
 
-/** The hash of a header; whether it cannot be told, or some field is no such field. */
+/** The members of a block that no known fork has. */
+export const unknownMembers = (block: Record<string, unknown>): string[] =>
+  Object.keys(block).filter((name) => !known.has(name))
+
+/** The hash of the known header fields; `unknown` where some are missing, `bad` where one is malformed. */
 export function hashOfHeader(block: Record<string, unknown>): string {
-  for (const name in block) if (!known.has(name)) return 'unknown'
   let count = headerFields.length
   while (count > 0 && !isThere(block[headerFields[count - 1]?.[0] as string])) count--
   if (count < legacyCount) return 'unknown'

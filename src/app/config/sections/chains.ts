@@ -59,6 +59,12 @@ const evmKeys = {
           'How the tracker proves what nodes say of a block: by the roots of its header; by its bloom, where a chain computes roots in a way of its own; or not at all, which trusts every node.',
         default: 'root',
       }),
+      unproven_types: Type.Array(Type.Integer({ minimum: 0, maximum: 127 }), {
+        description:
+          'Transaction types of the network that Portolan cannot prove and that are accepted all the same. A block that has one of them is believed as with `proof: bloom`, so a dishonest node can forge its payments. Types 0 to 4 and 126 (deposits of the OP stack) are always proved.',
+        default: [],
+        example: [123],
+      }),
       multicall: Type.String({
         description:
           'Address of Multicall3, through which balances are read together; where there is no such contract they are read in batches.',
