@@ -19,6 +19,8 @@ type Transfers<service extends WalletService> = Identifier<service> & {
   /** Sent by SendTestWebhook, about nothing. */
   test?: true
   confirmations: number
+  /** The transfers were found after their block was stored. */
+  backfilled?: true
   transfers: (Transfer[service] & { wallet_id: string })[]
 }
 

@@ -1,3 +1,4 @@
+import { keyOf } from '../lib/bytes.ts'
 import {
   type BalanceReading,
   BlockGoneError,
@@ -26,6 +27,8 @@ export type ScriptedChain = Chain & {
   mine(transactions?: readonly ScriptedTransaction[]): BlockHeader
   /** Drops the newest blocks and puts others in their place, then the nodes tell of it. */
   reorganize(depth: number, branch: readonly (readonly ScriptedTransaction[])[]): BlockHeader
+  /** Puts the branch back that ends in a block which a reorganization dropped, then the nodes tell of it. */
+  resume(head: BlockRef): BlockHeader
   /** From now on no node has the blocks below this number. */
   prune(lowest: number): void
   /** Lets every call fail, hang until it is aborted, or work again. */
@@ -79,6 +82,7 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
       salt: `${salt}/${count++}`,
     })
   let blocks: ScriptedBlock[] = [build(undefined, [])]
+  const dropped = new Map<string, ScriptedBlock>()
 
   const tell = () => {
     changed.resolve()
@@ -99,6 +103,11 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
   const at = ({ number, hash }: BlockRef): ScriptedBlock | undefined => {
     const block = blocks[number]
     return block?.hash.equals(hash) ? block : undefined
+  }
+
+  const cut = (length: number): void => {
+    for (const block of blocks.slice(length)) dropped.set(keyOf(block.hash), block)
+    blocks = blocks.slice(0, length)
   }
 
   async function* follow(after: BlockRef, signal: AbortSignal): AsyncGenerator<ChainEvent> {
@@ -200,8 +209,21 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
       return head()
     },
     reorganize: (depth, branch) => {
-      blocks = blocks.slice(0, Math.max(1, blocks.length - depth))
+      cut(Math.max(1, blocks.length - depth))
       for (const transactions of branch) blocks.push(build(head(), transactions))
+      tell()
+      return head()
+    },
+    resume: ({ hash }) => {
+      const branch: ScriptedBlock[] = []
+      let block = dropped.get(keyOf(hash))
+      if (!block || at(block)) throw new Error('no reorganization has dropped this block')
+      while (block && !at(block)) {
+        branch.unshift(block)
+        block = dropped.get(keyOf(block.parent_hash)) ?? blocks[block.number - 1]
+      }
+      cut(branch[0]!.number)
+      blocks.push(...branch)
       tell()
       return head()
     },

@@ -32,6 +32,8 @@ export type WaitingDelivery = {
   block_number: number
   /** The block of the transfers that it tells of. */
   transfer_block: number
+  /** The transfers were found after the block was stored. */
+  backfilled: boolean
   wallet_id: string | null
 }
 
@@ -169,7 +171,8 @@ export const listDueWaiting = async (
 ): Promise<WaitingDelivery[]> => {
   const { rows } = await sql<WaitingDelivery>`
     select d.webhook_history_id, d.organization_id, d.webhook_id, d.transaction_hash, d.block_number,
-      (d.data->>'block_number')::int8 as transfer_block, w.wallet_id
+      (d.data->>'block_number')::int8 as transfer_block, d.data ? 'backfilled' as backfilled,
+      w.wallet_id
     from delivery d left join webhook w on w.webhook_id = d.webhook_id
     where d.chain_id = ${chain_id} and d.due_block <= ${head}
     order by d.due_block, d.block_number limit ${limit}`.execute(trx)
@@ -286,7 +289,10 @@ export const deleteWaiting = async (trx: Db, ids: readonly string[]): Promise<vo
       and due_block is not null`.execute(trx)
 }
 
-/** Cancels what waits for blocks above a number, and gives what was already told of them. */
+/**
+ * Cancels what waits for blocks above a number, and gives what was already sent of them, in order. It
+ * is of no block from then on: neither the next reorganization nor the next generation counts it.
+ */
 export const cancelNotificationsAbove = async (
   trx: Db,
   chain_id: number,
@@ -298,16 +304,19 @@ export const cancelNotificationsAbove = async (
   const { rows } = await sql<DeliveryRow>`
     select * from delivery where chain_id = ${chain_id} and block_number > ${number}
     order by webhook_id, sequence`.execute(trx)
+  if (rows.length > 0)
+    await sql`
+      update delivery set block_number = null
+      where chain_id = ${chain_id} and block_number > ${number}`.execute(trx)
   return rows
 }
 
-/** Which of these notifications exist. */
-export const findExisting = async (trx: Db, ids: readonly string[]): Promise<Set<string>> => {
-  if (ids.length === 0) return new Set()
-  const rows = await trx
-    .selectFrom('delivery')
-    .select('webhook_history_id')
-    .where(sql<boolean>`webhook_history_id = any(${ids as string[]}::uuid[])`)
-    .execute()
+/** Which of these notifications a reorganization has taken back. */
+export const findTakenBack = async (trx: Db, ids: readonly string[]): Promise<Set<string>> => {
+  const { rows } = await sql<{ webhook_history_id: string }>`
+    select webhook_history_id from delivery
+    where webhook_history_id = any(${ids as string[]}::uuid[]) and block_number is null`.execute(
+    trx,
+  )
   return new Set(rows.map(({ webhook_history_id }) => webhook_history_id))
 }

@@ -75,7 +75,7 @@ const compare = (a: Bodied, b: Bodied): number =>
   a.delivery.block_number - b.delivery.block_number || a.mine[0]!.ordinal - b.mine[0]!.ordinal
 
 function toDue(
-  { webhook_history_id, webhook_id, transaction_hash, transfer_block }: WaitingDelivery,
+  { webhook_history_id, webhook_id, transaction_hash, transfer_block, backfilled }: WaitingDelivery,
   transfers: readonly ListedTransfer[],
   { chain, head }: Due,
 ): DueDelivery {
@@ -86,6 +86,7 @@ function toDue(
     data: {
       [name]: chain.formatTransactionHash(transaction_hash),
       confirmations: confirmationsOf(transfer_block, head),
+      ...(backfilled && { backfilled }),
       transfers: transfers.map((row) => ({
         wallet_id: row.wallet_id,
         ...chain.presentTransfer(toTransferView(row, head)),

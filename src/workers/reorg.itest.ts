@@ -76,6 +76,59 @@ describe('a reorganization in c', () => {
     expect((await told(later)).map(({ data }) => data.transfers[0].value)).toEqual(['9'])
   })
 
+  it('back to a branch that was left before ends with a notification of what is there', async () => {
+    const { bench, caller, start } = await startBench('c')
+    const { chain, account, address } = bench
+    await caller.call('RegisterWallet', { name: 'w', address: address(1), confirmation: 1 })
+    const webhooks = [await addWebhook(bench, caller, 1), await addWebhook(bench, caller, 3)]
+    start()
+    await settled(bench)
+    const pay = (value: bigint) => [{ movements: [{ from: account(9), to: account(1), value }] }]
+    chain.mine(pay(1n))
+    chain.mine()
+    const a = chain.mine()
+    await settled(bench)
+    const b = chain.reorganize(3, [[], pay(2n), [], []])
+    await settled(bench)
+    chain.resume(a)
+    const longer = chain.mine(pay(3n))
+    await settled(bench)
+    chain.resume(b)
+    chain.mine()
+    await settled(bench)
+    chain.resume(longer)
+    chain.mine()
+    chain.mine()
+    await settled(bench)
+    for (const webhook_id of webhooks) {
+      const rows = await told(webhook_id)
+      const last = new Map(
+        rows.map(({ data }) => [data.transfers[0].value, data.transfers[0].transfer_state]),
+      )
+      expect(last).toEqual(
+        new Map([
+          ['1', 'TRANSFER_STATE_SUCCESS'],
+          ['2', 'TRANSFER_STATE_REORGED'],
+          ['3', 'TRANSFER_STATE_SUCCESS'],
+        ]),
+      )
+      const first = rows.filter(({ data }) => data.transfers[0].value === '1')
+      expect(first.map(({ data }) => data.transfers[0].transfer_state.slice(15))).toEqual([
+        'SUCCESS',
+        'REORGED',
+        'SUCCESS',
+        'REORGED',
+        'SUCCESS',
+      ])
+    }
+    // Each is a notification of its own, for receivers that drop duplicates by its id.
+    const { rows } = await database.pool.query(
+      'select count(distinct webhook_history_id)::int4 as ids, max(sequence)::int4 as last from delivery where webhook_id = $1',
+      [webhooks[0]],
+    )
+    expect(rows[0].ids).toBe(rows[0].last)
+  })
+
   it('that leaves less than was stored waits for the new branch', async () => {
     const { bench, caller, start } = scene
     const { chain, account } = bench

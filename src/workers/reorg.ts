@@ -1,4 +1,5 @@
 import type { BlockHeader } from '../chains/chain.ts'
+import { keyOf } from '../lib/bytes.ts'
 import { hashId } from '../lib/hash-id.ts'
 import { expandBacklogs } from '../storage/balance-backlog.ts'
 import { reopenBalances } from '../storage/balance-changes.ts'
@@ -17,7 +18,6 @@ import {
   cancelNotificationsAbove,
   type DeliveryRow,
   deleteWaiting,
-  findExisting,
   insertWaiting,
   releaseWaiting,
   wakeCouriers,
@@ -131,19 +131,20 @@ export async function rollBack(tools: TrackerTools, ancestor: BlockHeader): Prom
 
 type Told = { transfers?: { transfer_state?: string }[] }
 
+/** Follows up the last notification of each webhook, block and transaction: that one was taken for true. */
 async function tellReorganized(trx: Db, rows: readonly DeliveryRow[], now: Date): Promise<void> {
-  const words = rows
-    .filter(({ data }) => (data as Told).transfers)
-    .map((row) => ({ row, webhook_history_id: hashId('reorged', row.webhook_history_id) }))
-  const existing = await findExisting(
-    trx,
-    words.map((word) => word.webhook_history_id),
-  )
-  const fresh = words.filter((word) => !existing.has(word.webhook_history_id))
-  if (fresh.length === 0) return
+  const last = new Map<string, DeliveryRow>()
+  for (const row of rows)
+    if ((row.data as Told).transfers)
+      last.set(`${row.webhook_id}/${row.block_number}/${keyOf(row.transaction_hash!)}`, row)
+  if (last.size === 0) return
+  const words = [...last.values()].map((row) => ({
+    row,
+    webhook_history_id: hashId('reorged', row.webhook_history_id),
+  }))
   await insertWaiting(
     trx,
-    fresh.map(({ row, webhook_history_id }) => ({
+    words.map(({ row, webhook_history_id }) => ({
       webhook_history_id,
       organization_id: row.organization_id,
       chain_id: row.chain_id,
@@ -157,7 +158,7 @@ async function tellReorganized(trx: Db, rows: readonly DeliveryRow[], now: Date)
       create_time: now,
     })),
   )
-  const due = fresh.map(({ row, webhook_history_id }) => ({
+  const due = words.map(({ row, webhook_history_id }) => ({
     webhook_history_id,
     webhook_id: row.webhook_id,
     data: {

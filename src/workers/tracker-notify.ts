@@ -5,9 +5,15 @@ import { keyOf } from '../lib/bytes.ts'
 import { hashId } from '../lib/hash-id.ts'
 import type { BulkRow } from '../storage/bulk.ts'
 import type { Db } from '../storage/database.ts'
-import { findWebhooks, insertWaiting } from '../storage/notifications.ts'
+import { findTakenBack, findWebhooks, insertWaiting } from '../storage/notifications.ts'
 
-type Scene = { chain_id: number; service: WalletService; now: Date }
+type Scene = {
+  chain_id: number
+  service: WalletService
+  now: Date
+  /** The transfers were found after the block was stored: the body says so. */
+  backfilled?: true
+}
 
 /** What a notification is about: one transaction, seen by one organization's wallets. */
 type Event = Pick<
@@ -45,29 +51,36 @@ export async function noteUpdates(
   }))
 }
 
+type Waiting = Omit<Parameters<typeof insertWaiting>[1][number], 'webhook_history_id'> & {
+  key: (string | Buffer)[]
+}
+
 async function insert(
   trx: Db,
-  { chain_id, service, now }: Scene,
+  { chain_id, service, now, backfilled }: Scene,
   events: readonly Event[],
   describe: (event: Event) => { block_number: number; key: (string | Buffer)[] },
 ): Promise<void> {
   const webhooksOf = await findWebhooks(trx, chain_id, events)
-  const rows = new Map<string, Parameters<typeof insertWaiting>[1][number]>()
+  const rows = new Map<string, Waiting>()
   for (const event of events) {
     const webhooks = webhooksOf(event)
     if (webhooks.length === 0) continue
-    const { block_number, key } = describe(event)
+    const described = describe(event)
+    const { block_number } = described
+    // A block that is read again may hold more transfers of a transaction than were sent before.
+    const key = backfilled ? ['backfilled', ...described.key] : described.key
     const known = key.map((part) => (typeof part === 'string' ? part : keyOf(part))).join()
     for (const { webhook_id, confirmation } of webhooks) {
       if (rows.has(`${webhook_id}/${known}`)) continue
       rows.set(`${webhook_id}/${known}`, {
-        webhook_history_id: hashId('notification', webhook_id, ...key),
+        key,
         organization_id: event.organization_id,
         chain_id,
         webhook_id,
         notification_type: notificationTypes[service],
         // What the body is made of once it is due.
-        data: { block_number: event.block_number },
+        data: { block_number: event.block_number, ...(backfilled && { backfilled }) },
         transaction_hash: event.transaction_hash,
         block_number,
         due_block: dueBlockOf(block_number, confirmation),
@@ -75,5 +88,30 @@ async function insert(
       })
     }
   }
-  await insertWaiting(trx, [...rows.values()])
+  await insertGenerations(trx, [...rows.values()])
+}
+
+/**
+ * Stores each notification once. Where a reorganization has taken one back and the block has returned,
+ * it is stored anew under the id of the next generation: receivers drop what has an id that they know.
+ */
+async function insertGenerations(trx: Db, waiting: readonly Waiting[]): Promise<void> {
+  let left = waiting
+  for (let generation = 0; left.length > 0; generation++) {
+    const rows = left.map(({ key, ...row }) => ({
+      ...row,
+      webhook_history_id: hashId(
+        'notification',
+        row.webhook_id,
+        ...key,
+        ...(generation > 0 ? [generation] : []),
+      ),
+    }))
+    if ((await insertWaiting(trx, rows)) === rows.length) return
+    const gone = await findTakenBack(
+      trx,
+      rows.map((row) => row.webhook_history_id),
+    )
+    left = left.filter((_, at) => gone.has(rows[at]!.webhook_history_id))
+  }
 }

@@ -40,6 +40,7 @@ export const runSenderModel = async (
     for (let left = 1 + pick(6); left > 0; left--) await world.operate()
     if (chance(0.5)) await world.grow()
     if (chance(0.2)) await world.fork()
+    while (chance(0.2)) await world.comeBack()
     if (chance(0.7)) await world.track({ deadly: true })
     if (chance(0.5)) world.wait(pick(90_000))
     if (chance(0.7)) await world.sweep({ deadly: true })

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { privateKeyToAccount, sign } from 'viem/accounts'
 import { toHex } from '../../src/chains/hex.ts'
-import type { ScriptedTransaction } from '../../src/chains/scripted-block.ts'
+import type { ScriptedBlock, ScriptedTransaction } from '../../src/chains/scripted-block.ts'
 import type { Handover } from '../../src/chains/sending.ts'
 import { OperationError } from '../../src/contract/errors.ts'
 import { silentLog } from '../../src/lib/log.ts'
@@ -151,14 +151,31 @@ export const createSenderWorld = async (
       await cleanPool()
     }
   }
+  /** The heads of branches that were left, which may come back. */
+  const branches: ScriptedBlock[] = []
   const fork = async (): Promise<void> => {
-    const depth = Math.min(1 + pick(4), chain.canonical().length - 1)
-    const dropped = chain.canonical().slice(-depth)
+    const blocks = chain.canonical()
+    const depth = Math.min(1 + pick(4), blocks.length - 1)
     const length = depth + pick(2)
+    branches.unshift(blocks.at(-1)!)
+    branches.length = Math.min(branches.length, 4)
     chain.reorganize(
       depth,
       Array.from({ length }, () => []),
     )
+    await drop(blocks.slice(-depth))
+  }
+  /** Goes back to a branch that was left before. */
+  const comeBack = async (): Promise<void> => {
+    const blocks = chain.canonical()
+    const others = branches.filter((block) => !blocks.includes(block))
+    const head = others[pick(others.length)]
+    if (!head) return
+    branches.unshift(blocks.at(-1)!)
+    chain.resume(head)
+    await drop(blocks.filter((block) => !chain.canonical().includes(block)))
+  }
+  const drop = async (dropped: readonly ScriptedBlock[]): Promise<void> => {
     for (const { sent = [] } of chance(0.5) ? dropped : [])
       for (const { from, nonce, hash } of sent)
         sending.pool.set(`${toHex(from)}/${nonce}`, { from, nonce, hash: hash(), gas_price: 1n })
@@ -216,6 +233,7 @@ export const createSenderWorld = async (
     operate,
     grow,
     fork,
+    comeBack,
     track,
     sweep,
     chance,

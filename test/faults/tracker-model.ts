@@ -10,7 +10,7 @@ import { readNumbers, runSeeds } from './program.ts'
 export type ModelOutcome = { compared: number; crashes: number; blocks: number }
 
 /**
- * Lets a chain grow and fork, addresses come and go and the tracker die at random statements, and
+ * Lets a chain grow, fork and return to branches that it left, addresses come and go and the tracker die at random statements, and
  * compares every list, balance and notification with a model that computes them from scratch.
  */
 export const runModel = async (
@@ -23,6 +23,8 @@ export const runModel = async (
   for (let step = 0; step < steps; step++) {
     if (world.chance(0.6)) world.grow()
     if (service === 'c' && world.chance(0.25)) world.fork()
+    // Also back and forth before anybody looks.
+    while (service === 'c' && world.chance(0.25)) world.comeBack()
     for (let left = world.pick(4); left > 0; left--) await world.change()
     await world.run({ steps: 1 + world.pick(6), deadly: true })
     if (world.chance(0.5)) continue

@@ -1,5 +1,10 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto'
-import { type AssetKey, BlockGoneError, type WalletService } from '../../src/chains/chain.ts'
+import {
+  type AssetKey,
+  BlockGoneError,
+  type BlockRef,
+  type WalletService,
+} from '../../src/chains/chain.ts'
 import type { ScriptedTransaction } from '../../src/chains/scripted-block.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { findCursor } from '../../src/storage/blocks.ts'
@@ -19,6 +24,7 @@ export type World = Awaited<ReturnType<typeof createWorld>>
 
 const never = new AbortController().signal
 const accounts = 7
+const none = Buffer.alloc(0)
 
 /** Makes a world in which everything follows from the random numbers. */
 export const createWorld = async (
@@ -91,14 +97,39 @@ export const createWorld = async (
     })
     return { payer, fee: BigInt(pick(3)), failed, movements }
   }
-  const randomBlock = () => Array.from({ length: pick(4) }, randomTransaction)
+  const randomBlock = (): ScriptedTransaction[] =>
+    Array.from({ length: pick(4) }, randomTransaction)
 
   const grow = () => {
     for (let left = 1 + pick(4); left > 0; left--) chain.mine(randomBlock())
   }
+  /** The heads of branches that were left, which may come back. */
+  const left: BlockRef[] = []
+  const leave = () => {
+    const { number, hash } = chain.canonical().at(-1)!
+    left.push({ number, hash })
+    if (left.length > 6) left.shift()
+  }
   const fork = () => {
-    const depth = Math.min(1 + pick(6), chain.canonical().length - 1)
-    chain.reorganize(depth, Array.from({ length: 1 + pick(8) }, randomBlock))
+    const blocks = chain.canonical()
+    const depth = Math.min(1 + pick(6), blocks.length - 1)
+    leave()
+    // Some transactions of the branch that is left stand on the new one too.
+    const dropped = blocks.slice(-depth).flatMap(({ transactions }) => transactions)
+    const branch = Array.from({ length: 1 + pick(8) }, randomBlock)
+    for (const transaction of dropped)
+      if (chance(0.3)) branch[pick(branch.length)]!.push({ ...transaction })
+    chain.reorganize(depth, branch)
+  }
+  /** Goes back to a branch that was left, which may have grown meanwhile. */
+  const comeBack = () => {
+    const onChain = new Set(chain.canonical().map(({ hash }) => hash.toString('hex')))
+    const others = left.filter(({ hash }) => !onChain.has(hash.toString('hex')))
+    const head = others[pick(others.length)]
+    if (!head) return
+    leave()
+    chain.resume(head)
+    if (chance(0.5)) grow()
   }
 
   const change = async (): Promise<void> => {
@@ -202,7 +233,17 @@ export const createWorld = async (
   /** Notes what the stored cursor says was stored since, and what it made due. */
   const noteProgress = async (before: number): Promise<void> => {
     const cursor = await findCursor(db, chain_id)
-    if (!cursor) return
+    // Somewhere on a branch that was left: nothing was stored since.
+    if (!cursor?.block_hash.equals(chain.canonical()[cursor.block_number]?.hash ?? none)) return
+    const stored = new Set(
+      chain
+        .canonical()
+        .slice(0, cursor.block_number + 1)
+        .map(({ hash }) => hash.toString('hex')),
+    )
+    // What was taken back is due again when its block is there again.
+    for (let at = due.length - 1; at >= 0; at--)
+      if (!stored.has(due[at]!.block_hash)) due.splice(at, 1)
     for (const block of chain.canonical().slice(before + 1, cursor.block_number + 1))
       processed.set(block.hash.toString('hex'), snapshot())
     for (const block of chain.canonical().slice(0, cursor.block_number + 1)) {
@@ -282,6 +323,7 @@ export const createWorld = async (
     chance,
     grow,
     fork,
+    comeBack,
     change,
     run,
     crashes: () => crashes,

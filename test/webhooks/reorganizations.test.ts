@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect, it, onTestFinished } from 'vitest'
+import type { BlockHeader } from '../../src/chains/chain.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { findCursor } from '../../src/storage/blocks.ts'
@@ -52,10 +53,18 @@ it.each([
 
   let value = 1n
   const transaction = () => [{ movements: [{ from: account(9), to: account(1), value: value++ }] }]
-  for (let step = 0; step < 25; step++) {
-    const length = chain.canonical().length
-    const depth = Math.floor(random() * Math.min(8, length - 1))
-    if (random() < 0.35 && depth > 0) {
+  const heads: BlockHeader[] = []
+  for (let step = 0; step < 30; step++) {
+    const blocks = chain.canonical()
+    const depth = Math.floor(random() * Math.min(8, blocks.length - 1))
+    const left = heads.filter(({ hash }) => !blocks.some((block) => block.hash.equals(hash)))
+    if (random() < 0.3 && left.length > 0) {
+      // Back to a branch that was left before.
+      heads.push(blocks.at(-1)!)
+      chain.resume(left[Math.floor(random() * left.length)]!)
+      while (chain.canonical().length <= blocks.length) chain.mine()
+    } else if (random() < 0.35 && depth > 0) {
+      heads.push(blocks.at(-1)!)
       const branch = Array.from({ length: depth + 1 }, () => (random() < 0.5 ? transaction() : []))
       chain.reorganize(depth, branch)
     } else chain.mine(random() < 0.7 ? transaction() : [])
