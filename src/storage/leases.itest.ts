@@ -58,6 +58,18 @@ describe.each<Engine>(['embedded', 'system'])('leases on %s', (engine) => {
       ).rejects.toThrow(LeaseLostError)
     })
 
+    test('a renewal does not wait for writers, which may overlap without end', async () => {
+      const claim = claimOf(60_000)
+      const { epoch } = (await acquireLease(db, claim))!
+      await db.transaction().execute(async (trx) => {
+        await assertLease(trx, claim.name, epoch)
+        await db.transaction().execute(async (second) => {
+          await sql`set local lock_timeout = '10s'`.execute(second)
+          expect(await renewLease(second, { ...claim, epoch })).toBe(true)
+        })
+      })
+    })
+
     test('a takeover waits for a write that had already proved its right', async () => {
       const old = claimOf(60_000)
       const next = { ...claimOf(60_000), name: old.name }

@@ -33,16 +33,19 @@ export const acquireLease = async (
     db,
   )
   if (held.rows.length > 0) return undefined
-  const { rows } = await sql<Lease>`
+  const taken = await sql<Lease>`
+    update lease set epoch = epoch + (holder <> ${holder}::uuid)::int, holder = ${holder}::uuid,
+      expire_time = ${expiry(ttl_ms)}
+    where name = ${name} and (holder = ${holder}::uuid or expire_time <= clock_timestamp())
+    returning epoch`.execute(db)
+  if (taken.rows[0]) return taken.rows[0]
+  // Two unique indexes: `do nothing` waits for a rival at either, `do update` fails at the second.
+  const added = await sql<Lease>`
     insert into lease (name, holder, epoch, expire_time)
     values (${name}, ${holder}::uuid, 1, ${expiry(ttl_ms)})
-    on conflict (name) do update set
-      epoch = lease.epoch + (lease.holder <> excluded.holder)::int,
-      holder = excluded.holder,
-      expire_time = excluded.expire_time
-    where lease.holder = excluded.holder or lease.expire_time <= clock_timestamp()
+    on conflict do nothing
     returning epoch`.execute(db)
-  return rows[0]
+  return added.rows[0]
 }
 
 /** Keeps a lease; false when another process has taken it. */
@@ -69,10 +72,12 @@ export const releaseLease = async (
 
 /**
  * Throws LeaseLostError unless the lease is still of this epoch. To be called inside the writer's
- * transaction: the row stays locked against a takeover until that ends.
+ * transaction: the row stays locked against a takeover until that ends. A renewal changes no column
+ * of a unique index, so it never waits for a writer; writers that overlap would let it starve. A
+ * takeover changes `epoch`, which is part of one (0170-lease-epoch.sql), and waits.
  */
 export const assertLease = async (trx: Db, name: string, epoch: number): Promise<void> => {
   const { rows } = await sql`
-    select 1 from lease where name = ${name} and epoch = ${epoch} for share`.execute(trx)
+    select 1 from lease where name = ${name} and epoch = ${epoch} for key share`.execute(trx)
   if (rows.length === 0) throw new LeaseLostError(name, epoch)
 }
