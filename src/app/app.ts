@@ -102,15 +102,16 @@ export async function startApp(options: AppOptions): Promise<App> {
   const server = own(await openServer(config, { dataDir, env, log, lock: local?.lock }))
   // What a killed service left would send scripts to a port that nobody listens on.
   await removeConnectionFile(dataDir)
-  const { pool_size, statement_timeout_seconds } = config.database
-  const { db, pool } = own(
+  const { pool_size, worker_pool_size, statement_timeout_seconds } = config.database
+  const connect = (max: number) =>
     openDatabase({
       connection: server.connection,
       log,
-      max: pool_size,
+      max,
       statementTimeoutMs: statement_timeout_seconds * 1000,
-    }),
-  )
+    })
+  const { db, pool } = own(connect(pool_size))
+  const workers = own(connect(worker_pool_size))
   await checkServerVersion(db)
   await migrateDatabase(db, { log })
   // Whoever comes after a crash of the database is not refused for it.
@@ -164,7 +165,16 @@ export async function startApp(options: AppOptions): Promise<App> {
   )
   const query = own(await openQuery(config, { db, clock, log, networks }))
   const wallets = own(
-    await openWallets(config, { db, env, clock, log, ids, networks, endpoints, openers }),
+    await openWallets(config, {
+      db: workers.db,
+      env,
+      clock,
+      log,
+      ids,
+      networks,
+      endpoints,
+      openers,
+    }),
   )
   const usage: UsageWriter = own(
     createUsageWriter({

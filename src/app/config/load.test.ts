@@ -28,6 +28,7 @@ describe('defaults', () => {
           },
           "pool_size": 10,
           "statement_timeout_seconds": 30,
+          "worker_pool_size": 10,
         },
         "gateway": {
           "allowed_methods": [

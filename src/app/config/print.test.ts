@@ -41,6 +41,7 @@ chains:
     database:
       url: postgres://user:********@host/db?sslpassword=******** # file, line 3
       pool_size: 10 # default
+      worker_pool_size: 10 # default
       statement_timeout_seconds: 30 # default
       embedded:
         settings: {} # default

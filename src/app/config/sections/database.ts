@@ -13,9 +13,16 @@ export const databaseSection = Type.Object(
       }),
     ),
     pool_size: Type.Integer({
-      description: 'Connections that one process keeps open at most.',
+      description: 'Connections that one process opens at most for requests and webhooks.',
       default: 10,
       minimum: 1,
+      maximum: 1000,
+    }),
+    worker_pool_size: Type.Integer({
+      description:
+        'Further connections for trackers and senders, so that requests which wait for a connection never delay a block.',
+      default: 10,
+      minimum: 2,
       maximum: 1000,
     }),
     statement_timeout_seconds: Type.Integer({
