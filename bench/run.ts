@@ -10,6 +10,7 @@ const benches = [
   'gateway',
   'fanout',
   'tracker',
+  'transactions',
   'polkadot',
   'sui',
   'ton',

@@ -24,26 +24,44 @@ export const findCursor = async (db: Db, chain_id: number): Promise<CursorRow | 
     .where('name', '=', name)
     .executeTakeFirst()
 
+// The space of advisory locks whose second key is the chain_id.
+const cursorClass = 5_713_303
+
 /**
- * The cursor, once no block is being stored. A tracker locks its row before it looks who is tracked:
- * blocks after this one are matched against everything that was committed before the call.
+ * PostgreSQL lets `for share` pass a waiting `for update`, so shared lockers that overlap would keep
+ * a writer waiting without end. Advisory locks queue in the order of arrival. The row is locked after
+ * the advisory lock (`lateral` and `offset 0` fix that order): this reads its newest version although
+ * the snapshot of the statement is older than the wait, and it excludes processes of an older version
+ * of Portolan, which lock the row alone.
  */
-export const awaitCursor = async (db: Db, chain_id: number): Promise<CursorRow | undefined> => {
+const lockedCursor = async (
+  db: Db,
+  chain_id: number,
+  { take, row }: { take: string; row: string },
+): Promise<CursorRow | undefined> => {
   const { rows } = await sql<CursorRow>`
-    select * from tracker_cursor where chain_id = ${chain_id} and name = ${name} for share`.execute(
-    db,
-  )
+    select c.* from (
+      select count(${sql.raw(take)}(${sql.lit(cursorClass)}, ${chain_id}::int4)) as held) l
+    cross join lateral (
+      select * from tracker_cursor
+      where chain_id = ${chain_id} and name = ${name} and l.held > 0 offset 0
+      ${sql.raw(row)}) c`.execute(db)
   return rows[0]
 }
 
+/**
+ * The cursor, once no block is being stored. A tracker locks it before it looks up who is tracked:
+ * blocks after this one are matched against everything that was committed before the call.
+ */
+export const awaitCursor = async (db: Db, chain_id: number): Promise<CursorRow | undefined> =>
+  await lockedCursor(db, chain_id, {
+    take: 'pg_advisory_xact_lock_shared',
+    row: 'for share',
+  })
+
 /** The cursor, locked against other writers and against awaitCursor until the transaction ends. */
-export const lockCursor = async (trx: Db, chain_id: number): Promise<CursorRow | undefined> => {
-  const { rows } = await sql<CursorRow>`
-    select * from tracker_cursor where chain_id = ${chain_id} and name = ${name} for update`.execute(
-    trx,
-  )
-  return rows[0]
-}
+export const lockCursor = async (trx: Db, chain_id: number): Promise<CursorRow | undefined> =>
+  await lockedCursor(trx, chain_id, { take: 'pg_advisory_xact_lock', row: 'for update' })
 
 /** Moves the cursor. */
 export const setCursor = async (

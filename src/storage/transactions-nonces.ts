@@ -6,9 +6,13 @@ import type { WalletScope } from './wallets.ts'
 /** An address on a chain, as one organization sees it. */
 export type Sender = WalletScope & { from: Buffer }
 
-/** Lets one transaction at a time give out nonces of an address, in all processes. */
-export const lockSender = async (trx: Db, { chain_id, from }: Sender): Promise<void> => {
-  const name = `sender/${chain_id}/${from.toString('hex')}`
+/**
+ * Lets an organization give out one nonce of an address at a time, in all processes. Organizations
+ * do not exclude each other: what another one merely creates holds no nonce.
+ */
+export const lockSender = async (trx: Db, sender: Sender): Promise<void> => {
+  const { organization_id, chain_id, from } = sender
+  const name = `sender/${organization_id}/${chain_id}/${from.toString('hex')}`
   await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(trx)
 }
 

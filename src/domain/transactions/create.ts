@@ -3,7 +3,6 @@ import { bytesOf } from '../../chains/evm/raw.ts'
 import type { EstimatedCall } from '../../chains/sending.ts'
 import { OperationError } from '../../contract/errors.ts'
 import { findOwners } from '../../storage/addresses.ts'
-import { awaitCursor } from '../../storage/blocks.ts'
 import { queueTransactionNotifications } from '../../storage/notifications.ts'
 import { toTransactionRecord } from '../../storage/transaction-record.ts'
 import {
@@ -84,7 +83,6 @@ export async function create(
   signal.throwIfAborted()
 
   const row = await db.transaction().execute(async (trx) => {
-    await awaitCursor(trx, scope.chain_id)
     const { nonce, gas_price } = await chooseNonce(trx, { ...scope, from: prepared.from }, defaults)
     const now = new Date(clock.now())
     const { from, to, value, data } = prepared

@@ -1,7 +1,6 @@
 import type { Family } from '../../chains/chain.ts'
 import type { Sending } from '../../chains/sending.ts'
 import { OperationError } from '../../contract/errors.ts'
-import { awaitCursor } from '../../storage/blocks.ts'
 import type { Db } from '../../storage/database.ts'
 import { queueTransactionNotifications } from '../../storage/notifications.ts'
 import { lockTransaction, type TransactionRow } from '../../storage/transactions.ts'
@@ -21,8 +20,9 @@ export function sendingScope(context: Context): SendingScope {
 }
 
 /**
- * Works on one transaction of the caller alone, and tells of its new state if it got one. First
- * comes the tracker's cursor, as everywhere: who locks in one order never waits in a circle.
+ * Works on one transaction of the caller alone, and queues notifications if its state changes. It
+ * locks this one row and then webhooks, an order that the tracker keeps as well. The cursor is not
+ * locked: users must neither wait for a block that is being stored nor keep one waiting.
  */
 export async function withTransaction(
   { db, clock }: Pick<Context, 'db' | 'clock'>,
@@ -31,7 +31,6 @@ export async function withTransaction(
   work: (trx: Db, row: TransactionRow, now: Date) => Promise<TransactionRow>,
 ): Promise<TransactionRow> {
   return await db.transaction().execute(async (trx) => {
-    await awaitCursor(trx, scope.chain_id)
     const row = await lockTransaction(trx, scope, transaction_id)
     if (!row) throw new OperationError('TRANSACTION_NOT_FOUND')
     const now = new Date(clock.now())
