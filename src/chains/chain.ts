@@ -20,19 +20,6 @@ export class BlockGoneError extends Error {
   override name = 'BlockGoneError'
 }
 
-/**
- * Some of the balances that were asked for cannot be read whoever is asked, because what holds them
- * fails (T: a jetton wallet). The others can be read without them.
- */
-export class BalancesUnreadableError extends ChainUnavailableError {
-  override name = 'BalancesUnreadableError'
-  readonly queries: readonly BalanceQuery[]
-  constructor(message: string, queries: readonly BalanceQuery[]) {
-    super(message)
-    this.queries = queries
-  }
-}
-
 /** What reading a text gives: the canonical bytes, or a sentence that says what is wrong with it. */
 export type Parsed = { ok: true; bytes: Buffer } | { ok: false; detail: string }
 
@@ -238,8 +225,11 @@ export type ChainEvent =
 /** A balance that is asked for. */
 export type BalanceQuery = { address: Buffer; asset: AssetKey; token_account_address?: Buffer }
 
-/** A balance, and the block that it belongs to. */
-export type BalanceReading = { balance: bigint; block_number: number }
+/**
+ * A balance, and the block that it belongs to. Null where the contract that holds it fails whichever
+ * node is asked (C: a token that reverts, T: a jetton wallet that throws): nothing is known then.
+ */
+export type BalanceReading = { balance: bigint | null; block_number: number }
 
 /** What a chain knows of a token. */
 export type TokenInfo = { name: string | null; symbol: string | null; decimals: number | null }
@@ -302,14 +292,19 @@ export type Chain = Family & {
   /**
    * Balances of exactly this block, in the order of the queries, in as few requests as can be.
    * On a `delta` chain the block is a lower bound and each reading says which block it belongs to.
-   * Throws BlockGoneError when the block left the chain or its state is pruned everywhere, and
-   * BalancesUnreadableError with all those of the queries that nobody can answer.
+   * Throws BlockGoneError when the block left the chain or its state is pruned everywhere. A contract
+   * that fails concerns its own readings only, and delays the others by a bounded time.
    */
   readBalances(
     queries: readonly BalanceQuery[],
     at: BlockRef,
     signal: AbortSignal,
   ): Promise<BalanceReading[]>
+  /**
+   * Whether an asset failed or was slow to read lately. Such ones are read after all others and a few
+   * at a time, so that a contract which anybody can make delays no other balance.
+   */
+  isReadApart?(asset: AssetKey): boolean
   tokens?: Tokens
   /** Where the service manages transactions (C). */
   sending?: Sending

@@ -190,9 +190,9 @@ export function describeChain(name: string, create: () => Promise<ChainHarness>)
       if (chain.balances === 'delta') {
         expect(deltas.reduce((sum, delta) => sum + delta, 0n)).toBe(77n)
         expect(after!.block_number).toBeGreaterThanOrEqual(last.number)
-        expect(after!.balance - before!.balance).toBe(78n)
+        expect(after!.balance! - before!.balance!).toBe(78n)
       } else {
-        expect(after).toEqual({ balance: before!.balance + 77n, block_number: last.number })
+        expect(after).toEqual({ balance: before!.balance! + 77n, block_number: last.number })
         expect((await chain.readBalances(query, begin, never))[0]).toEqual(before)
       }
     })
@@ -206,7 +206,7 @@ export function describeChain(name: string, create: () => Promise<ChainHarness>)
       for (const [index, { balance }] of answers.entries()) {
         const key = keyOf(accounts[index]!)
         expect(byAccount.get(key) ?? balance).toBe(balance)
-        byAccount.set(key, balance)
+        byAccount.set(key, balance!)
       }
       expect(await chain.readBalances([], at, never)).toEqual([])
     })

@@ -74,6 +74,15 @@ export const Asset = record('Asset', {
   asset_metadata: only('C', TokenMetadata),
   token_address: only('TS', extension(text)),
   token_account_address: only('T', extension(text)),
+  is_unreadable: only(
+    'TC',
+    extension(
+      Type.Boolean({
+        description:
+          'true while the contract that holds the balance fails when it is asked: balance is then the last one that could be read',
+      }),
+    ),
+  ),
 })
 
 /** Spec 2.8. */

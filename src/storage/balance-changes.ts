@@ -54,14 +54,47 @@ const workOf = (pairs: readonly Pair[]) => {
       select * from unnest(${wallet_ids}::uuid[], ${addresses}::bytea[], ${asset_ids}::uuid[]))`
 }
 
-/** Lets the work of pairs that a head made due wait for a later one. */
+/** Work that cannot be done is tried again after so many blocks, and each time after twice as many. */
+export const firstPostponement = 32
+const lastPostponement = 8_192
+
+/**
+ * Lets the work of pairs that a head made due wait for a later one, and says whose there was. Of each
+ * pair the oldest stays, which stands for all: a contract that always fails must not collect work.
+ */
 export const postponeBalanceChanges = async (
+  trx: Db,
+  pairs: readonly Pair[],
+  head: number,
+): Promise<Pair[]> => {
+  if (pairs.length === 0) return []
+  const { rows } = await sql<Pair>`
+    with due as (
+      select c.wallet_id, c.address, c.asset_id, min(c.block_number) as block_number
+      from balance_change c where ${workOf(pairs)} and c.due_block <= ${head}
+      group by c.wallet_id, c.address, c.asset_id),
+    merged as (
+      delete from balance_change c using due d
+      where c.wallet_id = d.wallet_id and c.address = d.address and c.asset_id = d.asset_id
+        and c.block_number > d.block_number and c.due_block <= ${head})
+    update balance_change c set due_block = ${head}::int8
+      + least(greatest(${head}::int8 - c.block_number, ${firstPostponement}), ${lastPostponement})
+    from due d
+    where c.wallet_id = d.wallet_id and c.address = d.address and c.asset_id = d.asset_id
+      and c.block_number = d.block_number
+    returning c.wallet_id, c.address, c.asset_id`.execute(trx)
+  return rows
+}
+
+/** Lets the work of pairs that a head made due go behind what the next head makes due. */
+export const deferBalanceChanges = async (
   db: Db,
   pairs: readonly Pair[],
-  { head, due_block }: { head: number; due_block: number },
+  head: number,
 ): Promise<void> => {
+  if (pairs.length === 0) return
   await sql`
-    update balance_change c set due_block = ${due_block}
+    update balance_change c set due_block = ${head}::int8 + 1
     where ${workOf(pairs)} and c.due_block <= ${head}`.execute(db)
 }
 

@@ -12,6 +12,8 @@ export type ListedBalance = AssetKey &
     address: Buffer
     asset_id: string
     balance: bigint
+    /** Whether the contract fails: then the balance is the last one that could be read. */
+    is_unreadable: boolean
     /** As text, which has the microseconds that a Date has not. */
     create_time: string
     token_uri: string | null
@@ -39,7 +41,8 @@ export type Reading = {
   asset_id: string
   asset_type: string
   contract_address: Buffer
-  balance: bigint
+  /** Null where the contract that holds it fails. */
+  balance: bigint | null
   as_of_block: number
 }
 
@@ -87,6 +90,7 @@ export const listBalances = async (
   // The index ends with the time: what comes behind it here only tells apart those of the same microsecond.
   const { rows } = await sql<ListedBalance>`
     select b.wallet_id, b.address, b.asset_id, b.balance, b.create_time::text, ${known},
+      b.unreadable_block is not null as is_unreadable,
       i.token_account_address
     from wallet w
     cross join lateral (
@@ -123,9 +127,10 @@ export const listSums = async (
         > (${after.create_time}::timestamptz, ${after.asset_id}::uuid)`,
   ])
   const { rows } = await sql<ListedSum>`
-    select s.asset_id, s.balance, s.create_time::text, ${known}
+    select s.asset_id, s.balance, s.is_unreadable, s.create_time::text, ${known}
     from (
-      select b.asset_id, sum(b.balance) as balance, min(b.create_time) as create_time
+      select b.asset_id, sum(b.balance) as balance, min(b.create_time) as create_time,
+        bool_or(b.unreadable_block is not null) as is_unreadable
       from wallet w join balance b on b.wallet_id = w.wallet_id
       where ${balances} group by b.asset_id having ${groups}
       order by min(b.create_time), b.asset_id limit ${limit}) s
@@ -164,7 +169,8 @@ export const storeReadings = async (
   // In one order for everybody: two writers of the same balances wait, but never for each other.
   await sql`
     insert into balance (${names(stored)})
-    select r.*, ${apart(now, sql`r.wallet_id, r.address, r.asset_id`)}, ${now}::timestamptz
+    select ${readColumns}, ${unreadable},
+      ${apart(now, sql`r.wallet_id, r.address, r.asset_id`)}, ${now}::timestamptz
     from ${unnestRows('balance', columns, readings)} r
     join wallet_address t on t.chain_id = ${chain_id} and t.address = r.address
       and t.organization_id = r.organization_id and t.wallet_id = r.wallet_id
@@ -175,8 +181,12 @@ export const storeReadings = async (
         select 1 from token_import i where i.chain_id = ${chain_id} and i.address = r.address
           and i.asset_id = r.asset_id and i.organization_id = r.organization_id)
     order by r.wallet_id, r.address, r.asset_id
-    on conflict (wallet_id, address, asset_id) do update set balance = excluded.balance,
-      as_of_block = excluded.as_of_block, update_time = excluded.update_time
+    on conflict (wallet_id, address, asset_id) do update set
+      balance = case when excluded.unreadable_block is null
+        then excluded.balance else balance.balance end,
+      as_of_block = case when excluded.unreadable_block is null
+        then excluded.as_of_block else balance.as_of_block end,
+      unreadable_block = excluded.unreadable_block, update_time = excluded.update_time
     where balance.as_of_block <= excluded.as_of_block`.execute(trx)
 }
 
@@ -203,12 +213,14 @@ export const storeTracked = async (
       left join balance b
         on b.wallet_id = r.wallet_id and b.address = r.address and b.asset_id = r.asset_id),
     known as (
-      update balance b set balance = r.balance, as_of_block = r.as_of_block, update_time = ${now}
+      update balance b set balance = coalesce(r.balance, b.balance), update_time = ${now},
+        as_of_block = case when r.balance is null then b.as_of_block else r.as_of_block end,
+        unreadable_block = ${unreadable}
       from read r
       where r.is_known and b.wallet_id = r.wallet_id and b.address = r.address
         and b.asset_id = r.asset_id and b.as_of_block <= r.as_of_block)
     insert into balance (${names(stored)})
-    select ${names(columns)}, create_time, ${now}::timestamptz from read
+    select ${readColumns}, ${unreadable}, create_time, ${now}::timestamptz from read r
     where not is_known and (select count(*) from read) > 0`.execute(trx)
 }
 
@@ -227,7 +239,16 @@ const columns = [
   'as_of_block',
 ] as const
 
-const stored = [...columns, 'create_time', 'update_time'] as const
+const stored = [...columns, 'unreadable_block', 'create_time', 'update_time'] as const
+
+/** What was read, as it is stored where there is no balance yet. */
+const readColumns = sql.join(
+  columns.map((name) =>
+    name === 'balance' ? sql`coalesce(r.balance, 0)` : sql`r.${sql.ref(name)}`,
+  ),
+)
+
+const unreadable = sql`case when r.balance is null then r.as_of_block end`
 
 const names = (list: readonly string[]) => sql.join(list.map((name) => sql.ref(name)))
 

@@ -65,6 +65,7 @@ export const walletTables = {
     contract_address: bytea,
     balance: amount,
     as_of_block: int8,
+    unreadable_block: nullable(int8),
     create_time: timestamptz,
     update_time: timestamptz,
   },

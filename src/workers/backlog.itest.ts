@@ -4,7 +4,6 @@ import { freshDatabase } from '../../test/helpers/database.ts'
 import { createTrackedBenches } from '../../test/helpers/tracked-bench.ts'
 import { waitFor } from '../../test/helpers/wait-for.ts'
 import { createWalletBench, type WalletBench } from '../../test/helpers/wallets.ts'
-import { BalancesUnreadableError } from '../chains/chain.ts'
 import { systemClock } from '../lib/clock.ts'
 import { acquireLease } from '../storage/leases.ts'
 import { settleBalances } from './balances.ts'
@@ -124,13 +123,14 @@ describe('balance work of blocks far behind the head', () => {
   it('is read for those for whom it can be, when something of it cannot', async () => {
     const { chain, account, one, readBalances, start } = await startBehind()
     chain.readBalances = async (queries, ...rest) => {
-      const failing = queries.filter(({ asset }) => asset.contract_address.length > 0)
-      if (failing.length > 0) throw new BalancesUnreadableError('it fails', failing)
-      return await readBalances(queries, ...rest)
+      const readings = await readBalances(queries, ...rest)
+      return readings.map((reading, at) =>
+        queries[at]!.asset.contract_address.length > 0 ? { ...reading, balance: null } : reading,
+      )
     }
     start()
     await waitFor('the coin is read', async () => (await one.balances())[0] === '1000021')
-    expect(await one.balances()).toHaveLength(1)
+    expect(await one.balances()).toEqual(['1000021', '0'])
     chain.readBalances = readBalances
     for (let block = 0; block < 40; block++) chain.mine()
     chain.mine([{ movements: [{ to: account(1), value: 0n }] }])

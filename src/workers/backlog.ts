@@ -1,17 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto'
-import {
-  BalancesUnreadableError,
-  BlockGoneError,
-  BlockMissingError,
-  type BlockRef,
-  type Chain,
-} from '../chains/chain.ts'
+import { BlockGoneError, BlockMissingError, type BlockRef, type Chain } from '../chains/chain.ts'
 import {
   type Backlog,
   expandBacklogs,
   listDueBacklogs,
   settleBacklogs,
 } from '../storage/balance-backlog.ts'
+import { firstPostponement, insertBalanceChanges } from '../storage/balance-changes.ts'
 import { type Reading, rememberReadings, storeTracked } from '../storage/balances.ts'
 import { awaitCursor, lockCursor } from '../storage/blocks.ts'
 import { assertLease } from '../storage/leases.ts'
@@ -53,10 +48,7 @@ export async function settleBacklog(
     return pairs.length
   } catch (error) {
     // Something of it cannot be read: as ordinary work it keeps nothing else waiting.
-    const isPartly =
-      error instanceof BlockGoneError ||
-      error instanceof BlockMissingError ||
-      error instanceof BalancesUnreadableError
+    const isPartly = error instanceof BlockGoneError || error instanceof BlockMissingError
     if (isPartly) await expand(tools, backlogs)
     throw error
   }
@@ -77,6 +69,15 @@ async function store(
     const open = await settleBacklogs(trx, chain_id, ids)
     const readings = open.size === backlogs.length ? read.readings : namedBy(open)
     await storeTracked(trx, readings, now)
+    const failing = readings.filter(({ balance }) => balance === null)
+    await insertBalanceChanges(
+      trx,
+      failing.map(({ wallet_id, address, asset_id, organization_id, as_of_block }) => ({
+        ...{ wallet_id, address, asset_id, organization_id, chain_id },
+        block_number: as_of_block,
+        due_block: read.newest.number + firstPostponement,
+      })),
+    )
     if (chain.reorganizes)
       await rememberReadings(trx, readings, { chain_id, reading_id: randomUUIDv7() })
   })

@@ -1,19 +1,15 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { BlockRef } from '../chains/chain.ts'
-import {
-  BalancesUnreadableError,
-  BlockGoneError,
-  BlockMissingError,
-  ChainUnavailableError,
-} from '../chains/chain.ts'
+import { BlockGoneError, BlockMissingError, ChainUnavailableError } from '../chains/chain.ts'
 import {
   applyDeltas,
   type DueBalance,
+  deferBalanceChanges,
   listDueBalances,
   postponeBalanceChanges,
   settleBalanceChanges,
 } from '../storage/balance-changes.ts'
-import { rememberReadings, storeReadings } from '../storage/balances.ts'
+import { type Reading, rememberReadings, storeReadings } from '../storage/balances.ts'
 import { awaitCursor, findCursor } from '../storage/blocks.ts'
 import { assertLease } from '../storage/leases.ts'
 import { settleBacklog } from './backlog.ts'
@@ -21,7 +17,8 @@ import { blockFor, distinctPairs, findRef, holdRead, keyOfWork, readPairs } from
 import type { TrackerTools } from './tracker-store.ts'
 
 const rowsPerRound = 2_000
-const postponeBlocks = 32
+// Of those that are read apart, so that a round which has any ends soon.
+const mostApart = 50
 
 /**
  * Brings the balances up to date that the cursor has made due: adds net changes, or reads at the
@@ -42,19 +39,24 @@ export async function settleBalances(tools: TrackerTools, signal: AbortSignal): 
       return await applyDeltas(trx, { chain_id, head, now: new Date(clock.now()) })
     })
   const due = distinctPairs(await listDueBalances(db, { chain_id, head, limit: rowsPerRound }))
-  const groups = Map.groupBy(due, (pair) =>
-    chain.balances === 'delta' ? head : blockFor(pair, head),
+  const { apart = [], usual = [] } = Object.groupBy(due, (pair) =>
+    chain.isReadApart?.(pair) ? 'apart' : 'usual',
   )
+  await deferBalanceChanges(db, apart.slice(mostApart), head)
+  const placeOf = (pair: DueBalance) => (chain.balances === 'delta' ? head : blockFor(pair, head))
+  // What fails or is slow is read when everything else is stored.
+  const groups = [
+    ...Map.groupBy(usual, placeOf),
+    ...Map.groupBy(apart.slice(0, mostApart), placeOf),
+  ]
   const errors: unknown[] = []
   for (const [number, pairs] of groups) {
     signal.throwIfAborted()
     let at: BlockRef | undefined
     try {
       at = number === head ? newest : await findRef(tools, number, signal)
-      const left = await readGroupAround(tools, { at, newest, pairs }, errors, signal)
-      if (left.length > 0)
-        await postponeBalanceChanges(db, left, { head, due_block: head + postponeBlocks })
-      done += pairs.length - left.length
+      await readGroup(tools, { at, newest, pairs }, signal)
+      done += pairs.length
     } catch (error) {
       if (!isRepeatable(error)) throw error
       errors.push(error)
@@ -62,8 +64,7 @@ export async function settleBalances(tools: TrackerTools, signal: AbortSignal): 
         error instanceof BlockMissingError ||
         (error instanceof BlockGoneError && at && (await isOnChain(tools, at, signal)))
       // No node has it any more, or its state: the others go first.
-      if (isUnreadable)
-        await postponeBalanceChanges(db, pairs, { head, due_block: head + postponeBlocks })
+      if (isUnreadable) await postponeBalanceChanges(db, pairs, head)
     }
   }
   try {
@@ -96,32 +97,6 @@ async function isOnChain(
 
 type Group = { at: BlockRef; newest: BlockRef; pairs: readonly DueBalance[] }
 
-/** Reads what can be read, and gives those pairs that nobody can read: one must not hold up all. */
-async function readGroupAround(
-  tools: TrackerTools,
-  group: Group,
-  errors: unknown[],
-  signal: AbortSignal,
-): Promise<DueBalance[]> {
-  try {
-    await readGroup(tools, group, signal)
-    return []
-  } catch (error) {
-    if (!(error instanceof BalancesUnreadableError)) throw error
-    errors.push(error)
-    const isLeft = ({ address, contract_address }: DueBalance): boolean =>
-      error.queries.some(
-        (query) =>
-          query.address.equals(address) && query.asset.contract_address.equals(contract_address),
-      )
-    const { left = [], rest = [] } = Object.groupBy(group.pairs, (pair) =>
-      isLeft(pair) ? 'left' : 'rest',
-    )
-    if (rest.length > 0) await readGroup(tools, { ...group, pairs: rest }, signal)
-    return left
-  }
-}
-
 async function readGroup(
   tools: TrackerTools,
   { at, newest, pairs }: Group,
@@ -138,11 +113,19 @@ async function readGroup(
     // Work that is gone was taken back with its address or contract. Should they be there again, they
     // were away for some blocks, which this reading may not know.
     const open = new Set<string>()
-    for (const [block_number, some] of Map.groupBy(all, (row) => row.as_of_block))
+    for (const [block_number, some] of Map.groupBy(
+      all.filter(isReadable),
+      (row) => row.as_of_block,
+    ))
       for (const pair of await settleBalanceChanges(trx, some, block_number))
         open.add(keyOfWork(pair))
+    const failing = all.filter((row) => !isReadable(row))
+    for (const pair of await postponeBalanceChanges(trx, failing, newest.number))
+      open.add(keyOfWork(pair))
     const rows = all.filter((row) => open.has(keyOfWork(row)))
     await storeReadings(trx, rows, { chain_id, now })
     if (chain.reorganizes) await rememberReadings(trx, rows, { chain_id, reading_id })
   })
 }
+
+const isReadable = ({ balance }: Reading): boolean => balance !== null

@@ -48,12 +48,10 @@ export async function reconcilePage(
     if (clock.now() > deadline) throw new Error(`the cursor did not reach block ${highest}`)
     await clock.sleep(cursorPollMs, signal)
   }
-  const found = page.map(({ wallet_id, address, asset_id }, index) => ({
-    wallet_id,
-    address,
-    asset_id,
-    ...readings[index]!,
-  }))
+  const found = page.flatMap(({ wallet_id, address, asset_id }, index) => {
+    const { balance, block_number } = readings[index]!
+    return balance === null ? [] : [{ wallet_id, address, asset_id, balance, block_number }]
+  })
   const differences = await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
     // Alone at the cursor: work that waits in a backlog must be seen, too.

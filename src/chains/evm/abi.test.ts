@@ -54,7 +54,7 @@ describe('calls', () => {
     }))
     const data = encodeFunctionResult({ abi, functionName: 'aggregate3', result: results })
     expect(decodeAggregate(data, 4)).toEqual([
-      0n,
+      undefined,
       undefined,
       BigInt(`0x${'ab'.repeat(32)}`),
       2n ** 64n - 1n,

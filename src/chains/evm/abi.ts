@@ -100,8 +100,8 @@ export function encodeAggregate(calls: readonly WordCall[]): string {
 }
 
 /**
- * What `aggregate3` returned: the first word of what each call returned, zero where that is shorter;
- * undefined where the call failed. Undefined for what is no such answer.
+ * What `aggregate3` returned: the first word of what each call returned; undefined where the call
+ * failed or returned less. Undefined for what is no such answer.
  */
 export function decodeAggregate(data: string, count: number): (bigint | undefined)[] | undefined {
   const bytes = Buffer.from(data.slice(2), 'hex')
@@ -118,8 +118,7 @@ export function decodeAggregate(data: string, count: number): (bigint | undefine
       return undefined
     const at = begin + 3 * wordSize
     if (at + length > bytes.length) return undefined
-    if (isDone !== 1) answers.push(undefined)
-    else answers.push(length < wordSize ? 0n : bigAt(bytes, at))
+    answers.push(isDone === 1 && length >= wordSize ? bigAt(bytes, at) : undefined)
   }
   return answers
 }

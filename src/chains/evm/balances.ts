@@ -6,18 +6,13 @@ import {
   type BlockRef,
 } from '../chain.ts'
 import { toHex } from '../hex.ts'
-import {
-  atHash,
-  decodeAggregate,
-  encodeAggregate,
-  encodeCall,
-  readWord,
-  type WordCall,
-} from './abi.ts'
-import { callContract, NodeRefusalError } from './contract-calls.ts'
+import { atHash } from './abi.ts'
+import { readAlone } from './balance-calls.ts'
+import { assertServed, type CallBlock, NodeRefusalError } from './contract-calls.ts'
+import { createMulticall } from './multicall.ts'
 import type { Nodes } from './nodes.ts'
-import { bytesOf } from './raw.ts'
 import type { Rpc } from './rpc.ts'
+import type { Suspects } from './suspects.ts'
 
 /** What reading balances needs. */
 export type BalanceTools = {
@@ -26,90 +21,87 @@ export type BalanceTools = {
   header(number: number, signal: AbortSignal): Promise<BlockHeader | undefined>
   /** Where Multicall3 stands, if it is there. */
   multicall: string
+  /** Added to. */
+  suspects: Suspects
 }
 
-const perAggregate = 200
-// Below it a batch of plain calls is as good, and needs no contract.
-const worthAggregating = 8
-// A chain may get the contract one day.
-const lookAgainAfter = 1_000
+const quantity = /^0x[0-9a-f]{1,64}$/i
 
 /** Reads balances of exactly one block (see `Chain.readBalances`). */
 export function createReadBalances(tools: BalanceTools) {
-  const { rpc, pool } = tools
-  const multicall = bytesOf(tools.multicall)
-  let absentBelow = 0
+  const { rpc, pool, suspects } = tools
+  const multicall = createMulticall({ rpc, address: tools.multicall, suspects })
 
-  const readPlain = async (
-    query: BalanceQuery,
-    at: BlockRef,
+  const readNative = async (
+    address: Buffer,
+    { block, minBlock }: CallBlock,
     signal: AbortSignal,
   ): Promise<bigint> => {
-    const minBlock = Math.min(at.number, pool.head()?.number ?? at.number)
-    const block = atHash(at.hash)
-    if (query.asset.contract_address.length > 0) {
-      const { to, signature, args } = callOf(query)
-      const call = { to: toHex(to), data: encodeCall(signature, ...args) }
-      const data = await callContract(rpc, { call, block, minBlock }, signal)
-      // A contract that fails or says nothing holds nothing for anybody.
-      return balanceOf(query, (data !== undefined && readWord(data)) || 0n)
-    }
     const answered = await rpc.try({
       method: '_getBalance',
-      params: [toHex(query.address), block],
-      minBlock,
+      params: [toHex(address), block],
+      ...(minBlock !== undefined && { minBlock }),
+      // "header not found" and "hash is not currently canonical" are true of one node only.
+      everyNode: true,
       signal,
       accept: (result) =>
-        typeof result === 'string' && /^0x[0-9a-f]{1,64}$/i.test(result)
-          ? BigInt(result)
-          : undefined,
+        typeof result === 'string' && quantity.test(result) ? BigInt(result) : undefined,
     })
     if (answered.kind === 'answer') return answered.answer
-    const reason = answered.kind === 'error' ? answered.message : 'no answer of use'
-    throw new NodeRefusalError(reason)
+    throw new NodeRefusalError(answered.kind === 'error' ? answered.message : 'no answer of use')
   }
 
-  /** Undefined where the contract is not there at that block. */
-  const readTogether = async (
+  const readAll = async (
     queries: readonly BalanceQuery[],
     at: BlockRef,
+    where: CallBlock,
     signal: AbortSignal,
-  ): Promise<bigint[] | undefined> => {
-    const calls = queries.map((query) =>
-      query.asset.contract_address.length > 0
-        ? callOf(query)
-        : { to: multicall, signature: 'getEthBalance(address)', args: [query.address] },
-    )
-    const call = { to: tools.multicall, data: encodeAggregate(calls) }
-    const minBlock = Math.min(at.number, pool.head()?.number ?? at.number)
-    const returned = await callContract(rpc, { call, block: atHash(at.hash), minBlock }, signal)
-    const answers = returned === undefined ? undefined : decodeAggregate(returned, queries.length)
-    if (!answers) {
-      absentBelow = at.number + lookAgainAfter
-      return undefined
-    }
-    if (!answers.includes(undefined))
-      return answers.map((word, index) => balanceOf(queries[index]!, word!))
-    return await Promise.all(
-      answers.map((word, index) => {
-        const query = queries[index]!
-        // Its neighbours may have burnt the gas: alone it may well answer.
-        return word === undefined ? readPlain(query, at, signal) : balanceOf(query, word)
-      }),
-    )
-  }
-
-  const readPart = async (
-    queries: readonly BalanceQuery[],
-    at: BlockRef,
-    signal: AbortSignal,
-  ): Promise<bigint[]> => {
-    if (queries.length >= worthAggregating && at.number >= absentBelow) {
-      const together = await readTogether(queries, at, signal)
-      if (together) return together
-    }
+  ): Promise<(bigint | null)[]> => {
+    const together = await multicall.read(queries, at, where, signal)
+    const isLeft = (_: BalanceQuery, place: number) => together[place] === undefined
+    const left = queries.filter(isLeft)
+    if (left.length === 0) return together as bigint[]
+    const tokens = left.filter(({ asset }) => asset.contract_address.length > 0)
     // The pool makes batches of them.
-    return await Promise.all(queries.map((query) => readPlain(query, at, signal)))
+    const [alone, coins] = await Promise.all([
+      readAlone(rpc, tokens, where, signal),
+      Promise.all(
+        left
+          .filter(({ asset }) => asset.contract_address.length === 0)
+          .map(({ address }) => readNative(address, where, signal)),
+      ),
+    ])
+    for (const [place, balance] of alone.entries())
+      if (balance === null) suspects.add(tokens[place]!.asset.contract_address, at.number)
+    const [nextToken, nextCoin] = [alone.values(), coins.values()]
+    return queries.map(({ asset }, place) => {
+      const word = together[place]
+      if (word !== undefined) return word
+      return (asset.contract_address.length > 0 ? nextToken : nextCoin).next().value!
+    })
+  }
+
+  /** The error to give when nodes refuse the state of a block. */
+  const explain = async (
+    error: NodeRefusalError,
+    at: BlockRef,
+    signal: AbortSignal,
+  ): Promise<Error> => {
+    const there = await tools.header(at.number, signal)
+    if (!there?.hash.equals(at.hash))
+      return new BlockGoneError(`block ${at.number} is not on the chain`)
+    // Nodes that serve the newest state have none of this block, whatever words they say it with.
+    const newest = pool.head()?.number
+    if (newest === undefined || newest <= at.number) return error
+    try {
+      await assertServed(rpc, { block: 'latest' }, signal)
+    } catch {
+      signal.throwIfAborted()
+      return error
+    }
+    return new BlockGoneError(`no node has the state of block ${at.number}: ${error.message}`, {
+      cause: error,
+    })
   }
 
   return async (
@@ -118,42 +110,15 @@ export function createReadBalances(tools: BalanceTools) {
     signal: AbortSignal,
   ): Promise<BalanceReading[]> => {
     if (queries.length === 0) return []
-    const parts: (readonly BalanceQuery[])[] = []
-    for (let begin = 0; begin < queries.length; begin += perAggregate)
-      parts.push(queries.slice(begin, begin + perAggregate))
+    const where = {
+      block: atHash(at.hash),
+      minBlock: Math.min(at.number, pool.head()?.number ?? at.number),
+    }
     try {
-      const balances = await Promise.all(parts.map((part) => readPart(part, at, signal)))
-      return balances.flat().map((balance) => ({ balance, block_number: at.number }))
+      const balances = await readAll(queries, at, where, signal)
+      return balances.map((balance) => ({ balance, block_number: at.number }))
     } catch (error) {
-      if (!(error instanceof NodeRefusalError)) throw error
-      const there = await tools.header(at.number, signal)
-      if (!there?.hash.equals(at.hash))
-        throw new BlockGoneError(`block ${at.number} is not on the chain`)
-      if (!isPassing(error.message)) throw new BlockGoneError(error.message, { cause: error })
-      throw error
+      throw error instanceof NodeRefusalError ? await explain(error, at, signal) : error
     }
   }
-}
-
-const isPassing = (message: string): boolean =>
-  /sync|time|overload|temporar|service|try again|gateway|connection|shutting|limit|answer of use/i.test(
-    message,
-  )
-
-function callOf({ address, asset }: BalanceQuery): WordCall {
-  const to = asset.contract_address
-  switch (asset.asset_type) {
-    case 'ASSET_TYPE_ERC721':
-      return { to, signature: 'ownerOf(uint256)', args: [asset.token_id] }
-    case 'ASSET_TYPE_ERC1155':
-      return { to, signature: 'balanceOf(address,uint256)', args: [address, asset.token_id] }
-    default:
-      return { to, signature: 'balanceOf(address)', args: [address] }
-  }
-}
-
-/** The balance that the returned word means. */
-function balanceOf({ address, asset }: BalanceQuery, word: bigint): bigint {
-  if (asset.asset_type !== 'ASSET_TYPE_ERC721') return word
-  return word === BigInt(toHex(address)) ? 1n : 0n
 }

@@ -10,6 +10,7 @@ import type { Proof, ProofRules } from './proof.ts'
 import { toQuantity } from './raw.ts'
 import { createRpc } from './rpc.ts'
 import { createSending, type OnBroadcast } from './sending.ts'
+import { createSuspects } from './suspects.ts'
 import { createReadTokenUris } from './token-uris.ts'
 import { createVerifyContract } from './tokens.ts'
 
@@ -119,7 +120,8 @@ export function createEvmChain(options: EvmChainOptions): Chain {
   const { pollMs = 1_000, inFlight = 32, patienceMs = 15_000 } = options
   const tools = { pool, clock, fetchBlock, head, header, pollMs, inFlight, patienceMs }
   const { multicall = usualMulticall } = options
-  const readBalances = createReadBalances({ rpc, pool, header, multicall })
+  const suspects = createSuspects()
+  const readBalances = createReadBalances({ rpc, pool, header, multicall, suspects })
   const verifyContract = createVerifyContract({ rpc })
   const { onBroadcast, broadcastTimeoutMs } = options
   const sending = createSending({ rpc, pool, fetchBlock, onBroadcast, broadcastTimeoutMs })
@@ -131,6 +133,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     head: (signal) => head(joined(signal)),
     header: (number, signal) => header(number, joined(signal)),
     follow: (after, signal) => follow(tools, after, joined(signal)),
+    isReadApart: ({ contract_address }) => suspects.has(contract_address),
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
     tokens: {
       verifyContract: (contract, signal) => verifyContract(contract, joined(signal)),

@@ -11,6 +11,9 @@ export type Question<answer> = {
   /** Only nodes that have reached this block are asked. */
   minBlock?: number
   needs?: Capability
+  /** An error of one node is no answer: every node is asked before an error is given. */
+  everyNode?: true
+  timeoutMs?: number
   /** Reads and proves a result; undefined when it is of no use, then another node is asked. */
   accept(result: unknown): answer | undefined
   signal: AbortSignal
@@ -33,7 +36,7 @@ export type Rpc = {
 /** Speaks with the nodes of a pool in parsed and proven values. */
 export function createRpc({ pool, prefix }: { pool: Nodes; prefix: string }): Rpc {
   const attempt = async <answer>(question: Question<answer>): Promise<Answered<answer>> => {
-    const { accept, minBlock, needs, signal } = question
+    const { accept, minBlock, needs, everyNode, timeoutMs, signal } = question
     signal.throwIfAborted()
     const method = question.method.startsWith('_') ? prefix + question.method : question.method
     // Each reply is parsed once, though it is judged here and used below. Only the last one is kept:
@@ -50,7 +53,9 @@ export function createRpc({ pool, prefix }: { pool: Nodes; prefix: string }): Rp
       signal,
       ...(minBlock !== undefined && { minBlock }),
       ...(needs && { needs }),
-      isUseless: (reply: RpcReply) => reply.ok && judge(reply.result) === undefined,
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      isUseless: (reply: RpcReply) =>
+        reply.ok ? judge(reply.result) === undefined : everyNode === true,
     })
     if (isFailure(outcome)) {
       signal.throwIfAborted()

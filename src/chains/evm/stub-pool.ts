@@ -1,3 +1,4 @@
+import { meaningOf } from '../upstream/node-error.ts'
 import type { Capability, Head, PoolOutcome, PoolRequest } from '../upstream/pool-types.ts'
 import type { Nodes } from './nodes.ts'
 import type { StubBlock } from './stub-chain.ts'
@@ -9,6 +10,8 @@ export type StubNode = {
   lie?(method: string, result: unknown, params: readonly unknown[]): unknown
   /** Answers of methods that blocks do not tell. */
   answer?(method: string, params: readonly unknown[]): unknown
+  /** The error that it gives instead of an answer. */
+  refuse?(method: string, params: readonly unknown[]): object | undefined
 }
 
 /** A pool whose nodes are tried in order, as the real one does with useless answers. */
@@ -66,6 +69,12 @@ export function createStubPool(
     for (const node of nodes) {
       if (minBlock !== undefined && node.blocks.at(-1)!.number < minBlock && claimed === undefined)
         continue
+      const error = node.refuse?.(method, params)
+      if (error) {
+        last = { ok: false, error: JSON.stringify(error) }
+        if (meaningOf(last.error) === 'answer' && !isUseless?.(last)) return last
+        continue
+      }
       const right = truth(node, method, params)
       const said = node.lie?.(method, structuredClone(right), params)
       const reply = { ok: true as const, result: JSON.stringify(said === undefined ? right : said) }

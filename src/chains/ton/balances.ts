@@ -2,7 +2,6 @@ import { Address, beginCell, type Cell } from '@ton/core'
 import {
   type BalanceQuery,
   type BalanceReading,
-  BalancesUnreadableError,
   BlockGoneError,
   BlockMissingError,
   type BlockRef,
@@ -165,10 +164,9 @@ export function createReadBalances({
       key: `${query.address.toString('latin1')}/${query.asset.contract_address.toString('latin1')}`,
     }))
     let distinct = [...new Map(keyed.map(({ key, query }) => [key, query]))]
-    const balances = new Map<string, bigint>()
+    const balances = new Map<string, bigint | null>()
     const stop = new AbortController()
     const both = AbortSignal.any([signal, stop.signal])
-    const failed: { query: BalanceQuery; error: ContractFailedError }[] = []
     const readOne = (query: BalanceQuery): Promise<bigint> =>
       query.asset.contract_address.length > 0
         ? readToken(query, at, both)
@@ -180,7 +178,8 @@ export function createReadBalances({
           balances.set(key, await readOne(query))
         } catch (error) {
           if (!(error instanceof ContractFailedError)) throw error
-          failed.push({ query, error })
+          // Anybody can make a contract that fails: it must not hold up the balances of others.
+          balances.set(key, null)
         }
       }
     }
@@ -203,12 +202,6 @@ export function createReadBalances({
     } finally {
       stop.abort()
     }
-    // Anybody can make a contract that fails: it must not hold up the balances of others.
-    if (failed.length > 0)
-      throw new BalancesUnreadableError(
-        failed[0]!.error.message,
-        failed.map(({ query }) => query),
-      )
     return keyed.map(({ key }) => ({ balance: balances.get(key)!, block_number: at.number }))
   }
 }

@@ -17,7 +17,11 @@ type Row = { means: ErrorMeaning; codes?: number[]; message?: RegExp }
  */
 const rows: Row[] = [
   // What a contract says in its revert reason must not be mistaken for the node's own words.
-  { means: 'answer', codes: [3], message: /^(?:execution reverted|VM Exception|revert)/i },
+  {
+    means: 'answer',
+    codes: [3],
+    message: /^(?:Error: )?(?:execution reverted|VM Exception|VM execution error|revert)/i,
+  },
   // Some services use the code of their rate limit for logs that are too many.
   {
     means: 'answer',

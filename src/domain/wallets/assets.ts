@@ -79,15 +79,16 @@ async function listSingle(
     row.asset_id,
     row.address.toString('hex'),
   ])
-  const assets = items.map((row) =>
-    scope.family.presentAsset({
+  const assets = items.map((row) => ({
+    ...scope.family.presentAsset({
       wallet_id: row.wallet_id,
       address: row.address,
       asset: toAssetView(row),
       balance: row.balance,
       token_account_address: row.token_account_address,
     }),
-  )
+    is_unreadable: row.is_unreadable,
+  }))
   return { assets, pagination }
 }
 
@@ -106,15 +107,16 @@ async function listAggregated(
     row.create_time,
     row.asset_id,
   ])
-  const assets = items.map((row) =>
-    scope.family.presentAsset({
+  const assets = items.map((row) => ({
+    ...scope.family.presentAsset({
       wallet_id: filter.wallet_id ?? '',
       address: null,
       asset: toAssetView(row),
       balance: row.balance,
       token_account_address: null,
     }),
-  )
+    is_unreadable: row.is_unreadable,
+  }))
   return { assets, pagination }
 }
 

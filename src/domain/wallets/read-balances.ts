@@ -8,7 +8,7 @@ import {
 } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { assetIdOf, ensureAssets } from '../../storage/assets.ts'
-import { insertBalanceChanges } from '../../storage/balance-changes.ts'
+import { firstPostponement, insertBalanceChanges } from '../../storage/balance-changes.ts'
 import { rememberReadings, storeReadings } from '../../storage/balances.ts'
 import { awaitCursor, findBlocks, holdBlock } from '../../storage/blocks.ts'
 import type { Db } from '../../storage/database.ts'
@@ -83,17 +83,16 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
     // Blocks after the one that was read may have changed it while it was not tracked: nobody else
     // would notice.
     const last = Math.max(head.number, begun?.block_number ?? 0)
-    if (at.number < last && chain.balances === 'read')
-      await insertBalanceChanges(
-        trx,
-        rows.map(
-          ({ asset_type: _t, contract_address: _c, balance: _b, as_of_block: _a, ...pair }) => ({
-            ...pair,
-            chain_id,
-            block_number: last,
-            due_block: dueBlockOf(last, confirmation),
-          }),
-        ),
-      )
+    const open = at.number < last && chain.balances === 'read' ? rows : rows.filter(isFailing)
+    await insertBalanceChanges(
+      trx,
+      open.map(({ address, asset_id, ...row }) => ({
+        ...{ wallet_id, organization_id, chain_id, address, asset_id },
+        block_number: last,
+        due_block: isFailing(row) ? last + firstPostponement : dueBlockOf(last, confirmation),
+      })),
+    )
   })
 }
+
+const isFailing = ({ balance }: { balance: bigint | null }): boolean => balance === null

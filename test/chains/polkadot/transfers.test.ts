@@ -39,7 +39,7 @@ describe.each(worlds)('transfers of $name', ({ node, chain, isModern, specVersio
       )
     const [before, after] = [await read(parent), await read(made)]
     const changed = everybody.flatMap((account, number) => {
-      const delta = after[number]!.balance - before[number]!.balance
+      const delta = after[number]!.balance! - before[number]!.balance!
       return delta === 0n ? [] : [{ account, number, delta }]
     })
     // Whoever's balance changed is among those that are read again, and nobody is forgotten.

@@ -1,0 +1,34 @@
+import type { Anvil } from '../../../devnet/anvil/anvil.ts'
+
+const said = Buffer.from('rate limit exceeded: header not found, try again').toString('hex')
+const length = said.length / 2
+
+/** The code of tokens that fail whatever they are asked, each in its own way. */
+export const hostileCodes = {
+  /** Pushes until the stack is full. */
+  stack: '0x5b5f600056',
+  /** Runs until there is no gas left. */
+  burner: '0x5b600056',
+  /** Copies returned data that nothing has returned. */
+  bounds: '0x60015f5f3e',
+  /** Writes to the last byte of the memory. */
+  memory: '0x5f5f1952',
+  /** An operation that does not exist. */
+  opcode: '0xfe',
+  /** Reverts with the words of a node in trouble. */
+  words: `0x60${length.toString(16).padStart(2, '0')}600a5f3960${length.toString(16).padStart(2, '0')}5ffd${said}`,
+  /** Returns less than a number. */
+  short: '0x60015ff3',
+} as const
+
+/** The ways in which a token can fail. */
+export type HostileKind = keyof typeof hostileCodes
+
+/** Puts a contract with such code at an address. */
+export const placeHostile = async (
+  anvil: Anvil,
+  kind: HostileKind,
+  address: string,
+): Promise<void> => {
+  await anvil.call('anvil_setCode', [address, hostileCodes[kind]])
+}
