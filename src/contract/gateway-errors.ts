@@ -42,6 +42,22 @@ export const gatewayErrors = {
     title: 'The address does not end with a valid API key',
     help: 'The gateway is at `/<chain>/<network>/v1/<api_key>`. A key that is unknown or deleted and a key of a disabled organization give this same answer.',
   },
+  UPGRADE_REQUIRED: {
+    status: 426,
+    code: 'FAILED_PRECONDITION',
+    rpc: -32600,
+    retry: 'never',
+    title: 'This address is for WebSockets',
+    help: 'Open a WebSocket (RFC 6455, version 13) at this address. JSON-RPC over HTTP is at `POST /<chain>/<network>/v1/<api_key>`.',
+  },
+  INVALID_HANDSHAKE: {
+    status: 400,
+    code: 'INVALID_ARGUMENT',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The WebSocket handshake is not valid',
+    help: 'A handshake is a GET of HTTP/1.1 with `Connection: Upgrade`, `Upgrade: websocket`, `Sec-WebSocket-Version: 13` and a `Sec-WebSocket-Key` of 16 bytes in base64 (RFC 6455, 4.1). The message names what is wrong.',
+  },
   NETWORK_NOT_FOUND: {
     status: 404,
     code: 'NOT_FOUND',

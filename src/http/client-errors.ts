@@ -50,6 +50,7 @@ export function refuse(error: Error & { code?: string }, socket: Socket, ids: Id
     ...headers,
     'x-request-id': request_id,
     'content-length': String(Buffer.byteLength(body)),
+    date: new Date().toUTCString(),
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`)
   // Half closed, the connection lives until the caller closes its half, which a hostile one never does.

@@ -43,7 +43,7 @@ export function devRoutes(tools: DevTools, authenticator: Authenticator): Route[
     },
   })
   const read = async (exchange: Exchange): Promise<Record<string, unknown>> => {
-    const body = await readBody(exchange.request, bodyLimitBytes)
+    const body = await readBody(exchange, bodyLimitBytes)
     // Also keeps pages of other origins out: they cannot send this type without asking first.
     if (!/^application\/json\b/i.test(exchange.request.headers['content-type'] ?? ''))
       throw new OperationError('UNSUPPORTED_MEDIA_TYPE')
@@ -97,7 +97,7 @@ export function devRoutes(tools: DevTools, authenticator: Authenticator): Route[
       sendJson(exchange, 200, { depth })
     }),
     post('/dev/v1/sink/*', 'sink', async (exchange) => {
-      const body = await readBody(exchange.request, bodyLimitBytes)
+      const body = await readBody(exchange, bodyLimitBytes)
       const chain = exchange.path.slice('/dev/v1/sink/'.length)
       const isGenuine = await tools.receive(chain, exchange.request.headers, body)
       send(exchange, isGenuine ? 204 : 401, {}, '')

@@ -9,6 +9,7 @@ import { alone, faultOf, type Serve, type Served } from '../gateway/serve.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { GatewayHeaders } from './gateway-headers.ts'
+import { isTemporary, keyChallenge } from './problems.ts'
 
 /** What the gateway's part of the server needs. */
 export type GatewayFrontOptions = {
@@ -24,7 +25,7 @@ export type GatewayFrontOptions = {
 }
 
 /** Where a request goes: an address of the gateway's form, its network if there is one. */
-export type Place = { network: Network | undefined; key: string }
+export type Place = { network: Network | undefined; key: string; isSocket?: true }
 
 /** A request that was let in. */
 export type LetIn = { network: Network; principal: Principal }
@@ -34,6 +35,9 @@ export type GatewayFront = {
   bodyLimitBytes: number
   /** Undefined for addresses that are not the gateway's. */
   find(url: string): Place | undefined
+  /** The same for the addresses of WebSockets, which get no other answer over HTTP than how to use them. */
+  findSocket(url: string): Place | undefined
+  noUpgrade(place: Place, isGet: boolean): Served
   /** The id of a request: the caller's, or a new one. */
   requestId(given: string | undefined): string
   /** Decides by address and headers alone whether a body is worth reading. */
@@ -46,11 +50,13 @@ export type GatewayFront = {
   /** The headers of an answer, names and values in turn. */
   headersOf(served: Served, request_id: string, place: Place): string[]
   badText: Served
-  noHost: Served
+  malformed(detail: string): Served
   tooLarge: Served
   stopping: Served
 }
 
+/** Where a WebSocket is: its network, and the key. */
+export const socketAddress: RegExp = /^(\/[^/]+\/[^/]+)\/v1\/ws\/([^/?]*)(?:\?|$)/
 const networkPath = /^\/[^/]+\/[^/]+$/
 
 const refusal = (reason: Reason, message?: string): Served =>
@@ -61,6 +67,11 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
   const { networks, keys, serve, bodyLimitBytes, ids, log, isLogged } = options
   const notFound = refusal('NETWORK_NOT_FOUND')
   const notAllowed = refusal('METHOD_NOT_ALLOWED', 'The gateway takes POST only.')
+  const notUpgraded = refusal('UPGRADE_REQUIRED')
+  const notSocket = refusal(
+    'METHOD_NOT_ALLOWED',
+    'This is the address of a WebSocket. Over HTTP the gateway is at /<chain>/<network>/v1/<api_key>.',
+  )
   const badKey = refusal('INVALID_KEY')
   const badType = refusal('UNSUPPORTED_MEDIA_TYPE')
   const tooLarge = refusal('BODY_TOO_LARGE', `The body is larger than ${bodyLimitBytes} bytes.`)
@@ -82,7 +93,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
   return {
     bodyLimitBytes,
     badText: refusal('INVALID_JSON', 'The body is not valid UTF-8.'),
-    noHost: refusal('MALFORMED_REQUEST', 'The header host is missing.'),
+    malformed: (detail) => refusal('MALFORMED_REQUEST', detail),
     tooLarge,
     stopping: { ...refusal('SHUTTING_DOWN'), retryAfter: 1 },
     find(url) {
@@ -96,6 +107,12 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       // Longer addresses are not the gateway's HTTP ones.
       return key.includes('/') ? undefined : { network, key }
     },
+    findSocket(url) {
+      const [, path, key] = socketAddress.exec(url) ?? []
+      if (path === undefined || key === undefined) return undefined
+      return { network: networks.get(path), key, isSocket: true }
+    },
+    noUpgrade: ({ network }, isGet) => (!network ? notFound : isGet ? notUpgraded : notSocket),
     requestId: (given) => given ?? `${idPrefix}-${(lastId++).toString(36)}`,
     admit({ network, key }, isPost, headers) {
       if (!network) return notFound
@@ -123,11 +140,15 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       const headers = ['x-request-id', request_id]
       if (status !== 204)
         headers.push('content-type', 'application/json', 'content-length', `${body.length}`)
-      if (status === 405) headers.push('allow', 'POST')
+      if (status === 405) headers.push('allow', place.isSocket ? 'GET' : 'POST')
+      else if (status === 426) headers.push('upgrade', 'websocket')
+      else if (status === 401) headers.push('www-authenticate', keyChallenge)
       if (hit !== undefined) headers.push('x-portolan-cache', hit ? 'HIT' : 'MISS')
       if (hash !== '') headers.push('x-portolan-block', `${served.number}:${hash}`)
       if (decision) headers.push(...listLimits(decision))
-      else if (retryAfter !== undefined) headers.push('Retry-After', `${retryAfter}`)
+      // What the limits say of a refusal stands there already.
+      if (decision?.allowed !== false && (retryAfter !== undefined || isTemporary(status)))
+        headers.push('Retry-After', `${retryAfter ?? 1}`)
       if (isLogged && place.network) {
         const { chain, network } = place.network
         log.debug({ request_id, chain, network, status, bytes: body.length, hit }, 'gateway answer')

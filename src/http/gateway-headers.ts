@@ -1,16 +1,19 @@
+import { isContinue } from './exchange.ts'
+import { isJsonType, rpcTypes } from './json-type.ts'
+
 /** What the gateway reads of the headers of a request. */
 export type GatewayHeaders = {
   /** A well-formed id that the caller gave. */
   request_id: string | undefined
   /** 0 when it is not told. */
   contentLength: number
-  hasHost: boolean
+  /** Whether the client waits for `100 Continue` before it sends the body. */
+  expectsContinue: boolean
   /** Whether the body is JSON in UTF-8 without a content encoding. */
   isJson: boolean
 }
 
 const wellFormedId = /^[\w.:-]{1,100}$/
-const jsonType = /^application\/json(?:-rpc|request)?\s*(?:;\s*charset="?utf-8"?\s*)?;?\s*$/i
 
 /**
  * Reads the few headers that matter from the list as it came: to build the object of all headers for
@@ -19,18 +22,18 @@ const jsonType = /^application\/json(?:-rpc|request)?\s*(?:;\s*charset="?utf-8"?
 export function readGatewayHeaders(raw: readonly string[]): GatewayHeaders {
   let request_id: string | undefined
   let contentLength = 0
-  let hasHost = false
+  let expectsContinue = false
   let isJson = false
   let isEncoded = false
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index] as string
     const value = raw[index + 1] as string
     // Only names of these lengths can be among those sought.
-    if (name.length === 4) {
-      if (name.toLowerCase() === 'host') hasHost = true
+    if (name.length === 6) {
+      if (name.toLowerCase() === 'expect') expectsContinue = isContinue(value)
     } else if (name.length === 12) {
       const lower = name.toLowerCase()
-      if (lower === 'content-type') isJson = value === 'application/json' || jsonType.test(value)
+      if (lower === 'content-type') isJson = isJsonType(value, rpcTypes)
       else if (lower === 'x-request-id' && wellFormedId.test(value)) request_id = value
     } else if (name.length === 14) {
       if (name.toLowerCase() === 'content-length') contentLength = Number(value)
@@ -38,5 +41,5 @@ export function readGatewayHeaders(raw: readonly string[]): GatewayHeaders {
       if (name.toLowerCase() === 'content-encoding') isEncoded = value.toLowerCase() !== 'identity'
     }
   }
-  return { request_id, contentLength, hasHost, isJson: isJson && !isEncoded }
+  return { request_id, contentLength, expectsContinue, isJson: isJson && !isEncoded }
 }

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import type { Served } from '../gateway/serve.ts'
+import { drainBody } from './exchange.ts'
 import type { GatewayFront, LetIn } from './gateway-front.ts'
 import { readGatewayHeaders } from './gateway-headers.ts'
 import type { Lane } from './server.ts'
@@ -16,47 +17,59 @@ export function createGatewayLane(front: GatewayFront): Lane {
     let first: Buffer | undefined
     let rest: Buffer[] | undefined
     let size = 0
-    request.on('data', (chunk: Buffer) => {
+    const onData = (chunk: Buffer) => {
       size += chunk.length
       if (size > bodyLimitBytes) {
-        first = rest = undefined
-        if (size - chunk.length <= bodyLimitBytes) done(undefined)
+        request.off('data', onData).pause()
+        done(undefined)
       } else if (first === undefined) first = chunk
       else {
         rest ??= [first]
         rest.push(chunk)
       }
-    })
+    }
+    request.on('data', onData)
     request.on('end', () => {
       if (size <= bodyLimitBytes) done(rest ? Buffer.concat(rest) : (first ?? Buffer.alloc(0)))
     })
   }
 
-  return (request, response, isStopping) => {
-    const place = front.find(request.url ?? '')
+  return (request, response, isStopping, fault) => {
+    const url = request.url ?? ''
+    const place = front.find(url) ?? front.findSocket(url)
     if (!place) return false
     const headers = readGatewayHeaders(request.rawHeaders)
     const request_id = front.requestId(headers.request_id)
 
+    let isOver = false
     const reply = (served: Served) => {
       if (response.headersSent || response.destroyed) return
       const lines = front.headersOf(served, request_id, place)
-      // Kept alive, the connection would hold up the stop; and the rest of a refused body may be on its way.
-      if (isStopping() || served === front.tooLarge || served === front.noHost)
-        lines.push('connection', 'close')
+      // Kept alive, the connection would hold up the stop.
+      if (isStopping() || isOver) lines.push('connection', 'close')
+      else if (served.status === 426) lines.push('connection', 'upgrade, close')
       response.writeHead(served.status, lines)
       response.end(served.body, 'latin1')
     }
+    const refuseBody = async () => {
+      isOver = !(await drainBody(request))
+      reply(front.tooLarge)
+    }
     const proceed = (admitted: LetIn | Served) => {
+      if (admitted === front.tooLarge && !headers.expectsContinue) return refuseBody()
       if ('status' in admitted) return reply(admitted)
+      if (headers.expectsContinue && request.httpVersion === '1.1') response.writeContinue()
       receive(request, (body) => {
-        if (!body) reply(front.tooLarge)
+        if (!body) refuseBody()
         else if (!isUtf8(body)) reply(front.badText)
         else front.answer(admitted, request_id, body.toString('latin1'), reply)
       })
     }
     if (isStopping()) reply(front.stopping)
-    else if (!headers.hasHost && request.httpVersion === '1.1') reply(front.noHost)
+    else if (fault !== undefined) {
+      isOver = true
+      reply(front.malformed(fault))
+    } else if (place.isSocket) reply(front.noUpgrade(place, request.method === 'GET'))
     else {
       const admitted = front.admit(place, request.method === 'POST', headers)
       if (admitted instanceof Promise) void admitted.then(proceed)

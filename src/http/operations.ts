@@ -11,6 +11,7 @@ import { createRateLimitList } from '../domain/limits/headers.ts'
 import { type Begun, createAhead } from '../domain/query/ahead.ts'
 import { parseJson } from '../lib/json.ts'
 import { type Exchange, readBody, send } from './exchange.ts'
+import { isJsonType, operationTypes } from './json-type.ts'
 
 /** What the loop over the catalogue needs. */
 export type OperationsOptions = {
@@ -44,7 +45,6 @@ export type Operations = {
 }
 
 const operationPath = /^\/v1\/([^/]+)\/([^/]+)$/
-const jsonType = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i
 
 /** Finds the operation of an address without its query. */
 export function operationAt(path: string): Entry | undefined {
@@ -76,7 +76,7 @@ export function createOperations({
     if (!entry) throw new OperationError('ROUTE_NOT_FOUND')
     if (method !== 'POST')
       throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'POST' } })
-    const body = await readBody(request, bodyLimitBytes)
+    const body = await readBody(exchange, bodyLimitBytes)
     const setHeader = (name: string, value: string) => response.setHeader(name, value)
     const { headers } = request
     const answer = await perform({ entry, method, target, headers, body, signal, setHeader })
@@ -153,7 +153,7 @@ function parseBody(body: Buffer): unknown {
 function checkContentType(headers: OperationCall['headers']): void {
   const type = single(headers['content-type']) ?? ''
   const encoding = headers['content-encoding'] ?? 'identity'
-  if (!jsonType.test(type) || encoding !== 'identity')
+  if (!isJsonType(type, operationTypes) || encoding !== 'identity')
     throw new OperationError('UNSUPPORTED_MEDIA_TYPE')
 }
 

@@ -18,7 +18,11 @@ describe('a problem', () => {
       const { status, headers, body } = problemResponse(new OperationError(reason), 'r-1')
       const row = errors[reason]
       expect(status).toBe(row.status)
-      expect(headers).toEqual({ 'content-type': 'application/problem+json' })
+      expect(headers).toEqual({
+        'content-type': 'application/problem+json',
+        ...(status === 401 && { 'www-authenticate': 'HMAC-SHA256 realm="operations"' }),
+        ...((status === 429 || status === 503) && { 'retry-after': '1' }),
+      })
       expect(JSON.parse(body)).toEqual({
         type: `/docs/errors/${reason}`,
         title: row.title,

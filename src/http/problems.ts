@@ -5,6 +5,14 @@ import { isDatabaseUnavailable, isDiskFull } from '../storage/database-errors.ts
 /** A failure, ready to be sent. */
 export type ProblemResponse = { status: number; headers: Record<string, string>; body: string }
 
+/** How an operation is authenticated (RFC 9110, 11.6.1). */
+const signatureChallenge = 'HMAC-SHA256 realm="operations"'
+/** How a call of the gateway is. */
+export const keyChallenge = 'ApiKey realm="gateway"'
+
+/** Whether an answer of this status must say when to try again. */
+export const isTemporary = (status: number): boolean => status === 503 || status === 429
+
 /** What the caller is told of an error; what it is not told goes to the log under the request id. */
 export function toOperationError(error: unknown, log: Log, request_id: string): OperationError {
   if (error instanceof OperationError) return error
@@ -39,9 +47,16 @@ export function problemResponse(error: OperationError, request_id: string): Prob
     status,
     headers: {
       ...error.headers,
-      ...(error.retryAfter !== undefined && { 'retry-after': String(error.retryAfter) }),
+      ...retryHeader(error, status),
+      ...(status === 401 && { 'www-authenticate': signatureChallenge }),
       'content-type': 'application/problem+json',
     },
     body,
   }
+}
+
+function retryHeader(error: OperationError, status: number): Record<string, string> {
+  if (error.retryAfter !== undefined) return { 'retry-after': String(error.retryAfter) }
+  const isTold = 'retry-after' in error.headers || 'Retry-After' in error.headers
+  return isTemporary(status) && !isTold ? { 'retry-after': '1' } : {}
 }

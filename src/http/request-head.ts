@@ -1,4 +1,5 @@
 import { type GatewayHeaders, readGatewayHeaders } from './gateway-headers.ts'
+import { isHost } from './request-target.ts'
 
 /** A request line and its headers, where they are as plain as can be. */
 export type RequestHead = {
@@ -35,7 +36,7 @@ export function readRequestHead(head: string): RequestHead | undefined {
     const lower = name.toLowerCase()
     if (lower === 'connection' && value.toLowerCase() !== 'keep-alive') return undefined
     if (lower === 'content-length' && (lengths++ > 0 || !digits.test(value))) return undefined
-    if (lower === 'host' && hosts++ > 0) return undefined
+    if (lower === 'host' && (hosts++ > 0 || !isHost(value))) return undefined
     raw.push(name, value)
     at = end + 2
   }

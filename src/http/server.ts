@@ -12,6 +12,7 @@ import { type Exchange, openExchange, send } from './exchange.ts'
 import type { GatewayFront } from './gateway-front.ts'
 import type { OperationsFront } from './operations-front.ts'
 import { problemResponse, toOperationError } from './problems.ts'
+import { headFault } from './request-target.ts'
 
 /** Handles an exchange whose path begins with a prefix. */
 export type Route = {
@@ -30,6 +31,8 @@ export type Lane = (
   request: IncomingMessage,
   response: ServerResponse,
   isStopping: () => boolean,
+  /** What is wrong with the head of the request, if anything. */
+  fault: string | undefined,
 ) => boolean
 
 /** What is told of every finished exchange. */
@@ -77,11 +80,16 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const underWay = new Set<ServerResponse>()
   const take = (request: IncomingMessage, response: ServerResponse) => {
     open.add(request, response)
-    if (options.cors?.(request, response)) return
-    if (!options.lane?.(request, response, isStopping)) void serve(request, response)
+    const fault = headFault(request)
+    if (!fault && options.cors?.(request, response)) return
+    if (!options.lane?.(request, response, isStopping, fault)) void serve(request, response, fault)
   }
 
-  const serve = async (request: IncomingMessage, response: ServerResponse) => {
+  const serve = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    fault: string | undefined,
+  ) => {
     const begun = performance.now()
     const exchange = openExchange(request, response, ids)
     const { request_id, path } = exchange
@@ -99,9 +107,9 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
         response.setHeader('connection', 'close')
         throw new OperationError('SHUTTING_DOWN', { retryAfter: 1 })
       }
-      if (request.headers.host === undefined && request.httpVersion === '1.1') {
+      if (fault !== undefined) {
         response.setHeader('connection', 'close')
-        throw new OperationError('MALFORMED_REQUEST', { detail: 'The header host is missing.' })
+        throw new OperationError('MALFORMED_REQUEST', { detail: fault })
       }
       if (!route) throw new OperationError('ROUTE_NOT_FOUND')
       await route.handle(exchange)
@@ -124,8 +132,11 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       // Node would refuse without a problem body.
       requireHostHeader: false,
       // Other protocols that a client offers are no reason not to answer it.
-      shouldUpgradeCallback: ({ headers }) =>
-        options.upgrade !== undefined && headers.upgrade?.toLowerCase() === 'websocket',
+      shouldUpgradeCallback: ({ headers, httpVersion }) =>
+        options.upgrade !== undefined &&
+        headers.upgrade?.toLowerCase() === 'websocket' &&
+        // One of HTTP/1.0 does not count (RFC 9110, 7.8).
+        httpVersion === '1.1',
     },
     take,
   )
@@ -134,6 +145,8 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     open.afterAnswers(socket as Socket, () => refuse(error, socket as Socket, ids)),
   )
   server.on('checkExpectation', take)
+  // `100 Continue` is sent when the body is wanted.
+  server.on('checkContinue', take)
   const sockets = options.gateway && takeConnections(server, options.gateway, options.operations)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

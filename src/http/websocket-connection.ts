@@ -131,10 +131,11 @@ export function openConnection(options: {
     close(1008, 'the API key is not valid any more')
   }
 
-  ws.on('message', (data: Buffer) => {
+  ws.on('message', (data: Buffer, isBinary: boolean) => {
     hasReceived = true
     begin()
-    if (!isUtf8(data)) return answer(badText)
+    // A text that is not UTF-8 has ended the connection with 1007 before it came here.
+    if (isBinary && !isUtf8(data)) return answer(badText)
     const body = data.toString('latin1')
     try {
       const who = check()

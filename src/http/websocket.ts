@@ -11,12 +11,15 @@ import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { Change } from '../storage/changes.ts'
+import { socketAddress } from './gateway-front.ts'
+import { headFault } from './request-target.ts'
 import {
   type Connection,
   type ConnectionLimits,
   defaultConnectionLimits,
   openConnection,
 } from './websocket-connection.ts'
+import { handshakeFault } from './websocket-handshake.ts'
 import { refuseHandshake } from './websocket-refuse.ts'
 
 /** The gateway's WebSockets. */
@@ -50,7 +53,6 @@ export type SocketsOptions = {
   beatMs?: number
 }
 
-const address = /^(\/[^/]+\/[^/]+)\/v1\/ws\/([^/?]*)(?:\?|$)/
 // Looked after one part at a time: thousands of pings at once would be felt by everybody.
 const parts = 30
 
@@ -69,12 +71,15 @@ export function createSockets(options: SocketsOptions): Sockets {
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    // Answered with an error instead of the end of the connection.
-    skipUTF8Validation: true,
     autoPong: false,
     maxPayload: options.maxMessageBytes,
     maxFragments: 16_384,
   })
+  server.on('headers', (lines) => lines.push(`Date: ${new Date().toUTCString()}`))
+  // What remains after our own look at the handshake: a malformed list of protocols.
+  server.on('wsClientError', (error, socket) =>
+    refuseHandshake(socket, refuse('INVALID_HANDSHAKE', `${error.message}.`), ids.uuid()),
+  )
   const rings = Array.from({ length: parts }, () => new Set<Connection>())
   const perKey = new Map<string, number>()
   const perPath = new Map<string, number>()
@@ -137,11 +142,15 @@ export function createSockets(options: SocketsOptions): Sockets {
     socket.on('error', () => {})
     const request_id = ids.uuid()
     const refuseWith = (refusal: Refusal) => refuseHandshake(socket, refusal, request_id)
-    const [, path, key] = address.exec(request.url ?? '') ?? []
+    const fault = headFault(request)
+    if (fault !== undefined) return refuseWith(refuse('MALFORMED_REQUEST', fault))
+    const [, path, key] = socketAddress.exec(request.url ?? '') ?? []
     if (stopped.signal.aborted) return refuseWith(stoppingNow)
     if (path === undefined || key === undefined) return refuseWith(badRoute)
     if (!networks.has(path)) return refuseWith(notFound)
     if (request.method !== 'GET') return refuseWith(notAllowed)
+    const bad = handshakeFault(request)
+    if (bad) return refuseWith(bad)
     const proceed = (principal: Principal | undefined) => {
       if (socket.destroyed) return
       if (stopped.signal.aborted) return refuseWith(stoppingNow)

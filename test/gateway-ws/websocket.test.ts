@@ -36,7 +36,7 @@ test('calls, batches and malformed messages are answered on the socket', async (
   client.send('  [{"jsonrpc":"2.0","id":12345678901234567890,"method":"net_version"},1]')
   client.send('{nonsense')
   client.send('[]')
-  client.ws.send(Buffer.from([0xff, 0xfe]), { binary: false })
+  client.ws.send(Buffer.from([0xff, 0xfe]), { binary: true })
   client.ws.send(Buffer.from('{"jsonrpc":"2.0","id":"bin","method":"evm_blockNumber"}'))
   client.send('{"jsonrpc":"2.0","method":"evm_blockNumber"}')
   await waitFor('all answers', () => client.messages.length >= 6)

