@@ -26,6 +26,14 @@ export const gatewayErrors = {
     title: 'The block range or its logs are too many for one call',
     help: 'Ask for at most as many blocks at once as `max_range` in the data says. The gateway answers this with HTTP 200.',
   },
+  LOG_BLOCK_NOT_FOUND: {
+    status: 404,
+    code: 'NOT_FOUND',
+    rpc: -32000,
+    retry: 'never',
+    title: 'The block whose logs were asked for is not in the chain',
+    help: 'No node knows a block with this hash, or it has left the chain (EIP-234). Ask for the logs of the block that took its place. The gateway answers this with HTTP 200.',
+  },
   RESPONSE_TOO_LARGE: {
     status: 400,
     code: 'INVALID_ARGUMENT',

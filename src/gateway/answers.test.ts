@@ -161,15 +161,45 @@ describe('answers made right', () => {
     })
   })
 
-  it('getLogs beyond the head: nothing', () => {
-    const beyond = 'BlockOutOfRangeError: block height is 5 but requested was 9'
-    expect(fix('evm_getLogs', error(-32602, beyond))).toEqual([])
+  it('getLogs: an error is never an empty list', () => {
+    for (const [code, message] of [
+      [-32602, 'BlockOutOfRangeError: block height is 5 but requested was 9'],
+      [-32000, 'header not found'],
+      [-32000, 'unknown block'],
+      [-32000, 'missing block data'],
+      [-32602, 'block range extends beyond current head block'],
+    ] as const)
+      expect(fix('evm_getLogs', error(code, message))).toEqual({ error: { code, message } })
+  })
+
+  it('getUncleCountByBlockNumber: the pending block has no uncles', () => {
+    const name = 'evm_getUncleCountByBlockNumber'
+    expect(fix(name, error(-32001, 'Resource not found'), ['pending'])).toBe('0x0')
+    expect(fix(name, { ok: true, result: 'null' }, ['pending'])).toBe('0x0')
+    expect(fix(name, { ok: true, result: 'null' }, ['0x1'])).toBeNull()
+    expect(fix(name, error(-32000, 'overloaded'), ['pending'])).toEqual({
+      error: { code: -32000, message: 'overloaded' },
+    })
+  })
+
+  it('syncing: the three fields of the table are always there', () => {
+    const whole = result({ startingBlock: '0x1', currentBlock: '0x2', highestBlock: '0x3' })
+    expect(answerFixes.evm_syncing!(whole, [])).toBe(whole)
+    expect(fix('evm_syncing', result(false))).toBe(false)
+    expect(
+      fix('evm_syncing', result({ currentBlock: '0x2', highestBlock: '0x3', stages: [] })),
+    ).toEqual({
+      startingBlock: '0x0',
+      currentBlock: '0x2',
+      highestBlock: '0x3',
+      stages: [],
+    })
   })
 
   it('leaves null alone', () => {
     for (const [name, one] of Object.entries(answerFixes)) {
       const reply: RpcReply = { ok: true, result: 'null' }
-      expect(one(reply, ['pending']), name).toBe(reply)
+      expect(one(reply, ['latest']), name).toBe(reply)
     }
   })
 })

@@ -79,6 +79,16 @@ function fixPendingBlock(text: RawJson): RawJson {
   return fixFields(JSON.stringify({ ...block, ...nothing, transactions: own }))
 }
 
+const syncingFields = ['startingBlock', 'currentBlock', 'highestBlock']
+
+// Erigon and others leave out where they began.
+function fixSyncing(text: RawJson): RawJson {
+  if (!text.startsWith('{') || syncingFields.every((name) => text.includes(`"${name}"`)))
+    return text
+  const zeros = Object.fromEntries(syncingFields.map((name) => [name, '0x0']))
+  return JSON.stringify({ ...zeros, ...JSON.parse(text) })
+}
+
 const quantity = onResult(fixQuantity)
 const text = onResult((result) => (/^\d+$/.test(result) ? `"${result}"` : result))
 const storage = onResult((result) =>
@@ -88,8 +98,7 @@ const storage = onResult((result) =>
 )
 
 const nothing: RpcReply = { ok: true, result: 'null' }
-const noLogs: RpcReply = { ok: true, result: '[]' }
-const noPeers: RpcReply = { ok: true, result: '"0x0"' }
+const zero: RpcReply = { ok: true, result: '"0x0"' }
 
 /** A query that finds no block, transaction or uncle has the result null (spec 7). */
 const orNull =
@@ -108,8 +117,9 @@ const transaction = orNull(
 export const answerFixes: Readonly<Record<string, FixAnswer>> = {
   net_version: text,
   net_peerCount: (reply) =>
-    !reply.ok && isUnknownMethod(reply.error) ? noPeers : quantity(reply, []),
+    !reply.ok && isUnknownMethod(reply.error) ? zero : quantity(reply, []),
   evm_protocolVersion: onResult((result) => (/^\d+$/.test(result) ? fixQuantity(result) : result)),
+  evm_syncing: onResult(fixSyncing),
   evm_gasPrice: quantity,
   evm_blockNumber: quantity,
   evm_getBalance: quantity,
@@ -118,7 +128,11 @@ export const answerFixes: Readonly<Record<string, FixAnswer>> = {
   evm_getBlockTransactionCountByHash: orNull(quantity),
   evm_getBlockTransactionCountByNumber: orNull(quantity),
   evm_getUncleCountByBlockHash: orNull(quantity),
-  evm_getUncleCountByBlockNumber: orNull(quantity),
+  evm_getUncleCountByBlockNumber: (reply, args) => {
+    const fixed = orNull(quantity)(reply, args)
+    // A block that is not in the chain yet has no uncles; anvil says that it does not find it.
+    return args[0] === 'pending' && fixed.ok && fixed.result === 'null' ? zero : fixed
+  },
   evm_getCode: onResult((result) => (result === '"0x0"' ? '"0x"' : result)),
   evm_estimateGas: quantity,
   evm_getBlockByHash: block,
@@ -129,6 +143,6 @@ export const answerFixes: Readonly<Record<string, FixAnswer>> = {
   evm_getTransactionReceipt: onResult(fixReceipt),
   evm_getUncleByBlockHashAndIndex: block,
   evm_getUncleByBlockNumberAndIndex: block,
-  evm_getLogs: (reply) =>
-    !reply.ok && isMissingBlock(reply.error) ? noLogs : onResult(fixFields)(reply, []),
+  // An error is never an empty list: to an indexer that would say that there are no logs.
+  evm_getLogs: onResult(fixFields),
 }

@@ -17,7 +17,17 @@ type Step =
       what: 'latest' | 'number' | 'block' | 'hash' | 'receipt' | 'logs'
       back: number
     }
+  | { kind: 'fail'; calls: number; error: string }
   | { kind: 'settle' }
+
+const nodeErrors = [
+  '{"code":-32000,"message":"header not found"}',
+  '{"code":-32000,"message":"unknown block"}',
+  '{"code":-32000,"message":"missing block data"}',
+  '{"code":-32602,"message":"block range extends beyond current head block"}',
+  '{"code":-32005,"message":"query returned more than 10000 results"}',
+  '{"code":-32603,"message":"internal error"}',
+]
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -50,6 +60,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
         'logs' as const,
       ),
       back: fc.integer({ min: 0, max: 5 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('fail' as const),
+      calls: fc.integer({ min: 1, max: 3 }),
+      error: fc.constantFrom(...nodeErrors),
     }),
   },
   { weight: 2, arbitrary: fc.constant({ kind: 'settle' as const }) },
@@ -103,7 +121,11 @@ const createWorld = () => {
       .map((hash) => `"log of ${hash}"`)
       .join(',')}]`
   }
-  pool.answer = (request) => ({ ok: true, result: resultOf(request) })
+  let failing: { calls: number; error: string } = { calls: 0, error: '' }
+  pool.answer = (request) =>
+    failing.calls-- > 0
+      ? { ok: false, error: failing.error }
+      : { ok: true, result: resultOf(request) }
   pool.best = headAt(chain.length - 1)
   const network = createNetwork({
     chain: 'c',
@@ -139,6 +161,9 @@ const createWorld = () => {
       announce(from, all)
     },
     hashes: () => new Set(chain),
+    fail: (calls: number, error: string) => {
+      failing = { calls, error }
+    },
   }
 }
 
@@ -164,7 +189,7 @@ const settle = async () => {
   for (let turn = 0; turn < 60; turn++) await Promise.resolve()
 }
 
-it('never gives an answer of a block that has left the chain', async () => {
+it('never gives an answer of a block that has left the chain, nor one made of an error', async () => {
   let hits = 0
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60 }), async (steps) => {
@@ -177,6 +202,8 @@ it('never gives an answer of a block that has left the chain', async () => {
         world.network.call(callOf(world, one), key, (answer: Answer) => {
           const now = world.hashes()
           if (answer.hit) hits++
+          // Every block has a log: an empty list can only be an error that was taken for an answer.
+          if (one.what === 'logs' && answer.ok && answer.text === '[]') wrong.push('no logs')
           for (const hash of answer.text.match(/0x[0-9a-f]{64}/g) ?? []) {
             if (/^0x0+$/.test(hash)) continue
             if (!before.has(hash) && !now.has(hash)) wrong.push(`${one.what} ${answer.hit} ${hash}`)
@@ -187,6 +214,7 @@ it('never gives an answer of a block that has left the chain', async () => {
       for (const one of steps) {
         if (one.kind === 'mine') world.mine(one.count, one.all)
         else if (one.kind === 'reorg') world.reorg(one.depth, one.length, one.all)
+        else if (one.kind === 'fail') world.fail(one.calls, one.error)
         else if (one.kind === 'read') {
           read(one)
           for (let turn = 0; turn < 4; turn++) await Promise.resolve()

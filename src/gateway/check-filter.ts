@@ -16,7 +16,10 @@ export type LogFilter = {
 
 const fields = new Set(['address', 'blockhash', 'blockHash', 'fromBlock', 'toBlock', 'topics'])
 
-/** What is wrong with a Filter, undefined when nothing is. */
+/**
+ * What is wrong with the fields of a Filter, undefined when nothing is. Whether they agree is another
+ * matter: for `getLogs` that is for nodes to say.
+ */
 export function findFilterProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return 'must be a Filter object'
@@ -46,15 +49,21 @@ function blockProblem(filter: LogFilter): string | undefined {
   if (hash !== undefined) {
     if (!isHash(hash)) return 'blockhash must be 0x and 64 hex digits'
     if (filter.blockHash && filter.blockhash) return 'blockhash and blockHash are the same field'
-    if ((fromBlock ?? toBlock ?? undefined) !== undefined)
-      return 'blockhash cannot stand beside fromBlock or toBlock'
   }
   const must = 'must be a quantity, earliest, latest or pending'
   if (fromBlock != null && !isBlock(fromBlock)) return `fromBlock ${must}`
   if (toBlock != null && !isBlock(toBlock)) return `toBlock ${must}`
-  if (isQuantity(fromBlock) && isQuantity(toBlock) && toNumber(fromBlock) > toNumber(toBlock))
-    return 'fromBlock must not be after toBlock'
   return undefined
+}
+
+/** Whether the blocks of a checked Filter contradict each other: no log could ever match. */
+export function findRangeProblem(filter: LogFilter): string | undefined {
+  const { fromBlock, toBlock } = filter
+  if (filterHash(filter) !== undefined && (fromBlock ?? toBlock ?? undefined) !== undefined)
+    return 'blockhash cannot stand beside fromBlock or toBlock'
+  return isQuantity(fromBlock) && isQuantity(toBlock) && toNumber(fromBlock) > toNumber(toBlock)
+    ? 'fromBlock must not be after toBlock'
+    : undefined
 }
 
 function topicsProblem(topics: unknown): string | undefined {

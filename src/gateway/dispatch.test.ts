@@ -323,22 +323,188 @@ describe('getLogs', () => {
     expect(JSON.parse(last().params)).toEqual([{ blockHash: hash(100) }])
   })
 
-  it('after the head is nothing, and a range that ends after it ends there', async () => {
-    const { call, pool } = open()
-    const beyond =
-      '{"code":-32602,"message":"BlockOutOfRangeError: block height is 100 but requested was 200"}'
-    pool.answer = (request) =>
-      request.params.includes('0xc8')
-        ? { ok: false, error: beyond }
-        : refusingOver(1000, '')(request)
-    expect((await call('eth_getLogs', [{ fromBlock: '0xc8' }])).text).toBe('[]')
-    const { text } = await call('eth_getLogs', [{ fromBlock: '0x62', toBlock: '0xc8' }])
-    expect(numbers(text)).toEqual([98, 99, 100])
+  const beyond = {
+    anvil:
+      '{"code":-32602,"message":"BlockOutOfRangeError: block height is 100 but requested was 200"}',
+    geth: '{"code":-32602,"message":"block range extends beyond current head block"}',
+    other: '{"code":-32000,"message":"toBlock is in the future"}',
+  }
+
+  it.each(Object.entries(beyond))(
+    'that ends after the head covers what exists: %s',
+    async (_, error) => {
+      const { call, pool } = open()
+      pool.answer = (request) =>
+        request.params.includes('0xc8') ? { ok: false, error } : refusingOver(1000, '')(request)
+      const { text, hit } = await call('eth_getLogs', [{ fromBlock: '0x62', toBlock: '0xc8' }])
+      expect(numbers(text)).toEqual([98, 99, 100])
+      expect(hit).toBeUndefined()
+      // However far: what does not exist yet is not counted.
+      const far = await call('eth_getLogs', [{ fromBlock: '0x62', toBlock: '0xc8ffffff' }])
+      expect(numbers(far.text)).toEqual([98, 99, 100])
+    },
+  )
+
+  it.each([
+    ['begins after the head', { fromBlock: '0xc8' }],
+    ['begins after the head', { fromBlock: '0xc8', toBlock: '0xc9' }],
+    ['runs backwards', { fromBlock: 'latest', toBlock: '0x1' }],
+    ['runs backwards', { fromBlock: '0x5', toBlock: '0x1' }],
+    ['stands beside a hash', { blockHash: hash(100), fromBlock: '0x1' }],
+  ])('whose range %s gets what nodes say to it: %j', async (_, filter) => {
+    const { call, pool, last } = open()
+    for (const error of [beyond.geth, '{"code":-32602,"message":"invalid block range params"}']) {
+      pool.answer = () => ({ ok: false, error })
+      expect((await call('eth_getLogs', [filter])).text).toBe(error)
+      expect(JSON.parse(last().params)).toEqual([filter])
+    }
+    const asked = pool.sent.length
+    expect(asked).toBe(2)
+    pool.answer = () => ({ ok: true, result: '[]' })
+    const answer = await call('eth_getLogs', [filter])
+    expect(answer).toMatchObject({ ok: true, text: '[]', hit: undefined })
   })
 
-  it('refuses a range that runs backwards', async () => {
-    const { call } = open()
-    const { refusal } = await call('eth_getLogs', [{ fromBlock: 'latest', toBlock: '0x1' }])
-    expect(refusal?.reason).toBe('INVALID_PARAMS')
+  it('gives the first error when asking again does not help', async () => {
+    const { call, pool } = open()
+    const first = '{"code":-32602,"message":"query exceeds max block range 50"}'
+    pool.answer = ({ params }) =>
+      params.includes('"0x1","toBlock":"0x64"')
+        ? { ok: false, error: first }
+        : { ok: false, error: '{"code":-32000,"message":"internal"}' }
+    const filter = { fromBlock: '0x1', toBlock: '0x64' }
+    expect((await call('eth_getLogs', [filter])).text).toBe(first)
+    pool.answer = ({ params }) =>
+      params.includes('"0x1","toBlock":"0x64"')
+        ? { ok: false, error: first }
+        : { failure: 'NO_UPSTREAM' }
+    expect((await call('eth_getLogs', [filter])).text).toBe(first)
+  })
+
+  it.each([
+    [{ fromBlock: '0x1', toBlock: 'pending' }],
+    [{ fromBlock: '0x1', toBlock: 'safe' }],
+    [{ fromBlock: '0x1', toBlock: 'finalized' }],
+    [{ fromBlock: 'earliest' }],
+    [{ fromBlock: '0x1', toBlock: '0xffffff' }],
+    [{ blockHash: hash(100), fromBlock: '0x1' }],
+  ])('counts the blocks of every tag against the largest range: %j', async (filter) => {
+    const { call, pool } = open({ maxLogRange: 50 })
+    pool.answer = ({ method }) =>
+      method === 'eth_getBlockByNumber'
+        ? { ok: true, result: '{"number":"0x5f"}' }
+        : { ok: true, result: '[]' }
+    const { refusal } = await call('eth_getLogs', [filter])
+    expect(refusal?.reason).toBe('LOG_RANGE_TOO_LARGE')
+    expect(pool.sent.every(({ method }) => method === 'eth_getBlockByNumber')).toBe(true)
+    // Also for a key that has just sent a transaction, and is shown no head.
+    pool.broadcast = async () => ({ ok: true, result: `"${hash(7)}"` })
+    await call('eth_sendRawTransaction', ['0x02'])
+    expect((await call('eth_getLogs', [filter])).refusal?.reason).toBe('LOG_RANGE_TOO_LARGE')
+  })
+
+  it('asks for safe and finalized blocks by their numbers, which are asked for once per head', async () => {
+    const { call, pool, last } = open({ maxLogRange: 50 })
+    pool.answer = ({ method, params }) =>
+      method === 'eth_getBlockByNumber'
+        ? { ok: true, result: `{"number":"${params.includes('safe') ? '0x50' : '0x40'}"}` }
+        : { ok: true, result: '[]' }
+    await call('eth_getLogs', [{ fromBlock: 'finalized', toBlock: 'safe' }])
+    expect(JSON.parse(last().params)).toEqual([{ fromBlock: '0x40', toBlock: '0x50' }])
+    await call('eth_getLogs', [{ fromBlock: 'safe', address }])
+    expect(JSON.parse(last().params)).toEqual([{ fromBlock: '0x50', toBlock: '0x64', address }])
+    expect(pool.sent.filter(({ method }) => method === 'eth_getBlockByNumber')).toHaveLength(2)
+    pool.show(head(101))
+    pool.answer = () => ({ ok: false, error: '{"code":-32000,"message":"safe block not found"}' })
+    const { text } = await call('eth_getLogs', [{ fromBlock: 'safe' }])
+    expect(text).toBe('{"code":-32000,"message":"safe block not found"}')
+  })
+
+  describe('by the hash of a block', () => {
+    const unknown = { code: -32000, message: 'unknown block' }
+
+    it('that no node knows is an error, also where nodes answer with an empty list', async () => {
+      const { call, pool } = open()
+      pool.answer = ({ method }) => ({ ok: true, result: method === 'eth_getLogs' ? '[]' : 'null' })
+      const { text, refusal } = await call('eth_getLogs', [{ blockHash: hash(7, 9) }])
+      expect(JSON.parse(text)).toMatchObject(unknown)
+      expect(refusal?.reason).toBe('LOG_BLOCK_NOT_FOUND')
+    })
+
+    it('that has left the chain is an error, with logs and without', async () => {
+      const { call, pool } = open()
+      const orphan = hash(100, 9)
+      const logs = `[{"blockNumber":"0x64","blockHash":"${orphan}"}]`
+      for (const result of ['[]', logs]) {
+        pool.answer = ({ method }) => ({
+          ok: true,
+          result: method === 'eth_getLogs' ? result : `{"number":"0x64","hash":"${orphan}"}`,
+        })
+        expect(JSON.parse((await call('eth_getLogs', [{ blockHash: orphan }])).text)).toMatchObject(
+          unknown,
+        )
+      }
+    })
+
+    it('that is older than the window is answered', async () => {
+      const { call, pool } = open()
+      const old = hash(7)
+      pool.answer = ({ method }) => ({
+        ok: true,
+        result: method === 'eth_getLogs' ? '[]' : `{"number":"0x7","hash":"${old}"}`,
+      })
+      expect((await call('eth_getLogs', [{ blockHash: old }])).text).toBe('[]')
+    })
+
+    it('passes the error of the nodes on', async () => {
+      const { call, pool } = open()
+      pool.answer = () => ({ ok: false, error: JSON.stringify(unknown) })
+      for (const one of [hash(100), hash(7, 9)])
+        expect((await call('eth_getLogs', [{ blockHash: one }])).text).toBe(JSON.stringify(unknown))
+    })
+  })
+})
+
+describe('words of users', () => {
+  const revert = (message: string) => JSON.stringify({ code: 3, message, data: '0x08c379a0' })
+  const errors = [
+    revert('execution reverted: block not found'),
+    revert('execution reverted: header not found'),
+    '{"code":-32000,"message":"execution reverted: missing trie node"}',
+    '{"code":-32015,"message":"state is pruned"}',
+    '{"code":-32000,"message":"failed","data":"header not found"}',
+  ]
+
+  it.each(errors)('in an error do not switch the cache off for others: %s', async (error) => {
+    const { call, pool } = open()
+    const answer = pool.answer
+    await call('eth_getBalance', [address, 'latest'])
+    pool.answer = () => ({ ok: false, error })
+    expect((await call('eth_call', [{ to: address }, 'latest'], 'mallory')).text).toBe(error)
+    expect(pool.sent.length).toBe(2)
+    pool.answer = answer
+    expect((await call('eth_getBalance', [address, 'latest'], 'another')).hit).toBe(true)
+  })
+
+  it('an index that is not in the block does not switch it off either', async () => {
+    const { call, pool } = open()
+    await call('eth_getBalance', [address, 'latest'])
+    pool.answer = () => ({ ok: true, result: 'null' })
+    for (const name of [
+      'eth_getTransactionByBlockNumberAndIndex',
+      'eth_getUncleByBlockNumberAndIndex',
+    ])
+      expect((await call(name, ['latest', '0xffff'], 'mallory')).text).toBe('null')
+    expect((await call('eth_getBalance', [address, 'latest'], 'another')).hit).toBe(true)
+  })
+
+  it('a block that is in the chain is not null because nodes fail', async () => {
+    const { call, pool } = open()
+    const error = '{"code":-32000,"message":"header not found"}'
+    pool.answer = () => ({ ok: false, error })
+    expect((await call('eth_getBlockByNumber', ['0x5', false])).text).toBe(error)
+    expect((await call('eth_getBlockByNumber', ['0xc8', false])).text).toBe('null')
+    expect((await call('eth_getBlockByHash', [hash(100), false])).text).toBe(error)
+    expect((await call('eth_getBlockByHash', [hash(5, 9), false])).text).toBe('null')
   })
 })

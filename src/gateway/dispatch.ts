@@ -1,4 +1,11 @@
-import type { Pool, PoolOutcome, PoolRequest, RawJson } from '../chains/upstream/pool-types.ts'
+import { lackOf } from '../chains/upstream/node-error.ts'
+import type {
+  Pool,
+  PoolOutcome,
+  PoolRequest,
+  RawJson,
+  RpcReply,
+} from '../chains/upstream/pool-types.ts'
 import { type Answer, answered, failed, type OnAnswer, refused } from './answer.ts'
 import type { AnswerCache } from './cache.ts'
 import type { ChainView } from './chain-view.ts'
@@ -7,7 +14,6 @@ import type { RpcCall } from './envelope.ts'
 import { createFlights } from './flights.ts'
 import { createLogs } from './logs.ts'
 import type { Method } from './methods.ts'
-import { isMissingBlock, isPrunedState, lacksBlock, lacksMethod } from './node-errors.ts'
 import { createProgress } from './progress.ts'
 import { refuse } from './rpc-error.ts'
 import { createSender } from './send.ts'
@@ -62,15 +68,15 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   let textOfHead = ''
 
   /** Whether `latest` may be asked for where the block that it stood for is not to be had. */
-  const mayUnpin = (method: Method, outcome: PoolOutcome): boolean => {
+  const mayUnpin = (method: Method, call: RpcCall, outcome: PoolOutcome): boolean => {
     if ('failure' in outcome) return outcome.failure === 'NO_UPSTREAM'
-    if (!outcome.ok) return isMissingBlock(outcome.error) || isPrunedState(outcome.error)
-    return outcome.result === 'null' && method.plan.kind === 'number'
+    if (!outcome.ok) return lackOf(outcome.error, call.params) !== undefined
+    return outcome.result === 'null' && method.isNullNoBlock
   }
 
   const ask = (method: Method, call: RpcCall, session: Session, target: Target, done: OnAnswer) => {
     const finish = (outcome: PoolOutcome) => {
-      if (target.pinned && mayUnpin(method, outcome)) return askLess()
+      if (target.pinned && mayUnpin(method, call, outcome)) return askLess()
       if ('failure' in outcome) {
         // A node that is behind may answer a key that has not seen more than it has.
         const isLess = target.minBlock > progress.leastOf(session)
@@ -94,7 +100,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     const begun = view.generation()
     pool.send(requestOf(method, call, target), (outcome) => {
       if ('failure' in outcome) return land(outcome)
-      const reply = method.fix ? method.fix(outcome, call.args) : outcome
+      const reply = fixed(method, call, target, outcome)
       if (cache && reply.ok && begun === view.generation())
         keep(cache, method, target, reply.result)
       land(reply)
@@ -104,15 +110,14 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   const requestOf = (method: Method, call: RpcCall, target: Target): PoolRequest => {
     const { plan } = method
     const pin = target.pinned && plan.kind === 'number'
-    // Of what may not be there yet, a null is as good an answer as any.
-    const isBlockThere = target.keep !== 'never' || method.isUseless !== lacksBlock
     const request: PoolRequest = {
       method: method.name,
       params: pin ? pinParams(target.params, plan.index, target.number) : target.params,
       idempotent: true,
       timeoutMs,
-      isUseless: isBlockThere ? method.isUseless : lacksMethod,
     }
+    // Of what may not be there yet, a null is as good an answer as any.
+    if (method.isUseless && target.keep !== 'never') request.isUseless = method.isUseless
     // A pending block has no hash yet.
     if (method.isBlock && call.args[0] !== 'pending')
       request.isWrong = (reply) => isWrongBlock(reply, askedBlock(plan, target))
@@ -223,6 +228,13 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         return ask(method, call, session, live(), done)
     }
   }
+}
+
+/** An error about a block that is in the chain stays one: null would say that there is no such block. */
+const fixed = (method: Method, call: RpcCall, { keep }: Target, reply: RpcReply): RpcReply => {
+  const isThere = keep === 'block' && method.isNullNoBlock
+  if (!method.fix || (isThere && !reply.ok && lackOf(reply.error) === 'block')) return reply
+  return method.fix(reply, call.args)
 }
 
 const told = (ok: boolean, text: RawJson, target: Target): Answer => {

@@ -2,7 +2,7 @@ import type { RawJson } from '../chains/upstream/pool-types.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import { answered, failed, type OnAnswer, refused } from './answer.ts'
-import type { LogFilter } from './check-filter.ts'
+import { findRangeProblem, type LogFilter } from './check-filter.ts'
 import type { Dispatch } from './dispatch.ts'
 import type { Feed } from './feed.ts'
 import type { FeedBlock } from './feed-block.ts'
@@ -39,6 +39,7 @@ const notFound = refused(refuse('FILTER_NOT_FOUND', 'filter not found'))
 const yes = answered('true')
 const no = answered('false')
 const sweepMs = 5_000
+const filterData = { parameter: 'filter', index: 0 }
 
 /** What a key holds: the number of its filters, and the bytes of logs that they have gathered. */
 type Owner = { filters: number; bytes: number }
@@ -187,6 +188,13 @@ export function createFilters(options: {
     }
   }
 
+  const addLogFilter = (owner: string, given: LogFilter, done: OnAnswer) => {
+    const problem = findRangeProblem(given)
+    if (problem)
+      return done(refused(refuse('INVALID_PARAMS', `parameter 1 (filter) ${problem}`, filterData)))
+    add(owner, (holder) => logFilter(given, holder), done)
+  }
+
   const takeChanges = (filter: Filter | undefined, done: OnAnswer) => {
     const changes = filter?.take()
     if (filter && changes !== undefined) {
@@ -208,7 +216,7 @@ export function createFilters(options: {
         case 'newPendingTransactionFilter':
           return add(owner, pendingFilter, done)
         case 'newFilter':
-          return add(owner, (holder) => logFilter(args[0] as LogFilter, holder), done)
+          return addLogFilter(owner, args[0] as LogFilter, done)
         case 'getFilterChanges':
           return takeChanges(find(args[0], owner), done)
         default: {

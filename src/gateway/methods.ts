@@ -2,7 +2,7 @@ import type { RpcReply } from '../chains/upstream/pool-types.ts'
 import { rpcMethods } from '../contract/gateway.ts'
 import { answerFixes, type FixAnswer } from './answers.ts'
 import { type CheckParams, createParamsCheck } from './check-params.ts'
-import { lacksBlock, lacksMethod, lacksState } from './node-errors.ts'
+import { isNull } from './node-errors.ts'
 
 /** What an answer depends on, and so how long it may be kept. */
 export type Plan =
@@ -36,7 +36,9 @@ export type Method = {
   check: CheckParams | undefined
   fix: FixAnswer | undefined
   /** Whether an answer about a block that is in the chain calls for another node. */
-  isUseless: (reply: RpcReply) => boolean
+  isUseless: ((reply: RpcReply) => boolean) | undefined
+  /** Whether a null says that the block is not there, and not what was looked for in it. */
+  isNullNoBlock: boolean
   /** Whether its answers are blocks, which carry the proof of what they are. */
   isBlock: boolean
 }
@@ -96,6 +98,16 @@ const stateMethods = new Set([
   'evm_estimateGas',
 ])
 
+const ofWholeBlocks = new Set([
+  'evm_getBlockByNumber',
+  'evm_getBlockTransactionCountByNumber',
+  'evm_getUncleCountByBlockNumber',
+  'evm_getBlockReceipts',
+  'evm_getBlockByHash',
+  'evm_getBlockTransactionCountByHash',
+  'evm_getUncleCountByBlockHash',
+])
+
 /** The methods of spec 4.5 and those that the operator allows, for a chain with this prefix. */
 export function createMethods({
   prefix,
@@ -119,6 +131,7 @@ export function createMethods({
       check,
       fix: answerFixes[neutralName],
       isUseless: uselessOf(neutralName),
+      isNullNoBlock: ofWholeBlocks.has(neutralName),
       isBlock: neutralName === 'evm_getBlockByHash' || neutralName === 'evm_getBlockByNumber',
     }
     list.push(method)
@@ -131,8 +144,8 @@ export function createMethods({
   return { find: (name) => byName.get(name), list }
 }
 
+// What the errors of nodes mean is the business of the pool.
 function uselessOf(neutralName: string): Method['isUseless'] {
   const plan = plans[neutralName] ?? live
-  if (stateMethods.has(neutralName)) return lacksState
-  return plan.kind === 'number' || plan.kind === 'logs' ? lacksBlock : lacksMethod
+  return plan.kind === 'number' && !stateMethods.has(neutralName) ? isNull : undefined
 }

@@ -1,5 +1,5 @@
 import { answered, failed, type OnAnswer, refused } from './answer.ts'
-import { findFilterProblem, type LogFilter } from './check-filter.ts'
+import { findFilterProblem, findRangeProblem, type LogFilter } from './check-filter.ts'
 import type { Dispatch } from './dispatch.ts'
 import { isHash } from './encodings.ts'
 import { type Refusal, refuse } from './rpc-error.ts'
@@ -166,7 +166,7 @@ function topicOf(name: string, options: unknown): Topic | Refusal {
       `There is no subscription ${JSON.stringify(name.slice(0, 50))}.`,
     )
   const { resume: _, ...filter } = isObject(options) ? options : {}
-  const problem = findFilterProblem(filter)
+  const problem = findFilterProblem(filter) ?? findRangeProblem(filter as LogFilter)
   if (problem) return invalid(problem)
   return { name, query: compileLogQuery(filter as LogFilter) }
 }

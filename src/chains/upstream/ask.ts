@@ -38,11 +38,16 @@ export function createAsker({
   /** A node that was tried carefully may take more calls, or none. */
   changed(): void
 }): Asker {
-  const settle = (upstream: Upstream, outcome: TransportOutcome, ms: number): CallOutcome => {
+  const settle = (
+    upstream: Upstream,
+    outcome: TransportOutcome,
+    ms: number,
+    params: RawJson,
+  ): CallOutcome => {
     if (!('failed' in outcome)) {
       upstream.latency.add(ms)
       upstream.answeredAt = clock.now()
-      if (!outcome.ok && meaningOf(outcome.error) === 'rate_limited') {
+      if (!outcome.ok && meaningOf(outcome.error, params) === 'rate_limited') {
         upstream.gate.coolDown(clock.now())
         return 'rate_limited'
       }
@@ -76,7 +81,7 @@ export function createAsker({
         upstream.inFlight--
         const ms = clock.now() - startedAt
         const isTrial = upstream.breaker.state() !== 'closed'
-        observe(upstream.name, call.method, settle(upstream, outcome, ms), ms)
+        observe(upstream.name, call.method, settle(upstream, outcome, ms, call.params), ms)
         if (isTrial) changed()
         done(outcome, ms)
       },

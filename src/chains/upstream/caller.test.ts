@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { setUp } from './caller-setup.ts'
 import { createFakeUpstream, error, headOf, result } from './fake-upstream.ts'
-import type { PoolRequest } from './pool-types.ts'
+import type { PoolRequest, RpcReply } from './pool-types.ts'
 
 describe('failover', () => {
   test('asks the next node when one fails', async () => {
@@ -92,6 +92,55 @@ describe('failover', () => {
     a.answer(result(null))
     b.answer(error(-32000, 'missing trie node'))
     expect(missing).toEqual([error(-32000, 'missing trie node')])
+  })
+
+  test.each([
+    [[error(-32000, 'header not found'), error(-32000, 'unknown block')], 0],
+    [[error(-32601, 'Method not found'), error(-32000, 'unknown block')], 1],
+    [[error(-32000, 'unknown block'), error(-32601, 'Method not found')], 0],
+    [[error(-32000, 'unknown block'), result(null)], 0],
+    [[result(null), error(-32601, 'Method not found')], 0],
+  ])(
+    'of several nodes that cannot serve it the first that says why is heard: %j',
+    (replies, index) => {
+      const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+      const { call } = setUp([a, b])
+      const outcomes = call({ isUseless: (reply) => reply.ok && reply.result === 'null' })
+      a.answer(replies[0] as RpcReply)
+      b.answer(replies[1] as RpcReply)
+      expect(outcomes).toEqual([replies[index]])
+    },
+  )
+
+  test('an error that may be about the parameters moves on, and marks no method as missing', () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    const { call } = setUp([a, b])
+    const outcomes = call()
+    a.answer(error(-32602, 'data did not match any variant of untagged enum EthRpcCall'))
+    b.answer(result('0x1'))
+    expect(outcomes).toEqual([result('0x1')])
+    expect(a.lacking.size).toBe(0)
+    call()
+    a.answer(error(-32601, 'Method not found'))
+    expect(a.lacking.size).toBe(1)
+  })
+
+  test.each([
+    [['too many requests'], error(-32602, 'invalid value: string "too many requests"')],
+    [['too many requests'], error(-32603, 'not hex: too many requests')],
+    [[{ data: '0x00' }], error(3, 'execution reverted: rate limit exceeded')],
+    [[{ data: '0x00' }], error(-32000, 'max initcode size exceeded: code size 49153 limit 49152')],
+    [[{}], error(-32005, 'max fee per gas less than block base fee')],
+  ])('words of a user do not put a node to rest: %j %j', (params, reply) => {
+    const a = createFakeUpstream('a')
+    const { call, clock } = setUp([a])
+    const outcomes = call({ params: JSON.stringify(params) })
+    a.answer(reply)
+    expect(outcomes).toEqual([reply])
+    expect(a.gate.isCooling(clock.now())).toBe(false)
+    call()
+    a.answer(error(-32005, 'daily request count exceeded, request rate limited'))
+    expect(a.gate.isCooling(clock.now())).toBe(true)
   })
 
   test('a node that lacks a method is asked for it last', () => {

@@ -2,7 +2,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Asker } from './ask.ts'
 import { createBacklog } from './backlog.ts'
 import { createHedging } from './hedging.ts'
-import { meaningOf } from './node-error.ts'
+import { type ErrorMeaning, isSurelyUnknownMethod, meaningOf } from './node-error.ts'
 import type { PoolFailure, PoolOutcome, PoolRequest, RpcReply } from './pool-types.ts'
 import { canServe, select } from './select.ts'
 import type { Timer, Timers } from './timers.ts'
@@ -43,7 +43,9 @@ type Job = {
   /** Its caller has not got back from the call yet. */
   isNew: boolean
   isOver: boolean
+  /** What is given when no node has an answer: the first reply of a node that could not serve it. */
   useless: RpcReply | undefined
+  uselessWorth: number
   /** How many of the nodes of this round had an answer that is too large. */
   large: number
   failure: PoolFailure
@@ -239,18 +241,28 @@ export function createCaller(options: CallerOptions): Caller {
   }
 
   const judge = (job: Job, upstream: Upstream, outcome: RpcReply): void => {
-    const meaning = outcome.ok ? 'answer' : meaningOf(outcome.error)
+    const meaning = outcome.ok ? 'answer' : meaningOf(outcome.error, job.request.params)
     if (meaning === 'rate_limited') {
       fail(job, limited)
       return
     }
-    if (meaning === 'lacks_method' && upstream.lacking.size < maxLacking)
+    // Not where the parameters may be the reason: they are one caller's, the mark is for all.
+    if (
+      meaning === 'lacks_method' &&
+      !outcome.ok &&
+      upstream.lacking.size < maxLacking &&
+      isSurelyUnknownMethod(outcome.error)
+    )
       upstream.lacking.set(job.request.method, clock.now() + lackingMs)
     const isUseless = meaning !== 'answer' || guard(() => job.request.isUseless?.(outcome)) === true
     const mayRepeat = job.request.idempotent || meaning === 'lacks_method'
     if (!isUseless || !mayRepeat) finish(job, outcome)
     else {
-      job.useless = outcome
+      const worth = worthOf(outcome, meaning)
+      if (worth > job.uselessWorth) {
+        job.useless = outcome
+        job.uselessWorth = worth
+      }
       advance(job)
     }
   }
@@ -277,6 +289,7 @@ export function createCaller(options: CallerOptions): Caller {
       isNew: true,
       isOver: false,
       useless: undefined,
+      uselessWorth: -1,
       large: 0,
       failure: 'NO_UPSTREAM',
       hedge: undefined,
@@ -346,5 +359,11 @@ const guard = <value>(act: () => value): value | undefined => {
 
 const hasRoom = (upstream: Upstream): boolean =>
   isUsable(upstream) && upstream.inFlight < upstream.transport.capacity()
+
+/** An error says more than a null, and that a node does not offer the method says least. */
+const worthOf = ({ ok }: RpcReply, meaning: ErrorMeaning): number => {
+  if (meaning === 'lacks_method') return 0
+  return ok ? 1 : 2
+}
 
 const limited: TransportFailure = { failed: 'rate_limited', detail: 'refused by its rate limit' }

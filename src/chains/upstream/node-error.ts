@@ -9,52 +9,89 @@ export type ErrorMeaning =
   | 'lacks_method'
   | 'rate_limited'
 
-type Row = { means: ErrorMeaning; codes?: number[]; message?: RegExp }
+/** What a node does not have. */
+export type Lack = 'block' | 'state'
+
+type Row = { means: ErrorMeaning; lacks?: Lack; codes?: readonly number[]; words?: RegExp }
+
+/**
+ * Codes of errors about the request or the execution of a contract: their text repeats parameters and
+ * revert reasons, so it never says anything about the node. 3: revert (geth, Erigon, Reth); -32602 and
+ * -32700: the request (JSON-RPC 2.0); -32003: the transaction (EIP-1474); -32015: the EVM (Nethermind,
+ * Conflux, RSK). The errors of eth_simulateV1 (execution-apis) are -38000 and below.
+ */
+const answerCodes: ReadonlySet<number> = new Set([3, -32602, -32700, -32003, -32015])
+const isAnswerCode = (code: number): boolean =>
+  answerCodes.has(code) || (code <= -38_000 && code >= -38_999)
+
+/** Reverts under other codes: Besu and Ganache use -32000, Hardhat and Frontier -32603. */
+const execution = /revert|VM (?:exception|execution)|execution (?:aborted|timeout)/i
+
+/**
+ * Whole texts under the code of wrong parameters. Nothing in them can come from a request. anvil sends
+ * the first for blocks that it does not have. It sends the second over WebSocket, both for unknown
+ * methods and for wrong parameters.
+ */
+const outOfRange = /^BlockOutOfRangeError: block height is \d+ but requested was \d+$/
+const noVariant = /^data did not match any variant of untagged enum \w+$/
+/** geth and Nimbus: a range of getLogs that ends after the head of this node. */
+const beyondHead = /^block range extends beyond current head block$/
 
 /**
  * The first row that fits decides; an error that fits none is an answer. Codes and words of geth,
  * Erigon, Nethermind, Besu, Reth, anvil and of the hosted services.
  */
-const rows: Row[] = [
-  // What a contract says in its revert reason must not be mistaken for the node's own words.
+const rows: readonly Row[] = [
+  {
+    means: 'useless',
+    lacks: 'block',
+    words: /beyond (?:the )?(?:current|latest) (?:head|executed)/i,
+  },
+  // Too many blocks or logs. Besu and Nethermind use -32005 for this, the code of many rate limits.
   {
     means: 'answer',
-    codes: [3],
-    message: /^(?:Error: )?(?:execution reverted|VM Exception|VM execution error|revert)/i,
+    words:
+      /more than \d+ (?:results|logs)|too many (?:logs|results|blocks)|block range|ranges? (?:over|exceeds|(?:is )?too (?:large|wide))|max(?:imum)? (?:block )?(?:range|results)|limited to (?:a )?\d+|response size/i,
   },
-  // Some services use the code of their rate limit for logs that are too many.
-  {
-    means: 'answer',
-    message:
-      /more than \d+ (?:results|logs)|block range|range (?:is )?too (?:large|wide)|max(?:imum)? (?:block )?range|limited to (?:a )?\d+/i,
-  },
+  // -32005 and -32016 alone say nothing: eth_simulateV1 uses them for fees and time limits.
   {
     means: 'rate_limited',
-    codes: [429, -32005, -32007, -32016, -32029, -32097],
-    message:
-      /rate.?limit|too many requests|request limit|limit exceeded|exceeded .*(?:capacity|quota|limit)|compute units|throughput/i,
+    codes: [429, -32007, -32029, -32097],
+    words:
+      /rate.?limit|request rate|too many requests|requests? (?:per \w+|limit|count)|compute units|throughput|^(?:request )?limit exceeded\W*$|(?:daily|monthly|hourly|credits?|quota)\b.{0,40}(?:limit|exceed|reached|exhausted)|exceeded .{0,40}(?:quota|requests)/i,
   },
   {
     means: 'lacks_method',
     codes: [-32601, -32004],
-    message:
-      /method .*(?:not found|not supported|not available|does not exist|not whitelisted|not allowed|disabled)|unsupported method|unknown method/i,
+    words:
+      /method .{0,100}(?:not found|not supported|not available|does not exist|not whitelisted|not allowed|disabled)|unsupported method|unknown method/i,
   },
-  // State or history that this node has thrown away, or a block that it does not have yet.
   {
     means: 'useless',
-    codes: [4444, -32001],
-    message:
-      /header not found|missing trie node|unknown block|block .*not (?:found|available)|could not find block|state .*(?:not available|unavailable|missing)|historical (?:state|backend)|prun(?:ed|ing)|BlockOutOfRange|out of range|no state available|no historical RPC|proof window|ancient|history .*unavailable/i,
+    lacks: 'block',
+    codes: [-32001],
+    words:
+      /(?:header|block|resource)\b.{0,80}(?:not (?:be )?(?:found|available)|does not exist)|(?:unknown|missing|future) (?:block|header)|could not find block|(?:block|height)\b.{0,60}out of ?range|BlockOutOfRange|unfinalized data/i,
+  },
+  {
+    means: 'useless',
+    lacks: 'state',
+    codes: [4444],
+    words:
+      /missing trie node|state\b.{0,80}(?:not (?:found|available)|unavailable|missing|pruned)|historical (?:state|data|backend)|prun(?:ed|ing)|no state available|no historical RPC|proof window|ancient|(?:history|old data)\b.{0,40}(?:unavailable|not available)|out of range/i,
   },
   // Still catching up, or in trouble of its own.
   {
     means: 'useless',
     codes: [-32002],
-    message:
-      /syncing|not (?:yet )?synced|not synchronized|timed? ?out|deadline exceeded|overloaded|temporarily|service unavailable|try again|bad gateway|connection (?:refused|reset)|no (?:available|healthy) (?:upstream|backend|node)s?|shutting down/i,
+    words:
+      /syncing|not (?:yet )?synced|not synchronized|indexing is in progress|timed? ?out|deadline exceeded|overloaded|temporarily|service unavailable|try again|bad gateway|connection (?:refused|reset)|no (?:available|healthy) (?:upstream|backend|node)s?|shutting down/i,
   },
 ]
+
+const answer: Row = { means: 'answer' }
+const noSuchBlock: Row = { means: 'useless', lacks: 'block' }
+const noMethod: Row = { means: 'lacks_method' }
 
 /** The code and the message of an error object; empty where they are missing. */
 export function readError(error: RawJson): { code: number; message: string } {
@@ -75,9 +112,47 @@ export function readErrorData(error: RawJson): unknown {
   }
 }
 
-/** What the error that a node answered means for the call. */
-export function meaningOf(error: RawJson): ErrorMeaning {
+/**
+ * What the error that a node answered means for the call. Words count only where they are the node's own:
+ * not in errors about the request or of a contract, not in quotes, and not when they are in the params.
+ */
+export const meaningOf = (error: RawJson, params?: RawJson): ErrorMeaning =>
+  rowOf(error, params).means
+
+/** What the node said that it does not have, undefined where the error is about something else. */
+export const lackOf = (error: RawJson, params?: RawJson): Lack | undefined =>
+  rowOf(error, params).lacks
+
+/** Whether it is certain that the method is the reason, and not its parameters. */
+export const isSurelyUnknownMethod = (error: RawJson): boolean =>
+  meaningOf(error) === 'lacks_method' && readError(error).code !== -32602
+
+function rowOf(error: RawJson, params: RawJson | undefined): Row {
   const { code, message } = readError(error)
-  const row = rows.find((row) => row.codes?.includes(code) || row.message?.test(message))
-  return row?.means ?? 'answer'
+  if (code === -32602) {
+    if (outOfRange.test(message) || beyondHead.test(message)) return noSuchBlock
+    return noVariant.test(message) ? noMethod : answer
+  }
+  if (isAnswerCode(code) || execution.test(message)) return answer
+  const own = message.replace(quoted, ' ')
+  return (
+    rows.find(({ codes, words }) => codes?.includes(code) || fits(words, own, params)) ?? answer
+  )
+}
+
+const quoted = /"[^"]*"|`[^`]*`|'[^']*'/g
+
+function fits(words: RegExp | undefined, message: string, params: RawJson | undefined): boolean {
+  const match = words?.exec(message)
+  return match != null && !holds(params, match[0])
+}
+
+/** Compared as values: the params may spell the same text with escapes. */
+function holds(params: RawJson | undefined, words: string): boolean {
+  if (params === undefined || params === '[]') return false
+  try {
+    return JSON.stringify(JSON.parse(params)).toLowerCase().includes(words.toLowerCase())
+  } catch {
+    return true
+  }
 }
