@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { notificationTypes } from '../contract/states.ts'
+import { distinctBytes } from '../lib/bytes.ts'
 import { hashId } from '../lib/hash-id.ts'
 import { type BulkRow, bulkRows, insertRows } from './bulk.ts'
 import { notifyChange } from './changes.ts'
@@ -28,13 +29,16 @@ export type WaitingDelivery = {
   webhook_history_id: string
   organization_id: string
   webhook_id: string
+  notification_type: string
   transaction_hash: Buffer
   block_number: number
   /** The block of the transfers that it tells of. */
   transfer_block: number
-  /** The transfers were found after the block was stored. */
-  backfilled: boolean
   wallet_id: string | null
+  /** Where history that was missed is told of: the places of what was found. */
+  backfilled: number[] | null
+  /** Of how many transfers the notification before said that they are pending; null for the first one. */
+  pending: number | null
 }
 
 /** A notification that is due, with its body. */
@@ -170,31 +174,45 @@ export const listDueWaiting = async (
   { chain_id, head, limit }: { chain_id: number; head: number; limit: number },
 ): Promise<WaitingDelivery[]> => {
   const { rows } = await sql<WaitingDelivery>`
-    select d.webhook_history_id, d.organization_id, d.webhook_id, d.transaction_hash, d.block_number,
-      (d.data->>'block_number')::int8 as transfer_block, d.data ? 'backfilled' as backfilled,
-      w.wallet_id
+    select d.webhook_history_id, d.organization_id, d.webhook_id, d.notification_type,
+      d.transaction_hash, d.block_number,
+      (d.data->>'block_number')::int8 as transfer_block, w.wallet_id,
+      d.data->'backfilled' as backfilled, (d.data->>'pending')::int4 as pending
     from delivery d left join webhook w on w.webhook_id = d.webhook_id
     where d.chain_id = ${chain_id} and d.due_block <= ${head}
     order by d.due_block, d.block_number limit ${limit}`.execute(trx)
   return rows
 }
 
-/** The transfers that notifications tell of, in the order of the chain. */
+/** The transfers that notifications tell of, in the order of the chain, so many at most. */
 export const listNotifiedTransfers = async (
   trx: Db,
   chain_id: number,
   waiting: readonly Pick<WaitingDelivery, 'transaction_hash' | 'transfer_block'>[],
+  limit: number,
 ): Promise<ListedTransfer[]> => {
-  const hashes = waiting.map(({ transaction_hash }) => transaction_hash)
-  const numbers = waiting.map(({ transfer_block }) => transfer_block)
+  const hashes = distinctBytes(waiting.map(({ transaction_hash }) => transaction_hash))
+  const numbers = [...new Set(waiting.map(({ transfer_block }) => transfer_block))]
   const { rows } = await sql<ListedTransfer>`
     select t.*, a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals,
-      a.token_uri, a.token_data, w.confirmation
+      a.token_uri, a.token_data, w.confirmation, w.confirmed_block
     from transfer t join asset a on a.asset_id = t.asset_id join wallet w on w.wallet_id = t.wallet_id
     where t.chain_id = ${chain_id} and t.block_number = any(${numbers}::int8[])
       and t.transaction_hash = any(${hashes}::bytea[])
-    order by t.block_number, t.ordinal, t.side`.execute(trx)
+    order by t.block_number, t.ordinal, t.side limit ${limit}`.execute(trx)
   return rows
+}
+
+/** Lets waiting notifications wait for another block. */
+export const postponeWaiting = async (
+  trx: Db,
+  waiting: readonly { webhook_history_id: string; due_block: number }[],
+): Promise<void> => {
+  if (waiting.length === 0) return
+  await sql`
+    update delivery d set due_block = r.due_block
+    from json_to_recordset(${bulkRows(waiting)}::text::json) r (webhook_history_id uuid, due_block int8)
+    where d.webhook_history_id = r.webhook_history_id`.execute(trx)
 }
 
 /** Takes numbers out of the webhooks' sequences and says the first one of each. */

@@ -8,7 +8,12 @@ import type { WalletScope } from './wallets.ts'
 /** A transfer as it is listed, with its asset and the confirmation of its wallet. */
 export type ListedTransfer = TransferRow &
   AssetKey &
-  AssetInfo & { token_uri: string | null; token_data: string | null; confirmation: number }
+  AssetInfo & {
+    token_uri: string | null
+    token_data: string | null
+    confirmation: number
+    confirmed_block: number | null
+  }
 
 /** Where a page goes on: the last transfer seen. */
 export type TransferPosition = Pick<TransferRow, 'block_time' | 'block_number' | 'ordinal' | 'side'>
@@ -43,7 +48,7 @@ const filterOf = (filter: TransferFilter) => [
 
 const withAsset = (page: RawBuilder<unknown>) => sql<ListedTransfer>`
   select t.*, a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals, a.token_uri,
-    a.token_data, w.confirmation
+    a.token_data, w.confirmation, w.confirmed_block
   from (${page}) t join asset a on a.asset_id = t.asset_id join wallet w on w.wallet_id = t.wallet_id
   order by t.block_time desc, t.block_number desc, t.ordinal desc, t.side desc`
 

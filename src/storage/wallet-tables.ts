@@ -21,6 +21,7 @@ export const walletTables = {
     chain_id: int2,
     name: text,
     confirmation: int8,
+    confirmed_block: nullable(int8),
     create_time: timestamptz,
     update_time: timestamptz,
     address_count: int8,

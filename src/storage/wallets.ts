@@ -8,7 +8,7 @@ export type WalletScope = { organization_id: string; chain_id: number }
 /** Stores a wallet. */
 export const insertWallet = async (
   db: Db,
-  wallet: Omit<WalletRow, 'update_time' | 'address_count'>,
+  wallet: Omit<WalletRow, 'update_time' | 'address_count' | 'confirmed_block'>,
 ): Promise<void> => {
   await db
     .insertInto('wallet')
@@ -59,23 +59,40 @@ export const touchWallet = async (
     .execute()
 }
 
-/** Changes the confirmation of a wallet and of the balance work that waits for it. */
+/**
+ * Changes the confirmation of a wallet, of the balance work and of the notifications that wait for it.
+ * No block is stored meanwhile.
+ */
 export const setConfirmation = async (
   trx: Db,
   scope: WalletScope,
   change: Pick<WalletRow, 'wallet_id' | 'confirmation' | 'update_time'> & { head: number },
 ): Promise<boolean> => {
   const { wallet_id, confirmation, update_time, head } = change
-  const { numUpdatedRows } = await trx
-    .updateTable('wallet')
-    .set({ confirmation, update_time })
-    .where('wallet_id', '=', wallet_id)
-    .where('organization_id', '=', scope.organization_id)
-    .where('chain_id', '=', scope.chain_id)
-    .executeTakeFirst()
-  if (numUpdatedRows === 0n) return false
+  const { organization_id, chain_id } = scope
+  const { numAffectedRows } = await sql`
+    update wallet set confirmation = ${confirmation}, update_time = ${update_time},
+      confirmed_block = greatest(confirmed_block, ${head}::int8 - greatest(confirmation, 1) + 1)
+    where wallet_id = ${wallet_id} and organization_id = ${organization_id}
+      and chain_id = ${chain_id}`.execute(trx)
+  if (!numAffectedRows) return false
   await sql`
     update balance_change set due_block = block_number + greatest(${confirmation}::int8, 1) - 1
     where wallet_id = ${wallet_id} and due_block > ${head}`.execute(trx)
+  // What waits for more than it needs now. What waits for less is postponed when its block comes.
+  await sql`
+    update delivery d set due_block = d.block_number + greatest(${confirmation}::int8, 1) - 1
+    where d.chain_id = ${chain_id} and d.due_block > ${head} and d.organization_id = ${organization_id}
+      and d.data ? 'pending' and d.due_block > d.block_number + greatest(${confirmation}::int8, 1) - 1
+      and exists (
+        select from transfer t where t.transaction_hash = d.transaction_hash
+          and t.wallet_id = ${wallet_id} and t.block_number = d.block_number)`.execute(trx)
   return true
+}
+
+/** Forgets confirmations of blocks above a number, which have left the chain. */
+export const unconfirmAbove = async (trx: Db, chain_id: number, number: number): Promise<void> => {
+  await sql`
+    update wallet set confirmed_block = ${number}
+    where chain_id = ${chain_id} and confirmed_block > ${number}`.execute(trx)
 }

@@ -23,6 +23,7 @@ import {
   wakeCouriers,
 } from '../storage/notifications.ts'
 import { deleteTransfersAbove } from '../storage/transfers.ts'
+import { unconfirmAbove } from '../storage/wallets.ts'
 import { unfollowAbove } from './sender-follow.ts'
 import { beginWrite, type TrackerTools } from './tracker-store.ts'
 
@@ -112,6 +113,7 @@ export async function rollBack(tools: TrackerTools, ancestor: BlockHeader): Prom
       },
     ])
     await deleteTransfersAbove(trx, chain_id, ancestor.number)
+    await unconfirmAbove(trx, chain_id, ancestor.number)
     await unfollowAbove(trx, { chain_id, now }, ancestor.number)
     await expandBacklogs(trx, chain_id)
     // A node may have answered for the common block with the branch that it was just leaving. Before

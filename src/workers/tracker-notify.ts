@@ -7,13 +7,7 @@ import type { BulkRow } from '../storage/bulk.ts'
 import type { Db } from '../storage/database.ts'
 import { findTakenBack, findWebhooks, insertWaiting } from '../storage/notifications.ts'
 
-type Scene = {
-  chain_id: number
-  service: WalletService
-  now: Date
-  /** The transfers were found after the block was stored: the body says so. */
-  backfilled?: true
-}
+type Scene = { chain_id: number; service: WalletService; now: Date }
 
 /** What a notification is about: one transaction, seen by one organization's wallets. */
 type Event = Pick<
@@ -57,7 +51,7 @@ type Waiting = Omit<Parameters<typeof insertWaiting>[1][number], 'webhook_histor
 
 async function insert(
   trx: Db,
-  { chain_id, service, now, backfilled }: Scene,
+  { chain_id, service, now }: Scene,
   events: readonly Event[],
   describe: (event: Event) => { block_number: number; key: (string | Buffer)[] },
 ): Promise<void> {
@@ -66,10 +60,7 @@ async function insert(
   for (const event of events) {
     const webhooks = webhooksOf(event)
     if (webhooks.length === 0) continue
-    const described = describe(event)
-    const { block_number } = described
-    // A block that is read again may hold more transfers of a transaction than were sent before.
-    const key = backfilled ? ['backfilled', ...described.key] : described.key
+    const { block_number, key } = describe(event)
     const known = key.map((part) => (typeof part === 'string' ? part : keyOf(part))).join()
     for (const { webhook_id, confirmation } of webhooks) {
       if (rows.has(`${webhook_id}/${known}`)) continue
@@ -80,7 +71,7 @@ async function insert(
         webhook_id,
         notification_type: notificationTypes[service],
         // What the body is made of once it is due.
-        data: { block_number: event.block_number, ...(backfilled && { backfilled }) },
+        data: { block_number: event.block_number },
         transaction_hash: event.transaction_hash,
         block_number,
         due_block: dueBlockOf(block_number, confirmation),

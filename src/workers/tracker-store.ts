@@ -17,7 +17,7 @@ import { assertLease } from '../storage/leases.ts'
 import { enqueueMetadata } from '../storage/token-metadata.ts'
 import { insertNewTransfers, insertTransfers, updateTransfers } from '../storage/transfers.ts'
 import { hasBacklogs } from './backlog.ts'
-import { releaseDue } from './confirmations.ts'
+import { type Released, type ReleaseLimits, releaseDue } from './confirmations.ts'
 import type { HeldLease } from './runner.ts'
 import { followBlocks } from './sender-follow.ts'
 import { lookUp } from './tracker-lookup.ts'
@@ -33,6 +33,7 @@ export type TrackerTools = {
   lease: HeldLease
   /** How many blocks back a reorganization may reach. */
   window: number
+  releaseLimits?: ReleaseLimits
 }
 
 /** The cursor is not where the writer believed: somebody else has moved it. */
@@ -43,7 +44,7 @@ export class CursorMovedError extends Error {
 /** What storing some blocks came to. */
 export type Stored = {
   transfers: number
-  notifications: number
+  notifications: Released
   unknown_kinds: Record<string, number>
 }
 
@@ -72,7 +73,7 @@ export async function storeBlocks(
   blocks: readonly ChainBlock[],
   { after, backlogUntil = -1 }: { after?: Position; backlogUntil?: number } = {},
 ): Promise<Stored> {
-  const { db, clock, chain_id, chain, window } = tools
+  const { db, clock, chain_id, chain, window, releaseLimits: limits } = tools
   const first = blocks[0]!
   const last = blocks.at(-1)!
   return await db.transaction().execute(async (trx) => {
@@ -130,7 +131,8 @@ export async function storeBlocks(
       update_time: now,
     })
     await followBlocks(trx, { chain_id, now }, blocks)
-    const notifications = await releaseDue(trx, { chain_id, chain, head: last.number, now })
+    const due = { chain_id, chain, head: last.number, now, ...(limits && { limits }) }
+    const notifications = await releaseDue(trx, due)
     return { transfers: inserted, notifications, unknown_kinds }
   })
 }

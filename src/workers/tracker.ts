@@ -6,6 +6,7 @@ import { pinIdentity } from '../storage/chains.ts'
 import type { Db } from '../storage/database.ts'
 import { createMonths } from './months.ts'
 import { type ReconcileTimes, startReconciling } from './reconciling.ts'
+import { startReleasing } from './releasing.ts'
 import { DivergedError, findAncestor, reorganizationWindow, rollBack } from './reorg.ts'
 import { type HeldLease, type LeasedState, startLeased } from './runner.ts'
 import { startSettling } from './settling.ts'
@@ -79,6 +80,7 @@ export function startTracker(options: TrackerOptions): Tracker {
   const reconciliation = { checked: 0, repaired: 0 }
   const isReconciled = chain.balances === 'delta' || chain.changesSilently === true
   let reorganizations = 0
+  let isReleaseLeft = false
 
   const begin = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
     const identity = await chain.identity(signal)
@@ -104,6 +106,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     if (event.kind === 'gap') {
       log.error({ chain: chain.service, network, ...event }, 'blocks that no node has are skipped')
       await storeGap(tools, after, event)
+      isReleaseLeft = true
       return event.to
     }
     await ensureMonths(event.blocks.map(({ time }) => time))
@@ -120,6 +123,7 @@ export function startTracker(options: TrackerOptions): Tracker {
       )
     const backlogUntil = event.head - farBehind
     const stored = await storeBlocks(tools, event.blocks, { after, backlogUntil })
+    isReleaseLeft = stored.notifications.isMore
     for (const [kind, count] of Object.entries(stored.unknown_kinds))
       unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
     return event.blocks.at(-1)!
@@ -151,6 +155,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     let position = await begin(tools, signal)
     seen.block_number = position.number
     const settling = startSettling({ tools, log, signal, farBehind })
+    const releasing = startReleasing({ tools, log, signal })
     const reconciling = isReconciled
       ? startReconciling({ tools, log, signal, counts: reconciliation, ...options.reconcile })
       : undefined
@@ -165,11 +170,12 @@ export function startTracker(options: TrackerOptions): Tracker {
           seen.block_number = position.number
           seen.head = event.kind === 'blocks' ? event.head : seen.head
           settling.wake({ behind: (seen.head ?? 0) - position.number })
+          if (isReleaseLeft) releasing.wake()
         }
         settling.wake({ behind: 0 })
       }
     } finally {
-      await Promise.all([settling.stop(), reconciling?.stop()])
+      await Promise.all([settling.stop(), releasing.stop(), reconciling?.stop()])
     }
   }
 

@@ -28,7 +28,16 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     if (!same(expected, found)) differences.push({ what, expected, found })
   }
 
-  for (const { wallet_id, caller, confirmation } of wallets) {
+  const stateOf = (wallet_id: string, block_number: number, failed: boolean) => {
+    const { confirmation, confirmed } = wallets.find((wallet) => wallet.wallet_id === wallet_id)!
+    if (chain.service !== 'c') return undefined
+    if (failed) return 'TRANSFER_STATE_FAILED'
+    const due = block_number + Math.max(confirmation, 1) - 1
+    const isPending = head < due && block_number > confirmed
+    return isPending ? 'TRANSFER_STATE_PENDING' : 'TRANSFER_STATE_SUCCESS'
+  }
+
+  for (const { wallet_id, caller } of wallets) {
     const listed: unknown[] = []
     let page_token = ''
     do {
@@ -45,19 +54,13 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
       }
       page_token = page.pagination.next_page_token
     } while (page_token)
-    const stateOf = (block_number: number, failed: boolean) => {
-      if (chain.service !== 'c') return undefined
-      if (failed) return 'TRANSFER_STATE_FAILED'
-      const due = block_number + Math.max(confirmation, 1) - 1
-      return head >= due ? 'TRANSFER_STATE_SUCCESS' : 'TRANSFER_STATE_PENDING'
-    }
     check(
       `transfers of ${wallet_id}`,
       expectedList(transfers, wallet_id).map((one) => [
         one.transaction_hash,
         one.asset_type,
         one.value,
-        stateOf(one.block_number, one.failed),
+        stateOf(wallet_id, one.block_number, one.failed),
       ]),
       listed,
     )
@@ -123,30 +126,47 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
       rows.map((_, at) => at + 1),
       rows.map(({ sequence }) => sequence),
     )
-    const told: string[] = []
+    /** The last notification of each transaction, which must be the truth. */
+    const last = new Map<string, string>()
     for (const { data, transaction_hash } of rows) {
-      const { transfers: records = [] } = data as { transfers?: { transfer_state?: string }[] }
+      const { transfers: records = [] } = data as { transfers?: Told[] }
       const hash = transaction_hash!.toString('hex')
-      if (records[0]?.transfer_state === 'TRANSFER_STATE_REORGED')
-        told.splice(told.indexOf(hash), 1)
-      else told.push(hash)
+      const says = records.map(({ wallet_id, asset_type, value, transfer_state }) =>
+        [wallet_id, asset_type, value, transfer_state].join(' '),
+      )
+      const text = says.every((one) => one.endsWith(reorged)) ? reorged : says.sort().join()
+      check(`something new of ${hash}`, false, last.get(hash) === text)
+      last.set(hash, text)
     }
     const onChain = new Set(chain.canonical().map(({ hash }) => hash.toString('hex')))
-    const expected = world.due
-      .filter((one) => one.webhook === webhook && onChain.has(one.block_hash))
-      .flatMap(({ block_number }) => [
-        ...new Set(
-          transfers
-            .filter(
-              (one) =>
-                one.block_number === block_number &&
-                one.organization_id === webhook.organization_id &&
-                (webhook.wallet_id === null || webhook.wallet_id === one.wallet_id),
-            )
-            .map((one) => one.transaction_hash),
-        ),
-      ])
-    check(`told by ${webhook.webhook_id}`, expected.toSorted(), told.toSorted())
+    const expected = new Map([...last.keys()].map((hash) => [hash, reorged]))
+    for (const { block_number } of world.due.filter(
+      (one) => one.webhook === webhook && onChain.has(one.block_hash),
+    )) {
+      const mine = transfers.filter(
+        (one) =>
+          one.block_number === block_number &&
+          one.organization_id === webhook.organization_id &&
+          (webhook.wallet_id === null || webhook.wallet_id === one.wallet_id),
+      )
+      for (const [hash, all] of Map.groupBy(mine, (one) => one.transaction_hash)) {
+        const records = new Map(all.map((one) => [`${one.wallet_id}/${one.ordinal}`, one]))
+        const says = [...records.values()].map(({ wallet_id, asset_type, value, failed }) =>
+          [wallet_id, asset_type, value, stateOf(wallet_id, block_number, failed)].join(' '),
+        )
+        expected.set(hash, says.sort().join())
+      }
+    }
+    check(
+      `last notifications of ${webhook.webhook_id}`,
+      [...expected].sort(byHash),
+      [...last].sort(byHash),
+    )
   }
   return differences
 }
+
+type Told = { wallet_id: string; asset_type: string; value: string; transfer_state?: string }
+
+const reorged = 'TRANSFER_STATE_REORGED'
+const byHash = ([a]: [string, string], [b]: [string, string]): number => (a < b ? -1 : 1)

@@ -13,6 +13,7 @@ import { acquireLease } from '../../src/storage/leases.ts'
 import { settleBalances } from '../../src/workers/balances.ts'
 import { createMonths } from '../../src/workers/months.ts'
 import { reconcilePage } from '../../src/workers/reconciling.ts'
+import { releasePage } from '../../src/workers/releasing.ts'
 import { findAncestor, rollBack } from '../../src/workers/reorg.ts'
 import { storeBeginning, storeBlocks, type TrackerTools } from '../../src/workers/tracker-store.ts'
 import { CrashError, createFaultyDb } from './faulty-db.ts'
@@ -50,6 +51,8 @@ export const createWorld = async (
     chain,
     lease: { name, epoch: lease!.epoch },
     window: 64,
+    // Mostly a few at once, so that what is due is released in several transactions.
+    releaseLimits: { notifications: 1 + pick(9), transfers: 1 + pick(9) },
   }
   const ensureMonths = createMonths(db)
 
@@ -66,7 +69,13 @@ export const createWorld = async (
     contracts: new Map<string, number>(),
     webhooks: [] as ReferenceWebhook[],
   }
-  const wallets: { wallet_id: string; caller: Caller; confirmation: number }[] = []
+  const wallets: {
+    wallet_id: string
+    caller: Caller
+    confirmation: number
+    /** What had its confirmation before the number changed stays confirmed. */
+    confirmed: number
+  }[] = []
   const processed = new Map<string, Snapshot>()
   /** Webhook, block and transaction, once the confirmation was reached. */
   const due: { webhook: ReferenceWebhook; block_number: number; block_hash: string }[] = []
@@ -149,7 +158,7 @@ export const createWorld = async (
           name: 'w',
           ...(hasConfirmation && { confirmation }),
         })
-        wallets.push({ wallet_id, caller, confirmation })
+        wallets.push({ wallet_id, caller, confirmation, confirmed: -1 })
         return
       }
       case 1:
@@ -195,9 +204,13 @@ export const createWorld = async (
       }
       default: {
         if (wallet && hasConfirmation && chance(0.3)) {
-          wallet.confirmation = pick(5)
-          const { wallet_id, confirmation } = wallet
+          const head = (await findCursor(db, chain_id))?.block_number ?? 0
+          const { wallet_id } = wallet
+          const confirmation = pick(7)
           await caller.call('UpdateConfirmation', { wallet_id, confirmation })
+          const reached = head - Math.max(wallet.confirmation, 1) + 1
+          wallet.confirmed = Math.max(wallet.confirmed, reached)
+          wallet.confirmation = confirmation
         } else if (now.webhooks.length < 4) {
           const webhook = {
             webhook_id: randomUUIDv7(),
@@ -241,6 +254,8 @@ export const createWorld = async (
         .slice(0, cursor.block_number + 1)
         .map(({ hash }) => hash.toString('hex')),
     )
+    for (const wallet of cursor.block_number < before ? wallets : [])
+      wallet.confirmed = Math.min(wallet.confirmed, cursor.block_number)
     // What was taken back is due again when its block is there again.
     for (let at = due.length - 1; at >= 0; at--)
       if (!stored.has(due[at]!.block_hash)) due.splice(at, 1)
@@ -268,13 +283,14 @@ export const createWorld = async (
     const position = { number: cursor.block_number, hash: cursor.block_hash }
     const own = blocks[position.number]
     if (!own) return false
+    if (chance(0.2)) await releasePage(tools)
     if (!own.hash.equals(position.hash)) {
       const ancestor = await findAncestor(tools, never)
       if (!ancestor) return false
       await rollBack(tools, ancestor)
       return true
     }
-    if (position.number === blocks.length - 1) return false
+    if (position.number === blocks.length - 1) return await releasePage(tools)
     const event = (await chain.follow(position, never)[Symbol.asyncIterator]().next()).value
     if (event?.kind !== 'blocks') throw new Error(`unexpected ${event?.kind}`)
     await ensureMonths(event.blocks.map(({ time }: { time: number }) => time))

@@ -9,12 +9,19 @@ export const confirmationsOf = (block_number: number, head: number): number =>
 export const dueBlockOf = (block_number: number, confirmation: number): number =>
   block_number + Math.max(confirmation, 1) - 1
 
+/** Whether a transfer waits for the confirmation of its wallet. What was confirmed once stays so. */
+const isPending = (
+  row: Pick<ListedTransfer, 'transfer_state' | 'block_number' | 'confirmation' | 'confirmed_block'>,
+  head: number,
+): boolean =>
+  row.transfer_state === 'TRANSFER_STATE_SUCCESS' &&
+  head < dueBlockOf(row.block_number, row.confirmation) &&
+  row.block_number > (row.confirmed_block ?? -1)
+
 /** A stored transfer as the chain prints it. Whether it is pending follows from the head. */
 export const toTransferView = (row: ListedTransfer, head: number): TransferView => {
   const { asset_type, contract_address, token_id, name, symbol, decimals } = row
-  const pending =
-    row.transfer_state === 'TRANSFER_STATE_SUCCESS' &&
-    head < dueBlockOf(row.block_number, row.confirmation)
+  const pending = isPending(row, head)
   return {
     transaction_hash: row.transaction_hash,
     asset: {
