@@ -8,8 +8,13 @@ type Transfer = {
   t: ItemOf<Catalogue<'t'>['ListTransfers']['response']>
   s: ItemOf<Catalogue<'s'>['ListTransfers']['response']>
   p: ItemOf<Catalogue<'p'>['ListTransfers']['response']>
-  c: ItemOf<Catalogue<'c'>['ListTransfers']['response']>
+  c: ItemOf<Catalogue<'c'>['ListTransfers']['response']> & {
+    transfer_metadata: { erc721?: Omitted; erc1155?: Omitted }
+  }
 }
+
+/** Texts that are too long for a notification are empty; ListTransfers has them. */
+type Omitted = { token_uri_omitted?: true; token_data_omitted?: true }
 
 type Identifier<service extends WalletService> = service extends 's'
   ? { transaction_digest: string }

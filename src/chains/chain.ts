@@ -40,6 +40,9 @@ export type AssetView = AssetKey & {
   decimals: number | null
   token_uri: string | null
   token_data: string | null
+  /** The text is left out because it is too long for a notification. */
+  token_uri_omitted?: boolean
+  token_data_omitted?: boolean
 }
 
 /** A stored transfer, ready to be printed. */

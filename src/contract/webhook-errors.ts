@@ -32,6 +32,6 @@ export const webhookErrors = {
     rpc: -32602,
     retry: 'never',
     title: 'The webhook is disabled',
-    help: 'Call EnableWebhook first: it delivers all that was held back. ListWebhooks says why it was disabled.',
+    help: 'Call EnableWebhook first: it delivers all that was not delivered. ListWebhooks says why it was disabled.',
   },
 } as const satisfies Record<string, ErrorRow>

@@ -123,6 +123,8 @@ export const webhook = {
   }),
   EnableWebhook: operation({
     summary: 'Enable a webhook that was disabled; it resumes where it stopped.',
+    description:
+      'All notifications that were not delivered are sent, failed ones too, in the order of their sequence.',
     services: 'TSPC',
     extension: true,
     request: { webhook_id: Id },

@@ -184,6 +184,17 @@ export const listDueWaiting = async (
   return rows
 }
 
+// Anybody can send an item whose description is as long as `token_data` may be. A body is stored for each
+// webhook and sent at every attempt: ListTransfers has the whole text.
+const longestTokenText = 4_096
+
+const shortText = (name: 'token_uri' | 'token_data') => {
+  const column = sql.ref(`a.${name}`)
+  return sql`
+    case when octet_length(${column}) <= ${longestTokenText} then ${column} end as ${sql.ref(name)},
+    octet_length(${column}) > ${longestTokenText} as ${sql.ref(`${name}_omitted`)}`
+}
+
 /** The transfers that notifications tell of, in the order of the chain, so many at most. */
 export const listNotifiedTransfers = async (
   trx: Db,
@@ -195,7 +206,7 @@ export const listNotifiedTransfers = async (
   const numbers = [...new Set(waiting.map(({ transfer_block }) => transfer_block))]
   const { rows } = await sql<ListedTransfer>`
     select t.*, a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals,
-      a.token_uri, a.token_data, w.confirmation, w.confirmed_block
+      ${shortText('token_uri')}, ${shortText('token_data')}, w.confirmation, w.confirmed_block
     from transfer t join asset a on a.asset_id = t.asset_id join wallet w on w.wallet_id = t.wallet_id
     where t.chain_id = ${chain_id} and t.block_number = any(${numbers}::int8[])
       and t.transaction_hash = any(${hashes}::bytea[])

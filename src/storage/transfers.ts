@@ -11,6 +11,9 @@ export type ListedTransfer = TransferRow &
   AssetInfo & {
     token_uri: string | null
     token_data: string | null
+    /** The text is there, but too long for a notification. */
+    token_uri_omitted?: boolean | null
+    token_data_omitted?: boolean | null
     confirmation: number
     confirmed_block: number | null
   }

@@ -107,7 +107,10 @@ export const setWebhookSecret = async (
   await trx.updateTable('webhook').set(values).where('webhook_id', '=', webhook_id).execute()
 }
 
-/** Enables a locked webhook: what was held back is due, in the order of its numbers. */
+/**
+ * Enables a locked webhook: all that was not delivered is due, in the order of its numbers. Also what
+ * had failed for good: most of that failed while the endpoint was about to be disabled.
+ */
 export const enableWebhook = async (trx: Db, webhook_id: string, now: Date): Promise<void> => {
   await sql`
     update webhook set webhook_state = 'WEBHOOK_STATE_ENABLED', disable_reason = null,
@@ -118,7 +121,7 @@ export const enableWebhook = async (trx: Db, webhook_id: string, now: Date): Pro
     update delivery_queue set webhook_status = 'WEBHOOK_STATUS_PENDING', next_attempt_time = ${now},
       retry_step = 0
     where webhook_id = ${webhook_id} and next_attempt_time is null
-      and webhook_status = 'WEBHOOK_STATUS_ON_HOLD'`.execute(trx)
+      and webhook_status in ('WEBHOOK_STATUS_ON_HOLD', 'WEBHOOK_STATUS_FAILED')`.execute(trx)
 }
 
 /** Disables a webhook, which is locked with its queue: what is not delivered yet is held back, and so is what comes. */

@@ -118,6 +118,41 @@ describe('confirmations in c', () => {
     ])
   })
 
+  it('a long description of an item is left out of notifications, and listed', async () => {
+    const { bench, caller, ids, says, wallet_id } = await begin(1, 1)
+    const { chain, account, address } = bench
+    chain.addToken(account(77), 'CONTRACT_TYPE_ERC721')
+    const contract = { contract_address: address(77), contract_type: 'CONTRACT_TYPE_ERC721' }
+    await caller.call('RegisterContract', contract)
+    const give = async (token_id: bigint) => {
+      const asset = { asset_type: 'ASSET_TYPE_ERC721', contract_address: account(77), token_id }
+      chain.mine([{ movements: [{ to: account(1), value: 1n, asset }] }])
+      await settled(bench)
+    }
+    await give(1n)
+    const texts = { long: `"${'ä'.repeat(130_000)}"`, short: `"${'x'.repeat(4_094)}"` }
+    await database.pool.query(
+      `update asset set token_data = $2, token_uri = $3 where chain_id = $1 and token_id = 1`,
+      [bench.chain_id, texts.long, texts.short],
+    )
+    await give(1n)
+    const [first, second] = (await told(ids[0]!)).map(
+      ({ data }) => data.transfers[0].transfer_metadata.erc721,
+    )
+    expect(first).toMatchObject({ token_uri: '', token_data: '' })
+    expect(first).not.toHaveProperty('token_data_omitted')
+    expect(second).toMatchObject({
+      token_uri: texts.short,
+      token_data: '',
+      token_data_omitted: true,
+    })
+    expect(second).not.toHaveProperty('token_uri_omitted')
+    const [listed] = await listAll(caller, { wallet_id })
+    expect(listed.transfer_metadata.erc721.token_data).toBe(texts.long)
+    expect(listed.transfer_metadata.erc721).not.toHaveProperty('token_data_omitted')
+    expect((await says(ids[0]!)).length).toBe(2)
+  })
+
   it('many notifications of many transfers are released page by page', {
     timeout: 120_000,
   }, async () => {

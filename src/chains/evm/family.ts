@@ -11,6 +11,8 @@ const presentMetadata = (asset: AssetView): Record<string, unknown> => {
     token_id: asset.token_id.toString(),
     token_uri: asset.token_uri ?? '',
     token_data: asset.token_data ?? '',
+    ...(asset.token_uri_omitted && { token_uri_omitted: true }),
+    ...(asset.token_data_omitted && { token_data_omitted: true }),
   }
   switch (asset.asset_type) {
     case 'ASSET_TYPE_ERC20':

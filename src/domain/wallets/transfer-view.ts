@@ -33,6 +33,8 @@ export const toTransferView = (row: ListedTransfer, head: number): TransferView 
       decimals,
       token_uri: row.token_uri,
       token_data: row.token_data,
+      token_uri_omitted: row.token_uri_omitted === true,
+      token_data_omitted: row.token_data_omitted === true,
     },
     address: row.address,
     side: row.side,

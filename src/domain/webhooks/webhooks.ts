@@ -83,7 +83,7 @@ const present = (row: ListedWebhook) => ({
   create_time: toTimestamp(row.create_time),
 })
 
-/** Enables a webhook again: what was held back goes out now. Repeating it changes nothing. */
+/** Enables a webhook again: it resumes with the first undelivered notification. Repeating it changes nothing. */
 export const EnableWebhook = shared<{ webhook_id: string }>(async (context, { webhook_id }) => {
   const scope = await readScope(context)
   await context.db.transaction().execute(async (trx) => {
