@@ -280,10 +280,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       routes: [
         { path: '/v1/*', name: 'operations', handle: operations.handle },
         ...probeRoutes({ notReady, status, metrics: metrics.text }),
-        ...docsRoutes(
-          () => base_url,
-          (service) => service === 'admin' || Object.hasOwn(config.chains, service),
-        ),
+        ...docsRoutes(() => base_url),
         ...(local ? devRoutes(local.tools, authenticator) : []),
       ],
     }),

@@ -79,6 +79,7 @@ describe('the metrics', () => {
       block_number: 90,
       head: 100,
       reorganizations: 2,
+      forged_blocks: 1,
       unknown_kinds: { untraced_block: 5 },
       last_error: '',
       gaps: [{}],

@@ -47,6 +47,11 @@ export function registerTrackerMetrics(registry: Registry, status: TrackersStatu
     (one) => one.reorganizations,
   )
   show(
+    'portolan_tracker_forged_blocks',
+    'Blocks in which a node gave a false sender, since this process began.',
+    (one) => one.forged_blocks,
+  )
+  show(
     'portolan_tracker_gaps',
     'Stretches of blocks that no node could serve and that are not filled.',
     (one) => one.gaps.length,

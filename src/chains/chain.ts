@@ -15,6 +15,11 @@ export class BlockMissingError extends ChainUnavailableError {
   override name = 'BlockMissingError'
 }
 
+/** A node made something up in a block. Its next fetch refuses the same lie, so another node is asked. */
+export class BlockForgedError extends ChainUnavailableError {
+  override name = 'BlockForgedError'
+}
+
 /** The block asked for is not on the chain any more, or no node has its state. */
 export class BlockGoneError extends Error {
   override name = 'BlockGoneError'
@@ -205,6 +210,16 @@ export type ChainBlock = BlockHeader & {
   accounts(contracts: ByteSet): Iterable<Buffer>
   /** Decodes what concerns the tracked ones. Ordinals do not depend on who is tracked. */
   decode(tracked: Tracked): BlockContent
+  /**
+   * Whether a node's claims about tracked accounts, to which no root commits, are still to be checked
+   * (C: senders, and what traces say that moved).
+   */
+  needsCheck?(tracked: Tracked): boolean
+  /**
+   * Checks these claims; asks nodes, so it runs outside of any transaction. Throws BlockForgedError for a
+   * proven lie. What could not be confirmed is decoded with `verified: false`.
+   */
+  check?(tracked: Tracked, signal: AbortSignal): Promise<void>
   /** Every transaction, where the service sends some of them itself (C). */
   sent?: readonly SentTransaction[]
   /** What the chain needs to go on from here besides number and hash (T: shard tops); JSON. */

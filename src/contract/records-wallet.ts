@@ -113,5 +113,14 @@ export const Transfer = record('Transfer', {
   }),
   transfer_state: only('C', text),
   transfer_metadata: only('C', TokenMetadata),
+  verified: only(
+    'C',
+    extension(
+      Type.Boolean({
+        description:
+          'false for an internal transfer that one node reported and neither a second trace nor the balance of the address confirmed',
+      }),
+    ),
+  ),
   token_address: only('TS', extension(text)),
 })

@@ -1,4 +1,4 @@
-import type { Chain, ChainBlock, Position } from '../chains/chain.ts'
+import { BlockForgedError, type Chain, type ChainBlock, type Position } from '../chains/chain.ts'
 import type { Clock } from '../lib/clock.ts'
 import { ensureAssets } from '../storage/assets.ts'
 import { findBackfill, finishBackfill, setBackfill } from '../storage/backfill.ts'
@@ -13,6 +13,7 @@ import {
 import { pinIdentity } from '../storage/chains.ts'
 import type { Db } from '../storage/database.ts'
 import { insertTransfers } from '../storage/transfers.ts'
+import { type AssertChecked, storeChecked } from './checked.ts'
 import { createMonths } from './months.ts'
 import { reorganizationWindow } from './reorg.ts'
 import { ForeignChainError } from './tracker.ts'
@@ -109,7 +110,7 @@ export async function runBackfill(options: BackfillOptions): Promise<BackfillOut
       if (chain.reorganizes) await extendWindow(options)
       await goOn(position)
     } catch (error) {
-      if (!(error instanceof HistoryMovedError)) throw error
+      if (!(error instanceof HistoryMovedError) && !(error instanceof BlockForgedError)) throw error
       await clock.sleep(pauseMs, signal)
       done = Math.max(from - 1, done - reorganizationWindow)
     }
@@ -162,10 +163,21 @@ async function assertStored(
       throw new HistoryMovedError(`block ${number} is not the tracker's`)
 }
 
-async function storeHistory(
+const storeHistory = (
+  options: BackfillOptions,
+  range: { chain_id: number; from: number; to: number },
+  blocks: readonly ChainBlock[],
+): Promise<number> =>
+  storeChecked(
+    (assertChecked) => storeHistoryOnce(options, range, blocks, assertChecked),
+    options.signal,
+  )
+
+async function storeHistoryOnce(
   { db, clock, chain_id, chain }: BackfillOptions,
   range: { chain_id: number; from: number; to: number },
   blocks: readonly ChainBlock[],
+  assertChecked: AssertChecked,
 ): Promise<number> {
   const last = blocks.at(-1)!
   return await db.transaction().execute(async (trx) => {
@@ -176,6 +188,7 @@ async function storeHistory(
     if (chain.reorganizes) await assertStored(trx, { chain_id, head: cursor.block_number }, blocks)
     const now = new Date(clock.now())
     const { tracked, matches } = await lookUp(trx, { chain_id, chain }, blocks)
+    assertChecked(blocks, tracked)
     const rows = blocks.map((block) => matchBlock(block, block.decode(tracked), matches))
     const assets = new Map(rows.flatMap((row) => [...row.assets]))
     await ensureAssets(trx, chain_id, [...assets.values()], now)

@@ -17,6 +17,7 @@ import { assertLease } from '../storage/leases.ts'
 import { enqueueMetadata } from '../storage/token-metadata.ts'
 import { insertNewTransfers, insertTransfers, updateTransfers } from '../storage/transfers.ts'
 import { hasBacklogs } from './backlog.ts'
+import { type AssertChecked, storeChecked } from './checked.ts'
 import { type Released, type ReleaseLimits, releaseDue } from './confirmations.ts'
 import type { HeldLease } from './runner.ts'
 import { followBlocks } from './sender-follow.ts'
@@ -68,10 +69,24 @@ export async function beginWrite(
  * cursor. A crash anywhere means to do it again, and doing it again changes nothing. Balance work that
  * is due up to `backlogUntil` waits together, because nobody reads it before the cursor is there.
  */
-export async function storeBlocks(
+export const storeBlocks = (
   tools: TrackerTools,
   blocks: readonly ChainBlock[],
-  { after, backlogUntil = -1 }: { after?: Position; backlogUntil?: number } = {},
+  options: { after?: Position; backlogUntil?: number; signal?: AbortSignal } = {},
+): Promise<Stored> =>
+  storeChecked(
+    (assertChecked) => storeOnce(tools, blocks, { ...options, assertChecked }),
+    options.signal,
+  )
+
+async function storeOnce(
+  tools: TrackerTools,
+  blocks: readonly ChainBlock[],
+  {
+    after,
+    backlogUntil = -1,
+    assertChecked,
+  }: { after?: Position; backlogUntil?: number; assertChecked: AssertChecked },
 ): Promise<Stored> {
   const { db, clock, chain_id, chain, window, releaseLimits: limits } = tools
   const first = blocks[0]!
@@ -80,6 +95,7 @@ export async function storeBlocks(
     await beginWrite(trx, tools, { number: first.number - 1, hash: first.parent_hash })
     const now = new Date(clock.now())
     const { tracked, matches } = await lookUp(trx, { chain_id, chain }, blocks)
+    assertChecked(blocks, tracked)
     const unknown_kinds: Record<string, number> = {}
     const contents = blocks.map((block) => ({ block, content: block.decode(tracked) }))
     const rows = contents.map(({ block, content }) => matchBlock(block, content, matches))

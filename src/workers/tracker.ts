@@ -1,4 +1,4 @@
-import type { Chain, ChainEvent, Position } from '../chains/chain.ts'
+import { BlockForgedError, type Chain, type ChainEvent, type Position } from '../chains/chain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { findCursor, findGapAt, listOpenGaps } from '../storage/blocks.ts'
@@ -39,6 +39,8 @@ export type TrackerStatus = {
   block_number: number | null
   head: number | null
   reorganizations: number
+  /** Blocks in which a node gave a false sender. */
+  forged_blocks: number
   unknown_kinds: Record<string, number>
   /** On chains whose balances follow by net changes: how many were compared and differed. */
   reconciliation?: { checked: number; repaired: number }
@@ -81,6 +83,7 @@ export function startTracker(options: TrackerOptions): Tracker {
   const isReconciled = chain.balances === 'delta' || chain.changesSilently === true
   let reorganizations = 0
   let isReleaseLeft = false
+  let forged = 0
 
   const begin = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
     const identity = await chain.identity(signal)
@@ -102,6 +105,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     tools: TrackerTools,
     after: Position,
     event: Exclude<ChainEvent, { kind: 'fork' }>,
+    signal: AbortSignal,
   ): Promise<Position> => {
     if (event.kind === 'gap') {
       log.error({ chain: chain.service, network, ...event }, 'blocks that no node has are skipped')
@@ -122,7 +126,7 @@ export function startTracker(options: TrackerOptions): Tracker {
         `blocks of which not everything can be known: ${incomplete[0]!.lacks}`,
       )
     const backlogUntil = event.head - farBehind
-    const stored = await storeBlocks(tools, event.blocks, { after, backlogUntil })
+    const stored = await storeBlocks(tools, event.blocks, { after, backlogUntil, signal })
     isReleaseLeft = stored.notifications.isMore
     for (const [kind, count] of Object.entries(stored.unknown_kinds))
       unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
@@ -166,7 +170,17 @@ export function startTracker(options: TrackerOptions): Tracker {
             position = await reorganize(tools, signal)
             break
           }
-          position = await take(tools, position, event)
+          const taken = await take(tools, position, event, signal).catch((error: unknown) => {
+            if (!(error instanceof BlockForgedError)) throw error
+            forged++
+            log.error(
+              { chain: chain.service, network, reason: error.message },
+              'node returned a forged block, asking another node',
+            )
+            return undefined
+          })
+          if (!taken) break
+          position = taken
           seen.block_number = position.number
           seen.head = event.kind === 'blocks' ? event.head : seen.head
           settling.wake({ behind: (seen.head ?? 0) - position.number })
@@ -197,6 +211,7 @@ export function startTracker(options: TrackerOptions): Tracker {
         state: leased.state(),
         ...seen,
         reorganizations,
+        forged_blocks: forged,
         unknown_kinds: { ...unknown_kinds },
         ...(isReconciled && { reconciliation: { ...reconciliation } }),
         last_error: error instanceof Error ? error.message : '',

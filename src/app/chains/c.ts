@@ -7,13 +7,14 @@ export const openC: Opener = async (config, { networks, clock }) => {
   const { c } = config.chains
   const pool = c && networks.poolOf('c', c.default_network)
   if (!c || !pool) return undefined
-  const { proof, unproven_types, multicall } = c.networks[c.default_network]!
+  const { proof, unproven_types, verify_senders, multicall } = c.networks[c.default_network]!
   const chain = createEvmChain({
     pool,
     prefix: c.prefix,
     clock,
     proof,
     unproven_types,
+    verify_senders,
     multicall,
     onBroadcast: (_raw, hash) => networks.tellSent(toHex(hash), pool),
   })

@@ -9,10 +9,12 @@ import type {
   Touch,
   Tracked,
 } from '../chain.ts'
+import { type Claims, type ClaimTools, createClaims } from './claims.ts'
 import type { ReadBlock } from './header.ts'
 import type { Internal } from './internal.ts'
 import { createAssets, createNamedAddresses, type NamedAddresses } from './names.ts'
 import {
+  internalPlace,
   logPlace,
   type NativeEffects,
   type NativeMovement,
@@ -28,6 +30,8 @@ export type BlockParts = {
   receipts: readonly RawReceipt[]
   internal: Internal
   native: AssetKey
+  /** Without them nothing is checked. */
+  claims?: ClaimTools
 }
 
 // Every transaction has that many places, so that its movements do not depend on those before it.
@@ -38,11 +42,11 @@ const none: readonly never[] = []
 type PlacedLog = TokenLog & { transaction: number; place: number }
 
 /** Makes the block of the port out of its parts. */
-export const createBlock = (parts: BlockParts): ChainBlock => blockOf(reduce(parts))
+export const createBlock = (parts: BlockParts): ChainBlock => blockOf(reduce(parts), parts.claims)
 
 /** What is kept of a block until it is stored. */
 type Reduced = BlockHeader &
-  Pick<ReadBlock, 'hashOf'> & {
+  Pick<ReadBlock, 'hashOf' | 'encodedOf'> & {
     addresses: Pieces
     effects: readonly NativeEffects[]
     logs: readonly PlacedLog[]
@@ -51,6 +55,7 @@ type Reduced = BlockHeader &
     native: AssetKey
     lacks: string | undefined
     isTraced: boolean
+    tracer: string | undefined
   }
 
 /**
@@ -59,7 +64,7 @@ type Reduced = BlockHeader &
  * function that stays keeps all that the functions beside it have seen.
  */
 function reduce({ block, receipts, internal, native }: BlockParts): Reduced {
-  const { hashOf, transactions } = block
+  const { hashOf, encodedOf, transactions } = block
   const list = createNamedAddresses()
   const effects = transactions.map((transaction, index) =>
     nativeEffects(transaction, receipts[index]!, internal.transfers?.[index] ?? none, list),
@@ -81,8 +86,10 @@ function reduce({ block, receipts, internal, native }: BlockParts): Reduced {
     rewarded,
     native,
     hashOf,
+    encodedOf,
     lacks: internal.lacks,
     isTraced: internal.transfers !== undefined,
+    tracer: internal.tracer,
   }
 }
 
@@ -92,9 +99,11 @@ const noAddress = Buffer.alloc(0)
 const addressAt = ({ distinct, at }: Pieces, number: number): Buffer =>
   number === nobody ? noAddress : distinct[at[number]!]!
 
-function blockOf(reduced: Reduced): ChainBlock {
+function blockOf(reduced: Reduced, claimTools: ClaimTools | undefined): ChainBlock {
   const { number, hash, parent_hash, time, contracts, addresses, effects, lacks } = reduced
+  const claims = createClaims(reduced, claimTools)
   return {
+    ...(claimTools && { needsCheck: claims.needsCheck, check: claims.check }),
     number,
     hash,
     parent_hash,
@@ -113,7 +122,7 @@ function blockOf(reduced: Reduced): ChainBlock {
     },
     ...(lacks !== undefined && { lacks }),
     decode: (tracked) => {
-      const content = decode(reduced, tracked)
+      const content = decode(reduced, tracked, claims)
       // Counted, so that the operator sees it: internal transfers may be missing.
       return reduced.isTraced ? content : { ...content, unknown_kinds: { untraced_block: 1 } }
     },
@@ -161,6 +170,7 @@ function tokenLogs(receipts: readonly RawReceipt[], addresses: NamedAddresses): 
 function decode(
   { addresses, effects, logs, contracts, rewarded, native, hashOf }: Reduced,
   tracked: Tracked,
+  claims: Claims,
 ): BlockContent {
   const assetOf = createAssets()
   const movements: Movement[] = []
@@ -193,6 +203,8 @@ function decode(
     hashed = transaction
     return hash
   }
+  const isConfirmed = (from: number, to: number): boolean =>
+    (!isTracked(from) || claims.isConfirmed(from)) && (!isTracked(to) || claims.isConfirmed(to))
   let last = -1
   let isSorted = true
   const add = (
@@ -213,6 +225,8 @@ function decode(
       detail: { nonce: decimal(nonce) },
     }
     if (failed) movement.failed = true
+    if (place >= internalPlace && asset === native && !isConfirmed(from, to))
+      movement.detail = { ...movement.detail, verified: false }
     if (ordinal < last) isSorted = false
     last = ordinal
     movements.push(movement)

@@ -31,6 +31,8 @@ export type EvmChainOptions = {
   proof?: Proof
   /** Transaction types that are accepted without a proof although `proof` is `root`. */
   unproven_types?: readonly number[]
+  /** Whether the senders of what concerns tracked accounts are recovered from their signatures. */
+  verify_senders?: boolean
   /** Where Multicall3 stands. */
   multicall?: string
   /** Told of every transaction that is handed to the nodes. */
@@ -53,6 +55,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     pool,
     native: evmFamily.native,
     rules,
+    verifySenders: options.verify_senders ?? true,
     clock,
     explored: createExplored({ pool, clock }),
   })

@@ -48,6 +48,7 @@ export const evmFamily: Family = {
     block_number: view.block_number,
     block_timestamp: Math.floor(view.block_time.getTime() / 1000),
     transfer_metadata: presentMetadata(view.asset),
+    verified: view.detail?.verified !== false,
   }),
   presentAsset: (view) => ({
     wallet_id: view.wallet_id,

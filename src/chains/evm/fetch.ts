@@ -6,6 +6,9 @@ import {
   ChainUnavailableError,
 } from '../chain.ts'
 import { createBlock } from './block.ts'
+import type { ClaimTools } from './claims.ts'
+import { createConfirm } from './confirm.ts'
+import { createForgedSenders, type ForgedSenders } from './forged-senders.ts'
 import { type ReadBlock, readBlock, whyRefused } from './header.ts'
 import { createFetchInternal } from './internal.ts'
 import { isPruned, type Nodes, reached } from './nodes.ts'
@@ -13,6 +16,7 @@ import type { ProofRules } from './proof.ts'
 import { type RawReceipt, toQuantity } from './raw.ts'
 import { provesReceipts } from './receipts.ts'
 import type { Answered, Rpc } from './rpc.ts'
+import { createTraceElsewhere } from './trace-elsewhere.ts'
 
 /** Fetches whole blocks. */
 export type FetchBlock = (number: number, signal: AbortSignal) => Promise<ChainBlock>
@@ -22,6 +26,8 @@ type Tools = {
   pool: Nodes
   native: AssetKey
   rules: ProofRules
+  /** Whether the senders of transactions are recovered from their signatures. */
+  verifySenders: boolean
   clock: Clock
   /** Waits until it is known what the nodes can do. */
   explored(signal: AbortSignal): Promise<void>
@@ -30,15 +36,22 @@ type Tools = {
 /** Makes the function that fetches a block with its receipts and traces, all of them proved. */
 export function createFetchBlock(tools: Tools): FetchBlock {
   const fetchInternal = createFetchInternal(tools)
+  const forged = createForgedSenders()
+  const claims: ClaimTools = {
+    verifySenders: tools.verifySenders,
+    onForged: forged.add,
+    confirm: createConfirm({ ...tools, traceElsewhere: createTraceElsewhere(tools) }),
+  }
   return async (number, signal) => {
     await tools.explored(signal)
-    const block = await fetchRaw(tools, number, signal)
+    await forged.prepare(number)
+    const block = await fetchRaw(tools, forged, number, signal)
     const some = block.transactions.length > 0
     const [receipts, internal] = await Promise.all([
       some ? fetchReceipts(tools, block, signal) : [],
       mayMoveInside(block) ? fetchInternal(block, signal) : { transfers: [] },
     ])
-    return createBlock({ block, receipts, internal, native: tools.native })
+    return createBlock({ block, receipts, internal, native: tools.native, claims })
   }
 }
 
@@ -46,7 +59,12 @@ export function createFetchBlock(tools: Tools): FetchBlock {
 const mayMoveInside = ({ transactions, gasUsed }: ReadBlock): boolean =>
   transactions.length > 0 && BigInt(String(gasUsed)) !== BigInt(21_000 * transactions.length)
 
-async function fetchRaw({ rpc, pool, rules }: Tools, number: number, signal: AbortSignal) {
+async function fetchRaw(
+  { rpc, pool, rules }: Tools,
+  forged: ForgedSenders,
+  number: number,
+  signal: AbortSignal,
+) {
   let isNull = false
   let refusal: string | undefined
   const answered = await rpc.try({
@@ -58,7 +76,7 @@ async function fetchRaw({ rpc, pool, rules }: Tools, number: number, signal: Abo
       isNull = result === null
       const block = readBlock(result, { number, rules })
       if (!block) refusal ??= whyRefused(result, rules)
-      return block
+      return block && forged.areSigned(number, block) ? block : undefined
     },
   })
   return take(answered, `block ${number}`, { isNull, refusal })

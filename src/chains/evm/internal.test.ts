@@ -32,6 +32,7 @@ const makeScene = () => {
     pool,
     native: evmFamily.native,
     rules: { proof: 'root', unproven_types: new Set() },
+    verifySenders: false,
     clock,
     explored: async () => {},
   })

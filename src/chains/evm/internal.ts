@@ -16,6 +16,8 @@ export type Internal = {
   transfers?: readonly (readonly InternalTransfer[])[]
   /** Why it is not known although some node traces. */
   lacks?: string
+  /** The node that traced it. */
+  tracer?: string
 }
 
 /**

@@ -1,9 +1,15 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { getContractAddress } from 'viem'
+import { getContractAddress, parseTransaction } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, it } from 'vitest'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { createByteSet } from '../../lib/bytes.ts'
-import { type ChainBlock, type ChainEvent, ChainUnavailableError } from '../chain.ts'
+import {
+  BlockForgedError,
+  type ChainBlock,
+  type ChainEvent,
+  ChainUnavailableError,
+} from '../chain.ts'
 import { createEvmChain } from './chain.ts'
 import { bytesOf, type RawBlock, type RawReceipt } from './raw.ts'
 import { addressOf, type StubBlock, stubChain, wordOf } from './stub-chain.ts'
@@ -223,6 +229,43 @@ describe('a node that', () => {
     const lie = onBlock((block) => ({ ...block, l1BlockNumber: '0x1' }))
     const { taken } = await take(createStubPool([{ blocks, lie }]), { count: 3 })
     expect(valuesOf(taken)).toEqual([5n, 6n, 7n])
+  })
+
+  it('gives a false sender is found out once the block is checked, and not believed again', async () => {
+    const payer = privateKeyToAccount(`0x${'07'.repeat(32)}`)
+    const raw = await payer.signTransaction({
+      type: 'legacy',
+      chainId: 1,
+      nonce: 1_000,
+      gas: 21_000n,
+      gasPrice: 2n,
+      to: b as `0x${string}`,
+      value: 9n,
+    })
+    const { v, r, s } = parseTransaction(raw) as { v: bigint; r: string; s: string }
+    const signed = {
+      chainId: '0x1',
+      gas: '0x5208',
+      gasPrice: '0x2',
+      v: `0x${v.toString(16)}`,
+      r,
+      s,
+    }
+    const from = payer.address.toLowerCase()
+    const chain = stubChain([[], [{ type: '0x0', from, to: b, value: 9n, transaction: signed }]])
+    const lie = changeFirst({ from: a })
+    const evm = open(createStubPool([{ blocks: chain, lie }, { blocks: chain }]))
+    const after = { number: 0, hash: bytesOf(chain[0]!.block.hash) }
+    const next = async (): Promise<ChainBlock> => {
+      for await (const event of evm.follow(after, AbortSignal.timeout(20_000)))
+        if (event.kind === 'blocks') return event.blocks[0]!
+      throw new Error('no block')
+    }
+    const signal = AbortSignal.timeout(20_000)
+    await expect((await next()).check!(tracked, signal)).rejects.toThrow(BlockForgedError)
+    const again = await next()
+    await again.check!(tracked, signal)
+    expect(again.decode(tracked).movements.map((one) => one.from)).toEqual([bytesOf(from)])
   })
 
   it('gives a transaction another hash is not believed', async () => {

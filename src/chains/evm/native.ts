@@ -29,8 +29,8 @@ const mintPlace = 0
 const valuePlace = 1
 /** The first place of the logs. */
 export const logPlace = 2
-// Far behind the logs: whether a block could be traced changes no other place.
-const internalPlace = 2 ** 31
+/** The first place of what traces tell: far behind the logs, so that a trace changes no other place. */
+export const internalPlace: number = 2 ** 31
 
 /** Reads the native side of a transaction. */
 export function nativeEffects(

@@ -1,5 +1,13 @@
+import { createByteSet } from '../../lib/bytes.ts'
+import type { Tracked } from '../chain.ts'
 import type { NonceUse, Sending } from '../sending.ts'
 import type { FetchBlock } from './fetch.ts'
+
+const only = (address: Buffer): Tracked => ({
+  accounts: createByteSet([address]),
+  contracts: createByteSet([]),
+  tokenAccount: () => [],
+})
 
 type Tools = {
   /** How many transactions an address had sent up to a block. */
@@ -17,6 +25,8 @@ export function createFindNonceUse({ countAt, fetchBlock }: Tools): Sending['fin
       const block = await fetchBlock(number, signal)
       const found = block.sent?.find((one) => one.nonce === nonce && one.from.equals(from))
       if (!found) return undefined
+      // Who sent it is a node's claim until its signature is checked.
+      await block.check?.(only(from), signal)
       const { hash } = block
       return { hash: found.hash(), block: { number, hash }, failed: found.failed }
     }

@@ -14,8 +14,10 @@ export type Question<answer> = {
   /** An error of one node is no answer: every node is asked before an error is given. */
   everyNode?: true
   timeoutMs?: number
-  /** Reads and proves a result; undefined when it is of no use, then another node is asked. */
-  accept(result: unknown): answer | undefined
+  /** Names of nodes that are not asked, for a second opinion. */
+  avoid?: readonly string[]
+  /** Reads and proves a result of a node; undefined when it is of no use, then another node is asked. */
+  accept(result: unknown, node: string): answer | undefined
   signal: AbortSignal
 }
 
@@ -36,14 +38,15 @@ export type Rpc = {
 /** Speaks with the nodes of a pool in parsed and proven values. */
 export function createRpc({ pool, prefix }: { pool: Nodes; prefix: string }): Rpc {
   const attempt = async <answer>(question: Question<answer>): Promise<Answered<answer>> => {
-    const { accept, minBlock, needs, everyNode, timeoutMs, signal } = question
+    const { accept, minBlock, needs, everyNode, timeoutMs, avoid, signal } = question
     signal.throwIfAborted()
     const method = question.method.startsWith('_') ? prefix + question.method : question.method
     // Each reply is parsed once, though it is judged here and used below. Only the last one is kept:
     // a map would have to hash the whole text of each.
     let last: { result: string; answer: answer | undefined } | undefined
-    const judge = (result: string): answer | undefined => {
-      if (last?.result !== result) last = { result, answer: read(result, accept) }
+    const judge = (result: string, node: string): answer | undefined => {
+      if (last?.result !== result)
+        last = { result, answer: read(result, (value) => accept(value, node)) }
       return last.answer
     }
     const outcome = await pool.request({
@@ -54,8 +57,9 @@ export function createRpc({ pool, prefix }: { pool: Nodes; prefix: string }): Rp
       ...(minBlock !== undefined && { minBlock }),
       ...(needs && { needs }),
       ...(timeoutMs !== undefined && { timeoutMs }),
-      isUseless: (reply: RpcReply) =>
-        reply.ok ? judge(reply.result) === undefined : everyNode === true,
+      ...(avoid && { avoid }),
+      isUseless: (reply: RpcReply, node: string) =>
+        reply.ok ? judge(reply.result, node) === undefined : everyNode === true,
     })
     if (isFailure(outcome)) {
       signal.throwIfAborted()
@@ -63,7 +67,7 @@ export function createRpc({ pool, prefix }: { pool: Nodes; prefix: string }): Rp
     }
     if (!outcome.ok)
       return { kind: 'error', ...readError(outcome.error), data: readErrorData(outcome.error) }
-    const answer = judge(outcome.result)
+    const answer = judge(outcome.result, '')
     return answer === undefined ? { kind: 'useless' } : { kind: 'answer', answer }
   }
 

@@ -1,5 +1,12 @@
 import { meaningOf } from '../upstream/node-error.ts'
-import type { Capability, Head, PoolOutcome, PoolRequest } from '../upstream/pool-types.ts'
+import type {
+  Capability,
+  Head,
+  PoolOutcome,
+  PoolRequest,
+  UpstreamStatus,
+} from '../upstream/pool-types.ts'
+
 import type { Nodes } from './nodes.ts'
 import type { StubBlock } from './stub-chain.ts'
 
@@ -60,26 +67,28 @@ export function createStubPool(
     return node.answer?.(method, params) ?? null
   }
   const request = async (asked: PoolRequest): Promise<PoolOutcome> => {
-    const { method, minBlock, signal, isUseless } = asked
+    const { method, minBlock, signal, isUseless, avoid } = asked
     if (signal?.aborted) return { failure: 'ABORTED' }
     methods.push(method)
     await new Promise((resolve) => setImmediate(resolve))
     const params = JSON.parse(asked.params)
     let last: PoolOutcome = { failure: 'NO_UPSTREAM' }
-    for (const node of nodes) {
+    for (const [index, node] of nodes.entries()) {
+      const name = `node ${index}`
+      if (avoid?.includes(name)) continue
       if (minBlock !== undefined && node.blocks.at(-1)!.number < minBlock && claimed === undefined)
         continue
       const error = node.refuse?.(method, params)
       if (error) {
         last = { ok: false, error: JSON.stringify(error) }
-        if (meaningOf(last.error) === 'answer' && !isUseless?.(last)) return last
+        if (meaningOf(last.error) === 'answer' && !isUseless?.(last, name)) return last
         continue
       }
       const right = truth(node, method, params)
       const said = node.lie?.(method, structuredClone(right), params)
       const reply = { ok: true as const, result: JSON.stringify(said === undefined ? right : said) }
       last = reply
-      if (!isUseless?.(reply)) return reply
+      if (!isUseless?.(reply, name)) return reply
     }
     return last
   }
@@ -96,7 +105,7 @@ export function createStubPool(
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    status: () => [],
+    status: () => nodes.map((_, index) => ({ name: `node ${index}` }) as UpstreamStatus),
     push: () => {
       for (const listener of listeners) listener(best(), 'stub')
     },

@@ -17,6 +17,8 @@ import { createListTrie, type ListTrie } from './trie.ts'
 export type ReadTransactions = {
   transactions: readonly ReadTransaction[]
   hashOf(index: number): Buffer
+  /** The encoding to which the header commits; undefined where it does not, or nobody signed it. */
+  encodedOf(index: number): Uint8Array | undefined
 }
 
 type Fields = RawTransaction & Record<string, unknown>
@@ -104,7 +106,11 @@ export function readTransactions(
   const trie = createListTrie(raw.map((one) => encodeTransaction(one)!))
   if (trie.root !== String(root).toLowerCase()) return undefined
   const hashOf = provedHashes(raw, trie)
-  return hashOf && { transactions: raw.map(reduce), hashOf }
+  if (!hashOf) return undefined
+  // The encoding of a deposit names its sender.
+  const isSigned = raw.map((one) => typeOf(one) !== depositType && !isUnsigned(one))
+  const encodedOf = (index: number) => (isSigned[index] ? trie.value(index) : undefined)
+  return { transactions: raw.map(reduce), hashOf, encodedOf }
 }
 
 /** Transactions that cannot be proved. */
@@ -115,6 +121,7 @@ const readUnproved = (transactions: readonly RawTransaction[]): ReadTransactions
     const bytes = isUnsigned(transaction) ? undefined : bytesIfKnown(transaction)
     return bytes ? keccak(bytes) : bytesOf(transaction.hash)
   },
+  encodedOf: () => undefined,
 })
 
 function bytesIfKnown(transaction: RawTransaction): Uint8Array | undefined {

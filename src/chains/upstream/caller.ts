@@ -254,7 +254,8 @@ export function createCaller(options: CallerOptions): Caller {
       isSurelyUnknownMethod(outcome.error)
     )
       upstream.lacking.set(job.request.method, clock.now() + lackingMs)
-    const isUseless = meaning !== 'answer' || guard(() => job.request.isUseless?.(outcome)) === true
+    const isUseless =
+      meaning !== 'answer' || guard(() => job.request.isUseless?.(outcome, upstream.name)) === true
     const mayRepeat = job.request.idempotent || meaning === 'lacks_method'
     if (!isUseless || !mayRepeat) finish(job, outcome)
     else {

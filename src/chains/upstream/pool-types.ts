@@ -35,7 +35,9 @@ export type PoolRequest = {
    * Whether an answer proves that this upstream cannot serve it though another might (a null for a
    * block that must exist, pruned state …): then the next upstream is asked.
    */
-  isUseless?(reply: RpcReply): boolean
+  isUseless?(reply: RpcReply, upstream: string): boolean
+  /** Names of upstreams that are not asked, for a second opinion. */
+  avoid?: readonly string[]
   /** Whether an answer cannot be true: it is never given on, and counts as a failure of the upstream. */
   isWrong?(reply: RpcReply): boolean
   signal?: AbortSignal

@@ -2,7 +2,7 @@ import type { PoolRequest } from './pool-types.ts'
 import { isPresent, isUsable, type Upstream } from './upstream.ts'
 
 /** What a call demands of a node. */
-export type Demand = Pick<PoolRequest, 'method' | 'minBlock' | 'needs'>
+export type Demand = Pick<PoolRequest, 'method' | 'minBlock' | 'needs' | 'avoid'>
 
 /** The choice among nodes. */
 export type Selection = {
@@ -17,9 +17,10 @@ export type Selection = {
 }
 
 /** Whether it can serve the call at all, leaving out its health. */
-export const canServe = (upstream: Upstream, { minBlock, needs }: Demand): boolean =>
+export const canServe = (upstream: Upstream, { minBlock, needs, avoid }: Demand): boolean =>
   (needs === undefined || upstream.capabilities.has(needs)) &&
-  (minBlock === undefined || (upstream.head?.number ?? -1) >= minBlock)
+  (minBlock === undefined || (upstream.head?.number ?? -1) >= minBlock) &&
+  !avoid?.includes(upstream.name)
 
 /** What the choice depends on beside the nodes and the call. */
 export type SelectionContext = { now: number; bestHead: number; maxLag: number; random(): number }

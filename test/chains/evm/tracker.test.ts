@@ -126,6 +126,7 @@ it('lists a payment with its fee and its nonce, and the balance after it', async
       transfer_state: 'TRANSFER_STATE_SUCCESS',
       block_number: Number(block.number),
       block_timestamp: Number(block.timestamp),
+      verified: true,
       transfer_metadata: {},
     },
   ])

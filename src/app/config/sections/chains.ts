@@ -65,6 +65,11 @@ const evmKeys = {
         default: [],
         example: [123],
       }),
+      verify_senders: Type.Boolean({
+        description:
+          'Whether the tracker recovers the sender of each transaction that concerns a tracked address from its signature, with `proof: root`. About 2 ms each. Turn it off for a network that signs by rules of its own.',
+        default: true,
+      }),
       multicall: Type.String({
         description:
           'Address of Multicall3, through which balances are read together; where there is no such contract they are read in batches.',
