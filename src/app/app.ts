@@ -280,7 +280,10 @@ export async function startApp(options: AppOptions): Promise<App> {
       routes: [
         { path: '/v1/*', name: 'operations', handle: operations.handle },
         ...probeRoutes({ notReady, status, metrics: metrics.text }),
-        ...docsRoutes(() => base_url),
+        ...docsRoutes(
+          () => base_url,
+          (service) => service === 'admin' || Object.hasOwn(config.chains, service),
+        ),
         ...(local ? devRoutes(local.tools, authenticator) : []),
       ],
     }),

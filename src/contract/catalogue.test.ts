@@ -126,6 +126,7 @@ describe('extensions', () => {
         "C.ListWallets wallets[].address_count",
         "C.ListWallets wallets[].addresses_truncated",
         "C.ListAssets assets[].is_unreadable",
+        "C.ListTransfers transfers[].verified",
         "C.CreateTransaction transaction.stuck",
         "C.CreateTransaction transaction.last_error",
         "C.CreateTransaction transaction.replaced_by",

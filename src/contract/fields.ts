@@ -73,6 +73,17 @@ const PlainAddress = Type.String({
   description: 'an address in any form of the chain',
 })
 
+const patternOf = (schema: TSchema) => String((schema as { pattern?: string }).pattern)
+
+/** The longest text of each pattern, for documents; the pattern itself refuses what is longer. */
+export const patternLengths: ReadonlyMap<string, number> = new Map([
+  [patternOf(Hash), 66],
+  [patternOf(EvmAddress), 42],
+  [patternOf(TonAddress), 67],
+  [patternOf(SuiAddress), 66],
+  [patternOf(PolkadotAddress), 66],
+])
+
 /** An address input: the chain's own forms, and the EVM pattern (docs/decisions.md 6). */
 export const Address = each({ T: TonAddress, S: SuiAddress, P: PolkadotAddress, C: EvmAddress })
 /** The same where it may be left out. */

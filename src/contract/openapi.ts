@@ -1,6 +1,8 @@
-import type { TObject, TSchema } from 'typebox'
+import type { TSchema } from 'typebox'
 import { type Entry, pathOf } from './catalogue.ts'
 import { type ErrorRow, errors } from './errors.ts'
+import { answerDocument, requestDocument } from './openapi-schema.ts'
+import { webhookPaths } from './openapi-webhooks.ts'
 import { requestSchema, responseSchema } from './operation.ts'
 import { authHeaders } from './signature.ts'
 import { type OnRecord, type Service, services } from './variant.ts'
@@ -39,15 +41,20 @@ export function openapi(entries: readonly Entry[], serverUrl: string): Record<st
         description: row.description ?? row.summary,
         tags: [serviceNames[service]],
         ...(row.extension && { 'x-extension': true }),
-        requestBody: { required: 'required' in request, ...json(plain(request)) },
+        requestBody: { required: 'required' in request, ...json(requestDocument(request)) },
         responses: {
-          200: { description: 'Done.', ...json(plain(responseSchema(row, service, onRecord))) },
+          200: {
+            description: 'Done.',
+            headers: headersOf(200),
+            ...json(answerDocument(responseSchema(row, service, onRecord))),
+          },
           ...failures,
         },
       },
     }
   }
   const used = [...new Set(entries.map(({ service }) => service))]
+  const webhooks = webhookPaths(used, (service) => componentsOf(schemas, service))
   return {
     openapi: '3.1.1',
     info: {
@@ -58,13 +65,19 @@ export function openapi(entries: readonly Entry[], serverUrl: string): Record<st
       contact: { name: 'The operator of this installation', url: serverUrl },
     },
     servers: [{ url: serverUrl }],
-    tags: used.map((service) => ({
-      name: serviceNames[service],
-      description: `Operations at /v1/${service}/.`,
-    })),
+    tags: [
+      ...used.map((service) => ({
+        name: serviceNames[service],
+        description: `Operations at /v1/${service}/.`,
+      })),
+      ...(Object.keys(webhooks).length > 0
+        ? [{ name: 'Notifications', description: 'What a webhook sends.' }]
+        : []),
+    ],
     security: [{ api_key: [], api_nonce: [], api_signature: [] }],
     paths,
-    components: { schemas, responses: problemResponses(), securitySchemes },
+    ...(Object.keys(webhooks).length > 0 && { webhooks }),
+    components: { schemas, headers, responses: problemResponses(), securitySchemes },
   }
 }
 
@@ -75,13 +88,10 @@ function componentsOf(schemas: Record<string, unknown>, service: Service): OnRec
     const key = `${name}${suffix}`
     // Set before resolving its fields, so that the order of components follows the first use.
     schemas[key] ??= null
-    if (schemas[key] === null) schemas[key] = plain(resolve())
+    if (schemas[key] === null) schemas[key] = answerDocument(resolve())
     return { $ref: `#/components/schemas/${key}` } as TSchema
   }
 }
-
-/** TypeBox keeps its own marks in hidden properties; a document has only what JSON shows. */
-const plain = (schema: TObject): unknown => JSON.parse(JSON.stringify(schema))
 
 const header = (name: string, description: string) => ({
   type: 'apiKey',
@@ -89,6 +99,29 @@ const header = (name: string, description: string) => ({
   name,
   description,
 })
+
+const textHeader = (description: string) => ({ description, schema: { type: 'string' } })
+
+/** The headers of answers. */
+const headers = {
+  'x-request-id': textHeader('The id of the request, by which the operator finds it in the log.'),
+  RateLimit: textHeader(
+    'The window that runs out first: `"second";r=99;t=1` is 99 calls left and one second until more.',
+  ),
+  'RateLimit-Policy': textHeader(
+    'Every limited window, as `"hour";q=100000;w=3600`; absent where nothing is limited.',
+  ),
+  'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer', format: 'int64' } },
+  'WWW-Authenticate': textHeader('How the request has to be authenticated.'),
+}
+
+/** The headers that an answer of this status can have. */
+function headersOf(status: number): Record<string, unknown> {
+  const names: (keyof typeof headers)[] = ['x-request-id', 'RateLimit', 'RateLimit-Policy']
+  if (status === 429 || status === 503) names.push('Retry-After')
+  if (status === 401) names.push('WWW-Authenticate')
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+}
 
 const securitySchemes = {
   api_key: header(authHeaders.key, 'The api_key of a credential.'),
@@ -104,7 +137,7 @@ const securitySchemes = {
 
 const rows: [string, ErrorRow][] = Object.entries(errors)
 const statuses = [...new Set(rows.map(([, row]) => row.status))].filter(
-  (status) => status !== 405 && status !== 408 && status !== 431 && status !== 501,
+  (status) => ![405, 408, 426, 431, 501].includes(status),
 )
 const failures = Object.fromEntries(
   statuses.map((status) => [status, { $ref: `#/components/responses/Problem${status}` }]),
@@ -118,6 +151,7 @@ const problemResponses = () =>
         `Problem${status}`,
         {
           description: reasons.map(([reason, row]) => `${reason}: ${row.title}.`).join(' '),
+          headers: headersOf(status),
           content: {
             'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
           },
@@ -133,7 +167,7 @@ const problemSchema = {
   properties: {
     type: { type: 'string', description: 'address of the page that explains the reason' },
     title: { type: 'string' },
-    status: { type: 'integer' },
+    status: { type: 'integer', format: 'int64' },
     detail: { type: 'string' },
     code: { type: 'string', enum: [...new Set(rows.map(([, row]) => row.code))] },
     reason: { type: 'string', enum: Object.keys(errors) },

@@ -39,14 +39,16 @@ describe('/openapi.json', () => {
     expect(await spectral.run(damaged)).not.toEqual([])
   })
 
-  it('has exactly the operations that work', async () => {
+  it('has exactly the operations that work on the chains of the installation', async () => {
     const works: string[] = []
     for (const [name, entry] of operations) {
       const { status } = await service.call(tenant.admin, name, validRequest(entry))
       if (status !== 501) works.push(`/v1/${name}`)
     }
-    expect(Object.keys(document.paths).sort()).toEqual(works.sort())
-    expect(works).toEqual(
+    // This one has no chains.
+    const offered = works.filter((path) => path.startsWith('/v1/admin/'))
+    expect(Object.keys(document.paths).sort()).toEqual(offered.sort())
+    expect(works.sort()).toEqual(
       operations
         .filter(([, entry]) => findHandler(entry.service, entry.name))
         .map(([name]) => `/v1/${name}`)

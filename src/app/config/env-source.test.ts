@@ -64,6 +64,7 @@ describe('variables', () => {
               "url": "ws://b",
             },
           ],
+          "verify_senders": true,
         },
         "test-net": {
           "multicall": "0xca11bde05977b3631167028862be2a173976ca11",
@@ -76,6 +77,7 @@ describe('variables', () => {
               "url": "http://c",
             },
           ],
+          "verify_senders": true,
         },
       }
     `)

@@ -111,6 +111,7 @@ describe('defaults', () => {
                   "url": "https://node.example.org/v3/abc",
                 },
               ],
+              "verify_senders": true,
             },
           },
           "prefix": "eth",

@@ -96,6 +96,7 @@ chains:
           mainnet:
             proof: root # default
             unproven_types: [] # default
+            verify_senders: true # default
             multicall: "0xca11bde05977b3631167028862be2a173976ca11" # default
             upstreams:
               - url: https://node/******** # file, line 10

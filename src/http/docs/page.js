@@ -52,7 +52,9 @@ const failure = {
     'A failure, as `application/problem+json`. [Errors](/docs/errors) explains each reason.',
 }
 
-function exampleOf({ type, required = [], properties = {}, enum: values, default: usual, items }) {
+function exampleOf({ type, required = [], properties = {}, ...rest }) {
+  const { enum: values, default: usual, items, oneOf } = rest
+  if (oneOf) return exampleOf(oneOf[0])
   if (usual !== undefined) return usual
   if (values) return values[0]
   if (type === 'object')

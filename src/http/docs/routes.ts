@@ -4,6 +4,7 @@ import { gzip } from 'node:zlib'
 import { catalogue } from '../../contract/catalogue.ts'
 import { OperationError } from '../../contract/errors.ts'
 import { openapi } from '../../contract/openapi.ts'
+import type { Service } from '../../contract/variant.ts'
 import { findHandler } from '../../domain/handlers.ts'
 import { type Exchange, send } from '../exchange.ts'
 import { get } from '../probes.ts'
@@ -22,9 +23,15 @@ const assets: Record<string, { file: () => URL; type: string }> = {
 }
 
 /** `/openapi.json`, `/docs`, the pages of the errors, and what they load. */
-export function docsRoutes(baseUrl: () => string): Route[] {
+export function docsRoutes(
+  baseUrl: () => string,
+  /** Whether this installation has the chain of a service. */
+  isOffered: (service: Service) => boolean,
+): Route[] {
   const compressed = new Map<string, Buffer>()
-  const works = catalogue.filter(({ service, name }) => findHandler(service, name))
+  const works = catalogue.filter(
+    ({ service, name }) => findHandler(service, name) && isOffered(service),
+  )
 
   const sendPage = (exchange: Exchange, page: string | undefined) => {
     if (page === undefined) throw new OperationError('ROUTE_NOT_FOUND')
