@@ -7,24 +7,57 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+const own = fileURLToPath(import.meta.url)
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 const major = Number(process.versions.node.split('.')[0])
 
 // Before the first TypeScript file: what is in the cache needs no stripping, which halves the time of `--help`.
 const cache = process.env.NODE_COMPILE_CACHE ?? join(tmpdir(), 'node-compile-cache')
+// Says that the process above is this program on an older Node.
+const launched = 'PORTOLAN_LAUNCHED'
 
 if (major >= 26) {
+  if (process.env[launched]) endWithLauncher()
+  else endWithNpm()
   module.enableCompileCache(cache)
   await import(main)
 } else {
-  const child = spawn(ownNode(), [main, ...process.argv.slice(2)], {
-    stdio: 'inherit',
-    env: { ...process.env, NODE_COMPILE_CACHE: cache },
+  const node = ownNode()
+  const args = [own, ...process.argv.slice(2)]
+  const env = { ...process.env, NODE_COMPILE_CACHE: cache }
+  // One process instead of two: signals, kills and exit codes are its own. Node has it since 22.15.
+  if (process.execve && process.platform !== 'win32') process.execve(node, [node, ...args], env)
+  endWithNpm()
+  const child = spawn(node, args, {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env: { ...env, [launched]: '1' },
   })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => {
     process.exitCode = code ?? (signal ? 1 : 0)
   })
+}
+
+/**
+ * Ends this process together with the older Node that started it. A service that went on after that was
+ * killed would hold the data directory, and a supervisor could never start it again.
+ */
+function endWithLauncher() {
+  delete process.env[launched]
+  process.channel?.unref()
+  process.once('disconnect', end)
+}
+
+/** The same for npm, which has no channel to what it starts: an orphan gets another parent. */
+function endWithNpm() {
+  if (process.env.npm_lifecycle_event === undefined || process.platform === 'win32') return
+  const parent = process.ppid
+  setInterval(() => process.ppid !== parent && end(), 500).unref()
+}
+
+/** At once: what a kill leaves is put right at the next start, which may be a moment away. */
+function end() {
+  process.kill(process.pid, 'SIGKILL')
 }
 
 function ownNode() {

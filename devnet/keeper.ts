@@ -5,6 +5,7 @@ import { devChains } from './dev-chains.ts'
 import type { EvmDevChain } from './evm/dev-chain.ts'
 import { deployTokens } from './evm/tokens.ts'
 import type { DevContracts, DevTag, FromKeeper, ToKeeper } from './keeper-messages.ts'
+import { endLeftover, noteProcess } from './leftover.ts'
 import { startTraffic, type Traffic } from './traffic.ts'
 
 // A process of its own, so that executing blocks never makes the service wait. It is the child of the
@@ -14,6 +15,7 @@ const [directory = '', tags = ''] = process.argv.slice(2)
 const chains = new Map<DevTag, DevChain>()
 const tokens = new Map<DevTag, DevContracts>()
 let traffic: Traffic | undefined
+let forget: (() => Promise<void>) | undefined
 
 const tell = (message: FromKeeper) => {
   if (process.connected) process.send?.(message)
@@ -85,6 +87,7 @@ async function stop(): Promise<void> {
   isStopping = true
   await traffic?.stop()
   await Promise.allSettled([...chains.values()].map((chain) => chain.stop()))
+  await forget?.()
   process.exit(0)
 }
 process.on('disconnect', () => void stop())
@@ -93,6 +96,9 @@ process.on('SIGTERM', () => void stop())
 process.on('SIGINT', () => {})
 process.on('SIGHUP', () => {})
 
+// That of a service that was killed a moment ago may still be writing.
+await endLeftover(directory, 'keeper')
+forget = await noteProcess(directory, 'keeper', process.pid)
 const wanted = tags.split(',') as DevTag[]
 const evm = wanted.filter((tag) => tag === 'c' || tag === 'q')
 if (evm.length > 0 && isToBeFetched('anvil')) tell({ kind: 'fetching', chains: evm })

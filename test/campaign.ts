@@ -6,6 +6,7 @@ import { join } from 'node:path'
 const campaigns = [
   ['faults/storage-kill.ts', '--kills', '100', '--seed', '1'],
   ['faults/service-kill.ts', '--kills', '60', '--seed', '1'],
+  ['faults/restarts.ts', '--restarts', '10', '--seed', '1'],
   ['faults/webhook-kill.ts', '--kills', '100', '--events', '1000', '--seed', '1'],
   ['faults/tracker-model.ts', '--seeds', '200', '--seed', '1'],
   ['faults/upstream-faults.ts', '--requests', '100000', '--seed', '1'],

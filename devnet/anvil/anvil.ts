@@ -106,7 +106,8 @@ async function end(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<
   // A paused process does not notice any other signal.
   child.kill('SIGCONT')
   child.kill(signal)
-  const timer = setTimeout(() => child.kill('SIGKILL'), 3_000)
+  // Writing a large state takes a while.
+  const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
   await exited
   clearTimeout(timer)
 }

@@ -1,10 +1,9 @@
-import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { startAnvil } from '../anvil/anvil.ts'
-import { endLeftover, noteProcess } from '../anvil/leftover.ts'
 import type { DevChain, DevChainOptions } from '../dev-chain.ts'
+import { endLeftover, noteProcess } from '../leftover.ts'
 import { startMining } from './mining.ts'
+import { newGenesisTime, openStateFile } from './state-file.ts'
 
 /** A local EVM chain: a plain anvil, with what the embedded mode does to it. */
 export type EvmDevChain = DevChain & {
@@ -28,9 +27,6 @@ const faucet = {
 // States of older blocks are dropped: each costs up to 180 KiB, and nobody asks for them. As many stay
 // as the deepest reorganization goes back, and a few.
 const keptStates = '72'
-const stateIntervalSeconds = '5'
-// A new chain begins in the past, so that its first blocks need not lie in the future.
-const headStartSeconds = 120
 
 /** Starts an anvil that mines at once when a transaction comes, and every few seconds anyhow. */
 export async function startEvmDevChain(
@@ -39,12 +35,11 @@ export async function startEvmDevChain(
   const { port, directory, blockTimeMs = 3_000, chainId, isRollup = false } = options
   if (directory !== undefined) {
     await mkdir(directory, { recursive: true })
-    await endLeftover(directory)
+    await endLeftover(directory, 'anvil')
   }
-  const state = directory === undefined ? undefined : join(directory, 'state.json')
-  const isNew = state === undefined || !existsSync(state)
+  const state = directory === undefined ? undefined : await openStateFile(directory)
   const anvil = await startAnvil({
-    ...(isNew && { timestamp: Math.floor(Date.now() / 1000) - headStartSeconds }),
+    timestamp: state?.timestamp ?? newGenesisTime(),
     ...(port !== undefined && { port }),
     ...(chainId !== undefined && { chainId }),
     isDetached: true,
@@ -52,18 +47,24 @@ export async function startEvmDevChain(
       '--no-mining',
       ...['--prune-history', keptStates],
       ...(isRollup ? ['--network', 'optimism'] : []),
-      ...(state === undefined ? [] : ['--state', state, '--state-interval', stateIntervalSeconds]),
+      ...(state?.args ?? []),
     ],
+  }).catch((error: unknown) => {
+    state?.stop()
+    throw error
   })
-  const forget = directory === undefined ? undefined : await noteProcess(directory, anvil.pid)
+  const forget =
+    directory === undefined ? undefined : await noteProcess(directory, 'anvil', anvil.pid)
   const accounts = await anvil.call<string[]>('eth_accounts')
   const [treasury, traffic] = accounts.slice(-2) as [string, string]
   const setClock = async () => {
     const latest = ['latest', false]
     const block = await anvil.call<{ timestamp: string }>('eth_getBlockByNumber', latest)
-    const behind = Math.floor(Date.now() / 1000) - Number(block.timestamp)
-    if (behind > 0) await anvil.call('evm_increaseTime', [behind])
+    const now = Math.floor(Date.now() / 1000)
+    await anvil.call('evm_setTime', [Math.max(now, Number(block.timestamp))])
   }
+  // anvil goes on from the time of the genesis block, whatever blocks it has loaded.
+  if (state?.isStored) await setClock()
   const mining = await startMining({ ...anvil, blockTimeMs })
   return {
     node_url: anvil.url,
@@ -86,6 +87,7 @@ export async function startEvmDevChain(
     stop: async () => {
       await mining.stop()
       await anvil.stop()
+      await state?.keep()
       await forget?.()
     },
   }

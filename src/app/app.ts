@@ -279,7 +279,12 @@ export async function startApp(options: AppOptions): Promise<App> {
       shutdownTimeoutMs,
       routes: [
         { path: '/v1/*', name: 'operations', handle: operations.handle },
-        ...probeRoutes({ notReady, status, metrics: metrics.text }),
+        ...probeRoutes({
+          notReady,
+          degraded: wallets.problems,
+          status,
+          metrics: metrics.text,
+        }),
         ...docsRoutes(
           () => base_url,
           (service) => service === 'admin' || Object.hasOwn(config.chains, service),

@@ -90,7 +90,10 @@ function chainTable(chains: readonly ChainRow[]): string[] {
     `  ${chain.padEnd(10)}${node.padEnd(28)}${block.padStart(6)}   ${url}`
   return [
     dim(row('Chain', 'Node', 'Block', 'Its own address')),
-    ...chains.map(({ chain, node, block, url }) => row(chain, node, block, url)),
+    ...chains.flatMap(({ chain, node, block, url, problem }) => [
+      row(chain, node, block, url),
+      ...(problem ? [styleText('yellow', `  ${''.padEnd(10)}! ${problem}`)] : []),
+    ]),
     '',
   ]
 }

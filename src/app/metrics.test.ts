@@ -82,6 +82,9 @@ describe('the metrics', () => {
       forged_blocks: 1,
       unknown_kinds: { untraced_block: 5 },
       last_error: '',
+      health: 'stalled' as const,
+      since: '2026-01-01T00:00:00.000Z',
+      problem: 'No node tells its head.',
       gaps: [{}],
     }
     let now: Parameters<typeof metrics.watchTrackers>[0] = async () => ({ c: tracker })
@@ -92,6 +95,7 @@ describe('the metrics', () => {
       'portolan_tracker_head{chain="c",network="mainnet"} 100',
       'portolan_tracker_leading{chain="c",network="mainnet"} 1',
       'portolan_tracker_failing{chain="c",network="mainnet"} 0',
+      'portolan_tracker_stalled{chain="c",network="mainnet"} 1',
       'portolan_tracker_reorganizations{chain="c",network="mainnet"} 2',
       'portolan_tracker_gaps{chain="c",network="mainnet"} 1',
       'portolan_tracker_unknown_kinds{chain="c",network="mainnet",kind="untraced_block"} 5',

@@ -4,6 +4,7 @@ import { createManualClock } from '../domain/limits/fakes.ts'
 import { createLimiter } from '../domain/limits/limiter.ts'
 import { silentLog } from '../lib/log.ts'
 import { type Db, openDatabase } from '../storage/database.ts'
+import { openEvent } from '../storage/operational-events.ts'
 import { loadConfig } from './config/load.ts'
 import { createReadiness, createStatus } from './status.ts'
 
@@ -47,6 +48,24 @@ describe('the status', () => {
         schema_version: expect.stringMatching(/^\d{4}-/),
       },
       limits: { mode: 'memory' },
+    })
+  })
+
+  it('lists the operational events', async () => {
+    const event = { kind: 'gap', chain: 't', network: 'mainnet', subject: '12' } as const
+    await openEvent(db, { ...event, detail: 'Blocks 12 to 20.', now: new Date(clock.now()) })
+    expect(await open(db)()).toMatchObject({
+      events: {
+        open: [
+          {
+            ...event,
+            detail: 'Blocks 12 to 20.',
+            create_time: '2026-01-01T00:01:01.500Z',
+            resolve_time: null,
+          },
+        ],
+        resolved: [],
+      },
     })
   })
 

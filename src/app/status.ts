@@ -3,7 +3,9 @@ import type { Limiter } from '../domain/limits/limiter.ts'
 import type { Clock } from '../lib/clock.ts'
 import { toTimestamp } from '../lib/clock.ts'
 import type { Db } from '../storage/database.ts'
+import type { OperationalEventRow } from '../storage/event-tables.ts'
 import { schemaVersion } from '../storage/migrate.ts'
+import { listEvents } from '../storage/operational-events.ts'
 import type { Courier } from '../workers/courier.ts'
 import type { Config } from './config/schema.ts'
 import type { Networks } from './networks.ts'
@@ -11,6 +13,7 @@ import type { Query } from './query.ts'
 import type { Wallets } from './wallets.ts'
 
 const probeTimeoutMs = 2_000
+const shownEvents = 50
 
 /** Says why requests cannot be served; undefined when they can. */
 export function createReadiness(db: Db): () => Promise<string | undefined> {
@@ -46,6 +49,10 @@ export function createStatus(options: {
     const server_version = await probe(db).catch(() => undefined)
     // The gaps are rows: not asked for while nobody answers.
     const tracking = server_version === undefined ? {} : ((await wallets?.status()) ?? {})
+    const events =
+      server_version === undefined
+        ? undefined
+        : await listEvents(db, shownEvents).catch(() => undefined)
     return {
       version,
       start_time: toTimestamp(begun),
@@ -56,6 +63,9 @@ export function createStatus(options: {
         ...(server_version !== undefined && { server_version }),
         schema_version: await schemaVersion(),
       },
+      ...(events && {
+        events: { open: events.open.map(eventOf), resolved: events.resolved.map(eventOf) },
+      }),
       limits: limiter.status(),
       ...(courier && { webhooks: courier.status() }),
       chains: Object.fromEntries(
@@ -74,6 +84,27 @@ export function createStatus(options: {
     }
   }
 }
+
+/** An operational event as `/status` shows it. */
+export type ShownEvent = {
+  kind: string
+  chain: string
+  network: string
+  subject: string
+  detail: string
+  create_time: string
+  resolve_time: string | null
+}
+
+const eventOf = (row: OperationalEventRow): ShownEvent => ({
+  kind: row.kind,
+  chain: row.chain,
+  network: row.network,
+  subject: row.subject,
+  detail: row.detail,
+  create_time: toTimestamp(row.create_time),
+  resolve_time: row.resolve_time && toTimestamp(row.resolve_time),
+})
 
 async function probe(db: Db): Promise<string> {
   const late = Promise.withResolvers<never>()

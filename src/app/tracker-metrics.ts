@@ -1,8 +1,9 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { TrackerStatus } from '../workers/tracker.ts'
+import type { TrackerHealth } from '../workers/tracker-watch.ts'
 
 /** What the metrics need of the trackers. */
-export type TrackersStatus = () => Promise<Record<string, TrackerStatus & { gaps: unknown[] }>>
+export type TrackersStatus = () => Promise<Record<string, Tracker>>
 
 const longestMs = 2_000
 const labelNames = ['chain', 'network']
@@ -39,7 +40,12 @@ export function registerTrackerMetrics(registry: Registry, status: TrackersStatu
     one.state === 'leading' ? 1 : 0,
   )
   show('portolan_tracker_failing', '1 while tracking fails and is tried again.', (one) =>
-    one.state === 'failing' ? 1 : 0,
+    one.health === 'failing' ? 1 : 0,
+  )
+  show(
+    'portolan_tracker_stalled',
+    '1 while blocks of the nodes are not stored, or no node tells its head.',
+    (one) => (one.health === 'stalled' ? 1 : 0),
   )
   show(
     'portolan_tracker_reorganizations',
@@ -70,7 +76,7 @@ export function registerTrackerMetrics(registry: Registry, status: TrackersStatu
   })
 }
 
-type Tracker = TrackerStatus & { gaps: unknown[] }
+type Tracker = TrackerStatus & TrackerHealth & { gaps: unknown[] }
 
 /** Without them where the database does not answer: the other metrics must not wait for it. */
 async function trackers(status: TrackersStatus): Promise<Tracker[]> {

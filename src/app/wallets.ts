@@ -9,6 +9,11 @@ import { startImporter } from '../workers/importer.ts'
 import { type Sender, type SenderStatus, startSender } from '../workers/sender.ts'
 import { startTokenMetadata } from '../workers/token-metadata.ts'
 import { startTracker, type Tracker, type TrackerStatus } from '../workers/tracker.ts'
+import {
+  startTrackerWatch,
+  type TrackerHealth,
+  type TrackerWatch,
+} from '../workers/tracker-watch.ts'
 import { openC } from './chains/c.ts'
 import type { Opener, OpenerTools } from './chains/opener.ts'
 import { openP } from './chains/p.ts'
@@ -21,10 +26,15 @@ export type Wallets = {
   chains: Chains
   /** For `/status`: by the tag of the chain. */
   status(): Promise<
-    Record<string, TrackerStatus & { gaps: unknown[]; transactions?: SenderStatus }>
+    Record<string, TrackerStatus & TrackerHealth & { gaps: unknown[]; transactions?: SenderStatus }>
   >
+  /** The networks that are not tracked, and why; without a look at the database. */
+  problems(): TrackingProblem[]
   stop(): Promise<void>
 }
+
+/** A network that is not tracked. */
+export type TrackingProblem = { chain: string; network: string } & TrackerHealth
 
 /** How the chain of each wallet service is opened; a service without an opener is not there. */
 export type Openers = { readonly [service in WalletService]?: Opener }
@@ -45,6 +55,7 @@ export async function openWallets(
   const { db, clock, log, ids, endpoints, openers = systemOpeners } = tools
   const open = new Map<WalletService, OpenChain>()
   const trackers = new Map<WalletService, Tracker>()
+  const watches = new Map<WalletService, TrackerWatch>()
   const senders = new Map<WalletService, Sender>()
   const stops: (() => Promise<void>)[] = []
   const fetch = createGuardedFetch({ ...endpoints, allowHttp: true })
@@ -57,6 +68,8 @@ export async function openWallets(
     const holder = ids.uuid()
     const tracker = startTracker({ db, clock, log, holder, chain_id, network, chain })
     trackers.set(service, tracker)
+    const watch = startTrackerWatch({ db, clock, log, chain_id, network, chain, tracker })
+    watches.set(service, watch)
     const importer = startImporter({ db, clock, log, chain_id, chain })
     const { sending } = chain
     const sender =
@@ -65,6 +78,7 @@ export async function openWallets(
     if (sender) senders.set(service, sender)
     const metadata = startTokenMetadata({ db, clock, log, chain_id, chain, fetch, ipfsGateway })
     stops.push(async () => {
+      await watch.stop()
       await Promise.all([tracker.stop(), importer.stop(), metadata.stop(), sender?.stop()])
       await chain.stop()
     })
@@ -86,10 +100,17 @@ export async function openWallets(
             const sent = transactions && { transactions }
             const nodes = open.get(service)?.chain.status?.()
             const shown = nodes ? { nodes } : {}
-            return [service, { ...tracker.status(), gaps, ...shown, ...sent }] as const
+            const health = watches.get(service)!.health()
+            return [service, { ...tracker.status(), ...health, gaps, ...shown, ...sent }] as const
           }),
         ),
       ),
+    problems: () =>
+      [...watches].flatMap(([service, watch]) => {
+        const health = watch.health()
+        if (health.health === 'ok') return []
+        return [{ chain: service, network: open.get(service)?.network ?? '', ...health }]
+      }),
     stop: async () => {
       await Promise.all(stops.map((stop) => stop()))
       await fetch.stop()

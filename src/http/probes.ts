@@ -6,6 +6,8 @@ import type { Route } from './server.ts'
 export type Probes = {
   /** Undefined when requests can be served, otherwise why not. */
   notReady(): Promise<string | undefined>
+  /** What does not work although requests are served: networks that are not tracked. */
+  degraded?(): readonly object[]
   status(): Promise<Record<string, unknown>>
   metrics(): Promise<{ contentType: string; text: string }>
 }
@@ -17,7 +19,7 @@ export function probeRoutes(probes: Probes): Route[] {
     get('/ready', async (exchange) => {
       const reason = await probes.notReady()
       if (reason) sendJson(exchange, 503, { status: 'not ready', reason })
-      else sendJson(exchange, 200, { status: 'ready' })
+      else sendJson(exchange, 200, { status: 'ready', ...detail(probes.degraded?.()) })
     }),
     get('/status', async (exchange) => sendJson(exchange, 200, await probes.status())),
     get('/metrics', async (exchange) => {
@@ -26,6 +28,9 @@ export function probeRoutes(probes: Probes): Route[] {
     }),
   ]
 }
+
+// A status of 503 would take the whole service out of a load balancer because of one chain.
+const detail = (degraded: readonly object[] = []) => (degraded.length > 0 ? { degraded } : {})
 
 /** A route that only reads. */
 export function get(path: string, handle: Route['handle']): Route {

@@ -21,18 +21,22 @@ export type Lease = { epoch: number }
 const expiry = (ttl_ms: number) =>
   sql`clock_timestamp() + ${ttl_ms}::float8 * interval '1 millisecond'`
 
-/** Takes a lease that is free, expired or already ours; undefined while another process holds it. */
-export const acquireLease = async (
+/** A lease that was taken, or for how long another process still holds it. */
+export type ClaimedLease = Lease | { epoch?: undefined; remaining_ms: number }
+
+/** Takes a lease that is free, expired or already ours. */
+export const claimLease = async (
   db: Db,
   { name, holder, ttl_ms }: LeaseClaim,
-): Promise<Lease | undefined> => {
+): Promise<ClaimedLease> => {
   // Waiting replicas ask often: this look costs the holder no lock and the server no write.
-  const held = await sql`
-    select 1 from lease
+  const held = await sql<{ remaining_ms: number }>`
+    select extract(epoch from expire_time - clock_timestamp())::float8 * 1000 as remaining_ms
+    from lease
     where name = ${name} and holder <> ${holder}::uuid and expire_time > clock_timestamp()`.execute(
     db,
   )
-  if (held.rows.length > 0) return undefined
+  if (held.rows[0]) return held.rows[0]
   const taken = await sql<Lease>`
     update lease set epoch = epoch + (holder <> ${holder}::uuid)::int, holder = ${holder}::uuid,
       expire_time = ${expiry(ttl_ms)}
@@ -45,7 +49,14 @@ export const acquireLease = async (
     values (${name}, ${holder}::uuid, 1, ${expiry(ttl_ms)})
     on conflict do nothing
     returning epoch`.execute(db)
-  return added.rows[0]
+  // Another one was quicker.
+  return added.rows[0] ?? { remaining_ms: ttl_ms }
+}
+
+/** Takes a lease like claimLease; undefined while another process holds it. */
+export const acquireLease = async (db: Db, claim: LeaseClaim): Promise<Lease | undefined> => {
+  const claimed = await claimLease(db, claim)
+  return claimed.epoch === undefined ? undefined : claimed
 }
 
 /** Keeps a lease; false when another process has taken it. */
@@ -53,10 +64,12 @@ export const renewLease = async (
   db: Db,
   { name, holder, ttl_ms, epoch }: LeaseClaim & Lease,
 ): Promise<boolean> => {
-  const { numAffectedRows } = await sql`
+  // It does not wait for the disk: a crash that loses it makes the lease expire earlier, which is safe.
+  const { rows } = await sql`
     update lease set expire_time = ${expiry(ttl_ms)}
-    where name = ${name} and holder = ${holder}::uuid and epoch = ${epoch}`.execute(db)
-  return numAffectedRows === 1n
+    where name = ${name} and holder = ${holder}::uuid and epoch = ${epoch}
+    returning set_config('synchronous_commit', 'off', true)`.execute(db)
+  return rows.length === 1
 }
 
 /** Gives a lease back, so that the next process need not wait for it to expire. */

@@ -40,7 +40,7 @@ export function startSender(options: SenderOptions): Sender {
   const { db, clock, log, holder, chain_id, network, chain, ttlMs, pollMs = 1_000 } = options
   const tools = { db, clock, log, chain_id, sending: chain.sending }
 
-  const run = async (_: unknown, signal: AbortSignal): Promise<void> => {
+  const run = async (_: unknown, signal: AbortSignal, works: () => void): Promise<void> => {
     while (!signal.aborted) {
       const due = await listDueBroadcasts(db, {
         chain_id,
@@ -55,6 +55,7 @@ export function startSender(options: SenderOptions): Sender {
         }
       }
       await Promise.all(Array.from({ length: Math.min(atOnce, due.length) }, work))
+      works()
       if (due.length < rowsPerRound) await clock.sleep(pollMs, signal).catch(() => {})
     }
   }

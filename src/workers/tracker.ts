@@ -50,6 +50,8 @@ export type TrackerStatus = {
 /** A tracker of one chain and network. */
 export type Tracker = {
   status(): TrackerStatus
+  /** Since when this process has failed to track without storing anything, and why. */
+  failing(): { since: number; reason: string } | undefined
   /** The gaps that no node could fill. */
   gaps(): Promise<{ from_block: number; to_block: number; reason: string }[]>
   stop(): Promise<void>
@@ -89,7 +91,9 @@ export function startTracker(options: TrackerOptions): Tracker {
     const identity = await chain.identity(signal)
     const pinned = await pinIdentity(db, chain_id, identity)
     if (pinned !== identity)
-      throw new ForeignChainError(`the nodes are of ${identity}, the rows of ${pinned}`)
+      throw new ForeignChainError(
+        `the nodes are of another chain (${identity}) than the stored blocks (${pinned}): name nodes of that chain, or another network; of local chains, start with --reset`,
+      )
     const cursor = await findCursor(db, chain_id)
     if (cursor) {
       const { block_number: number, block_hash: hash, detail } = cursor
@@ -154,7 +158,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     }
   }
 
-  const run = async (lease: HeldLease, signal: AbortSignal): Promise<void> => {
+  const run = async (lease: HeldLease, signal: AbortSignal, works: () => void): Promise<void> => {
     const tools: TrackerTools = { db, clock, chain_id, chain, lease, window }
     let position = await begin(tools, signal)
     seen.block_number = position.number
@@ -181,6 +185,7 @@ export function startTracker(options: TrackerOptions): Tracker {
           })
           if (!taken) break
           position = taken
+          works()
           seen.block_number = position.number
           seen.head = event.kind === 'blocks' ? event.head : seen.head
           settling.wake({ behind: (seen.head ?? 0) - position.number })
@@ -202,9 +207,16 @@ export function startTracker(options: TrackerOptions): Tracker {
     run,
     ...(ttlMs !== undefined && { ttlMs }),
   })
+  const lastError = () => {
+    const error = leased.lastError()
+    return error instanceof Error ? error.message : ''
+  }
   return {
+    failing: () => {
+      const since = leased.failingSince()
+      return since === undefined ? undefined : { since, reason: lastError() }
+    },
     status: () => {
-      const error = leased.lastError()
       return {
         chain: chain.service,
         network,
@@ -214,7 +226,7 @@ export function startTracker(options: TrackerOptions): Tracker {
         forged_blocks: forged,
         unknown_kinds: { ...unknown_kinds },
         ...(isReconciled && { reconciliation: { ...reconciliation } }),
-        last_error: error instanceof Error ? error.message : '',
+        last_error: lastError(),
       }
     },
     gaps: () => listOpenGaps(db, chain_id),

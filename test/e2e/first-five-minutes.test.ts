@@ -47,8 +47,17 @@ test('one command starts everything', async () => {
 
 test('portolan chains shows a node of each', async () => {
   const { stdout } = await portolan(['chains'], { dataDir })
-  const rows = stdout.trim().split('\n').slice(1)
-  expect(rows.map((row) => row.split(/\s+/).slice(0, 3).join(' '))).toEqual([
+  const [nodes = [], tracked = []] = stdout
+    .trim()
+    .split('\n\n')
+    .map((table) => table.split('\n').slice(1))
+  expect(tracked.map((row) => row.split(/\s+/).slice(0, 2).join(' '))).toEqual([
+    'c/mainnet leading',
+    't/mainnet leading',
+    's/mainnet leading',
+    'p/mainnet leading',
+  ])
+  expect(nodes.map((row) => row.split(/\s+/).slice(0, 3).join(' '))).toEqual([
     'c/mainnet 31337 local',
     'q/mainnet 901 local',
     't/mainnet -3 local',

@@ -1,7 +1,14 @@
 import type { ChainKeeper } from './chain-keeper.ts'
 
 /** One local chain for the banner. */
-export type ChainRow = { chain: string; node: string; block: string; url: string }
+export type ChainRow = {
+  chain: string
+  node: string
+  block: string
+  url: string
+  /** Why the chain is not tracked; empty where it is. */
+  problem?: string
+}
 
 const nodes: Readonly<Record<string, string>> = {
   c: 'anvil: EVM',
@@ -14,7 +21,10 @@ const nodes: Readonly<Record<string, string>> = {
 type Status = {
   chains: Record<
     string,
-    { nodes?: Record<string, { head: number | null }>; tracking?: { head?: number | null } }
+    {
+      nodes?: Record<string, { head: number | null }>
+      tracking?: { head?: number | null; problem?: string }
+    }
   >
 }
 
@@ -36,6 +46,7 @@ export async function chainRows(
       node: nodes[tag] ?? '',
       block: block(tag),
       url: node_url,
+      problem: status?.chains[tag]?.tracking?.problem ?? '',
     })),
     ...Object.entries(failed).map(([tag, reason]) => ({
       chain: tag.toUpperCase(),

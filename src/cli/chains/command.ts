@@ -7,7 +7,7 @@ export function addChainsCommand(program: Command, shell: Shell): void {
     .command('chains')
     .summary('show the chains and the state of their nodes')
     .description(
-      'Asks the running service: head, lag, latency, error rate and abilities of each node.',
+      'Asks the running service: head, lag, latency, error rate and abilities of each node, how far each chain is tracked, and what was wrong with that.',
     )
     .option('--url <url>', 'address of the service; that of the data directory unless given')
     .option('--json', 'print JSON')

@@ -1,4 +1,6 @@
 import type { NetworkStatus } from '../../app/networks.ts'
+import type { ShownEvent } from '../../app/status.ts'
+import type { TrackerHealth } from '../../workers/tracker-watch.ts'
 import { readConnectionFile } from '../call/target.ts'
 import { CliError } from '../cli-error.ts'
 import { type GlobalOptions, print, printJson, type Shell } from '../shell.ts'
@@ -12,7 +14,21 @@ type ChainStatus = {
   /** Of EVM chains: each network's. */
   nodes?: Record<string, NetworkStatus>
   /** Of the others, where wallets are tracked on one network. */
-  tracking?: { network: string; state: string; nodes?: TrackedNodes }
+  tracking?: Tracking & { nodes?: TrackedNodes }
+}
+
+/** How the tracking of one network stands. */
+export type Tracking = TrackerHealth & {
+  network: string
+  state: string
+  block_number: number | null
+  head: number | null
+}
+
+/** What `/status` says that is shown here. */
+export type Status = {
+  chains: Record<string, ChainStatus>
+  events?: { open: ShownEvent[]; resolved: ShownEvent[] }
 }
 
 /** What the families tell of their nodes, each in words of its own. */
@@ -38,7 +54,7 @@ type TrackedNode = {
 /** Shows what `/status` of the running service says of its chains. */
 export async function showChains(shell: Shell, options: Options): Promise<void> {
   const base_url = options.url ?? (await readConnectionFile(shell, options)).base_url
-  const chains = await readChains(base_url)
+  const { chains, events } = await readStatus(base_url)
   if (options.json) return printJson(shell, chains)
   const rows = Object.entries(chains).flatMap(([tag, chain]) => chainRows(tag, chain))
   if (rows.length === 0) return print(shell, 'No chain is configured.')
@@ -55,17 +71,52 @@ export async function showChains(shell: Shell, options: Options): Promise<void> 
     'ABILITIES',
   ]
   print(shell, formatTable(heading, rows))
+  const tracked = trackingRows(chains)
+  if (tracked.length > 0)
+    print(shell, `\n${formatTable(['CHAIN', 'TRACKING', 'BLOCK', 'HEAD', 'PROBLEM'], tracked)}`)
+  const shown = [...(events?.open ?? []), ...(events?.resolved.slice(0, shownEvents) ?? [])]
+  if (shown.length > 0)
+    print(
+      shell,
+      `\n${formatTable(['CHAIN', 'EVENT', 'SINCE', 'UNTIL', 'DETAIL'], shown.map(eventRow))}`,
+    )
 }
 
-async function readChains(base_url: string): Promise<Record<string, ChainStatus>> {
+const shownEvents = 5
+
+const trackingRows = (chains: Record<string, ChainStatus>): string[][] =>
+  Object.entries(chains).flatMap(([tag, { tracking }]) =>
+    tracking
+      ? [
+          [
+            `${tag}/${tracking.network}`,
+            // Another process may be the one that tracks.
+            tracking.health === 'ok' ? tracking.state : tracking.health,
+            String(tracking.block_number ?? '-'),
+            String(tracking.head ?? '-'),
+            tracking.problem && `since ${tracking.since}: ${tracking.problem}`,
+          ],
+        ]
+      : [],
+  )
+
+const eventRow = (event: ShownEvent): string[] => [
+  `${event.chain}/${event.network}`,
+  event.kind,
+  event.create_time,
+  event.resolve_time ?? 'now',
+  event.detail,
+]
+
+/** Asks the running service for its status. */
+export async function readStatus(base_url: string): Promise<Status> {
   const url = new URL('/status', base_url)
   const answer = await fetch(url, { signal: AbortSignal.timeout(10_000) }).catch(
     (cause: unknown) => {
       throw new CliError(`The service at ${base_url} does not answer. Is it running?`, { cause })
     },
   )
-  const { chains } = (await answer.json()) as { chains: Record<string, ChainStatus> }
-  return chains
+  return (await answer.json()) as Status
 }
 
 function chainRows(tag: string, { kind, networks, nodes, tracking }: ChainStatus): string[][] {

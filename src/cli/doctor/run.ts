@@ -10,6 +10,7 @@ import { type Finding, failure, findingText, ok, warning } from './finding.ts'
 import { checkDataDir, checkDisk, checkNode } from './machine.ts'
 import { checkPort } from './port.ts'
 import { checkRedis } from './redis.ts'
+import { checkTracking } from './tracking.ts'
 import { checkUpstreams } from './upstreams.ts'
 
 /** What every check is given. */
@@ -55,6 +56,7 @@ const checks: Record<string, (patient: Patient) => AsyncIterable<Finding>> = {
   database: checkDatabase,
   redis: checkRedis,
   nodes: checkUpstreams,
+  tracking: checkTracking,
 }
 
 const fixes: Record<string, string> = {

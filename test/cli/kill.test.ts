@@ -1,0 +1,116 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import type { ConnectionFile } from '../../src/app/connection-file.ts'
+import { waitFor } from '../helpers/wait-for.ts'
+import { databasePid, freshFolder } from './portolan.ts'
+
+const run = promisify(execFile)
+const root = join(import.meta.dirname, '../..')
+const program = join(root, 'bin/portolan.js')
+const patient = { timeoutMs: 120_000 }
+
+/** A Node of this machine that cannot run the service itself. */
+const findOldNode = async (): Promise<string | undefined> => {
+  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+    const node = join(folder, 'node')
+    if (!existsSync(node)) continue
+    const { stdout } = await run(node, ['--version']).catch(() => ({ stdout: '' }))
+    const major = Number(/^v(\d+)/.exec(stdout)?.[1] ?? 99)
+    if (major >= 20 && major < 26) return node
+  }
+  return undefined
+}
+const oldNode = await findOldNode()
+
+const commandsOf = async (text: string): Promise<string[]> => {
+  const { stdout } = await run('ps', ['-ww', '-eo', 'args='])
+  return stdout.split('\n').filter((line) => line.includes(text))
+}
+
+/** Starts the service with a command line, and waits until it answers. */
+const start = async (
+  dataDir: string,
+  [command = '', ...args]: readonly string[],
+): Promise<{ child: ChildProcess; pid: number; base_url: string }> => {
+  const file = join(dataDir, 'connection.json')
+  await rm(file, { force: true })
+  const child = spawn(command, args, {
+    cwd: root,
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
+      PORTOLAN_PORT: '0',
+      PORTOLAN_DATA_DIR: dataDir,
+      PORTOLAN_LOGGING__FORMAT: 'json',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let text = ''
+  for (const stream of [child.stdout!, child.stderr!])
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk
+    })
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+  })
+  let connection: ConnectionFile | undefined
+  await waitFor(
+    'the service is ready',
+    async () => {
+      if (child.exitCode !== null) throw new Error(`it ended instead of starting: ${text}`)
+      connection = await readFile(file, 'utf8').then(JSON.parse, () => undefined)
+      return connection !== undefined
+    },
+    patient,
+  )
+  const pid = Number(await readFile(join(dataDir, 'portolan.pid'), 'utf8'))
+  return { child, pid, base_url: connection!.base_url }
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const ways: [string, boolean, string[]][] = [
+  ['bin/portolan.js', true, [process.execPath, program, 'start', '--chains', 'c,s']],
+  [
+    'bin/portolan.js on an older Node',
+    oldNode !== undefined,
+    [oldNode ?? '', program, 'start', '--chains', 'c,s'],
+  ],
+  ['npm start', true, ['npm', 'start', '--', '--chains', 'c,s']],
+]
+
+test.each(ways)(
+  'a killed %s ends the service, and starts again at once',
+  async (_, can, command) => {
+    if (!can) return
+    const dataDir = await freshFolder()
+    const { child, pid } = await start(dataDir, command)
+    const ended = once(child, 'exit')
+    child.kill('SIGKILL')
+    await ended
+    // As a supervisor does: without a pause.
+    const next = await start(dataDir, command)
+    expect(isAlive(pid)).toBe(false)
+    expect(next.pid).not.toBe(pid)
+    const answer = await fetch(new URL('/ready', next.base_url))
+    expect([answer.status, await answer.json()]).toEqual([200, { status: 'ready' }])
+    process.kill(next.pid, 'SIGTERM')
+    await waitFor('nothing is left', async () => (await commandsOf(dataDir)).length === 0, patient)
+    expect(await databasePid(dataDir)).toBeUndefined()
+  },
+  300_000,
+)
