@@ -97,6 +97,7 @@ describe('the metrics', () => {
       'portolan_tracker_failing{chain="c",network="mainnet"} 0',
       'portolan_tracker_stalled{chain="c",network="mainnet"} 1',
       'portolan_tracker_reorganizations{chain="c",network="mainnet"} 2',
+      'portolan_tracker_forged_blocks{chain="c",network="mainnet"} 1',
       'portolan_tracker_gaps{chain="c",network="mainnet"} 1',
       'portolan_tracker_unknown_kinds{chain="c",network="mainnet",kind="untraced_block"} 5',
     ])
