@@ -14,6 +14,8 @@ export type ReadTransaction = {
   gasPrice?: string | undefined
   /** Of a deposit on OP-style chains: what comes from the other chain. */
   mint?: string | undefined
+  /** Of Celo: the token in which gas is paid. */
+  feeCurrency?: string | null | undefined
 }
 
 /** A transaction as nodes write it; only what is used here. */
@@ -40,6 +42,10 @@ export type RawReceipt = {
   operatorFeeScalar?: string
   operatorFeeConstant?: string
   operatorFee?: string
+  /** Of OP-style chains since Jovian. */
+  daFootprintGasScalar?: string
+  /** Of Mantle: the price of its coin in that of the other chain. */
+  tokenRatio?: string
   depositNonce?: string
   depositReceiptVersion?: string
 }
