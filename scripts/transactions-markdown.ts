@@ -44,16 +44,38 @@ The way of one transaction:
   encoded call as \`data\`. Without a \`gas\` of your own the token's books are looked at as well: too little balance, an item of
   somebody else, an address without a token are refused with a sentence that says so.
 
+Every new transaction is checked against the chain before anything is stored. Refused, with the field named, is what no node
+would take or what is certainly a mistake; a transaction that cannot be sent would keep its nonce, and later ones would wait:
+
+| Check | Answer |
+|---|---|
+| \`gas\` below 21,000 and the cost of \`data\` (16 for a byte, 4 for a zero byte), or above the gas limit of a block | 400 \`INVALID_REQUEST\`, \`gas\` |
+| \`gas_price\` more than 100 times the price of the nodes, when the fee could also exceed 10^18 | 400 \`INVALID_REQUEST\`, \`gas_price\` |
+| \`nonce\` below the count of the address | 400 \`INVALID_REQUEST\`, \`nonce\` |
+| the address has less than \`value\` and \`gas\` × \`gas_price\` | 409 \`INSUFFICIENT_FUNDS\`, \`from\`; fund the address and repeat the request |
+| 10,000 transactions of the address are open | 409 \`TOO_MANY_OPEN_TRANSACTIONS\` |
+
+What may be meant is created, with a sentence in \`warnings\`: a \`gas_price\` below the base fee, an address that cannot pay for
+all its open transactions together, a \`nonce\` above one that no transaction has.
+
 ## Nonces
 
 The nonce is chosen out of the rows and the chain, alone at the address; there is no counter that could drift. A transaction
-holds its nonce from its creation until it is canceled or decided. (What another organization has created for the same address
-holds nothing until it is signed with the key of the address.)
+holds its nonce from its creation until it is canceled or decided. Two organizations may have the same address. What another
+organization has created holds nothing; what it has signed holds its nonce for those that have shown a signature of the same
+key themselves. An organization without the key learns nothing of the nonces and prices of the others.
+
+A transaction that is not signed within 72 hours (\`transactions.created_expiry_hours\`; 0 means never) is canceled by itself,
+and \`last_error\` says so.
 
 A canceled transaction frees its nonce, and **the next one that is created without a nonce takes it**. Until then later
 transactions of the address wait in the pools of the nodes: chains execute nonces in order. They are shown as \`SENT\`, after 10
 minutes with \`stuck\`, and go on by themselves once the hole is filled. So cancel from the highest nonce down, or create
 something for the free one: \`CreateTransaction\` from the address to itself with value 0 will do.
+
+While a transaction waits, \`last_error\` names the missing nonce and the transaction that holds it: one that was forgotten in
+CREATED, one that the nodes refused (with their words), or none. \`ListTransactions\` with \`transaction_state\`
+\`TRANSACTION_STATE_CREATED\` or \`TRANSACTION_STATE_SIGNED\` lists what was never sent.
 
 An explicit nonce that another live transaction holds is a replacement. It needs a \`gas_price\` at least 10 % higher, else 409
 \`REPLACEMENT_UNDERPRICED\`. A nonce that the chain has used already is refused.
@@ -101,7 +123,8 @@ ${rows.join('\n')}
 - **SENDING** the bytes are written ahead and handed over, and it is not known yet what came of it: a time-out, a 502, a crash.
   The sender hands over the same bytes again until it knows. \`last_error\` says what the nodes said last.
 - **SENT** a node has it. It is sent again every 30 seconds as long as no block has it, because nodes forget. A transaction that
-  was sent is never given up while its nonce is free: \`stuck\` only says that it takes long.
+  was sent is never given up while its nonce is free: \`stuck\` only says that it takes long, and \`last_error\` why: a missing
+  nonce and its holder, a price below that of the nodes, or nothing but time.
 - **MINED** it is in a block that lacks confirmations. **CONFIRMED** succeeded, **REVERTED** failed on the chain; nonce and fee
   are spent in both.
 - **REPLACED** another transaction with the nonce has the confirmations; \`replaced_by\` is its hash. This one can no more happen.

@@ -59,6 +59,8 @@ export async function openWallets(
   const senders = new Map<WalletService, Sender>()
   const stops: (() => Promise<void>)[] = []
   const fetch = createGuardedFetch({ ...endpoints, allowHttp: true })
+  const { created_expiry_hours } = config.transactions
+  const createdExpiryMs = created_expiry_hours > 0 ? created_expiry_hours * 3_600_000 : undefined
   const ipfsGateway = config.metadata.ipfs_gateway
 
   const track = async (service: WalletService, network: string, chain: OpenChain['chain']) => {
@@ -74,7 +76,10 @@ export async function openWallets(
     const { sending } = chain
     const sender =
       sending &&
-      startSender({ db, clock, log, holder, chain_id, network, chain: { ...chain, sending } })
+      startSender({
+        ...{ db, clock, log, holder, chain_id, network, createdExpiryMs },
+        chain: { ...chain, sending },
+      })
     if (sender) senders.set(service, sender)
     const metadata = startTokenMetadata({ db, clock, log, chain_id, chain, fetch, ipfsGateway })
     stops.push(async () => {

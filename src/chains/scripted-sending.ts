@@ -1,3 +1,4 @@
+import { intrinsicGas } from './evm/sending.ts'
 import { toHex } from './hex.ts'
 import type { ScriptedBlock, ScriptedTransaction } from './scripted-block.ts'
 import type { Handover, Sending } from './sending.ts'
@@ -12,6 +13,8 @@ export type ScriptedSending = Sending & {
   /** How often bytes were handed over, by the hash of the transaction. */
   handovers: Map<string, number>
   pool: Map<string, PooledTransaction>
+  /** What addresses have for value and fees, by their hex; plenty where nothing is said. */
+  funds: Map<string, bigint>
   /** Takes out of the pool what the next block can hold. */
   takeMinable(): ScriptedTransaction[]
 }
@@ -28,6 +31,8 @@ export function createScriptedSending(options: {
   const pool = new Map<string, PooledTransaction>()
   const answers: ScriptedSending['answers'] = []
   const handovers = new Map<string, number>()
+  const funds = new Map<string, bigint>()
+  const fundsOf = (address: Buffer) => funds.get(toHex(address)) ?? 10n ** 30n
   const nameOf = ({ from, nonce }: { from: Buffer; nonce: number }) => `${toHex(from)}/${nonce}`
   const sentUpTo = (number: number) =>
     canonical()
@@ -52,6 +57,7 @@ export function createScriptedSending(options: {
     answers,
     handovers,
     pool,
+    funds,
     takeMinable: () => {
       const taken: ScriptedTransaction[] = []
       for (const { from } of [...pool.values()])
@@ -77,6 +83,15 @@ export function createScriptedSending(options: {
       await pass(signal)
       return gasPrice
     },
+    balance: async (from, signal) => {
+      await pass(signal)
+      return fundsOf(from)
+    },
+    blockLimits: async (signal) => {
+      await pass(signal)
+      return { gas_limit: 30_000_000n, base_fee: 1n }
+    },
+    intrinsicGas,
     estimate: async (_, signal) => {
       await pass(signal)
       return { ok: true, gas: 21_000n }
@@ -87,14 +102,18 @@ export function createScriptedSending(options: {
       handovers.set(key, (handovers.get(key) ?? 0) + 1)
       const { parseTransaction, recoverTransactionAddress } = await import('viem')
       const serializedTransaction = toHex(raw) as `0x${string}`
-      const { nonce = 0, gasPrice: gas_price = 0n } = parseTransaction(serializedTransaction)
+      const parsed = parseTransaction(serializedTransaction)
+      const { nonce = 0, gasPrice: gas_price = 0n, gas = 0n, value = 0n } = parsed
       const from = await recoverTransactionAddress({
         serializedTransaction: serializedTransaction as never,
       })
       const one = { from: Buffer.from(from.slice(2), 'hex'), nonce, hash, gas_price }
       const answer = answers.shift()
+      const isPoor = fundsOf(one.from) < value + gas * gas_price && !pool.has(nameOf(one))
+      if (isPoor && countOf(one.from) <= nonce && !(answer?.handover instanceof Error))
+        return { kind: 'refused', detail: 'insufficient funds for gas * price + value' }
       if (!answer) return take(one)
-      if (answer.isTaken) take(one)
+      if (answer.isTaken && !isPoor) take(one)
       if (answer.handover instanceof Error) throw answer.handover
       return answer.handover
     },

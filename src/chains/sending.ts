@@ -25,6 +25,9 @@ export type TokenPayment = {
   value: bigint
 }
 
+/** How much gas a block holds, and the price below which it takes nothing. */
+export type BlockLimits = { gas_limit: bigint; base_fee: bigint | undefined }
+
 /** What came of handing a transaction to the nodes. */
 export type Handover =
   /** A node has taken it, or knows it already. */
@@ -51,6 +54,12 @@ export type Sending = {
   /** How many transactions of an address are on the chain, or also in the pools of the nodes. */
   transactionCount(address: Buffer, at: 'latest' | 'pending', signal: AbortSignal): Promise<number>
   gasPrice(signal: AbortSignal): Promise<bigint>
+  /** What an address has of the native coin. */
+  balance(address: Buffer, signal: AbortSignal): Promise<bigint>
+  /** What the newest block allows and asks for; `base_fee` is undefined before EIP-1559. */
+  blockLimits(signal: AbortSignal): Promise<BlockLimits>
+  /** The least gas that any node takes for a transaction with this data. */
+  intrinsicGas(data: Buffer): bigint
   /** What a call would cost, or in words why it would fail. */
   estimate(
     call: EstimatedCall,

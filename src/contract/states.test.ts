@@ -27,6 +27,7 @@ describe('managed transactions', () => {
         "SIGNED sign SIGNED",
         "CREATED cancel CANCELED",
         "SIGNED cancel CANCELED",
+        "CREATED expire CANCELED",
         "SIGNED send SENDING",
         "SENDING accepted SENT",
         "SENDING refused SIGNED",

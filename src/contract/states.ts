@@ -43,6 +43,12 @@ export const transactionTransitions: readonly Transition<TransactionState>[] = [
     to: 'TRANSACTION_STATE_CANCELED',
   },
   {
+    from: ['TRANSACTION_STATE_CREATED'],
+    on: 'expire',
+    when: 'no signature came in time (`transactions.created_expiry_hours`)',
+    to: 'TRANSACTION_STATE_CANCELED',
+  },
+  {
     from: ['TRANSACTION_STATE_SIGNED'],
     on: 'send',
     when: 'SendTransaction: the raw bytes are written ahead',
@@ -103,6 +109,7 @@ export type TransactionEvent =
   | 'create'
   | 'sign'
   | 'cancel'
+  | 'expire'
   | 'send'
   | 'accepted'
   | 'refused'

@@ -16,7 +16,7 @@ export const transactionErrors = {
     rpc: -32602,
     retry: 'never',
     title: 'The transaction_id was used for another transaction',
-    help: 'The id is the idempotency key: the same id with the same content returns the first transaction. Read it with GetTransaction, or choose another id.',
+    help: 'The id is the idempotency key: the same id with the same content on the same network returns the first transaction. Read it with GetTransaction, or choose another id.',
   },
   TRANSACTION_STATE_INVALID: {
     status: 409,
@@ -33,6 +33,22 @@ export const transactionErrors = {
     retry: 'never',
     title: 'The transaction is on its way and cannot be canceled here',
     help: 'Only another transaction with the same nonce can take its place: CreateTransaction with the same `from` and `nonce`, `to` equal to `from`, value 0 and a gas_price at least 10 % higher; then sign and send that one. Whichever is mined first wins.',
+  },
+  INSUFFICIENT_FUNDS: {
+    status: 409,
+    code: 'FAILED_PRECONDITION',
+    rpc: -32602,
+    retry: 'never',
+    title: 'The address cannot pay for the transaction',
+    help: 'Nothing was created. The address needs `value` and `gas` × `gas_price` in the native coin; `detail` has the amounts. Fund it, and repeat the request with the same transaction_id.',
+  },
+  TOO_MANY_OPEN_TRANSACTIONS: {
+    status: 409,
+    code: 'FAILED_PRECONDITION',
+    rpc: -32602,
+    retry: 'never',
+    title: 'The address has too many open transactions',
+    help: 'An organization may have 10,000 transactions of one address that are neither canceled nor decided. List them with ListTransactions and `transaction_state`; send or cancel some.',
   },
   TRANSACTION_REFUSED: {
     status: 409,

@@ -34,7 +34,15 @@ export const ManagedTransaction = record('ManagedTransaction', {
     Type.Boolean({ description: 'on its way for more than 10 minutes and not on the chain' }),
   ),
   last_error: extension(
-    Type.String({ description: 'what the nodes last said against it; empty when nothing' }),
+    Type.String({
+      description:
+        'what the nodes last said against it, or what it waits for: a missing nonce and its holder, a price; empty when nothing',
+    }),
+  ),
+  warnings: extension(
+    Type.Array(extension(Type.String()), {
+      description: 'what was doubtful when it was created, one sentence each',
+    }),
   ),
   replaced_by: extension(
     Type.String({ description: 'the hash of the other transaction that took the nonce' }),
@@ -109,7 +117,12 @@ export const transaction = {
   ListTransactions: operation({
     summary: 'List managed transactions, newest first.',
     services: 'C',
-    request: { wallet_id: optional(Id), address: optional(EvmAddress), ...page },
+    request: {
+      wallet_id: optional(Id),
+      address: optional(EvmAddress),
+      transaction_state: optional(extension(Type.Enum(transactionStates))),
+      ...page,
+    },
     anyOf: ['wallet_id', 'address'],
     response: { transactions: list(ManagedTransaction), pagination: Pagination },
   }),

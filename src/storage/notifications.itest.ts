@@ -81,6 +81,7 @@ it('a change of state is told to the webhooks of its wallet and to those of all'
     is_unsure: true,
     next_broadcast_time: null,
     replaced_block_number: null,
+    warnings: null,
   })
   const sent = [transaction('TRANSACTION_STATE_SENT'), transaction('TRANSACTION_STATE_MINED')]
   expect(await queueTransactionNotifications(db, sent, now)).toBe(4)

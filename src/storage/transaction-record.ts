@@ -16,7 +16,8 @@ export const isOnTheWay = ({
   transaction_state === 'TRANSACTION_STATE_SENDING' ||
   transaction_state === 'TRANSACTION_STATE_SENT'
 
-const isStuck = (row: ManagedTransactionRow, now: Date): boolean =>
+/** Whether a transaction has been on its way for longer than it should. */
+export const isStuck = (row: ManagedTransactionRow, now: Date): boolean =>
   isOnTheWay(row) &&
   row.sent_time !== null &&
   now.getTime() - row.sent_time.getTime() >= stuckAfterMs
@@ -36,6 +37,7 @@ export const toTransactionRecord = (row: ManagedTransactionRow, now: Date) => ({
   nonce: row.nonce.toString(),
   stuck: isStuck(row, now),
   last_error: row.last_error ?? '',
+  warnings: (row.warnings ?? []) as string[],
   replaced_by:
     row.transaction_state === 'TRANSACTION_STATE_REPLACED' && row.replaced_by
       ? hex(row.replaced_by)

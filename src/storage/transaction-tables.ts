@@ -13,7 +13,7 @@ import {
   uuid,
 } from './columns.ts'
 
-/** The tables of 0004-transactions.sql and 0007-sender.sql. */
+/** The tables of 0004-transactions.sql, 0007-sender.sql and 0171-transaction-states.sql. */
 export const transactionTables = {
   managed_transaction: {
     organization_id: uuid,
@@ -46,6 +46,7 @@ export const transactionTables = {
     is_unsure: bool,
     next_broadcast_time: nullable(timestamptz),
     replaced_block_number: nullable(int8),
+    warnings: nullable(jsonb),
   },
   pending_transaction: {
     chain_id: int2,

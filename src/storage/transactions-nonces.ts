@@ -17,14 +17,20 @@ export const lockSender = async (trx: Db, sender: Sender): Promise<void> => {
 }
 
 /**
- * Who holds nonces: every transaction that was signed, whichever organization has it, because it
- * took the key of the address; and those of the own organization that are still to be signed. What
- * others merely created must not keep anybody waiting.
+ * Which transactions hold nonces for an organization: its own, and those that others have signed,
+ * because that took the key of the address. The latter only for an organization that has itself shown
+ * a signature of the key: anyone may register any address, and a nonce or a price of another
+ * organization must not be learned that way.
  */
-const holds = ({ organization_id }: Sender) => sql<boolean>`
-  (transaction_state in ('TRANSACTION_STATE_SIGNED', 'TRANSACTION_STATE_SENDING',
-     'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED')
-   or (transaction_state = 'TRANSACTION_STATE_CREATED' and organization_id = ${organization_id}))`
+const holds = ({ organization_id, chain_id, from }: Sender) => sql<boolean>`
+  (organization_id = ${organization_id}
+   or (transaction_state <> 'TRANSACTION_STATE_CREATED' and (select exists (
+     select from managed_transaction
+     where organization_id = ${organization_id} and chain_id = ${chain_id} and "from" = ${from}
+       and transaction_hash is not null))))`
+
+const live = sql`(transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED',
+  'TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED'))`
 
 /**
  * The lowest nonce from a number on that nobody holds. Those of transactions that ended a moment ago
@@ -39,13 +45,11 @@ export const findFreeNonce = async (
     with held as (
       select nonce from managed_transaction
       where chain_id = ${sender.chain_id} and "from" = ${sender.from} and nonce >= ${from}
-        and (transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED',
-          'TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED'))
-        and ${holds(sender)}
+        and ${live} and ${holds(sender)}
       union
       select nonce from managed_transaction
       where chain_id = ${sender.chain_id} and "from" = ${sender.from} and nonce >= ${from}
-        and update_time > ${endedAfter}
+        and update_time > ${endedAfter} and ${holds(sender)}
         and transaction_state in ('TRANSACTION_STATE_CONFIRMED', 'TRANSACTION_STATE_REVERTED',
           'TRANSACTION_STATE_REPLACED'))
     select min(free.nonce) as nonce from (
@@ -65,9 +69,59 @@ export const findHolders = async (
   >`
     select transaction_id, gas_price, transaction_state from managed_transaction
     where chain_id = ${sender.chain_id} and "from" = ${sender.from} and nonce = ${nonce}
-      and (transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED',
-        'TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED'))
-      and ${holds(sender)}
+      and ${live} and ${holds(sender)}
     order by gas_price desc`.execute(trx)
   return rows
+}
+
+/** How many transactions an organization has open at an address, and what those not mined may spend. */
+export const sumOpen = async (
+  trx: Db,
+  { organization_id, chain_id, from }: Sender,
+  { exceptNonce }: { exceptNonce: number },
+): Promise<{ count: number; cost: bigint }> => {
+  const { rows } = await sql<{ count: number; cost: bigint }>`
+    select count(*) as count,
+      coalesce(sum(value + gas * gas_price) filter (where nonce <> ${exceptNonce}
+        and transaction_state <> 'TRANSACTION_STATE_MINED'), 0) as cost
+    from managed_transaction
+    where chain_id = ${chain_id} and "from" = ${from} and ${live}
+      and organization_id = ${organization_id}`.execute(trx)
+  return rows[0]!
+}
+
+/** A transaction that holds a nonce. */
+export type NonceHolder = Pick<
+  TransactionRow,
+  'transaction_id' | 'transaction_state' | 'last_error'
+>
+
+/** The transaction of an organization that holds a nonce; one that is on its way first. */
+export const findOwnHolder = async (
+  db: Db,
+  { organization_id, chain_id, from }: Sender,
+  nonce: number,
+): Promise<NonceHolder | undefined> => {
+  const { rows } = await sql<NonceHolder>`
+    select transaction_id, transaction_state, last_error from managed_transaction
+    where chain_id = ${chain_id} and "from" = ${from} and nonce = ${nonce} and ${live}
+      and organization_id = ${organization_id}
+    order by transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED'),
+      create_time limit 1`.execute(db)
+  return rows[0]
+}
+
+/** Whether an organization has a transaction of the address with a lower nonce that was never sent. */
+export const hasUnsentBelow = async (
+  db: Db,
+  { organization_id, chain_id, from }: Sender,
+  nonce: number,
+): Promise<boolean> => {
+  const { rows } = await sql`
+    select from managed_transaction
+    where chain_id = ${chain_id} and "from" = ${from} and nonce < ${nonce} and ${live}
+      and organization_id = ${organization_id}
+      and transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED')
+    limit 1`.execute(db)
+  return rows.length > 0
 }

@@ -72,6 +72,19 @@ export const listDueBroadcasts = async (
   return rows
 }
 
+/** What was created before a time and never signed, oldest first. */
+export const listUnsigned = async (
+  db: Db,
+  { chain_id, before, limit }: { chain_id: number; before: Date; limit: number },
+): Promise<Pick<TransactionRow, 'organization_id' | 'transaction_id'>[]> => {
+  const { rows } = await sql<Pick<TransactionRow, 'organization_id' | 'transaction_id'>>`
+    select organization_id, transaction_id from managed_transaction
+    where chain_id = ${chain_id} and transaction_state = 'TRANSACTION_STATE_CREATED'
+      and create_time <= ${before}
+    order by create_time limit ${limit}`.execute(db)
+  return rows
+}
+
 /** How much is on its way, and how much of it for longer than it should. */
 export const countOnTheWay = async (
   db: Db,

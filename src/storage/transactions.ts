@@ -33,7 +33,7 @@ export type NewTransaction = Pick<
   | 'eip155_chain_id'
   | 'request_hash'
   | 'create_time'
->
+> & { warnings: readonly string[] }
 
 /** A place in a list of transactions, newest first. */
 export type TransactionPosition = { create_time: Date; transaction_id: string }
@@ -45,7 +45,13 @@ export const insertTransaction = async (
 ): Promise<TransactionRow | undefined> =>
   (await trx
     .insertInto('managed_transaction')
-    .values({ ...row, update_time: row.create_time, broadcast_count: 0, is_unsure: false })
+    .values({
+      ...row,
+      warnings: row.warnings.length > 0 ? JSON.stringify(row.warnings) : null,
+      update_time: row.create_time,
+      broadcast_count: 0,
+      is_unsure: false,
+    })
     .onConflict((conflict) => conflict.doNothing())
     .returningAll()
     .executeTakeFirst()) as TransactionRow | undefined
@@ -66,6 +72,19 @@ export const findTransaction = async (
   (await ofScope(db, scope).where('transaction_id', '=', transaction_id).executeTakeFirst()) as
     | TransactionRow
     | undefined
+
+/** The transaction of an organization that has an id, on whichever network. */
+export const findTransactionById = async (
+  db: Db,
+  organization_id: string,
+  transaction_id: string,
+): Promise<TransactionRow | undefined> =>
+  (await db
+    .selectFrom('managed_transaction')
+    .selectAll()
+    .where('organization_id', '=', organization_id)
+    .where('transaction_id', '=', transaction_id)
+    .executeTakeFirst()) as TransactionRow | undefined
 
 /** The newest transaction of an organization with a hash. */
 export const findTransactionByHash = async (
@@ -107,7 +126,11 @@ export const updateTransaction = async (
 export const listTransactions = async (
   db: Db,
   scope: WalletScope,
-  filter: { wallet_id?: string | undefined; from?: Buffer | undefined },
+  filter: {
+    wallet_id?: string | undefined
+    from?: Buffer | undefined
+    transaction_state?: string | undefined
+  },
   { after, limit }: { after?: TransactionPosition | undefined; limit: number },
 ): Promise<TransactionRow[]> => {
   let page = ofScope(db, scope)
@@ -116,6 +139,8 @@ export const listTransactions = async (
     .limit(limit)
   if (filter.wallet_id !== undefined) page = page.where('wallet_id', '=', filter.wallet_id)
   if (filter.from) page = page.where('from', '=', filter.from)
+  if (filter.transaction_state)
+    page = page.where('transaction_state', '=', filter.transaction_state)
   if (after)
     page = page.where(
       sql<boolean>`(create_time, transaction_id) < (${after.create_time}, ${after.transaction_id})`,

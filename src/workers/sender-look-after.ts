@@ -1,6 +1,7 @@
 import type { NonceUse, Sending } from '../chains/sending.ts'
 import { type Attempt, beginAttempt, settleAttempt } from '../domain/transactions/attempt.ts'
 import { withTransaction } from '../domain/transactions/scope.ts'
+import { explainWait } from '../domain/transactions/wait.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { awaitCursor, findCursor, holdBlock } from '../storage/blocks.ts'
@@ -21,6 +22,7 @@ export type SenderTools = {
 
 const patienceMs = 5_000
 const pauseMs = 30_000
+const explainMs = 5_000
 
 /** Does the next thing for one transaction that is on its way; failures are for the next round. */
 export async function lookAfter(
@@ -61,8 +63,23 @@ async function sendAgain(
   })
   if (!attempt) return
   const handover = await sending.broadcast(attempt.raw, attempt.hash)
-  const settled = await settleAttempt(tools, attempt, handover)
+  const isAnswered = handover.kind === 'accepted' || handover.kind === 'refused'
+  const waitsFor = isAnswered ? await findWait(tools, attempt.row, signal) : undefined
+  const settled = await settleAttempt(tools, attempt, handover, waitsFor)
   if (handover.kind === 'nonce_used') await decide(tools, settled, {}, signal)
+}
+
+async function findWait(
+  tools: SenderTools,
+  row: TransactionRow,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(explainMs)])
+    return await explainWait(tools, row, new Date(tools.clock.now()), limited)
+  } catch {
+    return undefined
+  }
 }
 
 /** Finds out who used the nonce, and writes it down as the tracker would have done. */

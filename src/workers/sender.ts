@@ -6,6 +6,7 @@ import type { Db } from '../storage/database.ts'
 import { stuckAfterMs } from '../storage/transaction-record.ts'
 import { countOnTheWay, listDueBroadcasts } from '../storage/transactions-open.ts'
 import { type LeasedState, startLeased } from './runner.ts'
+import { expireUnsigned } from './sender-expire.ts'
 import { lookAfter } from './sender-look-after.ts'
 
 /** What a sender is made of. */
@@ -20,6 +21,8 @@ export type SenderOptions = {
   chain: Chain & { sending: Sending }
   ttlMs?: number
   pollMs?: number
+  /** After that long without a signature a transaction is canceled; undefined means never. */
+  createdExpiryMs?: number | undefined
 }
 
 /** A sender of one chain and network. */
@@ -30,6 +33,7 @@ export type SenderStatus = { state: LeasedState; open?: number; stuck?: number }
 
 const rowsPerRound = 100
 const atOnce = 8
+const expireEveryMs = 60_000
 
 /**
  * Looks after the transactions that are on their way, in one process at a time: repeats what a crash
@@ -38,9 +42,11 @@ const atOnce = 8
  */
 export function startSender(options: SenderOptions): Sender {
   const { db, clock, log, holder, chain_id, network, chain, ttlMs, pollMs = 1_000 } = options
+  const { createdExpiryMs } = options
   const tools = { db, clock, log, chain_id, sending: chain.sending }
 
   const run = async (_: unknown, signal: AbortSignal, works: () => void): Promise<void> => {
+    let expireTime = 0
     while (!signal.aborted) {
       const due = await listDueBroadcasts(db, {
         chain_id,
@@ -55,6 +61,10 @@ export function startSender(options: SenderOptions): Sender {
         }
       }
       await Promise.all(Array.from({ length: Math.min(atOnce, due.length) }, work))
+      if (createdExpiryMs !== undefined && clock.now() >= expireTime) {
+        const isMore = await expireUnsigned(tools, createdExpiryMs, signal)
+        expireTime = isMore ? 0 : clock.now() + expireEveryMs
+      }
       works()
       if (due.length < rowsPerRound) await clock.sleep(pollMs, signal).catch(() => {})
     }

@@ -83,6 +83,7 @@ export async function startSendingBench(
     chain: { ...chain, sending: chain.sending! },
     ttlMs: 5_000,
     pollMs: 50,
+    createdExpiryMs: 72 * 3_600_000,
   })
   const stop = async () => {
     await Promise.all([tracker.stop(), sender.stop()])

@@ -141,7 +141,7 @@ it('lets nobody keep the nonces of an address whose key he does not have', async
   const blocking = [await theirTransaction(), await theirTransaction()]
   const own = await create()
   expect(own.nonce).toBe(blocking[0].nonce)
-  // What is signed holds its nonce for everybody: it took the key.
+  // Nor do they learn what was signed: their next nonce follows from the chain and their own.
   await signed(own.transaction_id)
   expect((await theirTransaction()).nonce).toBe(String(Number(own.nonce) + 2))
   await caller.call('CancelTransaction', { transaction_id: own.transaction_id })
@@ -258,14 +258,19 @@ it('creates nothing that would fail, from a stranger, or beyond what a transacti
 })
 
 it('leaves a transaction signed that the node refuses, and says why', async () => {
-  const { transaction_id } = await create({ value: (10n ** 30n).toString() })
+  const poor = await refusal(create({ value: (10n ** 30n).toString() }))
+  expect([poor.reason, poor.errors[0]?.field]).toEqual(['INSUFFICIENT_FUNDS', 'from'])
+  const { transaction_id } = await create({ value: (10n ** 18n).toString() })
   await signed(transaction_id)
+  const balance = await anvil.call<string>('eth_getBalance', [from, 'latest'])
+  await anvil.call('anvil_setBalance', [from, '0x1'])
   const error = await refusal(caller.call('SendTransaction', { transaction_id }))
   expect(error.reason).toBe('TRANSACTION_REFUSED')
   expect(error.message).toMatch(/insufficient funds/i)
   const { transaction_state, last_error } = await get(transaction_id)
   expect(transaction_state).toBe('TRANSACTION_STATE_SIGNED')
   expect(last_error).toMatch(/insufficient funds/i)
+  await anvil.call('anvil_setBalance', [from, balance])
   await caller.call('CancelTransaction', { transaction_id })
 })
 

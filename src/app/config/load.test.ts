@@ -83,6 +83,9 @@ describe('defaults', () => {
           "shutdown_timeout_seconds": 25,
           "trust_proxy": false,
         },
+        "transactions": {
+          "created_expiry_hours": 72,
+        },
         "webhooks": {
           "concurrency": 16,
           "history_retention_days": 90,

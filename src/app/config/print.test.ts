@@ -83,6 +83,8 @@ chains:
       concurrency: 16 # default
       in_flight_limit: 2000 # default
       history_retention_days: 90 # default
+    transactions:
+      created_expiry_hours: 72 # default
     logging:
       level: warn # command line
       format: auto # default

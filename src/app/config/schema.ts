@@ -9,6 +9,7 @@ import { metadataSection } from './sections/metadata.ts'
 import { redisSection } from './sections/redis.ts'
 import { securitySection } from './sections/security.ts'
 import { serverRules, serverSection } from './sections/server.ts'
+import { transactionsSection } from './sections/transactions.ts'
 import { webhooksRules, webhooksSection } from './sections/webhooks.ts'
 import type { Source } from './source.ts'
 
@@ -32,6 +33,7 @@ export const configSchema = Type.Object({
   limits: limitsSection,
   gateway: gatewaySection,
   webhooks: webhooksSection,
+  transactions: transactionsSection,
   logging: loggingSection,
   metadata: metadataSection,
   chains: chainsSection,

@@ -1,6 +1,6 @@
 import { ChainUnavailableError } from '../chain.ts'
 import { toHex } from '../hex.ts'
-import type { EstimatedCall, Sending } from '../sending.ts'
+import type { BlockLimits, EstimatedCall, Sending } from '../sending.ts'
 import { meaningOf } from '../upstream/node-error.ts'
 import type { FetchBlock } from './fetch.ts'
 import { handoverOf } from './handover.ts'
@@ -28,6 +28,24 @@ const usualTimeoutMs = 8_000
 const quantity = /^0x[0-9a-f]{1,64}$/i
 const acceptQuantity = (result: unknown): bigint | undefined =>
   typeof result === 'string' && quantity.test(result) ? BigInt(result) : undefined
+
+const acceptLimits = (result: unknown): BlockLimits | undefined => {
+  const block = result as { gasLimit?: unknown; baseFeePerGas?: unknown } | null
+  const gas_limit = acceptQuantity(block?.gasLimit)
+  return gas_limit === undefined
+    ? undefined
+    : { gas_limit, base_fee: acceptQuantity(block?.baseFeePerGas) }
+}
+
+/**
+ * 21,000 and the data, 16 for a byte and 4 for a zero (EIP-2028). Later forks and rollups ask for
+ * more (EIP-7623, the data fee of Arbitrum), none for less: below this every node refuses.
+ */
+export const intrinsicGas = (data: Buffer): bigint => {
+  let gas = 21_000
+  for (const byte of data) gas += byte === 0 ? 4 : 16
+  return BigInt(gas)
+}
 
 /** Brings signed transactions onto an EVM chain. */
 export function createSending(tools: Tools): Sending {
@@ -80,6 +98,23 @@ export function createSending(tools: Tools): Sending {
     transactionCount: countAt,
     gasPrice: (signal) =>
       rpc.ask({ method: '_gasPrice', params: [], ...atHead(), signal, accept: acceptQuantity }),
+    balance: (address, signal) =>
+      rpc.ask({
+        method: '_getBalance',
+        params: [toHex(address), 'latest'],
+        ...atHead(),
+        signal,
+        accept: acceptQuantity,
+      }),
+    blockLimits: (signal) =>
+      rpc.ask({
+        method: '_getBlockByNumber',
+        params: ['latest', false],
+        ...atHead(),
+        signal,
+        accept: acceptLimits,
+      }),
+    intrinsicGas,
     estimate,
     explainPayment: createExplainPayment({ rpc }),
     broadcast: async (raw, hash) => {

@@ -55,6 +55,8 @@ export async function settleAttempt(
   tools: Pick<Context, 'db' | 'clock'>,
   attempt: Attempt,
   handover: Handover,
+  /** Why it is in no block, beyond what the nodes say. */
+  waitsFor?: string,
 ): Promise<TransactionRow> {
   const { organization_id, chain_id, transaction_id, broadcast_count } = attempt.row
   const scope = { organization_id, chain_id }
@@ -64,13 +66,13 @@ export async function settleAttempt(
     const later = (ms: number) => new Date(now.getTime() + ms)
     const isSending = row.transaction_state === 'TRANSACTION_STATE_SENDING'
     if (handover.kind === 'accepted') {
-      const change = { last_error: null, next_broadcast_time: later(rebroadcastMs) }
+      const change = { last_error: waitsFor ?? null, next_broadcast_time: later(rebroadcastMs) }
       return isSending
         ? await moveTransaction(trx, row, { event: 'accepted', now, change })
         : await updateTransaction(trx, row, change)
     }
     if (row.broadcast_count !== broadcast_count) return row
-    const last_error = handover.detail
+    const last_error = waitsFor ? `${handover.detail}. ${waitsFor}` : handover.detail
     if (handover.kind === 'refused' && isSending && !attempt.wasUnsure)
       return await moveTransaction(trx, row, {
         event: 'refused',

@@ -6,19 +6,24 @@ import { findOwners } from '../../storage/addresses.ts'
 import { queueTransactionNotifications } from '../../storage/notifications.ts'
 import { toTransactionRecord } from '../../storage/transaction-record.ts'
 import {
-  findTransaction,
+  findTransactionById,
   insertTransaction,
   type TransactionRow,
 } from '../../storage/transactions.ts'
+import { sumOpen } from '../../storage/transactions-nonces.ts'
 import type { WalletScope } from '../../storage/wallets.ts'
 import type { Context } from '../context.ts'
 import { readAddress } from '../wallets/address-fields.ts'
 import { askChain } from '../wallets/ask-chain.ts'
 import { getWallet, shared } from '../wallets/scope.ts'
 import { checkAmounts } from './amounts.ts'
+import { checkAgainstChain } from './checks.ts'
 import { readDefaults } from './defaults.ts'
 import { chooseNonce } from './nonce.ts'
 import { type SendingScope, sendingScope } from './scope.ts'
+
+// Whoever creates looks through the nonces of all of them.
+const mostOpen = 10_000
 
 /** What both ways to create a transaction have in common. */
 export type Common = {
@@ -83,9 +88,23 @@ export async function create(
   signal.throwIfAborted()
 
   const row = await db.transaction().execute(async (trx) => {
-    const { nonce, gas_price } = await chooseNonce(trx, { ...scope, from: prepared.from }, defaults)
-    const now = new Date(clock.now())
     const { from, to, value, data } = prepared
+    const sender = { ...scope, from }
+    const { gas } = defaults
+    const { nonce, gas_price, missing_nonce } = await chooseNonce(trx, sender, defaults)
+    const open = await sumOpen(trx, sender, { exceptNonce: nonce })
+    if (open.count >= mostOpen) throw new OperationError('TOO_MANY_OPEN_TRANSACTIONS')
+    const warnings = checkAgainstChain(
+      { value, gas, gas_price, nonce },
+      {
+        ...defaults,
+        ...defaults.limits,
+        intrinsic_gas: scope.sending.intrinsicGas(data),
+        committed: open.cost,
+        missing_nonce,
+      },
+    )
+    const now = new Date(clock.now())
     const created = await insertTransaction(trx, {
       organization_id: scope.organization_id,
       transaction_id,
@@ -95,13 +114,14 @@ export async function create(
       from,
       to,
       value,
-      gas: defaults.gas,
+      gas,
       gas_price,
       data,
       nonce,
       eip155_chain_id: defaults.eip155_chain_id,
       request_hash,
       create_time: now,
+      warnings,
     })
     if (created) await queueTransactionNotifications(trx, [created], now)
     return created
@@ -116,7 +136,11 @@ async function findRepeated(
   scope: WalletScope,
   { transaction_id, request_hash }: { transaction_id: string; request_hash: Buffer },
 ): Promise<TransactionRow | undefined> {
-  const row = await findTransaction(db, scope, transaction_id)
+  const row = await findTransactionById(db, scope.organization_id, transaction_id)
+  if (row && row.chain_id !== scope.chain_id)
+    throw new OperationError('TRANSACTION_ID_TAKEN', {
+      detail: 'A transaction on another network has the transaction_id.',
+    })
   if (row && !row.request_hash.equals(request_hash))
     throw new OperationError('TRANSACTION_ID_TAKEN')
   return row

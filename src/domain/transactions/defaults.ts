@@ -1,5 +1,7 @@
+import type { BlockLimits } from '../../chains/sending.ts'
 import { OperationError } from '../../contract/errors.ts'
 import type { Context } from '../context.ts'
+import { insufficientFunds } from './checks.ts'
 import type { Common, Prepared } from './create.ts'
 import type { SendingScope } from './scope.ts'
 
@@ -16,6 +18,10 @@ export type Defaults = {
   count: number
   /** When the count was asked for. */
   counted: number
+  /** The count with those in the pools, where `count` is not it. */
+  next_nonce: number | undefined
+  balance: bigint
+  limits: BlockLimits
 }
 
 /** Asks the nodes for all that the request leaves open, at once. */
@@ -26,12 +32,18 @@ export async function readDefaults(
 ): Promise<Defaults> {
   const { gas, gas_price, nonce } = request
   const counted = clock.now()
-  const [estimated, node_price, eip155_chain_id, count] = await Promise.all([
-    gas === undefined ? estimate() : BigInt(gas),
-    gas_price === undefined ? sending.gasPrice(signal) : 0n,
-    sending.chainId(signal),
-    sending.transactionCount(prepared.from, nonce === undefined ? 'pending' : 'latest', signal),
-  ])
+  const { from } = prepared
+  const reading = sending.balance(from, signal)
+  const [estimated, node_price, eip155_chain_id, count, next_nonce, limits, balance] =
+    await Promise.all([
+      gas === undefined ? estimate() : BigInt(gas),
+      sending.gasPrice(signal),
+      sending.chainId(signal),
+      sending.transactionCount(from, nonce === undefined ? 'pending' : 'latest', signal),
+      nonce === undefined ? undefined : sending.transactionCount(from, 'pending', signal),
+      sending.blockLimits(signal),
+      reading,
+    ])
   return {
     gas: estimated,
     asked_price: gas_price === undefined ? undefined : BigInt(gas_price),
@@ -40,6 +52,9 @@ export async function readDefaults(
     asked_nonce: nonce,
     count,
     counted,
+    next_nonce,
+    balance,
+    limits,
   }
 
   async function estimate(): Promise<bigint> {
@@ -49,6 +64,10 @@ export async function readDefaults(
     ])
     // A token that answers "false" instead of failing, or no token at all, costs gas for nothing.
     if (estimated.ok && !warning) return estimated.gas
+    // Nodes estimate nothing that the address cannot pay for.
+    const balance = await reading
+    if (!estimated.ok && balance < prepared.value)
+      throw insufficientFunds({ balance, cost: prepared.value })
     const reasons = [estimated.ok ? '' : estimated.detail, warning?.detail ?? '']
     throw new OperationError('TRANSACTION_WOULD_FAIL', {
       detail: reasons.filter(Boolean).join(' '),

@@ -13,6 +13,9 @@ import { raisedPrice } from './price.ts'
 // The count may be that old, and the clocks of two processes that far apart.
 const marginMs = 60_000
 
+/** A nonce, the price that it takes, and a lower nonce that is missing. */
+type ChosenNonce = { nonce: number; gas_price: bigint; missing_nonce: number | undefined }
+
 /**
  * Chooses the nonce of a new transaction out of the rows and the count of the chain, alone at the
  * address until the transaction ends. There is no counter that could drift from either. The lowest
@@ -22,13 +25,13 @@ export async function chooseNonce(
   trx: Db,
   sender: Sender,
   defaults: Defaults,
-): Promise<{ nonce: number; gas_price: bigint }> {
-  const { asked_nonce, asked_price, node_price, count, counted } = defaults
+): Promise<ChosenNonce> {
+  const { asked_nonce, asked_price, node_price, count, counted, next_nonce = count } = defaults
+  const endedAfter = new Date(counted - marginMs)
   await lockSender(trx, sender)
   if (asked_nonce === undefined) {
-    const endedAfter = new Date(counted - marginMs)
     const nonce = await findFreeNonce(trx, sender, { from: count, endedAfter })
-    return { nonce, gas_price: asked_price ?? node_price }
+    return { nonce, gas_price: asked_price ?? node_price, missing_nonce: undefined }
   }
   if (asked_nonce < count)
     throw invalidRequest([
@@ -40,10 +43,12 @@ export async function chooseNonce(
     ])
   const [dearest] = await findHolders(trx, sender, asked_nonce)
   const gas_price = asked_price ?? node_price
-  if (!dearest) return { nonce: asked_nonce, gas_price }
+  const free = await findFreeNonce(trx, sender, { from: next_nonce, endedAfter })
+  const chosen = { nonce: asked_nonce, missing_nonce: free < asked_nonce ? free : undefined }
+  if (!dearest) return { ...chosen, gas_price }
   const least = raisedPrice(dearest.gas_price)
-  if (gas_price >= least) return { nonce: asked_nonce, gas_price }
-  if (asked_price === undefined) return { nonce: asked_nonce, gas_price: least }
+  if (gas_price >= least) return { ...chosen, gas_price }
+  if (asked_price === undefined) return { ...chosen, gas_price: least }
   throw new OperationError('REPLACEMENT_UNDERPRICED', {
     detail: `Another transaction has the nonce ${asked_nonce}; to replace it gas_price must be at least ${least}.`,
     errors: [{ field: 'gas_price', reason: 'OUT_OF_RANGE', detail: `Must be at least ${least}.` }],

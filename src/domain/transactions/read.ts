@@ -48,6 +48,7 @@ type Position = [time: number, transaction_id: string]
 export const ListTransactions = shared<{
   wallet_id?: string
   address?: string
+  transaction_state?: string
   page_size?: number
   page_token?: string
 }>(async (context, request) => {
@@ -58,7 +59,11 @@ export const ListTransactions = shared<{
   const rows = await listTransactions(
     context.db,
     scope,
-    { from, wallet_id: wallet ? wallet.wallet_id : undefined },
+    {
+      from,
+      wallet_id: wallet ? wallet.wallet_id : undefined,
+      transaction_state: request.transaction_state,
+    },
     {
       limit: limit + 1,
       after: after && { create_time: new Date(after[0]), transaction_id: after[1] },

@@ -1,8 +1,14 @@
 import { OperationError } from '../../contract/errors.ts'
 import { toTransactionRecord } from '../../storage/transaction-record.ts'
+import type { TransactionRow } from '../../storage/transactions.ts'
+import { hasUnsentBelow } from '../../storage/transactions-nonces.ts'
+import type { Context } from '../context.ts'
 import { shared } from '../wallets/scope.ts'
 import { type Attempt, beginAttempt, settleAttempt } from './attempt.ts'
-import { forbidden, sendingScope, withTransaction } from './scope.ts'
+import { forbidden, type SendingScope, sendingScope, withTransaction } from './scope.ts'
+import { explainWait } from './wait.ts'
+
+const explainMs = 2_000
 
 /**
  * Sends a signed transaction. What is on its way already is answered as it stands: the sender looks
@@ -29,7 +35,9 @@ export const SendTransaction = shared<{ transaction_id: string }>(
     })
     if (!attempt) return present(row)
     const handover = await scope.sending.broadcast(attempt.raw, attempt.hash)
-    const settled = await settleAttempt(context, attempt, handover)
+    const waitsFor =
+      handover.kind === 'accepted' ? await findWait(context, scope, attempt.row) : undefined
+    const settled = await settleAttempt(context, attempt, handover, waitsFor)
     if (settled.transaction_state === 'TRANSACTION_STATE_SIGNED')
       throw new OperationError('TRANSACTION_REFUSED', {
         detail: `The nodes say: ${settled.last_error}.`,
@@ -37,3 +45,19 @@ export const SendTransaction = shared<{ transaction_id: string }>(
     return present(settled)
   },
 )
+
+/** Says at once that an earlier transaction was forgotten; the sender looks for every other reason. */
+async function findWait(
+  { db, clock }: Context,
+  { sending }: SendingScope,
+  row: TransactionRow,
+): Promise<string | undefined> {
+  try {
+    if (!(await hasUnsentBelow(db, row, row.nonce))) return undefined
+    // Not the caller's signal: what was sent is written down whether or not he waits for it.
+    const signal = AbortSignal.timeout(explainMs)
+    return await explainWait({ db, sending }, row, new Date(clock.now()), signal)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,34 @@
+import { moveTransaction } from '../domain/transactions/move.ts'
+import { withTransaction } from '../domain/transactions/scope.ts'
+import { listUnsigned } from '../storage/transactions-open.ts'
+import type { SenderTools } from './sender-look-after.ts'
+
+const rowsPerRound = 100
+const hourMs = 3_600_000
+
+/**
+ * Cancels what was created and never signed, so that it does not keep its nonce for ever. Says whether
+ * more is left.
+ */
+export async function expireUnsigned(
+  tools: Pick<SenderTools, 'db' | 'clock' | 'log' | 'chain_id'>,
+  expiryMs: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { db, clock, log, chain_id } = tools
+  const before = new Date(clock.now() - expiryMs)
+  const rows = await listUnsigned(db, { chain_id, before, limit: rowsPerRound })
+  const last_error = `Canceled: no signature came within ${Math.round(expiryMs / hourMs)} hours.`
+  for (const { organization_id, transaction_id } of rows) {
+    if (signal.aborted) return false
+    const scope = { organization_id, chain_id }
+    await withTransaction(tools, scope, transaction_id, async (trx, row, now) =>
+      // Signed or canceled since it was listed.
+      row.transaction_state === 'TRANSACTION_STATE_CREATED'
+        ? await moveTransaction(trx, row, { event: 'expire', now, change: { last_error } })
+        : row,
+    )
+  }
+  if (rows.length > 0) log.info({ chain_id, count: rows.length }, 'unsigned transactions expired')
+  return rows.length === rowsPerRound
+}
