@@ -19,16 +19,23 @@ export async function expireUnsigned(
   const before = new Date(clock.now() - expiryMs)
   const rows = await listUnsigned(db, { chain_id, before, limit: rowsPerRound })
   const last_error = `Canceled: no signature came within ${Math.round(expiryMs / hourMs)} hours.`
+  let expired = 0
   for (const { organization_id, transaction_id } of rows) {
     if (signal.aborted) return false
     const scope = { organization_id, chain_id }
-    await withTransaction(tools, scope, transaction_id, async (trx, row, now) =>
-      // Signed or canceled since it was listed.
-      row.transaction_state === 'TRANSACTION_STATE_CREATED'
-        ? await moveTransaction(trx, row, { event: 'expire', now, change: { last_error } })
-        : row,
-    )
+    try {
+      await withTransaction(tools, scope, transaction_id, async (trx, row, now) =>
+        // Signed or canceled since it was listed.
+        row.transaction_state === 'TRANSACTION_STATE_CREATED'
+          ? await moveTransaction(trx, row, { event: 'expire', now, change: { last_error } })
+          : row,
+      )
+      expired++
+    } catch (error) {
+      // One that fails must not keep the sender from its other work.
+      log.warn({ err: error, transaction_id }, 'transaction not expired')
+    }
   }
-  if (rows.length > 0) log.info({ chain_id, count: rows.length }, 'unsigned transactions expired')
-  return rows.length === rowsPerRound
+  if (expired > 0) log.info({ chain_id, count: expired }, 'unsigned transactions expired')
+  return expired === rowsPerRound
 }
