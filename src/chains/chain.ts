@@ -10,6 +10,14 @@ export class ChainUnavailableError extends Error {
   override name = 'ChainUnavailableError'
 }
 
+/**
+ * Nodes answered, and what they said cannot be used: too large, not decodable, not what its header
+ * commits to. Asking again may help, but is not expected to.
+ */
+export class UnreadableError extends ChainUnavailableError {
+  override name = 'UnreadableError'
+}
+
 /** No node has the block, or what belongs to it, though the chain is past it. */
 export class BlockMissingError extends ChainUnavailableError {
   override name = 'BlockMissingError'
@@ -226,10 +234,15 @@ export type ChainBlock = BlockHeader & {
   detail?: unknown
   /** What no node could tell of it any more, in words: it is noted as a gap, because records may be missing. */
   lacks?: string
+  /** Whether what moved inside of calls is known (C); undefined where there is nothing to trace. */
+  isTraced?: boolean
 }
 
-/** Where following goes on: the last block that was stored, with its detail and what it lacks. */
-export type Position = BlockRef & Pick<ChainBlock, 'detail' | 'lacks'>
+/**
+ * Where following goes on: the last block that was stored, with its detail and what it lacks, and
+ * whether blocks of this network were traced before (C): then one that is not is incomplete.
+ */
+export type Position = BlockRef & Pick<ChainBlock, 'detail' | 'lacks' | 'isTraced'>
 
 /** What following a chain gives. */
 export type ChainEvent =
@@ -307,6 +320,14 @@ export type Chain = Family & {
    * common ancestor. Reading on is asking for more: nothing is fetched far ahead of the reader.
    */
   follow(after: Position, signal: AbortSignal): AsyncIterable<ChainEvent>
+  /**
+   * One block of the chain as it is now, whole, for history that was missed. Does not wait for nodes
+   * that are away: throws BlockMissingError where none has it. With `isTraced` (C) a block that cannot
+   * be traced says so in `lacks`.
+   */
+  block(number: number, options: { isTraced?: boolean }, signal: AbortSignal): Promise<ChainBlock>
+  /** The highest block that any node has shown; asks nobody. */
+  newest(): number | undefined
   /**
    * Balances of exactly this block, in the order of the queries, in as few requests as can be.
    * On a `delta` chain the block is a lower bound and each reading says which block it belongs to.

@@ -1,4 +1,4 @@
-import type { BlockRef, ChainBlock } from './chain.ts'
+import type { BlockHeader, BlockRef, ChainBlock } from './chain.ts'
 
 /** As many of the blocks as follow on a position, each as the child of the one before. */
 export function takeLinked(after: BlockRef, blocks: readonly ChainBlock[]): ChainBlock[] {
@@ -16,7 +16,7 @@ export function takeLinked(after: BlockRef, blocks: readonly ChainBlock[]): Chai
  * there. Undefined when not even the head is there, which is no lost history but trouble.
  */
 export async function findGapEnd(
-  find: (number: number) => Promise<ChainBlock | undefined>,
+  find: (number: number) => Promise<BlockHeader | undefined>,
   { from, head }: { from: number; head: number },
 ): Promise<BlockRef | undefined> {
   let first = await find(head)

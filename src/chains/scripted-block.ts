@@ -11,7 +11,14 @@ import type {
 } from './chain.ts'
 
 /** One movement of a script; without an asset it is the native coin, without an end it has none. */
-export type ScriptedMovement = { from?: Buffer; to?: Buffer; value: bigint; asset?: AssetKey }
+export type ScriptedMovement = {
+  from?: Buffer
+  to?: Buffer
+  value: bigint
+  asset?: AssetKey
+  /** Moved inside of a call: only a trace tells of it. */
+  isInner?: boolean
+}
 
 /** One transaction of a script. */
 export type ScriptedTransaction = {
@@ -32,6 +39,8 @@ export type ScriptedTransaction = {
 export type ScriptedBlock = ChainBlock & {
   transactions: readonly (ScriptedTransaction & { hash: Buffer })[]
   balances: ReadonlyMap<string, bigint>
+  /** The same block, of which no node could tell what moved inside of calls. */
+  untraced(): ChainBlock
 }
 
 /** The name of a balance. */
@@ -123,6 +132,10 @@ export function createScriptedBlock(options: {
       ),
     )
   }
+  const isInner = (ordinal: number): boolean => {
+    const place = ordinal / ends.length
+    return transactions.flatMap((one) => one.movements ?? [])[Math.floor(place)]?.isInner === true
+  }
   const decode = ({ accounts, contracts }: Tracked): BlockContent => {
     const isKnown = ({ contract_address }: AssetKey) =>
       service !== 'c' || contract_address.length === 0 || contracts.has(contract_address)
@@ -143,13 +156,11 @@ export function createScriptedBlock(options: {
     }
   }
 
-  return {
+  const block: ChainBlock = {
     number,
     hash: sha256('block', parent_hash, String(number), salt, ...transactions.map((t) => t.hash)),
     parent_hash,
     time,
-    transactions,
-    balances,
     ...(service === 'c' && { sent: transactions.flatMap(toSent) }),
     contracts: [...changes.values()].map(({ asset }) => asset.contract_address),
     *accounts(contracts) {
@@ -163,5 +174,25 @@ export function createScriptedBlock(options: {
         }
     },
     decode,
+    ...(service === 'c' && transactions.length > 0 && { isTraced: true }),
+  }
+  return {
+    ...block,
+    transactions,
+    balances,
+    untraced: () => ({
+      ...block,
+      isTraced: false,
+      lacks: 'not traced',
+      decode: (tracked) => {
+        const content = decode(tracked)
+        const movements = content.movements.filter(({ ordinal }) => !isInner(ordinal))
+        const seen = movements.flatMap(({ from, to }) => [from, to])
+        const touched = content.touched.filter(({ address }) =>
+          [...seen, ...transactions.map(({ payer }) => payer)].some((one) => one?.equals(address)),
+        )
+        return { ...content, movements, touched }
+      },
+    }),
   }
 }

@@ -11,6 +11,7 @@ import {
   ChainUnavailableError,
   type Family,
   type TokenInfo,
+  UnreadableError,
 } from './chain.ts'
 import {
   balanceKey,
@@ -31,6 +32,8 @@ export type ScriptedChain = Chain & {
   resume(head: BlockRef): BlockHeader
   /** From now on no node has the blocks below this number. */
   prune(lowest: number): void
+  /** Lets a block be unreadable for every node, or not traced, or whole again. */
+  spoil(number: number, how: 'unreadable' | 'untraced' | 'whole'): void
   /** Lets every call fail, hang until it is aborted, or work again. */
   setMode(mode: 'up' | 'down' | 'hanging'): void
   /** Registers a token contract, or a jetton or coin type. */
@@ -63,6 +66,7 @@ const blockMs = 12_000
 /** Makes a chain with its first block, number 0. */
 export function createScriptedChain(options: ScriptOptions): ScriptedChain {
   const { family, time = 1_780_000_000_000, endowment = 0n, batch = 50, salt = '' } = options
+  const spoiled = new Map<number, 'unreadable' | 'untraced'>()
   let count = 0
   let lowest = 0
   let reads = 0
@@ -110,6 +114,12 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
     blocks = blocks.slice(0, length)
   }
 
+  const give = (block: ScriptedBlock): ChainBlock => {
+    const how = spoiled.get(block.number)
+    if (how === 'unreadable') throw new UnreadableError(`block ${block.number} cannot be read`)
+    return how === 'untraced' ? block.untraced() : block
+  }
+
   async function* follow(after: BlockRef, signal: AbortSignal): AsyncGenerator<ChainEvent> {
     let position = after
     for (;;) {
@@ -130,7 +140,12 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
         }
         position = to
       } else if (blocks[next]) {
-        const some: ChainBlock[] = blocks.slice(next, next + batch)
+        const some = [give(blocks[next])]
+        while (some.length < batch) {
+          const block = blocks[next + some.length]
+          if (!block || spoiled.get(block.number) === 'unreadable') break
+          some.push(give(block))
+        }
         yield { kind: 'blocks', blocks: some, head: head().number }
         position = some.at(-1)!
       } else await Promise.race([news, aborted(signal)])
@@ -161,6 +176,13 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
       return blocks[number]
     },
     follow,
+    block: async (number, _, signal) => {
+      await pass(signal)
+      const block = blocks[number]
+      if (!block || number < lowest) throw new BlockMissingError(`no node has block ${number}`)
+      return give(block)
+    },
+    newest: () => head().number,
     readBalances: async (queries, ref, signal): Promise<BalanceReading[]> => {
       await pass(signal)
       reads += queries.length
@@ -229,6 +251,11 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
     },
     prune: (number) => {
       lowest = number
+      tell()
+    },
+    spoil: (number, how) => {
+      if (how === 'whole') spoiled.delete(number)
+      else spoiled.set(number, how)
       tell()
     },
     setMode: (next) => {

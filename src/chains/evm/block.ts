@@ -54,7 +54,8 @@ type Reduced = BlockHeader &
     rewarded: readonly number[]
     native: AssetKey
     lacks: string | undefined
-    isTraced: boolean
+    isTraced: boolean | undefined
+    isKnown: boolean
     tracer: string | undefined
   }
 
@@ -88,7 +89,8 @@ function reduce({ block, receipts, internal, native }: BlockParts): Reduced {
     hashOf,
     encodedOf,
     lacks: internal.lacks,
-    isTraced: internal.transfers !== undefined,
+    isTraced: internal.isTraced,
+    isKnown: internal.transfers !== undefined,
     tracer: internal.tracer,
   }
 }
@@ -121,10 +123,11 @@ function blockOf(reduced: Reduced, claimTools: ClaimTools | undefined): ChainBlo
       )
     },
     ...(lacks !== undefined && { lacks }),
+    ...(reduced.isTraced !== undefined && { isTraced: reduced.isTraced }),
     decode: (tracked) => {
       const content = decode(reduced, tracked, claims)
       // Counted, so that the operator sees it: internal transfers may be missing.
-      return reduced.isTraced ? content : { ...content, unknown_kinds: { untraced_block: 1 } }
+      return reduced.isKnown ? content : { ...content, unknown_kinds: { untraced_block: 1 } }
     },
   }
 }

@@ -1,11 +1,17 @@
 import { type Clock, systemClock } from '../../lib/clock.ts'
-import { type BlockHeader, BlockMissingError, type Chain, ChainUnavailableError } from '../chain.ts'
+import {
+  type BlockHeader,
+  BlockMissingError,
+  type Chain,
+  ChainUnavailableError,
+  UnreadableError,
+} from '../chain.ts'
 import { createReadBalances } from './balances.ts'
 import { evmFamily } from './family.ts'
 import { createFetchBlock } from './fetch.ts'
 import { follow } from './follow.ts'
 import { readHeader, toHeader, whyRefused } from './header.ts'
-import { createExplored, type Nodes } from './nodes.ts'
+import { createExplored, isPruned, type Nodes } from './nodes.ts'
 import type { Proof, ProofRules } from './proof.ts'
 import { toQuantity } from './raw.ts'
 import { createRpc } from './rpc.ts'
@@ -101,6 +107,8 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     })
     if (answered.kind === 'answer') return answered.answer === 'none' ? undefined : answered.answer
     if (isAbove) return undefined
+    if (answered.kind === 'error' && !isPruned(answered))
+      throw new UnreadableError(`block ${number}: ${answered.message}`)
     // Not the same as another block in its place: nothing may be concluded from it.
     throw new BlockMissingError(`no node has block ${number}`)
   }
@@ -136,6 +144,9 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     head: (signal) => head(joined(signal)),
     header: (number, signal) => header(number, joined(signal)),
     follow: (after, signal) => follow(tools, after, joined(signal)),
+    block: (number, { isTraced = false }, signal) =>
+      fetchBlock(number, joined(signal), { isExpected: isTraced, isPatient: false }),
+    newest: bestNumber,
     isReadApart: ({ contract_address }) => suspects.has(contract_address),
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
     tokens: {

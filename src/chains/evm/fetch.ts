@@ -4,22 +4,29 @@ import {
   BlockMissingError,
   type ChainBlock,
   ChainUnavailableError,
+  UnreadableError,
 } from '../chain.ts'
 import { createBlock } from './block.ts'
 import type { ClaimTools } from './claims.ts'
 import { createConfirm } from './confirm.ts'
 import { createForgedSenders, type ForgedSenders } from './forged-senders.ts'
 import { type ReadBlock, readBlock, whyRefused } from './header.ts'
-import { createFetchInternal } from './internal.ts'
-import { isPruned, type Nodes, reached } from './nodes.ts'
+import { createFetchInternal, type Internal, type Tracing } from './internal.ts'
+import { isPassing, isPruned, type Nodes, reached } from './nodes.ts'
 import type { ProofRules } from './proof.ts'
 import { type RawReceipt, toQuantity } from './raw.ts'
 import { provesReceipts } from './receipts.ts'
 import type { Answered, Rpc } from './rpc.ts'
 import { createTraceElsewhere } from './trace-elsewhere.ts'
 
-/** Fetches whole blocks. */
-export type FetchBlock = (number: number, signal: AbortSignal) => Promise<ChainBlock>
+/** Fetches whole blocks; without `tracing` nobody is waited for. */
+export type FetchBlock = (
+  number: number,
+  signal: AbortSignal,
+  tracing?: Tracing,
+) => Promise<ChainBlock>
+
+const impatient: Tracing = { isExpected: false, isPatient: false }
 
 type Tools = {
   rpc: Rpc
@@ -42,22 +49,23 @@ export function createFetchBlock(tools: Tools): FetchBlock {
     onForged: forged.add,
     confirm: createConfirm({ ...tools, traceElsewhere: createTraceElsewhere(tools) }),
   }
-  return async (number, signal) => {
+  return async (number, signal, tracing = impatient) => {
     await tools.explored(signal)
     await forged.prepare(number)
     const block = await fetchRaw(tools, forged, number, signal)
     const some = block.transactions.length > 0
+    const inside = block.isPlain
+      ? Promise.resolve(nothingInside)
+      : fetchInternal(block, tracing, signal)
     const [receipts, internal] = await Promise.all([
-      some ? fetchReceipts(tools, block, signal) : [],
-      mayMoveInside(block) ? fetchInternal(block, signal) : { transfers: [] },
+      some ? fetchReceiptsBeside(tools, block, inside, signal) : [],
+      inside,
     ])
     return createBlock({ block, receipts, internal, native: tools.native, claims })
   }
 }
 
-// A plain payment costs exactly this, and runs no code.
-const mayMoveInside = ({ transactions, gasUsed }: ReadBlock): boolean =>
-  transactions.length > 0 && BigInt(String(gasUsed)) !== BigInt(21_000 * transactions.length)
+const nothingInside: Internal = { transfers: [] }
 
 async function fetchRaw(
   { rpc, pool, rules }: Tools,
@@ -93,8 +101,33 @@ function take<answer>(
     throw new BlockMissingError(`no node has ${what}`)
   const reason =
     answered.kind === 'error' ? answered.message : (refusal ?? 'no answer can be trusted')
-  throw new ChainUnavailableError(`${what}: ${reason}`)
+  if (answered.kind === 'error' && isPassing(answered))
+    throw new ChainUnavailableError(`${what}: ${reason}`)
+  throw new UnreadableError(`${what}: ${reason}`)
 }
+
+/**
+ * The receipts, while the block is traced. A trace that is too large ends a WebSocket and the calls
+ * beside it: then they are asked for once more after it.
+ */
+const fetchReceiptsBeside = async (
+  tools: Tools,
+  block: ReadBlock,
+  inside: Promise<Internal>,
+  signal: AbortSignal,
+): Promise<RawReceipt[]> =>
+  await fetchReceipts(tools, block, signal).catch(async (error: unknown) => {
+    const isAnswered = error instanceof BlockMissingError || error instanceof UnreadableError
+    if (isAnswered || !(error instanceof ChainUnavailableError)) throw error
+    await inside
+    // The connection comes back in the meantime.
+    await tools.clock.sleep(afterTraceMs, signal)
+    return await fetchReceipts(tools, block, signal)
+  })
+
+const afterTraceMs = 1_000
+
+const receiptsAtOnce = 256
 
 async function fetchReceipts(
   { rpc, pool, rules }: Tools,
@@ -104,7 +137,7 @@ async function fetchReceipts(
   const number = Number(block.number)
   if (pool.can('block_receipts')) {
     let isNull = false
-    const answered = await rpc.try({
+    const asking = rpc.try({
       method: '_getBlockReceipts',
       params: [block.hash],
       needs: 'block_receipts',
@@ -118,23 +151,32 @@ async function fetchReceipts(
           : undefined
       },
     })
-    return take(answered, `the receipts of block ${number}`, { isNull })
+    const answered = await asking.catch((error: unknown) => {
+      // Too large as a whole: then one by one.
+      if (error instanceof UnreadableError) return undefined
+      throw error
+    })
+    if (answered) return take(answered, `the receipts of block ${number}`, { isNull })
   }
-  const receipts = await Promise.all(
-    block.transactions.map(({ hash }) =>
-      rpc.ask({
-        method: '_getTransactionReceipt',
-        params: [hash],
-        ...reached(pool, number),
-        signal,
-        accept: (result) => {
-          const receipt = result as RawReceipt | null
-          return receipt?.blockHash === block.hash ? receipt : undefined
-        },
-      }),
-    ),
-  )
+  const receipts: RawReceipt[] = []
+  for (let at = 0; at < block.transactions.length; at += receiptsAtOnce)
+    receipts.push(
+      ...(await Promise.all(
+        block.transactions.slice(at, at + receiptsAtOnce).map(({ hash }) =>
+          rpc.ask({
+            method: '_getTransactionReceipt',
+            params: [hash],
+            ...reached(pool, number),
+            signal,
+            accept: (result) => {
+              const receipt = result as RawReceipt | null
+              return receipt?.blockHash === block.hash ? receipt : undefined
+            },
+          }),
+        ),
+      )),
+    )
   if (!provesReceipts(block, receipts, rules))
-    throw new ChainUnavailableError(`the receipts of block ${number} are not those of its header`)
+    throw new UnreadableError(`the receipts of block ${number} are not those of its header`)
   return receipts
 }

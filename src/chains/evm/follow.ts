@@ -6,6 +6,7 @@ import {
   type ChainBlock,
   type ChainEvent,
   type Position,
+  UnreadableError,
 } from '../chain.ts'
 import { createFetchAhead } from '../fetch-ahead.ts'
 import { findGapEnd, takeLinked } from '../linked.ts'
@@ -40,10 +41,12 @@ export async function* follow(
   const own = new AbortController()
   const signal = AbortSignal.any([outer, own.signal])
   const ahead = createFetchAhead({
-    fetchBlock: (number) => tools.fetchBlock(number, signal),
+    fetchBlock: (number) => tools.fetchBlock(number, signal, tracing),
     inFlight: tools.inFlight,
     mostAtOnce,
   })
+  // What the network was traced for before, it is expected of every block.
+  const tracing = { isExpected: after.isTraced === true, isPatient: true }
   let position: BlockRef = after
   let missingSince: number | undefined
   let news = Promise.withResolvers<void>()
@@ -73,13 +76,14 @@ export async function* follow(
       let blocks: ChainBlock[]
       try {
         blocks = await ahead.take(next, head.number)
+        tracing.isExpected ||= blocks.some(({ isTraced }) => isTraced === true)
         missingSince = undefined
       } catch (error) {
         if (!(error instanceof BlockMissingError)) throw error
         // A block right at the head may be on its way still.
         missingSince ??= clock.now()
         if (clock.now() - missingSince < tools.patienceMs) {
-          await clock.sleep(pauseMs, signal)
+          await clock.sleep(pauseOf(clock.now() - missingSince), signal)
           continue
         }
         const find = (number: number) => unlessMissing(tools.fetchBlock(number, signal))
@@ -111,6 +115,9 @@ export async function* follow(
   }
 }
 
+/** Growing: what a node does not have it will not have a tenth of a second later. */
+const pauseOf = (waitedMs: number): number => Math.max(pauseMs, waitedMs / 2)
+
 /** Whether another block has a position's height, by nodes that have reached the head. */
 async function hasLeft(
   { header }: FollowTools,
@@ -124,7 +131,7 @@ async function hasLeft(
 /** What no node has is nothing, not trouble. */
 const unlessMissing = async <found>(finding: Promise<found>): Promise<found | undefined> =>
   await finding.catch((error: unknown) => {
-    if (error instanceof BlockMissingError) return undefined
+    if (error instanceof BlockMissingError || error instanceof UnreadableError) return undefined
     throw error
   })
 

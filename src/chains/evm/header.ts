@@ -1,7 +1,14 @@
 import type { BlockHeader } from '../chain.ts'
 import { checkBlock, unknownMembers } from '../upstream/verify.ts'
 import { type Proof, type ProofRules, provabilityOf } from './proof.ts'
-import { bytesOf, isHeader, quantityOf, type RawBlock, type RawHeader } from './raw.ts'
+import {
+  bytesOf,
+  isHeader,
+  quantityOf,
+  type RawBlock,
+  type RawHeader,
+  type RawTransaction,
+} from './raw.ts'
 import { type ReadTransactions, readTransactions } from './transactions.ts'
 
 /** What is used of a block once it is proved; nothing else of what came stays. */
@@ -16,7 +23,10 @@ export type ReadBlock = ReadTransactions &
     | 'logsBloom'
     | 'receiptsRoot'
     | 'withdrawals'
-  > & { gasUsed: unknown }
+  > & {
+    /** No transaction of it can have run code. */
+    isPlain: boolean
+  }
 
 /**
  * A header that is what its hash says. With `root` the hash must be that of the header. Otherwise a
@@ -52,7 +62,7 @@ export function readBlock(
   const root = block.transactionsRoot
   const read = readTransactions(block.transactions, { root, rules })
   if (!read) return undefined
-  const { hash, parentHash, timestamp, miner, logsBloom, receiptsRoot, gasUsed } = block
+  const { hash, parentHash, timestamp, miner, logsBloom, receiptsRoot } = block
   return {
     hash,
     parentHash,
@@ -61,10 +71,24 @@ export function readBlock(
     miner,
     logsBloom,
     receiptsRoot,
-    gasUsed,
+    isPlain: block.transactions.every(isPlain),
     ...(block.withdrawals && { withdrawals: block.withdrawals }),
     ...read,
   }
+}
+
+// The least that a transaction costs before it runs anything.
+const plainGas = 21_000
+
+/**
+ * Whether a transaction cannot run code, as far as the block itself proves it: all the gas that it was
+ * given is what it costs to be sent at all, so that nothing was left to run with. The gas that was
+ * used proves nothing: system transactions may be free, and refunds make any sum possible.
+ */
+function isPlain(transaction: RawTransaction): boolean {
+  const { type, to, input, gas } = transaction as RawTransaction & { gas?: unknown }
+  const isUsual = type === undefined || type === '0x0' || type === '0x1' || type === '0x2'
+  return isUsual && typeof to === 'string' && input === '0x' && Number(gas) === plainGas
 }
 
 /** A header as the port has it. */

@@ -36,9 +36,37 @@ export const reached = (pool: Nodes, number: number): { minBlock?: number } => {
   return best === undefined ? {} : { minBlock: Math.min(number, best) }
 }
 
-/** Whether a node's error says that it has thrown something away, or never had it. */
+/**
+ * What nodes say of a state or of history that they have thrown away, as their sources have it. Words
+ * such as `not found` or `unavailable` alone are not enough: a node that lags, starts or is overloaded
+ * says those as well, and what it means is there a moment later.
+ */
+const prunedTexts: readonly RegExp[] = [
+  // geth: core/state, eth/state_accessor.go, triedb/pathdb; also bor, bsc, op-geth, coreth
+  /^missing trie node/i,
+  /required historical state unavailable/i,
+  /historical state (?:\S+ )?is not available/i,
+  /state history .*(?:pruned|truncated|not available)/i,
+  // geth (history.PrunedHistoryError), reth, Nethermind, Besu: EIP-4444, code 4444
+  /pruned history unavailable/i,
+  // Erigon: execution/state/history_reader_v3.go
+  /old data not available due to pruning/i,
+  // Nethermind: TraceRpcModule, DebugRpcModule (-32002), and its receipts
+  /no state available for block/i,
+  /neither stored nor reproducible from state history/i,
+  // reth: ProviderError::StateAtBlockPruned, EthApiError::ExceedsMaxProofWindow
+  /state at block #?\d+ is pruned/i,
+  /exceeds maximum proof window/i,
+  // Besu: RpcErrorType.WORLD_STATE_UNAVAILABLE
+  /^world state unavailable/i,
+]
+
+// A service in front of nodes may wrap their words in its own.
+const passing = /temporar|try again|retry|timed? ?out|overload|syncing/i
+
+/** Whether a node's error says that a moment later the same may be answered. */
+export const isPassing = ({ message }: { message: string }): boolean => passing.test(message)
+
+/** Whether a node's error says that it has thrown something away. */
 export const isPruned = ({ code, message }: { code: number; message: string }): boolean =>
-  code === 4444 ||
-  /prun|missing trie node|histor|ancient|not found|not available|unavailable|out ?of ?range|required state/i.test(
-    message,
-  )
+  code === 4444 || (!passing.test(message) && prunedTexts.some((text) => text.test(message)))

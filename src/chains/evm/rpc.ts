@@ -1,4 +1,4 @@
-import { ChainUnavailableError } from '../chain.ts'
+import { ChainUnavailableError, UnreadableError } from '../chain.ts'
 import { readError, readErrorData } from '../upstream/node-error.ts'
 import type { Capability, PoolOutcome, RpcReply } from '../upstream/pool-types.ts'
 import type { Nodes } from './nodes.ts'
@@ -11,6 +11,8 @@ export type Question<answer> = {
   /** Only nodes that have reached this block are asked. */
   minBlock?: number
   needs?: Capability
+  /** Longer strings of the answer are not needed. */
+  longestString?: number
   /** An error of one node is no answer: every node is asked before an error is given. */
   everyNode?: true
   timeoutMs?: number
@@ -38,7 +40,7 @@ export type Rpc = {
 /** Speaks with the nodes of a pool in parsed and proven values. */
 export function createRpc({ pool, prefix }: { pool: Nodes; prefix: string }): Rpc {
   const attempt = async <answer>(question: Question<answer>): Promise<Answered<answer>> => {
-    const { accept, minBlock, needs, everyNode, timeoutMs, avoid, signal } = question
+    const { accept, minBlock, needs, everyNode, timeoutMs, avoid, longestString, signal } = question
     signal.throwIfAborted()
     const method = question.method.startsWith('_') ? prefix + question.method : question.method
     // Each reply is parsed once, though it is judged here and used below. Only the last one is kept:
@@ -56,6 +58,7 @@ export function createRpc({ pool, prefix }: { pool: Nodes; prefix: string }): Rp
       signal,
       ...(minBlock !== undefined && { minBlock }),
       ...(needs && { needs }),
+      ...(longestString !== undefined && { longestString }),
       ...(timeoutMs !== undefined && { timeoutMs }),
       ...(avoid && { avoid }),
       isUseless: (reply: RpcReply, node: string) =>
@@ -63,7 +66,9 @@ export function createRpc({ pool, prefix }: { pool: Nodes; prefix: string }): Rp
     })
     if (isFailure(outcome)) {
       signal.throwIfAborted()
-      throw new ChainUnavailableError(`${method}: no node answered (${outcome.failure})`)
+      const message = `${method}: no node answered (${outcome.failure})`
+      if (outcome.failure === 'REPLY_TOO_LARGE') throw new UnreadableError(message)
+      throw new ChainUnavailableError(message)
     }
     if (!outcome.ok)
       return { kind: 'error', ...readError(outcome.error), data: readErrorData(outcome.error) }
@@ -77,7 +82,7 @@ export function createRpc({ pool, prefix }: { pool: Nodes; prefix: string }): Rp
       const answered = await attempt(question)
       if (answered.kind === 'answer') return answered.answer
       const reason = answered.kind === 'error' ? answered.message : 'no answer can be trusted'
-      throw new ChainUnavailableError(`${question.method}: ${reason}`)
+      throw new UnreadableError(`${question.method}: ${reason}`)
     },
   }
 }

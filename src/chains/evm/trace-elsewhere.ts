@@ -1,4 +1,5 @@
 import { toHex } from '../hex.ts'
+import { longestString } from './internal.ts'
 import { type Nodes, reached } from './nodes.ts'
 import { toQuantity } from './raw.ts'
 import type { Rpc } from './rpc.ts'
@@ -14,7 +15,7 @@ export function createTraceElsewhere({ rpc, pool }: { rpc: Rpc; pool: Nodes }) {
     avoid: readonly string[],
     signal: AbortSignal,
   ): Promise<InternalTransfer[][] | undefined> => {
-    const common = { ...reached(pool, number), avoid, signal }
+    const common = { ...reached(pool, number), avoid, longestString, signal }
     const name = toHex(hash)
     if (pool.can('debug_trace')) {
       const answered = await rpc.try({

@@ -90,6 +90,8 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
     head: (signal) => head(joined(signal)),
     header: (number, signal) => header(number, joined(signal)),
     follow: (after, signal) => follow(tools, after, joined(signal)),
+    block: (number, _, signal) => fetch.block(number, joined(signal)),
+    newest: () => (nodes.head() < 0 ? undefined : nodes.head()),
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
     status: () => ({
       genesis_hash: nodes.genesis() ?? null,

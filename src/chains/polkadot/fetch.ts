@@ -1,9 +1,4 @@
-import {
-  type AssetKey,
-  type BlockHeader,
-  type ChainBlock,
-  ChainUnavailableError,
-} from '../chain.ts'
+import { type AssetKey, type BlockHeader, type ChainBlock, UnreadableError } from '../chain.ts'
 import { createBlock } from './block.ts'
 import { bytesOf, isHash, type RawHeader, readHeader } from './header.ts'
 import { eventsKey, executedByKey, nowKey } from './keys.ts'
@@ -90,8 +85,8 @@ export function createFetch(tools: { nodes: Nodes; runtimes: Runtimes; native: A
       })
     } catch (error) {
       if (!(error instanceof ScaleError)) throw error
-      // Never skipped: a block that is not understood may hold anybody's money.
-      throw new ChainUnavailableError(`the events of block ${number}: ${error.message}`, {
+      // Not passed over in silence: a block that is not understood may hold anybody's money.
+      throw new UnreadableError(`the events of block ${number}: ${error.message}`, {
         cause: error,
       })
     }

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Log, silentLog } from '../../lib/log.ts'
 import { type BlockHeader, type Chain, ChainUnavailableError } from '../chain.ts'
 import { createReadBalances } from './balances.ts'
-import { toHeader } from './checkpoint.ts'
+import { toBlock, toHeader } from './checkpoint.ts'
 import { suiFamily } from './family.ts'
 import { follow } from './follow.ts'
 import { createNodes, type NodeLimits, type SuiUpstream } from './nodes.ts'
@@ -61,6 +61,14 @@ export function createSuiChain(options: SuiChainOptions): Chain {
     head: (signal) => head(joined(signal)),
     header: (number, signal) => header(number, joined(signal)),
     follow: (after, signal) => follow(tools, after, joined(signal)),
+    block: (number, _, signal) =>
+      nodes.ask({ has: number }, joined(signal), (node, limited) =>
+        node.client.checkpoint(number, limited).then(toBlock),
+      ),
+    newest: () => {
+      const highest = Math.max(nodes.best(), newest?.number ?? -1)
+      return highest < 0 ? undefined : highest
+    },
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
     tokens: { resolveImport: (request, signal) => resolveImport(request, joined(signal)) },
     status: () => ({

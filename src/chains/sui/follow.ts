@@ -1,6 +1,13 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import type { BlockHeader, BlockRef, ChainBlock, ChainEvent, Position } from '../chain.ts'
+import {
+  type BlockHeader,
+  type BlockRef,
+  type ChainBlock,
+  type ChainEvent,
+  type Position,
+  UnreadableError,
+} from '../chain.ts'
 import { toBlock } from './checkpoint.ts'
 import { type Given, startFeed } from './feed.ts'
 import { findGapEnd } from './gap.ts'
@@ -66,7 +73,10 @@ export async function* follow(
             yield { kind: 'gap', from: next, to: end, reason: 'pruned by every node' }
             position = end
             troubleSince = undefined
-          } else if (error instanceof CheckpointMissingError || nodes.best() >= next)
+          } else if (waitedMs > tools.patienceMs && isClaimed(nodes, next))
+            // Neither pruned nor to be had: the caller decides how long that may last.
+            throw new UnreadableError(`checkpoint ${next}: ${reasonOf(error)}`, { cause: error })
+          else if (error instanceof CheckpointMissingError || nodes.best() >= next)
             await clock.sleep(pauseMs, signal)
           else await feed.news(pollMs, signal)
           continue
@@ -94,6 +104,16 @@ export async function* follow(
     await feed.stop()
   }
 }
+
+/** Whether a node that answers says that it has a checkpoint. */
+const isClaimed = ({ nodes }: Nodes, number: number): boolean =>
+  nodes.some(
+    ({ state, foreign, lowest, height }) =>
+      state === 'up' && !foreign && lowest <= number && height >= number,
+  )
+
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)
 
 const takeLinked = (after: BlockRef, given: readonly Given[]): ChainBlock[] => {
   const linked: ChainBlock[] = []

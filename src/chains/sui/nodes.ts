@@ -57,6 +57,11 @@ export class CheckpointMissingError extends ChainUnavailableError {
   override name = 'CheckpointMissingError'
 }
 
+/** What one checkpoint holds is no fault of the node (grpc-js: more than `max_receive_message_length`). */
+const isTooLarge = (error: unknown): boolean =>
+  statusOf(error) === 'RESOURCE_EXHAUSTED' &&
+  /larger than max/i.test(error instanceof Error ? error.message : '')
+
 /** Times and bounds. */
 export type NodeLimits = { probeMs: number; timeoutMs: number }
 
@@ -216,7 +221,7 @@ export function createNodes(options: {
         if (status === 'NOT_FOUND' || status === 'OUT_OF_RANGE') {
           missing = error
           await within(timeoutMs, signal, () => probeOne(node))
-        } else fail(node, error)
+        } else if (!isTooLarge(error)) fail(node, error)
       }
     }
     const reason = last instanceof Error ? last.message : 'none can serve it'

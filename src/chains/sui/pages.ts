@@ -1,4 +1,5 @@
 import type { GrpcTypes } from '@mysten/sui/grpc'
+import { UnreadableError } from '../chain.ts'
 import { toHeader } from './checkpoint.ts'
 import { statusOf } from './client.ts'
 import type { Given } from './feed.ts'
@@ -13,12 +14,22 @@ const pagesAhead = 2
 /** Checks that an answer can be read and is what was asked for, or a beginning of it. */
 const checked = (from: number, found: readonly GrpcTypes.Checkpoint[]): GrpcTypes.Checkpoint[] => {
   for (const [index, checkpoint] of found.entries()) {
-    const { number } = toHeader(checkpoint)
+    const number = numberOf(checkpoint)
+    // What comes before one that cannot be read can be used.
+    if (number !== from + index && index > 0) return found.slice(0, index)
     if (number !== from + index)
-      throw new Error(`asked for checkpoint ${from + index}, got ${number}`)
+      throw new UnreadableError(`asked for checkpoint ${from + index}, got ${number}`)
   }
   if (found.length === 0) throw new Error(`no checkpoint from ${from} on`)
   return [...found]
+}
+
+const numberOf = (checkpoint: GrpcTypes.Checkpoint): number | undefined => {
+  try {
+    return toHeader(checkpoint).number
+  } catch {
+    return undefined
+  }
 }
 
 async function fetchFrom(
@@ -55,10 +66,12 @@ export const fetchPage = (
 /** Fetches pages, some of them ahead of the reader. */
 export function createPages(nodes: Nodes, signal: AbortSignal) {
   const pages = new Map<number, Promise<Given[]>>()
+  let failedFrom: number | undefined
   const begin = (from: number, to: number): Promise<Given[]> => {
     const known = pages.get(from)
     if (known) return known
-    const page = fetchPage(nodes, { from, to }, signal)
+    // After a failure alone: the others of its page may be readable.
+    const page = fetchPage(nodes, { from, to: from === failedFrom ? from : to }, signal)
     pages.set(from, page)
     // Whoever comes to this page meets the failure.
     page.catch(() => {})
@@ -75,6 +88,9 @@ export function createPages(nodes: Nodes, signal: AbortSignal) {
       }
       try {
         return await page
+      } catch (error) {
+        failedFrom = from
+        throw error
       } finally {
         pages.delete(from)
       }

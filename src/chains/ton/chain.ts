@@ -84,6 +84,8 @@ export function createTonChain(options: TonChainOptions): Chain {
     head: (signal) => head(joined(signal)),
     header: (number, signal) => header(number, joined(signal)),
     follow: (after, signal) => follow(tools, after, joined(signal)),
+    block: (number, _, signal) => fetcher.block(number, joined(signal)),
+    newest: () => nodes.bestHead()?.seqno,
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
     tokens: { resolveImport: (request, signal) => resolveImport(request, joined(signal)) },
     status: () => ({

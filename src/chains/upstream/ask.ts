@@ -17,6 +17,7 @@ export type AskCall = {
   timeoutMs: number
   idempotent: boolean
   isUrgent?: boolean
+  longestString?: number | undefined
   isWrong?: ((reply: RpcReply) => boolean) | undefined
 }
 
@@ -40,14 +41,14 @@ export function createAsker({
 }): Asker {
   const settle = (
     upstream: Upstream,
+    call: AskCall,
     outcome: TransportOutcome,
     ms: number,
-    params: RawJson,
   ): CallOutcome => {
     if (!('failed' in outcome)) {
       upstream.latency.add(ms)
       upstream.answeredAt = clock.now()
-      if (!outcome.ok && meaningOf(outcome.error, params) === 'rate_limited') {
+      if (!outcome.ok && meaningOf(outcome.error, call.params) === 'rate_limited') {
         upstream.gate.coolDown(clock.now())
         return 'rate_limited'
       }
@@ -60,7 +61,7 @@ export function createAsker({
     upstream.errors++
     upstream.problem = outcome.detail
     if (outcome.failed === 'rate_limited') upstream.gate.coolDown(clock.now(), outcome.retryAfterMs)
-    else {
+    else if (isFaultOfNode(call, outcome.failed)) {
       upstream.breaker.fail(clock.now())
       // The next connection may lead to another node, or to the same on another chain.
       if (outcome.failed === 'connect') upstream.isVerified = false
@@ -81,10 +82,19 @@ export function createAsker({
         upstream.inFlight--
         const ms = clock.now() - startedAt
         const isTrial = upstream.breaker.state() !== 'closed'
-        observe(upstream.name, call.method, settle(upstream, outcome, ms, call.params), ms)
+        observe(upstream.name, call.method, settle(upstream, call, outcome, ms), ms)
         if (isTrial) changed()
         done(outcome, ms)
       },
     })
   }
 }
+
+// How long a trace takes and how large it is, the transactions decide, and anybody can send those.
+const costsAnything = /^(?:debug|trace)_/
+
+/** Whether a failure says something about the node, not only about this one call. */
+const isFaultOfNode = ({ method }: AskCall, failed: FailureKind): boolean =>
+  failed !== 'too_large' &&
+  failed !== 'interrupted' &&
+  !(failed === 'timeout' && costsAnything.test(method))

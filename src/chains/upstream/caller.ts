@@ -213,6 +213,7 @@ export function createCaller(options: CallerOptions): Caller {
         timeoutMs: hasOthers && request.idempotent ? left / 2 : left,
         idempotent: request.idempotent,
         isWrong: request.isWrong,
+        longestString: request.longestString,
       },
       (outcome, ms) => settle(job, upstream, outcome, ms),
     )

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Dispatcher } from 'undici'
 import { failureOfStatus } from './http-status.ts'
+import { createStringCutter } from './string-cutter.ts'
 import type { TransportFailure } from './transport.ts'
 
 /** A body that came back whole. A status other than 2xx comes with the failure it stands for. */
@@ -20,8 +21,13 @@ export type PostOptions = {
   path: string
   headers: Record<string, string>
   maxReplyBytes: number
+  /** Longer strings of the body are left out and do not count. */
+  longestString?: number | undefined
   now(): number
 }
+
+// What is left out takes no memory, but time and bandwidth.
+const cutFactor = 16
 
 // The body of a failure is read only in case it holds a JSON-RPC error.
 const maxFailureBytes = 64 * 1024
@@ -48,7 +54,10 @@ export function post(
   done: (answer: HttpAnswer | TransportFailure) => void,
 ): HttpExchange {
   const chunks: Buffer[] = []
+  const cut =
+    options.longestString === undefined ? undefined : createStringCutter(options.longestString)
   let bytes = 0
+  let received = 0
   let status = 0
   let failure: TransportFailure | undefined
   let controller: Dispatcher.DispatchController | undefined
@@ -64,8 +73,8 @@ export function post(
     finish(reason)
     controller?.abort(new Error(reason.detail))
   }
-  const grow = (size: number): void => {
-    const limit = failure ? maxFailureBytes : options.maxReplyBytes
+  const grow = (size: number, factor = 1): void => {
+    const limit = failure ? maxFailureBytes : options.maxReplyBytes * factor
     if (size > limit) refuse(failure ?? { failed: 'too_large', detail: `more than ${limit} bytes` })
   }
 
@@ -94,13 +103,16 @@ export function post(
         const length = Number(textOf(headers['content-length']) ?? 0)
         if (headers['content-encoding'] !== undefined)
           refuse({ failed: 'bad_reply', detail: 'compressed, though not asked for' })
-        else grow(length)
+        else grow(length, cut ? cutFactor : 1)
       },
       onResponseData: (_, chunk) => {
         if (isOver) return
-        bytes += chunk.length
+        received += chunk.length
+        const kept = cut ? cut(chunk) : chunk
+        bytes += kept.length
+        if (cut) grow(received, cutFactor)
         grow(bytes)
-        if (!isOver) chunks.push(chunk)
+        if (!isOver && kept.length > 0) chunks.push(kept)
       },
       onResponseEnd: () => {
         const whole = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)

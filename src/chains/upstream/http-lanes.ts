@@ -8,8 +8,15 @@ export type HttpLanes = {
   busy(): number
   isOpen(): boolean
   /** Posts a body over a free connection; an urgent one also over a connection not yet checked. */
-  post(body: Buffer, isUrgent: boolean, done: Done): HttpExchange
+  post(body: Buffer, how: PostManner, done: Done): HttpExchange
   stop(): Promise<void>
+}
+
+/** How a body is posted. */
+export type PostManner = {
+  isUrgent: boolean
+  /** Longer strings of the answer are left out. */
+  longestString?: number | undefined
 }
 
 type Done = (answer: HttpAnswer | TransportFailure) => void
@@ -73,19 +80,27 @@ export function createHttpLanes(options: {
     return best ?? open()
   }
 
-  const exchange = (lane: Lane, body: Buffer, mayStart: () => boolean, done: Done): HttpExchange =>
-    post(lane.client, options.target, body, mayStart, (answer) => {
+  const exchange = (
+    lane: Lane,
+    { body, longestString }: { body: Buffer; longestString?: number | undefined },
+    mayStart: () => boolean,
+    done: Done,
+  ): HttpExchange => {
+    const target =
+      longestString === undefined ? options.target : { ...options.target, longestString }
+    return post(lane.client, target, body, mayStart, (answer) => {
       if (!('failed' in answer)) {
         answered++
         if (answer.isLast) lane.isChecked = false
       }
       done(answer)
     })
+  }
 
   return {
     busy: () => busy,
     isOpen: () => connections > 0,
-    post: (body, isUrgent, done) => {
+    post: (body, { isUrgent, longestString }, done) => {
       const lane = choose()
       lane.isBusy = true
       busy++
@@ -99,17 +114,18 @@ export function createHttpLanes(options: {
         done(answer)
       }
       let current: HttpExchange
-      if (isUrgent) current = exchange(lane, body, always, finish)
-      else if (lane.isChecked) current = exchange(lane, body, () => lane.isChecked, finish)
+      const sent = { body, longestString }
+      if (isUrgent) current = exchange(lane, sent, always, finish)
+      else if (lane.isChecked) current = exchange(lane, sent, () => lane.isChecked, finish)
       else
-        current = exchange(lane, options.question, always, (answer) => {
+        current = exchange(lane, { body: options.question }, always, (answer) => {
           if ('failed' in answer) finish({ ...answer, failed: unsentKind(answer) })
           else if (!options.isRight(answer)) finish(stranger)
           else {
             // A server that ends each connection leaves no better moment for the question.
             const { isLast } = answer
             lane.isChecked = lane.isConnected && !isLast
-            current = exchange(lane, body, () => lane.isChecked || isLast, finish)
+            current = exchange(lane, sent, () => lane.isChecked || isLast, finish)
           }
         })
       return {

@@ -34,8 +34,8 @@ const maxJoinedBytes = 32 * 1024
 const slowMethods =
   /^(?:debug|trace|ots|txpool)_|_(?:getLogs|getFilterLogs|simulateV1|getProof|getBlockReceipts)$/
 
-const isQuick = ({ method, idempotent }: TransportCall): boolean =>
-  idempotent && !slowMethods.test(method)
+const isQuick = ({ method, idempotent, longestString }: TransportCall): boolean =>
+  idempotent && longestString === undefined && !slowMethods.test(method)
 
 // An exchange of quick calls that takes so much longer than usual is stuck.
 const stuckFactor = 8
@@ -213,7 +213,10 @@ export function createHttpTransport(
     if (isBatch) batchExchanges++
     for (const entry of entries) entry.exchange = exchange
     const isUrgent = entries[0]!.call.isUrgent === true
-    exchange.http = lanes.post(Buffer.from(text, 'latin1'), isUrgent, (answer) => {
+    // Calls whose answers are cut are expensive ones, which are never joined.
+    const { longestString } = entries[0]!.call
+    const manner = { isUrgent, longestString }
+    exchange.http = lanes.post(Buffer.from(text, 'latin1'), manner, (answer) => {
       if (exchange.place < 0) return
       if (exchange.stuck && !('failed' in answer)) {
         usualMs += (options.now() - exchange.startedAt - usualMs) * 0.1
@@ -306,11 +309,15 @@ function takesBatches(lanes: HttpLanes, timers: Timers, prefix: string): Promise
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const methods = [`${prefix}_chainId`, 'net_version']
   const calls = methods.map((method, index) => toRequestText(index + 1, { method, params: '[]' }))
-  const exchange = lanes.post(Buffer.from(`[${calls.join(',')}]`), false, (answer) => {
-    timers.cancel(timer)
-    const replies = 'failed' in answer ? undefined : scanBatch(answer.body)
-    resolve(replies !== undefined && matchReplies([1, 2], replies) !== undefined)
-  })
+  const exchange = lanes.post(
+    Buffer.from(`[${calls.join(',')}]`),
+    { isUrgent: false },
+    (answer) => {
+      timers.cancel(timer)
+      const replies = 'failed' in answer ? undefined : scanBatch(answer.body)
+      resolve(replies !== undefined && matchReplies([1, 2], replies) !== undefined)
+    },
+  )
   const timer = timers.after(probeTimeoutMs, () => {
     exchange.abort()
     resolve(false)

@@ -32,6 +32,11 @@ export type PoolRequest = {
   idempotent: boolean
   timeoutMs?: number
   /**
+   * Strings of the answer that have more bytes are replaced by `"~"` while it is read and do not count
+   * towards its largest size (over HTTP; a WebSocket message comes as a whole).
+   */
+  longestString?: number
+  /**
    * Whether an answer proves that this upstream cannot serve it though another might (a null for a
    * block that must exist, pruned state …): then the next upstream is asked.
    */

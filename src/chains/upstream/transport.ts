@@ -12,6 +12,8 @@ export type FailureKind =
   /** Given up because the node has stopped answering anything. */
   | 'stalled'
   | 'too_large'
+  /** The connection ended because the answer to another call was too large. */
+  | 'interrupted'
   /** What came is no answer to what was asked. */
   | 'bad_reply'
   | 'http_status'
@@ -32,6 +34,8 @@ export type TransportCall = {
   idempotent: boolean
   /** Does not wait for its turn: a probe must find out about the node, not about our queue. */
   isUrgent?: boolean
+  /** Longer strings of the answer are left out, as far as the transport can. */
+  longestString?: number | undefined
   /** Called exactly once, never synchronously. */
   done(outcome: TransportOutcome): void
 }

@@ -23,6 +23,13 @@ const longestRetryMs = 5_000
 const maxInFlight = 1_000
 const maxUnsentBytes = 16 * 1024 * 1024
 
+// Answers whose size the transactions of others decide.
+const isTrace = (method: string): boolean => /^(?:debug|trace)_/.test(method)
+const isLarge = (method: string): boolean =>
+  /^txpool_|_(?:getLogs|getFilterLogs|getBlockReceipts|getBlockBy(?:Number|Hash)|call)$/.test(
+    method,
+  )
+
 /** One WebSocket to a node that carries all calls; it connects again by itself. */
 export function createWsTransport(
   options: TransportOptions & {
@@ -75,9 +82,16 @@ export function createWsTransport(
     socket = undefined
     stream = undefined
     isCorked = false
-    const isTooLarge = reason === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH' && pending.size() === 1
-    for (const { id } of pending.values())
-      finish(id, { failed: isTooLarge ? 'too_large' : 'closed', detail: reason })
+    const isTooLarge = reason === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'
+    const calls = [...pending.values()]
+    // The likeliest are suspected; the others have lost their connection for nothing.
+    const traces = calls.filter(({ call }) => isTrace(call.method))
+    const large = traces.length > 0 ? traces : calls.filter(({ call }) => isLarge(call.method))
+    const suspects = large.length > 0 ? large : calls
+    for (const entry of calls) {
+      const failed = !isTooLarge ? 'closed' : suspects.includes(entry) ? 'too_large' : 'interrupted'
+      finish(entry.id, { failed, detail: reason })
+    }
     options.onClose(reason)
     if (isStopped) return
     retryTimer = timers.after(retryMs * (0.5 + options.random() / 2), connect)

@@ -1,0 +1,104 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, it, onTestFinished } from 'vitest'
+import { type Anvil, startAnvil } from '../../../devnet/anvil/anvil.ts'
+import { type Chain, type ChainBlock, ChainUnavailableError } from '../../../src/chains/chain.ts'
+import { createEvmChain } from '../../../src/chains/evm/chain.ts'
+import { createPool } from '../../../src/chains/upstream/pool.ts'
+import { createByteSet } from '../../../src/lib/bytes.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { silentLog } from '../../../src/lib/log.ts'
+import { waitFor } from '../../helpers/wait-for.ts'
+
+const never = new AbortController().signal
+
+/**
+ * Calls an address 100 times with the same 256 KiB of memory, then passes its value on. Costs little,
+ * but a tracer writes the memory down for every call: more than 50 MB.
+ */
+const largeTrace = (to: string): string =>
+  ['0x6064', '5b', '6000600062040000600060', '0061dead5af150', '6001900380600257'].join('') +
+  `60006000600060003473${to.slice(2)}5af15000`
+
+const startScene = async (urlOf: (anvil: Anvil) => string) => {
+  const anvil = await startAnvil({ args: ['--no-mining'] })
+  onTestFinished(() => anvil.stop())
+  const pool = createPool({
+    network: 'test',
+    prefix: 'eth',
+    upstreams: [{ url: urlOf(anvil) }],
+    clock: systemClock,
+    log: silentLog,
+    limits: { probeIntervalMs: 100 },
+  })
+  onTestFinished(() => pool.stop())
+  const chain = createEvmChain({ pool, pollMs: 100 })
+  onTestFinished(() => chain.stop())
+  await waitFor('the node is explored', () => pool.can('debug_trace'))
+  const [from, to, other] = (await anvil.call<string[]>('eth_accounts')) as [string, string, string]
+  const before = await chain.head(never)
+  const gas = '0x100000'
+  await anvil.call('eth_sendTransaction', [{ from, data: largeTrace(to), value: '0x7', gas }])
+  await anvil.call('eth_sendTransaction', [{ from: other, to, value: '0x5', gas }])
+  await anvil.call('evm_mine')
+  await anvil.call('eth_sendTransaction', [{ from: other, to, value: '0x6', gas }])
+  await anvil.call('evm_mine')
+  const received = ({ decode }: ChainBlock) => {
+    const accounts = createByteSet([Buffer.from(to.slice(2), 'hex')])
+    const tracked = { accounts, contracts: createByteSet([]), tokenAccount: () => [] }
+    return decode(tracked).movements.map(({ value }) => value)
+  }
+  return { anvil, pool, chain, before, received }
+}
+
+const take = async (chain: Chain, after: Parameters<Chain['follow']>[0], count: number) => {
+  const taken: ChainBlock[] = []
+  for await (const event of chain.follow(after, AbortSignal.timeout(120_000))) {
+    if (event.kind !== 'blocks') throw new Error(event.kind)
+    taken.push(...event.blocks)
+    if (taken.length >= count) break
+  }
+  return taken
+}
+
+/** A node on a slow machine needs its time to come back; the tracker begins again then, too. */
+const takeWithTroubles = async (...args: Parameters<typeof take>): Promise<ChainBlock[]> => {
+  const end = Date.now() + 90_000
+  for (;;)
+    try {
+      return await take(...args)
+    } catch (error) {
+      if (Date.now() > end || !(error instanceof ChainUnavailableError)) throw error
+      await delay(1_000)
+    }
+}
+
+it('the trace of a transaction that is made to be too large is read without what makes it large', async () => {
+  const { pool, chain, before, received, anvil } = await startScene(({ url }) => url)
+  const receipt = await anvil.call<{ transactions: string[]; hash: string }>(
+    'eth_getBlockByNumber',
+    [`0x${(before.number + 1).toString(16)}`, false],
+  )
+  const blocks = await take(chain, before, 2)
+  expect(blocks.map(received)).toEqual([[7n, 5n], [6n]])
+  expect(blocks.map(({ lacks }) => lacks)).toEqual([undefined, undefined])
+  const asking = {
+    method: 'debug_traceBlockByHash',
+    params: JSON.stringify([receipt.hash, { tracer: 'callTracer' }]),
+    idempotent: true,
+  }
+  // Whoever asks for all of it is refused, and the node is none the worse for it.
+  const state = () => pool.status()[0]?.state
+  for (let turn = 0; turn < 6; turn++) {
+    await waitFor('the node is healthy', () => state() === 'healthy')
+    expect(await pool.request(asking)).toEqual({ failure: 'REPLY_TOO_LARGE' })
+  }
+  await waitFor('the node is healthy', () => state() === 'healthy')
+  expect(pool.status()).toMatchObject([{ error_rate: 0 }])
+}, 120_000)
+
+it('over a WebSocket, where it cannot be read, the chain goes on and the block lacks it', async () => {
+  const { chain, before, received } = await startScene(({ wsUrl }) => wsUrl)
+  const blocks = await takeWithTroubles(chain, before, 2)
+  expect(blocks.map(received)).toEqual([[5n], [6n]])
+  expect(blocks[0]!.lacks).toMatch(/transactions cannot be traced/)
+}, 150_000)
