@@ -80,12 +80,13 @@ describe('the metrics', () => {
       head: 100,
       reorganizations: 2,
       forged_blocks: 1,
+      refill: { filled: 7, failed: 1 },
       unknown_kinds: { untraced_block: 5 },
       last_error: '',
       health: 'stalled' as const,
       since: '2026-01-01T00:00:00.000Z',
       problem: 'No node tells its head.',
-      gaps: [{}],
+      gaps: [{ from_block: 11, to_block: 20 }],
     }
     let now: Parameters<typeof metrics.watchTrackers>[0] = async () => ({ c: tracker })
     metrics.watchTrackers(() => now())
@@ -99,6 +100,8 @@ describe('the metrics', () => {
       'portolan_tracker_reorganizations{chain="c",network="mainnet"} 2',
       'portolan_tracker_forged_blocks{chain="c",network="mainnet"} 1',
       'portolan_tracker_gaps{chain="c",network="mainnet"} 1',
+      'portolan_tracker_gap_blocks{chain="c",network="mainnet"} 10',
+      'portolan_tracker_refilled_blocks{chain="c",network="mainnet"} 7',
       'portolan_tracker_unknown_kinds{chain="c",network="mainnet",kind="untraced_block"} 5',
     ])
     now = () => Promise.reject(new Error('no database'))

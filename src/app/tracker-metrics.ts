@@ -62,6 +62,14 @@ export function registerTrackerMetrics(registry: Registry, status: TrackersStatu
     'Stretches of blocks that no node could serve and that are not filled.',
     (one) => one.gaps.length,
   )
+  show('portolan_tracker_gap_blocks', 'Blocks of the gaps that are not filled.', (one) =>
+    one.gaps.reduce((sum, gap) => sum + gap.to_block - gap.from_block + 1, 0),
+  )
+  show(
+    'portolan_tracker_refilled_blocks',
+    'Blocks of gaps that were filled since this process began.',
+    (one) => one.refill.filled,
+  )
   new Gauge({
     name: 'portolan_tracker_unknown_kinds',
     help: 'Things in blocks that the code does not know, since this process began.',
@@ -76,7 +84,7 @@ export function registerTrackerMetrics(registry: Registry, status: TrackersStatu
   })
 }
 
-type Tracker = TrackerStatus & TrackerHealth & { gaps: unknown[] }
+type Tracker = TrackerStatus & TrackerHealth & { gaps: { from_block: number; to_block: number }[] }
 
 /** Without them where the database does not answer: the other metrics must not wait for it. */
 async function trackers(status: TrackersStatus): Promise<Tracker[]> {

@@ -4,6 +4,7 @@ import type { EndpointRules } from '../lib/endpoint.ts'
 import type { Ids } from '../lib/ids.ts'
 import { ensureChain } from '../storage/chains.ts'
 import type { Db } from '../storage/database.ts'
+import type { GapRange } from '../storage/gaps.ts'
 import { createGuardedFetch } from '../workers/guarded-fetch.ts'
 import { startImporter } from '../workers/importer.ts'
 import { type Sender, type SenderStatus, startSender } from '../workers/sender.ts'
@@ -26,7 +27,10 @@ export type Wallets = {
   chains: Chains
   /** For `/status`: by the tag of the chain. */
   status(): Promise<
-    Record<string, TrackerStatus & TrackerHealth & { gaps: unknown[]; transactions?: SenderStatus }>
+    Record<
+      string,
+      TrackerStatus & TrackerHealth & { gaps: GapRange[]; transactions?: SenderStatus }
+    >
   >
   /** The networks that are not tracked, and why; without a look at the database. */
   problems(): TrackingProblem[]

@@ -1,4 +1,5 @@
 import {
+  bool,
   bytea,
   date,
   int2,
@@ -27,6 +28,7 @@ export const accessTables = {
     network: text,
     identity: nullable(text),
     create_time: timestamptz,
+    is_traced: bool,
   },
   organization: {
     organization_id: uuid,

@@ -31,19 +31,9 @@ export const setBackfill = async (
       block_hash = excluded.block_hash, update_time = excluded.update_time`.execute(trx)
 }
 
-/** Ends a stretch; the gaps that it covers are closed. Says how many these are. */
-export const finishBackfill = async (
-  trx: Db,
-  range: BackfillRange,
-  { now, closes }: { now: Date; closes: boolean },
-): Promise<number> => {
+/** Ends a stretch. */
+export const finishBackfill = async (db: Db, range: BackfillRange): Promise<void> => {
   await sql`
     delete from tracker_cursor
-    where chain_id = ${range.chain_id} and name = ${nameOf(range)}`.execute(trx)
-  if (!closes) return 0
-  const { numAffectedRows } = await sql`
-    update tracker_gap set close_time = ${now}
-    where chain_id = ${range.chain_id} and close_time is null and from_block >= ${range.from}
-      and to_block <= ${range.to}`.execute(trx)
-  return Number(numAffectedRows ?? 0n)
+    where chain_id = ${range.chain_id} and name = ${nameOf(range)}`.execute(db)
 }

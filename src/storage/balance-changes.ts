@@ -205,3 +205,26 @@ export const reopenAllBalances = async (
     on conflict (wallet_id, address, asset_id, block_number) do update
       set delta = null, due_block = excluded.due_block`.execute(trx)
 }
+
+/** Lets the balances of pairs be read at a block where none is known yet. */
+export const openNewBalances = async (
+  trx: Db,
+  pairs: readonly Pair[],
+  { chain_id, block_number }: { chain_id: number; block_number: number },
+): Promise<void> => {
+  if (pairs.length === 0) return
+  const wallet_ids = pairs.map(({ wallet_id }) => wallet_id)
+  const addresses = pairs.map(({ address }) => address)
+  const asset_ids = pairs.map(({ asset_id }) => asset_id)
+  await sql`
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, chain_id,
+      due_block)
+    select distinct p.wallet_id, p.address, p.asset_id, ${block_number}::int8, w.organization_id,
+      ${chain_id}::int2, ${block_number}::int8 + greatest(w.confirmation, 1) - 1
+    from unnest(${wallet_ids}::uuid[], ${addresses}::bytea[], ${asset_ids}::uuid[])
+      p (wallet_id, address, asset_id) join wallet w on w.wallet_id = p.wallet_id
+    where not exists (select from balance b where b.wallet_id = p.wallet_id
+      and b.address = p.address and b.asset_id = p.asset_id)
+    on conflict (wallet_id, address, asset_id, block_number) do update
+      set delta = null, due_block = excluded.due_block`.execute(trx)
+}

@@ -7,9 +7,6 @@ import type { walletTables } from './wallet-tables.ts'
 /** How far a tracker is. */
 export type CursorRow = RowOf<typeof walletTables.tracker_cursor>
 
-/** Blocks that no node could serve. */
-export type GapRow = RowOf<typeof walletTables.tracker_gap>
-
 /** A stored block. */
 export type BlockRow = RowOf<typeof walletTables.block>
 
@@ -112,6 +109,42 @@ export const listBlocksBelow = async (
     .limit(limit)
     .execute()
 
+/** The number of the oldest stored block. */
+export const findLowestBlock = async (db: Db, chain_id: number): Promise<number | undefined> => {
+  const { rows } = await sql<{ min: number | null }>`
+    select min(block_number) as min from block where chain_id = ${chain_id}`.execute(db)
+  return rows[0]?.min ?? undefined
+}
+
+/** The oldest stored block above a number. */
+export const findBlockAbove = async (
+  db: Db,
+  chain_id: number,
+  number: number,
+): Promise<BlockRow | undefined> =>
+  await db
+    .selectFrom('block')
+    .selectAll()
+    .where('chain_id', '=', chain_id)
+    .where('block_number', '>', number)
+    .orderBy('block_number')
+    .limit(1)
+    .executeTakeFirst()
+
+/** The highest number of a stretch of which no block is stored. */
+export const findHighestMissing = async (
+  db: Db,
+  chain_id: number,
+  { from, to }: { from: number; to: number },
+): Promise<number | undefined> => {
+  const { rows } = await sql<{ number: number }>`
+    select n.number::int8 as number from generate_series(${to}::int8, ${from}::int8, -1) n (number)
+    where not exists (
+      select from block where chain_id = ${chain_id} and block_number = n.number)
+    limit 1`.execute(db)
+  return rows[0]?.number
+}
+
 /**
  * Whether a block is still the stored one of its number, or older than all that are stored; it stays
  * so until the transaction ends.
@@ -141,69 +174,24 @@ export const deleteBlocksAbove = async (
     delete from block where chain_id = ${chain_id} and block_number > ${number}`.execute(trx)
 }
 
-/** Forgets what can no longer leave the chain: old blocks, and what was read at them. */
-export const trimBlocks = async (trx: Db, chain_id: number, below: number): Promise<void> => {
+/**
+ * Forgets what can no longer leave the chain: blocks below a number that are older than a time or
+ * below the lowest one that is kept, and what was read at them.
+ */
+export const trimBlocks = async (
+  trx: Db,
+  chain_id: number,
+  { number, before, lowest }: { number: number; before: Date; lowest: number },
+): Promise<void> => {
+  // Oldest first by the key: the first one that is young enough ends the search.
+  const { rows } = await sql<{ block_number: number }>`
+    select block_number from block
+    where chain_id = ${chain_id}
+      and (block_number >= ${number} or (block_number >= ${lowest} and block_time >= ${before}))
+    order by block_number limit 1`.execute(trx)
+  const below = Math.min(rows[0]?.block_number ?? number, number)
   await sql`delete from block where chain_id = ${chain_id} and block_number < ${below}`.execute(trx)
   await sql`
     delete from balance_reading
     where chain_id = ${chain_id} and block_number < ${below}`.execute(trx)
 }
-
-/** Notes blocks that no node could serve. */
-export const insertGap = async (trx: Db, gap: Omit<GapRow, 'close_time'>): Promise<void> => {
-  await insertRows(trx, 'tracker_gap', [gap])
-}
-
-/** Notes a block of which not everything could be known; those that follow each other are one gap. */
-export const extendGap = async (
-  trx: Db,
-  gap: { chain_id: number; block_number: number; reason: string; now: Date },
-): Promise<void> => {
-  const { chain_id, block_number, reason, now } = gap
-  const { numAffectedRows } = await sql`
-    update tracker_gap set to_block = ${block_number}
-    where chain_id = ${chain_id} and to_block = ${block_number - 1} and reason = ${reason}
-      and close_time is null`.execute(trx)
-  if (numAffectedRows) return
-  // Of a block in this place that left the chain since, a closed one may be there.
-  await sql`
-    insert into tracker_gap (chain_id, from_block, to_block, reason, create_time)
-    values (${chain_id}, ${block_number}, ${block_number}, ${reason}, ${now})
-    on conflict (chain_id, from_block) do update set to_block = excluded.to_block,
-      reason = excluded.reason, create_time = excluded.create_time, close_time = null`.execute(trx)
-}
-
-/** Takes back the gaps above a block, whose places other blocks will take. */
-export const deleteGapsAbove = async (trx: Db, chain_id: number, number: number): Promise<void> => {
-  await sql`
-    delete from tracker_gap where chain_id = ${chain_id} and from_block > ${number}`.execute(trx)
-  await sql`
-    update tracker_gap set to_block = ${number}
-    where chain_id = ${chain_id} and to_block > ${number}`.execute(trx)
-}
-
-/** Why the last block of an open gap could not be known whole, if this is one. */
-export const findGapAt = async (
-  db: Db,
-  chain_id: number,
-  block_number: number,
-): Promise<string | undefined> =>
-  (
-    await db
-      .selectFrom('tracker_gap')
-      .select('reason')
-      .where('chain_id', '=', chain_id)
-      .where('to_block', '=', block_number)
-      .where('close_time', 'is', null)
-      .executeTakeFirst()
-  )?.reason
-
-/** The gaps that are open. */
-export const listOpenGaps = async (db: Db, chain_id: number): Promise<GapRow[]> =>
-  await db
-    .selectFrom('tracker_gap')
-    .selectAll()
-    .where('chain_id', '=', chain_id)
-    .where('close_time', 'is', null)
-    .orderBy('from_block')
-    .execute()

@@ -23,8 +23,9 @@ export const ensureChain = async (
   if (known !== undefined) return known
   // Two processes may count the same next id; one inserts, the other finds it or counts again.
   await sql`
-    insert into chain (chain_id, chain, network, create_time)
-    select coalesce(max(chain_id), 0) + 1, ${name.chain}, ${name.network}, ${create_time} from chain
+    insert into chain (chain_id, chain, network, create_time, is_traced)
+    select coalesce(max(chain_id), 0) + 1, ${name.chain}, ${name.network}, ${create_time}, false
+    from chain
     on conflict do nothing`.execute(db)
   return await ensureChain(db, { create_time, ...name })
 }
@@ -46,4 +47,19 @@ export const pinIdentity = async (db: Db, chain_id: number, identity: string): P
     update chain set identity = coalesce(identity, ${identity}) where chain_id = ${chain_id}
     returning identity`.execute(db)
   return rows[0]?.identity ?? identity
+}
+
+/** Whether blocks of this network were ever traced. */
+export const findTraced = async (db: Db, chain_id: number): Promise<boolean> => {
+  const row = await db
+    .selectFrom('chain')
+    .select('is_traced')
+    .where('chain_id', '=', chain_id)
+    .executeTakeFirst()
+  return row?.is_traced === true
+}
+
+/** Remembers that blocks of this network are traced, or that it is given up. */
+export const setTraced = async (db: Db, chain_id: number, is_traced: boolean): Promise<void> => {
+  await sql`update chain set is_traced = ${is_traced} where chain_id = ${chain_id}`.execute(db)
 }

@@ -351,7 +351,7 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
         expect(await insertRows(db, 'request_nonce', [...rows, { ...nonce, nonce: 'x' }])).toBe(1)
         expect(await insertRows(db, 'request_nonce', [])).toBe(0)
         await insertRows(db, 'chain', [
-          { chain_id: 1, chain: 'c', network: 'm', create_time: time },
+          { chain_id: 1, chain: 'c', network: 'm', create_time: time, is_traced: false },
         ])
         const asset = {
           asset_id: randomUUID(),

@@ -123,6 +123,27 @@ export const insertNewTransfers = async (
   transfers: readonly BulkRow<'transfer'>[],
 ): Promise<number> => await insertNewRows(trx, 'transfer', transfers)
 
+/** Stores transfers and gives those that are new. */
+export const insertMissingTransfers = async (
+  trx: Db,
+  transfers: readonly BulkRow<'transfer'>[],
+): Promise<BulkRow<'transfer'>[]> => {
+  if (transfers.length === 0) return []
+  const chain_ids = [...new Set(transfers.map(({ chain_id }) => chain_id))]
+  const numbers = [...new Set(transfers.map(({ block_number }) => block_number))]
+  type Key = Pick<TransferRow, 'wallet_id' | 'block_number' | 'ordinal' | 'side'>
+  const nameOf = ({ wallet_id, block_number, ordinal, side }: Key) =>
+    `${wallet_id}/${block_number}/${ordinal}/${side}`
+  const { rows } = await sql<Key>`
+    select wallet_id, block_number, ordinal, side from transfer
+    where chain_id = any(${chain_ids}::int2[])
+      and block_number = any(${numbers}::int8[])`.execute(trx)
+  const known = new Set(rows.map(nameOf))
+  const added = transfers.filter((transfer) => !known.has(nameOf(transfer)))
+  await insertRows(trx, 'transfer', added)
+  return added
+}
+
 /** Drops the transfers of blocks above a number. */
 export const deleteTransfersAbove = async (
   trx: Db,

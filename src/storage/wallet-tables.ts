@@ -115,6 +115,9 @@ export const walletTables = {
     reason: text,
     create_time: timestamptz,
     close_time: nullable(timestamptz),
+    attempts: int4,
+    next_time: nullable(timestamptz),
+    reopen_time: nullable(timestamptz),
   },
   transfer: {
     wallet_id: uuid,

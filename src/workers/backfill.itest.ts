@@ -7,6 +7,7 @@ import {
 } from '../../test/helpers/tracked-bench.ts'
 import type { BlockHeader } from '../chains/chain.ts'
 import { systemClock } from '../lib/clock.ts'
+import { insertGap } from '../storage/gaps.ts'
 import { BackfillError, type BackfillOptions, runBackfill } from './backfill.ts'
 
 const database = await freshDatabase()
@@ -24,6 +25,9 @@ const backfill = ({ bench }: TrackedBench, range: Partial<BackfillOptions> = {})
     signal,
     ...range,
   })
+
+const noteGap = (chain_id: number, reason: string) =>
+  insertGap(db, { chain_id, from_block: 30, to_block: 60, reason, create_time: new Date() })
 
 /** A chain with a history that nobody looked at, and a wallet that is registered after it. */
 const startLate = async () => {
@@ -45,7 +49,7 @@ const startLate = async () => {
   return { ...scene, pay, values }
 }
 
-it('history is added once, in its place, and nobody is told of it', async () => {
+it('history is added once, in its place, and webhooks are told of it as backfilled', async () => {
   const scene = await startLate()
   const webhook_id = await addWebhook(scene.bench, scene.caller, 1)
   expect(await scene.values()).toEqual([500])
@@ -64,8 +68,14 @@ it('history is added once, in its place, and nobody is told of it', async () => 
   expect((await backfill(scene)).transfers).toBe(20)
   expect((await backfill(scene)).transfers).toBe(0)
   expect((await scene.values()).length).toBe(121)
-  await settled(scene.bench)
   expect(await told(webhook_id)).toEqual([])
+  scene.bench.chain.mine()
+  await settled(scene.bench)
+  const rows = await told(webhook_id)
+  expect(rows.map(({ sequence }) => sequence)).toEqual(rows.map((_, at) => at + 1))
+  const values = rows.map(({ data }) => Number(data.transfers[0].value))
+  expect(values).toEqual(Array.from({ length: 120 }, (_, at) => at + 1))
+  for (const { data } of rows) expect(data).toMatchObject({ backfilled: true })
 })
 
 it('what was interrupted goes on where it was', async () => {
@@ -125,10 +135,7 @@ it('a reorganization meanwhile leaves nothing of the old branch', async () => {
 it('a gap of the tracker is closed by it, and what makes no sense is refused', async () => {
   const scene = await startLate()
   const { chain_id } = scene.bench
-  await db
-    .insertInto('tracker_gap')
-    .values({ chain_id, from_block: 30, to_block: 60, reason: 'pruned', create_time: new Date() })
-    .execute()
+  await noteGap(chain_id, 'pruned')
   expect((await backfill(scene, { from: 30, to: 60 })).closed).toBe(1)
   await expect(backfill(scene, { from: 5_000 })).rejects.toThrow(BackfillError)
   const untracked = await startBench('c')
@@ -138,10 +145,7 @@ it('a gap of the tracker is closed by it, and what makes no sense is refused', a
 it('does not close a gap of which it does not know everything either', async () => {
   const scene = await startLate()
   const { chain, chain_id } = scene.bench
-  await db
-    .insertInto('tracker_gap')
-    .values({ chain_id, from_block: 30, to_block: 60, reason: 'away', create_time: new Date() })
-    .execute()
+  await noteGap(chain_id, 'away')
   const { follow } = chain
   chain.follow = async function* (...args) {
     for await (const event of follow(...args))

@@ -6,7 +6,6 @@ import { reopenBalances } from '../storage/balance-changes.ts'
 import {
   type BlockRow,
   deleteBlocksAbove,
-  deleteGapsAbove,
   findBlocks,
   findCursor,
   insertBlocks,
@@ -14,6 +13,8 @@ import {
   setCursor,
 } from '../storage/blocks.ts'
 import type { Db } from '../storage/database.ts'
+import { syncGapEvent } from '../storage/gap-events.ts'
+import { deleteGapsAbove } from '../storage/gaps.ts'
 import {
   cancelNotificationsAbove,
   type DeliveryRow,
@@ -25,9 +26,9 @@ import {
 import { deleteTransfersAbove } from '../storage/transfers.ts'
 import { unconfirmAbove } from '../storage/wallets.ts'
 import { unfollowAbove } from './sender-follow.ts'
-import { beginWrite, type TrackerTools } from './tracker-store.ts'
+import { beginWrite, largestWindow, type TrackerTools } from './tracker-store.ts'
 
-/** How many blocks back a reorganization may reach. */
+/** How many blocks back a reorganization may reach at least; those of the last hour count as well. */
 export const reorganizationWindow = 256
 
 /** The stored blocks and those of the chain have nothing in common: no block is ever overwritten then. */
@@ -45,7 +46,7 @@ export async function findAncestor(
 ): Promise<BlockHeader | undefined> {
   const cursor = await findCursor(db, chain_id)
   if (!cursor) return undefined
-  const stored = await listBlocksBelow(db, chain_id, cursor.block_number + 1, window + 1)
+  const stored = await listBlocksBelow(db, chain_id, cursor.block_number + 1, largestWindow + 1)
   const isOnChain = async (at: number): Promise<boolean> => {
     const { block_number, block_hash } = stored[at]!
     return (await chain.header(block_number, signal))?.hash.equals(block_hash) === true
@@ -69,7 +70,7 @@ export async function findAncestor(
   const ancestor = found ? toHeader(found) : await headerBefore(stored.at(-1)?.block_number ?? 0)
   if (!ancestor)
     throw new DivergedError(
-      `none of the last ${stored.length} stored blocks up to ${cursor.block_number} is on the chain`,
+      `none of the last ${stored.length} stored blocks up to ${cursor.block_number} is on the chain; see portolan rewind`,
     )
   return (await chain.header(ancestor.number + 1, signal)) ? ancestor : undefined
 
@@ -103,6 +104,7 @@ export async function rollBack(tools: TrackerTools, ancestor: BlockHeader): Prom
     // First: whoever reads balances at one of these blocks is waited for, or finds it gone.
     await deleteBlocksAbove(trx, chain_id, ancestor.number)
     await deleteGapsAbove(trx, chain_id, ancestor.number)
+    await syncGapEvent(trx, chain_id, now)
     await insertBlocks(trx, [
       {
         chain_id,

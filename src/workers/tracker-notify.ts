@@ -45,6 +45,35 @@ export async function noteUpdates(
   }))
 }
 
+/**
+ * A further notification for records of blocks that were missed when they were new. It holds those
+ * only: the rest of the transaction may have been told of before.
+ */
+export async function noteBackfilled(
+  trx: Db,
+  scene: Scene,
+  blocks: readonly BlockRef[],
+  added: readonly (Event & { ordinal: number })[],
+): Promise<void> {
+  if (added.length === 0) return
+  const hashes = new Map(blocks.map(({ number, hash }) => [number, hash]))
+  const nameOf = ({ block_number, transaction_hash, organization_id }: Event) =>
+    `${organization_id}/${block_number}/${keyOf(transaction_hash)}`
+  const places = Map.groupBy(added, nameOf)
+  const ordinalsOf = (event: Event): number[] =>
+    [...new Set(places.get(nameOf(event))!.map(({ ordinal }) => ordinal))].sort((a, b) => a - b)
+  await insert(trx, scene, added, (event) => ({
+    block_number: event.block_number,
+    key: [
+      'backfilled',
+      hashes.get(event.block_number)!,
+      event.transaction_hash,
+      ordinalsOf(event).join(),
+    ],
+    data: { backfilled: ordinalsOf(event) },
+  }))
+}
+
 type Waiting = Omit<Parameters<typeof insertWaiting>[1][number], 'webhook_history_id'> & {
   key: (string | Buffer)[]
 }
@@ -53,14 +82,14 @@ async function insert(
   trx: Db,
   { chain_id, service, now }: Scene,
   events: readonly Event[],
-  describe: (event: Event) => { block_number: number; key: (string | Buffer)[] },
+  describe: (event: Event) => { block_number: number; key: (string | Buffer)[]; data?: object },
 ): Promise<void> {
   const webhooksOf = await findWebhooks(trx, chain_id, events)
   const rows = new Map<string, Waiting>()
   for (const event of events) {
     const webhooks = webhooksOf(event)
     if (webhooks.length === 0) continue
-    const { block_number, key } = describe(event)
+    const { block_number, key, data } = describe(event)
     const known = key.map((part) => (typeof part === 'string' ? part : keyOf(part))).join()
     for (const { webhook_id, confirmation } of webhooks) {
       if (rows.has(`${webhook_id}/${known}`)) continue
@@ -71,7 +100,7 @@ async function insert(
         webhook_id,
         notification_type: notificationTypes[service],
         // What the body is made of once it is due.
-        data: { block_number: event.block_number },
+        data: { block_number: event.block_number, ...data },
         transaction_hash: event.transaction_hash,
         block_number,
         due_block: dueBlockOf(block_number, confirmation),

@@ -5,14 +5,14 @@ import { insertBacklog } from '../storage/balance-backlog.ts'
 import { insertBalanceChanges, reopenAllBalances } from '../storage/balance-changes.ts'
 import {
   type CursorRow,
-  extendGap,
   insertBlocks,
-  insertGap,
   lockCursor,
   setCursor,
   trimBlocks,
 } from '../storage/blocks.ts'
 import type { Db } from '../storage/database.ts'
+import { syncGapEvent } from '../storage/gap-events.ts'
+import { extendGap, insertGap, setReopened, wasReopenedSince } from '../storage/gaps.ts'
 import { assertLease } from '../storage/leases.ts'
 import { enqueueMetadata } from '../storage/token-metadata.ts'
 import { insertNewTransfers, insertTransfers, updateTransfers } from '../storage/transfers.ts'
@@ -138,7 +138,11 @@ async function storeOnce(
     await noteIncomplete(trx, { chain_id, now }, blocks, after)
     // Now and then: a delete per block would cost more than the rows it saves.
     if (Math.floor(last.number / 32) > Math.floor((first.number - 1) / 32))
-      await trimBlocks(trx, chain_id, last.number - window)
+      await trimBlocks(trx, chain_id, {
+        number: last.number - window,
+        before: new Date(last.time - windowMs),
+        lowest: last.number - largestWindow,
+      })
     await setCursor(trx, {
       chain_id,
       block_number: last.number,
@@ -153,7 +157,19 @@ async function storeOnce(
   })
 }
 
-/** A block of which not everything is known is a gap; after it, every balance is read again. */
+// On a chain with fast blocks a number of blocks is soon over: those of an hour are kept as well.
+const windowMs = 3_600_000
+
+/** How many blocks are kept at most. */
+export const largestWindow = 20_000
+
+// Whoever can make blocks incomplete at will must not make every balance be read for each of them.
+const reopenPauseMs = 600_000
+
+/**
+ * A block of which not everything is known is a gap; after it, every balance is read again. Where that
+ * was done shortly before, it is done later (`reopenLate`).
+ */
 async function noteIncomplete(
   trx: Db,
   { chain_id, now }: { chain_id: number; now: Date },
@@ -163,9 +179,22 @@ async function noteIncomplete(
   let lacked = after?.lacks !== undefined
   for (const { number: block_number, lacks: reason } of blocks) {
     if (reason !== undefined) await extendGap(trx, { chain_id, block_number, reason, now })
-    else if (lacked) await reopenAllBalances(trx, { chain_id, block_number })
+    else if (lacked) await reopenUnlessLately(trx, { chain_id, block_number, now })
     lacked = reason !== undefined
   }
+  if (blocks.some(({ lacks }) => lacks !== undefined)) await syncGapEvent(trx, chain_id, now)
+}
+
+/** Reads all balances again because of gaps, unless that was done shortly before. */
+export async function reopenUnlessLately(
+  trx: Db,
+  at: { chain_id: number; block_number: number; now: Date },
+): Promise<void> {
+  const { chain_id, block_number, now } = at
+  const since = new Date(now.getTime() - reopenPauseMs)
+  if (await wasReopenedSince(trx, chain_id, since)) return
+  await reopenAllBalances(trx, { chain_id, block_number })
+  await setReopened(trx, { chain_id, block_number, now })
 }
 
 /** The items of collections, which have descriptions of their own. */
@@ -209,6 +238,7 @@ export async function storeGap(
       reason,
       create_time: now,
     })
+    await syncGapEvent(trx, chain_id, now)
     // At the first block that there is again.
     await reopenAllBalances(trx, { chain_id, block_number: to.number + 1 })
     await setCursor(trx, {

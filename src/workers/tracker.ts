@@ -1,16 +1,29 @@
-import { BlockForgedError, type Chain, type ChainEvent, type Position } from '../chains/chain.ts'
+import {
+  BlockForgedError,
+  type BlockHeader,
+  BlockMissingError,
+  type BlockRef,
+  type Chain,
+  type ChainEvent,
+  type Position,
+  UnreadableError,
+} from '../chains/chain.ts'
+import { findGapEnd } from '../chains/linked.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { findCursor, findGapAt, listOpenGaps } from '../storage/blocks.ts'
-import { pinIdentity } from '../storage/chains.ts'
+import { findCursor } from '../storage/blocks.ts'
+import { findTraced, pinIdentity, setTraced } from '../storage/chains.ts'
 import type { Db } from '../storage/database.ts'
+import { findGapAt, listOpenGaps } from '../storage/gaps.ts'
 import { createMonths } from './months.ts'
 import { type ReconcileTimes, startReconciling } from './reconciling.ts'
+import { type RefillTimes, startRefilling } from './refill.ts'
 import { startReleasing } from './releasing.ts'
 import { DivergedError, findAncestor, reorganizationWindow, rollBack } from './reorg.ts'
 import { type HeldLease, type LeasedState, startLeased } from './runner.ts'
 import { startSettling } from './settling.ts'
 import { storeBeginning, storeBlocks, storeGap, type TrackerTools } from './tracker-store.ts'
+import { createTroubles, type TroublePatience } from './tracker-trouble.ts'
 
 /** What a tracker is made of. */
 export type TrackerOptions = {
@@ -29,6 +42,10 @@ export type TrackerOptions = {
   farBehind?: number
   /** When balances that follow by net changes are compared with the nodes. */
   reconcile?: Partial<ReconcileTimes>
+  /** When gaps are asked for again. */
+  refill?: Partial<RefillTimes>
+  /** How long a block that cannot be read holds up those after it. */
+  patience?: Partial<TroublePatience>
 }
 
 /** How a tracker stands, for `/status` and metrics. */
@@ -41,6 +58,8 @@ export type TrackerStatus = {
   reorganizations: number
   /** Blocks in which a node gave a false sender. */
   forged_blocks: number
+  /** Blocks of gaps that were filled later, and attempts that brought nothing. */
+  refill: { filled: number; failed: number }
   unknown_kinds: Record<string, number>
   /** On chains whose balances follow by net changes: how many were compared and differed. */
   reconciliation?: { checked: number; repaired: number }
@@ -83,9 +102,12 @@ export function startTracker(options: TrackerOptions): Tracker {
   const unknown_kinds: Record<string, number> = {}
   const reconciliation = { checked: 0, repaired: 0 }
   const isReconciled = chain.balances === 'delta' || chain.changesSilently === true
+  const refill = { filled: 0, failed: 0 }
+  const troubles = createTroubles({ clock, patience: options.patience })
   let reorganizations = 0
   let isReleaseLeft = false
   let forged = 0
+  let isTraced = false
 
   const begin = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
     const identity = await chain.identity(signal)
@@ -98,7 +120,8 @@ export function startTracker(options: TrackerOptions): Tracker {
     if (cursor) {
       const { block_number: number, block_hash: hash, detail } = cursor
       const lacks = await findGapAt(db, chain_id, number)
-      return { number, hash, detail, ...(lacks !== undefined && { lacks }) }
+      isTraced = await findTraced(db, chain_id)
+      return { number, hash, detail, isTraced, ...(lacks !== undefined && { lacks }) }
     }
     const head = await chain.head(signal)
     await storeBeginning(tools, head)
@@ -112,10 +135,15 @@ export function startTracker(options: TrackerOptions): Tracker {
     signal: AbortSignal,
   ): Promise<Position> => {
     if (event.kind === 'gap') {
-      log.error({ chain: chain.service, network, ...event }, 'blocks that no node has are skipped')
+      const { from, to, reason } = event
+      log.error(
+        { chain: chain.service, network, from, to: to.number, reason },
+        'blocks that cannot be read are skipped and asked for again later',
+      )
       await storeGap(tools, after, event)
       isReleaseLeft = true
-      return event.to
+      seen.block_number = to.number
+      return { ...to, isTraced }
     }
     await ensureMonths(event.blocks.map(({ time }) => time))
     const incomplete = event.blocks.filter(({ lacks }) => lacks !== undefined)
@@ -129,12 +157,47 @@ export function startTracker(options: TrackerOptions): Tracker {
         },
         `blocks of which not everything can be known: ${incomplete[0]!.lacks}`,
       )
+    if (!isTraced && event.blocks.some((block) => block.isTraced === true)) {
+      await setTraced(db, chain_id, true)
+      isTraced = true
+    }
     const backlogUntil = event.head - farBehind
-    const stored = await storeBlocks(tools, event.blocks, { after, backlogUntil, signal })
-    isReleaseLeft = stored.notifications.isMore
-    for (const [kind, count] of Object.entries(stored.unknown_kinds))
-      unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
-    return event.blocks.at(-1)!
+    let position = after
+    // After a failure one by one, so that those before the block that fails are stored.
+    const batches = troubles.isAny() ? event.blocks.map((block) => [block]) : [event.blocks]
+    for (const blocks of batches) {
+      const stored = await storeBlocks(tools, blocks, { after: position, backlogUntil, signal })
+      isReleaseLeft = stored.notifications.isMore
+      for (const [kind, count] of Object.entries(stored.unknown_kinds))
+        unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
+      position = blocks.at(-1)!
+      seen.block_number = position.number
+      troubles.passed(position.number)
+    }
+    return { ...position, isTraced }
+  }
+
+  /**
+   * Goes past a block that has held up the chain for too long: it is a gap then, and refilled. Only
+   * failures count during which the nodes could name the block: an outage of the nodes loses nothing.
+   */
+  const skipUnreadable = async (
+    tools: TrackerTools,
+    error: unknown,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    const cursor = await findCursor(db, chain_id)
+    if (!cursor) return
+    const position = { number: cursor.block_number, hash: cursor.block_hash }
+    const from = position.number + 1
+    troubles.failed(from, error)
+    if (!troubles.isAny()) return
+    const to = await findReadable(chain, position, signal).catch(() => undefined)
+    if (!to) troubles.forget()
+    const reason = troubles.lasting(from)
+    if (!to || reason === undefined) return
+    await take(tools, position, { kind: 'gap', from, to, reason }, signal)
+    troubles.skipped(to.number)
   }
 
   const reorganize = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
@@ -167,6 +230,14 @@ export function startTracker(options: TrackerOptions): Tracker {
     const reconciling = isReconciled
       ? startReconciling({ tools, log, signal, counts: reconciliation, ...options.reconcile })
       : undefined
+    const refilling = startRefilling({
+      tools,
+      log,
+      signal,
+      counts: refill,
+      times: options.refill,
+      onStored: releasing.wake,
+    })
     try {
       while (!signal.aborted) {
         for await (const event of chain.follow(position, signal)) {
@@ -174,6 +245,7 @@ export function startTracker(options: TrackerOptions): Tracker {
             position = await reorganize(tools, signal)
             break
           }
+          seen.head = event.kind === 'blocks' ? event.head : seen.head
           const taken = await take(tools, position, event, signal).catch((error: unknown) => {
             if (!(error instanceof BlockForgedError)) throw error
             forged++
@@ -183,18 +255,22 @@ export function startTracker(options: TrackerOptions): Tracker {
             )
             return undefined
           })
-          if (!taken) break
+          if (!taken) {
+            position = await begin(tools, signal)
+            break
+          }
           position = taken
           works()
-          seen.block_number = position.number
-          seen.head = event.kind === 'blocks' ? event.head : seen.head
           settling.wake({ behind: (seen.head ?? 0) - position.number })
           if (isReleaseLeft) releasing.wake()
         }
         settling.wake({ behind: 0 })
       }
+    } catch (error) {
+      if (!signal.aborted) await skipUnreadable(tools, error, signal)
+      throw error
     } finally {
-      await Promise.all([settling.stop(), releasing.stop(), reconciling?.stop()])
+      await Promise.all([settling.stop(), releasing.stop(), reconciling?.stop(), refilling.stop()])
     }
   }
 
@@ -221,9 +297,12 @@ export function startTracker(options: TrackerOptions): Tracker {
         chain: chain.service,
         network,
         state: leased.state(),
-        ...seen,
+        block_number: seen.block_number,
+        // By itself: a chain that cannot be read must not look like one that stands still.
+        head: highest(seen.head, chain.newest()),
         reorganizations,
         forged_blocks: forged,
+        refill: { ...refill },
         unknown_kinds: { ...unknown_kinds },
         ...(isReconciled && { reconciliation: { ...reconciliation } }),
         last_error: lastError(),
@@ -232,4 +311,34 @@ export function startTracker(options: TrackerOptions): Tracker {
     gaps: () => listOpenGaps(db, chain_id),
     stop: leased.stop,
   }
+}
+
+const highest = (one: number | null, other: number | undefined): number | null =>
+  one === null ? (other ?? null) : Math.max(one, other ?? one)
+
+/**
+ * The last of the blocks from the next one on that cannot be named: the next one, where its header can
+ * be read or that of its child, else all up to the first one whose header can.
+ */
+async function findReadable(
+  chain: Chain,
+  position: Position,
+  signal: AbortSignal,
+): Promise<BlockRef | undefined> {
+  const find = async (number: number): Promise<BlockHeader | undefined> =>
+    await chain.header(number, signal).catch((error: unknown) => {
+      signal.throwIfAborted()
+      if (error instanceof BlockMissingError || error instanceof UnreadableError) return undefined
+      throw error
+    })
+  const head = (await chain.head(signal)).number
+  const next = position.number + 1
+  if (head < next) return undefined
+  const own = await find(next)
+  if (own) {
+    const { number, hash, parent_hash } = own
+    // Another branch is no unreadable block: following finds that out.
+    return parent_hash.equals(position.hash) ? { number, hash } : undefined
+  }
+  return await findGapEnd(find, { from: next, head })
 }

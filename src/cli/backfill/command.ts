@@ -7,9 +7,9 @@ export function addBackfillCommand(program: Command, shell: Shell): void {
     .command('backfill')
     .summary('index the history of the registered addresses')
     .description(
-      'Looks through past blocks for transfers of the addresses that are registered now and adds them to the lists; nobody is notified of them. The service may go on running. What was interrupted goes on where it was when it is called again in the same way.',
+      'Looks through past blocks for transfers of the addresses that are registered now and adds them to the lists; webhooks are notified of them with `backfilled: true`. Gaps are closed as far as they are filled. The service may go on running. What was interrupted goes on where it was when it is called again in the same way.',
     )
-    .argument('<chain>', 'chain to look through: c, s or p')
+    .argument('<chain>', 'chain to look through: c, s, p or t')
     .requiredOption('--from <block>', 'first block')
     .option('--to <block>', 'last block; the last one that is tracked unless given')
     .addHelpText('after', '\nExamples:\n  portolan backfill c --from 19000000')

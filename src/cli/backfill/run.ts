@@ -12,7 +12,7 @@ import { createBackfillProgress } from './progress.ts'
 
 type Options = GlobalOptions & { from: string; to?: string }
 
-const tags = new Set(['c', 's', 'p'])
+const tags = new Set(['c', 's', 'p', 't'])
 
 /** Indexes history and says what was found. */
 export async function runBackfillCommand(
@@ -20,7 +20,7 @@ export async function runBackfillCommand(
   chain: string,
   options: Options,
 ): Promise<void> {
-  if (!tags.has(chain)) throw usageError(`There is no history of "${chain}": use c, s or p.`)
+  if (!tags.has(chain)) throw usageError(`There is no history of "${chain}": use c, s, p or t.`)
   const from = readBlock('--from', options.from)
   const to = options.to === undefined ? undefined : readBlock('--to', options.to)
   await withDatabase(shell, options, async ({ db, signal, ...opened }) => {
