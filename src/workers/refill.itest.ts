@@ -23,7 +23,11 @@ const startScene = async (service: WalletService) => {
   const scene = await startBench(service)
   const { bench, caller } = scene
   const { account, address, chain, chain_id } = bench
-  const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', address: address(1) })
+  const { wallet_id } = await caller.call('RegisterWallet', {
+    name: 'w',
+    address: address(1),
+    ...((service === 's' || service === 'c') && { confirmation: 1 }),
+  })
   const webhook_id = await addWebhook(bench, caller, 1)
   const pay = (value: bigint) => ({ movements: [{ from: account(9), to: account(1), value }] })
   const dueNow = async () => {

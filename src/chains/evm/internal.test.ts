@@ -157,7 +157,7 @@ it('a block is not traced only if the gas of each transaction leaves nothing to 
     ['0x5208', '0x00', true],
   ] as const) {
     const first = stubBlock()
-    const plain = { to: addressOf(2), input, transaction: { gas }, receipt: { gasUsed: '0x5208' } }
+    const plain = { to: addressOf(2), input, transaction: { gas } }
     const second = stubBlock([plain], { parent: first })
     const pool = createStubPool([{ blocks: [first, second] }], ['block_receipts', 'debug_trace'])
     const rpc = createRpc({ pool, prefix: 'eth' })
