@@ -5,6 +5,7 @@ import { checkMasterKey } from '../domain/access/check-master-key.ts'
 import { createGatewayKeys } from '../domain/access/gateway-keys.ts'
 import { createLimitRecords } from '../domain/access/limit-records.ts'
 import { createNonceSpender } from '../domain/access/nonce-spender.ts'
+import { createOperationUsage } from '../domain/access/operation-usage.ts'
 import type { Installation } from '../domain/context.ts'
 import { createLimiter } from '../domain/limits/limiter.ts'
 import { createUsageStore } from '../domain/limits/stored-usage.ts'
@@ -176,12 +177,13 @@ export async function startApp(options: AppOptions): Promise<App> {
       openers,
     }),
   )
+  const operationUsage = createOperationUsage((counts) => usage.add(counts))
   const usage: UsageWriter = own(
     createUsageWriter({
       clock,
       log,
       store: (rows) => addMethodUsage(db, rows),
-      collect: networks.takeUsage,
+      collect: () => [...networks.takeUsage(), ...operationUsage.take()],
     }),
   )
   const authenticator = createAuthenticator(installation, {
@@ -217,12 +219,14 @@ export async function startApp(options: AppOptions): Promise<App> {
   const operations = createOperations({
     installation: {
       ...installation,
+      limits: { defaults, chains: ['admin', ...Object.keys(config.chains)] },
       chains: wallets.chains,
       ...(query.source && { query: query.source }),
     },
     authenticator,
     admission,
     bodyLimitBytes: config.server.body_limit_bytes,
+    usage: operationUsage,
     timeoutMs: config.server.operation_timeout_seconds * 1000,
   })
   const { batch_limit, batch_response_limit_bytes, body_limit_bytes } = config.gateway

@@ -1,7 +1,14 @@
 import Type from 'typebox'
 import { ChainName, Domain, Id, Limit, Name, optional, Pagination, page, Role } from './fields.ts'
 import { operation } from './operation.ts'
-import { Credential, NewCredential, Organization, RateLimit, UsageRow } from './records-admin.ts'
+import {
+  Credential,
+  EffectiveRateLimit,
+  NewCredential,
+  Organization,
+  RateLimit,
+  UsageRow,
+} from './records-admin.ts'
 import { list } from './variant.ts'
 
 const limits = {
@@ -96,8 +103,18 @@ export const admin = {
     request: { organization_id: Id, chain: optional(ChainName), ...limits },
     response: RateLimit.fields,
   }),
+  ListEffectiveRateLimits: operation({
+    summary: 'List the rate limits that apply to an organization, whatever they come from.',
+    description: 'For every chain of the installation, or for one. Counts are about a second old.',
+    services: 'A',
+    extension: true,
+    request: { organization_id: Id, chain: optional(ChainName) },
+    response: { effective_rate_limits: list(EffectiveRateLimit) },
+  }),
   GetUsage: operation({
     summary: 'Count the calls of an organization by key, chain, method and day.',
+    description:
+      'Operations and calls of the gateway. `refused` are those of the errors that a rate limit refused: the others are what the limits have counted. Counts are some seconds old.',
     services: 'A',
     extension: true,
     request: {

@@ -79,6 +79,7 @@ describe('extensions', () => {
         "/v1/admin/CreateCredential",
         "/v1/admin/ListCredentials",
         "/v1/admin/SetRateLimit",
+        "/v1/admin/ListEffectiveRateLimits",
         "/v1/admin/GetUsage",
         "/v1/c/ListAddresses",
         "/v1/c/ListWebhooks",

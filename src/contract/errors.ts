@@ -231,6 +231,14 @@ export const errors = {
     title: 'The rate limit is used up',
     help: 'Wait as long as `Retry-After` says. `RateLimit-Policy` lists the limits of the organization on this chain, `RateLimit` the one that is nearest.',
   },
+  RATE_LIMIT_BLOCKED: {
+    status: 403,
+    code: 'PERMISSION_DENIED',
+    rpc: -32005,
+    retry: 'never',
+    title: 'The organization is blocked on this chain',
+    help: 'A limit of the organization on this chain is 0, which admits no call at all: waiting does not help. `ListEffectiveRateLimits` shows which record says so; the operator changes it with SetRateLimit or `portolan limits set`.',
+  },
   INTERNAL: {
     status: 500,
     code: 'INTERNAL',

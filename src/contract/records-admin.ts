@@ -46,9 +46,32 @@ export const NewCredential = record('NewCredential', { ...credential, api_secret
 export const UsageRow = record('UsageRow', {
   api_key_hint: text,
   chain: text,
-  network: text,
-  method: text,
+  network: Type.String({ description: 'empty for an operation' }),
+  method: Type.String({ description: 'a method of the gateway, or an operation' }),
   day: text,
   calls: Count,
   errors: Count,
+  refused: Count,
+})
+
+const sources = [
+  'RATE_LIMIT_SOURCE_CHAIN',
+  'RATE_LIMIT_SOURCE_ORGANIZATION',
+  'RATE_LIMIT_SOURCE_DEFAULT',
+] as const
+
+/** The limits that apply on a chain, where they come from, and what is used of them. */
+export const EffectiveRateLimit = record('EffectiveRateLimit', {
+  chain: text,
+  source: Type.Enum(sources, {
+    description: 'the record of the chain, the record * of the organization, or the configuration',
+  }),
+  blocked: Type.Boolean({ description: 'whether a limit of 0 refuses every call' }),
+  per_second_limit: Limit,
+  per_hour_limit: Limit,
+  per_day_limit: Limit,
+  per_month_limit: Limit,
+  hour_used: Count,
+  day_used: Count,
+  month_used: Count,
 })

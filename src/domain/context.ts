@@ -6,6 +6,7 @@ import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/database.ts'
 import type { Sealer } from '../storage/seal.ts'
+import type { RateLimits } from './limits/resolve.ts'
 import type { QuerySource } from './query/source.ts'
 
 /** Who calls: a credential, its organization and what it may do. */
@@ -32,6 +33,8 @@ export type Installation = {
   chains?: Chains
   /** Absent where the query chain is not configured. */
   query?: QuerySource
+  /** The limits of organizations without records, and the chains that count; absent in the terminal. */
+  limits?: { defaults: RateLimits; chains: readonly string[] }
   /** What webhooks may reach; public https addresses when absent. */
   endpoints?: EndpointRules
 }

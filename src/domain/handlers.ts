@@ -6,7 +6,13 @@ import {
   GetOrganizationByDomain,
   ListOrganizations,
 } from './admin/organizations.ts'
-import { DeleteRateLimit, GetRateLimit, ListRateLimits, SetRateLimit } from './admin/rate-limits.ts'
+import {
+  DeleteRateLimit,
+  GetRateLimit,
+  ListEffectiveRateLimits,
+  ListRateLimits,
+  SetRateLimit,
+} from './admin/rate-limits.ts'
 import { GetUsage } from './admin/usage.ts'
 import type { Handler } from './context.ts'
 import { GetBlock } from './query/blocks.ts'
@@ -79,6 +85,7 @@ const admin: HandlersOf<'admin'> = {
   GetRateLimit,
   GetUsage,
   ListCredentials,
+  ListEffectiveRateLimits,
   ListOrganizations,
   ListRateLimits,
   SetRateLimit,

@@ -62,6 +62,7 @@ const outcomeOfReason: Partial<Record<Reason, Outcome>> = {
   LOG_RANGE_TOO_LARGE: 'invalid',
   RPC_METHOD_NOT_FOUND: 'unknown_method',
   RATE_LIMITED: 'rate_limited',
+  RATE_LIMIT_BLOCKED: 'rate_limited',
   UPSTREAM_UNAVAILABLE: 'unavailable',
   UPSTREAM_TIMEOUT: 'timeout',
 }
@@ -89,7 +90,10 @@ export function createNetwork(options: NetworkOptions): Network {
     const index = method ? method.index : session.calls.length - 1
     session.counted = true
     session.calls[index]! += 1
-    if (!answer.ok) session.errors[index]! += 1
+    if (!answer.ok) {
+      session.errors[index]! += 1
+      if (isRefusedByLimit(answer)) session.refused[index]! += 1
+    }
     if (answer.hit !== undefined) counters.countCache(answer.hit)
     const microseconds = begun === 0 ? 0 : (performance.now() - begun) * 1000
     counters.count(method, outcomeOf(answer), microseconds)
@@ -136,6 +140,9 @@ export function createNetwork(options: NetworkOptions): Network {
     stop: view.stop,
   }
 }
+
+const isRefusedByLimit = ({ refusal }: Answer): boolean =>
+  refusal?.reason === 'RATE_LIMITED' || refusal?.reason === 'RATE_LIMIT_BLOCKED'
 
 function outcomeOf({ ok, refusal }: Answer): Outcome {
   if (ok) return 'ok'

@@ -3,7 +3,7 @@ import { OperationError } from '../contract/errors.ts'
 import type { Admission } from '../domain/access/admit.ts'
 import type { Principal } from '../domain/context.ts'
 import type { Decision } from '../domain/limits/decision.ts'
-import { retryAfterSeconds } from '../domain/limits/headers.ts'
+import { isBlocked, retryAfterSeconds } from '../domain/limits/headers.ts'
 import { isDatabaseUnavailable } from '../storage/database-errors.ts'
 import { type Answer, refused } from './answer.ts'
 import type { ReadEnvelope, RpcCall } from './envelope.ts'
@@ -119,13 +119,13 @@ export function createServe(options: {
       const body = texts.filter(Boolean).join(',')
       const none = over !== undefined && admitted === 0
       done({
-        status: none ? 429 : body === '' ? 204 : 200,
+        status: none ? (over.refusal?.status ?? 429) : body === '' ? 204 : 200,
         body: body === '' ? '' : `[${body}]`,
         decision,
         hit,
         number: -1,
         hash: '',
-        retryAfter: over && retryAfterSeconds(decision),
+        retryAfter: over && retryAfterOf(decision),
       })
     }
     // Answers may come at once, so that this is a loop and not a recursion.
@@ -172,7 +172,7 @@ export function createServe(options: {
     done({
       ...alone(over, call.id),
       decision,
-      retryAfter: retryAfterSeconds(decision),
+      retryAfter: retryAfterOf(decision),
     })
   }
 
@@ -183,6 +183,8 @@ export function createServe(options: {
     const go = (known: Decision) => {
       if (!refusal) return proceed(network, principal, calls, batch, known, done)
       // What cannot be read counts all the same, but why it failed is the better answer.
+      const unread = { id: undefined, method: '', params: '[]', args: [], refusal }
+      network.countRefused(unread, network.sessionOf(principal), refused(refusal))
       done({ ...alone(refused(refusal)), decision: known })
     }
     if (decision instanceof Promise) decision.then(go, (error) => done(alone(faultOf(error))))
@@ -204,9 +206,13 @@ export const alone = (answer: Answer, id: RawJson = 'null'): Served => ({
   retryAfter: answer.refusal?.retryAfter,
 })
 
+const retryAfterOf = (decision: Decision): number | undefined =>
+  isBlocked(decision) ? undefined : retryAfterSeconds(decision)
+
 /** The refusal of a call that does not fit into a window (docs/decisions.md 4). */
 function overLimit(decision: Decision): Refusal {
   const { window, limit } = decision
+  if (isBlocked(decision)) return refuse('RATE_LIMIT_BLOCKED')
   return refuse('RATE_LIMITED', `The limit of ${limit} calls per ${window} is used up.`, {
     window,
     limit,

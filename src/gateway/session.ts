@@ -15,6 +15,8 @@ export type Session = {
   /** Calls and errors by method since they were last written down. */
   calls: Float64Array
   errors: Float64Array
+  /** Those of the errors that a rate limit refused. */
+  refused: Float64Array
   /** Whether anything was counted since. */
   counted: boolean
 }
@@ -30,5 +32,6 @@ export const createSession = (principal: Principal, methods: number): Session =>
   // The last place is for names that are no method of the gateway.
   calls: new Float64Array(methods + 1),
   errors: new Float64Array(methods + 1),
+  refused: new Float64Array(methods + 1),
   counted: false,
 })

@@ -39,10 +39,12 @@ export function createSessions(options: {
         method,
         call_count,
         error_count,
+        refused_count: session.refused[index] ?? 0,
       })
     }
     session.calls.fill(0)
     session.errors.fill(0)
+    session.refused.fill(0)
     session.counted = false
     return deltas
   }

@@ -11,6 +11,7 @@ const delta = (method: string, call_count = 1): UsageDelta => ({
   method,
   call_count,
   error_count: 0,
+  refused_count: 0,
 })
 
 const open = ({ maxRows = 10 } = {}) => {

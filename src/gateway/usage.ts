@@ -38,6 +38,7 @@ export function createUsageWriter(options: {
     if (there) {
       there.call_count += row.call_count
       there.error_count += row.error_count
+      there.refused_count += row.refused_count
     } else if (waiting.size < maxRows) waiting.set(key, { ...row })
     else {
       if (lost === 0) log.error({ max_rows: maxRows }, 'method usage is given up: no room for it')

@@ -5,6 +5,7 @@ import { authHeaders } from '../contract/signature.ts'
 import { type Check, createCheck } from '../contract/validate.ts'
 import { type Admission, rateLimited } from '../domain/access/admit.ts'
 import type { Authenticator } from '../domain/access/authenticate.ts'
+import type { OperationUsage } from '../domain/access/operation-usage.ts'
 import type { Context, Installation, Principal } from '../domain/context.ts'
 import { findHandler } from '../domain/handlers.ts'
 import { createRateLimitList } from '../domain/limits/headers.ts'
@@ -19,6 +20,8 @@ export type OperationsOptions = {
   authenticator: Authenticator
   admission: Admission
   bodyLimitBytes: number
+  /** Told of every call that was authenticated and counted. */
+  usage?: Pick<OperationUsage, 'count'>
   /** No operation keeps its caller waiting longer, not even on a database that is frozen. */
   timeoutMs: number
 }
@@ -61,6 +64,7 @@ export function createOperations({
   authenticator,
   admission,
   bodyLimitBytes,
+  usage,
   timeoutMs,
 }: OperationsOptions): Operations {
   const checks = new Map<string, Check>()
@@ -98,6 +102,7 @@ export function createOperations({
     })
     const work = (context: Context) => answerOf(context, entry, body)
     let begun: Begun<string> | undefined
+    let counted: Principal | undefined
     try {
       const principal = await authenticator.authenticate(signed, (principal) => {
         begun = ahead.begin(contextOf(principal), work)
@@ -105,12 +110,19 @@ export function createOperations({
       const admitted = admission.admit(principal.organization_id, service)
       const decision = admitted instanceof Promise ? await admitted : admitted
       ahead.decided(principal, decision.allowed)
-      if (!decision.allowed) throw rateLimited(decision)
+      if (!decision.allowed) {
+        usage?.count(principal, service, name, 'refused')
+        throw rateLimited(decision)
+      }
+      counted = principal
       const limits = listLimits(decision)
       for (let at = 0; at < limits.length; at += 2) call.setHeader(limits[at]!, limits[at + 1]!)
       begun?.admit()
-      return await (begun ? begun.answer : work(contextOf(principal)))
+      const answer = await (begun ? begun.answer : work(contextOf(principal)))
+      usage?.count(principal, service, name, 'done')
+      return answer
     } catch (error) {
+      if (counted) usage?.count(counted, service, name, 'failed')
       begun?.refuse(error)
       throw error
     }

@@ -77,6 +77,7 @@ export const accessTables = {
     method: text,
     call_count: int8,
     error_count: int8,
+    refused_count: int8,
   },
   job: {
     job_id: uuid,

@@ -322,6 +322,7 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
           day: '2026-11-15',
           call_count: 2,
           error_count: 1,
+          refused_count: 1,
         }
         const other = { ...use, method: 'evm_blockNumber', day: '2026-11-16' }
         await Promise.all(
@@ -330,7 +331,7 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
           ),
         )
         const days = { from_day: '2026-11-15', to_day: '2026-11-16', limit: 100 }
-        const total = { call_count: 20, error_count: 10 }
+        const total = { call_count: 20, error_count: 10, refused_count: 10 }
         expect(await listMethodUsage(db, organization_id, days)).toEqual([
           { ...use, ...total },
           { ...other, ...total },

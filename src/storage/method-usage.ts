@@ -24,14 +24,15 @@ export const addMethodUsage = async (db: Db, deltas: readonly MethodUsage[]): Pr
   // In one order everywhere: replicas that flush at once would deadlock on each other's rows.
   await sql`
     insert into method_usage (organization_id, day, credential_id, chain, network, method,
-      call_count, error_count)
+      call_count, error_count, refused_count)
     select organization_id, day, credential_id, chain, network, method,
-      sum(call_count)::int8, sum(error_count)::int8
+      sum(call_count)::int8, sum(error_count)::int8, sum(refused_count)::int8
     from json_populate_recordset(null::method_usage, ${bulkRows(deltas)}::text::json)
     group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6
     on conflict (organization_id, day, credential_id, chain, network, method) do update set
       call_count = method_usage.call_count + excluded.call_count,
-      error_count = method_usage.error_count + excluded.error_count`.execute(db)
+      error_count = method_usage.error_count + excluded.error_count,
+      refused_count = method_usage.refused_count + excluded.refused_count`.execute(db)
 }
 
 /** The counters of an organization, by day, credential, chain, network and method. */

@@ -114,6 +114,7 @@ test('what can be known here is said without asking the service', async () => {
       CreateCredential
       ListCredentials
       SetRateLimit
+      ListEffectiveRateLimits
       GetUsage
     ",
       "stdout": "",

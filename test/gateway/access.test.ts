@@ -150,14 +150,14 @@ it('counts usage by key and method, readable with GetUsage', async () => {
   await waitFor('the counts are stored', async () => {
     const { json } = await gateway.call(tenant.member, 'admin/GetUsage', { organization_id })
     usage = json.usage
-    return usage.length === 3
+    return usage.filter(({ chain }) => chain === 'c').length === 3
   })
   const day = new Date().toISOString().slice(0, 10)
   const row = { api_key_hint: `${key.slice(0, 8)}…`, chain: 'c', network: 'mainnet', day }
-  expect(usage).toEqual([
-    { ...row, method: 'eth_blockNumber', calls: 2, errors: 0 },
-    { ...row, method: 'eth_getBalance', calls: 1, errors: 1 },
-    { ...row, method: 'other', calls: 1, errors: 1 },
+  expect(usage.filter(({ chain }) => chain === 'c')).toEqual([
+    { ...row, method: 'eth_blockNumber', calls: 2, errors: 0, refused: 0 },
+    { ...row, method: 'eth_getBalance', calls: 1, errors: 1, refused: 0 },
+    { ...row, method: 'other', calls: 1, errors: 1, refused: 0 },
   ])
   const { json } = await gateway.call(tenant.member, 'admin/GetUsage', {
     organization_id,
@@ -170,6 +170,44 @@ it('counts usage by key and method, readable with GetUsage', async () => {
     start_day: '2020-02-30',
   })
   expect(bad.status).toBe(400)
+})
+
+it('counts operations beside gateway calls, tells refused ones apart, and agrees with the limits', async () => {
+  const tenant = await gateway.createTenant(4)
+  const { organization_id, member } = tenant
+  const key = member.api_key
+  await gateway.call(member, 'c/ListWallets')
+  await gateway.call(member, 'c/GetWallet', { wallet_id: 'none' })
+  await gateway.post('{', { key })
+  await gateway.post(batch, { key })
+  await gateway.call(member, 'c/ListWallets')
+  await gateway.post(single, { key })
+  // biome-ignore lint/suspicious/noExplicitAny: rows of an answer
+  let usage: any[] = []
+  await waitFor('the counts are stored', async () => {
+    const { json } = await gateway.call(gateway.tenant.admin, 'admin/GetUsage', {
+      organization_id,
+      chain: 'c',
+    })
+    usage = json.usage
+    return usage.reduce((sum, { calls }) => sum + calls, 0) === 7
+  })
+  const rows = usage.map(({ network, method, calls, errors, refused }) => [
+    ...[network, method, calls, errors, refused],
+  ])
+  expect(rows).toEqual([
+    ['', 'GetWallet', 1, 1, 0],
+    ['', 'ListWallets', 2, 1, 1],
+    ['mainnet', 'net_version', 3, 2, 2],
+    ['mainnet', 'other', 1, 1, 0],
+  ])
+  const admitted = usage.reduce((sum, { calls, refused }) => sum + calls - refused, 0)
+  const { json } = await gateway.call(gateway.tenant.admin, 'admin/ListEffectiveRateLimits', {
+    organization_id,
+    chain: 'c',
+  })
+  expect(json.effective_rate_limits).toMatchObject([{ chain: 'c', hour_used: admitted }])
+  expect(admitted).toBe(4)
 })
 
 it('shows its calls in the metrics, with names of the table only, and never a key', async () => {

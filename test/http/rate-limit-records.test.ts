@@ -39,6 +39,17 @@ const outcome = ({ status, json }: Awaited<ReturnType<typeof as>>) => [
 ]
 
 describe('SetRateLimit', () => {
+  it('refuses a chain that nothing counts, and names the one that was meant', async () => {
+    const tenant = await fresh()
+    const { status, json } = await set(tenant, 'admim')
+    expect([status, json.errors]).toEqual([
+      400,
+      [{ field: 'chain', reason: 'NOT_ALLOWED', detail: 'No such chain. Did you mean admin?' }],
+    ])
+    const other = await set(tenant, 'eth')
+    expect(other.json.errors[0].detail).toContain('Must be one of *, admin, q, t, s, p, c')
+  })
+
   it('creates a record and answers it as the specification has it', async () => {
     const tenant = await fresh()
     const { status, json } = await set(tenant, 'c')
@@ -190,4 +201,35 @@ describe('every operation on rate limits', () => {
       }
     },
   )
+})
+
+describe('ListEffectiveRateLimits', () => {
+  const effective = async (tenant: Tenant) =>
+    (await as(tenant, 'ListEffectiveRateLimits')).json.effective_rate_limits
+
+  it('says which record applies, or that the defaults do', async () => {
+    const tenant = await fresh()
+    expect(await effective(tenant)).toMatchObject([
+      { chain: 'admin', source: 'RATE_LIMIT_SOURCE_DEFAULT', per_hour_limit: 100_000 },
+    ])
+    await set(tenant, '*', 7)
+    expect(await effective(tenant)).toMatchObject([
+      { source: 'RATE_LIMIT_SOURCE_ORGANIZATION', blocked: false, ...limits(7) },
+    ])
+    await set(tenant, 'admin', 0)
+    expect(await effective(tenant)).toMatchObject([
+      { source: 'RATE_LIMIT_SOURCE_CHAIN', blocked: true, ...limits(0) },
+    ])
+    expect(outcome(await as(tenant, 'ListEffectiveRateLimits', { chain: 'nope' }))[0]).toBe(400)
+  })
+})
+
+it('an organization with a limit of 0 is blocked, and not told to wait', async () => {
+  const tenant = await fresh()
+  await as(tenant, 'SetRateLimit', { chain: 'admin', ...limits(-1), per_day_limit: 0 })
+  const { status, json, headers } = await service.call(tenant.member, 'admin/ListRateLimits', {
+    organization_id: tenant.organization_id,
+  })
+  expect([status, json.reason]).toEqual([403, 'RATE_LIMIT_BLOCKED'])
+  expect(headers['retry-after']).toBeUndefined()
 })

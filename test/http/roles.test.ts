@@ -12,6 +12,7 @@ const memberMay = [
   'GetOrganizationByDomain',
   'GetRateLimit',
   'GetUsage',
+  'ListEffectiveRateLimits',
   'ListRateLimits',
 ]
 const administration = operations.filter(([, { service: tag }]) => tag === 'admin')

@@ -43,11 +43,19 @@ describe('admission', () => {
   })
 
   it('says which limit is used up and when to come back', async () => {
-    const admission = open(() => ({ ...limits, per_hour_limit: 0 }))
+    const admission = open(() => ({ ...limits, per_hour_limit: 1 }))
+    await admission.admit('o', 'q')
     const error = rateLimited(await admission.admit('o', 'q'))
     expect(error.reason).toBe('RATE_LIMITED')
-    expect(error.message).toBe('The limit of 0 calls per hour is used up.')
+    expect(error.message).toBe('The limit of 1 calls per hour is used up.')
     expect(error.retryAfter).toBeGreaterThanOrEqual(1)
-    expect(error.headers['RateLimit-Policy']).toBe('"hour";q=0;w=3600')
+    expect(error.headers['RateLimit-Policy']).toBe('"hour";q=1;w=3600')
+  })
+
+  it('says of a limit of 0 that it blocks, and of no time to wait', async () => {
+    const admission = open(() => ({ ...limits, per_hour_limit: 0 }))
+    const error = rateLimited(await admission.admit('o', 'q'))
+    expect([error.reason, error.retryAfter]).toEqual(['RATE_LIMIT_BLOCKED', undefined])
+    expect(Object.keys(error.headers)).toEqual(['RateLimit', 'RateLimit-Policy'])
   })
 })

@@ -1,6 +1,6 @@
 import { OperationError } from '../../contract/errors.ts'
 import type { Decision } from '../limits/decision.ts'
-import { rateLimitHeaders, retryAfterSeconds } from '../limits/headers.ts'
+import { isBlocked, rateLimitHeaders, retryAfterSeconds } from '../limits/headers.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { LimitRecords } from './limit-records.ts'
 
@@ -26,6 +26,8 @@ export function createAdmission(records: LimitRecords, limiter: Limiter): Admiss
 /** The refusal of a call that does not fit into a window. */
 export function rateLimited(decision: Decision): OperationError {
   const { window, limit } = decision
+  if (isBlocked(decision))
+    return new OperationError('RATE_LIMIT_BLOCKED', { headers: rateLimitHeaders(decision) })
   return new OperationError('RATE_LIMITED', {
     detail: `The limit of ${limit} calls per ${window} is used up.`,
     headers: rateLimitHeaders(decision),

@@ -76,7 +76,7 @@ export function createAuthenticator(
       if (time === undefined || Math.abs(now - time) > nonceWindowMs) {
         // What is known by heart may be deleted by now, and then deserves no other answer.
         if (cached && !(await lookUp(api_key))) throw unauthenticated()
-        throw skewed(now, nonceWindowMs)
+        throw skewed(now, nonceWindowMs, nonce)
       }
       // A minute longer than it could be accepted: the clocks of replicas differ.
       const expire_time = new Date(time + nonceWindowMs + 60_000)
@@ -124,9 +124,9 @@ const recovering = () =>
     retryAfter: 2,
   })
 
-const skewed = (now: number, windowMs: number) =>
+const skewed = (now: number, windowMs: number, nonce: string) =>
   new OperationError('CLOCK_SKEW', {
-    detail: `The nonce must be the Unix time in 13, 16 or 19 digits, within ${windowMs / 1000} seconds of the server's ${now} ms.`,
+    detail: `${/^\d{10}$/.test(nonce) ? 'The nonce is in seconds. ' : ''}The nonce must be the Unix time in 13, 16 or 19 digits, within ${windowMs / 1000} seconds of the server's ${now} ms.`,
     extra: { server_time: String(now) },
   })
 

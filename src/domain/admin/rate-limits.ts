@@ -1,6 +1,9 @@
 import type { Catalogue } from '../../contract/catalogue.ts'
 import { OperationError } from '../../contract/errors.ts'
+import { invalidRequest } from '../../contract/validate.ts'
+import { services } from '../../contract/variant.ts'
 import { toTimestamp } from '../../lib/clock.ts'
+import { findNearest } from '../../lib/nearest.ts'
 import type { RateLimitRow } from '../../storage/access-tables.ts'
 import {
   deleteRateLimits,
@@ -8,8 +11,10 @@ import {
   listRateLimits,
   upsertRateLimit,
 } from '../../storage/rate-limits.ts'
+import { loadRateUsage } from '../../storage/rate-usage.ts'
 import { limitsChanged } from '../access/limit-records.ts'
-import type { Handler } from '../context.ts'
+import type { Context, Handler } from '../context.ts'
+import { findLimits, SHIPPED_LIMITS } from '../limits/resolve.ts'
 import { getOrganization } from './organizations.ts'
 
 type Admin = Catalogue<'admin'>
@@ -32,6 +37,7 @@ export const ListRateLimits: HandlerOf<'ListRateLimits'> = async (context, reque
 
 /** Creates or replaces one record. */
 export const SetRateLimit: HandlerOf<'SetRateLimit'> = async (context, request) => {
+  checkChain(context, request.chain)
   const { organization_id } = await getOrganization(context, request.organization_id)
   const { per_second_limit, per_hour_limit, per_day_limit, per_month_limit } = request
   const row = await upsertRateLimit(context.db, {
@@ -55,6 +61,56 @@ export const DeleteRateLimit: HandlerOf<'DeleteRateLimit'> = async (context, req
   if (count === 0) throw new OperationError('RATE_LIMIT_NOT_FOUND')
   await limitsChanged(context.db, organization_id)
   return {}
+}
+
+/** Lists what applies on each chain, and what is used of it. */
+export const ListEffectiveRateLimits: HandlerOf<'ListEffectiveRateLimits'> = async (
+  context,
+  request,
+) => {
+  checkChain(context, request.chain)
+  const { organization_id } = await getOrganization(context, request.organization_id)
+  const { db, clock } = context
+  const { defaults = SHIPPED_LIMITS, chains = ['admin'] } = context.limits ?? {}
+  const records = await listRateLimits(db, organization_id)
+  const now = new Date(clock.now())
+  const wanted = chains.filter((chain) => (request.chain ?? chain) === chain)
+  const effective_rate_limits = await Promise.all(
+    wanted.map(async (chain) => {
+      const { source, record } = findLimits(records, chain)
+      const { per_second_limit, per_hour_limit, per_day_limit, per_month_limit } =
+        record ?? defaults
+      const limits = { per_second_limit, per_hour_limit, per_day_limit, per_month_limit }
+      const used = await loadRateUsage(db, organization_id, chain, now)
+      return {
+        chain,
+        source: sourceNames[source],
+        blocked: Object.values(limits).includes(0),
+        ...limits,
+        hour_used: used.hour,
+        day_used: used.day,
+        month_used: used.month,
+      }
+    }),
+  )
+  return { effective_rate_limits }
+}
+
+const sourceNames = {
+  chain: 'RATE_LIMIT_SOURCE_CHAIN',
+  organization: 'RATE_LIMIT_SOURCE_ORGANIZATION',
+  default: 'RATE_LIMIT_SOURCE_DEFAULT',
+} as const
+
+/** A record of a chain that nothing counts would never apply; the mistake would go unnoticed. */
+function checkChain({ limits }: Context, chain = '*'): void {
+  const known = new Set(['*', ...Object.keys(services), ...(limits?.chains ?? [])])
+  if (known.has(chain)) return
+  const nearest = findNearest(chain, known)
+  const meant = nearest ? `Did you mean ${nearest}?` : `Must be one of ${[...known].join(', ')}.`
+  throw invalidRequest([
+    { field: 'chain', reason: 'NOT_ALLOWED', detail: `No such chain. ${meant}` },
+  ])
 }
 
 const present = (row: RateLimitRow) => ({

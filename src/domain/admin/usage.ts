@@ -13,7 +13,7 @@ const defaultDays = 30
 const maxRows = 10_000
 const maxCredentials = 1_000
 
-/** Counts the calls of an organization to the gateway; the last 30 days unless told otherwise. */
+/** Counts the calls of an organization, operations and those of the gateway; the last 30 days unless told otherwise. */
 export const GetUsage: Handler<GetUsageOf['request'], GetUsageOf['response']> = async (
   context,
   request,
@@ -39,6 +39,7 @@ export const GetUsage: Handler<GetUsageOf['request'], GetUsageOf['response']> = 
     day: row.day,
     calls: row.call_count,
     errors: row.error_count,
+    refused: row.refused_count,
   }))
   return { usage }
 }

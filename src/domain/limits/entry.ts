@@ -1,6 +1,6 @@
 import { createSlidingLog, type SlidingLog } from './sliding-log.ts'
 import type { CalendarPeriod, CalendarWindows } from './windows.ts'
-import { DAY_MS, HOUR_MS } from './windows.ts'
+import { CLOCK_TOLERANCE_MS, DAY_MS, HOUR_MS } from './windows.ts'
 
 /** One calendar window of one organization and chain. */
 export type Counter = {
@@ -13,6 +13,9 @@ export type Counter = {
   base: number
   /** What this process counted and has not handed to the store yet. */
   delta: number
+  /** The window before this one, to which a clock that was set right returns. */
+  previous_start: number
+  previous_used: number
 }
 
 /** All that is known of one organization on one chain. */
@@ -38,6 +41,8 @@ const createCounter = (period: CalendarPeriod): Counter => ({
   used: 0,
   base: 0,
   delta: 0,
+  previous_start: Number.NEGATIVE_INFINITY,
+  previous_used: 0,
 })
 
 /** An entry that has seen nothing yet. */
@@ -64,22 +69,34 @@ const rollCounter = (
   keep: KeepDelta,
 ): void => {
   if (counter.delta > 0) keep(entry, counter)
+  const { start: left, used } = counter
+  counter.used = counter.previous_start === start ? counter.previous_used : 0
+  counter.base = counter.used
+  counter.previous_start = left
+  counter.previous_used = used
   counter.start = start
   counter.end = end
-  counter.used = 0
-  counter.base = 0
   counter.delta = 0
 }
 
+const isOver = ({ start }: Counter, calendar_start: number, now: number): boolean =>
+  start < calendar_start || start > now + CLOCK_TOLERANCE_MS
+
 /**
- * Opens new windows where the calendar has moved on. A window that begins after the calendar's
- * stays: a clock that was set back must not open a budget that is already spent.
+ * Opens new windows where the calendar has moved on. A window that begins a little after the calendar's
+ * stays: a clock that was set back must not open a budget that is already spent. One that begins much
+ * later was opened by a clock that had jumped ahead: kept, it would count, and close, until that time.
  */
-export const rollEntry = (entry: Entry, calendar: CalendarWindows, keep: KeepDelta): void => {
+export const rollEntry = (
+  entry: Entry,
+  calendar: CalendarWindows,
+  now: number,
+  keep: KeepDelta,
+): void => {
   const { hour, day, month, month_end } = calendar
-  if (entry.hour.start < hour) rollCounter(entry, entry.hour, hour, hour + HOUR_MS, keep)
-  if (entry.day.start < day) rollCounter(entry, entry.day, day, day + DAY_MS, keep)
-  if (entry.month.start < month) rollCounter(entry, entry.month, month, month_end, keep)
+  if (isOver(entry.hour, hour, now)) rollCounter(entry, entry.hour, hour, hour + HOUR_MS, keep)
+  if (isOver(entry.day, day, now)) rollCounter(entry, entry.day, day, day + DAY_MS, keep)
+  if (isOver(entry.month, month, now)) rollCounter(entry, entry.month, month, month_end, keep)
 }
 
 /** Counts admitted calls in the calendar windows. */

@@ -63,7 +63,7 @@ export const createFakeStore = (): FakeStore => {
         const current = calendarWindows(now)
         return [...rows.values()]
           .filter((row) => row.organization_id === organization_id && row.chain === chain)
-          .filter((row) => row.period_start >= current[row.period])
+          .filter((row) => row.period_start === current[row.period])
           .map((row) => ({ ...row }))
       }),
     add: (deltas, batch_id) =>

@@ -51,9 +51,9 @@ test('of windows equally full the longer one is told', () => {
 })
 
 test('Retry-After is at least one second, and never before the reset of RateLimit', () => {
-  const decision = at('2026-02-10T00:59:59.999Z', limits(-1, 0, -1, -1), [1])
+  const decision = at('2026-02-10T00:59:59.999Z', limits(-1, 1, -1, -1), [1, 1])
   expect(rateLimitHeaders(decision)).toEqual({
-    'RateLimit-Policy': '"hour";q=0;w=3600',
+    'RateLimit-Policy': '"hour";q=1;w=3600',
     RateLimit: '"hour";r=0;t=1',
     'Retry-After': '1',
   })

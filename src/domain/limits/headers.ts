@@ -11,6 +11,10 @@ const wholeSeconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1_000))
 export const retryAfterSeconds = (decision: Decision): number =>
   wholeSeconds(decision.retry_after_ms)
 
+/** Whether a limit of 0 refuses every call: then no wait helps. */
+export const isBlocked = ({ allowed, windows }: Decision): boolean =>
+  !allowed && windows.some(({ limit }) => limit === 0)
+
 /**
  * The fields of draft-ietf-httpapi-ratelimit-headers-10, for successes and refusals alike;
  * `RateLimit` tells of the decisive window only, and unlimited windows are left out.
@@ -43,7 +47,8 @@ function listOf(decision: Decision, toPolicy: (windows: Decision['windows']) => 
       headers.push('RateLimit', `"${window}";r=${integer(remaining)};t=${wholeSeconds(reset_ms)}`)
     }
   if (windows.length > 0) headers.push('RateLimit-Policy', toPolicy(windows))
-  if (!allowed) headers.push('Retry-After', String(retryAfterSeconds(decision)))
+  if (!allowed && !isBlocked(decision))
+    headers.push('Retry-After', String(retryAfterSeconds(decision)))
   return headers
 }
 

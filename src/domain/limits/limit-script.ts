@@ -35,7 +35,8 @@ if state[1] then passed = tonumber(state[2]) + math.max(0, now - tonumber(state[
 local used, fits = {}, true
 for i = 1, 3 do
   local start, count = tonumber(state[2 + 2 * i]), tonumber(state[3 + 2 * i])
-  if start == nil or start < starts[i] then count = 0 else starts[i] = start end
+  -- One that begins much later was opened while the clock of the server had jumped ahead.
+  if start == nil or start < starts[i] or start > now + 300000 then count = 0 else starts[i] = start end
   if tonumber(ARGV[4 + 2 * i]) == starts[i] then count = math.max(count, tonumber(ARGV[5 + 2 * i])) end
   used[i] = count
   local limit = tonumber(ARGV[2 + i])

@@ -22,21 +22,46 @@ const hourOf = (now: number) => Math.floor(now / HOUR)
 const dayOf = (now: number) => new Date(now).toISOString().slice(0, 10)
 const monthOf = (now: number) => new Date(now).toISOString().slice(0, 7)
 
+const TOLERANCE = 300_000
+
+/** The window of now, or one that began a little later; of all others only the last one is remembered. */
+const createRemembered = <key extends string | number>(
+  keyOf: (now: number) => key,
+  startOf: (key: key) => number,
+) => {
+  let current: key | undefined
+  let previous: key | undefined
+  return (now: number, forget: (key: key) => void): key => {
+    const wanted = keyOf(now)
+    const isOver = current === undefined || wanted > current || startOf(current) > now + TOLERANCE
+    if (current !== undefined && !isOver) return current
+    if (wanted !== previous) forget(wanted)
+    previous = current
+    current = wanted
+    return wanted
+  }
+}
+
 type Admitted = { passed: number; hour: number; day: string; month: string; cost: number }
 
 /** The slowest correct limiter: a list of everything admitted, counted anew for every call. */
 const createReference = (limits: RateLimits, start: number) => {
   const admitted: Admitted[] = []
   let [last, passed] = [start, 0]
-  let [hour, day, month] = [0, '', '']
+  const hours = createRemembered(hourOf, (hour) => hour * HOUR)
+  const days = createRemembered(dayOf, (day) => Date.parse(day))
+  const months = createRemembered(monthOf, (month) => Date.parse(month))
+  const forget = (changed: (call: Admitted) => Partial<Admitted> | false) => {
+    for (const call of admitted) Object.assign(call, changed(call) || {})
+  }
   const sum = (among: (call: Admitted) => boolean) =>
     admitted.filter(among).reduce((total, call) => total + call.cost, 0)
   return (now: number, cost: number): boolean => {
     passed += Math.max(0, now - last)
     last = now
-    if (hourOf(now) > hour) hour = hourOf(now)
-    if (dayOf(now) > day) day = dayOf(now)
-    if (monthOf(now) > month) month = monthOf(now)
+    const hour = hours(now, (left) => forget((call) => call.hour === left && { hour: -1 }))
+    const day = days(now, (left) => forget((call) => call.day === left && { day: '' }))
+    const month = months(now, (left) => forget((call) => call.month === left && { month: '' }))
     const within = (limit: number, used: number) => limit < 0 || used + cost <= limit
     const allowed =
       within(

@@ -142,13 +142,31 @@ test('a restart keeps the hour, day and month', async () => {
   expect(await admit(next, perHour(10), 20)).toBe(10)
 })
 
-test('a restart with a clock set back finds the later windows', async () => {
+test('a clock that had jumped ahead leaves no windows of the future behind', async () => {
   const { clock, store, limiter } = start()
-  expect(await admit(limiter, perHour(10), 10)).toBe(10)
+  expect(await admit(limiter, perHour(10), 4)).toBe(4)
+  for (const ahead of [2 * 3_600_000, 40 * 86_400_000]) {
+    clock.step(ahead)
+    expect(await admit(limiter, perHour(10), 20)).toBe(10)
+    clock.step(-ahead)
+    // What was spent before the jump is still spent, and nothing else.
+    expect(await admit(limiter, perHour(10), 1)).toBe(1)
+  }
+  const decision = (await limiter.take({
+    ...{ organization_id: 'o', chain: 'c', limits: perHour(10), cost: 9 },
+  })) as Decision
+  expect(decision).toMatchObject({ allowed: false, remaining: 4, window: 'hour' })
+  expect(decision.retry_after_ms).toBeLessThanOrEqual(3_600_000)
   await limiter.stop()
-  clock.step(-7_200_000)
   const next = createLimiter({ clock, store, log: silentLog })
-  expect(await admit(next, perHour(10), 5)).toBe(0)
+  expect(await admit(next, perHour(10), 9)).toBe(4)
+})
+
+test('a clock that is set back a little opens no budget that is spent', async () => {
+  const { clock, limiter } = start()
+  expect(await admit(limiter, perHour(10), 10)).toBe(10)
+  clock.step(-200_000)
+  expect(await admit(limiter, perHour(10), 5)).toBe(0)
 })
 
 test('a crash forgives at most what one interval counted', async () => {

@@ -139,7 +139,7 @@ export const createLimiter = ({
 
   const decideLocally = (entry: Entry, limits: RateLimits, cost: number): Decision => {
     const now = tick()
-    rollEntry(entry, calendar(now), keep)
+    rollEntry(entry, calendar(now), now, keep)
     const decision = takeLocal(entry, limits, cost, now, elapsed, replicas)
     if (decision.allowed && cost > 0 && !entry.dirty) writer?.mark(entry)
     return decision

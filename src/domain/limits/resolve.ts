@@ -17,12 +17,29 @@ export const SHIPPED_LIMITS: RateLimits = {
   per_month_limit: 20_000_000,
 }
 
+/** Where the limits of a chain come from: its record, the organization's `*` record, or neither. */
+export type LimitSource = 'chain' | 'organization' | 'default'
+
+/** Which record applies on a chain. */
+export const findLimits = <record extends { chain: string }>(
+  records: readonly record[],
+  chain: string,
+): { source: LimitSource; record: record | undefined } => {
+  const own = records.find((record) => record.chain === chain)
+  if (own) return { source: 'chain', record: own }
+  const general = records.find((record) => record.chain === '*')
+  return general
+    ? { source: 'organization', record: general }
+    : { source: 'default', record: undefined }
+}
+
 /** The chain's record, else the organization's `*` record, else the configured defaults. */
 export const resolveLimits = (
   records: readonly ChainLimits[],
   chain: string,
   defaults: RateLimits = SHIPPED_LIMITS,
 ): RateLimits =>
+  // Without an object of its own: this is done for every call of the gateway.
   records.find((record) => record.chain === chain) ??
   records.find((record) => record.chain === '*') ??
   defaults

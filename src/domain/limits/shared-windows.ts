@@ -85,7 +85,7 @@ export const createSharedWindows = ({
   const accept = (entry: Entry, limits: RateLimits, cost: number, reply: Reply): Decision => {
     const [now, hour, hour_used, day, day_used, month, month_used] = reply
     const [, , , , , , , second_used, second_reset_ms, second_wait_ms] = reply
-    rollEntry(entry, calendar(now), keep)
+    rollEntry(entry, calendar(now), now, keep)
     const room: Room = {
       second: limitRoom(limits.per_second_limit, second_used),
       hour: limitRoom(limits.per_hour_limit, hour_used),

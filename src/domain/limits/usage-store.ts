@@ -16,7 +16,7 @@ export type UsageTotal = UsageKey & { used: number }
 
 /** Where hour, day and month counters outlive the process. */
 export type UsageStore = {
-  /** The counters of the windows that hold `now`, and of later ones if there are any. */
+  /** The counters of the windows that hold `now`. */
   load(organization_id: string, chain: string, now: number): Promise<readonly UsageTotal[]>
   /**
    * Adds all or nothing and returns the new totals. Keys are unique and sorted. A batch that

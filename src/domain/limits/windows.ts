@@ -11,6 +11,9 @@ export const HOUR_MS = 3_600_000
 /** Length of a UTC day, which has no leap seconds in Unix time. */
 export const DAY_MS = 86_400_000
 
+/** How far a window may begin in the future: clocks of processes differ, and are set back a little. */
+export const CLOCK_TOLERANCE_MS = 300_000
+
 /** Where the calendar windows around one moment begin, and where its month ends. */
 export type CalendarWindows = { hour: number; day: number; month: number; month_end: number }
 
