@@ -127,7 +127,6 @@ it('0073: documents of the earlier form say the same as before', async () => {
     ...{ wallet_id, organization_id, address, balance: 1n, as_of_block: 2 ** 40 + 5 },
     ...{ asset_id: asset_ids[0]!, asset_type: 'T', contract_address: Buffer.of(0xab) },
   }))
-  await storeTracked(old, readings, create_time)
   const pairs = {
     wallet_ids: readings.map(() => wallet_id),
     addresses: readings.map(({ address }) => address.toString('hex')),
@@ -138,6 +137,7 @@ it('0073: documents of the earlier form say the same as before', async () => {
   ])
 
   await migrateDatabase(old, { log: silentLog, files })
+  await storeTracked(old, readings, create_time)
   const due = await listDueBacklogs(old, { chain_id, head: 2 ** 41, pairs: 1 })
   const found = due.flatMap((backlog) => backlog.pairs)
   expect(found.map(nameOf).sort()).toEqual(changes.map(nameOf).sort())

@@ -97,6 +97,7 @@ export const deleteAddresses = async (
   )
   await sql`delete from token_import where ${chosen}`.execute(trx)
   await sql`delete from balance_change where ${chosen}`.execute(trx)
+  await sql`delete from balance_pending where ${chosen}`.execute(trx)
   await sql`delete from balance where ${chosen}`.execute(trx)
   return Number(numAffectedRows ?? 0n)
 }

@@ -102,6 +102,7 @@ function unpack({ owners }: Work): DueBalance[] {
       token_id,
       address,
       block_number: Number.parseInt(blocks.substr(index * blockDigits, blockDigits), 16),
+      ahead: null,
       token_account_address: null,
     }))
   })

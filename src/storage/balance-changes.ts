@@ -13,7 +13,25 @@ export type DueBalance = AssetKey & {
   confirmation: number
   /** The block that made this work. */
   block_number: number
+  /** Whether it may be read before the block is confirmed. */
+  ahead: boolean | null
   token_account_address: Buffer | null
+}
+
+/**
+ * Wallets that ask for more confirmations are read at the newest block, and the balance is kept until
+ * that one is confirmed. Full nodes have the states of the last 128 blocks (geth), some services of 64.
+ */
+export const deepConfirmation = 32
+
+// Of a wallet with very many confirmations, at most about so many balances of a pair are kept.
+const mostKept = 128
+
+/** The head at which a block's balance is read for a wallet with that many confirmations, if that is before they are there. */
+export const aheadBlockOf = (block_number: number, confirmation: number): number | undefined => {
+  if (confirmation <= deepConfirmation) return undefined
+  const step = Math.max(1, Math.floor(confirmation / mostKept))
+  return Math.ceil(block_number / step) * step
 }
 
 /** Notes balance work; what is noted already stays as it is. */
@@ -30,8 +48,8 @@ export const listDueBalances = async (
   { chain_id, head, limit }: { chain_id: number; head: number; limit: number },
 ): Promise<DueBalance[]> => {
   const { rows } = await sql<DueBalance>`
-    select d.wallet_id, d.address, d.asset_id, d.organization_id, d.block_number, w.confirmation,
-      a.asset_type, a.contract_address, a.token_id, i.token_account_address
+    select d.wallet_id, d.address, d.asset_id, d.organization_id, d.block_number, d.ahead,
+      w.confirmation, a.asset_type, a.contract_address, a.token_id, i.token_account_address
     from (
       select * from balance_change
       where chain_id = ${chain_id} and due_block <= ${head}
@@ -98,15 +116,25 @@ export const deferBalanceChanges = async (
     where ${workOf(pairs)} and c.due_block <= ${head}`.execute(db)
 }
 
-/** Takes away the work of pairs up to a block, because it is done, and says whose there was. */
+const baselineOf = sql`
+  select 1 from balance b
+  where b.wallet_id = c.wallet_id and b.address = c.address and b.asset_id = c.asset_id`
+
+/**
+ * Takes away the work of pairs up to a block, because it is done, and says whose there was. Of what is
+ * kept until it is confirmed, net changes stay that are not confirmed themselves, or for which there is
+ * a balance to which they are added.
+ */
 export const settleBalanceChanges = async (
   trx: Db,
   pairs: readonly Pair[],
-  block_number: number,
+  { block_number, isKept, head }: { block_number: number; isKept: boolean; head: number },
 ): Promise<Pair[]> => {
+  if (pairs.length === 0) return []
   const { rows } = await sql<Pair>`
     delete from balance_change c
     where ${workOf(pairs)} and c.block_number <= ${block_number}
+      ${isKept ? sql`and (c.delta is null or (c.due_block <= ${head} and not exists (${baselineOf})))` : sql``}
     returning c.wallet_id, c.address, c.asset_id`.execute(trx)
   return rows
 }
@@ -183,27 +211,27 @@ export const reopenBalances = async (
       where b.wallet_id = s.wallet_id and b.address = s.address and b.asset_id = s.asset_id
         and b.as_of_block > ${above})
     insert into balance_change as c (wallet_id, address, asset_id, block_number, organization_id,
-      chain_id, due_block)
+      chain_id, due_block, ahead)
     select wallet_id, address, asset_id, ${above}::int8, organization_id, ${chain_id}::int2,
-      ${above}::int8 + case when applied then 0 else greatest(confirmation, 1) - 1 end
+      ${above}::int8 + case when applied or confirmation > ${deepConfirmation} then 0
+        else greatest(confirmation, 1) - 1 end,
+      case when not applied and confirmation > ${deepConfirmation} then true end
     from suspect
     on conflict (wallet_id, address, asset_id, block_number) do update
-      set due_block = least(c.due_block, excluded.due_block)`.execute(trx)
-}
-
-/** Lets every balance of a chain be read again at this block, because those before it were not seen. */
-export const reopenAllBalances = async (
-  trx: Db,
-  { chain_id, block_number }: { chain_id: number; block_number: number },
-): Promise<void> => {
+      set due_block = least(c.due_block, excluded.due_block),
+        ahead = case when excluded.ahead then c.ahead end`.execute(trx)
+  // What was kept is read again at the newest block that is left.
   await sql`
-    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, chain_id,
-      due_block)
-    select b.wallet_id, b.address, b.asset_id, ${block_number}::int8, b.organization_id,
-      ${chain_id}::int2, ${block_number}::int8 + greatest(w.confirmation, 1) - 1
-    from wallet w join balance b on b.wallet_id = w.wallet_id where w.chain_id = ${chain_id}
-    on conflict (wallet_id, address, asset_id, block_number) do update
-      set delta = null, due_block = excluded.due_block`.execute(trx)
+    with gone as (
+      delete from balance_pending
+      where chain_id = ${chain_id} and block_number >= ${suspect_from}
+      returning wallet_id, address, asset_id, organization_id)
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
+      chain_id, due_block, ahead)
+    select distinct wallet_id, address, asset_id, ${above}::int8, organization_id,
+      ${chain_id}::int2, ${above}::int8, true
+    from gone
+    on conflict (wallet_id, address, asset_id, block_number) do nothing`.execute(trx)
 }
 
 /** Lets the balances of pairs be read at a block where none is known yet. */

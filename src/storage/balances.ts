@@ -172,14 +172,7 @@ export const storeReadings = async (
     select ${readColumns}, ${unreadable},
       ${apart(now, sql`r.wallet_id, r.address, r.asset_id`)}, ${now}::timestamptz
     from ${unnestRows('balance', columns, readings)} r
-    join wallet_address t on t.chain_id = ${chain_id} and t.address = r.address
-      and t.organization_id = r.organization_id and t.wallet_id = r.wallet_id
-    where r.contract_address = '' or exists (
-        select 1 from contract c where c.organization_id = r.organization_id
-          and c.chain_id = ${chain_id} and c.contract_address = r.contract_address)
-      or exists (
-        select 1 from token_import i where i.chain_id = ${chain_id} and i.address = r.address
-          and i.asset_id = r.asset_id and i.organization_id = r.organization_id)
+    ${whereTracked(chain_id)}
     order by r.wallet_id, r.address, r.asset_id
     on conflict (wallet_id, address, asset_id) do update set
       balance = case when excluded.unreadable_block is null
@@ -223,6 +216,17 @@ export const storeTracked = async (
     select ${readColumns}, ${unreadable}, create_time, ${now}::timestamptz from read r
     where not is_known and (select count(*) from read) > 0`.execute(trx)
 }
+
+/** Only those readings `r` whose address and token somebody tracks. */
+export const whereTracked = (chain_id: number): RawBuilder<unknown> => sql`
+  join wallet_address t on t.chain_id = ${chain_id} and t.address = r.address
+    and t.organization_id = r.organization_id and t.wallet_id = r.wallet_id
+  where (r.contract_address = '' or exists (
+      select 1 from contract c where c.organization_id = r.organization_id
+        and c.chain_id = ${chain_id} and c.contract_address = r.contract_address)
+    or exists (
+      select 1 from token_import i where i.chain_id = ${chain_id} and i.address = r.address
+        and i.asset_id = r.asset_id and i.organization_id = r.organization_id))`
 
 /** The time of each new balance: a microsecond after the one before, which is the order in which they are listed. */
 const apart = (now: Date, order: RawBuilder<unknown>) => sql`

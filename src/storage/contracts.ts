@@ -56,6 +56,9 @@ export const deleteContract = async (
       select asset_id from asset
       where chain_id = ${chain_id} and contract_address = ${contract_address})`.execute(trx)
   await sql`
+    delete from balance_pending
+    where wallet_id in (${wallets}) and contract_address = ${contract_address}`.execute(trx)
+  await sql`
     delete from balance
     where wallet_id in (${wallets}) and contract_address = ${contract_address}`.execute(trx)
   return true

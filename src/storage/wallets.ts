@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { deepConfirmation } from './balance-changes.ts'
 import type { Db } from './database.ts'
 import type { WalletRow } from './wallet-tables.ts'
 
@@ -76,9 +77,20 @@ export const setConfirmation = async (
     where wallet_id = ${wallet_id} and organization_id = ${organization_id}
       and chain_id = ${chain_id}`.execute(trx)
   if (!numAffectedRows) return false
+  const due = sql`block_number + greatest(${confirmation}::int8, 1) - 1`
+  await (confirmation > deepConfirmation
+    ? sql`
+        update balance_change set due_block = case when delta is null then ${head} else ${due} end,
+          ahead = case when delta is null then true end
+        where wallet_id = ${wallet_id} and due_block > ${head}`
+    : sql`
+        update balance_change set due_block = ${due}
+        where wallet_id = ${wallet_id} and due_block > ${head}`
+  ).execute(trx)
   await sql`
-    update balance_change set due_block = block_number + greatest(${confirmation}::int8, 1) - 1
-    where wallet_id = ${wallet_id} and due_block > ${head}`.execute(trx)
+    update balance_pending set
+      due_block = greatest(block_number, since_block + greatest(${confirmation}::int8, 1) - 1)
+    where wallet_id = ${wallet_id}`.execute(trx)
   // What waits for more than it needs now. What waits for less is postponed when its block comes.
   await sql`
     update delivery d set due_block = d.block_number + greatest(${confirmation}::int8, 1) - 1

@@ -1,131 +1,179 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { BlockRef } from '../chains/chain.ts'
 import { BlockGoneError, BlockMissingError, ChainUnavailableError } from '../chains/chain.ts'
+import { dueBlockOf } from '../domain/wallets/transfer-view.ts'
 import {
   applyDeltas,
   type DueBalance,
+  deepConfirmation,
   deferBalanceChanges,
   listDueBalances,
   postponeBalanceChanges,
-  settleBalanceChanges,
 } from '../storage/balance-changes.ts'
-import { type Reading, rememberReadings, storeReadings } from '../storage/balances.ts'
-import { awaitCursor, findCursor } from '../storage/blocks.ts'
+import { applyPending, findStanding } from '../storage/balance-pending.ts'
+import { reopenPage } from '../storage/balance-reopening.ts'
+import { rememberReadings } from '../storage/balances.ts'
+import { awaitCursor } from '../storage/blocks.ts'
+import type { Db } from '../storage/database.ts'
 import { assertLease } from '../storage/leases.ts'
 import { settleBacklog } from './backlog.ts'
-import { blockFor, distinctPairs, findRef, holdRead, keyOfWork, readPairs } from './read-pairs.ts'
+import { type Patience, tryOnce } from './patience.ts'
+import { type Group, readGroup } from './read-group.ts'
+import { blockFor, distinctPairs, findRef } from './read-pairs.ts'
 import type { TrackerTools } from './tracker-store.ts'
 
 const rowsPerRound = 2_000
 // Of those that are read apart, so that a round which has any ends soon.
 const mostApart = 50
+const pendingPerRound = 5_000
+// What is read again goes behind everything that is due, and new work waits for one page at the most.
+const reopenedPerRound = 1_000
 
 /**
  * Brings the balances up to date that the cursor has made due: adds net changes, or reads at the
  * newest block that has the wallet's confirmation, once per address and asset however many wallets
  * and blocks ask for it. Says how many pairs were done; call it again until there are none.
  */
-export async function settleBalances(tools: TrackerTools, signal: AbortSignal): Promise<number> {
-  const { db, clock, chain_id, chain, lease } = tools
-  const cursor = await findCursor(db, chain_id)
-  if (!cursor) return 0
-  const head = cursor.block_number
-  const newest = { number: head, hash: cursor.block_hash }
+export async function settleBalances(
+  tools: TrackerTools,
+  signal: AbortSignal,
+  patience: Patience = tryOnce,
+): Promise<number> {
+  const { db, clock, chain_id, chain } = tools
+  const standing = await findStanding(db, chain_id)
+  if (!standing) return 0
+  const head = standing.block_number
+  const newest = { number: head, hash: standing.block_hash }
   let done = 0
   if (chain.balances === 'delta')
-    done += await db.transaction().execute(async (trx) => {
-      await assertLease(trx, lease.name, lease.epoch)
-      await awaitCursor(trx, chain_id)
-      return await applyDeltas(trx, { chain_id, head, now: new Date(clock.now()) })
-    })
+    done += await write(tools, (trx) =>
+      applyDeltas(trx, { chain_id, head, now: new Date(clock.now()) }),
+    )
+  if (standing.has_pending) done += await write(tools, (trx) => confirmPending(trx, tools, head))
   const due = distinctPairs(await listDueBalances(db, { chain_id, head, limit: rowsPerRound }))
   const { apart = [], usual = [] } = Object.groupBy(due, (pair) =>
     chain.isReadApart?.(pair) ? 'apart' : 'usual',
   )
   await deferBalanceChanges(db, apart.slice(mostApart), head)
-  const placeOf = (pair: DueBalance) => (chain.balances === 'delta' ? head : blockFor(pair, head))
-  // What fails or is slow is read when everything else is stored.
-  const groups = [
-    ...Map.groupBy(usual, placeOf),
-    ...Map.groupBy(apart.slice(0, mostApart), placeOf),
-  ]
   const errors: unknown[] = []
-  for (const [number, pairs] of groups) {
-    signal.throwIfAborted()
-    let at: BlockRef | undefined
-    try {
-      at = number === head ? newest : await findRef(tools, number, signal)
-      await readGroup(tools, { at, newest, pairs }, signal)
-      done += pairs.length
-    } catch (error) {
-      if (!isRepeatable(error)) throw error
-      errors.push(error)
-      const isUnreadable =
-        error instanceof BlockMissingError ||
-        (error instanceof BlockGoneError && at && (await isOnChain(tools, at, signal)))
-      // No node has it any more, or its state: the others go first.
-      if (isUnreadable) await postponeBalanceChanges(db, pairs, head)
-    }
-  }
+  // What fails or is slow is read when everything else is stored.
+  for (const pairs of [usual, apart.slice(0, mostApart)])
+    done += await readDue(tools, { pairs, newest, patience, errors }, signal)
   try {
     done += await settleBacklog(tools, newest, signal)
   } catch (error) {
     if (!isRepeatable(error)) throw error
     errors.push(error)
   }
+  if (standing.has_reopening && done + due.length === 0)
+    done += await write(tools, (trx) =>
+      reopenPage(trx, { chain_id, head, limit: reopenedPerRound }),
+    )
   // One block that cannot be read must not hold up the rest, and must not be kept quiet either.
   if (errors.length > 0) throw errors[0]
+  return done
+}
+
+/** A transaction of whoever holds the lease, beside which no block is stored. */
+const write = async (
+  { db, chain_id, lease }: TrackerTools,
+  act: (trx: Db) => Promise<number>,
+): Promise<number> =>
+  await db.transaction().execute(async (trx) => {
+    await assertLease(trx, lease.name, lease.epoch)
+    await awaitCursor(trx, chain_id)
+    return await act(trx)
+  })
+
+async function confirmPending(
+  trx: Db,
+  { clock, chain_id, chain }: TrackerTools,
+  head: number,
+): Promise<number> {
+  const now = new Date(clock.now())
+  const applied = await applyPending(trx, { chain_id, head, limit: pendingPerRound, now })
+  if (chain.reorganizes)
+    await rememberReadings(trx, applied, { chain_id, reading_id: randomUUIDv7() })
+  return applied.length
+}
+
+type Due = {
+  pairs: readonly DueBalance[]
+  newest: BlockRef
+  patience: Patience
+  errors: unknown[]
+}
+
+/** Reads pairs, each at its block, and says how many were done. */
+async function readDue(
+  tools: TrackerTools,
+  { pairs: due, newest, patience, errors }: Due,
+  signal: AbortSignal,
+): Promise<number> {
+  const { db, chain } = tools
+  const head = newest.number
+  const isAhead = ({ ahead, confirmation, block_number }: DueBalance): boolean =>
+    ahead === true &&
+    (confirmation > deepConfirmation || head < dueBlockOf(block_number, confirmation))
+  const { ahead = [], confirmed = [] } = Object.groupBy(due, (pair) =>
+    chain.balances === 'read' && isAhead(pair) ? 'ahead' : 'confirmed',
+  )
+  const groups = Map.groupBy(confirmed, (pair) =>
+    chain.balances === 'delta' ? head : blockFor(pair, head),
+  )
+  let done = 0
+  const read = async (group: Group): Promise<void> => {
+    await readGroup(tools, group, signal)
+    done += group.pairs.length
+  }
+  const attempt = async (number: number, act: () => Promise<void>): Promise<boolean> => {
+    signal.throwIfAborted()
+    try {
+      await act()
+      patience.succeed(number)
+      return true
+    } catch (error) {
+      if (!isRepeatable(error)) throw error
+      errors.push(error)
+      return false
+    }
+  }
+  if (ahead.length > 0)
+    await attempt(head, () => read({ at: newest, newest, pairs: ahead, isKept: true }))
+  for (const [number, pairs] of groups) {
+    let at: BlockRef | undefined
+    const isRead = await attempt(number, async () => {
+      at = number === head ? newest : await findRef(tools, number, signal)
+      await read({ at, newest, pairs, isKept: false })
+    })
+    if (isRead || !(await isStateGone(tools, errors.at(-1), at, signal))) continue
+    if (!patience.isOver(number)) continue
+    // No node has the block any more, or its state. The newest one is read instead, and the balance is
+    // kept until that is confirmed; where there is none, the others go first.
+    if (number < head) await attempt(head, () => read({ at: newest, newest, pairs, isKept: true }))
+    else await postponeBalanceChanges(db, pairs, head)
+  }
   return done
 }
 
 const isRepeatable = (error: unknown): boolean =>
   error instanceof BlockGoneError || error instanceof ChainUnavailableError
 
-/** Whether a block is where it was; one that no node has any more did not leave the chain. */
-async function isOnChain(
+/** Whether an error says that no node has a block or its state, although it is on the chain. */
+async function isStateGone(
   { chain }: TrackerTools,
-  { number, hash }: BlockRef,
+  error: unknown,
+  at: BlockRef | undefined,
   signal: AbortSignal,
 ): Promise<boolean> {
+  if (error instanceof BlockMissingError) return true
+  if (!(error instanceof BlockGoneError) || !at) return false
   try {
-    return (await chain.header(number, signal))?.hash.equals(hash) === true
-  } catch (error) {
-    if (error instanceof BlockMissingError) return true
-    throw error
+    return (await chain.header(at.number, signal))?.hash.equals(at.hash) === true
+  } catch (thrown) {
+    // One that no node has any more did not leave the chain.
+    if (thrown instanceof BlockMissingError) return true
+    if (isRepeatable(thrown)) return false
+    throw thrown
   }
 }
-
-type Group = { at: BlockRef; newest: BlockRef; pairs: readonly DueBalance[] }
-
-async function readGroup(
-  tools: TrackerTools,
-  { at, newest, pairs }: Group,
-  signal: AbortSignal,
-): Promise<void> {
-  const { db, clock, chain_id, chain, lease } = tools
-  const all = await readPairs(chain, pairs, at, signal)
-  const now = new Date(clock.now())
-  const reading_id = randomUUIDv7()
-  await db.transaction().execute(async (trx) => {
-    await assertLease(trx, lease.name, lease.epoch)
-    await awaitCursor(trx, chain_id)
-    await holdRead(trx, tools, { at: [at], newest })
-    // Work that is gone was taken back with its address or contract. Should they be there again, they
-    // were away for some blocks, which this reading may not know.
-    const open = new Set<string>()
-    for (const [block_number, some] of Map.groupBy(
-      all.filter(isReadable),
-      (row) => row.as_of_block,
-    ))
-      for (const pair of await settleBalanceChanges(trx, some, block_number))
-        open.add(keyOfWork(pair))
-    const failing = all.filter((row) => !isReadable(row))
-    for (const pair of await postponeBalanceChanges(trx, failing, newest.number))
-      open.add(keyOfWork(pair))
-    const rows = all.filter((row) => open.has(keyOfWork(row)))
-    await storeReadings(trx, rows, { chain_id, now })
-    if (chain.reorganizes) await rememberReadings(trx, rows, { chain_id, reading_id })
-  })
-}
-
-const isReadable = ({ balance }: Reading): boolean => balance !== null

@@ -3,6 +3,7 @@ import { keyOf } from '../lib/bytes.ts'
 import { hashId } from '../lib/hash-id.ts'
 import { expandBacklogs } from '../storage/balance-backlog.ts'
 import { reopenBalances } from '../storage/balance-changes.ts'
+import { lowerReopening } from '../storage/balance-reopening.ts'
 import {
   type BlockRow,
   deleteBlocksAbove,
@@ -121,6 +122,7 @@ export async function rollBack(tools: TrackerTools, ancestor: BlockHeader): Prom
     // A node may have answered for the common block with the branch that it was just leaving. Before
     // the first stored block nobody knows which one is common.
     const suspect_from = known ? ancestor.number : 0
+    await lowerReopening(trx, chain_id, ancestor.number)
     await reopenBalances(trx, { chain_id, above: ancestor.number, suspect_from, now })
     const told = await cancelNotificationsAbove(trx, chain_id, ancestor.number)
     await tellReorganized(trx, told, now)

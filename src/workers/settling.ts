@@ -1,5 +1,7 @@
+import { BlockGoneError } from '../chains/chain.ts'
 import type { Log } from '../lib/log.ts'
 import { settleBalances } from './balances.ts'
+import { createPatience } from './patience.ts'
 import type { TrackerTools } from './tracker-store.ts'
 
 /** The loop that keeps balances up to date beside the one that stores blocks. */
@@ -12,6 +14,7 @@ export type Settling = {
 const pollMs = 5_000
 const firstPauseMs = 250
 const lastPauseMs = 10_000
+const blockPauseMs = 1_000
 
 /** Settles balances after each move of the cursor, and now and then by itself. */
 export function startSettling(options: {
@@ -27,6 +30,7 @@ export function startSettling(options: {
   let woken = Promise.withResolvers<void>()
   let behind = 0
   let pauseMs = firstPauseMs
+  const patience = createPatience(tools.clock)
 
   const wait = async (ms: number): Promise<void> => {
     const waiting = new AbortController()
@@ -41,14 +45,16 @@ export function startSettling(options: {
       try {
         let done = 1
         while (done > 0 && behind <= farBehind && !signal.aborted)
-          done = await settleBalances(tools, signal)
+          done = await settleBalances(tools, signal, patience)
         pauseMs = firstPauseMs
         await wait(pollMs)
       } catch (error) {
         if (signal.aborted) return
         log.warn({ err: error, retry_ms: pauseMs }, 'balances not read, will repeat')
         await wait(pauseMs)
-        pauseMs = Math.min(pauseMs * 2, lastPauseMs)
+        // A block that one node lacks comes soon, or another node is asked.
+        const longestMs = error instanceof BlockGoneError ? blockPauseMs : lastPauseMs
+        pauseMs = Math.min(pauseMs * 2, longestMs)
       }
     }
   }

@@ -3,6 +3,7 @@ import { dueBlockOf } from '../domain/wallets/transfer-view.ts'
 import { keyOf } from '../lib/bytes.ts'
 import type { TrackedAddress } from '../storage/addresses.ts'
 import { type AssetInfo, assetIdOf } from '../storage/assets.ts'
+import { aheadBlockOf } from '../storage/balance-changes.ts'
 import type { BulkRow } from '../storage/bulk.ts'
 
 /** Who tracks what of the things that some blocks name. */
@@ -79,6 +80,8 @@ export function matchBlock(block: BlockHeader, content: BlockContent, matches: M
     for (const wallet of walletsOf(address)) {
       if (!isWanted(wallet.organization_id, address, asset, asset_id)) continue
       note(asset, asset_id)
+      const ahead =
+        delta === undefined ? aheadBlockOf(block.number, wallet.confirmation) : undefined
       rows.changes.push({
         wallet_id: wallet.wallet_id,
         address,
@@ -86,8 +89,9 @@ export function matchBlock(block: BlockHeader, content: BlockContent, matches: M
         block_number: block.number,
         organization_id: wallet.organization_id,
         chain_id,
-        due_block: dueBlockOf(block.number, wallet.confirmation),
+        due_block: ahead ?? dueBlockOf(block.number, wallet.confirmation),
         delta: delta ?? null,
+        ...(ahead !== undefined && { ahead: true }),
       })
     }
   }

@@ -2,7 +2,8 @@ import type { AssetKey, Chain, ChainBlock, ChainEvent, Position } from '../chain
 import type { Clock } from '../lib/clock.ts'
 import { ensureAssets } from '../storage/assets.ts'
 import { insertBacklog } from '../storage/balance-backlog.ts'
-import { insertBalanceChanges, reopenAllBalances } from '../storage/balance-changes.ts'
+import { insertBalanceChanges } from '../storage/balance-changes.ts'
+import { reopenAllBalances } from '../storage/balance-reopening.ts'
 import {
   type CursorRow,
   insertBlocks,
@@ -110,11 +111,13 @@ async function storeOnce(
     const inserted = await insert(trx, transfers)
     const changes = rows.flatMap((row) => row.changes)
     const until = hasBacklogs(chain) ? backlogUntil : -1
-    const backlog = changes.filter(({ due_block }) => due_block <= until)
+    const isBacklog = ({ due_block, ahead }: (typeof changes)[number]) =>
+      due_block <= until && !ahead
+    const backlog = changes.filter(isBacklog)
     const isNoted = await insertBacklog(trx, { chain_id, changes: backlog, assets })
     await insertBalanceChanges(
       trx,
-      isNoted ? changes.filter(({ due_block }) => due_block > until) : changes,
+      isNoted ? changes.filter((change) => !isBacklog(change)) : changes,
     )
     const scene = { chain_id, service: chain.service, now }
     await noteTransfers(trx, scene, blocks, transfers)

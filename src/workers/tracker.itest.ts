@@ -88,6 +88,8 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('the tracker of %s', (service
       name: 'w',
       address: bench.address(1),
       ...(importing && { import_asset: true }),
+      // What is read at the present block of S shows when that is confirmed.
+      ...(service === 's' && { confirmation: 1 }),
     })
     const first = await caller.call('ListAssets', { wallet_id, asset_type })
     expect(first.assets).toHaveLength(importing ? 1 : 0)
@@ -180,8 +182,11 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('the tracker of %s', (service
     const tracker = start()
     await settled(bench)
     expect(await tracker.gaps()).toMatchObject([{ from_block: 1, to_block: 14 }])
-    // The first block after the gap has the ten confirmations of C, the default.
+    // The first block after the gap has the ten confirmations of S and C, the default.
     for (let i = 0; i < 4; i++) chain.mine()
+    await settled(bench)
+    // S is read at the present block only, which needs them too.
+    if (service === 's') for (let i = 0; i < 9; i++) chain.mine()
     await settled(bench)
     const { assets } = await caller.call('ListAssets', { wallet_id, asset_type })
     const confirmed = service === 'c' ? 15 : 20
@@ -225,6 +230,8 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('the tracker of %s', (service
       { from_block: 2, to_block: 4, reason: 'nobody traces' },
     ])
     for (let i = 0; i < 12; i++) chain.mine()
+    await settled(bench)
+    if (service === 's') for (let i = 0; i < 9; i++) chain.mine()
     await settled(bench)
     const { assets } = await caller.call('ListAssets', { wallet_id, asset_type })
     expect(assets).toMatchObject([{ balance: String(1_000_000 + 4) }])

@@ -76,6 +76,8 @@ export const createWorld = async (
     /** What had its confirmation before the number changed stays confirmed. */
     confirmed: number
   }[] = []
+  // Some ask for so many that they are read before they have them.
+  const pickConfirmation = () => (service === 'c' && chance(0.2) ? 33 + pick(4) : pick(7))
   const processed = new Map<string, Snapshot>()
   /** Webhook, block and transaction, once the confirmation was reached. */
   const due: { webhook: ReferenceWebhook; block_number: number; block_hash: string }[] = []
@@ -153,7 +155,7 @@ export const createWorld = async (
     switch (pick(7)) {
       case 0: {
         if (mine.length >= 3) return
-        const confirmation = hasConfirmation ? pick(5) : 1
+        const confirmation = hasConfirmation ? pickConfirmation() : 1
         const { wallet_id } = await caller.call('RegisterWallet', {
           name: 'w',
           ...(hasConfirmation && { confirmation }),
@@ -206,7 +208,7 @@ export const createWorld = async (
         if (wallet && hasConfirmation && chance(0.3)) {
           const head = (await findCursor(db, chain_id))?.block_number ?? 0
           const { wallet_id } = wallet
-          const confirmation = pick(7)
+          const confirmation = pickConfirmation()
           await caller.call('UpdateConfirmation', { wallet_id, confirmation })
           const reached = head - Math.max(wallet.confirmation, 1) + 1
           wallet.confirmed = Math.max(wallet.confirmed, reached)

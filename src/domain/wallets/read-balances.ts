@@ -1,14 +1,21 @@
 import { randomUUIDv7 } from 'node:crypto'
 import {
   type BalanceQuery,
+  type BalanceReading,
   BlockGoneError,
+  BlockMissingError,
   type BlockRef,
   type Chain,
   ChainUnavailableError,
 } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { assetIdOf, ensureAssets } from '../../storage/assets.ts'
-import { firstPostponement, insertBalanceChanges } from '../../storage/balance-changes.ts'
+import {
+  aheadBlockOf,
+  firstPostponement,
+  insertBalanceChanges,
+} from '../../storage/balance-changes.ts'
+import { insertPending } from '../../storage/balance-pending.ts'
 import { rememberReadings, storeReadings } from '../../storage/balances.ts'
 import { awaitCursor, findBlocks, holdBlock } from '../../storage/blocks.ts'
 import type { Db } from '../../storage/database.ts'
@@ -39,22 +46,41 @@ async function confirmedBlock(
   return (await chain.header(number, signal)) ?? head
 }
 
+type Read = { at: BlockRef; readings: BalanceReading[]; isKept: boolean }
+
+/**
+ * Reads at the confirmed block; where no node has that or its state, at the newest one. What is not
+ * confirmed is kept until it is.
+ */
+async function read(tools: Tools, wanted: WalletQueries, head: BlockRef): Promise<Read> {
+  const { chain, signal } = tools
+  const { chain_id, confirmation, queries } = wanted
+  const isDelta = chain.balances === 'delta'
+  try {
+    const at = await confirmedBlock(tools, chain_id, { confirmation, head })
+    const readings = await chain.readBalances(queries, at, signal)
+    return { at, readings, isKept: isDelta && confirmation > 1 }
+  } catch (error) {
+    const isGone = error instanceof BlockGoneError || error instanceof BlockMissingError
+    if (!isGone || isDelta || confirmation <= 1) throw error
+    return { at: head, readings: await chain.readBalances(queries, head, signal), isKept: true }
+  }
+}
+
 /** Reads balances of a wallet at its confirmed block and stores them. */
 export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise<void> {
-  const { db, clock, chain, signal } = tools
+  const { db, clock, chain } = tools
   const { organization_id, chain_id, wallet_id, confirmation, queries } = wanted
   // Waits until no block is being stored: what comes after is matched with what is registered now.
   const cursor = await awaitCursor(db, chain_id)
   const head = cursor
     ? { number: cursor.block_number, hash: cursor.block_hash }
-    : await chain.head(signal)
-  const at = await confirmedBlock(tools, chain_id, { confirmation, head })
-  const readings = await chain.readBalances(queries, at, signal)
+    : await chain.head(tools.signal)
+  const { at, readings, isKept } = await read(tools, wanted, head)
   // A node that lags behind our own cursor would give a baseline from which changes are missing.
   if (readings.some(({ block_number }) => block_number < at.number))
     throw new ChainUnavailableError(`no node has reached block ${at.number}`)
   const now = new Date(clock.now())
-  const reading_id = randomUUIDv7()
   const assets = new Map(queries.map(({ asset }) => [assetIdOf(chain_id, asset), asset]))
   await ensureAssets(db, chain_id, [...assets.values()], now)
   await db.transaction().execute(async (trx) => {
@@ -76,20 +102,30 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
         contract_address: asset.contract_address,
         balance,
         as_of_block: block_number,
+        since_block: block_number,
+        due_block: dueBlockOf(block_number, confirmation),
       }
     })
-    await storeReadings(trx, rows, { chain_id, now })
-    if (chain.reorganizes) await rememberReadings(trx, rows, { chain_id, reading_id })
+    const kept = isKept ? rows.filter((row) => !isFailing(row)) : []
+    const stored = isKept ? rows.filter(isFailing) : rows
+    await insertPending(trx, kept, chain_id)
+    await storeReadings(trx, stored, { chain_id, now })
+    if (chain.reorganizes)
+      await rememberReadings(trx, stored, { chain_id, reading_id: randomUUIDv7() })
     // Blocks after the one that was read may have changed it while it was not tracked: nobody else
     // would notice.
     const last = Math.max(head.number, begun?.block_number ?? 0)
     const open = at.number < last && chain.balances === 'read' ? rows : rows.filter(isFailing)
+    const ahead = aheadBlockOf(last, confirmation)
     await insertBalanceChanges(
       trx,
       open.map(({ address, asset_id, ...row }) => ({
         ...{ wallet_id, organization_id, chain_id, address, asset_id },
         block_number: last,
-        due_block: isFailing(row) ? last + firstPostponement : dueBlockOf(last, confirmation),
+        due_block: isFailing(row)
+          ? last + firstPostponement
+          : (ahead ?? dueBlockOf(last, confirmation)),
+        ahead: ahead === undefined ? null : true,
       })),
     )
   })

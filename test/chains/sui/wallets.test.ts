@@ -116,7 +116,8 @@ describe.each(['grpc', 'grpc-web'] as const)(
       await node.pay(rich, address, 10n)
       await seal(4)
       expect((await transfersOf({ address }))[0].value).toBe('10')
-      expect(await balanceOf(address)).toBe('0')
+      // Nothing, or what was imported, once that is confirmed.
+      expect((await balanceOf(address)) ?? '0').toBe('0')
       await seal()
       await waitFor('the credit', async () => (await balanceOf(address)) === '10')
       await node.pay(rich, address, 5n)
