@@ -14,8 +14,12 @@ export type SuiNode = Endpoint & {
   key(number: number): Ed25519Keypair
   /** Sends native coin in a transaction of its own; the digest. */
   pay(from: Ed25519Keypair, to: string, amount: bigint): Promise<string>
-  /** Runs a transaction that needs nobody else's help; the digest. */
-  run(from: Ed25519Keypair, build: (transaction: Transaction) => void): Promise<string>
+  /** Runs a transaction, whose gas a sponsor may pay; the digest. */
+  run(
+    from: Ed25519Keypair,
+    build: (transaction: Transaction) => void,
+    options?: { sponsor?: Ed25519Keypair },
+  ): Promise<string>
   /** The same ledger at one more address. */
   openEndpoint(port?: number): Promise<Endpoint>
   stop(): Promise<void>
@@ -44,22 +48,29 @@ export async function startSuiNode(
 
   // One after the other: each one spends the coin that the last one left.
   let last: Promise<unknown> = Promise.resolve()
-  const run: SuiNode['run'] = (from, build) => {
+  const run: SuiNode['run'] = (from, build, { sponsor } = {}) => {
     const work = async () => {
       const sender = from.toSuiAddress()
+      const payer = sponsor?.toSuiAddress() ?? sender
       const coins = ledger.live
-        .coinsOf(sender, SUI)
+        .coinsOf(payer, SUI)
         .toSorted((a, b) =>
           a.balance < b.balance ? 1 : a.balance > b.balance ? -1 : a.id < b.id ? -1 : 1,
         )
       const transaction = new Transaction()
       transaction.setSender(sender)
+      if (sponsor) transaction.setGasOwner(payer)
       transaction.setGasPrice(gasPrice)
       transaction.setGasBudget(budget)
       transaction.setGasPayment(coins.slice(0, 1).map(referenceOf))
       build(transaction)
-      const { bytes, signature } = await from.signTransaction(await transaction.build())
-      return await ledger.submit(fromBase64(bytes), [fromBase64(signature)])
+      const bytes = await transaction.build()
+      const signers = sponsor ? [from, sponsor] : [from]
+      const signed = await Promise.all(signers.map((signer) => signer.signTransaction(bytes)))
+      return await ledger.submit(
+        bytes,
+        signed.map(({ signature }) => fromBase64(signature)),
+      )
     }
     const running = last.then(work)
     last = running.catch(() => {})

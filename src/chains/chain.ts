@@ -73,7 +73,10 @@ export type TransferView = {
   transfer_state: string
   block_number: number
   block_time: Date
+  /** The place in the block. */
+  ordinal: number
   transfer_hash: Buffer | null
+  external_hash: Buffer | null
   /** What the chain gave with the movement. */
   detail: Record<string, unknown> | null
 }
@@ -125,6 +128,13 @@ export type Family = {
   formatTransactionHash(hash: Uint8Array): string
   /** The record of spec 2.8; fields of other variants may be there, the projection drops them. */
   presentTransfer(view: TransferView): Record<string, unknown>
+  /**
+   * What names a movement: the same for both ends, in whichever block its transaction is included,
+   * and different for any two movements that one end sees.
+   */
+  transferKey(view: TransferView): readonly (string | number | Uint8Array)[]
+  /** Whether the fee of the transaction counts with this record: with one of those of its payer. */
+  paysFee(view: TransferView): boolean
   /** The record of spec 2.6. */
   presentAsset(view: BalanceView): Record<string, unknown>
 }
@@ -163,7 +173,7 @@ export type Movement = {
   from: Buffer
   to: Buffer
   value: bigint
-  /** What the sender of the transaction paid. */
+  /** What the transaction cost; it is the same on all its movements (see `paysFee`). */
   transaction_fee: bigint
   /** The transaction was reverted and nothing moved (C); such a movement is seen by the sender only. */
   failed?: boolean
@@ -174,7 +184,10 @@ export type Movement = {
   /** T: the message, by which a bounce finds the record; and the external message. */
   transfer_hash?: Buffer
   external_hash?: Buffer
-  /** JSON for the presenter: nonce (C), seq_no, workchain, shard, message … (T), status (S). */
+  /**
+   * JSON for the presenter: nonce (C), seq_no, workchain, shard, message … (T), and `pays_fee` on the
+   * one with which its payer's fee counts (T, S, P).
+   */
   detail?: Record<string, unknown>
 }
 

@@ -55,6 +55,9 @@ const sha256 = (...parts: (string | Buffer)[]): Buffer => {
 
 const nobody = Buffer.alloc(0)
 
+// As on the EVM: the place of a movement within its transaction does not depend on the block.
+const placesPerTransaction = 2 ** 32
+
 type Change = { address: Buffer; asset: AssetKey; delta: bigint }
 
 /** The net change of every pair, in a fixed order. */
@@ -114,22 +117,29 @@ export function createScriptedBlock(options: {
   // In T each end has a transaction and a record of its own.
   const ends = service === 't' ? (['from', 'to'] as const) : ([undefined] as const)
   const movements = (): Movement[] => {
-    let ordinal = 0
-    return transactions.flatMap(({ hash, fee = 0n, failed, movements: moved = [] }, nonce) =>
-      moved.flatMap(({ from = nobody, to = nobody, value, asset = native }) =>
-        ends.map((only) => ({
-          ordinal: ordinal++,
-          transaction_hash: only === 'to' ? sha256(hash, 'to') : hash,
-          asset,
-          from,
-          to,
-          value,
-          transaction_fee: fee,
-          ...(failed && { failed }),
-          ...(only && { only, transfer_hash: sha256('message', hash, String(ordinal >> 1)) }),
-          detail: { nonce: String(nonce) },
-        })),
-      ),
+    let messages = 0
+    return transactions.flatMap(
+      ({ hash, payer, fee = 0n, failed, movements: moved = [] }, index) => {
+        let ordinal = index * placesPerTransaction + 1
+        const paying = moved.findIndex(
+          ({ from, asset = native }) => payer && from?.equals(payer) && asset === native,
+        )
+        return moved.flatMap(({ from = nobody, to = nobody, value, asset = native }, at) => {
+          const message = sha256('message', hash, String(messages++))
+          return ends.map((only) => ({
+            ordinal: ordinal++,
+            transaction_hash: only === 'to' ? sha256(hash, 'to') : hash,
+            asset,
+            from,
+            to,
+            value,
+            transaction_fee: fee,
+            ...(failed && { failed }),
+            ...(only && { only, transfer_hash: message }),
+            detail: { nonce: String(index), pays_fee: at === paying && only !== 'to' },
+          }))
+        })
+      },
     )
   }
   const isInner = (ordinal: number): boolean => {

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { AssetType, Count, Decimal, extension, optional, Timestamp, text } from './fields.ts'
+import { transferDirections } from './states.ts'
 import { each, only, record } from './variant.ts'
 
 /** Spec 2.4. */
@@ -85,7 +86,22 @@ export const Asset = record('Asset', {
   ),
 })
 
-/** Spec 2.8. */
+const TransferId = Type.String({
+  description:
+    'names the movement: the same in lists and notifications, for both ends, and in every block that includes the transaction',
+})
+const Direction = Type.Enum(transferDirections, {
+  description: 'seen from the address or wallet that is asked for, or from the wallet of a webhook',
+})
+const FeePaid = Type.String({
+  pattern: '^(0|[1-9][0-9]*)$',
+  description:
+    'the part of transaction_fee that this record adds to the costs of its wallet: the whole fee on one record of the payer, else 0',
+})
+const MasterBlock = Type.String({ description: 'the block of the masterchain' })
+const position = 'the place in the block, which orders its transfers; places may be left out'
+
+/** Spec 2.8, and what makes records add up (docs/webhooks.md). */
 export const Transfer = record('Transfer', {
   transaction_hash: only('TPC', text),
   transaction_digest: only('S', text),
@@ -94,7 +110,7 @@ export const Transfer = record('Transfer', {
   from: text,
   to: text,
   value: Decimal,
-  transaction_fee: only('TPC', Decimal),
+  transaction_fee: each({ T: Decimal, S: extension(Decimal), P: Decimal, C: Decimal }),
   seq_no: only('T', text),
   workchain: only('T', text),
   shard: only('T', text),
@@ -106,7 +122,12 @@ export const Transfer = record('Transfer', {
   transfer_type: only('T', text),
   bounced: only('T', text),
   block_height: only('P', Type.Integer()),
-  block_number: only('C', Type.Integer()),
+  block_number: each({
+    T: extension(MasterBlock),
+    S: extension(Type.Integer({ description: 'the checkpoint' })),
+    P: extension(Type.Integer({ description: 'the same as block_height' })),
+    C: Type.Integer(),
+  }),
   block_timestamp: each({
     P: Type.Integer({ description: 'Unix time in seconds' }),
     C: Type.Integer({ description: 'Unix time in seconds' }),
@@ -123,4 +144,15 @@ export const Transfer = record('Transfer', {
     ),
   ),
   token_address: only('TS', extension(text)),
+  transfer_id: extension(TransferId),
+  wallet_id: extension(text),
+  direction: extension(Direction),
+  fee_paid: extension(FeePaid),
+  transfer_time: extension(Timestamp),
+  position: each({
+    T: extension(Type.String({ description: `${position}, in decimal digits` })),
+    S: extension(Type.Integer({ description: position })),
+    P: extension(Type.Integer({ description: position })),
+    C: extension(Type.Integer({ description: position })),
+  }),
 })

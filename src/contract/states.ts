@@ -139,6 +139,16 @@ export const transferStates = [
 /** The direction of a transfer in variant T, seen from the tracked account. */
 export const transferTypes = ['TRANSFER_TYPE_INCOMING', 'TRANSFER_TYPE_OUTGOING'] as const
 
+/** The direction of a transfer seen from a wallet or address (docs/webhooks.md); INTERNAL has both ends in it. */
+export const transferDirections = [
+  'TRANSFER_DIRECTION_INCOMING',
+  'TRANSFER_DIRECTION_OUTGOING',
+  'TRANSFER_DIRECTION_INTERNAL',
+] as const
+
+/** The direction of a transfer. */
+export type TransferDirection = (typeof transferDirections)[number]
+
 /** How the delivery of a notification stands (spec 3, docs/decisions.md 11). */
 export const webhookStatuses = [
   'WEBHOOK_STATUS_PENDING',

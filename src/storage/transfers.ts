@@ -16,6 +16,8 @@ export type ListedTransfer = TransferRow &
     token_data_omitted?: boolean | null
     confirmation: number
     confirmed_block: number | null
+    /** Whether both ends are in what the list is about: an address, a wallet or an organization. */
+    is_internal?: boolean
   }
 
 /** Where a page goes on: the last transfer seen. */
@@ -49,9 +51,17 @@ const filterOf = (filter: TransferFilter) => [
   filter.to_time && sql`t.block_time <= ${filter.to_time}`,
 ]
 
-const withAsset = (page: RawBuilder<unknown>) => sql<ListedTransfer>`
+const withAsset = (
+  page: RawBuilder<unknown>,
+  /** What the row of the other end has in common with this one, beside the movement. */
+  sameScope: RawBuilder<unknown>,
+) => sql<ListedTransfer>`
   select t.*, a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals, a.token_uri,
-    a.token_data, w.confirmation, w.confirmed_block
+    a.token_data, w.confirmation, w.confirmed_block,
+    exists (
+      select from transfer o
+      where o.block_time = t.block_time and o.block_number = t.block_number and o.ordinal = t.ordinal
+        and o.side = 1 - t.side and ${sameScope}) as is_internal
   from (${page}) t join asset a on a.asset_id = t.asset_id join wallet w on w.wallet_id = t.wallet_id
   order by t.block_time desc, t.block_number desc, t.ordinal desc, t.side desc`
 
@@ -83,10 +93,15 @@ export const listWalletTransfers = async (
         and o.block_number = t.block_number and o.ordinal = t.ordinal
         ${filter.address ? sql`and o.address = t.address` : sql``} limit 1), true))`,
   ])
-  const { rows } = await withAsset(sql`
+  const { rows } = await withAsset(
+    sql`
     select t.* from transfer t where ${where}
     order by t.block_time desc, t.block_number desc, t.ordinal desc, t.side desc
-    limit ${limit}`).execute(db)
+    limit ${limit}`,
+    filter.address
+      ? sql`o.wallet_id = t.wallet_id and o.address = t.address`
+      : sql`o.wallet_id = t.wallet_id`,
+  ).execute(db)
   return rows
 }
 
@@ -104,10 +119,14 @@ export const listTransactionTransfers = async (
       sql`(t.block_time, t.block_number, t.ordinal)
         < (${after.block_time}::timestamptz, ${after.block_number}::int8, ${after.ordinal}::int8)`,
   ])
-  const { rows } = await withAsset(sql`
+  const { rows } = await withAsset(
+    sql`
     select distinct on (t.block_time, t.block_number, t.ordinal) t.* from transfer t where ${where}
     order by t.block_time desc, t.block_number desc, t.ordinal desc, t.side
-    limit ${limit}`).execute(db)
+    limit ${limit}`,
+    sql`o.transaction_hash = t.transaction_hash and o.organization_id = t.organization_id
+      and o.chain_id = t.chain_id`,
+  ).execute(db)
   return rows
 }
 

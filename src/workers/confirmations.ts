@@ -1,5 +1,5 @@
 import type { Family } from '../chains/chain.ts'
-import { confirmationsOf, dueBlockOf, toTransferView } from '../domain/wallets/transfer-view.ts'
+import { confirmationsOf, dueBlockOf, presentTransfer } from '../domain/wallets/transfer-view.ts'
 import { keyOf } from '../lib/bytes.ts'
 import { hashId } from '../lib/hash-id.ts'
 import type { Db } from '../storage/database.ts'
@@ -126,16 +126,17 @@ function transfersOf(
   { wallet_id, backfilled }: WaitingDelivery,
   transfers: readonly ListedTransfer[],
 ): ListedTransfer[] {
-  const seen = new Set<string>()
-  return transfers.filter((row) => {
-    const key = `${row.wallet_id}/${row.ordinal}`
+  const movements = new Map<string, ListedTransfer>()
+  for (const row of transfers) {
     const mine =
       (wallet_id === null || wallet_id === row.wallet_id) &&
-      (backfilled === null || backfilled.includes(row.ordinal)) &&
-      !seen.has(key)
-    if (mine) seen.add(key)
-    return mine
-  })
+      (backfilled === null || backfilled.includes(row.ordinal))
+    if (!mine) continue
+    const key = `${row.wallet_id}/${row.ordinal}`
+    const outgoing = movements.get(key)
+    movements.set(key, outgoing ? { ...outgoing, is_internal: true } : row)
+  }
+  return [...movements.values()]
 }
 
 /** In the order of the chain. */
@@ -157,10 +158,7 @@ function toNotification(
 ): Notification {
   const { transaction_hash, transfer_block, backfilled } = delivery
   const name = chain.service === 's' ? 'transaction_digest' : 'transaction_hash'
-  const records: Record<string, unknown>[] = transfers.map((row) => ({
-    wallet_id: row.wallet_id,
-    ...chain.presentTransfer(toTransferView(row, head)),
-  }))
+  const records = transfers.map((row) => presentTransfer(chain, row, head))
   return {
     delivery,
     data: {

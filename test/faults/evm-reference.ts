@@ -14,7 +14,10 @@ export const nativeAsset = 'ASSET_TYPE_C'
 
 /** What every list must be, computed from the blocks of the chain and nothing else. */
 export const createReference = (anvil: Anvil, plans: ReadonlyMap<string, readonly Effect[]>) => {
-  const kept = new Map<string, { transaction: RawTransaction; failed: boolean }[]>()
+  const kept = new Map<
+    string,
+    { transaction: RawTransaction; failed: boolean; created: string | null }[]
+  >()
 
   const blockAt = async (number: number): Promise<RawBlock> =>
     await anvil.call('eth_getBlockByNumber', [`0x${number.toString(16)}`, true])
@@ -25,10 +28,12 @@ export const createReference = (anvil: Anvil, plans: ReadonlyMap<string, readonl
     if (known) return known
     const content = await Promise.all(
       block.transactions.map(async (transaction) => {
-        const receipt = await anvil.call<{ status: string }>('eth_getTransactionReceipt', [
-          transaction.hash,
-        ])
-        return { transaction, failed: receipt.status === '0x0' }
+        const receipt = await anvil.call<{ status: string; contractAddress: string | null }>(
+          'eth_getTransactionReceipt',
+          [transaction.hash],
+        )
+        const { status, contractAddress: created } = receipt
+        return { transaction, failed: status === '0x0', created }
       }),
     )
     kept.set(block.hash, content)
@@ -51,8 +56,13 @@ export const createReference = (anvil: Anvil, plans: ReadonlyMap<string, readonl
       )
       for (const number of numbers) {
         const pending = head - number + 1 < confirmation
-        for (const { transaction, failed } of contents[number - since]!) {
-          const { hash, from, to, value } = transaction
+        for (const { transaction, failed, created } of contents[number - since]!) {
+          const { hash, from, value } = transaction
+          const to = transaction.to ?? created
+          const state = pending ? 'TRANSFER_STATE_PENDING' : 'TRANSFER_STATE_SUCCESS'
+          // Whoever pays a fee has a record, also where no coin is sent.
+          if (!failed && addresses.has(from) && BigInt(value) === 0n)
+            transfers.push([hash, nativeAsset, from, to, 0, state, number].join())
           if (!pending && addresses.has(from)) touched.add(`${from}/${nativeAsset}`)
           if (failed) {
             if (addresses.has(from))
@@ -75,7 +85,6 @@ export const createReference = (anvil: Anvil, plans: ReadonlyMap<string, readonl
             if (moved.value === 0n) continue
             const ends = [moved.from, moved.to].filter((end) => addresses.has(end))
             if (ends.length === 0) continue
-            const state = pending ? 'TRANSFER_STATE_PENDING' : 'TRANSFER_STATE_SUCCESS'
             transfers.push([hash, asset, moved.from, moved.to, moved.value, state, number].join())
             if (!pending) for (const end of ends) touched.add(`${end}/${asset}`)
           }

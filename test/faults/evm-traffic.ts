@@ -1,4 +1,4 @@
-import { encode } from '../chains/evm/token-contracts.ts'
+import { contracts, encode } from '../chains/evm/token-contracts.ts'
 import { type Effect, nativeAsset } from './evm-reference.ts'
 
 /** The contracts of a world. */
@@ -6,7 +6,7 @@ export type WorldContracts = { coin: string; item: string; multi: string; relay:
 
 /** A transaction, and what it moves if it succeeds. */
 export type Planned = {
-  transaction: { from: string; to: string; data?: string; value: bigint }
+  transaction: { from: string; to?: string; data?: string; value: bigint }
   effects: Effect[]
 }
 
@@ -56,6 +56,15 @@ export const createTraffic = (
           { asset: asset1155(1n), from, to, value: value / 9n },
           { asset: asset1155(2n), from, to, value: id },
         ]),
+      // The same item twice, in equal amounts: two transfers that differ in their ids only.
+      () => {
+        const part = { asset: asset1155(id), from, to, value: value / 9n }
+        const data = encode('transferMany', to, [id, id], [part.value, part.value])
+        return call(multi, data, [part, part])
+      },
+      // Fees without a payment: to itself, and a new contract.
+      () => ({ transaction: { from, to: from, value: 0n }, effects: [] }),
+      () => ({ transaction: { from, data: contracts.Relay.bytecode, value: 0n }, effects: [] }),
       () => {
         const onward = { asset: nativeAsset, from: relay, to, value }
         return call(relay, encode('pass', to), [native(relay), onward], value)

@@ -21,6 +21,7 @@ import { createReference, type Effect, type Tracking } from './evm-reference.ts'
 import { createTraffic } from './evm-traffic.ts'
 import { startOrderlyNode } from './orderly-node.ts'
 import { readNumbers } from './program.ts'
+import { nativeSumOf } from './record-sums.ts'
 
 /** Where it happens. */
 export type EvmScene = {
@@ -33,7 +34,7 @@ export type EvmScene = {
 
 /** What one run came to. */
 export type EvmOutcome = Record<
-  'compared' | 'balances' | 'transfers' | 'kills' | 'sleeps' | 'database_kills' | 'reorgs',
+  'compared' | 'balances' | 'transfers' | 'sums' | 'kills' | 'sleeps' | 'database_kills' | 'reorgs',
   number
 >
 
@@ -41,6 +42,7 @@ const nothing = (): EvmOutcome => ({
   compared: 0,
   balances: 0,
   transfers: 0,
+  sums: 0,
   kills: 0,
   sleeps: 0,
   database_kills: 0,
@@ -127,6 +129,9 @@ export const runEvmWorld = async (
   await waitFor('tracking begins', async () => (await trackedBlock()) !== undefined, longWait)
   const since = (await trackedBlock())! + 1
 
+  const balanceOf = async (address: string, number: number): Promise<bigint> =>
+    BigInt(await anvil.call<string>('eth_getBalance', [address, `0x${number.toString(16)}`]))
+
   let disturbances = 0
   const nextTransaction = createTraffic({ coin, item, multi, relay }, accounts, pick)
   const grow = async (blocks: number): Promise<void> => {
@@ -205,8 +210,21 @@ export const runEvmWorld = async (
         )
       outcome.transfers += listed.length
       await compareBalances(caller, wallet_id, { touched, confirmed, tracking })
+      const head = await reference.head()
+      for (const address of tracking.addresses) await compareSum(caller, address, head)
       outcome.compared++
     }
+  }
+  /** What the records of an address add up to, fees once, is what its balance has changed by. */
+  const compareSum = async (caller: Caller, address: string, head: number): Promise<void> => {
+    const records = await listAll(caller, { address, page_size: 100 })
+    const ids = new Set(records.map((one) => `${one.transfer_id} ${one.direction}`))
+    if (ids.size !== records.length) throw new Error(`seed ${seed}: two transfers have one id`)
+    const sum = nativeSumOf(records)
+    const change = (await balanceOf(address, head)) - (await balanceOf(address, since - 1))
+    if (sum !== change)
+      throw new Error(`seed ${seed}: the records of ${address} say ${sum}, the chain ${change}`)
+    outcome.sums++
   }
   const compareBalances = async (
     caller: Caller,
@@ -233,8 +251,8 @@ export const runEvmWorld = async (
   }
   const balanceAt = async (pair: string, number: number): Promise<bigint> => {
     const [address, type, contract, id] = pair.split('/') as [string, string, string?, string?]
+    if (!contract) return await balanceOf(address, number)
     const block = `0x${number.toString(16)}`
-    if (!contract) return BigInt(await anvil.call<string>('eth_getBalance', [address, block]))
     const bytes = Buffer.from(address.slice(2), 'hex')
     const data =
       type === 'ASSET_TYPE_ERC721'
@@ -299,7 +317,10 @@ if (import.meta.main) {
       console.log(`seed ${seed}:`, JSON.stringify(total))
     }
     await anvil?.stop()
-    console.log('every list as the blocks say, every balance as on the chain:', total)
+    console.log(
+      'every list as the blocks say, every balance as on the chain and as the records add up:',
+      total,
+    )
   } finally {
     await database.stop()
   }

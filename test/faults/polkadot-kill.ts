@@ -11,13 +11,18 @@ import { findCursor } from '../../src/storage/blocks.ts'
 import type { Connection, Db } from '../../src/storage/database.ts'
 import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { createRandom } from '../helpers/random.ts'
+import { listAll } from '../helpers/tracked-bench.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { createWalletBench, type Outcome } from '../helpers/wallets.ts'
 import { readChain } from './polkadot-reference.ts'
 import { readNumbers, runSeeds } from './program.ts'
+import { nativeSumOf } from './record-sums.ts'
 
 /** What one seed came to. */
-export type KillOutcome = { kills: number; blocks: number; transfers: number; shown: number }
+export type KillOutcome = Record<
+  'kills' | 'blocks' | 'transfers' | 'fees' | 'sums' | 'shown',
+  number
+>
 
 const folder = import.meta.dirname
 const tracked = [100, 101, 102, 103, 104]
@@ -90,7 +95,9 @@ export async function runPolkadotKills(
       const rich = Math.floor(random() * 9)
       const to = tracked[Math.floor(random() * tracked.length)]!
       const from = random() < 0.3 ? tracked[Math.floor(random() * tracked.length)]! : rich
-      const amount = unit + BigInt(Math.floor(random() * 1e9))
+      // Now and then more than there is: included, failed and paid for.
+      const amount =
+        random() < 0.15 ? unit * 1_000_000_000n : unit + BigInt(Math.floor(random() * 1e9))
       // A poor account's transfer is refused, which is as good.
       await rpc('dev_transfer', from, addressOf(to), `${amount}`).catch(() => {})
     }
@@ -131,10 +138,18 @@ export async function runPolkadotKills(
       { timeoutMs: 60_000 },
     )
     await compare(caller, wallet_id, reference, bench.family.formatAddress)
+    for (const { account: one, change } of reference.balances) {
+      const address = bench.family.formatAddress(one)
+      const sum = nativeSumOf(await listAll(caller, { address, page_size: 100 }))
+      if (sum !== change)
+        throw new Error(`seed ${seed}: the records of ${address} say ${sum}, the chain ${change}`)
+    }
     return {
       kills,
       blocks: reference.head - begin,
       transfers: reference.transfers.length,
+      fees: reference.transfers.filter(({ value }) => value === '0').length,
+      sums: reference.balances.length,
       shown: shown.size,
     }
   } finally {
@@ -197,7 +212,7 @@ if (import.meta.main) {
   const database = await startKillableDatabase()
   try {
     const total = await runSeeds(seeds, (seed) => runPolkadotKills(database, { seed }))
-    console.log('gapless, exactly once, balances as on the chain:', total)
+    console.log('gapless, exactly once, balances as on the chain and as the records add up:', total)
   } finally {
     await database.stop()
   }

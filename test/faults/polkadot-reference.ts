@@ -45,7 +45,8 @@ export async function readChain(
 ): Promise<{
   head: number
   transfers: ReferenceTransfer[]
-  balances: { account: Buffer; balance: string }[]
+  /** At the head, and how much of it came since the beginning. */
+  balances: { account: Buffer; balance: string; change: bigint }[]
 }> {
   const bytes = (hex: string) => Uint8Array.from(Buffer.from(hex.slice(2), 'hex'))
   const metadata = unifyMetadata(decAnyMetadata(bytes(await ask<string>('state_getMetadata'))))
@@ -63,6 +64,25 @@ export async function readChain(
     const records = eventsCodec.dec(
       bytes(await ask<string>('state_getStorage', events, hash)),
     ) as EventRecord[]
+    const hashOf = (extrinsic: number) =>
+      `0x${Buffer.from(Blake2256(bytes(block.extrinsics[extrinsic]!))).toString('hex')}`
+    // Whoever withdraws first is who pays; without a transfer of theirs they have a record of the fee.
+    for (const extrinsic of block.extrinsics.keys()) {
+      const own = records.filter(({ phase }) => phase.value === extrinsic)
+      const paid = own.find(({ event }) => event.value.type === 'Withdraw')?.event.value.value
+      const sends = own.some(
+        ({ event }) => event.value.type === 'Transfer' && event.value.value.from === paid?.who,
+      )
+      if (!paid?.who || sends || !isWanted(accountOf(paid.who))) continue
+      transfers.push({
+        block_height: number,
+        transaction_hash: hashOf(extrinsic),
+        from: accountOf(paid.who),
+        to: Buffer.alloc(0),
+        value: '0',
+        transaction_fee: paid.amount!.toString(),
+      })
+    }
     for (const { phase, event } of records) {
       if (event.type !== 'Balances' || event.value.type !== 'Transfer') continue
       const { from, to, amount } = event.value.value as Required<EventValue>
@@ -73,10 +93,7 @@ export async function readChain(
       )
       transfers.push({
         block_height: number,
-        transaction_hash:
-          extrinsic === undefined
-            ? hash
-            : `0x${Buffer.from(Blake2256(bytes(block.extrinsics[extrinsic]!))).toString('hex')}`,
+        transaction_hash: extrinsic === undefined ? hash : hashOf(extrinsic),
         from: accountOf(from),
         to: accountOf(to),
         value: amount.toString(),
@@ -84,12 +101,18 @@ export async function readChain(
       })
     }
   }
+  const balanceAt = async (account: Buffer, hash: string): Promise<bigint> => {
+    const key = accounts + Buffer.from(Blake2128Concat(Uint8Array.from(account))).toString('hex')
+    const value = await ask<string | null>('state_getStorage', key, hash)
+    const { data } = value ? accountCodec.dec(value) : { data: { free: 0n, reserved: 0n } }
+    return data.free + data.reserved
+  }
+  const first = await ask<string>('chain_getBlockHash', after)
   const balances = await Promise.all(
     wanted.map(async (account) => {
-      const key = accounts + Buffer.from(Blake2128Concat(Uint8Array.from(account))).toString('hex')
-      const value = await ask<string | null>('state_getStorage', key, final)
-      const { data } = value ? accountCodec.dec(value) : { data: { free: 0n, reserved: 0n } }
-      return { account, balance: (data.free + data.reserved).toString() }
+      const balance = await balanceAt(account, final)
+      const change = balance - (await balanceAt(account, first))
+      return { account, balance: balance.toString(), change }
     }),
   )
   return { head, transfers, balances }

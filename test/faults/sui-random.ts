@@ -14,6 +14,8 @@ export type RandomOutcome = {
   records: number
   failed: number
   refunds: number
+  fees: number
+  sponsored: number
 }
 
 const everybody = {
@@ -24,7 +26,7 @@ const everybody = {
 
 /**
  * Runs random transactions on a dev node and follows them over gRPC. What everybody had at the
- * beginning, with all records and the gas, must be what everybody has at the end.
+ * beginning, with all records and the fees that they count, must be what everybody has at the end.
  */
 export async function runSuiRandom(options: {
   count: number
@@ -48,7 +50,10 @@ export async function runSuiRandom(options: {
     for (const { owner, type, balance } of ledger.sealed.coins()) add(owner, type, sign * balance)
     for (const [owner, type, amount] of ledger.sealed.funds()) add(owner, type, sign * amount)
   }
-  const outcome: RandomOutcome = { transactions: 0, records: 0, failed: 0, refunds: 0 }
+  const outcome: RandomOutcome = {
+    ...{ transactions: 0, records: 0, failed: 0, refunds: 0, fees: 0, sponsored: 0 },
+  }
+  let bills = 0
   const stopping = new AbortController()
   const follow = async () => {
     const after = { number: 0, hash: decodeBase58(ledger.chainId)! }
@@ -57,8 +62,14 @@ export async function runSuiRandom(options: {
       for (const block of event.blocks) {
         const { movements, unknown_kinds } = block.decode(everybody)
         if (Object.keys(unknown_kinds ?? {}).length > 0) throw new Error('something unknown')
-        for (const { from, to, asset, value, transaction_hash, failed } of movements) {
+        for (const movement of movements) {
+          const { from, to, asset, value, transaction_hash, failed } = movement
           const type = suiFamily.formatToken!(asset.contract_address) || SUI
+          // Fees are counted by the records alone, once for each transaction.
+          if (movement.detail?.pays_fee) {
+            add(suiFamily.formatAddress(from), SUI, -movement.transaction_fee)
+            outcome.fees++
+          }
           if (from.length > 0) add(suiFamily.formatAddress(from), type, -value)
           if (to.length > 0) add(suiFamily.formatAddress(to), type, value)
           outcome.records++
@@ -69,8 +80,9 @@ export async function runSuiRandom(options: {
           const { transaction, effects } = ledger.find(digest)!
           const { computationCost = 0n, storageCost = 0n, storageRebate = 0n } = effects!.gasUsed!
           const gas = computationCost + storageCost - storageRebate
-          add(transaction!.gasPayment!.owner!, SUI, -gas)
           if (gas < 0n) outcome.refunds++
+          if (gas > 0n) bills++
+          if (transaction!.gasPayment!.owner !== transaction!.sender) outcome.sponsored++
           outcome.transactions++
         }
         if (outcome.transactions === count) return
@@ -88,6 +100,7 @@ export async function runSuiRandom(options: {
   const left = [...sums].filter(([, sum]) => sum !== 0n)
   await chain.stop()
   await node.stop()
+  if (outcome.fees !== bills) throw new Error(`seed ${seed}: ${outcome.fees} fees of ${bills}`)
   if (left.length > 0)
     throw new Error(`seed ${seed}: ${left.map(([key, sum]) => `${key} differs by ${sum}`).join()}`)
   return outcome
@@ -95,5 +108,8 @@ export async function runSuiRandom(options: {
 
 if (import.meta.main) {
   const options = readNumbers({ count: 20_000, seed: 1 })
-  console.log('records and gas are what everybody has more or less:', await runSuiRandom(options))
+  console.log(
+    'records and their fees are what everybody has more or less:',
+    await runSuiRandom(options),
+  )
 }

@@ -80,7 +80,10 @@ export const createTraffic = (
     send: async (): Promise<string> => {
       const from = node.key(1 + pick(9))
       const kind = kinds[pick(kinds.length)]!
-      return await node.run(from, (transaction) => void kind(transaction, from))
+      const sponsor = chanceOf(0.15) ? node.key(1 + pick(9)) : undefined
+      return await node.run(from, (transaction) => void kind(transaction, from), {
+        ...(sponsor && sponsor !== from && { sponsor }),
+      })
     },
   }
 }

@@ -16,6 +16,8 @@ export type SeedOutcome = {
   bounces: number
   restarts: number
   accountsInBalance: number
+  /** Accounts whose records add up to what their balance has changed by. */
+  sums: number
 }
 
 type Random = () => number
@@ -47,7 +49,7 @@ type Wire = {
 const readTruth = (dev: TonDevChain, from: number, tracked: ReadonlySet<string>): Truth => {
   const truth: Truth = { transfers: [], bounces: [], accounts: 0 }
   const head = dev.chain.head().id.seqno
-  const note = (side: string, wire: Wire, { hash, value }: WireMessage) =>
+  const note = (side: string, wire: Wire, { hash, value }: Pick<WireMessage, 'hash' | 'value'>) =>
     truth.transfers.push(
       `${side} ${wire.account} ${wire.transaction_id.hash} ${hash} ${value} ${wire.fee}`,
     )
@@ -63,6 +65,9 @@ const readTruth = (dev: TonDevChain, from: number, tracked: ReadonlySet<string>)
       if (tracked.has(wire.account)) {
         if (internalIn) note('in', wire, internalIn)
         for (const message of wire.out_msgs) note('out', wire, message)
+        // A message from outside that sends nothing on costs its fee all the same.
+        if (!internalIn && wire.out_msgs.length === 0 && wire.fee !== '0')
+          note('out', wire, { hash: '', value: '0' })
       }
       const { description } = loadTransaction(Cell.fromBase64(wire.data).beginParse())
       const isBack = description.type === 'generic' && description.bouncePhase?.type === 'ok'
@@ -119,8 +124,11 @@ export async function runTonSeed(seed: number): Promise<SeedOutcome> {
   const outcome: SeedOutcome = {
     ...{ blocks: 0, shardBlocks: 0, mostShards: 1, transfers: 0, bounces: 0, restarts: 0 },
     accountsInBalance: 0,
+    sums: 0,
   }
   const seen: string[] = []
+  /** What the records of each account add up to, their fees counted once. */
+  const sums = new Map<string, bigint>()
   const bounced: string[] = []
   let target = Number.POSITIVE_INFINITY
 
@@ -139,18 +147,17 @@ export async function runTonSeed(seed: number): Promise<SeedOutcome> {
               throw new Error('killed')
             }
             const content = block.decode(tracked)
-            for (const {
-              only,
-              from,
-              to,
-              transaction_hash,
-              transfer_hash,
-              value,
-              transaction_fee,
-            } of content.movements) {
+            for (const movement of content.movements) {
+              const { only, from, to, transaction_hash, transfer_hash, value } = movement
+              const { transaction_fee, detail } = movement
               const account = chain.formatAddress(only === 'from' ? from : to)
-              const hashes = [transaction_hash, transfer_hash!].map((hash) =>
-                hash.toString('base64'),
+              const hashes = [transaction_hash, transfer_hash].map(
+                (hash) => hash?.toString('base64') ?? '',
+              )
+              const fee = detail?.pays_fee ? transaction_fee : 0n
+              sums.set(
+                account,
+                (sums.get(account) ?? 0n) + (only === 'from' ? -value : value) - fee,
               )
               seen.push(
                 `${only === 'from' ? 'out' : 'in'} ${account} ${hashes.join(' ')} ${value} ${transaction_fee}`,
@@ -179,7 +186,7 @@ export async function runTonSeed(seed: number): Promise<SeedOutcome> {
   for (let round = 0; round < rounds; round++) {
     for (const payer of payers) {
       if (random() < 0.4) continue
-      const count = 1 + Math.floor(random() * 3)
+      const count = Math.floor(random() * 4)
       await payer.send(
         ...Array.from({ length: count }, () => ({
           message: internal({
@@ -205,6 +212,12 @@ export async function runTonSeed(seed: number): Promise<SeedOutcome> {
   const truth = readTruth(dev, start.number, names)
   compare('transfers', seen, truth.transfers)
   compare('bounces', bounced, truth.bounces)
+  for (const name of names) {
+    const [before, after] = [start.number, target].map((at) => dev.chain.account(name, at).balance)
+    if (after! - before! !== (sums.get(name) ?? 0n))
+      throw new Error(`the records of ${name} say ${sums.get(name)}, the chain ${after! - before!}`)
+    outcome.sums++
+  }
   outcome.blocks = target - start.number
   for (let seqno = start.number + 1; seqno <= target; seqno++)
     outcome.shardBlocks += dev.chain.store.blocksOf(seqno).length - 1

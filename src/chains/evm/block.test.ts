@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { createByteSet } from '../../lib/bytes.ts'
+import type { TransferView } from '../chain.ts'
 import { createBlock } from './block.ts'
 import { evmFamily } from './family.ts'
 import { readBlock } from './header.ts'
@@ -63,10 +64,42 @@ describe('a block', () => {
       { from: c, to: b },
     ])
     expect(decode(block, [b])).toMatchObject({ moved: [[a, b, 5n]], touched: [[b, '']] })
-    expect(decode(block, [c])).toMatchObject({ moved: [], touched: [[c, '']] })
+    expect(decode(block, [c])).toMatchObject({ moved: [[c, b, 0n]], touched: [[c, '']] })
     expect([...block.accounts(createByteSet([]))].map(hex)).toEqual(
       expect.arrayContaining([a, b, c]),
     )
+  })
+
+  it('gives a sender a record of every transaction, which is the one that counts its fee', () => {
+    const created = { from: a, to: null, receipt: { contractAddress: c } }
+    const inside = [[], [{ from: coin, to: a, value: 9n }], [], []]
+    const block = make(
+      [
+        { from: a, to: coin, logs: [paid(coin, a, b, 7)] },
+        { from: a, to: coin },
+        { from: a, to: a },
+        created,
+      ],
+      inside,
+    )
+    const { moved, ordinals } = decode(block, [a, c], [coin])
+    expect(moved).toEqual([
+      [a, coin, 0n],
+      [a, b, 7n],
+      [a, coin, 0n],
+      [coin, a, 9n],
+      [a, a, 0n],
+      [a, c, 0n],
+    ])
+    expect(ordinals).toEqual(ordinals.toSorted((one, other) => one - other))
+    const { movements } = block.decode(trackedOf([a], [coin]))
+    const paying = movements.filter(({ ordinal }) =>
+      evmFamily.paysFee({ side: 0, ordinal } as TransferView),
+    )
+    expect(paying.map(({ value, only }) => [value, only])).toEqual(Array(4).fill([0n, 'from']))
+    // What is called without coin is nobody's record, and nobody is looked for.
+    expect(decode(block, [c, coin]).moved).toEqual([[coin, a, 9n]])
+    expect([...make([{ from: a, to: b }]).accounts(createByteSet([]))].map(hex)).not.toContain(b)
   })
 
   it('gives a failed transaction to its sender only, whatever it would have moved', () => {

@@ -12,7 +12,13 @@ import type {
 import { type Claims, type ClaimTools, createClaims } from './claims.ts'
 import type { ReadBlock } from './header.ts'
 import type { Internal } from './internal.ts'
-import { createAssets, createNamedAddresses, type NamedAddresses } from './names.ts'
+import {
+  calleeAt,
+  createAssets,
+  createCallees,
+  createNamedAddresses,
+  type NamedAddresses,
+} from './names.ts'
 import {
   internalPlace,
   logPlace,
@@ -20,6 +26,9 @@ import {
   type NativeMovement,
   nativeEffects,
   nobody,
+  noCallee,
+  placesPerTransaction,
+  valuePlace,
 } from './native.ts'
 import { bytesOf, quantityOf, type RawReceipt } from './raw.ts'
 import { movementsOf, placesOf, readTokenLog, type TokenLog } from './token-logs.ts'
@@ -34,9 +43,6 @@ export type BlockParts = {
   claims?: ClaimTools
 }
 
-// Every transaction has that many places, so that its movements do not depend on those before it.
-const placesPerTransaction = 2 ** 32
-
 const none: readonly never[] = []
 
 type PlacedLog = TokenLog & { transaction: number; place: number }
@@ -48,6 +54,7 @@ export const createBlock = (parts: BlockParts): ChainBlock => blockOf(reduce(par
 type Reduced = BlockHeader &
   Pick<ReadBlock, 'hashOf' | 'encodedOf'> & {
     addresses: Pieces
+    callees: Uint8Array
     effects: readonly NativeEffects[]
     logs: readonly PlacedLog[]
     contracts: readonly Buffer[]
@@ -67,8 +74,9 @@ type Reduced = BlockHeader &
 function reduce({ block, receipts, internal, native }: BlockParts): Reduced {
   const { hashOf, encodedOf, transactions } = block
   const list = createNamedAddresses()
+  const called = createCallees()
   const effects = transactions.map((transaction, index) =>
-    nativeEffects(transaction, receipts[index]!, internal.transfers?.[index] ?? none, list),
+    nativeEffects(transaction, receipts[index]!, internal.transfers?.[index] ?? none, list, called),
   )
   const logs = tokenLogs(receipts, list)
   const rewarded = (block.withdrawals ?? []).map(({ address }) => list.add(address))
@@ -81,6 +89,7 @@ function reduce({ block, receipts, internal, native }: BlockParts): Reduced {
     parent_hash: bytesOf(block.parentHash),
     time: Number(quantityOf(block.timestamp)) * 1_000,
     addresses,
+    callees: called.read(),
     effects,
     logs,
     contracts: [...new Set(logs.map(({ contract }) => addressAt(addresses, contract)))],
@@ -171,7 +180,7 @@ function tokenLogs(receipts: readonly RawReceipt[], addresses: NamedAddresses): 
 }
 
 function decode(
-  { addresses, effects, logs, contracts, rewarded, native, hashOf }: Reduced,
+  { addresses, callees, effects, logs, contracts, rewarded, native, hashOf }: Reduced,
   tracked: Tracked,
   claims: Claims,
 ): BlockContent {
@@ -214,7 +223,7 @@ function decode(
     transaction: number,
     { from, to, value, place, failed }: NativeMovement,
     asset: AssetKey,
-  ): void => {
+  ): Movement => {
     const { fee, nonce } = effects[transaction]!
     const ordinal = transaction * placesPerTransaction + place
     const movement: Movement = {
@@ -233,6 +242,14 @@ function decode(
     if (ordinal < last) isSorted = false
     last = ordinal
     movements.push(movement)
+    return movement
+  }
+  /** A transaction that sends no coin costs its fee all the same: a record of its sender says it. */
+  const addCall = (transaction: number, { sender, callee }: NativeEffects): void => {
+    const nothing = { from: sender, to: nobody, value: 0n, place: valuePlace, failed: false }
+    const movement = add(transaction, nothing, native)
+    movement.only = 'from'
+    if (callee !== nobody) movement.to = calleeAt(callees, callee)
   }
   /** What moved between two, for those of them who are tracked. */
   const see = (transaction: number, moved: NativeMovement, asset: AssetKey): void => {
@@ -245,8 +262,12 @@ function decode(
   }
 
   for (let index = 0; index < effects.length; index++) {
-    const { sender, movements } = effects[index]!
-    if (isTracked(sender)) touch(sender, native)
+    const effect = effects[index]!
+    const { sender, movements } = effect
+    if (isTracked(sender)) {
+      touch(sender, native)
+      if (effect.callee !== noCallee) addCall(index, effect)
+    }
     for (const moved of movements) see(index, moved, native)
   }
   const watched = new Set(contracts.filter(tracked.contracts.has))

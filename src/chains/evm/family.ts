@@ -1,6 +1,7 @@
 import type { AssetView, Family } from '../chain.ts'
 import { parseHexHash, toHex } from '../hex.ts'
 import { parseAddress } from './address.ts'
+import { placesPerTransaction, valuePlace } from './native.ts'
 
 /** The sub-object of spec 2.6 that belongs to the asset's standard; none for the native coin. */
 const presentMetadata = (asset: AssetView): Record<string, unknown> => {
@@ -46,10 +47,18 @@ export const evmFamily: Family = {
     transaction_fee: view.transaction_fee.toString(),
     transfer_state: view.transfer_state,
     block_number: view.block_number,
+    position: view.ordinal,
     block_timestamp: Math.floor(view.block_time.getTime() / 1000),
     transfer_metadata: presentMetadata(view.asset),
     verified: view.detail?.verified !== false,
   }),
+  // A transaction that comes back in another block has another index there.
+  transferKey: ({ transaction_hash, ordinal }) => [
+    transaction_hash,
+    ordinal % placesPerTransaction,
+  ],
+  // The sender has this record of every transaction.
+  paysFee: ({ side, ordinal }) => side === 0 && ordinal % placesPerTransaction === valuePlace,
   presentAsset: (view) => ({
     wallet_id: view.wallet_id,
     address: view.address ? toHex(view.address) : '',

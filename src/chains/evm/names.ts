@@ -30,6 +30,31 @@ export function createNamedAddresses(): NamedAddresses {
   }
 }
 
+/** What transactions called without sending coin, of which only those of tracked senders are asked for. */
+export type Callees = {
+  add(text: string): number
+  /** The bytes of all, one after the other. */
+  read(): Uint8Array<ArrayBuffer>
+}
+
+/** Makes the list of callees. They are not compared with each other as named addresses are: most are never used. */
+export function createCallees(): Callees {
+  let digits = ''
+  let count = 0
+  return {
+    add: (text) => {
+      if (text.length !== 2 + 2 * size) throw new TypeError(`${text} is no address`)
+      digits += text.slice(2)
+      return count++
+    },
+    read: () => Uint8Array.fromHex(digits),
+  }
+}
+
+/** The callee of a number, in memory of its own. */
+export const calleeAt = (callees: Uint8Array, number: number): Buffer =>
+  Buffer.from(callees.subarray(number * size, (number + 1) * size))
+
 /** Where an address begins in a topic. */
 export const inTopic = 26
 

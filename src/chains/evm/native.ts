@@ -1,5 +1,5 @@
 import { feeOf, isDeposit } from './fees.ts'
-import type { NamedAddresses } from './names.ts'
+import type { Callees, NamedAddresses } from './names.ts'
 import { quantityOf, type RawReceipt, type ReadTransaction } from './raw.ts'
 import type { InternalTransfer } from './traces.ts'
 
@@ -20,13 +20,21 @@ export type NativeEffects = {
   nonce: string | undefined
   failed: boolean
   movements: readonly NativeMovement[]
+  /** What was called, where nothing was sent along: a number of the callees, or one of the two below. */
+  callee: number
 }
+
+/** Every transaction has that many places, so that its movements do not depend on those before it. */
+export const placesPerTransaction: number = 2 ** 32
 
 /** Where no address is. */
 export const nobody = -1
+/** The callee of a transaction that has another record of its sender: it sent coin, or it failed. */
+export const noCallee = -2
 const none: readonly never[] = []
 const mintPlace = 0
-const valuePlace = 1
+/** The place of the value that a transaction sends. */
+export const valuePlace = 1
 /** The first place of the logs. */
 export const logPlace = 2
 /** The first place of what traces tell: far behind the logs, so that a trace changes no other place. */
@@ -38,23 +46,25 @@ export function nativeEffects(
   receipt: RawReceipt,
   internal: readonly InternalTransfer[],
   addresses: NamedAddresses,
+  callees: Callees,
 ): NativeEffects {
   const { status } = receipt
   const failed = status !== undefined && status !== null && quantityOf(status) === 0n
   const sender = addresses.add(transaction.from)
+  const value = quantityOf(transaction.value)
+  const target = transaction.to ?? receipt.contractAddress
   return {
     sender,
     fee: feeOf(transaction, receipt),
     nonce: isDeposit(transaction) ? receipt.depositNonce : transaction.nonce,
     failed,
     movements: movementsOf(),
+    callee: value > 0n || failed ? noCallee : target ? callees.add(target) : nobody,
   }
 
   function movementsOf(): readonly NativeMovement[] {
-    const value = quantityOf(transaction.value)
     const mint = isDeposit(transaction) ? quantityOf(transaction.mint) : 0n
     if (value === 0n && mint === 0n && !failed && internal.length === 0) return none
-    const target = transaction.to ?? receipt.contractAddress
     const to = target ? addresses.add(target) : nobody
     const movements: NativeMovement[] = []
     // It stays even where the deposit fails.

@@ -1,7 +1,7 @@
 import { Blake2256 } from '@polkadot-api/substrate-bindings'
 import { describe, expect, it } from 'vitest'
 import { createByteSet } from '../../lib/bytes.ts'
-import { createBlock, feeOf } from './block.ts'
+import { billOf, createBlock } from './block.ts'
 import type { BalanceEvent, EventField } from './events.ts'
 import { createPolkadotFamily } from './family.ts'
 
@@ -30,14 +30,15 @@ describe('the fee of an extrinsic', () => {
         tip: 50n,
       }),
     ]
-    expect(feeOf(events, 2)).toBe(700n)
+    expect(billOf(events)).toEqual({ fee: 700n, payer: account(1), index: 2 })
   })
 
   it('is nothing of the native coin where it was paid in another asset', () => {
     const events = [
       event(0, 1, 'AssetTxPayment.AssetTxFeePaid', { who: account(1), actual_fee: 9n, tip: 0n }),
     ]
-    expect(feeOf(events, 1)).toBe(0n)
+    expect(billOf(events)).toMatchObject({ fee: 0n })
+    expect(billOf(events).payer).toBeUndefined()
   })
 
   it('is what was withdrawn first, less what came back, in runtimes before', () => {
@@ -51,7 +52,15 @@ describe('the fee of an extrinsic', () => {
       event(5, 2, 'Balances.Withdraw', { who: account(2), amount: 40n }),
       event(6, 2, 'Balances.Deposit', { who: account(9), amount: 40n }),
     ]
-    expect([feeOf(events, 1), feeOf(events, 2)]).toEqual([70n, 40n])
+    const billIn = (extrinsic: number) =>
+      billOf(events.filter((one) => one.extrinsic === extrinsic))
+    expect(billIn(1)).toEqual({ fee: 70n, payer: account(1), index: 0 })
+    expect(billIn(2)).toEqual({ fee: 40n, payer: account(2), index: 5 })
+  })
+
+  it('is nothing of an inherent, whatever it withdraws', () => {
+    const events = [event(0, 1, 'Balances.Withdraw', { who: account(1), amount: 100n })]
+    expect(billOf(events, { isSigned: false })).toMatchObject({ fee: 0n })
   })
 })
 
@@ -69,7 +78,7 @@ describe('a block', () => {
       event(0, undefined, 'Balances.Transfer', transfer),
       event(3, 1, 'Balances.Transfer', { ...transfer, amount: 8n }),
       event(4, 1, 'Balances.Minted', { who: account(3), amount: 1n }),
-      // Names an account, but moves nothing.
+      // Has paid, and moved nothing.
       event(5, 1, 'TransactionPayment.TransactionFeePaid', { who: account(4), actual_fee: 2n }),
     ],
   }
@@ -97,7 +106,40 @@ describe('a block', () => {
       movements: [],
       touched: [{ address: account(3), asset: createPolkadotFamily().native }],
     })
-    expect(decode(account(4))).toEqual({ movements: [], touched: [] })
+  })
+
+  it('gives the payer of a fee a record, without an amount where nothing else was sent', () => {
+    const { movements, touched } = decode(account(4))
+    expect(movements).toMatchObject([
+      {
+        ordinal: 5,
+        from: account(4),
+        to: Buffer.alloc(0),
+        value: 0n,
+        transaction_fee: 2n,
+        detail: { pays_fee: true },
+      },
+    ])
+    expect(touched).toMatchObject([{ address: account(4) }])
+    const twice = createBlock({
+      ...parts,
+      events: [
+        event(0, 1, 'Balances.Transfer', { ...transfer, from: account(9) }),
+        event(1, 1, 'Balances.Transfer', transfer),
+        event(2, 1, 'Balances.Transfer', transfer),
+        event(3, 1, 'TransactionPayment.TransactionFeePaid', { who: account(1), actual_fee: 2n }),
+      ],
+    })
+    for (const one of [account(1), account(2)]) {
+      const { movements: moved } = twice.decode({
+        accounts: createByteSet([one]),
+        contracts: createByteSet([]),
+        tokenAccount: () => [],
+      })
+      expect(moved.filter(({ detail }) => detail?.pays_fee).map(({ ordinal }) => ordinal)).toEqual([
+        1,
+      ])
+    }
   })
 
   it('is none when an event is of an extrinsic that is not there', () => {

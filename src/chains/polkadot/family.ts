@@ -31,8 +31,17 @@ export const createPolkadotFamily = ({
       value: view.value.toString(),
       transaction_fee: view.transaction_fee.toString(),
       block_height: view.block_number,
+      block_number: view.block_number,
+      position: view.ordinal,
       block_timestamp: Math.floor(view.block_time.getTime() / 1000),
     }),
+    // Blocks are final, and an extrinsic may be included again after its account was reaped.
+    transferKey: ({ transaction_hash, block_number, ordinal }) => [
+      transaction_hash,
+      block_number,
+      ordinal,
+    ],
+    paysFee: ({ side, detail }) => side === 0 && detail?.pays_fee === true,
     presentAsset: (view) => ({
       wallet_id: view.wallet_id,
       address: format(view.address ?? Buffer.alloc(0)),

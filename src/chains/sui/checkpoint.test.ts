@@ -122,8 +122,20 @@ describe('a checkpoint', () => {
     const { movements, touched } = made.decode(tracked(me, other))
     expect(movements).toMatchObject([
       { from: me, to: Buffer.alloc(0), value: 0n, failed: true, transaction_fee: 9n },
+      { from: other, value: 0n, failed: true, transaction_fee: 9n, detail: { pays_fee: true } },
     ])
     expect(touched).toMatchObject([{ address: other, delta: -9n }])
+  })
+
+  it('gives a payer what it was paid, also where that is just what the gas cost', () => {
+    const made = block(transaction(1, [[you, -9n]], { sender: you, payer: me, gas: 9n }))
+    expect([...made.accounts(createByteSet([]))]).toEqual([you, me])
+    const { movements, touched } = made.decode(tracked(me))
+    expect(movements).toMatchObject([
+      { from: you, to: me, value: 9n },
+      { from: me, value: 0n, transaction_fee: 9n, detail: { pays_fee: true } },
+    ])
+    expect(touched).toEqual([])
   })
 
   it('counts and leaves out what it cannot read', () => {

@@ -62,18 +62,27 @@ const createAssets = () => {
 const gasOf = (used: GrpcTypes.GasCostSummary | undefined): bigint =>
   (used?.computationCost ?? 0n) + (used?.storageCost ?? 0n) - (used?.storageRebate ?? 0n)
 
+/** Who pays the gas: the sender, or a sponsor. */
+const payerOf = ({ transaction }: GrpcTypes.ExecutedTransaction): string =>
+  transaction?.gasPayment?.owner ?? transaction?.sender ?? ''
+
+// Behind all payments of a checkpoint. They keep their places, under which older versions have
+// stored them: reading the checkpoint again must not store them twice.
+const firstGasOrdinal = 2 ** 40
+
 const isFailed = ({ effects }: GrpcTypes.ExecutedTransaction): boolean =>
   effects?.status?.success === false
 
 /**
- * Makes a block of a checkpoint. Candidates are all addresses whose balance changed, and the senders
- * of failed transactions, who get a record although a sponsor may have paid.
+ * Makes a block of a checkpoint. Candidates are all addresses whose balance changed, those who pay
+ * gas, and the senders of failed transactions, who get a record although a sponsor may have paid.
  */
 export function toBlock(checkpoint: GrpcTypes.Checkpoint): ChainBlock {
   const { transactions } = checkpoint
 
   const decode = ({ accounts }: Tracked): BlockContent => {
     const movements: Movement[] = []
+    const ofGas: Movement[] = []
     const touches = new Map<string, Touch & { delta: bigint }>()
     const unknown_kinds: Record<string, number> = {}
     const assetOf = createAssets()
@@ -94,34 +103,43 @@ export function toBlock(checkpoint: GrpcTypes.Checkpoint): ChainBlock {
       if (known) known.delta += amount
       else touches.set(key, { address: toAddress(address), asset, delta: amount })
     }
-    const addMovements = (one: GrpcTypes.ExecutedTransaction, first: number): void => {
+    const addMovements = (
+      one: GrpcTypes.ExecutedTransaction,
+      { first, index }: { first: number; index: number },
+    ): void => {
       const settled = settle(one, unknown_kinds, assetOf)
       for (const change of settled.changes) touch(change)
       const transaction_hash = readDigest(one.digest)
-      for (const [index, { coinType, from, to, value }] of recordsOf(settled).entries()) {
+      for (const [at, record] of recordsOf(settled).entries()) {
+        const { coinType, from, to, value, pays_fee, gas } = record
         if (!isTracked(from) && !isTracked(to)) continue
-        movements.push({
-          ordinal: first + index,
+        const movement: Movement = {
+          ordinal: gas ? firstGasOrdinal + index : first + at,
           transaction_hash,
           asset: assetOf(coinType)!,
           from: from === '' ? nobody : toAddress(from),
           to: to === '' ? nobody : toAddress(to),
           value,
           transaction_fee: settled.gas > 0n ? settled.gas : 0n,
-          ...(settled.success ? {} : { failed: true }),
-        })
+          ...(settled.success || gas === 'rebate' ? {} : { failed: true }),
+          ...(pays_fee && { detail: { pays_fee } }),
+        }
+        if (gas) ofGas.push(movement)
+        else movements.push(movement)
       }
     }
-    let ordinal = 0
-    for (const one of transactions) {
-      const { balanceChanges, transaction } = one
+    let first = 0
+    for (const [index, one] of transactions.entries()) {
+      const { balanceChanges } = one
       const concerns =
         balanceChanges.some(({ address }) => address !== undefined && isTracked(address)) ||
-        (isFailed(one) && isTracked(transaction?.sender ?? ''))
-      if (concerns) addMovements(one, ordinal)
-      // More than its records can be: the gas payer may come in addition.
-      ordinal += balanceChanges.length + 2
+        isTracked(payerOf(one)) ||
+        (isFailed(one) && isTracked(one.transaction?.sender ?? ''))
+      if (concerns) addMovements(one, { first, index })
+      // More than its payments can be: the gas payer may come in addition.
+      first += balanceChanges.length + 2
     }
+    movements.push(...ofGas)
     const touched = [...touches.values()].filter(({ delta }) => delta !== 0n)
     return { movements, touched, unknown_kinds }
   }
@@ -137,6 +155,8 @@ export function toBlock(checkpoint: GrpcTypes.Checkpoint): ChainBlock {
       }
       for (const one of transactions) {
         for (const { address } of one.balanceChanges) add(address)
+        // What the payer got may be just what the gas cost.
+        add(payerOf(one))
         if (isFailed(one)) add(one.transaction?.sender)
       }
       return seen.values()
@@ -149,10 +169,11 @@ const amountForm = /^-?[0-9]+$/
 
 /** Reads a transaction; what cannot be read is counted and left out. */
 function settle(
-  { transaction, effects, balanceChanges }: GrpcTypes.ExecutedTransaction,
+  one: GrpcTypes.ExecutedTransaction,
   unknown_kinds: Record<string, number>,
   assetOf: (coinType: string) => AssetKey | undefined,
 ): Settled {
+  const { transaction, effects, balanceChanges } = one
   const changes: Change[] = []
   for (const { address = '', coinType = '', amount = '' } of balanceChanges)
     if (addressForm.test(address) && amountForm.test(amount) && assetOf(coinType))
@@ -161,7 +182,7 @@ function settle(
   const sender = transaction?.sender ?? ''
   return {
     sender,
-    payer: transaction?.gasPayment?.owner ?? sender,
+    payer: payerOf(one),
     gas: gasOf(effects?.gasUsed),
     success: effects?.status?.success !== false,
     changes,

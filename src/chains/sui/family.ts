@@ -28,9 +28,15 @@ export const suiFamily: Family = {
     from: toHex(view.from),
     to: toHex(view.to),
     value: view.value.toString(),
+    transaction_fee: view.transaction_fee.toString(),
+    block_number: view.block_number,
+    position: view.ordinal,
     status: view.transfer_state === 'TRANSFER_STATE_FAILED' ? 'failure' : 'success',
     token_address: formatCoinType(view.asset.contract_address),
   }),
+  // A transaction is in one checkpoint, and checkpoints are final.
+  transferKey: ({ transaction_hash, ordinal }) => [transaction_hash, ordinal],
+  paysFee: ({ side, detail }) => side === 0 && detail?.pays_fee === true,
   presentAsset: (view) => ({
     wallet_id: view.wallet_id,
     address: toHex(view.address ?? Buffer.alloc(0)),

@@ -9,19 +9,21 @@ const bill = 1_997_880n
 
 const settle = (settled: Partial<Settled> & { changes: Change[] }): string[] =>
   recordsOf({ sender: me, payer: me, gas: bill, success: true, ...settled }).map(
-    ({ coinType, from, to, value }) =>
-      `${from.slice(-1) || '-'} > ${to.slice(-1) || '-'} ${value} ${coinType.split('::').at(-1)}`,
+    ({ coinType, from, to, value, pays_fee }) =>
+      `${from.slice(-1) || '-'} > ${to.slice(-1) || '-'} ${value} ${coinType.split('::').at(-1)}${pays_fee ? ' +fee' : ''}`,
   )
 const sui = (address: string, amount: bigint): Change => ({ address, coinType: suiType, amount })
 const token = (address: string, amount: bigint): Change => ({ address, coinType: coral, amount })
 
 describe('the records of a transaction', () => {
   it('of a payment: the amount, without the gas', () => {
-    expect(settle({ changes: [sui(me, -123n - bill), sui(you, 123n)] })).toEqual(['1 > 2 123 SUI'])
+    expect(settle({ changes: [sui(me, -123n - bill), sui(you, 123n)] })).toEqual([
+      '1 > 2 123 SUI +fee',
+    ])
   })
-  it('of a sponsored payment: nothing of the sponsor', () => {
+  it('of a sponsored payment: the sponsor has one for the fee', () => {
     const changes = [sui(me, -5n), sui(you, 5n), sui(sponsor, -bill)]
-    expect(settle({ payer: sponsor, changes })).toEqual(['1 > 2 5 SUI'])
+    expect(settle({ payer: sponsor, changes })).toEqual(['1 > 2 5 SUI', '3 > - 0 SUI +fee'])
   })
   it('of a payment to many: one each', () => {
     const changes = [
@@ -30,22 +32,31 @@ describe('the records of a transaction', () => {
       sui(account(6), 20n),
       sui(you, 30n),
     ]
-    expect(settle({ changes })).toEqual(['1 > 2 30 SUI', '1 > 6 20 SUI', '1 > 5 10 SUI'])
+    expect(settle({ changes })).toEqual(['1 > 2 30 SUI +fee', '1 > 6 20 SUI', '1 > 5 10 SUI'])
   })
   it('of a swap: into a pool, and out of it', () => {
     const changes = [sui(me, -1_000n - bill), token(me, 77n)]
-    expect(settle({ changes })).toEqual(['1 > - 1000 SUI', '- > 1 77 CORAL'])
+    expect(settle({ changes })).toEqual(['1 > - 1000 SUI +fee', '- > 1 77 CORAL'])
   })
-  it('of a call that moves nothing: none', () => {
-    expect(settle({ changes: [sui(me, -bill)] })).toEqual([])
+  it('of tokens alone: one of their sender for the fee, in the coin that pays it', () => {
+    const changes = [token(me, -7n), token(you, 7n), sui(me, -bill)]
+    expect(settle({ changes })).toEqual(['1 > 2 7 CORAL', '1 > - 0 SUI +fee'])
   })
-  it('of a call that gives back more storage than it uses: none', () => {
-    expect(settle({ gas: -99n, changes: [sui(me, 99n)] })).toEqual([])
+  it('of a call that moves nothing: one for the fee', () => {
+    expect(settle({ changes: [sui(me, -bill)] })).toEqual(['1 > - 0 SUI +fee'])
+  })
+  it('of a call that gives back more storage than it uses: one for what came back', () => {
+    expect(settle({ gas: -99n, changes: [sui(me, 99n)] })).toEqual(['- > 1 99 SUI'])
+    const changes = [sui(me, -5n + 99n), sui(you, 5n)]
+    expect(settle({ gas: -99n, changes })).toEqual(['1 > 2 5 SUI', '- > 1 99 SUI'])
+  })
+  it('of a transaction without gas that moves nothing: none', () => {
+    expect(settle({ gas: 0n, changes: [] })).toEqual([])
   })
   it('of a failure: one without an amount, of the sender', () => {
-    expect(settle({ success: false, changes: [sui(me, -bill)] })).toEqual(['1 > - 0 SUI'])
+    expect(settle({ success: false, changes: [sui(me, -bill)] })).toEqual(['1 > - 0 SUI +fee'])
     const sponsored = settle({ success: false, payer: sponsor, changes: [sui(sponsor, -bill)] })
-    expect(sponsored).toEqual(['1 > - 0 SUI'])
+    expect(sponsored).toEqual(['1 > - 0 SUI', '3 > - 0 SUI +fee'])
   })
 
   const changesOf = fc.uniqueArray(
@@ -65,7 +76,7 @@ describe('the records of a transaction', () => {
   })
   const numRuns = 20_000
 
-  it('and its gas are the changes again, exactly, over 20,000 random transactions', () => {
+  it('and its fee, counted once, are the changes again, exactly, over 20,000 random transactions', () => {
     fc.assert(
       fc.property(settled, (one) => {
         const sums = new Map<string, bigint>()
@@ -75,14 +86,18 @@ describe('the records of a transaction', () => {
           else sums.set(address + coinType, sum)
         }
         const records = recordsOf(one)
-        for (const { coinType, from, to, value } of records) {
-          if (value <= 0n || (from === '' && to === '') || from === to) return false
+        let fees = 0
+        for (const { coinType, from, to, value, pays_fee } of records) {
+          if ((value <= 0n && !pays_fee) || (from === '' && to === '') || from === to) return false
+          if (pays_fee) {
+            fees++
+            add(from, coinType, -one.gas)
+          }
           if (from !== '') add(from, coinType, -value)
           if (to !== '') add(to, coinType, value)
         }
-        add(one.payer, suiType, -one.gas)
         for (const { address, coinType, amount } of one.changes) add(address, coinType, -amount)
-        return sums.size === 0 && records.length <= one.changes.length + 1
+        return sums.size === 0 && fees <= 1 && records.length <= one.changes.length + 2
       }),
       { numRuns },
     )

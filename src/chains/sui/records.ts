@@ -13,7 +13,16 @@ export type Settled = {
 }
 
 /** One directed movement; an empty end is a pool, a stake, a mint or a burn. */
-export type SuiRecord = { coinType: string; from: string; to: string; value: bigint }
+export type SuiRecord = {
+  coinType: string
+  from: string
+  to: string
+  value: bigint
+  /** The fee counts with this record of its payer. */
+  pays_fee?: true
+  /** Made by the gas alone: a fee without a payment, or storage that was given back. */
+  gas?: 'fee' | 'rebate'
+}
 
 /** The native coin as nodes write it. */
 export const suiType = `0x${'2'.padStart(64, '0')}::sui::SUI`
@@ -27,11 +36,33 @@ const bySize = (a: Side, b: Side): number =>
 /**
  * Makes directed records out of net changes, which say who has more and who has less but not from
  * whom. The gas bill is given back to its payer first; then, coin by coin, what some have less is
- * matched with what others have more, and the rest comes from or goes to nobody. Records and gas
- * together are the changes again, exactly. A failed transaction is one record of its sender.
+ * matched with what others have more, and the rest comes from or goes to nobody. A failed transaction
+ * is one record of its sender. The fee counts with a record of its payer, who gets one without an
+ * amount where there is no other. Where more storage is given back than gas is used, a record says
+ * that too. So records and fee together are the changes again, exactly.
  */
-export function recordsOf({ sender, payer, gas, success, changes }: Settled): SuiRecord[] {
-  if (!success) return [{ coinType: suiType, from: sender, to: '', value: 0n }]
+export function recordsOf(settled: Settled): SuiRecord[] {
+  const { sender, payer, gas, success } = settled
+  const records = success
+    ? paymentsOf(settled)
+    : [{ coinType: suiType, from: sender, to: '', value: 0n }]
+  if (gas < 0n) records.push({ coinType: suiType, from: '', to: payer, value: -gas, gas: 'rebate' })
+  if (gas <= 0n) return records
+  const paying = records.find(({ coinType, from }) => coinType === suiType && from === payer)
+  if (paying) paying.pays_fee = true
+  else
+    records.push({
+      coinType: suiType,
+      from: payer,
+      to: '',
+      value: 0n,
+      pays_fee: true,
+      gas: 'fee',
+    })
+  return records
+}
+
+function paymentsOf({ payer, gas, changes }: Settled): SuiRecord[] {
   const coins = new Map<string, Map<string, bigint>>()
   const add = (coinType: string, address: string, amount: bigint) => {
     const sums = coins.get(coinType) ?? new Map<string, bigint>()

@@ -89,7 +89,7 @@ export function createBlock({
         const ordinal = index * ordinalsPerTransaction
         const place = { ordinal, block: part.id, mc_seq_no: header.number }
         if (isTracked) {
-          movements.push(...nativeMovements(transaction, place, native))
+          movements.push(...nativeMovements(transaction, place, { asset: native, account }))
           touched.push({ address: account, asset: native })
         }
         for (const [number, token] of tokens.entries()) {

@@ -79,6 +79,8 @@ export function createTonChain(options: TonChainOptions): Chain {
     formatUserFriendly: (address) => family().formatUserFriendly!(address),
     parseToken: (text) => family().parseToken!(text),
     presentTransfer: (view) => family().presentTransfer(view),
+    transferKey: (view) => family().transferKey(view),
+    paysFee: (view) => family().paysFee(view),
     presentAsset: (view) => family().presentAsset(view),
     identity: (signal) => nodes.identity(joined(signal)),
     head: (signal) => head(joined(signal)),

@@ -1,6 +1,7 @@
-import type { Family } from '../chain.ts'
+import type { Family, TransferView } from '../chain.ts'
 import { parseHexHash } from '../hex.ts'
 import { formatAddress, formatUserFriendly, parseAddress } from './address.ts'
+import { ordinalsPerTransaction } from './movements.ts'
 
 const base64Hash = /^[0-9A-Za-z+/_-]{43}=?$/
 
@@ -14,6 +15,14 @@ const parseHash = (text: string): Buffer | undefined => {
 
 const formatHash = (hash: Uint8Array | null): string =>
   hash ? Buffer.from(hash).toString('hex') : ''
+
+const paysFee = ({ detail, ordinal, external_hash }: TransferView): boolean => {
+  if (detail?.pays_fee !== undefined) return detail.pays_fee === true
+  // Rows of earlier versions do not say it. There it is the received message, or the first one sent
+  // where the transaction came from outside.
+  const place = ordinal % ordinalsPerTransaction
+  return place === 0 || (place === 1 && external_hash !== null)
+}
 
 /** The rules of variant T. On a test network addresses that are marked for one are taken too. */
 export const createTonFamily = ({ production = true } = {}): Family => {
@@ -50,7 +59,15 @@ export const createTonFamily = ({ production = true } = {}): Family => {
       transfer_type: view.side === 0 ? 'TRANSFER_TYPE_OUTGOING' : 'TRANSFER_TYPE_INCOMING',
       bounced: String(view.detail?.bounced ?? 'false'),
       token_address: formatAddress(view.asset.contract_address),
+      block_number: String(view.block_number),
+      position: String(view.ordinal),
     }),
+    // Both ends know the message; one message may carry coins and tokens.
+    transferKey: ({ transfer_hash, asset, transaction_hash, ordinal }) =>
+      transfer_hash
+        ? [transfer_hash, asset.contract_address]
+        : [transaction_hash, ordinal % ordinalsPerTransaction],
+    paysFee,
     presentAsset: (view) => ({
       wallet_id: view.wallet_id,
       address: formatAddress(view.address ?? Buffer.alloc(0)),

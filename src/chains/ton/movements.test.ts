@@ -1,6 +1,6 @@
-import { Address, beginCell, type Cell, comment, internal, type Message } from '@ton/core'
+import { Address, beginCell, type Cell, comment, external, internal, type Message } from '@ton/core'
 import { describe, expect, it } from 'vitest'
-import { tokenMovements } from './movements.ts'
+import { nativeMovements, tokenMovements } from './movements.ts'
 import type { TonTransaction } from './transaction.ts'
 
 const owner = Buffer.alloc(33, 1)
@@ -40,6 +40,51 @@ const internalTransfer = beginCell()
   .storeBit(true)
   .storeRef(comment('invoice'))
   .endCell()
+
+describe('what an account pays', () => {
+  const outside = {
+    hash: Buffer.alloc(32, 8),
+    message: external({ to: sender, body: beginCell().endCell() }) as Message,
+  }
+  const paid = {
+    hash: Buffer.alloc(32, 9),
+    message: internal({ to: sender, value: 4n }) as Message,
+  }
+  if (paid.message.info.type === 'internal') paid.message.info.src = sender
+  const account = Buffer.alloc(33, 4)
+  const of = (fields: Partial<TonTransaction>) =>
+    nativeMovements(
+      {
+        ...{ hash: Buffer.alloc(32, 7), time: 1_000, fee: 5n, isReturned: false, isDone: true },
+        ...{ in: outside, out: [], external_hash: Buffer.alloc(32, 6), ...fields },
+      },
+      place,
+      { asset, account },
+    )
+
+  it('counts with its first message', () => {
+    const fees = (movements: ReturnType<typeof of>) =>
+      movements.map(({ value, only, detail }) => [only, value, detail?.pays_fee])
+    expect(fees(of({ out: [paid, paid] }))).toEqual([
+      ['from', 4n, true],
+      ['from', 4n, false],
+    ])
+    expect(fees(of({ in: paid, out: [paid] }))).toEqual([
+      ['to', 4n, true],
+      ['from', 4n, false],
+    ])
+  })
+
+  it('has a record without an amount where no message was sent or received inside the chain', () => {
+    expect(of({ isDone: false })).toMatchObject([
+      {
+        ...{ from: account, to: Buffer.alloc(0), value: 0n, only: 'from', transaction_fee: 5n },
+        detail: { status: 'failed', pays_fee: true },
+      },
+    ])
+    expect(of({ fee: 0n })).toEqual([])
+  })
+})
 
 describe('what a jetton wallet does', () => {
   it('is an incoming transfer from the other owner, with the comment', () => {

@@ -11,6 +11,7 @@ export type Place = { ordinal: number; block: RawBlockId; mc_seq_no: number }
 /** Ordinals of one transaction: far more than it can have messages. */
 export const ordinalsPerTransaction = 65_536
 const tokenOrdinals = ordinalsPerTransaction / 2
+const feeOrdinal = tokenOrdinals - 1
 
 const nobody = Buffer.alloc(0)
 
@@ -31,15 +32,38 @@ const common = (transaction: TonTransaction, { block, mc_seq_no }: Place) => ({
     status: 'success',
     bounced: 'false',
     message: '',
+    pays_fee: false,
   },
 })
 
-/** The movements of the native coin: one per internal message, seen from the account. */
+/**
+ * The movements of the native coin: one per internal message, seen from the account. The fee counts
+ * with the first one. An account that paid without any (a message from outside that did nothing) has a
+ * record without an amount.
+ */
 export function nativeMovements(
   transaction: TonTransaction,
   place: Place,
-  asset: AssetKey,
+  { asset, account }: { asset: AssetKey; account: Buffer },
 ): Movement[] {
+  const base = common(transaction, place)
+  const movements = messagesOf(transaction, place, asset)
+  if (movements.length === 0 && transaction.fee > 0n)
+    movements.push({
+      ...base,
+      ordinal: place.ordinal + feeOrdinal,
+      asset,
+      from: account,
+      to: nobody,
+      value: 0n,
+      only: 'from',
+      detail: { ...base.detail, status: transaction.isDone ? 'success' : 'failed' },
+    })
+  if (movements[0]) movements[0].detail = { ...movements[0].detail, pays_fee: true }
+  return movements
+}
+
+function messagesOf(transaction: TonTransaction, place: Place, asset: AssetKey): Movement[] {
   const base = common(transaction, place)
   const movement = (
     { hash, message }: HashedMessage,

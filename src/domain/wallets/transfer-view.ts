@@ -1,4 +1,6 @@
-import type { TransferView } from '../../chains/chain.ts'
+import type { Family, TransferView } from '../../chains/chain.ts'
+import type { TransferDirection } from '../../contract/states.ts'
+import { hashId } from '../../lib/hash-id.ts'
 import type { ListedTransfer } from '../../storage/transfers.ts'
 
 /** How many blocks from this one to the head, itself included (docs/decisions.md). */
@@ -18,8 +20,30 @@ const isPending = (
   head < dueBlockOf(row.block_number, row.confirmation) &&
   row.block_number > (row.confirmed_block ?? -1)
 
+/** The record of a transfer, the same in lists and notifications (docs/webhooks.md). */
+export const presentTransfer = (
+  family: Family,
+  row: ListedTransfer,
+  head: number,
+): Record<string, unknown> => {
+  const view = toTransferView(row, head)
+  return {
+    wallet_id: row.wallet_id,
+    ...family.presentTransfer(view),
+    transfer_id: hashId('transfer', family.service, ...family.transferKey(view)),
+    direction: directionOf(row),
+    fee_paid: family.paysFee(view) ? row.transaction_fee.toString() : '0',
+    transfer_time: row.block_time.toISOString(),
+  }
+}
+
+const directionOf = ({ is_internal, side }: ListedTransfer): TransferDirection => {
+  if (is_internal) return 'TRANSFER_DIRECTION_INTERNAL'
+  return side === 0 ? 'TRANSFER_DIRECTION_OUTGOING' : 'TRANSFER_DIRECTION_INCOMING'
+}
+
 /** A stored transfer as the chain prints it. Whether it is pending follows from the head. */
-export const toTransferView = (row: ListedTransfer, head: number): TransferView => {
+const toTransferView = (row: ListedTransfer, head: number): TransferView => {
   const { asset_type, contract_address, token_id, name, symbol, decimals } = row
   const pending = isPending(row, head)
   return {
@@ -44,6 +68,8 @@ export const toTransferView = (row: ListedTransfer, head: number): TransferView 
     transaction_fee: row.transaction_fee,
     transfer_state: pending ? 'TRANSFER_STATE_PENDING' : row.transfer_state,
     block_number: row.block_number,
+    ordinal: row.ordinal,
+    external_hash: row.external_hash,
     block_time: row.block_time,
     transfer_hash: row.transfer_hash,
     detail: row.detail as Record<string, unknown> | null,

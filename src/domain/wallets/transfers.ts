@@ -11,7 +11,7 @@ import { makePage, readPage } from '../pages.ts'
 import { readTimes } from '../time-range.ts'
 import { readOptionalAddress } from './address-fields.ts'
 import { getWallet, type ReadScope, readScope, shared } from './scope.ts'
-import { toTransferView } from './transfer-view.ts'
+import { presentTransfer } from './transfer-view.ts'
 
 type Position = [time: number, number: number, ordinal: number, side: number]
 
@@ -53,7 +53,7 @@ export const ListTransfers = shared<{
     rows,
     (row): Position => [row.block_time.getTime(), row.block_number, row.ordinal, row.side],
   )
-  const transfers = items.map((row) => scope.family.presentTransfer(toTransferView(row, head)))
+  const transfers = items.map((row) => presentTransfer(scope.family, row, head))
   return { transfers, pagination }
 })
 

@@ -128,6 +128,12 @@ it('lists a payment with its fee and its nonce, and the balance after it', async
       block_timestamp: Number(block.timestamp),
       verified: true,
       transfer_metadata: {},
+      transfer_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      wallet_id: expect.any(String),
+      direction: 'TRANSFER_DIRECTION_OUTGOING',
+      fee_paid: (BigInt(receipt.gasUsed!) * BigInt(receipt.effectiveGasPrice!)).toString(),
+      transfer_time: new Date(Number(block.timestamp) * 1000).toISOString(),
+      position: 1,
     },
   ])
   await expectNativeBalance()
@@ -145,8 +151,16 @@ it('lists ERC-20 transfers of a registered contract, and none of nothing', async
   const erc20 = { contract_address: coin, name: 'Test Coin', symbol: 'COIN', decimals: 6 }
   const common = { asset_type: 'ASSET_TYPE_ERC20', transfer_metadata: { erc20 } }
   expect(await transfersOf(minted)).toMatchObject([{ ...common, to: mine, value: '1000' }])
+  // The fee counts with the record of the transaction itself, which sends no coin.
   expect(await transfersOf(paid)).toMatchObject([
-    { ...common, from: mine, to: friend, value: '400' },
+    {
+      asset_type: 'ASSET_TYPE_C',
+      from: mine,
+      to: coin,
+      value: '0',
+      fee_paid: expect.stringMatching(/^[1-9]/),
+    },
+    { ...common, from: mine, to: friend, value: '400', fee_paid: '0' },
   ])
   expect(await transfersOf(nothing)).toEqual([])
   expect(await transfersOf(unknown)).toEqual([])
@@ -168,18 +182,19 @@ it('lists items and kinds of collections, one record for each', async () => {
   await mineBlock()
   await settled()
   expect(await transfersOf(away)).toMatchObject([
+    { asset_type: 'ASSET_TYPE_C', value: '0' },
     {
       asset_type: 'ASSET_TYPE_ERC721',
       value: '1',
       transfer_metadata: { erc721: { contract_address: item, token_id: '7', name: 'Test Item' } },
     },
   ])
-  expect(
-    (await transfersOf(many)).map(({ value, transfer_metadata }) => [
-      transfer_metadata.erc1155.token_id,
-      value,
-    ]),
-  ).toEqual([
+  const kinds = (await transfersOf(many)).map(({ value, transfer_metadata }) => [
+    transfer_metadata.erc1155?.token_id,
+    value,
+  ])
+  expect(kinds).toEqual([
+    [undefined, '0'],
     ['1', '3'],
     ['2', '4'],
   ])

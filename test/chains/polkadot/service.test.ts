@@ -81,6 +81,13 @@ describe.each(worlds)('variant P through the service on $name', ({ node, service
         transaction_fee: expect.stringMatching(/^[1-9]\d+$/),
         block_height: block.number,
         block_timestamp: expect.any(Number),
+        block_number: block.number,
+        position: expect.any(Number),
+        transfer_id: expect.any(String),
+        wallet_id,
+        direction: 'TRANSFER_DIRECTION_INCOMING',
+        fee_paid: '0',
+        transfer_time: expect.stringMatching(/Z$/),
       },
     ])
     await waitFor('the balance', async () => (await balanceOf(addressOf(100))) === '5000000000000')

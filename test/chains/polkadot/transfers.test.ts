@@ -96,6 +96,8 @@ describe.each(worlds)('transfers of $name', ({ node, chain, isModern, specVersio
       [3, 53, unit],
       [3, 54, 2n * unit],
       [4, 53, 3n * unit],
+      // It did nothing and cost its fee.
+      [5, undefined, 0n],
     ])
     expect(movements[0]!.transaction_hash).toEqual(movements[1]!.transaction_hash)
     expect(movements[0]!.ordinal).toBeLessThan(movements[1]!.ordinal)
@@ -104,11 +106,12 @@ describe.each(worlds)('transfers of $name', ({ node, chain, isModern, specVersio
     expect(-3n * unit - movements[2]!.transaction_fee).toBe(delta)
   })
 
-  it('leaves out what failed', async () => {
-    const { shown, changed } = await play(node.pay(6, 56, 10n ** 30n))
-    expect(shown).toEqual([])
-    // The fee is paid all the same, and the balance follows.
-    expect(changed.map(({ number }) => number)).toEqual([6])
+  it('shows the fee of what failed', async () => {
+    const { shown, movements, changed } = await play(node.pay(6, 56, 10n ** 30n))
+    expect(shown).toEqual([[6, undefined, 0n]])
+    const { transaction_fee, detail } = movements[0]!
+    expect(detail).toEqual({ pays_fee: true })
+    expect(changed).toMatchObject([{ number: 6, delta: -transaction_fee }])
   })
 
   it('shows a transfer through a proxy as one of the real account, paid by the proxy', async () => {
@@ -121,7 +124,14 @@ describe.each(worlds)('transfers of $name', ({ node, chain, isModern, specVersio
     const call = node.inner(57, 4n * unit)
     const value = { real: who(7), force_proxy_type: undefined, call }
     const { shown, movements, changed } = await play(node.signed(8, 'Proxy', 'proxy', value))
-    expect(shown).toEqual([[7, 57, 4n * unit]])
+    expect(shown).toHaveLength(2)
+    expect(shown).toEqual(
+      expect.arrayContaining([
+        [7, 57, 4n * unit],
+        [8, undefined, 0n],
+      ]),
+    )
+    expect(movements.filter(({ detail }) => detail?.pays_fee)).toMatchObject([{ value: 0n }])
     const deltaOf = (number: number) => changed.find((one) => one.number === number)!.delta
     expect(deltaOf(7)).toBe(-4n * unit)
     expect(deltaOf(8)).toBe(-movements[0]!.transaction_fee)

@@ -85,6 +85,14 @@ describe.each(['grpc', 'grpc-web'] as const)(
         value: '123456',
         status: 'success',
         token_address: '',
+        transaction_fee: expect.stringMatching(/^[1-9]/),
+        block_number: expect.any(Number),
+        position: expect.any(Number),
+        transfer_id: expect.any(String),
+        wallet_id,
+        direction: 'TRANSFER_DIRECTION_INCOMING',
+        fee_paid: '0',
+        transfer_time: expect.stringMatching(/Z$/),
       }
       expect(await transfersOf({ transaction_digest })).toEqual([record])
       expect(await transfersOf({ wallet_id })).toEqual([record])
@@ -218,7 +226,9 @@ describe.each(['grpc', 'grpc-web'] as const)(
       expect(await transfersOf({ transaction_digest: swapped })).toMatchObject([
         { from: address, to: '', value: '55', status: 'success' },
       ])
-      expect(await transfersOf({ transaction_digest: called })).toEqual([])
+      expect(await transfersOf({ transaction_digest: called })).toMatchObject([
+        { from: address, to: '', value: '0', fee_paid: expect.stringMatching(/^[1-9]/) },
+      ])
       const held = () =>
         ledger.sealed
           .coinsOf(address)

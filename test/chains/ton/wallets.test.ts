@@ -163,7 +163,7 @@ describe('transfers of T', () => {
     }
   })
 
-  it('are one per message of a batch, and none for what was never sent', async () => {
+  it('are one per message of a batch, and one of the fee alone for what was never sent', async () => {
     const same = (): MessageRelaxed => internal({ to: fresh(0x51), value: 5n, bounce: false })
     const batch = await during(alice.text, async () => {
       await alice.send(same(), same(), same(), same())
@@ -172,13 +172,19 @@ describe('transfers of T', () => {
     expect(batch).toHaveLength(4)
     expect(new Set(batch.map((t) => t.transaction_hash)).size).toBe(1)
     expect(new Set(batch.map((t) => t.transfer_hash)).size).toBe(4)
-    for (const mode of [3, 1]) {
-      const none = await during(alice.text, async () => {
+    for (const [mode, status] of [
+      [3, 'success'],
+      [1, 'failed'],
+    ] as const) {
+      const fee = await during(alice.text, async () => {
         const message = internal({ to: fresh(0x52), value: 9_000_000n * coin, bounce: false })
         await alice.send({ message, mode })
         await mine(2)
       })
-      expect(none).toEqual([])
+      expect(fee).toMatchObject([
+        { from: alice.text, to: '', value: '0', transfer_hash: '', status },
+      ])
+      expect(fee[0]!.fee_paid).toBe(fee[0]!.transaction_fee)
     }
     await balanced(alice.text)
   })
