@@ -3,6 +3,7 @@ import type { Service } from '../../src/contract/variant.ts'
 import type { Clock } from './clock.ts'
 import { createNonces } from './nonces.ts'
 import { readAnswer, serverTime } from './read-answer.ts'
+import { bodyOf } from './request-body.ts'
 import { retryDelay } from './retry.ts'
 import { send } from './send.ts'
 import { createSign } from './sign.ts'
@@ -67,7 +68,7 @@ export function createCall(connection: Connection): Call {
 
   return async (service, operation, request = {}, { signal } = {}) => {
     const path = `${prefix}/v1/${service}/${operation}`
-    const body = encoder.encode(JSON.stringify(request))
+    const body = encoder.encode(bodyOf(service, request))
     let followed = false
     for (let retry = 0; ; ) {
       const nonce = nonces.next()
