@@ -4,7 +4,13 @@ import { createFakeClock } from '../chains/upstream/fake-clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
 import { createStreams } from './feed-streams.ts'
-import { createWorld, logsOf, type WorldBlock, type WorldLog } from './feed-world.ts'
+import {
+  createWorld,
+  type LogOrigin,
+  logsOf,
+  type WorldBlock,
+  type WorldLog,
+} from './feed-world.ts'
 import type { Session } from './session.ts'
 
 const addresses = [1, 2, 3].map((value) => `0x${value.toString(16).padStart(40, '0')}`)
@@ -47,6 +53,15 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('leave' as const), index: fc.nat(5) }),
   fc.record({ kind: fc.constant('lag' as const), behind: fc.integer({ min: 1, max: 5 }) }),
   fc.record({ kind: fc.constant('die' as const) }),
+  // Announced before or after it is in a block, by one node or by both.
+  fc.record({
+    kind: fc.constant('transactions' as const),
+    order: fc.array(fc.constantFrom('announce' as const, 'mine' as const), {
+      minLength: 1,
+      maxLength: 6,
+    }),
+    twice: fc.boolean(),
+  }),
   fc.record({ kind: fc.constant('stutter' as const), failures: fc.integer({ min: 1, max: 6 }) }),
 )
 
@@ -62,7 +77,12 @@ const fits = ({ address = [], topics: wanted = [] }: Filter, one: WorldLog): boo
 }
 
 /** What one listener must get, from the blocks that it was told of. */
-type Reader = { filter: Filter; heads: boolean; seen: Set<string>; expected: string[] }
+type Reader = {
+  filter: Filter
+  kind: 'heads' | 'logs' | 'pending'
+  seen: Set<string>
+  expected: string[]
+}
 
 const line = (block: WorldBlock, index: number, removed: boolean) =>
   `${removed ? 'removed' : 'log'} ${block.number} ${block.hash} ${index}`
@@ -72,16 +92,23 @@ const tellModel = (reader: Reader, removed: WorldBlock[], added: WorldBlock[]) =
     for (const [index, one] of block.logs.entries())
       if (fits(reader.filter, one)) reader.expected.push(line(block, index, isRemoved))
   }
+  if (reader.kind === 'pending') {
+    const again = new Set(removed.flatMap(({ transactions }) => transactions))
+    for (const hash of added.flatMap(({ transactions }) => transactions)) again.delete(hash)
+    for (const hash of again) reader.expected.push(`pending ${hash}`)
+    return
+  }
   for (const block of removed) if (reader.seen.delete(block.hash)) logs(block, true)
   for (const block of added) {
     reader.seen.add(block.hash)
-    if (reader.heads) reader.expected.push(`head ${block.number} ${block.hash}`)
+    if (reader.kind === 'heads') reader.expected.push(`head ${block.number} ${block.hash}`)
     logs(block, false)
   }
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a notification or change of any kind
-const toLine = (result: any, world: ReturnType<typeof createWorld>): string => {
+const toLine = (result: any, kind: Reader['kind'], world: ReturnType<typeof createWorld>) => {
+  if (kind === 'pending') return `pending ${result}`
   if (typeof result === 'string') return `head ${world.get(result).number} ${result}`
   if (result.removed === undefined) return `head ${Number(result.number)} ${result.hash}`
   const { removed, ...rest } = result
@@ -89,6 +116,15 @@ const toLine = (result: any, world: ReturnType<typeof createWorld>): string => {
   const index = Number(result.logIndex)
   expect({ ...rest, removed: false }).toEqual(logsOf(block)[index])
   return line(block, index, removed)
+}
+
+const kinds: Record<string, Reader['kind']> = {
+  newHeads: 'heads',
+  newBlockFilter: 'heads',
+  logs: 'logs',
+  newFilter: 'logs',
+  newPendingTransactions: 'pending',
+  newPendingTransactionFilter: 'pending',
 }
 
 // The fast gate takes a sample; FEED_SCRIPTS=500 runs them all.
@@ -102,8 +138,9 @@ test('what clients get is what the model says, for every seeded script', {
       fc.array(step, { minLength: 3, maxLength: 14 }),
       fc.boolean(),
       fc.integer({ min: 1, max: 70 }),
-      async (steps, forgets, history) => {
-        const world = createWorld({ nodes: 2, forgets })
+      fc.constantFrom<LogOrigin>('transactions', 'blocks', 'blocks beside the bloom'),
+      async (steps, forgets, history, origin) => {
+        const world = createWorld({ nodes: 2, forgets, origin })
         const [a, b] = world.nodes as [(typeof world.nodes)[0], (typeof world.nodes)[0]]
         const clock = createFakeClock()
         const streams = createStreams({
@@ -129,6 +166,7 @@ test('what clients get is what the model says, for every seeded script', {
           )
 
         let tip = world.genesis
+        let transactions = 0
         const isOn = (block: WorldBlock, head: WorldBlock) => {
           let at: WorldBlock | undefined = head
           while (at && at.number > block.number) at = world.get(at.parent)
@@ -152,22 +190,20 @@ test('what clients get is what the model says, for every seeded script', {
           tip = next
         }
         const connect = () => {
-          const received: string[] = []
+          const received: { subscription: string; result: unknown }[] = []
+          const closed: string[] = []
           const receiver = {
-            push: (frame: Buffer) => {
-              const { params } = JSON.parse(frame.toString())
-              received.push(`${params.subscription} ${toLine(params.result, world)}`)
-            },
-            close: (_: number, reason: string) => received.push(`closed: ${reason}`),
+            push: (frame: Buffer) => received.push(JSON.parse(frame.toString()).params),
+            close: (_: number, reason: string) => closed.push(reason),
           }
-          return { received, client: streams.open(receiver, 'key') }
+          return { received, closed, client: streams.open(receiver, 'key') }
         }
         const main = connect()
         const subscribe = async (name: string, options: Filter) => {
           const id = await call(main.client.dispatch, 'subscribe', name, options)
           const reader = {
             filter: options,
-            heads: name === 'newHeads',
+            kind: kinds[name] as Reader['kind'],
             seen: new Set<string>(),
             expected: [],
           }
@@ -176,23 +212,23 @@ test('what clients get is what the model says, for every seeded script', {
             reader,
             got: async () =>
               main.received
-                .filter((text) => text.startsWith(id))
-                .map((text) => text.slice(id.length + 1)),
+                .filter(({ subscription }) => subscription === id)
+                .map(({ result }) => toLine(result, reader.kind, world)),
             leave: () => call(main.client.dispatch, 'unsubscribe', id),
           })
         }
         const makeFilter = async (method: string, ...args: unknown[]) => {
           const id = await call(streams.filters.dispatch, method, ...args)
           const got: string[] = []
+          const kind = kinds[method] as Reader['kind']
           const poll = async () => {
             const changes = await call(streams.filters.dispatch, 'getFilterChanges', id)
-            for (const change of changes) got.push(toLine(change, world))
+            for (const change of changes) got.push(toLine(change, kind, world))
             return got
           }
           const own = (args[0] ?? { address: `0x${'f'.repeat(40)}` }) as Filter
-          const heads = method === 'newBlockFilter'
           readers.push({
-            reader: { filter: own, heads, seen: new Set(), expected: [] },
+            reader: { filter: own, kind, seen: new Set(), expected: [] },
             got: poll,
             leave: () => call(streams.filters.dispatch, 'uninstallFilter', id),
           })
@@ -209,6 +245,8 @@ test('what clients get is what the model says, for every seeded script', {
         await makeFilter('newBlockFilter')
         await subscribe('logs', {})
         await makeFilter('newFilter', {})
+        await subscribe('newPendingTransactions', {})
+        await makeFilter('newPendingTransactionFilter')
         await clock.advance(10_000)
 
         for (const one of steps) {
@@ -243,8 +281,8 @@ test('what clients get is what the model says, for every seeded script', {
               for (const { got } of readers) await got()
               break
             case 'leave': {
-              if (readers.length <= 4) break
-              const [gone] = readers.splice(4 + (one.index % (readers.length - 4)), 1)
+              if (readers.length <= 6) break
+              const [gone] = readers.splice(6 + (one.index % (readers.length - 6)), 1)
               expect(await gone?.got()).toEqual(gone?.reader.expected)
               await gone?.leave()
               break
@@ -264,6 +302,27 @@ test('what clients get is what the model says, for every seeded script', {
               await clock.advance(5_000)
               a.isLive = true
               break
+            case 'transactions': {
+              const hash = `0x7e${(++transactions).toString(16).padStart(62, '0')}`
+              let isAnnounced = false
+              let isMined = false
+              for (const act of one.order) {
+                if (act === 'announce') {
+                  for (let left = one.twice ? 2 : 1; left > 0; left--) world.announce(hash)
+                  if (!isAnnounced)
+                    for (const { reader } of readers)
+                      if (reader.kind === 'pending') reader.expected.push(`pending ${hash}`)
+                  isAnnounced = true
+                } else if (!isMined) {
+                  isMined = true
+                  goTo(world.mine(tip, [], [hash]))
+                  world.show(a, tip)
+                  world.show(b, tip)
+                  await clock.advance(1_000)
+                }
+              }
+              break
+            }
             case 'stutter':
               a.failures = one.failures
               b.failures = one.failures
@@ -276,7 +335,7 @@ test('what clients get is what the model says, for every seeded script', {
           expect(streams.feed.tip()?.hash).toBe(tip.hash)
         }
         for (const { reader, got } of readers) expect(await got()).toEqual(reader.expected)
-        expect(main.received.filter((text) => text.startsWith('closed'))).toEqual([])
+        expect(main.closed).toEqual([])
         streams.stop()
       },
     ),

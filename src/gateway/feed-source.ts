@@ -1,7 +1,7 @@
 import type { Pool, RpcReply } from '../chains/upstream/pool-types.ts'
 import type { Log } from '../lib/log.ts'
 import { type FeedBlock, type FeedLog, readBlock, readLogs } from './feed-block.ts'
-import { createBloomCheck, isEmptyBloom } from './feed-bloom.ts'
+import { createBloomCheck, isBloom, isEmptyBloom } from './feed-bloom.ts'
 
 /** Where the feed gets blocks and logs from; what it delivers is verified. */
 export type FeedSource = {
@@ -22,9 +22,11 @@ export function createFeedSource(options: {
   timeoutMs?: number
 }): FeedSource {
   const { pool, prefix, log, timeoutMs = 5_000 } = options
-  const fits = createBloomCheck()
+  const { fits, covers } = createBloomCheck()
   // Some chains leave all blooms empty: one is believed only after others were found to be right.
   let areBloomsRight = false
+  // Some leave the logs of the block itself out (Bor: state sync): then logs may be more, never less.
+  let areBloomsPartial = false
   let hasWarned = false
 
   const ask = (
@@ -53,23 +55,28 @@ export function createFeedSource(options: {
     },
     async logs(block, attempt) {
       const { hash, number, bloom } = block
-      if (block.transactions.length === 0) return []
+      // Not by the number of transactions: on some chains blocks have logs of their own.
       if (areBloomsRight && isEmptyBloom(bloom)) return []
       let logs: FeedLog[] | undefined
       let isRight = false
       await ask('getLogs', `[{"blockHash":"${hash}"}]`, number, (reply) => {
         const read = readLogs(reply, hash)
         if (!read) return true
-        isRight = fits(bloom, read)
+        isRight = !isBloom(bloom) || fits(bloom, read) || (areBloomsPartial && covers(bloom, read))
         if (isRight || !logs || read.length > logs.length) logs = read
         return !isRight
       })
       if (!logs) return undefined
       if (isRight) {
-        if (logs.length > 0) areBloomsRight = true
+        if (logs.length > 0 && !areBloomsPartial && isBloom(bloom)) areBloomsRight = true
         return logs
       }
       if (attempt < patience) return undefined
+      // All nodes agree on more logs than the header knows of: those of the block itself are not in it.
+      if (covers(bloom, logs)) {
+        areBloomsPartial = true
+        areBloomsRight = false
+      }
       if (!hasWarned) log.warn({ number, hash }, 'the blooms of the headers do not fit the logs')
       hasWarned = true
       return logs

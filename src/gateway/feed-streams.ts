@@ -61,7 +61,6 @@ export function createStreams(options: StreamsOptions): Streams {
         pending.removed(blocks, added)
       },
       header(block) {
-        pending.mined(block)
         filters.header(block)
         subscriptions.header(block)
       },

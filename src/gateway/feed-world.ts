@@ -50,8 +50,19 @@ export type World = {
 
 const bytes32 = (value: number) => `0x${value.toString(16).padStart(64, '0')}`
 
+/** Where the logs of a chain come from: transactions, or blocks, whose headers may not know of them. */
+export type LogOrigin = 'transactions' | 'blocks' | 'blocks beside the bloom'
+
 /** For tests. */
-export function createWorld({ nodes: count = 1, forgets = false } = {}): World {
+export function createWorld({
+  nodes: count = 1,
+  forgets = false,
+  origin = 'transactions',
+}: {
+  nodes?: number
+  forgets?: boolean
+  origin?: LogOrigin
+} = {}): World {
   const blocks = new Map<string, WorldBlock>()
   const listeners = new Set<(head: Head, upstream: string) => void>()
   const pendingListeners = new Set<(hash: string) => void>()
@@ -59,20 +70,20 @@ export function createWorld({ nodes: count = 1, forgets = false } = {}): World {
 
   const mine: World['mine'] = (parent, logs = [], transactions = []) => {
     const hash = bytes32(0xb10c_0000 + made++)
-    const own = logs.length > 0 ? [`${hash.slice(0, -1)}f`] : []
+    const own = logs.length > 0 && origin === 'transactions' ? [`${hash.slice(0, -1)}f`] : []
     const block: WorldBlock = {
       number: parent.number + 1,
       hash,
       parent: parent.hash,
       logs,
-      bloom: bloomOf(logs),
+      bloom: bloomOf(origin === 'blocks beside the bloom' ? [] : logs),
       transactions: [...transactions, ...own],
     }
     blocks.set(hash, block)
     return block
   }
-  const origin = { number: 99, hash: bytes32(1), parent: '', logs: [], bloom: '', transactions: [] }
-  const genesis = mine(origin)
+  const first = { number: 99, hash: bytes32(1), parent: '', logs: [], bloom: '', transactions: [] }
+  const genesis = mine(first)
   const get = (hash: string) => blocks.get(hash) as WorldBlock
 
   const isAncestor = (hash: string, head: WorldBlock): boolean => {
@@ -182,7 +193,7 @@ export const logsOf = ({ hash, number, logs, transactions }: WorldBlock) =>
     data: '0x',
     blockHash: hash,
     blockNumber: `0x${number.toString(16)}`,
-    transactionHash: transactions.at(-1),
+    transactionHash: transactions.at(-1) ?? hash,
     transactionIndex: '0x0',
     logIndex: `0x${index.toString(16)}`,
     removed: false,

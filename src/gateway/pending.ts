@@ -11,14 +11,15 @@ export type Demand = {
 
 /** The transactions that wait for a block, as all nodes together announce them. */
 export type Pending = Demand & {
-  /** The transactions of these blocks are not pending. */
-  mined(block: FeedBlock): void
   /** Blocks left the chain: transactions that others do not hold are pending again. */
   removed(blocks: readonly FeedBlock[], added: readonly FeedBlock[]): void
   stop(): void
 }
 
-/** Tells of every transaction once, whichever nodes announce it. */
+/**
+ * Tells of every transaction once, whichever nodes announce it. Also when it is in a block already: a
+ * node that is asked again and again announces it after that, and no other announcement comes.
+ */
 export function createPending(options: {
   pool: Pool
   tell(hash: string): void
@@ -66,9 +67,6 @@ export function createPending(options: {
       }
     },
     begun: () => begun,
-    mined({ transactions }) {
-      if (users > 0) for (const hash of transactions) remember(hash)
-    },
     removed(blocks, added) {
       if (users === 0) return
       const again = new Set(blocks.flatMap(({ transactions }) => transactions))

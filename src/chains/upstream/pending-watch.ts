@@ -1,5 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Ask } from './capabilities.ts'
+import { meaningOf } from './node-error.ts'
 import { isUsable, type Upstream } from './upstream.ts'
 
 /** Watches the transactions that one node announces. */
@@ -43,9 +44,19 @@ export function watchPending(options: {
     return 'failed' in outcome || !outcome.ok ? undefined : JSON.parse(outcome.result)
   }
 
-  const tellAll = (hashes: unknown) => {
-    if (!Array.isArray(hashes)) filter = undefined
-    else for (const hash of hashes) if (hashPattern.test(String(hash))) tell(String(hash))
+  const poll = async (id: string) => {
+    const outcome = await ask(`${prefix}_getFilterChanges`, `["${id}"]`)
+    // What the filter has gathered is still there when the node cannot be reached for a moment.
+    if ('failed' in outcome || id !== filter) return
+    const hashes: unknown = outcome.ok ? JSON.parse(outcome.result) : undefined
+    if (Array.isArray(hashes)) {
+      for (const hash of hashes) if (hashPattern.test(String(hash))) tell(String(hash))
+      return
+    }
+    if (outcome.ok || meaningOf(outcome.error) !== 'rate_limited') {
+      filter = undefined
+      await look()
+    }
   }
 
   const look = async () => {
@@ -57,7 +68,7 @@ export function watchPending(options: {
       else if (upstream.transport.isOpen()) pushes = false
       return
     }
-    if (filter !== undefined) return tellAll(await call('getFilterChanges', `["${filter}"]`))
+    if (filter !== undefined) return poll(filter)
     const id = await call('newPendingTransactionFilter', '[]')
     if (typeof id === 'string') filter = id
   }
