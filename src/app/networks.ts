@@ -111,6 +111,7 @@ export function openNetworks(
       log,
       now: clock.now,
       filters: stream.filters.dispatch,
+      filterOf: stream.filters.filterOf,
       onSent: (hash) => tellSent(hash, pool),
       spill,
     })

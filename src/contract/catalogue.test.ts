@@ -36,7 +36,10 @@ function methodLines(): string[] {
   const paramsOf = new Map(
     rpcMethods.map(({ name, params }) => [
       name,
-      `(${params.map(({ type, optional }) => `${type}${optional ? '?' : ''}`).join(', ')})`,
+      `(${params
+        .filter(({ extension }) => !extension)
+        .map(({ type, optional }) => `${type}${optional ? '?' : ''}`)
+        .join(', ')})`,
     ]),
   )
   return [...`${httpMethods}${webSocketMethods}`.matchAll(/^(\w+) (\(.*\))/gm)]

@@ -145,4 +145,5 @@ export const answerFixes: Readonly<Record<string, FixAnswer>> = {
   evm_getUncleByBlockNumberAndIndex: block,
   // An error is never an empty list: to an indexer that would say that there are no logs.
   evm_getLogs: onResult(fixFields),
+  evm_getFilterLogs: onResult(fixFields),
 }

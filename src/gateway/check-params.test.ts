@@ -33,7 +33,8 @@ const good: Record<string, unknown[]> = {
   ],
   filterId: ['0x1'],
   subscription: ['newHeads'],
-  options: [{}],
+  options: [{}, true, { includeTransactions: true }],
+  overrides: [{}, { [address]: { balance: '0x1' } }],
 }
 const badQuantities = [
   '0x',
@@ -59,6 +60,7 @@ const bad: Record<string, unknown[]> = {
     null,
     [address],
   ],
+  overrides: [[], 'x', 5],
   block: [...badQuantities, 'newest', 'Latest', [], true],
   quantity: badQuantities,
   hash: [`0x${'a'.repeat(63)}`, `0x${'a'.repeat(65)}`, '0x', 1, null],
@@ -140,11 +142,28 @@ describe.each(rpcMethods.filter(({ transport }) => transport === 'http'))('$name
 })
 
 describe('the id of a filter or subscription', () => {
-  const names = ['evm_getFilterChanges', 'evm_uninstallFilter', 'evm_unsubscribe']
+  const names = [
+    'evm_getFilterChanges',
+    'evm_getFilterLogs',
+    'evm_uninstallFilter',
+    'evm_unsubscribe',
+  ]
   it.each(names)('%s takes any text: an unknown one is answered, not refused', (name) => {
-    for (const id of ['0x1', '0x01', 'gone', '1']) expect(problemOf(name, [id])).toBeUndefined()
-    for (const id of [1, null, {}, '', 'x'.repeat(101)])
-      expect(problemOf(name, [id])).toMatchObject({ code: -32602 })
+    for (const id of ['0x1', '0x01', 'gone', '1', '', 'x'.repeat(101)])
+      expect(problemOf(name, [id])).toBeUndefined()
+    for (const id of [1, null, {}]) expect(problemOf(name, [id])).toMatchObject({ code: -32602 })
+  })
+})
+
+describe('the options of a subscription', () => {
+  it('are an object: a list is none', () => {
+    for (const options of [{}, { includeTransactions: true }, null, true])
+      expect(problemOf('evm_subscribe', ['newHeads', options])).toBeUndefined()
+    for (const options of [[], 'x', 5])
+      expect(problemOf('evm_subscribe', ['logs', options])).toMatchObject({
+        code: -32602,
+        data: { parameter: 'options', index: 1 },
+      })
   })
 })
 
@@ -169,7 +188,7 @@ describe('beyond the table', () => {
     expect(find('eth_getProof')?.name).toBe('eth_getProof')
     for (const name of ['eth_accounts', 'debug_traceCall', 'eth_sign', 'toString', '__proto__'])
       expect(find(name)).toBeUndefined()
-    expect(list.length).toBe(37)
+    expect(list.length).toBe(38)
   })
 
   it('uses the prefix of the chain', () => {

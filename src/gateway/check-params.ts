@@ -2,7 +2,7 @@ import type { RawJson } from '../chains/upstream/pool-types.ts'
 import type { ParamType, RpcParam } from '../contract/gateway.ts'
 import { findCallProblem } from './check-call.ts'
 import { findFilterProblem } from './check-filter.ts'
-import { isAddress, isBlock, isData, isHash, isQuantity, isShortText } from './encodings.ts'
+import { isAddress, isBlock, isData, isHash, isQuantity } from './encodings.ts'
 import { type Refusal, refuse } from './rpc-error.ts'
 import { hasDuplicateKeys } from './scan.ts'
 
@@ -12,6 +12,9 @@ const must =
   (is: (value: unknown) => boolean, sentence: string): FindProblem =>
   (value) =>
     is(value) ? undefined : `must be ${sentence}`
+
+const isObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const problems: Record<ParamType, FindProblem> = {
   address: must(isAddress, '0x and 40 hex digits'),
@@ -23,10 +26,12 @@ const problems: Record<ParamType, FindProblem> = {
   call: findCallProblem,
   filter: findFilterProblem,
   // In any form: of an unknown one it is said that it is gone (spec 7).
-  filterId: must(isShortText, 'the id that the gateway gave'),
+  filterId: must((value) => typeof value === 'string', 'the id that the gateway gave'),
   subscription: must((value) => typeof value === 'string', 'the name of a subscription'),
   // Nodes also take true and false, for whole transactions or their hashes.
-  options: must((value) => typeof value === 'object' || typeof value === 'boolean', 'an object'),
+  options: must((value) => isObject(value) || typeof value === 'boolean', 'an object'),
+  // What they hold is for nodes to check: clients of several chains send fields of their own.
+  overrides: must((value) => isObject(value), 'an object'),
 }
 
 // Nodes also take a storage position of 32 bytes, which is how some libraries write it.
@@ -40,7 +45,7 @@ const stateBlockProblem: FindProblem = (value) =>
     : 'must be a quantity, earliest, latest or pending'
 
 function isBlockObject(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  if (!isObject(value)) return false
   const { blockHash, blockNumber, requireCanonical, ...rest } = value as Record<string, unknown>
   if (Object.keys(rest).length > 0) return false
   if (requireCanonical !== undefined && typeof requireCanonical !== 'boolean') return false

@@ -9,6 +9,7 @@ import type {
 import { type Answer, answered, failed, type OnAnswer, refused } from './answer.ts'
 import type { AnswerCache } from './cache.ts'
 import type { ChainView } from './chain-view.ts'
+import type { LogFilter } from './check-filter.ts'
 import { toNumber, toQuantity } from './encodings.ts'
 import type { RpcCall } from './envelope.ts'
 import { createFlights } from './flights.ts'
@@ -42,6 +43,8 @@ export type DispatchOptions = {
   now(): number
   /** Answers the calls of filters, which live in the gateway and not in a node. */
   filters?: Dispatch
+  /** What a filter of this key was made with; undefined when it is none of logs, or gone. */
+  filterOf?(id: unknown, session: Session): LogFilter | undefined
   /** Told the hash of every transaction that a node took. */
   onSent?(hash: string): void
 }
@@ -53,6 +56,7 @@ const overHttp = refuse(
   'RPC_METHOD_NOT_FOUND',
   'Subscriptions need a WebSocket: connect to /<chain>/<network>/v1/ws/<api_key>.',
 )
+const noFilter = refuse('FILTER_NOT_FOUND', 'filter not found')
 const noFilters = refuse('RPC_METHOD_NOT_FOUND', 'Filters are not served here.')
 
 /** Makes the way from a call to its answer: cache, calls on their way, nodes. */
@@ -124,6 +128,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     if (plan.kind === 'transaction')
       request.isWrong = (reply) => isOtherTransaction(reply, String(call.args[0]).toLowerCase())
     if (target.minBlock >= 0) request.minBlock = target.minBlock
+    if (method.needs && pool.can(method.needs)) request.needs = method.needs
     const head = target.number >= 0 ? pool.head() : undefined
     if (head && head.number - target.number > archiveDepth && pool.can('archive'))
       request.needs = 'archive'
@@ -219,6 +224,14 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         return fetchLogs(method, call, session, done)
       case 'send':
         return send(method, call, session, done)
+      case 'filterLogs': {
+        const filter = options.filterOf?.(call.args[0], session)
+        if (!filter) return done(refused(noFilter))
+        const name = method.name.replace(/getFilterLogs$/, 'getLogs')
+        const args = [filter]
+        const params = JSON.stringify(args)
+        return fetchLogs({ ...method, name }, { ...call, args, params }, session, done)
+      }
       case 'filter':
         return callFilter(method, call, session, done)
       case 'subscription':

@@ -22,10 +22,6 @@ export const isAddress = (value: unknown): value is string =>
 export const isHash = (value: unknown): value is string =>
   typeof value === 'string' && hash.test(value)
 
-/** A text that may be an id. */
-export const isShortText = (value: unknown): value is string =>
-  typeof value === 'string' && value.length > 0 && value.length <= 100
-
 /** The names of blocks. `safe` and `finalized` are younger than the specification. */
 const blockTags: ReadonlySet<unknown> = new Set([
   'latest',

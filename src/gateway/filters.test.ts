@@ -154,3 +154,32 @@ test('a chain that cannot be followed ends filters and connections instead of le
   expect(streams.feed.tip()?.hash).toBe(far.hash)
   streams.stop()
 })
+
+test('what a filter of logs was made with can be read by its key, and keeps it alive', async () => {
+  const { clock, call, filters } = createBench()
+  const given = { address: log.address, fromBlock: '0x1' }
+  const id = call('newFilter', [given])
+  const session = { principal: { credential_id: 'key' } } as Session
+  const stranger = { principal: { credential_id: 'another' } } as Session
+  await clock.advance(200_000)
+  expect(filters.filterOf(id, session)).toEqual(given)
+  expect(filters.filterOf(id, stranger)).toBeUndefined()
+  expect(filters.filterOf(call('newBlockFilter'), session)).toBeUndefined()
+  await clock.advance(200_000)
+  expect(filters.filterOf(id, session)).toEqual(given)
+  await clock.advance(300_000)
+  expect(filters.filterOf(id, session)).toBeUndefined()
+})
+
+test('a filter whose blocks contradict each other is refused', () => {
+  const { call } = createBench()
+  expect(call('newFilter', [{ fromBlock: '0x5', toBlock: '0x1' }])).toMatchObject({ code: -32602 })
+  const blockHash = `0x${'1'.repeat(64)}`
+  expect(call('newFilter', [{ blockHash, toBlock: '0x1' }])).toMatchObject({ code: -32602 })
+})
+
+test('an id that is no id is not there', () => {
+  const { call } = createBench()
+  expect(call('uninstallFilter', [''])).toBe(false)
+  expect(call('getFilterChanges', [''])).toMatchObject({ code: -32000 })
+})

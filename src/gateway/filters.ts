@@ -10,6 +10,7 @@ import { createChanges } from './filters-changes.ts'
 import type { LogIndex } from './log-index.ts'
 import type { Demand } from './pending.ts'
 import { refuse } from './rpc-error.ts'
+import type { Session } from './session.ts'
 import { type LogListener, newId } from './subscriptions.ts'
 import { compileLogQuery } from './topics.ts'
 import { whenBegun } from './when-begun.ts'
@@ -17,6 +18,8 @@ import { whenBegun } from './when-begun.ts'
 /** The filters of one network: they live here and not in a node, and belong to the API key. */
 export type Filters = {
   dispatch: Dispatch
+  /** What a filter of logs of this key was made with. */
+  filterOf(id: unknown, session: Session): LogFilter | undefined
   header(block: FeedBlock): void
   pending(hash: string): void
   /** What filters of blocks and logs, or of logs alone, have gathered has a gap now. */
@@ -32,6 +35,7 @@ type Filter = {
   used: number
   take(): RawJson | undefined
   kind: 'blocks' | 'logs' | 'pending'
+  given?: LogFilter
   close(): void
 }
 
@@ -76,6 +80,12 @@ export function createFilters(options: {
     filter.close()
     const owner = owners.get(filter.owner)
     if (owner && --owner.filters === 0) owners.delete(filter.owner)
+  }
+
+  const use = (filter: Filter) => {
+    filter.used = clock.now()
+    filters.delete(filter.id)
+    filters.set(filter.id, filter)
   }
 
   const isIdle = ({ used }: Filter) => clock.now() - used >= idleMs
@@ -174,6 +184,7 @@ export function createFilters(options: {
     const release = feed().need('logs')
     return {
       kind: 'logs' as const,
+      given,
       take: () => {
         if (isFull) return undefined
         const changes = `[${logs.join()}]`
@@ -198,9 +209,7 @@ export function createFilters(options: {
   const takeChanges = (filter: Filter | undefined, done: OnAnswer) => {
     const changes = filter?.take()
     if (filter && changes !== undefined) {
-      filter.used = clock.now()
-      filters.delete(filter.id)
-      filters.set(filter.id, filter)
+      use(filter)
       return done(answered(changes))
     }
     if (filter) drop(filter)
@@ -225,6 +234,11 @@ export function createFilters(options: {
           return done(filter ? yes : no)
         }
       }
+    },
+    filterOf(id, { principal }) {
+      const filter = find(id, principal.credential_id)
+      if (filter?.given) use(filter)
+      return filter?.given
     },
     header: ({ hash }) => blocks.push(`"${hash}"`),
     pending: (hash) => transactions.push(`"${hash}"`),

@@ -1,4 +1,4 @@
-import type { RpcReply } from '../chains/upstream/pool-types.ts'
+import type { Capability, RpcReply } from '../chains/upstream/pool-types.ts'
 import { rpcMethods } from '../contract/gateway.ts'
 import { answerFixes, type FixAnswer } from './answers.ts'
 import { type CheckParams, createParamsCheck } from './check-params.ts'
@@ -15,7 +15,14 @@ export type Plan =
   /** On the head. */
   | { kind: 'head' }
   /** On the block that a parameter names; `proof` is the field that tells which one it was. */
-  | { kind: 'number'; index: number; proof?: 'hash' | 'blockHash'; impliesLatest?: true }
+  | {
+      kind: 'number'
+      index: number
+      proof?: 'hash' | 'blockHash'
+      impliesLatest?: true
+      /** Some nodes want the block although it may be left out: then it is written. */
+      isWritten?: true
+    }
   /** On the block whose hash is the first parameter. */
   | { kind: 'hash'; proof?: 'hash' | 'blockHash' }
   /** On the block that holds the transaction. */
@@ -23,6 +30,8 @@ export type Plan =
   | { kind: 'logs' }
   | { kind: 'send' }
   | { kind: 'filter' }
+  /** As `logs`, of a filter of the gateway. */
+  | { kind: 'filterLogs' }
   | { kind: 'subscription' }
 
 /** One method of the gateway. */
@@ -39,6 +48,8 @@ export type Method = {
   isUseless: ((reply: RpcReply) => boolean) | undefined
   /** Whether a null says that the block is not there, and not what was looked for in it. */
   isNullNoBlock: boolean
+  /** What a node must be able to do, where only some can. */
+  needs: Capability | undefined
   /** Whether its answers are blocks, which carry the proof of what they are. */
   isBlock: boolean
 }
@@ -51,6 +62,12 @@ export type Methods = {
 }
 
 const state = (index: number): Plan => ({ kind: 'number', index })
+const stateOrLatest = (index: number): Plan => ({
+  kind: 'number',
+  index,
+  impliesLatest: true,
+  isWritten: true,
+})
 const live: Plan = { kind: 'live' }
 
 const plans: Readonly<Record<string, Plan>> = {
@@ -58,10 +75,10 @@ const plans: Readonly<Record<string, Plan>> = {
   evm_chainId: { kind: 'static' },
   evm_gasPrice: { kind: 'head' },
   evm_blockNumber: { kind: 'blockNumber' },
-  evm_getBalance: state(1),
-  evm_getStorageAt: state(2),
-  evm_getTransactionCount: state(1),
-  evm_getCode: state(1),
+  evm_getBalance: stateOrLatest(1),
+  evm_getStorageAt: stateOrLatest(2),
+  evm_getTransactionCount: stateOrLatest(1),
+  evm_getCode: stateOrLatest(1),
   evm_call: { kind: 'number', index: 1, impliesLatest: true },
   // Without a block some nodes estimate on the pending one, so that only a named block is kept.
   evm_estimateGas: state(1),
@@ -84,10 +101,17 @@ const plans: Readonly<Record<string, Plan>> = {
   evm_newFilter: { kind: 'filter' },
   evm_newPendingTransactionFilter: { kind: 'filter' },
   evm_getFilterChanges: { kind: 'filter' },
+  evm_getFilterLogs: { kind: 'filterLogs' },
   evm_uninstallFilter: { kind: 'filter' },
   evm_subscribe: { kind: 'subscription' },
   evm_unsubscribe: { kind: 'subscription' },
 }
+
+const needs: readonly { prefix: string; capability: Capability }[] = [
+  { prefix: 'debug_trace', capability: 'debug_trace' },
+  { prefix: 'trace_', capability: 'parity_trace' },
+  { prefix: 'txpool_', capability: 'txpool' },
+]
 
 const stateMethods = new Set([
   'evm_getBalance',
@@ -132,6 +156,7 @@ export function createMethods({
       fix: answerFixes[neutralName],
       isUseless: uselessOf(neutralName),
       isNullNoBlock: ofWholeBlocks.has(neutralName),
+      needs: needs.find(({ prefix }) => neutralName.startsWith(prefix))?.capability,
       isBlock: neutralName === 'evm_getBlockByHash' || neutralName === 'evm_getBlockByNumber',
     }
     list.push(method)

@@ -5,6 +5,7 @@ import type { Log } from '../lib/log.ts'
 import { type Answer, type OnAnswer, refused } from './answer.ts'
 import { type AnswerCache, createAnswerCache } from './cache.ts'
 import { type ChainView, createChainView } from './chain-view.ts'
+import type { LogFilter } from './check-filter.ts'
 import { type Counters, createCounters, type Outcome } from './counters.ts'
 import { createDispatch, type Dispatch } from './dispatch.ts'
 import type { RpcCall } from './envelope.ts'
@@ -50,6 +51,8 @@ export type NetworkOptions = {
   log: Log
   now(): number
   filters?: Dispatch
+  /** What a filter of this key was made with; undefined when it is none of logs, or gone. */
+  filterOf?(id: unknown, session: Session): LogFilter | undefined
   /** Told the hash of every transaction that a node took. */
   onSent?(hash: string): void
   /** The usage of a session that leaves memory. */
@@ -107,9 +110,11 @@ export function createNetwork(options: NetworkOptions): Network {
     sessionOf: sessions.of,
     call(call, session, done, connection) {
       const method = methods.find(call.method)
+      // What can only be asked over a WebSocket is refused as such, whatever its parameters are.
+      const isElsewhere = method?.plan.kind === 'subscription' && !connection
+      const check = isElsewhere ? undefined : method?.check
       const refusal =
-        call.refusal ??
-        (method ? method.check?.(call.args, call.params) : unknownMethod(call.method))
+        call.refusal ?? (method ? check?.(call.args, call.params) : unknownMethod(call.method))
       if (refusal || !method) {
         const answer = refused(refusal ?? unknownMethod(call.method))
         count(method, session, answer, 0)

@@ -24,13 +24,18 @@ export type Target = {
 /** Asks as the client did, of nodes that are not behind what the key has seen. */
 export const liveTarget = (method: Method, call: RpcCall, minBlock: number): Target => ({
   key: `${method.name}>${minBlock}${call.params}`,
-  params: call.params,
+  params: askedParams(method, call),
   minBlock,
   number: -1,
   hash: '',
   keep: 'never',
   pinned: false,
 })
+
+function askedParams({ plan }: Method, { args, params }: RpcCall): RawJson {
+  if (plan.kind !== 'number' || !plan.isWritten || args[plan.index] != null) return params
+  return setParam(params, plan.index, '"latest"')
+}
 
 /** The target of a method whose parameter names a block. */
 export function numberTarget(options: {
@@ -95,8 +100,10 @@ export function hashTarget(
 }
 
 /** The params with the number of a block in the place of the parameter at this index. */
-export function pinParams(params: RawJson, index: number, number: number): RawJson {
-  const block = `"${toQuantity(number)}"`
+export const pinParams = (params: RawJson, index: number, number: number): RawJson =>
+  setParam(params, index, `"${toQuantity(number)}"`)
+
+function setParam(params: RawJson, index: number, value: RawJson): RawJson {
   let at = 0
   let from = -1
   let to = -1
@@ -107,6 +114,6 @@ export function pinParams(params: RawJson, index: number, number: number): RawJs
     }
     return true
   })
-  if (from >= 0) return params.slice(0, from) + block + params.slice(to)
-  return `${params.slice(0, params.lastIndexOf(']'))},${block}]`
+  if (from >= 0) return params.slice(0, from) + value + params.slice(to)
+  return `${params.slice(0, params.lastIndexOf(']'))},${value}]`
 }

@@ -93,6 +93,10 @@ export const differences: readonly { match: RegExp; why: string }[] = [
     why: 'Attempts are counted from zero.',
   },
   {
+    match: /^evm_get(Balance|StorageAt|TransactionCount|Code) \(.*, block\) -> \(.*, block\?\)$/,
+    why: 'Clients leave the block out, and most nodes read that as latest.',
+  },
+  {
     match: /^evm_subscribe \(subscription, options\) -> \(subscription, options\?\)$/,
     why: 'Clients in use leave the options out where a subscription has none.',
   },

@@ -1,16 +1,21 @@
 import Type from 'typebox'
 import type { Finding } from '../finding.ts'
 
-// They act on keys, on the node itself, or cost it minutes: no gateway for many should pass them on.
+// They act on keys, on the node itself or on its chain: no gateway for many should pass them on.
 const forbidden =
-  /^(?:admin|miner|personal|debug|engine|clique)_|_(?:accounts|coinbase|mining|hashrate|getWork|sendTransaction|(?:sign|submit)\w*)$/
+  /^(?:admin|miner|personal|engine|clique|anvil|hardhat)_|^evm_(?:mine|revert|snapshot|set|increase)|_(?:accounts|coinbase|mining|hashrate|getWork|sendTransaction|(?:sign|submit)\w*)$/
+// Of the debugger only what reads: geth has methods there that move the head and write files.
+const debugReads =
+  /^debug_(?:trace(?:Transaction|Call|CallMany|Block|BlockByNumber|BlockByHash|Chain)|getRaw(?:Block|Header|Receipts|Transaction)|getBadBlocks|getModifiedAccountsBy(?:Hash|Number)|getAccessibleState|storageRangeAt|accountRange|accountAt|intermediateRoots|preimage|executionWitness(?:ByBlockHash)?)$/
+const isForbidden = (name: string): boolean =>
+  forbidden.test(name) || (name.startsWith('debug_') && !debugReads.test(name))
 
 /** The node gateway. */
 export const gatewaySection = Type.Object(
   {
     allowed_methods: Type.Array(Type.String({ pattern: '^[a-z0-9]+_\\w+$' }), {
       description:
-        'Read methods that the gateway passes on beside those of the specification. `evm_` stands for the prefix of the chain. Methods of accounts, of the node itself and of its debugger are never passed on.',
+        'Read methods that the gateway passes on beside those of the specification. `evm_` stands for the prefix of the chain. `txpool_`, `trace_` and the reading methods of `debug_` can be named too; they can cost a node much. Methods of accounts, of the node itself, and those of its debugger that change it, are never passed on.',
       default: [
         'evm_chainId',
         'evm_getBlockReceipts',
@@ -22,7 +27,7 @@ export const gatewaySection = Type.Object(
         'evm_simulateV1',
         'web3_sha3',
       ],
-      expects: 'names of methods such as `evm_getProof`',
+      expects: 'names of methods such as `evm_getProof` or `debug_traceTransaction`',
     }),
     batch_limit: Type.Integer({
       description: 'Calls that one batch may hold.',
@@ -98,11 +103,11 @@ export const gatewaySection = Type.Object(
 /** Some methods must not be reachable, whoever asks for them. */
 export const gatewayRules = ({ allowed_methods }: Type.Static<typeof gatewaySection>): Finding[] =>
   allowed_methods.flatMap((name, index) =>
-    forbidden.test(name)
+    isForbidden(name)
       ? [
           {
             path: ['gateway', 'allowed_methods', index],
-            must: 'not be a method of accounts, of the node itself or of its debugger',
+            must: 'not be a method of accounts, of the node itself, or of its debugger that does more than read',
             value: name,
           },
         ]
