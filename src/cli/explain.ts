@@ -16,6 +16,7 @@ const speaksForItself = new Set([
   'MasterKeyError',
   'NewerDatabaseError',
   'OldServerError',
+  'RewindError',
   'SealError',
 ])
 

@@ -13,6 +13,7 @@ import { addKeysCommand } from './keys/command.ts'
 import { addLimitsCommand } from './limits/command.ts'
 import { addListenCommand } from './listen/command.ts'
 import { addOrganizationsCommand } from './organizations/command.ts'
+import { addRewindCommand } from './rewind/command.ts'
 import type { Shell } from './shell.ts'
 import { addStartCommand } from './start/command.ts'
 import { addStorageCommands } from './storage/command.ts'
@@ -70,6 +71,7 @@ export function createProgram(shell: Shell): Command {
   addKeysCommand(program, shell)
   addLimitsCommand(program, shell)
   addBackfillCommand(program, shell)
+  addRewindCommand(program, shell)
   program.commandsGroup('Set up:')
   addInitCommand(program, shell)
   addConfigCommand(program, shell)

@@ -95,54 +95,72 @@ const toHeader = (row: BlockRow): BlockHeader => ({
  * cancelled, what was told is followed by a REORGED word, balances are read again.
  */
 export async function rollBack(tools: TrackerTools, ancestor: BlockHeader): Promise<void> {
-  const { db, clock, chain_id } = tools
+  const { db, chain_id } = tools
   const cursor = await findCursor(db, chain_id)
   if (!cursor || cursor.block_number <= ancestor.number) return
   await db.transaction().execute(async (trx) => {
     await beginWrite(trx, tools, { number: cursor.block_number, hash: cursor.block_hash })
-    const now = new Date(clock.now())
-    const [known] = await findBlocks(trx, chain_id, [ancestor.number])
-    // First: whoever reads balances at one of these blocks is waited for, or finds it gone.
-    await deleteBlocksAbove(trx, chain_id, ancestor.number)
-    await deleteGapsAbove(trx, chain_id, ancestor.number)
-    await syncGapEvent(trx, chain_id, now)
-    await insertBlocks(trx, [
-      {
-        chain_id,
-        block_number: ancestor.number,
-        block_hash: ancestor.hash,
-        parent_hash: ancestor.parent_hash,
-        block_time: new Date(ancestor.time),
-      },
-    ])
-    await deleteTransfersAbove(trx, chain_id, ancestor.number)
-    await unconfirmAbove(trx, chain_id, ancestor.number)
-    await unfollowAbove(trx, { chain_id, now }, ancestor.number)
-    await expandBacklogs(trx, chain_id)
-    // A node may have answered for the common block with the branch that it was just leaving. Before
-    // the first stored block nobody knows which one is common.
-    const suspect_from = known ? ancestor.number : 0
-    await lowerReopening(trx, chain_id, ancestor.number)
-    await reopenBalances(trx, { chain_id, above: ancestor.number, suspect_from, now })
-    const told = await cancelNotificationsAbove(trx, chain_id, ancestor.number)
-    await tellReorganized(trx, told, now)
-    await setCursor(trx, {
-      chain_id,
-      block_number: ancestor.number,
-      block_hash: ancestor.hash,
-      update_time: now,
-    })
+    await takeBack(trx, tools, ancestor)
   })
 }
 
-type Told = { transfers?: { transfer_state?: string }[] }
+/** Takes back everything above a block, in a transaction that has locked the cursor. */
+export async function takeBack(
+  trx: Db,
+  { clock, chain_id }: Pick<TrackerTools, 'clock' | 'chain_id'>,
+  ancestor: BlockHeader,
+): Promise<void> {
+  const now = new Date(clock.now())
+  const [known] = await findBlocks(trx, chain_id, [ancestor.number])
+  // First: whoever reads balances at one of these blocks is waited for, or finds it gone.
+  await deleteBlocksAbove(trx, chain_id, ancestor.number)
+  await deleteGapsAbove(trx, chain_id, ancestor.number)
+  await syncGapEvent(trx, chain_id, now)
+  await insertBlocks(trx, [
+    {
+      chain_id,
+      block_number: ancestor.number,
+      block_hash: ancestor.hash,
+      parent_hash: ancestor.parent_hash,
+      block_time: new Date(ancestor.time),
+    },
+  ])
+  await deleteTransfersAbove(trx, chain_id, ancestor.number)
+  await unconfirmAbove(trx, chain_id, ancestor.number)
+  await unfollowAbove(trx, { chain_id, now }, ancestor.number)
+  await expandBacklogs(trx, chain_id)
+  // A node may have answered for the common block with the branch that it was just leaving. Before
+  // the first stored block nobody knows which one is common.
+  const suspect_from = known ? ancestor.number : 0
+  await lowerReopening(trx, chain_id, ancestor.number)
+  await reopenBalances(trx, { chain_id, above: ancestor.number, suspect_from, now })
+  const told = await cancelNotificationsAbove(trx, chain_id, ancestor.number)
+  await tellReorganized(trx, told, now)
+  await setCursor(trx, {
+    chain_id,
+    block_number: ancestor.number,
+    block_hash: ancestor.hash,
+    update_time: now,
+  })
+}
+
+type Told = { backfilled?: boolean; transfers?: { transfer_state?: string }[] }
+
+/** What a backfilled notification holds, whatever its state: a transaction may have several of them. */
+const partOf = ({ backfilled, transfers = [] }: Told): string =>
+  backfilled
+    ? JSON.stringify(transfers.map((transfer) => ({ ...transfer, transfer_state: '' })))
+    : ''
 
 /** Follows up the last notification of each webhook, block and transaction: that one was taken for true. */
 async function tellReorganized(trx: Db, rows: readonly DeliveryRow[], now: Date): Promise<void> {
   const last = new Map<string, DeliveryRow>()
   for (const row of rows)
     if ((row.data as Told).transfers)
-      last.set(`${row.webhook_id}/${row.block_number}/${keyOf(row.transaction_hash!)}`, row)
+      last.set(
+        `${row.webhook_id}/${row.block_number}/${keyOf(row.transaction_hash!)}/${partOf(row.data as Told)}`,
+        row,
+      )
   if (last.size === 0) return
   const words = [...last.values()].map((row) => ({
     row,

@@ -73,6 +73,7 @@ test('prints help, or the version', async () => {
       keys                     list, create and delete API keys
       limits                   list, get, set and delete rate limits
       backfill                 index the history of the registered addresses
+      rewind                   take back everything above a block and track it again
 
     Set up:
       init                     write portolan.yaml for your own nodes

@@ -1,0 +1,42 @@
+import { rewindChain } from '../../app/rewind.ts'
+import type { RewindPlan } from '../../workers/rewind.ts'
+import { openChainTools, readBlock, readService } from '../chain-tools.ts'
+import { type GlobalOptions, print, type Shell } from '../shell.ts'
+import { withDatabase } from '../storage/with-database.ts'
+
+type Options = GlobalOptions & { to: string; yes?: boolean }
+
+/** Says what a rewind takes back, and does it where that was agreed to. */
+export async function runRewindCommand(
+  shell: Shell,
+  chain: string,
+  options: Options,
+): Promise<void> {
+  const service = readService(chain)
+  const to = readBlock('--to', options.to)
+  await withDatabase(shell, options, async (opened) => {
+    const { config, tools } = await openChainTools(shell, { ...opened, service }, options)
+    const agree = (plan: RewindPlan, network: string): boolean => {
+      for (const line of describe(plan, `${service}/${network}`)) print(shell, line)
+      return options.yes === true
+    }
+    const isDone = await rewindChain(config, tools, { to, signal: opened.signal }, agree)
+    print(
+      shell,
+      isDone
+        ? 'Done. The tracker goes on from this block.'
+        : 'Nothing was changed. Add --yes to do it.',
+    )
+  })
+}
+
+function describe(plan: RewindPlan, name: string): string[] {
+  const { cursor, to, transfers, organizations, notified, waiting } = plan
+  const number = (value: number) => value.toLocaleString('en')
+  return [
+    `${name}: from block ${number(cursor.number)} back to block ${number(to.number)} (0x${to.hash.toString('hex')}).`,
+    `Transfers that leave the lists: ${number(transfers)}, of ${number(organizations)} organizations.`,
+    `Notifications that are followed by TRANSFER_STATE_REORGED: ${number(notified)}.`,
+    `Notifications that are not sent any more: ${number(waiting)}.`,
+  ]
+}
