@@ -26,17 +26,30 @@ local mp = math.floor((5 * doy + 2) / 153)
 local starts = { now - now % HOUR, today, today - (doy - math.floor((153 * mp + 2) / 5)) * DAY }
 
 local state = redis.call('HMGET', KEYS[1],
-  'at', 'passed', 'second', 'hour', 'hour_used', 'day', 'day_used', 'month', 'month_used')
+  'at', 'passed', 'second', 'hour', 'hour_used', 'day', 'day_used', 'month', 'month_used',
+  'hour_before', 'hour_before_used', 'day_before', 'day_before_used',
+  'month_before', 'month_before_used')
 
 -- The last second is measured in time that passed, which does not run backwards with the clock.
 local passed = now
 if state[1] then passed = tonumber(state[2]) + math.max(0, now - tonumber(state[1])) end
 
 local used, fits = {}, true
+local befores, befores_used = {}, {}
 for i = 1, 3 do
   local start, count = tonumber(state[2 + 2 * i]), tonumber(state[3 + 2 * i])
-  -- One that begins much later was opened while the clock of the server had jumped ahead.
-  if start == nil or start < starts[i] or start > now + 300000 then count = 0 else starts[i] = start end
+  local before, before_used = tonumber(state[8 + 2 * i]) or 0, tonumber(state[9 + 2 * i]) or 0
+  -- One that begins much later was opened while the clock of the server had jumped ahead; the window
+  -- before it is remembered, so that what was spent of it stays spent.
+  if start ~= nil and start >= starts[i] and start <= now + 300000 then
+    starts[i] = start
+  else
+    local known = 0
+    if before == starts[i] then known = before_used end
+    before, before_used = start or 0, count or 0
+    count = known
+  end
+  befores[i], befores_used[i] = before, before_used
   if tonumber(ARGV[4 + 2 * i]) == starts[i] then count = math.max(count, tonumber(ARGV[5 + 2 * i])) end
   used[i] = count
   local limit = tonumber(ARGV[2 + i])
@@ -92,7 +105,10 @@ end
 redis.call('HSET', KEYS[1], 'at', now, 'passed', passed, 'second', logged,
   'hour', starts[1], 'hour_used', used[1] + take,
   'day', starts[2], 'day_used', used[2] + take,
-  'month', starts[3], 'month_used', used[3] + take)
+  'month', starts[3], 'month_used', used[3] + take,
+  'hour_before', befores[1], 'hour_before_used', befores_used[1],
+  'day_before', befores[2], 'day_before_used', befores_used[2],
+  'month_before', befores[3], 'month_before_used', befores_used[3])
 redis.call('PEXPIRE', KEYS[1], 32 * DAY)
 
 return { now, starts[1], used[1], starts[2], used[2], starts[3], used[3], second, reset, wait }
