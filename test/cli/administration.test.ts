@@ -171,7 +171,7 @@ describe('beside a running service', () => {
       "
     `)
     const refused = await signed(pair, service.connection.base_url)
-    expect(refused.stderr).toContain('RATE_LIMITED (429)')
+    expect(refused.stderr).toContain('RATE_LIMIT_BLOCKED (403)')
     expect(await json('limits', 'get', 'acme', 'admin')).toMatchObject({
       ratelimit_info: { chain: 'admin', per_second_limit: 7, per_hour_limit: 0 },
     })
