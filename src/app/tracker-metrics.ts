@@ -70,6 +70,16 @@ export function registerTrackerMetrics(registry: Registry, status: TrackersStatu
     'Blocks of gaps that were filled since this process began.',
     (one) => one.refill.filled,
   )
+  show(
+    'portolan_tracker_balances_compared',
+    'Balances that were compared with the chain since this process began.',
+    (one) => one.reconciliation?.checked ?? null,
+  )
+  show(
+    'portolan_tracker_balances_corrected',
+    'Balances that differed from the chain and were corrected since this process began.',
+    (one) => one.reconciliation?.repaired ?? null,
+  )
   new Gauge({
     name: 'portolan_tracker_unknown_kinds',
     help: 'Things in blocks that the code does not know, since this process began.',

@@ -65,6 +65,7 @@ export async function openWallets(
   const fetch = createGuardedFetch({ ...endpoints, allowHttp: true })
   const { created_expiry_hours } = config.transactions
   const createdExpiryMs = created_expiry_hours > 0 ? created_expiry_hours * 3_600_000 : undefined
+  const { reconcile_hours } = config.balances
   const ipfsGateway = config.metadata.ipfs_gateway
 
   const track = async (service: WalletService, network: string, chain: OpenChain['chain']) => {
@@ -72,7 +73,10 @@ export async function openWallets(
     const chain_id = await ensureChain(db, { chain: service, network, create_time })
     open.set(service, { chain_id, network, chain })
     const holder = ids.uuid()
-    const tracker = startTracker({ db, clock, log, holder, chain_id, network, chain })
+    const tracker = startTracker({
+      ...{ db, clock, log, holder, chain_id, network, chain },
+      ...(service === 'c' && { reconcile: { everyMs: reconcile_hours * 3_600_000 } }),
+    })
     trackers.set(service, tracker)
     const watch = startTrackerWatch({ db, clock, log, chain_id, network, chain, tracker })
     watches.set(service, watch)

@@ -107,10 +107,11 @@ export type Family = {
    */
   balances: 'read' | 'delta'
   /**
-   * Whether a balance may change without the block naming the account (P: some runtimes move coin
-   * without an event), so that all of them are compared with the chain now and then.
+   * Whether a balance may change without the block naming the account, so that all of them are compared
+   * with the chain now and then: of the coin (P: some runtimes move it without an event), or of tokens
+   * too, whose contracts need not tell of it (C).
    */
-  changesSilently?: true
+  changesSilently?: 'coin' | 'tokens'
   /** Whether tokens sit in accounts of their own, which are looked up too (T: jetton wallets). */
   tokenAccounts?: true
   /** Reads any accepted form of an address, strictly (docs/decisions.md 6). */

@@ -5,23 +5,30 @@ import type { Db } from './database.ts'
 /** The name of a balance. */
 export type BalancePair = { wallet_id: string; address: Buffer; asset_id: string }
 
+/** A balance that is compared, with what is needed to read it. */
+export type ComparedBalance = BalancePair &
+  AssetKey & { organization_id: string; confirmation: number; token_account_address: Buffer | null }
+
 /** A page of balances of a chain, in a fixed order, so that all of them come by in turn. */
 export const pageBalances = async (
   db: Db,
   chain_id: number,
   { after, limit }: { after: BalancePair | undefined; limit: number },
-): Promise<(BalancePair & AssetKey)[]> => {
+): Promise<ComparedBalance[]> => {
   const beyond = after
     ? sql`and (t.wallet_id, t.address) >= (${after.wallet_id}::uuid, ${after.address}::bytea)
         and (t.wallet_id, t.address, b.asset_id)
           > (${after.wallet_id}::uuid, ${after.address}::bytea, ${after.asset_id}::uuid)`
     : sql``
   // Along the addresses of the wallets: the key of the balances begins with the address.
-  const { rows } = await sql<BalancePair & AssetKey>`
-    select t.wallet_id, t.address, b.asset_id, a.asset_type, a.contract_address, a.token_id
+  const { rows } = await sql<ComparedBalance>`
+    select t.wallet_id, t.address, b.asset_id, a.asset_type, a.contract_address, a.token_id,
+      b.organization_id, w.confirmation, i.token_account_address
     from wallet w join wallet_address t on t.wallet_id = w.wallet_id
     join balance b on b.address = t.address and b.wallet_id = t.wallet_id
     join asset a on a.asset_id = b.asset_id
+    left join token_import i on i.chain_id = w.chain_id and i.address = b.address
+      and i.asset_id = b.asset_id and i.organization_id = b.organization_id
     where w.chain_id = ${chain_id} ${beyond}
     order by t.wallet_id, t.address, b.asset_id limit ${limit}`.execute(db)
   return rows
@@ -71,4 +78,43 @@ export const repairBalances = async (
     returning b.wallet_id, b.address, b.asset_id, h.balance + w.delta as expected, h.found,
       h.block_number`.execute(trx)
   return rows
+}
+
+/** What is stored of a balance that was read again, where nothing else is going to change it. */
+export type StoredBalance = BalancePair & { balance: bigint; is_unreadable: boolean }
+
+/**
+ * The stored balances of pairs for which no work is open, that are not beyond the block at which they
+ * were read again. Of what is kept until it is confirmed, the newest counts.
+ */
+export const findComparable = async (
+  trx: Db,
+  found: readonly (BalancePair & { as_of_block: number })[],
+): Promise<StoredBalance[]> => {
+  const column = <key extends keyof (typeof found)[number]>(key: key) =>
+    found.map((one) => one[key])
+  const { rows } = await sql<StoredBalance>`
+    select b.wallet_id, b.address, b.asset_id, coalesce(p.balance, b.balance) as balance,
+      b.unreadable_block is not null as is_unreadable
+    from unnest(${column('wallet_id')}::uuid[], ${column('address')}::bytea[],
+      ${column('asset_id')}::uuid[], ${column('as_of_block')}::int8[])
+      as f (wallet_id, address, asset_id, as_of_block)
+    join balance b on b.wallet_id = f.wallet_id and b.address = f.address
+      and b.asset_id = f.asset_id and b.as_of_block <= f.as_of_block
+    left join lateral (
+      select p.balance, p.block_number from balance_pending p
+      where p.address = f.address and p.wallet_id = f.wallet_id and p.asset_id = f.asset_id
+      order by p.block_number desc limit 1) p on true
+    where coalesce(p.block_number, 0) <= f.as_of_block
+      and not exists (select 1 from balance_change c where c.wallet_id = f.wallet_id
+        and c.address = f.address and c.asset_id = f.asset_id)
+    order by b.wallet_id, b.address, b.asset_id for update of b`.execute(trx)
+  return rows
+}
+
+/** Whether balance work of a chain waits in backlogs. */
+export const hasBacklog = async (trx: Db, chain_id: number): Promise<boolean> => {
+  const { rows } = await sql`
+    select 1 from balance_backlog where chain_id = ${chain_id} limit 1`.execute(trx)
+  return rows.length > 0
 }

@@ -68,10 +68,13 @@ export async function findRef(
 
 const anybody = ''
 
+/** What is needed to read a pair. */
+export type ReadPair = Omit<DueBalance, 'confirmation' | 'block_number' | 'ahead'>
+
 /** Reads pairs at a block, once per address and asset however many wallets ask for it. */
 export async function readPairs(
   chain: Chain,
-  pairs: readonly DueBalance[],
+  pairs: readonly ReadPair[],
   at: BlockRef,
   signal: AbortSignal,
 ): Promise<Reading[]> {

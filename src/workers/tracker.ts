@@ -15,6 +15,7 @@ import { findCursor } from '../storage/blocks.ts'
 import { findTraced, pinIdentity, setTraced } from '../storage/chains.ts'
 import type { Db } from '../storage/database.ts'
 import { findGapAt, listOpenGaps } from '../storage/gaps.ts'
+import { startComparing } from './comparing.ts'
 import { createMonths } from './months.ts'
 import { type ReconcileTimes, startReconciling } from './reconciling.ts'
 import { type RefillTimes, startRefilling } from './refill.ts'
@@ -61,7 +62,7 @@ export type TrackerStatus = {
   /** Blocks of gaps that were filled later, and attempts that brought nothing. */
   refill: { filled: number; failed: number }
   unknown_kinds: Record<string, number>
-  /** On chains whose balances follow by net changes: how many were compared and differed. */
+  /** How many balances were compared with the chain, and differed. */
   reconciliation?: { checked: number; repaired: number }
   last_error: string
 }
@@ -101,7 +102,7 @@ export function startTracker(options: TrackerOptions): Tracker {
   const seen = { block_number: null as number | null, head: null as number | null }
   const unknown_kinds: Record<string, number> = {}
   const reconciliation = { checked: 0, repaired: 0 }
-  const isReconciled = chain.balances === 'delta' || chain.changesSilently === true
+  const isReconciled = chain.balances === 'delta' || chain.changesSilently !== undefined
   const refill = { filled: 0, failed: 0 }
   const troubles = createTroubles({ clock, patience: options.patience })
   let reorganizations = 0
@@ -227,8 +228,9 @@ export function startTracker(options: TrackerOptions): Tracker {
     seen.block_number = position.number
     const settling = startSettling({ tools, log, signal, farBehind })
     const releasing = startReleasing({ tools, log, signal })
+    const beginReconciling = chain.changesSilently === 'tokens' ? startComparing : startReconciling
     const reconciling = isReconciled
-      ? startReconciling({ tools, log, signal, counts: reconciliation, ...options.reconcile })
+      ? beginReconciling({ tools, log, signal, counts: reconciliation, ...options.reconcile })
       : undefined
     const refilling = startRefilling({
       tools,

@@ -21,6 +21,9 @@ describe('defaults', () => {
     expect(source).toEqual({ origins: {} })
     expect(settings).toMatchInlineSnapshot(`
       {
+        "balances": {
+          "reconcile_hours": 24,
+        },
         "chains": {},
         "database": {
           "embedded": {

@@ -85,6 +85,8 @@ chains:
       history_retention_days: 90 # default
     transactions:
       created_expiry_hours: 72 # default
+    balances:
+      reconcile_hours: 24 # default
     logging:
       level: warn # command line
       format: auto # default

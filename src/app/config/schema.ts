@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import type { Finding } from './finding.ts'
+import { balancesSection } from './sections/balances.ts'
 import { chainsRules, chainsSection } from './sections/chains.ts'
 import { databaseSection } from './sections/database.ts'
 import { gatewayRules, gatewaySection } from './sections/gateway.ts'
@@ -34,6 +35,7 @@ export const configSchema = Type.Object({
   gateway: gatewaySection,
   webhooks: webhooksSection,
   transactions: transactionsSection,
+  balances: balancesSection,
   logging: loggingSection,
   metadata: metadataSection,
   chains: chainsSection,

@@ -80,8 +80,8 @@ function reduce({ block, receipts, internal, native }: BlockParts): Reduced {
   )
   const logs = tokenLogs(receipts, list)
   const rewarded = (block.withdrawals ?? []).map(({ address }) => list.add(address))
-  // Tips go to the miner without a word.
-  if (transactions.length > 0) rewarded.unshift(list.add(block.miner))
+  // Tips go to the miner without a word, and so does the reward of a block without transactions.
+  rewarded.unshift(list.add(block.miner))
   const addresses = list.read()
   return {
     number: Number(quantityOf(block.number)),

@@ -33,6 +33,7 @@ export const evmFamily: Family = {
   native: { asset_type: 'ASSET_TYPE_C', contract_address: Buffer.alloc(0), token_id: 0n },
   reorganizes: true,
   balances: 'read',
+  changesSilently: 'tokens',
   parseAddress,
   formatAddress: toHex,
   parseTransactionHash: parseHexHash,

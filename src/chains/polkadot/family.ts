@@ -18,7 +18,7 @@ export const createPolkadotFamily = ({
     native: { asset_type: 'ASSET_TYPE_P', contract_address: Buffer.alloc(0), token_id: 0n },
     reorganizes: false,
     balances: 'read',
-    changesSilently: true,
+    changesSilently: 'coin',
     parseAddress,
     formatAddress: format,
     parseTransactionHash: parseHexHash,

@@ -32,3 +32,15 @@ export const placeHostile = async (
 ): Promise<void> => {
   await anvil.call('anvil_setCode', [address, hostileCodes[kind]])
 }
+
+/** The code of tokens that work, and change balances without a Transfer event. */
+export const silentCodes = {
+  /** Everybody's balance is the number of the block, as of a token that rebases. */
+  rebasing: '0x435f5260205ff3',
+  /** A call with an account and an amount sets its balance, as deposits of WETH or a blacklist do. */
+  ledger: '0x36604014601157600435545f5260205ff35b6020355f355500',
+} as const
+
+/** The data of the call that sets a balance in a ledger. */
+export const setInLedger = (account: string, balance: bigint): string =>
+  `0x${account.slice(2).padStart(64, '0')}${balance.toString(16).padStart(64, '0')}`
