@@ -33,25 +33,16 @@ const live = sql`(transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTIO
   'TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED'))`
 
 /**
- * The lowest nonce from a number on that nobody holds. Those of transactions that ended a moment ago
- * count as held: the number may have been read before they did.
+ * The lowest nonce from a number on that nobody holds. Those of transactions that ended on the chain
+ * count as held, too: where the nodes say that such a nonce is free, the number was read before the
+ * transaction ended, or a reorganization is about to bring it back.
  */
-export const findFreeNonce = async (
-  trx: Db,
-  sender: Sender,
-  { from, endedAfter }: { from: number; endedAfter: Date },
-): Promise<number> => {
+export const findFreeNonce = async (trx: Db, sender: Sender, from: number): Promise<number> => {
   const { rows } = await sql<{ nonce: number }>`
     with held as (
       select nonce from managed_transaction
       where chain_id = ${sender.chain_id} and "from" = ${sender.from} and nonce >= ${from}
-        and ${live} and ${holds(sender)}
-      union
-      select nonce from managed_transaction
-      where chain_id = ${sender.chain_id} and "from" = ${sender.from} and nonce >= ${from}
-        and update_time > ${endedAfter} and ${holds(sender)}
-        and transaction_state in ('TRANSACTION_STATE_CONFIRMED', 'TRANSACTION_STATE_REVERTED',
-          'TRANSACTION_STATE_REPLACED'))
+        and transaction_state <> 'TRANSACTION_STATE_CANCELED' and ${holds(sender)})
     select min(free.nonce) as nonce from (
       select ${from}::int8 as nonce union select nonce + 1 from held) free
     where not exists (select from held where held.nonce = free.nonce)`.execute(trx)

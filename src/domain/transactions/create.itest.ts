@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { privateKeyToAccount, sign } from 'viem/accounts'
 import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
@@ -160,6 +161,20 @@ describe('a new transaction', () => {
     })
     expect(transaction).toEqual(distant)
   })
+})
+
+it('keeps the nonce of what is confirmed while a reorganization brings the count back', async () => {
+  const caller = await bench.createCaller()
+  const own = { from: bench.address(77) }
+  const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', address: own.from })
+  const user = { ...caller, wallet_id }
+  const first = await create(user, own)
+  // Long ago, and the tracker has not seen yet that the block is gone.
+  await sql`
+    update managed_transaction set transaction_state = 'TRANSACTION_STATE_CONFIRMED',
+      update_time = now() - interval '1 day'
+    where organization_id = ${user.organization_id}`.execute(db)
+  expect((await create(user, own)).nonce).toBe(String(Number(first.nonce) + 1))
 })
 
 it('lists transactions by state', async () => {

@@ -16,8 +16,6 @@ export type Defaults = {
   asked_nonce: number | undefined
   /** The count of the address: with those in the pools, or of the chain alone for an asked nonce. */
   count: number
-  /** When the count was asked for. */
-  counted: number
   /** The count with those in the pools, where `count` is not it. */
   next_nonce: number | undefined
   balance: bigint
@@ -26,12 +24,11 @@ export type Defaults = {
 
 /** Asks the nodes for all that the request leaves open, at once. */
 export async function readDefaults(
-  { clock, signal }: Context,
+  { signal }: Context,
   { sending }: SendingScope,
   { request, prepared }: { request: Common; prepared: Prepared },
 ): Promise<Defaults> {
   const { gas, gas_price, nonce } = request
-  const counted = clock.now()
   const { from } = prepared
   const reading = sending.balance(from, signal)
   const [estimated, node_price, eip155_chain_id, count, next_nonce, limits, balance] =
@@ -51,7 +48,6 @@ export async function readDefaults(
     eip155_chain_id,
     asked_nonce: nonce,
     count,
-    counted,
     next_nonce,
     balance,
     limits,

@@ -10,9 +10,6 @@ import {
 import type { Defaults } from './defaults.ts'
 import { raisedPrice } from './price.ts'
 
-// The count may be that old, and the clocks of two processes that far apart.
-const marginMs = 60_000
-
 /** A nonce, the price that it takes, and a lower nonce that is missing. */
 type ChosenNonce = { nonce: number; gas_price: bigint; missing_nonce: number | undefined }
 
@@ -26,11 +23,10 @@ export async function chooseNonce(
   sender: Sender,
   defaults: Defaults,
 ): Promise<ChosenNonce> {
-  const { asked_nonce, asked_price, node_price, count, counted, next_nonce = count } = defaults
-  const endedAfter = new Date(counted - marginMs)
+  const { asked_nonce, asked_price, node_price, count, next_nonce = count } = defaults
   await lockSender(trx, sender)
   if (asked_nonce === undefined) {
-    const nonce = await findFreeNonce(trx, sender, { from: count, endedAfter })
+    const nonce = await findFreeNonce(trx, sender, count)
     return { nonce, gas_price: asked_price ?? node_price, missing_nonce: undefined }
   }
   if (asked_nonce < count)
@@ -43,7 +39,7 @@ export async function chooseNonce(
     ])
   const [dearest] = await findHolders(trx, sender, asked_nonce)
   const gas_price = asked_price ?? node_price
-  const free = await findFreeNonce(trx, sender, { from: next_nonce, endedAfter })
+  const free = await findFreeNonce(trx, sender, next_nonce)
   const chosen = { nonce: asked_nonce, missing_nonce: free < asked_nonce ? free : undefined }
   if (!dearest) return { ...chosen, gas_price }
   const least = raisedPrice(dearest.gas_price)
