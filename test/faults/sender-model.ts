@@ -20,6 +20,7 @@ const arrows = new Set(
     (from ?? ['-']).map((state) => `${state} ${to}`),
   ),
 )
+const never = new AbortController().signal
 const short = (text: string) => text.replaceAll('TRANSACTION_STATE_', '')
 
 /**
@@ -39,13 +40,18 @@ export const runSenderModel = async (
   for (let step = 0; step < steps; step++) {
     for (let left = 1 + pick(6); left > 0; left--) await world.operate()
     if (chance(0.5)) await world.grow()
+    if (chance(0.3)) await world.crowd()
+    if (chance(0.2)) world.impoverish()
     if (chance(0.2)) await world.fork()
+    if (chance(0.2)) await world.bounce()
     while (chance(0.2)) await world.comeBack()
     if (chance(0.7)) await world.track({ deadly: true })
     if (chance(0.5)) world.wait(pick(90_000))
     if (chance(0.7)) await world.sweep({ deadly: true })
+    if (chance(0.3)) await world.expire({ deadly: true })
     told = await checkPaths(world, `seed ${seed}, step ${step}`)
   }
+  world.enrich()
   for (let round = 0; round < 12; round++) {
     world.wait(60_000)
     await world.track({ deadly: false })
@@ -54,8 +60,9 @@ export const runSenderModel = async (
   }
   await world.track({ deadly: false })
   told = await checkPaths(world, `seed ${seed}, the end`)
+  await world.sweep({ deadly: false })
   const rows = await rowsOf(world)
-  for (const row of rows) checkEnd(world, row, `seed ${seed}, ${row.transaction_id}`)
+  for (const row of rows) await checkEnd(world, row, `seed ${seed}, ${row.transaction_id}`)
   return {
     transactions: rows.length,
     moves: told.size,
@@ -76,6 +83,7 @@ async function checkPaths(world: SenderWorld, where: string): Promise<Set<string
   const { db, chain_id, users } = world
   const moves = new Set<string>()
   const rows = await rowsOf(world)
+  checkNonces(world, rows, where)
   const deliveries = await db
     .selectFrom('delivery')
     .select(['webhook_id', 'data', 'sequence'])
@@ -103,8 +111,22 @@ async function checkPaths(world: SenderWorld, where: string): Promise<Set<string
   return moves
 }
 
+/** No two open transactions of an organization have a nonce that neither of them asked for. */
+function checkNonces({ explicitNonces }: SenderWorld, rows: TransactionRow[], where: string): void {
+  const holders = new Map<string, string>()
+  for (const row of rows) {
+    const { organization_id, transaction_id, transaction_state, from, nonce } = row
+    const isOpen = ['CREATED', 'SIGNED', 'SENDING', 'SENT'].includes(short(transaction_state))
+    if (!isOpen || explicitNonces.has(`${organization_id}/${transaction_id}`)) continue
+    const key = `${organization_id}/${from.toString('hex')}/${nonce}`
+    const other = holders.get(key)
+    if (other) throw new Error(`${where}: ${other} and ${transaction_id} were given nonce ${nonce}`)
+    holders.set(key, transaction_id)
+  }
+}
+
 /** Holds a transaction against the chain and the pool of the nodes. */
-function checkEnd({ chain }: SenderWorld, row: TransactionRow, where: string): void {
+async function checkEnd({ chain }: SenderWorld, row: TransactionRow, where: string): Promise<void> {
   const use = chain
     .canonical()
     .flatMap((block) => block.sent ?? [])
@@ -132,6 +154,11 @@ function checkEnd({ chain }: SenderWorld, row: TransactionRow, where: string): v
     if (says !== 'REPLACED') fail('REPLACED')
     if (!row.replaced_by?.equals(use.hash())) fail('replaced by the one on the chain')
   } else if (!isOnTheWay(row) || !(pooled || hasRival)) fail('on its way and in the pool')
+  else if (pooled) {
+    const next = await chain.sending.transactionCount(row.from, 'pending', never)
+    const waits = row.last_error ?? ''
+    if (next < row.nonce && !waits.includes(`nonce ${next}`)) fail(`waiting for nonce ${next}`)
+  }
 }
 
 if (import.meta.main) {

@@ -11,12 +11,15 @@ import { acquireLease } from '../../src/storage/leases.ts'
 import { listDueBroadcasts } from '../../src/storage/transactions-open.ts'
 import { createMonths } from '../../src/workers/months.ts'
 import { findAncestor, rollBack } from '../../src/workers/reorg.ts'
+import { expireUnsigned } from '../../src/workers/sender-expire.ts'
 import { lookAfter } from '../../src/workers/sender-look-after.ts'
 import { storeBeginning, storeBlocks } from '../../src/workers/tracker-store.ts'
 import { CrashError, createFaultyDb } from '../helpers/faulty-db.ts'
 import { type Caller, createWalletBench } from '../helpers/wallets.ts'
 
 const never = new AbortController().signal
+/** After that long a transaction without a signature is canceled. */
+const expiryMs = 600_000
 const keys = [`0x${'11'.repeat(32)}`, `0x${'22'.repeat(32)}`] as const
 
 /** Two organizations that share an address, their transactions, nodes that forget, and deaths. */
@@ -63,6 +66,8 @@ export const createSenderWorld = async (
     users.push({ caller, wallet_id, webhook_id, ids: [] })
   }
   let crashes = 0
+  /** Those whose nonce was asked for, by organization and id. */
+  const explicitNonces = new Set<string>()
 
   /** Does something that may die at any statement; a refusal is an answer like any other. */
   const attempt = async (work: () => Promise<unknown>, { deadly = true } = {}): Promise<void> => {
@@ -90,21 +95,50 @@ export const createSenderWorld = async (
     ][pick(5)]!
   }
 
+  const newRequest = async (index: number): Promise<object> => {
+    const { caller, wallet_id, ids } = users[index]!
+    const from = addresses[index === 0 ? pick(2) : 0]!
+    const transaction_id = `t${ids.length}`
+    ids.push(transaction_id)
+    const isExplicit = chance(0.3)
+    if (isExplicit) explicitNonces.add(`${caller.organization_id}/${transaction_id}`)
+    const explicit = isExplicit && {
+      nonce: pick(8) + (await sending.transactionCount(bytesOf(from), 'latest', never)),
+    }
+    // Of its own, or two organizations would sign the very same transaction.
+    const value = `${1 + index}${ids.length}`
+    return { wallet_id, from, to: from, value, transaction_id, ...explicit }
+  }
+
+  /** Many create at once while blocks are stored; what is random is drawn before. */
+  const crowd = async (): Promise<void> => {
+    const requests: [Caller, object][] = []
+    for (let left = 2 + pick(5); left > 0; left--) {
+      const index = pick(users.length)
+      requests.push([users[index]!.caller, await newRequest(index)])
+    }
+    await Promise.all([
+      track({ deadly: false }),
+      ...requests.map(([caller, request]) =>
+        attempt(() => caller.call('CreateTransaction', request), { deadly: false }),
+      ),
+    ])
+  }
+
+  /** An address has little for a while: new transactions are refused, signed ones at the nodes. */
+  const impoverish = (): void => {
+    const address = addresses[pick(addresses.length)]!
+    if (chance(0.5)) sending.funds.delete(address)
+    else sending.funds.set(address, BigInt(pick(30)) * 10n ** 12n)
+  }
+
   const operate = async (): Promise<void> => {
-    const { caller, wallet_id, ids } = users[pick(users.length)]!
-    const from = addresses[caller === users[0]!.caller ? pick(2) : 0]!
+    const { caller, ids } = users[pick(users.length)]!
     // Mostly the newest, so that some come to an end.
     const transaction_id = ids[Math.max(0, ids.length - 1 - pick(5))]
     const kind = random()
     if (kind < 0.22 || !transaction_id) {
-      const id = `t${ids.length}`
-      ids.push(id)
-      const explicit = chance(0.3) && {
-        nonce: pick(8) + (await sending.transactionCount(bytesOf(from), 'latest', never)),
-      }
-      // Of its own, or two organizations would sign the very same transaction.
-      const value = `${1 + users.findIndex((user) => user.ids === ids)}${ids.length}`
-      const request = { wallet_id, from, to: from, value, transaction_id: id, ...explicit }
+      const request = await newRequest(users.findIndex((user) => user.ids === ids))
       await attempt(() => caller.call('CreateTransaction', request))
       if (chance(0.3)) await attempt(() => caller.call('CreateTransaction', request))
       return
@@ -181,6 +215,18 @@ export const createSenderWorld = async (
         sending.pool.set(`${toHex(from)}/${nonce}`, { from, nonce, hash: hash(), gas_price: 1n })
     await cleanPool()
   }
+  /** Away and back: the very blocks that were dropped are on the chain again. */
+  const bounce = async (): Promise<void> => {
+    const head = chain.canonical().at(-1)!
+    if (head.number === 0) return
+    await fork()
+    if (chance(0.7)) await track({ deadly: true })
+    if (chance(0.5)) await sweep({ deadly: true })
+    chain.resume(head)
+    // Nodes follow the longer branch.
+    while (chain.canonical().length < head.number + 3) chain.mine()
+    await cleanPool()
+  }
 
   const track = async ({ deadly }: { deadly: boolean }): Promise<void> => {
     for (let more = true; more; ) {
@@ -216,6 +262,10 @@ export const createSenderWorld = async (
     return true
   }
 
+  const expire = async ({ deadly }: { deadly: boolean }): Promise<void> => {
+    await attempt(() => expireUnsigned(senderTools, expiryMs, never), { deadly })
+  }
+
   const sweep = async ({ deadly }: { deadly: boolean }): Promise<void> => {
     const due = await listDueBroadcasts(db, { chain_id, now: new Date(time), limit: 100 })
     for (const row of due) {
@@ -230,9 +280,15 @@ export const createSenderWorld = async (
     chain,
     chain_id,
     users,
+    explicitNonces,
     operate,
+    crowd,
+    impoverish,
+    enrich: () => sending.funds.clear(),
     grow,
     fork,
+    bounce,
+    expire,
     comeBack,
     track,
     sweep,
