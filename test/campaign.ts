@@ -7,6 +7,8 @@ const campaigns = [
   ['faults/storage-kill.ts', '--kills', '100', '--seed', '1'],
   ['faults/service-kill.ts', '--kills', '60', '--seed', '1'],
   ['faults/restarts.ts', '--restarts', '10', '--seed', '1'],
+  ['faults/rolling.ts', '--balancer', 'haproxy', '--requests', '20000', '--restarts', '6'],
+  ['faults/rolling.ts', '--balancer', 'nginx', '--requests', '20000', '--restarts', '6'],
   ['faults/webhook-kill.ts', '--kills', '100', '--events', '1000', '--seed', '1'],
   ['faults/tracker-model.ts', '--seeds', '200', '--seed', '1'],
   ['faults/upstream-faults.ts', '--requests', '100000', '--seed', '1'],

@@ -81,8 +81,13 @@ export type App = {
   connectionFile: string
   database: 'embedded' | 'server'
   demo: Demo | undefined
+  /** Is not ready any more, but serves on until load balancers have noticed. */
+  drain(signal?: AbortSignal): Promise<void>
   stop(): Promise<void>
 }
+
+// Two looks of a load balancer, most of which look every one to two seconds.
+const usualDrainSeconds = 5
 
 /** Starts every part of the service, in the order in which they need each other. */
 export async function startApp(options: AppOptions): Promise<App> {
@@ -200,7 +205,9 @@ export async function startApp(options: AppOptions): Promise<App> {
   metrics.watchTrackers(wallets.status)
   if (query.status) metrics.watchPending(query.status)
   metrics.watchNetworks(networks.byPath.values().toArray())
-  const notReady = createReadiness(db)
+  const readiness = createReadiness(db)
+  let isDraining = false
+  const notReady = async () => (isDraining ? 'The service is stopping.' : await readiness())
   const status = createStatus({
     config,
     db,
@@ -325,6 +332,14 @@ export async function startApp(options: AppOptions): Promise<App> {
     connectionFile,
     database: server.mode,
     demo,
+    drain: async (signal) => {
+      isDraining = true
+      http.drain()
+      const { shutdown_timeout_seconds } = config.server
+      const seconds = config.server.drain_seconds ?? (isEmbedded(config) ? 0 : usualDrainSeconds)
+      const ms = Math.min(seconds, shutdown_timeout_seconds) * 1000
+      if (ms > 0) await clock.sleep(ms, signal).catch(() => {})
+    },
     stop: () => {
       stopped ??= running.disposeAsync()
       return stopped

@@ -9,6 +9,8 @@ import { type RequestHead, readRequestHead } from './request-head.ts'
 /** Takes new connections before Node's HTTP server does. */
 export type BareSockets = {
   accept(socket: Socket): void
+  /** From now on every answer is the last one of its connection. Idle connections stay open. */
+  drain(): void
   /** Ends idle connections now and the others after their answer. */
   close(): void
   /** Ends all of them now. */
@@ -53,6 +55,7 @@ export function createBareSockets(options: {
   const silentTurns = Math.ceil(silenceMs / turnMs)
   const keptTurns = Math.ceil(keepAliveTimeoutMs / turnMs)
   let isClosing = false
+  let isLeaving = false
   let turning: NodeJS.Timeout | undefined
 
   const turn = () => {
@@ -62,10 +65,15 @@ export function createBareSockets(options: {
     turning = undefined
   }
 
-  const textOf = (status: number, headers: readonly string[], body: string): string => {
+  const textOf = (
+    status: number,
+    headers: readonly string[],
+    body: string,
+    isFinal: boolean,
+  ): string => {
     let text = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
     for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`
-    return text + dateLine() + (isClosing ? 'connection: close\r\n\r\n' : keepAlive) + body
+    return text + dateLine() + (isFinal ? 'connection: close\r\n\r\n' : keepAlive) + body
   }
 
   const accept = (socket: Socket): void => {
@@ -100,10 +108,18 @@ export function createBareSockets(options: {
     const reply = (request_id: string, served: Served) => {
       if (socket.destroyed) return
       const headers = front.headersOf(served, request_id, lastPlace as Place)
-      put(textOf(served.status, headers, served.body), 'latin1')
+      put(served.status, headers, served.body, 'latin1')
     }
-    const put = (text: string, encoding: 'latin1' | 'utf8') => {
+    const put = (
+      status: number,
+      headers: readonly string[],
+      body: string,
+      encoding: 'latin1' | 'utf8',
+    ) => {
       if (socket.destroyed) return
+      // Requests that have arrived behind this one are answered first.
+      const isFinal = isClosing || (isLeaving && !waiting)
+      const text = textOf(status, headers, body, isFinal)
       idleTurns = 0
       const isFlushed = socket.write(text, encoding)
       if (!isFlushed) {
@@ -111,7 +127,7 @@ export function createBareSockets(options: {
         // Only the socket's own timer knows of parts that were taken.
         socket.once('timeout', onStuck).setTimeout(keepAliveTimeoutMs)
       }
-      if (isClosing || (isLast && !waiting)) return socket.destroySoon()
+      if (isFinal || (isLast && !waiting)) return socket.destroySoon()
       // One that does not read its answers is not asked for more questions.
       if (isFlushed) isBusy = false
       else socket.pause().once('drain', onDrain)
@@ -144,7 +160,7 @@ export function createBareSockets(options: {
       hangUp = front.answer(found, body, (status, headers, body) => {
         hangUp = undefined
         headers.push('content-length', `${Buffer.byteLength(body)}`)
-        put(textOf(status, headers, body), 'utf8')
+        put(status, headers, body, 'utf8')
         proceed()
       })
     }
@@ -233,6 +249,9 @@ export function createBareSockets(options: {
 
   return {
     accept,
+    drain: () => {
+      isLeaving = true
+    },
     close: () => {
       isClosing = true
       for (const connection of connections) connection.close()

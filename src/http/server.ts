@@ -63,12 +63,18 @@ export type ServerOptions = {
 }
 
 /** A server that listens. */
-export type HttpServer = { address: AddressInfo; stop(): Promise<void> }
+export type HttpServer = {
+  address: AddressInfo
+  /** Goes on serving, but every answer is the last one of its connection. */
+  drain(): void
+  stop(): Promise<void>
+}
 
 /** Starts the HTTP server. It answers every failure with a problem body, its own included. */
 export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const { routes, log, onFinished, ids = systemIds } = options
   let stopping = false
+  let drainingSince: number | undefined
 
   const findRoute = (path: string) =>
     routes.find(({ path: own }) =>
@@ -80,6 +86,8 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   const underWay = new Set<ServerResponse>()
   const take = (request: IncomingMessage, response: ServerResponse) => {
     open.add(request, response)
+    // Node then says `connection: close`.
+    if (drainingSince !== undefined) response.shouldKeepAlive = false
     const fault = headFault(request)
     if (!fault && options.cors?.(request, response)) return
     if (!options.lane?.(request, response, isStopping, fault)) void serve(request, response, fault)
@@ -166,16 +174,24 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       if (!response.headersSent) response.setHeader('connection', 'close')
     sockets?.close()
     server.closeIdleConnections()
+    // The time for draining is part of it.
+    const drainedMs = drainingSince === undefined ? 0 : performance.now() - drainingSince
+    const longestMs = Math.max(0, (options.shutdownTimeoutMs ?? 10_000) - drainedMs)
     const timer = setTimeout(() => {
       log.warn({}, 'requests still open at the end of the shutdown time were cut off')
       sockets?.destroy()
       server.closeAllConnections()
-    }, options.shutdownTimeoutMs ?? 10_000)
+    }, longestMs)
     await closed
     clearTimeout(timer)
   }
   return {
     address: server.address() as AddressInfo,
+    drain: () => {
+      drainingSince ??= performance.now()
+      sockets?.drain()
+      for (const response of underWay) response.shouldKeepAlive = false
+    },
     stop: () => {
       stopped ??= stop()
       return stopped

@@ -70,6 +70,47 @@ describe('a service that is told to stop', () => {
     expect(await stopping).toBeLessThan(8_000)
   })
 
+  it('serves on while it drains, each answer the last of its connection', async () => {
+    const service = await startTestApp({ config: { server: { drain_seconds: 60 } } })
+    const { admin } = await service.createTenant()
+    const begun = new AbortController()
+    const idle = await openRaw(service.base_url)
+    const kept = await openRaw(service.base_url)
+    kept.write('GET /health HTTP/1.1\r\nhost: test\r\n\r\n')
+    expect((await kept.answers(1))[0]?.headers.connection).toBe('keep-alive')
+    const draining = service.app.drain(begun.signal)
+    const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: test\r\n\r\n`
+    // A connection from before, one that has said nothing yet, and a new one.
+    kept.write(get('/ready'))
+    idle.write(get('/health'))
+    const [, ready] = await kept.answers(2)
+    expect([ready?.status, ready?.headers.connection]).toEqual([503, 'close'])
+    expect(JSON.parse(ready!.body)).toEqual({
+      status: 'not ready',
+      reason: 'The service is stopping.',
+    })
+    const [health] = await idle.answers(1)
+    expect([health?.status, health?.headers.connection]).toEqual([200, 'close'])
+    await Promise.all([kept.closed, idle.closed])
+    const answer = await service.call(admin, 'admin/ListOrganizations')
+    expect([answer.status, answer.headers.connection]).toEqual([200, 'close'])
+    const gateway = await openRaw(service.base_url)
+    const body = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
+    const call = `POST /c/none/v1/key HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    // What has arrived behind a request is answered too.
+    gateway.write(call + call)
+    const answers = await gateway.answers(2)
+    expect(answers.map(({ status, headers }) => [status, headers.connection])).toEqual([
+      [404, 'keep-alive'],
+      [404, 'close'],
+    ])
+    await gateway.closed
+    begun.abort()
+    await draining
+    await service.app.stop()
+    expect(await refusesConnections(service)).toBe(true)
+  })
+
   it('closes idle connections at once', async () => {
     const service = await startTestApp()
     const idle = await openRaw(service.base_url)

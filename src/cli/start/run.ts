@@ -42,6 +42,8 @@ export async function runStart(shell: Shell, options: StartOptions): Promise<voi
     if (!stopping.signal.aborted) await announce()
     const signal = await asked.promise
     log.info({ signal }, 'stopping')
+    // A person who presses Ctrl-C does not want to wait.
+    if (signal === 'SIGTERM') await app.drain()
     await app.stop()
     log.info({}, 'stopped')
   } catch (error) {

@@ -75,6 +75,16 @@ export const serverSection = Type.Object(
       minimum: 1,
       maximum: 3600,
     }),
+    drain_seconds: Type.Optional(
+      Type.Integer({
+        description:
+          'Time after SIGTERM during which `/ready` answers 503 and requests are still served, each with `connection: close`, before the port is closed. Longer than a load balancer needs to notice; part of `shutdown_timeout_seconds`.',
+        unset: '5; 0 when everything is embedded',
+        example: 10,
+        minimum: 0,
+        maximum: 3600,
+      }),
+    ),
     shutdown_timeout_seconds: Type.Integer({
       description: 'Time that work in progress has to finish after SIGTERM, before it is cut off.',
       default: 25,
