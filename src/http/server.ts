@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import { OperationError } from '../contract/errors.ts'
 import type { Ids } from '../lib/ids.ts'
 import { systemIds } from '../lib/ids.ts'
@@ -69,6 +70,9 @@ export type HttpServer = {
   drain(): void
   stop(): Promise<void>
 }
+
+// How long connections stay open for requests on the wire when the port is closed after draining.
+const lingerMs = 500
 
 /** Starts the HTTP server. It answers every failure with a problem body, its own included. */
 export async function startServer(options: ServerOptions): Promise<HttpServer> {
@@ -167,13 +171,21 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
 
   let stopped: Promise<void> | undefined
   const stop = async () => {
+    // Right after new connections were taken: those that wait to be taken are reset with the port.
+    if (drainingSince !== undefined) await new Promise(setImmediate)
+    // Node's own way would end idle connections as well.
+    const closed = new Promise<void>((resolve) => {
+      NetServer.prototype.close.call(server, () => resolve())
+    })
+    // On connections that were opened a moment ago requests are still on their way.
+    if (drainingSince !== undefined) await Promise.race([closed, delay(lingerMs)])
     stopping = true
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     // Kept alive, the connections would hold up the stop for as long as it is allowed to take.
     for (const response of underWay)
       if (!response.headersSent) response.setHeader('connection', 'close')
     sockets?.close()
-    server.closeIdleConnections()
+    // The port is closed already; this ends idle connections.
+    server.close()
     // The time for draining is part of it.
     const drainedMs = drainingSince === undefined ? 0 : performance.now() - drainingSince
     const longestMs = Math.max(0, (options.shutdownTimeoutMs ?? 10_000) - drainedMs)

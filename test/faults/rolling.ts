@@ -64,7 +64,7 @@ ${backends.map((backend, index) => `  server s${index} 127.0.0.1:${backend}`).jo
 const nginxConfig = (port: number, backends: readonly number[], folder: string) => `
 daemon off;
 pid ${folder}/nginx.pid;
-error_log stderr crit;
+error_log stderr error;
 events { worker_connections 512; }
 http {
   access_log off;
@@ -225,6 +225,7 @@ export async function runRolling(options: {
       // Each restart has its share of the requests.
       const share = ((restart + 1) * requests) / (restarts + 1)
       await waitFor('requests', () => count >= share, { timeoutMs: 600_000 })
+      onRestart(`${new Date().toISOString()} SIGTERM ${ports[index]}`)
       const ended = once(services[index]!, 'exit')
       services[index]!.kill('SIGTERM')
       await ended
