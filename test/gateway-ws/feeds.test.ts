@@ -152,7 +152,13 @@ test('syncing tells the current value first, then changes, then false', async ()
   expect(client.pushes(id)).toEqual([
     {
       syncing: true,
-      status: { startingBlock: '0x1', currentBlock: '0x2', highestBlock: '0x9' },
+      status: {
+        startingBlock: '0x1',
+        currentBlock: '0x2',
+        highestBlock: '0x9',
+        pulledStates: '0x0',
+        knownStates: '0x0',
+      },
     },
     false,
   ])
