@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Asker } from './ask.ts'
-import { meaningOf, readError } from './node-error.ts'
+import { isExecutionError, meaningOf, readError } from './node-error.ts'
 import type { BroadcastOutcome, PoolFailure, RawJson } from './pool-types.ts'
 import { isUnsent, type TransportOutcome } from './transport.ts'
 import { isUsable, type Upstream } from './upstream.ts'
@@ -53,8 +53,11 @@ export function broadcast(
     } else if (outcome.ok) resolve(outcome)
     else {
       const { message } = readError(outcome.error)
+      // Some chains run the transaction first: a contract that says "already known" is no pool that has it.
+      const isPools = !isExecutionError(outcome.error)
       const isKnown =
-        alreadyKnown.test(message) || (nonceTooLow.test(message) && (await isMined(upstream)))
+        isPools &&
+        (alreadyKnown.test(message) || (nonceTooLow.test(message) && (await isMined(upstream))))
       if (isKnown && txHash) resolve({ ok: true, result: txHash })
       errors.push(outcome.error)
     }

@@ -123,6 +123,12 @@ export const meaningOf = (error: RawJson, params?: RawJson): ErrorMeaning =>
 export const lackOf = (error: RawJson, params?: RawJson): Lack | undefined =>
   rowOf(error, params).lacks
 
+/** Whether the words are those of a contract, which may say anything. */
+export const isExecutionError = (error: RawJson): boolean => {
+  const { code, message } = readError(error)
+  return code === 3 || code === -32015 || execution.test(message)
+}
+
 /** Whether it is certain that the method is the reason, and not its parameters. */
 export const isSurelyUnknownMethod = (error: RawJson): boolean =>
   meaningOf(error) === 'lacks_method' && readError(error).code !== -32602
@@ -147,9 +153,14 @@ function fits(words: RegExp | undefined, message: string, params: RawJson | unde
   return match != null && !holds(params, match[0])
 }
 
-/** Compared as values: the params may spell the same text with escapes. */
+/** Beyond that params with escapes are not read: it is their own call whose error then is an answer. */
+const maxEscapedParams = 100_000
+
+/** Compared as values where the params may spell the same text with escapes. */
 function holds(params: RawJson | undefined, words: string): boolean {
   if (params === undefined || params === '[]') return false
+  if (!params.includes('\\')) return params.toLowerCase().includes(words.toLowerCase())
+  if (params.length > maxEscapedParams) return true
   try {
     return JSON.stringify(JSON.parse(params)).toLowerCase().includes(words.toLowerCase())
   } catch {
