@@ -146,15 +146,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'The address is not registered',
-    help: 'Register it with RegisterAddress first. In a batch, `errors` names every address that the wallet does not have, and nothing was changed. The transfers of a removed address stay readable by `wallet_id`.',
-  },
-  CONTRACT_NOT_FOUND: {
-    status: 404,
-    code: 'NOT_FOUND',
-    rpc: -32602,
-    retry: 'never',
-    title: 'The contract is not registered',
-    help: 'Look at ListContracts.',
+    help: 'Register it with RegisterAddress first. The transfers of a removed address stay readable by `wallet_id`.',
   },
   BLOCK_NOT_FOUND: {
     status: 404,

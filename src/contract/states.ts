@@ -158,6 +158,12 @@ export const webhookStatuses = [
   'WEBHOOK_STATUS_ON_HOLD',
 ] as const
 
+/** What a webhook can notify of (variant C). */
+export const webhookEvents = ['WEBHOOK_EVENT_TRANSFER', 'WEBHOOK_EVENT_TRANSACTION_STATE'] as const
+
+/** What a webhook can notify of. */
+export type WebhookEvent = (typeof webhookEvents)[number]
+
 /** The notification type of each wallet service (spec 6.1). */
 export const notificationTypes = {
   t: 'NOTIFICATION_TYPE_T_TRANSACTION_UPDATED',

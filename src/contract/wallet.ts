@@ -34,6 +34,7 @@ export const wallet = {
   }),
   BatchRemoveAddresses: operation({
     summary: 'Stop tracking addresses of a wallet, or all of them.',
+    description: 'Addresses that the wallet does not have, or no longer, are no error.',
     services: 'TSPC',
     request: {
       wallet_id: Id,
@@ -51,6 +52,7 @@ export const wallet = {
   }),
   RemoveAddress: operation({
     summary: 'Stop tracking an address; its history stays.',
+    description: 'One that the wallet does not have, or no longer, is no error.',
     services: 'TSPC',
     request: { wallet_id: Id, address: Address },
     response: {},
@@ -93,6 +95,22 @@ export const wallet = {
       confirmation: only('SC', optional(Confirmation10)),
     },
     response: { wallet_id: text },
+  }),
+  RenameWallet: operation({
+    summary: 'Give a wallet another name.',
+    services: 'TSPC',
+    extension: true,
+    request: { wallet_id: Id, name: Name },
+    response: {},
+  }),
+  RemoveWallet: operation({
+    summary: 'Remove a wallet with its addresses and webhooks; its history stays.',
+    description:
+      'Transfers and transactions can still be listed by its id. One that is not there, or no longer, is no error.',
+    services: 'TSPC',
+    extension: true,
+    request: { wallet_id: Id },
+    response: {},
   }),
   UpdateConfirmation: operation({
     summary: 'Change how many confirmations the balances of a wallet wait for.',

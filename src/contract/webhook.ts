@@ -3,6 +3,7 @@ import {
   Confirmation,
   Count,
   Endpoint,
+  extension,
   HeaderKey,
   HeaderValue,
   Id,
@@ -15,8 +16,8 @@ import {
   UnixTime,
 } from './fields.ts'
 import { operation } from './operation.ts'
-import { webhookStatuses } from './states.ts'
-import { list, record } from './variant.ts'
+import { webhookEvents, webhookStatuses } from './states.ts'
+import { list, only, record } from './variant.ts'
 
 const MaybeTime = Type.Union([Timestamp, Type.Null()])
 
@@ -39,11 +40,19 @@ export const WebhookHistory = record('WebhookHistory', {
   data: Type.Object({}, { additionalProperties: true }),
 })
 
+// In the other variants there are transfers only.
+const Events = Type.Array(Type.Enum(webhookEvents), {
+  minItems: 1,
+  maxItems: webhookEvents.length,
+  description: 'what it notifies of: transfers, states of managed transactions, or both',
+})
+
 const Webhook = record('Webhook', {
   webhook_id: text,
   wallet_id: Type.String({ description: 'empty when it covers all wallets' }),
   webhook_endpoint: text,
   confirmation: Type.Integer(),
+  events: only('C', Events),
   enabled: Type.Boolean(),
   disable_reason: text,
   success_rate: Type.Union([Type.Number(), Type.Null()]),
@@ -79,7 +88,12 @@ export const webhook = {
   RegisterWebhook: operation({
     summary: 'Notify an endpoint of wallet activity.',
     services: 'TSPC',
-    request: { wallet_id: optional(Id), webhook_endpoint: Endpoint, confirmation: Confirmation },
+    request: {
+      wallet_id: optional(Id),
+      webhook_endpoint: Endpoint,
+      confirmation: Confirmation,
+      events: only('C', optional(extension(Events))),
+    },
     response: { webhook_id: text },
   }),
   RegisterWebhookHeader: operation({
@@ -89,13 +103,15 @@ export const webhook = {
     response: { webhook_header_id: text },
   }),
   RemoveWebhook: operation({
-    summary: 'Remove a webhook.',
+    summary: 'Remove a webhook; its history stays.',
+    description: 'One that is not there, or no longer, is no error.',
     services: 'TSPC',
     request: { webhook_id: Id },
     response: {},
   }),
   RemoveWebhookHeader: operation({
     summary: 'Remove a custom header.',
+    description: 'One that is not there, or no longer, is no error.',
     services: 'TSPC',
     request: { webhook_header_id: Id },
     response: {},
@@ -120,6 +136,33 @@ export const webhook = {
     extension: true,
     request: { webhook_id: Id },
     response: { signing_secret: SigningSecret },
+  }),
+  UpdateWebhook: operation({
+    summary: 'Change the endpoint, the confirmation or the events of a webhook.',
+    description:
+      'What is left out stays as it is. Notifications that wait for their confirmation wait for the new one; those that wait for a retry are sent to a new endpoint at once.',
+    services: 'TSPC',
+    extension: true,
+    request: {
+      webhook_id: Id,
+      webhook_endpoint: optional(Endpoint),
+      confirmation: optional(Confirmation),
+      events: only('C', optional(Events)),
+    },
+    anyOf: {
+      T: ['webhook_endpoint', 'confirmation'],
+      S: ['webhook_endpoint', 'confirmation'],
+      P: ['webhook_endpoint', 'confirmation'],
+      C: ['webhook_endpoint', 'confirmation', 'events'],
+    },
+    response: {},
+  }),
+  DisableWebhook: operation({
+    summary: 'Disable a webhook; its notifications are held back until it is enabled.',
+    services: 'TSPC',
+    extension: true,
+    request: { webhook_id: Id },
+    response: {},
   }),
   EnableWebhook: operation({
     summary: 'Enable a webhook that was disabled; it resumes where it stopped.',

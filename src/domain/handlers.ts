@@ -41,12 +41,14 @@ import { ListAssets } from './wallets/assets.ts'
 import { ListContracts, RegisterContract, RemoveContract } from './wallets/contracts.ts'
 import { ImportAsset } from './wallets/import-asset.ts'
 import { RefreshAssetBalances } from './wallets/refresh.ts'
+import { RemoveWallet } from './wallets/remove-wallet.ts'
 import { ListTransfers } from './wallets/transfers.ts'
 import {
   GetAddress,
   GetWallet,
   ListWallets,
   RegisterWallet,
+  RenameWallet,
   UpdateConfirmation,
 } from './wallets/wallets.ts'
 
@@ -62,11 +64,13 @@ import {
 } from './webhooks/histories.ts'
 import { GetWebhookSigningSecret, RotateWebhookSigningSecret } from './webhooks/signing-secret.ts'
 import {
+  DisableWebhook,
   EnableWebhook,
   ListWebhooks,
   RegisterWebhook,
   RemoveWebhook,
   SendTestWebhook,
+  UpdateWebhook,
 } from './webhooks/webhooks.ts'
 
 type HandlersOf<service extends Service> = {
@@ -115,6 +119,9 @@ const wallets = {
   RegisterAddress,
   RegisterWallet,
   RemoveAddress,
+  RemoveWallet,
+  RenameWallet,
+  DisableWebhook,
   EnableWebhook,
   GetWebhookSigningSecret,
   ListWebhookAttempts,
@@ -128,6 +135,7 @@ const wallets = {
   RetryWebhookHistory,
   RotateWebhookSigningSecret,
   SendTestWebhook,
+  UpdateWebhook,
 }
 
 const transactions = {

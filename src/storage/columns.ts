@@ -45,6 +45,10 @@ export const uuid = column<string>('uuid')
 /** Any text. */
 export const text = column<string>('text')
 
+/** Several texts out of a closed list. */
+export const someOf = <Value extends string>(): Column<Value[], Value[]> =>
+  column<Value[]>('text[]')
+
 /** Text out of a closed list. */
 export const oneOf = <Value extends string>(): Column<Value, Value> => column<Value>('text')
 

@@ -36,19 +36,35 @@ export const listContracts = async (
   return await (contract_type ? all.where('contract_type', '=', contract_type) : all).execute()
 }
 
-/** Takes a contract out with its balances, which nobody would keep up to date; false if it was not there. */
+/** Whether a contract is registered. */
+export const hasContract = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  contract_address: Buffer,
+): Promise<boolean> => {
+  const row = await db
+    .selectFrom('contract')
+    .select('chain_id')
+    .where('organization_id', '=', organization_id)
+    .where('chain_id', '=', chain_id)
+    .where('contract_address', '=', contract_address)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Takes a contract out with its balances, which nobody would keep up to date. */
 export const deleteContract = async (
   trx: Db,
   { organization_id, chain_id }: WalletScope,
   contract_address: Buffer,
-): Promise<boolean> => {
+): Promise<void> => {
   const { numDeletedRows } = await trx
     .deleteFrom('contract')
     .where('organization_id', '=', organization_id)
     .where('chain_id', '=', chain_id)
     .where('contract_address', '=', contract_address)
     .executeTakeFirst()
-  if (numDeletedRows === 0n) return false
+  if (numDeletedRows === 0n) return
   const wallets = sql`select wallet_id from wallet
     where organization_id = ${organization_id} and chain_id = ${chain_id}`
   await sql`
@@ -61,7 +77,6 @@ export const deleteContract = async (
   await sql`
     delete from balance
     where wallet_id in (${wallets}) and contract_address = ${contract_address}`.execute(trx)
-  return true
 }
 
 /** Which of a block's contracts are watched, and by whom. */

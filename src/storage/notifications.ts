@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { notificationTypes } from '../contract/states.ts'
+import { notificationTypes, type WebhookEvent } from '../contract/states.ts'
 import { distinctBytes } from '../lib/bytes.ts'
 import { hashId } from '../lib/hash-id.ts'
 import { type BulkRow, bulkRows, insertRows } from './bulk.ts'
@@ -66,7 +66,12 @@ export const queueTransactionNotifications = async (
 ): Promise<number> => {
   const [first] = transactions
   if (!first) return 0
-  const webhooksOf = await findWebhooks(trx, first.chain_id, transactions)
+  const webhooksOf = await findWebhooks(
+    trx,
+    first.chain_id,
+    transactions,
+    'WEBHOOK_EVENT_TRANSACTION_STATE',
+  )
   const notifications = transactions.flatMap((row) =>
     webhooksOf(row).map(({ webhook_id }) => ({
       organization_id: row.organization_id,
@@ -143,18 +148,20 @@ export const findWebhooks = async (
   trx: Db,
   chain_id: number,
   events: readonly WalletEvent[],
+  kind: WebhookEvent,
 ): Promise<(event: WalletEvent) => readonly WatchingWebhook[]> => {
+  const isWanted = sql`(events is null or ${kind} = any(events))`
   const organizations = [...new Set(events.map(({ organization_id }) => organization_id))]
   const wallets = [...new Set(events.map(({ wallet_id }) => wallet_id))]
   // In two parts, each one look into the index: an organization may have a webhook for every wallet.
   const { rows } = await sql<WatchingWebhook>`
     select webhook_id, organization_id, wallet_id, confirmation from webhook
     where chain_id = ${chain_id} and organization_id = any(${organizations}::uuid[])
-      and wallet_id is null
+      and wallet_id is null and ${isWanted}
     union all
     select webhook_id, organization_id, wallet_id, confirmation from webhook
     where chain_id = ${chain_id} and organization_id = any(${organizations}::uuid[])
-      and wallet_id = any(${wallets}::uuid[])`.execute(trx)
+      and wallet_id = any(${wallets}::uuid[]) and ${isWanted}`.execute(trx)
   const found = Map.groupBy(rows, (row) => row.wallet_id ?? row.organization_id)
   return ({ organization_id, wallet_id }) => [
     ...(found.get(wallet_id) ?? []),

@@ -23,6 +23,7 @@ export const walletTables = {
     name: text,
     confirmation: int8,
     confirmed_block: nullable(int8),
+    remove_time: nullable(timestamptz),
     create_time: timestamptz,
     update_time: timestamptz,
     address_count: int8,

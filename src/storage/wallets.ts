@@ -9,7 +9,7 @@ export type WalletScope = { organization_id: string; chain_id: number }
 /** Stores a wallet. */
 export const insertWallet = async (
   db: Db,
-  wallet: Omit<WalletRow, 'update_time' | 'address_count' | 'confirmed_block'>,
+  wallet: Omit<WalletRow, 'update_time' | 'address_count' | 'confirmed_block' | 'remove_time'>,
 ): Promise<void> => {
   await db
     .insertInto('wallet')
@@ -17,7 +17,7 @@ export const insertWallet = async (
     .execute()
 }
 
-/** A wallet of this organization and chain. */
+/** A wallet of this organization and chain, removed or not. */
 export const findWallet = async (
   db: Db,
   { organization_id, chain_id }: WalletScope,
@@ -42,22 +42,66 @@ export const listWallets = async (
     .selectAll()
     .where('organization_id', '=', organization_id)
     .where('chain_id', '=', chain_id)
+    .where('remove_time', 'is', null)
     .orderBy('wallet_id')
     .limit(limit)
   return await (after ? page.where('wallet_id', '>', after) : page).execute()
 }
 
-/** Notes how many addresses a wallet has gained, or lost where the number is negative. */
+/** Whether a wallet is there, and not removed; it stays so until the transaction ends. */
+export const holdWallet = async (trx: Db, wallet_id: string): Promise<boolean> => {
+  const { rows } = await sql`
+    select 1 from wallet where wallet_id = ${wallet_id} and remove_time is null for share`.execute(
+    trx,
+  )
+  return rows.length > 0
+}
+
+/** Gives a wallet another name and says whether it is there. */
+export const renameWallet = async (
+  db: Db,
+  { wallet_id, name, update_time }: Pick<WalletRow, 'wallet_id' | 'name' | 'update_time'>,
+): Promise<boolean> => {
+  const { numUpdatedRows } = await db
+    .updateTable('wallet')
+    .set({ name, update_time })
+    .where('wallet_id', '=', wallet_id)
+    .where('remove_time', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Marks a wallet as removed and says whether it was there. */
+export const markRemoved = async (
+  trx: Db,
+  wallet_id: string,
+  remove_time: Date,
+): Promise<boolean> => {
+  const { numUpdatedRows } = await trx
+    .updateTable('wallet')
+    .set({ remove_time, update_time: remove_time, address_count: 0 })
+    .where('wallet_id', '=', wallet_id)
+    .where('remove_time', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/**
+ * Notes how many addresses a wallet has gained, or lost where the number is negative. False when it was
+ * removed meanwhile.
+ */
 export const touchWallet = async (
   trx: Db,
   wallet_id: string,
   { gained, update_time }: { gained: number; update_time: Date },
-): Promise<void> => {
-  await trx
+): Promise<boolean> => {
+  const { numUpdatedRows } = await trx
     .updateTable('wallet')
     .set({ update_time, address_count: sql`address_count + ${gained}` })
     .where('wallet_id', '=', wallet_id)
-    .execute()
+    .where('remove_time', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 /**

@@ -1,4 +1,16 @@
-import { bytea, int2, int4, int8, jsonb, nullable, text, timestamptz, uuid } from './columns.ts'
+import type { WebhookEvent } from '../contract/states.ts'
+import {
+  bytea,
+  int2,
+  int4,
+  int8,
+  jsonb,
+  nullable,
+  someOf,
+  text,
+  timestamptz,
+  uuid,
+} from './columns.ts'
 
 /** The tables of 0003-webhooks.sql, 0064-delivery-queue.sql and 0070-attempt-order.sql. */
 export const webhookTables = {
@@ -9,6 +21,7 @@ export const webhookTables = {
     wallet_id: nullable(uuid),
     webhook_endpoint: text,
     confirmation: int8,
+    events: nullable(someOf<WebhookEvent>()),
     webhook_state: text,
     disable_reason: nullable(text),
     disable_time: nullable(timestamptz),

@@ -27,7 +27,8 @@ export const insertWebhook = async (
     | 'confirmation'
     | 'secret_sealed'
     | 'create_time'
-  >,
+  > &
+    WebhookChange,
 ): Promise<void> => {
   await db
     .insertInto('webhook')
@@ -105,6 +106,52 @@ export const setWebhookSecret = async (
 ): Promise<void> => {
   const { webhook_id, ...values } = webhook
   await trx.updateTable('webhook').set(values).where('webhook_id', '=', webhook_id).execute()
+}
+
+/** Changes a locked webhook. What waits for its confirmation waits for the new one: no block is stored meanwhile. */
+export const updateWebhook = async (
+  trx: Db,
+  { webhook_id, chain_id }: Pick<WebhookRow, 'webhook_id' | 'chain_id'>,
+  change: WebhookChange & { update_time: Date },
+): Promise<void> => {
+  await trx.updateTable('webhook').set(change).where('webhook_id', '=', webhook_id).execute()
+  if (change.confirmation === undefined) return
+  await sql`
+    update delivery set due_block = block_number + greatest(${change.confirmation}::int8, 1) - 1
+    where chain_id = ${chain_id} and due_block is not null and webhook_id = ${webhook_id}
+      and block_number is not null and not data ? 'pending'`.execute(trx)
+}
+
+/** What can be changed of a webhook. */
+export type WebhookChange = Partial<
+  Pick<WebhookRow, 'webhook_endpoint' | 'confirmation' | 'events'>
+>
+
+/** Begins a new round for what a locked webhook could not deliver so far, which is due now. */
+export const restartDeliveries = async (trx: Db, webhook_id: string, now: Date): Promise<void> => {
+  await trx
+    .updateTable('webhook')
+    .set({ failing_since: null })
+    .where('webhook_id', '=', webhook_id)
+    .execute()
+  await queuesAlone([webhook_id]).execute(trx)
+  await sql`
+    update delivery_queue set next_attempt_time = ${now}, retry_step = 0
+    where webhook_id = ${webhook_id} and next_attempt_time > ${now}`.execute(trx)
+}
+
+/** The webhooks of one wallet, locked in the order of their ids. */
+export const lockWebhooksOf = async (
+  trx: Db,
+  { organization_id, chain_id }: WalletScope,
+  wallet_id: string,
+): Promise<string[]> => {
+  const { rows } = await sql<{ webhook_id: string }>`
+    select webhook_id from webhook
+    where chain_id = ${chain_id} and organization_id = ${organization_id}
+      and wallet_id = ${wallet_id}
+    order by webhook_id for no key update`.execute(trx)
+  return rows.map(({ webhook_id }) => webhook_id)
 }
 
 /**

@@ -118,6 +118,41 @@ describe('confirmations in c', () => {
     ])
   })
 
+  it('a webhook that is changed lets what waits for it wait for the new number', async () => {
+    const { caller, ids, mine, pay, says } = await begin(1, 6)
+    await pay(9)
+    await caller.call('UpdateWebhook', { webhook_id: ids[0], confirmation: 2 })
+    await pay(9)
+    await caller.call('UpdateWebhook', { webhook_id: ids[0], confirmation: 4 })
+    await mine(5)
+    expect(await says(ids[0]!)).toEqual([
+      [2, 'SUCCESS'],
+      [4, 'SUCCESS'],
+    ])
+  })
+
+  it('transfers and states of transactions go to the webhooks that want them', async () => {
+    const { bench, caller, ids, pay, wallet_id } = await begin(1, 1)
+    const register = async (event: string) =>
+      (
+        await caller.call('RegisterWebhook', {
+          webhook_endpoint: 'https://receiver.invalid/hook',
+          confirmation: 1,
+          events: [event],
+        })
+      ).webhook_id
+    const transfers = await register('WEBHOOK_EVENT_TRANSFER')
+    const states = await register('WEBHOOK_EVENT_TRANSACTION_STATE')
+    const from = bench.address(1)
+    await caller.call('CreateTransaction', { wallet_id, from, to: from, value: '1' })
+    await pay(9)
+    const kinds = async (id: string) =>
+      (await told(id)).map(({ data }) => (data.transaction ? 'state' : 'transfer'))
+    expect(await kinds(ids[0]!)).toEqual(['state', 'transfer'])
+    expect(await kinds(transfers)).toEqual(['transfer'])
+    expect(await kinds(states)).toEqual(['state'])
+  })
+
   it('a long description of an item is left out of notifications, and listed', async () => {
     const { bench, caller, ids, says, wallet_id } = await begin(1, 1)
     const { chain, account, address } = bench

@@ -84,7 +84,7 @@ async function insert(
   events: readonly Event[],
   describe: (event: Event) => { block_number: number; key: (string | Buffer)[]; data?: object },
 ): Promise<void> {
-  const webhooksOf = await findWebhooks(trx, chain_id, events)
+  const webhooksOf = await findWebhooks(trx, chain_id, events, 'WEBHOOK_EVENT_TRANSFER')
   const rows = new Map<string, Waiting>()
   for (const event of events) {
     const webhooks = webhooksOf(event)

@@ -43,7 +43,8 @@ function flatten(
     const inner = field.anyOf?.find((option) => option.properties) ?? field
     for (const [key, value] of flatten(inner, `${path}.`, presence)) table.set(key, value)
     if (!field.items) continue
-    table.set(`${path}[]`, said(field.items))
+    const isExtension = field['x-extension'] === true
+    table.set(`${path}[]`, { ...said(field.items), ...(isExtension && { extension: true }) })
     for (const [key, value] of flatten(field.items, `${path}[].`, presence)) table.set(key, value)
   }
   return table

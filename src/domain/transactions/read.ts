@@ -12,7 +12,7 @@ import {
 import type { Context } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { readOptionalAddress } from '../wallets/address-fields.ts'
-import { getWallet, type ReadScope, readScope, shared } from '../wallets/scope.ts'
+import { getWalletOfHistory, type ReadScope, readScope, shared } from '../wallets/scope.ts'
 import { fieldsOf } from './fields.ts'
 
 /** Reads a managed transaction by its id, its hash, or both, which must then agree. */
@@ -55,7 +55,7 @@ export const ListTransactions = shared<{
   const scope = await readScope(context)
   const { limit, after } = readPage<Position>(context, request)
   const from = readOptionalAddress(scope.family, request.address)
-  const wallet = request.wallet_id && (await getWallet(context, scope, request.wallet_id))
+  const wallet = request.wallet_id && (await getWalletOfHistory(context, scope, request.wallet_id))
   const rows = await listTransactions(
     context.db,
     scope,

@@ -1,6 +1,5 @@
 import { OperationError } from '../../contract/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
-import { createByteSet } from '../../lib/bytes.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import {
   deleteAddresses,
@@ -15,7 +14,7 @@ import type { Context } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { type AddressBatch, readAddress, readAddresses } from './address-fields.ts'
 import { importNative } from './refresh.ts'
-import { chainScope, getWallet, readScope, shared } from './scope.ts'
+import { chainScope, findOwnWallet, getWallet, readScope, shared } from './scope.ts'
 
 /** Tracks an address; where the wallet has it already, nothing changes. */
 export const RegisterAddress = shared<{
@@ -46,18 +45,17 @@ export const BatchRegisterAddresses = shared<{ wallet_id: string; addresses: str
   },
 )
 
-/** Stops tracking an address. */
+/** Stops tracking an address. Repeating it changes nothing. */
 export const RemoveAddress = shared<{ wallet_id: string; address: string }>(
   async (context, request) => {
     const scope = await readScope(context)
-    const { wallet_id } = await getWallet(context, scope, request.wallet_id)
     const addresses = [readAddress(scope.family, request.address)]
-    await removeFrom(context, scope, { wallet_id, addresses })
+    await removeFrom(context, scope, { wallet_id: request.wallet_id, addresses })
     return {}
   },
 )
 
-/** Stops tracking some addresses, all or none of them, or every address of the wallet. */
+/** Stops tracking some addresses, or every address of the wallet. Repeating it changes nothing. */
 export const BatchRemoveAddresses = shared<{
   wallet_id: string
   addresses?: string[]
@@ -72,9 +70,9 @@ export const BatchRemoveAddresses = shared<{
         detail: 'Is required, unless remove_all is true.',
       },
     ])
-  const batch = readAddresses(scope.family, request.addresses ?? [])
-  const { wallet_id } = await getWallet(context, scope, request.wallet_id)
-  await removeFrom(context, scope, request.remove_all ? { wallet_id } : { wallet_id, ...batch })
+  const { wallet_id } = request
+  const { addresses } = readAddresses(scope.family, request.addresses ?? [])
+  await removeFrom(context, scope, request.remove_all ? { wallet_id } : { wallet_id, addresses })
   return {}
 })
 
@@ -112,7 +110,9 @@ export async function registerIn(
 ): Promise<void> {
   const now = new Date(clock.now())
   const added = await insertAddresses(db, scope, { wallet_id, addresses, create_time: now })
-  if (added > 0) await touchWallet(db, wallet_id, { gained: added, update_time: now })
+  // Removed since it was looked up: what would be added to it could never be removed.
+  if (added > 0 && !(await touchWallet(db, wallet_id, { gained: added, update_time: now })))
+    throw new OperationError('WALLET_NOT_FOUND')
   if (added === addresses.length) return
   const owners = await findOwners(db, scope, addresses)
   const taken = owners.filter((owner) => owner.wallet_id !== wallet_id)
@@ -126,30 +126,28 @@ export async function registerIn(
   })
 }
 
+/** Removes what is there. Nothing is locked for what is not: anybody could ask for that at any rate. */
 async function removeFrom(
-  { db, clock }: Context,
+  context: Context,
   scope: WalletScope,
-  { wallet_id, addresses, errorsFor }: Omit<Registration, 'addresses'> & { addresses?: Buffer[] },
+  request: { wallet_id: string; addresses?: Buffer[] },
 ): Promise<void> {
+  const { db, clock } = context
+  const wallet = await findOwnWallet(context, scope, request.wallet_id)
+  if (!wallet) return
+  const { wallet_id } = wallet
+  const { addresses } = request
+  const owners = addresses && (await findOwners(db, scope, addresses))
+  if (owners && !owners.some((owner) => owner.wallet_id === wallet_id)) return
   await db.transaction().execute(async (trx) => {
     // Nobody reads a balance or takes a block back meanwhile: what they store would stay behind.
     await lockCursor(trx, scope.chain_id)
     await expandBacklogs(trx, scope.chain_id)
-    const owners = addresses ? await findOwners(trx, scope, addresses) : []
     const count = await deleteAddresses(trx, scope, {
       wallet_id,
       ...(addresses && { addresses }),
     })
     const update_time = new Date(clock.now())
     if (count > 0) await touchWallet(trx, wallet_id, { gained: -count, update_time })
-    if (!addresses || count === addresses.length) return
-    const mine = createByteSet(
-      owners.filter((owner) => owner.wallet_id === wallet_id).map(({ address }) => address),
-    )
-    const bad = addresses.filter((address) => !mine.has(address))
-    throw new OperationError('ADDRESS_NOT_FOUND', {
-      detail: 'The wallet does not have this address.',
-      errors: errorsFor?.(bad, 'ADDRESS_NOT_FOUND', 'The wallet does not have this address.') ?? [],
-    })
   })
 }

@@ -1,10 +1,14 @@
 import type { TokenInfo } from '../../chains/chain.ts'
-import { OperationError } from '../../contract/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { ensureAssets, setAssetInfo } from '../../storage/assets.ts'
 import { expandBacklogs } from '../../storage/balance-backlog.ts'
 import { lockCursor } from '../../storage/blocks.ts'
-import { deleteContract, listContracts, upsertContract } from '../../storage/contracts.ts'
+import {
+  deleteContract,
+  hasContract,
+  listContracts,
+  upsertContract,
+} from '../../storage/contracts.ts'
 import { readAddress } from './address-fields.ts'
 import { askChain } from './ask-chain.ts'
 import { chainScope, readScope, shared } from './scope.ts'
@@ -57,17 +61,18 @@ export const RegisterContract = shared<{ contract_address: string; contract_type
   },
 )
 
-/** Stops tracking a contract; its balances go, its transfers stay. */
+/** Stops tracking a contract; its balances go, its transfers stay. Repeating it changes nothing. */
 export const RemoveContract = shared<{ contract_address: string }>(async (context, request) => {
   const scope = await readScope(context)
   const contract_address = readAddress(scope.family, request.contract_address, 'contract_address')
-  const removed = await context.db.transaction().execute(async (trx) => {
+  // Nothing is locked for what is not there: anybody could ask for that at any rate.
+  if (!(await hasContract(context.db, scope, contract_address))) return {}
+  await context.db.transaction().execute(async (trx) => {
     // As with addresses: a block or a balance that is being stored would leave something behind.
     await lockCursor(trx, scope.chain_id)
     await expandBacklogs(trx, scope.chain_id)
-    return await deleteContract(trx, scope, contract_address)
+    await deleteContract(trx, scope, contract_address)
   })
-  if (!removed) throw new OperationError('CONTRACT_NOT_FOUND')
   return {}
 })
 

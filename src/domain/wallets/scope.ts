@@ -47,8 +47,29 @@ export function chainScope({ chains, principal, service }: Context): ChainScope 
   return { organization_id: principal.organization_id, chain_id, family: chain, chain }
 }
 
-/** A wallet of the caller; one of somebody else answers as one that does not exist. */
+/** A wallet of the caller that is not removed. */
+export async function findOwnWallet(
+  { db }: Pick<Context, 'db'>,
+  scope: WalletScope,
+  wallet_id: string,
+): Promise<WalletRow | undefined> {
+  const row = isUuid(wallet_id) ? await findWallet(db, scope, wallet_id) : undefined
+  return row?.remove_time === null ? row : undefined
+}
+
+/** The same where it has to be there; one of another organization answers as one that does not exist. */
 export async function getWallet(
+  context: Pick<Context, 'db'>,
+  scope: WalletScope,
+  wallet_id: string,
+): Promise<WalletRow> {
+  const row = await findOwnWallet(context, scope, wallet_id)
+  if (!row) throw new OperationError('WALLET_NOT_FOUND')
+  return row
+}
+
+/** The same whose history is to be read, which stays when the wallet is removed. */
+export async function getWalletOfHistory(
   { db }: Pick<Context, 'db'>,
   scope: WalletScope,
   wallet_id: string,

@@ -10,7 +10,7 @@ import {
 import { makePage, readPage } from '../pages.ts'
 import { readTimes } from '../time-range.ts'
 import { readOptionalAddress } from './address-fields.ts'
-import { getWallet, type ReadScope, readScope, shared } from './scope.ts'
+import { getWalletOfHistory, type ReadScope, readScope, shared } from './scope.ts'
 import { presentTransfer } from './transfer-view.ts'
 
 type Position = [time: number, number: number, ordinal: number, side: number]
@@ -31,7 +31,7 @@ export const ListTransfers = shared<{
   const times = readTimes(request)
   const transaction_hash = readHash(scope, request)
   const address = readOptionalAddress(scope.family, request.address)
-  const wallet = request.wallet_id && (await getWallet(context, scope, request.wallet_id))
+  const wallet = request.wallet_id && (await getWalletOfHistory(context, scope, request.wallet_id))
   const wallet_id = wallet
     ? wallet.wallet_id
     : address && (await findOwners(context.db, scope, [address]))[0]?.wallet_id

@@ -101,20 +101,29 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('wallets of %s', async (servi
     expect((await call('GetWallet', { wallet_id: two })).wallet.addresses).toEqual([])
   })
 
-  it('are removed from in batches all or nothing', async () => {
+  it('are removed from in batches, and what is not there is no error', async () => {
     const wallet_id = await register()
-    const many = Array.from({ length: 4 }, fresh)
+    const many = Array.from({ length: 5 }, fresh)
     await call('BatchRegisterAddresses', { wallet_id, addresses: many })
-    const error = await failure(
-      call('BatchRemoveAddresses', { wallet_id, addresses: [many[0], fresh(), many[1]] }),
-    )
-    expect(error.reason).toBe('ADDRESS_NOT_FOUND')
-    expect(error.errors.map(({ field }) => field)).toEqual(['addresses[1]'])
-    expect((await call('GetWallet', { wallet_id })).wallet.addresses).toHaveLength(4)
-    await call('BatchRemoveAddresses', { wallet_id, addresses: [many[0], many[0], many[1]] })
-    expect((await call('GetWallet', { wallet_id })).wallet.addresses).toHaveLength(2)
-    await call('RemoveAddress', { wallet_id, address: many[2] })
-    expect(await reason('RemoveAddress', { wallet_id, address: many[2] })).toBe('ADDRESS_NOT_FOUND')
+    const left = async () => (await call('GetWallet', { wallet_id })).wallet.addresses.length
+    await call('BatchRemoveAddresses', { wallet_id, addresses: [many[0], fresh(), many[0]] })
+    expect(await left()).toBe(4)
+    const again = { wallet_id, addresses: [many[0], many[1]] }
+    expect(await call('BatchRemoveAddresses', again)).toEqual({})
+    expect(await call('BatchRemoveAddresses', again)).toEqual({})
+    expect(await left()).toBe(3)
+    for (let times = 0; times < 2; times++)
+      expect(await call('RemoveAddress', { wallet_id, address: many[2] })).toEqual({})
+    expect(await left()).toBe(2)
+    // Of another wallet, and of no wallet.
+    const other = await register()
+    await call('RemoveAddress', { wallet_id: other, address: many[3] })
+    for (const unknown of [randomUUID(), 'x']) {
+      await call('RemoveAddress', { wallet_id: unknown, address: many[3] })
+      await call('BatchRemoveAddresses', { wallet_id: unknown, remove_all: true })
+    }
+    expect(await left()).toBe(2)
+    expect(await reason('RemoveAddress', { wallet_id, address: 'x' })).toBe('INVALID_REQUEST')
     expect(await reason('BatchRemoveAddresses', { wallet_id, remove_all: false })).toBe(
       'INVALID_REQUEST',
     )

@@ -2,7 +2,7 @@ import { OperationError } from '../../contract/errors.ts'
 import { findOwners } from '../../storage/addresses.ts'
 import { expandBacklogs } from '../../storage/balance-backlog.ts'
 import { lockCursor } from '../../storage/blocks.ts'
-import { insertWallet, listWallets, setConfirmation } from '../../storage/wallets.ts'
+import { insertWallet, listWallets, renameWallet, setConfirmation } from '../../storage/wallets.ts'
 import { makePage, readPage } from '../pages.ts'
 import { readAddress, readOptionalAddress } from './address-fields.ts'
 import { registerIn } from './addresses.ts'
@@ -64,6 +64,18 @@ export const ListWallets = shared<{ page_size?: number; page_token?: string }>(
     const { items, pagination } = makePage(context, request, rows, (row) => row.wallet_id)
     const perWallet = Math.floor(addressesPerPage / limit)
     return { wallets: await presentWallets(context.db, scope, items, perWallet), pagination }
+  },
+)
+
+/** Gives a wallet another name. */
+export const RenameWallet = shared<{ wallet_id: string; name: string }>(
+  async (context, request) => {
+    const scope = await readScope(context)
+    const { wallet_id } = await getWallet(context, scope, request.wallet_id)
+    const update_time = new Date(context.clock.now())
+    if (!(await renameWallet(context.db, { wallet_id, name: request.name, update_time })))
+      throw new OperationError('WALLET_NOT_FOUND')
+    return {}
   },
 )
 

@@ -81,13 +81,11 @@ export const RegisterWebhookHeader = shared<{
   })
 })
 
-/** Removes a header. */
+/** Removes a header. Repeating it changes nothing. */
 export const RemoveWebhookHeader = shared<{ webhook_header_id: string }>(
   async (context, { webhook_header_id }) => {
     const scope = await readScope(context)
-    const removed =
-      isUuid(webhook_header_id) && (await deleteWebhookHeader(context.db, scope, webhook_header_id))
-    if (!removed) throw new OperationError('WEBHOOK_HEADER_NOT_FOUND')
+    if (isUuid(webhook_header_id)) await deleteWebhookHeader(context.db, scope, webhook_header_id)
     return {}
   },
 )

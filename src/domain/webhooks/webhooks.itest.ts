@@ -207,6 +207,77 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     ])
   })
 
+  it('are disabled by their owner, which is no failure of theirs', async () => {
+    const webhook_id = await register()
+    await test(webhook_id)
+    expect(await call('DisableWebhook', { webhook_id })).toEqual({})
+    expect(await call('DisableWebhook', { webhook_id })).toEqual({})
+    expect(await listed(webhook_id)).toMatchObject({
+      enabled: false,
+      disable_reason: 'DisableWebhook was called.',
+      last_error: '',
+    })
+    expect(await histories({ webhook_id })).toMatchObject([
+      { webhook_status: 'WEBHOOK_STATUS_ON_HOLD' },
+    ])
+    await call('EnableWebhook', { webhook_id })
+    expect(await histories({ webhook_id })).toMatchObject([
+      { webhook_status: 'WEBHOOK_STATUS_PENDING' },
+    ])
+  })
+
+  it('are changed in part, and send what waited for a retry to a new endpoint at once', async () => {
+    const webhook_id = await register()
+    const { signing_secret } = await call('GetWebhookSigningSecret', { webhook_id })
+    await test(webhook_id)
+    await pool.query(
+      `update delivery_queue set next_attempt_time = now() + interval '1 day', retry_step = 8,
+         webhook_status = 'WEBHOOK_STATUS_IN_PROGRESS' where webhook_id = $1`,
+      [webhook_id],
+    )
+    await pool.query('update webhook set failing_since = now() where webhook_id = $1', [webhook_id])
+    const state = async () => {
+      const { rows } = await pool.query(
+        `select retry_step, next_attempt_time <= now() + interval '1 minute' as is_due, failing_since
+         from delivery_queue join webhook using (webhook_id) where webhook_id = $1`,
+        [webhook_id],
+      )
+      return rows[0]
+    }
+    await call('UpdateWebhook', { webhook_id, confirmation: 9 })
+    expect(await listed(webhook_id)).toMatchObject({ webhook_endpoint, confirmation: 9 })
+    await call('UpdateWebhook', { webhook_id, webhook_endpoint })
+    expect(await state()).toMatchObject({ retry_step: 8, is_due: false })
+    const other = 'https://other.invalid/hook'
+    await call('UpdateWebhook', { webhook_id, webhook_endpoint: other })
+    expect(await listed(webhook_id)).toMatchObject({ webhook_endpoint: other, confirmation: 9 })
+    expect(await state()).toMatchObject({ retry_step: 0, is_due: true, failing_since: null })
+    expect(await call('GetWebhookSigningSecret', { webhook_id })).toEqual({ signing_secret })
+    expect(await reason('UpdateWebhook', { webhook_id })).toBe('INVALID_REQUEST')
+    const inside = { webhook_id, webhook_endpoint: 'https://127.0.0.1/' }
+    expect(await reason('UpdateWebhook', inside)).toBe('INVALID_REQUEST')
+    expect(await listed(webhook_id)).toMatchObject({ webhook_endpoint: other })
+  })
+
+  it('choose their events where there is more than transfers', async () => {
+    const both = ['WEBHOOK_EVENT_TRANSFER', 'WEBHOOK_EVENT_TRANSACTION_STATE']
+    if (service !== 'c') {
+      expect(
+        await reason('RegisterWebhook', { webhook_endpoint, confirmation: 1, events: both }),
+      ).toBe('INVALID_REQUEST')
+      expect(await listed(await register())).not.toHaveProperty('events')
+      return
+    }
+    const webhook_id = await register()
+    expect(await listed(webhook_id)).toMatchObject({ events: both })
+    await call('UpdateWebhook', { webhook_id, events: ['WEBHOOK_EVENT_TRANSACTION_STATE'] })
+    expect(await listed(webhook_id)).toMatchObject({ events: [both[1]], confirmation: 3 })
+    const narrow = await register({ events: ['WEBHOOK_EVENT_TRANSFER'] })
+    expect(await listed(narrow)).toMatchObject({ events: [both[0]] })
+    for (const events of [[], ['x'], both[0], [...both, both[0]]])
+      expect(await reason('UpdateWebhook', { webhook_id, events })).toBe('INVALID_REQUEST')
+  })
+
   it('deliver again one, or all failed ones since a time', async () => {
     const webhook_id = await register()
     const ids = [await test(webhook_id), await test(webhook_id), await test(webhook_id)]
@@ -252,7 +323,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     await call('RegisterWebhookHeader', { webhook_id, header_key: 'x', header_value: 'y' })
     const history = await test(webhook_id)
     expect(await call('RemoveWebhook', { webhook_id })).toEqual({})
-    expect(await reason('RemoveWebhook', { webhook_id })).toBe('WEBHOOK_NOT_FOUND')
+    expect(await call('RemoveWebhook', { webhook_id })).toEqual({})
     expect(await listed(webhook_id)).toBeUndefined()
     expect(await histories({ webhook_id })).toMatchObject([
       { webhook_history_id: history, webhook_status: 'WEBHOOK_STATUS_FAILED' },
@@ -270,7 +341,8 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     const webhook_id = await register()
     const webhook_history_id = await test(webhook_id)
     for (const [operation, request, expected] of [
-      ['RemoveWebhook', { webhook_id }, 'WEBHOOK_NOT_FOUND'],
+      ['UpdateWebhook', { webhook_id, confirmation: 1 }, 'WEBHOOK_NOT_FOUND'],
+      ['DisableWebhook', { webhook_id }, 'WEBHOOK_NOT_FOUND'],
       ['GetWebhookSigningSecret', { webhook_id }, 'WEBHOOK_NOT_FOUND'],
       ['RotateWebhookSigningSecret', { webhook_id }, 'WEBHOOK_NOT_FOUND'],
       ['EnableWebhook', { webhook_id }, 'WEBHOOK_NOT_FOUND'],
@@ -299,5 +371,9 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
       expect(await reason(operation, named), operation).toBe(expected)
     }
     expect((await stranger.call('ListWebhookHistories')).webhook_histories).toEqual([])
+    // Removing what is not there is no error, whether anybody has it or not.
+    for (const id of [webhook_id, randomUUID(), 'x'])
+      expect(await stranger.call('RemoveWebhook', { webhook_id: id })).toEqual({})
+    expect(await listed(webhook_id)).toMatchObject({ confirmation: 3, enabled: true })
   })
 })

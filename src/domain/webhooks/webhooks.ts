@@ -1,17 +1,27 @@
 import type { WalletService } from '../../chains/chain.ts'
-import { notificationTypes } from '../../contract/states.ts'
+import { OperationError } from '../../contract/errors.ts'
+import { notificationTypes, type WebhookEvent, webhookEvents } from '../../contract/states.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { checkEndpoint } from '../../lib/endpoint.ts'
+import { isUuid } from '../../lib/ids.ts'
 import { createReachable } from '../../lib/reachable.ts'
+import { lockCursor } from '../../storage/blocks.ts'
 import { queueNotifications, wakeCouriers } from '../../storage/notifications.ts'
+import { queuesAlone } from '../../storage/queue-locks.ts'
+import { holdWallet } from '../../storage/wallets.ts'
 import {
   deleteWebhook,
+  disableWebhook,
   enableWebhook,
   insertWebhook,
   type ListedWebhook,
   listWebhooks,
+  lockWebhook,
+  restartDeliveries,
+  updateWebhook,
 } from '../../storage/webhooks.ts'
+import type { Context } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { chainScope, getWallet, readScope, shared } from '../wallets/scope.ts'
 import { getWebhookToChange, getWebhookToSend } from './get-webhook.ts'
@@ -22,36 +32,74 @@ export const RegisterWebhook = shared<{
   wallet_id?: string
   webhook_endpoint: string
   confirmation: number
+  events?: WebhookEvent[]
 }>(async (context, request) => {
   const { organization_id, chain_id } = chainScope(context)
   const { webhook_endpoint, confirmation } = request
+  check(context, webhook_endpoint)
+  const scope = { organization_id, chain_id }
+  const wallet = request.wallet_id ? await getWallet(context, scope, request.wallet_id) : undefined
+  const webhook_id = context.ids.uuid()
+  await context.db.transaction().execute(async (trx) => {
+    // Removed since it was looked up: the webhook would stay behind.
+    if (wallet && !(await holdWallet(trx, wallet.wallet_id)))
+      throw new OperationError('WALLET_NOT_FOUND')
+    await insertWebhook(trx, {
+      webhook_id,
+      ...scope,
+      wallet_id: wallet?.wallet_id ?? null,
+      webhook_endpoint,
+      confirmation,
+      events: request.events ?? null,
+      secret_sealed: createSecret(context, webhook_id).secret_sealed,
+      create_time: new Date(context.clock.now()),
+    })
+  })
+  return { webhook_id }
+})
+
+/** Changes a webhook; what is left out stays as it is. */
+export const UpdateWebhook = shared<{
+  webhook_id: string
+  webhook_endpoint?: string
+  confirmation?: number
+  events?: WebhookEvent[]
+}>(async (context, { webhook_id, webhook_endpoint, confirmation, events }) => {
+  const scope = await readScope(context)
+  if (webhook_endpoint !== undefined) check(context, webhook_endpoint)
+  const now = new Date(context.clock.now())
+  await context.db.transaction().execute(async (trx) => {
+    // No block is stored meanwhile: what it noted would wait for the old number.
+    if (confirmation !== undefined) await lockCursor(trx, scope.chain_id)
+    const row = await getWebhookToChange(trx, scope, webhook_id)
+    await updateWebhook(trx, row, {
+      ...(webhook_endpoint !== undefined && { webhook_endpoint }),
+      ...(confirmation !== undefined && { confirmation }),
+      ...(events && { events }),
+      update_time: now,
+    })
+    if (webhook_endpoint === undefined || webhook_endpoint === row.webhook_endpoint) return
+    await restartDeliveries(trx, webhook_id, now)
+    await wakeCouriers(trx)
+  })
+  return {}
+})
+
+function check(context: Context, webhook_endpoint: string): void {
   const rules = context.endpoints ?? { reachable: createReachable(), allowHttp: false }
   const { problem } = checkEndpoint(webhook_endpoint, rules)
   if (problem !== undefined)
     throw invalidRequest([
       { field: 'webhook_endpoint', reason: 'INVALID_ENDPOINT', detail: problem },
     ])
-  const scope = { organization_id, chain_id }
-  const wallet = request.wallet_id ? await getWallet(context, scope, request.wallet_id) : undefined
-  const webhook_id = context.ids.uuid()
-  await insertWebhook(context.db, {
-    webhook_id,
-    ...scope,
-    wallet_id: wallet?.wallet_id ?? null,
-    webhook_endpoint,
-    confirmation,
-    secret_sealed: createSecret(context, webhook_id).secret_sealed,
-    create_time: new Date(context.clock.now()),
-  })
-  return { webhook_id }
-})
+}
 
-/** Removes a webhook with its headers; its history stays. */
+/** Removes a webhook with its headers; its history stays. Repeating it changes nothing. */
 export const RemoveWebhook = shared<{ webhook_id: string }>(async (context, { webhook_id }) => {
   const scope = await readScope(context)
   await context.db.transaction().execute(async (trx) => {
-    await getWebhookToChange(trx, scope, webhook_id)
-    await deleteWebhook(trx, webhook_id)
+    const row = isUuid(webhook_id) && (await lockWebhook(trx, scope, webhook_id))
+    if (row) await deleteWebhook(trx, webhook_id)
   })
   return {}
 })
@@ -76,11 +124,24 @@ const present = (row: ListedWebhook) => ({
   wallet_id: row.wallet_id ?? '',
   webhook_endpoint: row.webhook_endpoint,
   confirmation: row.confirmation,
+  events: webhookEvents.filter((event) => row.events?.includes(event) ?? true),
   enabled: row.webhook_state === 'WEBHOOK_STATE_ENABLED',
   disable_reason: row.disable_reason ?? '',
   success_rate: row.success_rate,
   last_error: row.last_error ?? '',
   create_time: toTimestamp(row.create_time),
+})
+
+/** Disables a webhook: its notifications are held back. Repeating it changes nothing. */
+export const DisableWebhook = shared<{ webhook_id: string }>(async (context, { webhook_id }) => {
+  const scope = await readScope(context)
+  await context.db.transaction().execute(async (trx) => {
+    await getWebhookToChange(trx, scope, webhook_id)
+    await queuesAlone([webhook_id]).execute(trx)
+    const now = new Date(context.clock.now())
+    await disableWebhook(trx, webhook_id, { reason: 'DisableWebhook was called.', now })
+  })
+  return {}
 })
 
 /** Enables a webhook again: it resumes with the first undelivered notification. Repeating it changes nothing. */

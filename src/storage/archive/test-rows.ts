@@ -24,6 +24,7 @@ const literalOf = (table: string, { name, type, checks }: Column): string => {
   const seed = `'${table}.${name}.' || i`
   if (type.startsWith('numeric')) return type === 'numeric(78,0)' ? '2::numeric ^ 256 - i' : 'i'
   if (type === 'text') return textOf(checks)
+  if (type === 'text[]') return `array[${textOf(checks)}]`
   if (type === 'uuid') return `md5(${seed})::uuid`
   if (type === 'bytea') return String.raw`'\x00ff0a5c2e'::bytea || int4send(i)`
   if (type === 'jsonb') return `jsonb_build_object('i', i, 'text', ${awkward})`

@@ -1,0 +1,25 @@
+import { deleteAddresses } from '../../storage/addresses.ts'
+import { expandBacklogs } from '../../storage/balance-backlog.ts'
+import { lockCursor } from '../../storage/blocks.ts'
+import { markRemoved } from '../../storage/wallets.ts'
+import { deleteWebhook, lockWebhooksOf } from '../../storage/webhooks.ts'
+import { findOwnWallet, readScope, shared } from './scope.ts'
+
+/** Removes a wallet with its addresses, balances and webhooks; its history stays. Repeating it changes nothing. */
+export const RemoveWallet = shared<{ wallet_id: string }>(async (context, request) => {
+  const scope = await readScope(context)
+  const wallet = await findOwnWallet(context, scope, request.wallet_id)
+  if (!wallet) return {}
+  const { wallet_id } = wallet
+  await context.db.transaction().execute(async (trx) => {
+    // As with addresses: a block or a balance that is being stored would leave something behind.
+    await lockCursor(trx, scope.chain_id)
+    await expandBacklogs(trx, scope.chain_id)
+    // Whoever adds an address or a webhook now waits for this row, and then finds the wallet gone.
+    if (!(await markRemoved(trx, wallet_id, new Date(context.clock.now())))) return
+    await deleteAddresses(trx, scope, { wallet_id })
+    for (const webhook_id of await lockWebhooksOf(trx, scope, wallet_id))
+      await deleteWebhook(trx, webhook_id)
+  })
+  return {}
+})
