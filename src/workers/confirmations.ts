@@ -182,13 +182,17 @@ const pendingOf = (rows: readonly ListedTransfer[]): Notification['pending'] => 
   ),
 })
 
+/** The id of the notification that follows one of which something was pending. */
+export const followUpIdOf = (webhook_history_id: string): string =>
+  hashId('confirmed', webhook_history_id)
+
 /** What was sent as pending is followed by a notification when the first of it is confirmed. */
 function toFollowUp({ delivery, pending }: Notification, { chain_id, now }: Due) {
   const { organization_id, webhook_id, notification_type, transaction_hash, block_number } =
     delivery
   const { transfer_block, backfilled } = delivery
   return {
-    webhook_history_id: hashId('confirmed', delivery.webhook_history_id),
+    webhook_history_id: followUpIdOf(delivery.webhook_history_id),
     organization_id,
     chain_id,
     webhook_id,

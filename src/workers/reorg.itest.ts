@@ -171,3 +171,45 @@ it('a chain that does not reorganize stops at a foreign history, with nothing lo
   expect(tracker.status().last_error).toContain('no longer')
   expect(await listAll(caller, { wallet_id })).toHaveLength(1)
 })
+
+it('takes back what was notified of a block and what was found in it later, each once', async () => {
+  const { bench, caller, start } = await startBench('c')
+  const { chain, chain_id, account, address } = bench
+  await caller.call('RegisterWallet', { name: 'w', address: address(1), confirmation: 3 })
+  const webhook_id = await addWebhook(bench, caller, 1)
+  start()
+  await settled(bench)
+  const values = [1n, 2n, 3n]
+  chain.mine([{ movements: values.map((value) => ({ to: account(1), value })) }])
+  await settled(bench)
+  // As if the third one had been found when the block was read again.
+  await database.pool.query(
+    `insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
+       notification_type, data, transaction_hash, block_number, due_block, create_time)
+     select gen_random_uuid(), organization_id, chain_id, webhook_id, notification_type,
+       jsonb_build_object('block_number', block_number, 'backfilled', '[2]'::jsonb),
+       transaction_hash, block_number, block_number, create_time
+     from delivery where webhook_id = $1 and sequence = 1`,
+    [webhook_id],
+  )
+  for (let left = 0; left < 3; left++) {
+    chain.mine()
+    await settled(bench)
+  }
+  chain.reorganize(4, [[], [], [], [], []])
+  await settled(bench)
+  const says = (await told(webhook_id)).map(({ data }) => [
+    data.backfilled === true,
+    data.transfers.map((one: { value: string }) => Number(one.value)),
+    data.transfers[0].transfer_state.slice(15),
+  ])
+  expect(says).toEqual([
+    [false, [1, 2, 3], 'PENDING'],
+    [true, [3], 'PENDING'],
+    [false, [1, 2, 3], 'SUCCESS'],
+    [true, [3], 'SUCCESS'],
+    [false, [1, 2, 3], 'REORGED'],
+    [true, [3], 'REORGED'],
+  ])
+  expect(await findCursor(db, chain_id)).toBeDefined()
+})

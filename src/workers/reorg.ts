@@ -1,5 +1,4 @@
 import type { BlockHeader } from '../chains/chain.ts'
-import { keyOf } from '../lib/bytes.ts'
 import { hashId } from '../lib/hash-id.ts'
 import { expandBacklogs } from '../storage/balance-backlog.ts'
 import { reopenBalances } from '../storage/balance-changes.ts'
@@ -17,15 +16,20 @@ import type { Db } from '../storage/database.ts'
 import { syncGapEvent } from '../storage/gap-events.ts'
 import { deleteGapsAbove } from '../storage/gaps.ts'
 import {
-  cancelNotificationsAbove,
+  cancelWaitingAbove,
   type DeliveryRow,
   deleteWaiting,
+  detachAbove,
+  findExisting,
   insertWaiting,
+  listSentAbove,
+  lockToldWebhooks,
   releaseWaiting,
   wakeCouriers,
 } from '../storage/notifications.ts'
 import { deleteTransfersAbove } from '../storage/transfers.ts'
 import { unconfirmAbove } from '../storage/wallets.ts'
+import { followUpIdOf } from './confirmations.ts'
 import { unfollowAbove } from './sender-follow.ts'
 import { beginWrite, largestWindow, type TrackerTools } from './tracker-store.ts'
 
@@ -134,8 +138,7 @@ export async function takeBack(
   const suspect_from = known ? ancestor.number : 0
   await lowerReopening(trx, chain_id, ancestor.number)
   await reopenBalances(trx, { chain_id, above: ancestor.number, suspect_from, now })
-  const told = await cancelNotificationsAbove(trx, chain_id, ancestor.number)
-  await tellReorganized(trx, told, now)
+  await takeBackNotifications(trx, { chain_id, now }, ancestor.number)
   await setCursor(trx, {
     chain_id,
     block_number: ancestor.number,
@@ -144,28 +147,44 @@ export async function takeBack(
   })
 }
 
-type Told = { backfilled?: boolean; transfers?: { transfer_state?: string }[] }
+type Told = { transfers?: { transfer_state?: string }[] }
 
-/** What a backfilled notification holds, whatever its state: a transaction may have several of them. */
-const partOf = ({ backfilled, transfers = [] }: Told): string =>
-  backfilled
-    ? JSON.stringify(transfers.map((transfer) => ({ ...transfer, transfer_state: '' })))
-    : ''
+// Of so many at once the bodies are in memory.
+const page = 500
 
-/** Follows up the last notification of each webhook, block and transaction: that one was taken for true. */
-async function tellReorganized(trx: Db, rows: readonly DeliveryRow[], now: Date): Promise<void> {
-  const last = new Map<string, DeliveryRow>()
-  for (const row of rows)
-    if ((row.data as Told).transfers)
-      last.set(
-        `${row.webhook_id}/${row.block_number}/${keyOf(row.transaction_hash!)}/${partOf(row.data as Told)}`,
-        row,
-      )
-  if (last.size === 0) return
-  const words = [...last.values()].map((row) => ({
-    row,
-    webhook_history_id: hashId('reorged', row.webhook_history_id),
-  }))
+/** Cancels what waits for blocks above a number, and follows up what was sent of them. */
+async function takeBackNotifications(
+  trx: Db,
+  { chain_id, now }: { chain_id: number; now: Date },
+  number: number,
+): Promise<void> {
+  await cancelWaitingAbove(trx, chain_id, number)
+  // All of them before the first page: webhooks are locked in the order of their ids.
+  await lockToldWebhooks(trx, { chain_id, above: number }, [])
+  let rows: DeliveryRow[] = []
+  let count = 0
+  do {
+    const after = rows.at(-1)
+    rows = await listSentAbove(trx, { chain_id, number }, { after, limit: page })
+    count += await tellReorganized(trx, rows, now)
+  } while (rows.length === page)
+  if (count === 0) return
+  await detachAbove(trx, chain_id, number)
+  await wakeCouriers(trx)
+}
+
+/** Follows up notifications of transfers; of those that had a follow-up already, that one. */
+async function tellReorganized(trx: Db, rows: readonly DeliveryRow[], now: Date): Promise<number> {
+  const sent = rows.filter(({ data }) => (data as Told).transfers)
+  if (sent.length === 0) return 0
+  const followed = await findExisting(
+    trx,
+    sent.map(({ webhook_history_id }) => followUpIdOf(webhook_history_id)),
+  )
+  const words = sent
+    .filter(({ webhook_history_id }) => !followed.has(followUpIdOf(webhook_history_id)))
+    .sort((a, b) => a.sequence! - b.sequence!)
+    .map((row) => ({ row, webhook_history_id: hashId('reorged', row.webhook_history_id) }))
   await insertWaiting(
     trx,
     words.map(({ row, webhook_history_id }) => ({
@@ -199,5 +218,5 @@ async function tellReorganized(trx: Db, rows: readonly DeliveryRow[], now: Date)
     trx,
     due.map(({ webhook_history_id }) => webhook_history_id).filter((id) => !told.has(id)),
   )
-  await wakeCouriers(trx)
+  return sent.length
 }

@@ -6,16 +6,19 @@ import { waitFor } from '../../test/helpers/wait-for.ts'
 import { createWalletBench } from '../../test/helpers/wallets.ts'
 import type { ChainBlock } from '../chains/chain.ts'
 import { OperationError } from '../contract/errors.ts'
+import { lockCursor, setCursor } from '../storage/blocks.ts'
 import type { Db } from '../storage/database.ts'
 import { type ClaimedDelivery, claimDeliveries, releaseClaims } from '../storage/delivery-claims.ts'
 import { type AttemptRecord, recordAttempts } from '../storage/delivery-records.ts'
 import { removeOldHistory } from '../storage/delivery-retention.ts'
 import {
-  cancelNotificationsAbove,
+  cancelWaitingAbove,
   deleteWaiting,
+  detachAbove,
   insertWaiting,
   listDueWaiting,
   lockDueWebhooks,
+  lockToldWebhooks,
   queueNotifications,
   releaseWaiting,
 } from '../storage/notifications.ts'
@@ -31,6 +34,8 @@ let wallet_id: string
 
 beforeAll(async () => {
   wallet_id = (await call('RegisterWallet', { name: 'w', confirmation: 1 })).wallet_id
+  const cursor = { chain_id, block_number: 100, block_hash: randomBytes(32) }
+  await setCursor(db, { ...cursor, update_time: new Date() })
 })
 
 const register = async (fields: object = {}): Promise<string> =>
@@ -70,7 +75,7 @@ it('what courier, tracker, sender, retention and users do at once never waits in
     }))
     await queueNotifications(trx, notifications, new Date())
   }
-  const oneTracker = (trx: Db) => sql`select pg_advisory_xact_lock(1)`.execute(trx)
+  const oneTracker = (trx: Db) => lockCursor(trx, chain_id)
   // As the tracker does: what a managed transaction makes known, then what waits for this head.
   const storeBlock = async () => {
     await db.transaction().execute(async (trx) => {
@@ -97,7 +102,9 @@ it('what courier, tracker, sender, retention and users do at once never waits in
   const rollBack = async () => {
     await db.transaction().execute(async (trx) => {
       await oneTracker(trx)
-      await cancelNotificationsAbove(trx, chain_id, block - 2)
+      await cancelWaitingAbove(trx, chain_id, block - 2)
+      await lockToldWebhooks(trx, { chain_id, above: block - 2 }, [])
+      await detachAbove(trx, chain_id, block - 2)
       await tell(trx, 5)
     })
   }
@@ -145,6 +152,13 @@ it('what courier, tracker, sender, retention and users do at once never waits in
     const acts: (() => Promise<unknown>)[] = [
       () => call('EnableWebhook', { webhook_id }),
       () => call('EnableWebhook', { webhook_id }),
+      () => call('DisableWebhook', { webhook_id }),
+      () => call('UpdateWebhook', { webhook_id, confirmation: Math.floor(Math.random() * 5) }),
+      () =>
+        call('UpdateWebhook', {
+          webhook_id,
+          webhook_endpoint: `https://${Math.random()}.invalid/`,
+        }),
       () => call('RotateWebhookSigningSecret', { webhook_id }),
       () => call('RetryWebhookHistory', { webhook_id }),
       () => call('SendTestWebhook', { webhook_id }),
