@@ -143,8 +143,9 @@ export function createScriptedBlock(options: {
     )
   }
   const isInner = (ordinal: number): boolean => {
-    const place = ordinal / ends.length
-    return transactions.flatMap((one) => one.movements ?? [])[Math.floor(place)]?.isInner === true
+    const index = Math.floor((ordinal - 1) / placesPerTransaction)
+    const place = Math.floor(((ordinal - 1) % placesPerTransaction) / ends.length)
+    return transactions[index]?.movements?.[place]?.isInner === true
   }
   const decode = ({ accounts, contracts }: Tracked): BlockContent => {
     const isKnown = ({ contract_address }: AssetKey) =>

@@ -187,7 +187,7 @@ it('takes back what was notified of a block and what was found in it later, each
     `insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
        notification_type, data, transaction_hash, block_number, due_block, create_time)
      select gen_random_uuid(), organization_id, chain_id, webhook_id, notification_type,
-       jsonb_build_object('block_number', block_number, 'backfilled', '[2]'::jsonb),
+       jsonb_build_object('block_number', block_number, 'backfilled', '[3]'::jsonb),
        transaction_hash, block_number, block_number, create_time
      from delivery where webhook_id = $1 and sequence = 1`,
     [webhook_id],
