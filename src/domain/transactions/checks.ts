@@ -58,7 +58,9 @@ function refusals({ gas, gas_price }: Checked, facts: Facts): FieldError[] {
     errors.push({ field, reason: 'OUT_OF_RANGE', detail })
   if (gas < intrinsic_gas)
     refuse('gas', `Must be at least ${intrinsic_gas}, which the chain takes for the data alone.`)
-  if (gas > gas_limit) refuse('gas', `Must be at most ${gas_limit}, the gas limit of a block.`)
+  // Some development chains have no limit and say 0.
+  if (gas_limit > 0n && gas > gas_limit)
+    refuse('gas', `Must be at most ${gas_limit}, the gas limit of a block.`)
   if (gas * gas_price > highestFee && gas_price > node_price * absurdFactor)
     refuse(
       'gas_price',
