@@ -71,6 +71,8 @@ export type LocalChains = {
   lock: DataDirLock
   facts: Readonly<Record<string, object>>
   tools: DevTools
+  /** Requests for the API reference that succeed on the demo. */
+  examples(organization_id: string | undefined): Readonly<Record<string, object>>
 }
 
 /** A running service. */
@@ -299,6 +301,7 @@ export async function startApp(options: AppOptions): Promise<App> {
         ...docsRoutes(
           () => base_url,
           (service) => service === 'admin' || Object.hasOwn(config.chains, service),
+          () => local?.examples(demo?.organization_id) ?? {},
         ),
         ...(local ? devRoutes(local.tools, authenticator) : []),
       ],

@@ -24,10 +24,17 @@ HMAC-SHA256, keyed with the api_secret, of nonce + METHOD + path + body.
 
 Operations and fields marked \`x-extension\` go beyond the specification of the API.`
 
-const json = (schema: unknown) => ({ content: { 'application/json': { schema } } })
+const json = (schema: unknown, example?: object) => ({
+  content: { 'application/json': { schema, ...(example && { example }) } },
+})
 
 /** The given operations as an OpenAPI 3.1 document. Only what works is handed in, so it never lies. */
-export function openapi(entries: readonly Entry[], serverUrl: string): Record<string, unknown> {
+export function openapi(
+  entries: readonly Entry[],
+  serverUrl: string,
+  /** Requests that succeed here, by service and operation. */
+  examples: Readonly<Record<string, object>> = {},
+): Record<string, unknown> {
   const schemas: Record<string, unknown> = { Problem: problemSchema }
   const paths: Record<string, unknown> = {}
   for (const entry of entries) {
@@ -41,7 +48,10 @@ export function openapi(entries: readonly Entry[], serverUrl: string): Record<st
         description: row.description ?? row.summary,
         tags: [serviceNames[service]],
         ...(row.extension && { 'x-extension': true }),
-        requestBody: { required: 'required' in request, ...json(requestDocument(request)) },
+        requestBody: {
+          required: 'required' in request,
+          ...json(requestDocument(request), examples[`${service}/${name}`]),
+        },
         responses: {
           200: {
             description: 'Done.',

@@ -13,6 +13,7 @@ import { openDataDir } from '../data-directory.ts'
 import { type ChainKeeper, DevChainError, startChainKeeper } from './chain-keeper.ts'
 import { type DemoWallets, ensureDemoWallets } from './demo.ts'
 import type { DevEvent } from './event-line.ts'
+import { exampleRequests } from './examples.ts'
 
 /** A running service with local chains. */
 export type EmbeddedApp = App & {
@@ -78,7 +79,12 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedA
   const app = await startApp({
     ...options,
     config: configure({ chains: chainsOf(keeper.facts) }),
-    local: { lock, facts: keeper.facts, tools },
+    local: {
+      lock,
+      facts: keeper.facts,
+      tools,
+      examples: (organization_id) => exampleRequests(wallets, organization_id),
+    },
   })
   starting.defer(app.stop)
   if (app.demo) {

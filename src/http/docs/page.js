@@ -39,7 +39,7 @@ function readable(document) {
   for (const { post } of Object.values(document.paths)) {
     const content = post.requestBody.content['application/json']
     // Only what must be there: a form full of made-up optional fields is refused.
-    content.example = exampleOf(content.schema)
+    content.example ??= exampleOf(content.schema)
     post.responses = { 200: post.responses[200], default: failure }
     if (post.description === post.summary) delete post.description
     if (post['x-extension']) post.summary += ' (extension)'

@@ -27,6 +27,7 @@ export function docsRoutes(
   baseUrl: () => string,
   /** Whether this installation has the chain of a service. */
   isOffered: (service: Service) => boolean,
+  examples: () => Readonly<Record<string, object>> = () => ({}),
 ): Route[] {
   const compressed = new Map<string, Buffer>()
   const works = catalogue.filter(
@@ -59,7 +60,7 @@ export function docsRoutes(
       response.writeHead(302, { location: '/docs' }).end()
     }),
     get('/openapi.json', (exchange) => {
-      const body = JSON.stringify(openapi(works, baseUrl()))
+      const body = JSON.stringify(openapi(works, baseUrl(), examples()))
       send(exchange, 200, { 'content-type': 'application/json' }, body)
     }),
     get('/docs', (exchange) => sendPage(exchange, referencePage())),
