@@ -73,6 +73,7 @@ export type HttpServer = {
 
 // How long connections stay open for requests on the wire when the port is closed after draining.
 const lingerMs = 500
+const backlogMs = 100
 
 /** Starts the HTTP server. It answers every failure with a problem body, its own included. */
 export async function startServer(options: ServerOptions): Promise<HttpServer> {
@@ -171,8 +172,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
 
   let stopped: Promise<void> | undefined
   const stop = async () => {
-    // Right after new connections were taken: those that wait to be taken are reset with the port.
-    if (drainingSince !== undefined) await new Promise(setImmediate)
+    if (drainingSince !== undefined) await emptyBacklog(server)
     // Node's own way would end idle connections as well.
     const closed = new Promise<void>((resolve) => {
       NetServer.prototype.close.call(server, () => resolve())
@@ -209,6 +209,19 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       return stopped
     },
   }
+}
+
+/**
+ * Takes the connections that wait in the kernel, and lets no new ones wait: with the port they would be
+ * reset, and with them requests that a proxy has sent already. A client whose SYN is dropped here sends
+ * it again, is refused then, and has sent nothing. Node has no public way to shorten the backlog.
+ */
+async function emptyBacklog(server: Server): Promise<void> {
+  const { _handle } = server as { _handle?: { listen?(backlog: number): number } }
+  _handle?.listen?.(0)
+  await delay(backlogMs)
+  // Right after connections were taken.
+  await new Promise(setImmediate)
 }
 
 /** Puts the bare sockets before the listener with which Node's server takes its connections. */
