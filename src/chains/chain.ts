@@ -157,6 +157,8 @@ export type TokenAccount = { owner: Buffer; asset: AssetKey }
 export type Tracked = {
   accounts: ByteSet
   contracts: ByteSet
+  /** C: the asset types as which a contract is registered; without it, what its logs look like. */
+  assetTypesOf?(contract: Uint8Array): Iterable<string>
   /** By the account, of those among the candidates. */
   tokenAccount(account: Uint8Array): readonly TokenAccount[]
 }

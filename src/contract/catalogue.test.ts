@@ -118,6 +118,7 @@ describe('extensions', () => {
         "T.ListAssets assets[].token_address",
         "T.ListAssets assets[].token_account_address",
         "T.ListAssets assets[].is_unreadable",
+        "T.ListTransfers transfers[].message_hex",
         "T.ListTransfers transfers[].block_number",
         "T.ListTransfers transfers[].token_address",
         "T.ListTransfers transfers[].transfer_id",

@@ -41,7 +41,7 @@ const erc20 = Type.Object({
   contract_address: text,
   name: text,
   symbol: text,
-  decimals: Type.Integer(),
+  decimals: optional(Type.Integer({ description: 'missing where the contract does not say it' })),
 })
 const erc721 = Type.Object({
   contract_address: text,
@@ -98,6 +98,10 @@ const FeePaid = Type.String({
   description:
     'the part of transaction_fee that this record adds to the costs of its wallet: the whole fee on one record of the payer, else 0',
 })
+const MessageBytes = Type.String({
+  description:
+    'the bytes of a message with a NUL, which stands as U+FFFD in message; empty for every other message',
+})
 const MasterBlock = Type.String({ description: 'the block of the masterchain' })
 const position = 'the place in the block, which orders its transfers; places may be left out'
 
@@ -118,6 +122,7 @@ export const Transfer = record('Transfer', {
   from_user_friendly_address: only('T', text),
   to_user_friendly_address: only('T', text),
   message: only('T', text),
+  message_hex: only('T', extension(MessageBytes)),
   transfer_hash: only('T', text),
   transfer_type: only('T', text),
   bounced: only('T', text),

@@ -8,7 +8,12 @@ const collection = Type.Object({ contract_address: text, name: text, symbol: tex
 /** What a contract says of itself, keyed by its standard as in spec 2.6; of its items it has nothing. */
 const ContractMetadata = Type.Object({
   erc20: optional(
-    Type.Object({ contract_address: text, name: text, symbol: text, decimals: Type.Integer() }),
+    Type.Object({
+      contract_address: text,
+      name: text,
+      symbol: text,
+      decimals: optional(Type.Integer()),
+    }),
   ),
   erc721: optional(collection),
   erc1155: optional(collection),

@@ -84,11 +84,16 @@ export const findWatched = async (
   trx: Db,
   chain_id: number,
   contracts: readonly Buffer[],
-): Promise<Pick<ContractRow, 'organization_id' | 'contract_address' | 'contract_metadata'>[]> => {
+): Promise<
+  Pick<
+    ContractRow,
+    'organization_id' | 'contract_address' | 'contract_type' | 'contract_metadata'
+  >[]
+> => {
   if (contracts.length === 0) return []
   return await trx
     .selectFrom('contract')
-    .select(['organization_id', 'contract_address', 'contract_metadata'])
+    .select(['organization_id', 'contract_address', 'contract_type', 'contract_metadata'])
     .where('chain_id', '=', chain_id)
     .where(sql<boolean>`contract_address = any(${contracts as Buffer[]}::bytea[])`)
     .execute()

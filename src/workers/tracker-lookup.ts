@@ -35,19 +35,25 @@ export async function lookUp(
     ? await findTokenImports(trx, chain_id, distinctBytes(rows.map(({ address }) => address)))
     : []
 
+  // By organization, as what it has registered the contract.
+  const watchers = createByteMap<Map<string, string>>()
+  const assetTypes = createByteMap<Set<string>>()
+  for (const { organization_id, contract_address, contract_type } of watched) {
+    const asset_type = contract_type.replace('CONTRACT_', 'ASSET_')
+    watchers.getOrSet(contract_address, new Map()).set(organization_id, asset_type)
+    assetTypes.getOrSet(contract_address, new Set()).add(asset_type)
+  }
   const accountsOf = groupByBytes(tokenAccounts, ({ account }) => account)
   const tracked: Tracked = {
     accounts: { has: (address) => walletsOf(address).length > 0, size: rows.length },
     contracts,
+    assetTypesOf: (contract) => assetTypes.get(contract) ?? [],
     tokenAccount: (account) =>
       accountsOf(account).map(({ owner, asset_type, contract_address, token_id }) => ({
         owner,
         asset: { asset_type, contract_address, token_id },
       })),
   }
-  const watchers = createByteMap<Set<string>>()
-  for (const { organization_id, contract_address } of watched)
-    watchers.getOrSet(contract_address, new Set()).add(organization_id)
   const imported = new Set(
     imports.map(
       ({ organization_id, address, asset_id }) =>
@@ -64,8 +70,8 @@ export async function lookUp(
     wants: chain.parseToken
       ? (organization_id, address, _, asset_id) =>
           imported.has(`${organization_id}/${keyOf(address)}/${asset_id}`)
-      : (organization_id, _, { contract_address }) =>
-          watchers.get(contract_address)?.has(organization_id) === true,
+      : (organization_id, _, { contract_address, asset_type }) =>
+          watchers.get(contract_address)?.get(organization_id) === asset_type,
     infoOf: (contract_address) => infos.get(contract_address),
   }
   return { tracked, matches }

@@ -132,4 +132,31 @@ describe('a transfer in c', () => {
     expect(wordsOf(first).filter((state) => state === 'TRANSFER_STATE_REORGED')).toHaveLength(2)
     expect(words).toHaveLength(10)
   })
+
+  it('is of the type as which the organization has registered the contract', async () => {
+    const { bench, caller, start } = await startBench('c')
+    const { chain, account, address } = bench
+    chain.addToken(account(77), 'CONTRACT_TYPE_ERC20')
+    const contract = { contract_address: address(77), contract_type: 'CONTRACT_TYPE_ERC20' }
+    await caller.call('RegisterContract', contract)
+    // Without decimals() nothing says where the point is.
+    expect((await caller.call('ListContracts')).contracts).toEqual([
+      { ...contract, contract_metadata: null },
+    ])
+    const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', address: address(1) })
+    start()
+    await settled(bench)
+    const moved = (kind: string, token_id: bigint) => ({
+      to: account(1),
+      value: 1n,
+      asset: { asset_type: `ASSET_TYPE_${kind}`, contract_address: account(77), token_id },
+    })
+    chain.mine([{ movements: [moved('ERC721', 5n), moved('ERC20', 0n)] }])
+    await settled(bench)
+    const [record, ...others] = await listAll(caller, { wallet_id })
+    expect(others).toEqual([])
+    expect(record.transfer_metadata).toEqual({
+      erc20: { contract_address: address(77), name: '', symbol: '' },
+    })
+  })
 })

@@ -35,16 +35,23 @@ const longestText = 1_000
 
 /** A returned string, or the bytes32 that old tokens return in its place; undefined for neither. */
 export function readText(data: string, longest = longestText): string | undefined {
+  const bytes = bytesOfText(data)
+  return bytes && bytes.length <= longest ? clean(bytes) : undefined
+}
+
+/** Whether a string was returned that is longer than is read. */
+export const isLongText = (data: string): boolean => (bytesOfText(data)?.length ?? 0) > longestText
+
+function bytesOfText(data: string): Buffer | undefined {
   const bytes = Buffer.from(data.slice(2), 'hex')
-  if (bytes.length === 32) return clean(bytes.subarray(0, endOf(bytes)))
+  if (bytes.length === 32) return bytes.subarray(0, endOf(bytes))
   const offset = readWord(data)
   if (offset === undefined || offset % 32n !== 0n || offset >= BigInt(bytes.length))
     return undefined
   const length = readWord(data, Number(offset) / 32)
-  if (length === undefined || length > BigInt(longest)) return undefined
   const begin = Number(offset) + 32
-  if (begin + Number(length) > bytes.length) return undefined
-  return clean(bytes.subarray(begin, begin + Number(length)))
+  if (length === undefined || length > BigInt(bytes.length - begin)) return undefined
+  return bytes.subarray(begin, begin + Number(length))
 }
 
 const endOf = (bytes: Buffer): number => {

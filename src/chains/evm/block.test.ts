@@ -102,6 +102,24 @@ describe('a block', () => {
     expect([...make([{ from: a, to: b }]).accounts(createByteSet([]))].map(hex)).not.toContain(b)
   })
 
+  it('reads tokens as what they are registered, in each organization as its own type', () => {
+    const indexed = {
+      address: coin,
+      topics: [transferTopic, wordOf(a), wordOf(b), wordOf(7)],
+      data: '0x',
+    }
+    const block = make([{ from: c, to: coin, logs: [indexed] }])
+    const assetsAs = (...types: string[]) =>
+      block
+        .decode({ ...trackedOf([b], [coin]), assetTypesOf: () => types })
+        .movements.map(({ asset, value }) => [asset.asset_type, asset.token_id, value])
+    expect(assetsAs('ASSET_TYPE_ERC20')).toEqual([['ASSET_TYPE_ERC20', 0n, 7n]])
+    expect(assetsAs('ASSET_TYPE_ERC20', 'ASSET_TYPE_ERC721')).toEqual([
+      ['ASSET_TYPE_ERC20', 0n, 7n],
+      ['ASSET_TYPE_ERC721', 7n, 1n],
+    ])
+  })
+
   it('gives a failed transaction to its sender only, whatever it would have moved', () => {
     const block = make([{ from: a, to: b, value: 5n, receipt: { status: '0x0' } }])
     expect(decode(block, [a, b])).toMatchObject({

@@ -31,7 +31,7 @@ import {
   valuePlace,
 } from './native.ts'
 import { bytesOf, quantityOf, type RawReceipt } from './raw.ts'
-import { movementsOf, placesOf, readTokenLog, type TokenLog } from './token-logs.ts'
+import { movementsOf, placesOf, readTokenLog, type TokenLog, usualType } from './token-logs.ts'
 
 /** What was fetched and proved of a block. */
 export type BlockParts = {
@@ -276,11 +276,14 @@ function decode(
     if (!watched.has(contract)) continue
     const { from, to, transaction } = log
     if (!isTracked(from) && !isTracked(to)) continue
-    let { place } = log
-    for (const { asset, value } of movementsOf(log, contract, assetOf)) {
-      // Anybody can make a token say that nothing moved.
-      if (value > 0n) see(transaction, { from, to, value, place, failed: false }, asset)
-      place++
+    // Organizations may have registered it as different types; each sees its own.
+    for (const asset_type of tracked.assetTypesOf?.(contract) ?? [usualType(log)]) {
+      let { place } = log
+      for (const { asset, value } of movementsOf(log, { contract, asset_type }, assetOf)) {
+        // Anybody can make a token say that nothing moved.
+        if (value > 0n) see(transaction, { from, to, value, place, failed: false }, asset)
+        place++
+      }
     }
   }
   for (const number of rewarded) if (isTracked(number)) touch(number, native)

@@ -17,7 +17,15 @@ const presentMetadata = (asset: AssetView): Record<string, unknown> => {
   }
   switch (asset.asset_type) {
     case 'ASSET_TYPE_ERC20':
-      return { erc20: { contract_address, name, symbol, decimals: asset.decimals ?? 0 } }
+      // Without decimals() nobody knows where the point is: 0 would be a guess about money.
+      return {
+        erc20: {
+          contract_address,
+          name,
+          symbol,
+          ...(asset.decimals !== null && { decimals: asset.decimals }),
+        },
+      }
     case 'ASSET_TYPE_ERC721':
       return { erc721: { contract_address, name, symbol, ...token } }
     case 'ASSET_TYPE_ERC1155':

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createAssets, createNamedAddresses } from './names.ts'
 import type { RawLog } from './raw.ts'
 import { addressOf, wordOf } from './stub-chain.ts'
-import { movementsOf, placesOf, readTokenLog } from './token-logs.ts'
+import { movementsOf, placesOf, readTokenLog, usualType } from './token-logs.ts'
 import { batchTopic, singleTopic, transferTopic } from './topics.ts'
 
 const contract = addressOf(0xc0)
@@ -21,9 +21,15 @@ const read = (one: RawLog) => {
   const { distinct, at } = addresses.read()
   return { log, addressOf: (number: number) => distinct[at[number]!]! }
 }
-const found = (one: RawLog) => {
+const found = (one: RawLog, asset_type?: string) => {
   const { log, addressOf } = read(one)
-  const movements = log ? movementsOf(log, addressOf(log.contract), createAssets()) : []
+  const movements = log
+    ? movementsOf(
+        log,
+        { contract: addressOf(log.contract), asset_type: asset_type ?? usualType(log) },
+        createAssets(),
+      )
+    : []
   return movements.map(({ asset, value }) => [asset.asset_type, asset.token_id, value])
 }
 
@@ -54,6 +60,17 @@ describe('a log of a token', () => {
     const { log, addressOf } = read(one)
     const ends = [log!.from, log!.to, log!.contract].map(addressOf)
     expect(ends.map((end) => `0x${end.toString('hex')}`)).toEqual([from, to, contract])
+  })
+
+  it('is of the type as which the contract is registered, whatever it indexes', () => {
+    const indexed = log([transferTopic, ...pair, wordOf(7)])
+    expect(found(indexed, 'ASSET_TYPE_ERC20')).toEqual([['ASSET_TYPE_ERC20', 0n, 7n]])
+    const plain = log([transferTopic, ...pair], 7)
+    expect(found(plain, 'ASSET_TYPE_ERC721')).toEqual([['ASSET_TYPE_ERC721', 7n, 1n]])
+    // Logs of another standard are none of this contract's.
+    expect(found(plain, 'ASSET_TYPE_ERC1155')).toEqual([])
+    for (const type of ['ASSET_TYPE_ERC20', 'ASSET_TYPE_ERC721'])
+      expect(found(multi(singleTopic, 3, 4), type)).toEqual([])
   })
 
   it('takes the largest amounts and ids', () => {

@@ -9,7 +9,7 @@ export type TokenLog = {
   from: number
   to: number
   topic: string
-  /** The item of an ERC-721. */
+  /** The third argument where it is indexed: the item of an ERC-721. */
   id: string | undefined
   data: string
 }
@@ -48,17 +48,30 @@ export function readTokenLog(log: RawLog, addresses: NamedAddresses): TokenLog |
 export const placesOf = (log: RawLog): number =>
   log.topics[0] === batchTopic && isMulti(log) ? Math.max(1, readBatch(log.data)?.length ?? 1) : 1
 
-/** What moved by a log; empty where its data make no sense. */
+/** The type of token that makes logs of this form, as the standards have it. */
+export const usualType = ({ topic, id }: TokenLog): string => {
+  if (topic !== transferTopic) return 'ASSET_TYPE_ERC1155'
+  return id === undefined ? 'ASSET_TYPE_ERC20' : 'ASSET_TYPE_ERC721'
+}
+
+/**
+ * What moved by a log of a contract of this type; empty where it has no such logs, or its data make no
+ * sense. ERC-20 and ERC-721 have the same event, and some contracts index what the others do not: only
+ * the type says whether the third argument is an amount or an item.
+ */
 export function movementsOf(
   { topic, id, data }: TokenLog,
-  contract: Buffer,
+  { contract, asset_type }: { contract: Buffer; asset_type: string },
   assetOf: AssetOf,
 ): TokenMovement[] {
-  if (topic === transferTopic)
-    return id === undefined
-      ? [{ asset: assetOf(contract, 'ASSET_TYPE_ERC20', 0n), value: wordAt(data, 0)! }]
-      : [{ asset: assetOf(contract, 'ASSET_TYPE_ERC721', BigInt(id)), value: 1n }]
-  const multi = (token_id: bigint) => assetOf(contract, 'ASSET_TYPE_ERC1155', token_id)
+  if ((topic === transferTopic) === (asset_type === 'ASSET_TYPE_ERC1155')) return []
+  if (topic === transferTopic) {
+    const third = id === undefined ? wordAt(data, 0)! : BigInt(id)
+    return asset_type === 'ASSET_TYPE_ERC20'
+      ? [{ asset: assetOf(contract, asset_type, 0n), value: third }]
+      : [{ asset: assetOf(contract, asset_type, third), value: 1n }]
+  }
+  const multi = (token_id: bigint) => assetOf(contract, asset_type, token_id)
   if (topic === singleTopic) return [{ asset: multi(wordAt(data, 0)!), value: wordAt(data, 1)! }]
   return (readBatch(data) ?? []).map(({ id, value }) => ({ asset: multi(id), value }))
 }

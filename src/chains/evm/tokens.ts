@@ -1,6 +1,6 @@
 import type { TokenCheck, TokenInfo } from '../chain.ts'
 import { toHex } from '../hex.ts'
-import { encodeCall, readText, readWord } from './abi.ts'
+import { encodeCall, isLongText, readText, readWord } from './abi.ts'
 import { callContract } from './contract-calls.ts'
 import type { Rpc } from './rpc.ts'
 
@@ -8,6 +8,9 @@ const interfaces: Readonly<Record<string, bigint>> = {
   CONTRACT_TYPE_ERC721: 0x80ac58cdn,
   CONTRACT_TYPE_ERC1155: 0xd9b67a26n,
 }
+
+// ERC-20 has it as a uint8.
+const mostDecimals = 255n
 
 const somebody = Buffer.alloc(20, 1)
 
@@ -28,7 +31,14 @@ export function createVerifyContract({ rpc }: { rpc: Rpc }) {
       const data = await read(signature, ...args)
       return data === undefined ? undefined : readWord(data)
     }
-    const text = async (signature: string) => readText((await read(signature)) ?? '0x') ?? null
+    const long: string[] = []
+    const text = async (signature: string) => {
+      const data = (await read(signature)) ?? '0x'
+      if (isLongText(data)) long.push(signature)
+      return readText(data) ?? null
+    }
+    const refuse = (detail: string) => ({ ok: false as const, field: 'contract_address', detail })
+    const tooLong = () => refuse(`The text of ${long.toSorted().join(' and ')} is too long.`)
     const supports = async (id: bigint) =>
       (await number('supportsInterface(bytes4)', id << 224n)) === 1n
 
@@ -49,6 +59,7 @@ export function createVerifyContract({ rpc }: { rpc: Rpc }) {
     if (wanted !== undefined) {
       if (!(await supports(wanted))) return other(`The contract does not say that it is one.`)
       const [name, symbol] = await Promise.all([text('name()'), text('symbol()')])
+      if (long.length > 0) return tooLong()
       return { ok: true, info: { name, symbol, decimals: null } }
     }
     for (const [type, id] of Object.entries(interfaces))
@@ -62,13 +73,13 @@ export function createVerifyContract({ rpc }: { rpc: Rpc }) {
     ])
     if (supply === undefined || balance === undefined)
       return other('The contract has no totalSupply and balanceOf.')
+    // As unknown it could be tracked, but whoever shows amounts would take it for a usual token.
+    if (decimals !== undefined && decimals > mostDecimals)
+      return refuse(`decimals() answers more than ${mostDecimals}.`)
+    if (long.length > 0) return tooLong()
     return {
       ok: true,
-      info: {
-        name,
-        symbol,
-        decimals: decimals !== undefined && decimals < 256n ? Number(decimals) : null,
-      },
+      info: { name, symbol, decimals: decimals === undefined ? null : Number(decimals) },
     }
   }
 }

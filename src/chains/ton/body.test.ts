@@ -3,15 +3,22 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { readComment } from './body.ts'
 
-it('reads every comment that fits, without zeros', () => {
+it('reads every comment that fits', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 150 }), (text) => {
-      const written = text.isWellFormed() ? `${text}\u0000` : ''
-      expect(readComment(comment(written)).message).toBe(written.replaceAll('\u0000', ''))
+      const written = text.isWellFormed() ? text.replaceAll('\u0000', '') : ''
+      expect(readComment(comment(written))).toEqual({ message: written })
     }),
     { numRuns: 20 },
   )
 }, 60_000)
+
+it('shows a comment with a zero as no other comment, and its bytes beside it', () => {
+  expect(readComment(comment('1\u00002'))).toEqual({ message: '1\ufffd2', message_hex: '310032' })
+  expect(readComment(comment('\u0000'))).toEqual({ message: '\ufffd', message_hex: '00' })
+  // With that sign and without a zero, the text is what was written.
+  expect(readComment(comment('1\ufffd2'))).toEqual({ message: '1\ufffd2' })
+})
 
 it('shows nothing of what is no text', () => {
   const op = (value: number) => beginCell().storeUint(value, 32)

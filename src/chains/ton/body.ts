@@ -10,7 +10,12 @@ const ops = {
 }
 
 /** What a message says to people. */
-export type Said = { message: string; encrypted?: true }
+export type Said = {
+  message: string
+  /** The bytes, where the message has one that cannot be shown. */
+  message_hex?: string
+  encrypted?: true
+}
 
 const silent: Said = { message: '' }
 
@@ -29,7 +34,10 @@ function readSaid(body: Cell): Said {
   const slice = body.beginParse()
   if (slice.remainingBits < 32) return silent
   const op = slice.loadUint(32)
-  if (op === ops.comment) return { message: readSnake(slice) ?? '' }
+  if (op === ops.comment) {
+    const { text = '', hex } = readSnake(slice) ?? {}
+    return { message: text, ...(hex !== undefined && { message_hex: hex }) }
+  }
   if (op === ops.encrypted) return { message: '', encrypted: true }
   if (op === ops.richBounced && slice.remainingRefs > 0) return readSaid(slice.loadRef())
   return silent

@@ -33,8 +33,11 @@ export function normalizedHash({ info, body }: Message): Buffer | undefined {
 
 const longestComment = 4_096
 
+/** A text, and its bytes in hex where it cannot be shown as it is. */
+export type Snake = { text: string; hex?: string }
+
 /** A text that goes through a chain of cells; undefined when it is none. */
-export function readSnake(first: Slice): string | undefined {
+export function readSnake(first: Slice): Snake | undefined {
   const parts: Buffer[] = []
   let length = 0
   let slice = first
@@ -46,9 +49,16 @@ export function readSnake(first: Slice): string | undefined {
     if (slice.remainingRefs === 0 || length > longestComment) break
     slice = slice.loadRef().beginParse()
   }
-  const text = readUtf8(Buffer.concat(parts), { isCut: slice.remainingRefs > 0 })
-  // PostgreSQL has no text with a zero in it.
-  return text === undefined ? undefined : cut(text.replaceAll('\u0000', ''))
+  const bytes = Buffer.concat(parts)
+  const text = readUtf8(bytes, { isCut: slice.remainingRefs > 0 })
+  if (text === undefined) return undefined
+  if (!text.includes('\u0000')) return { text: cut(text) }
+  // PostgreSQL has no text with a zero in it. Left out, "1<NUL>2" would be the reference "12" of another
+  // payment: a sign that no reference has stands in its place, and the bytes are given beside it.
+  return {
+    text: cut(text.replaceAll('\u0000', '\ufffd')),
+    hex: bytes.subarray(0, longestComment).toString('hex'),
+  }
 }
 
 /** Where the bytes are cut off, the sign that they end in the middle of is left out. */

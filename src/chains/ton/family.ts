@@ -55,6 +55,7 @@ export const createTonFamily = ({ production = true } = {}): Family => {
       from_user_friendly_address: friendly(view.from),
       to_user_friendly_address: friendly(view.to),
       message: String(view.detail?.message ?? ''),
+      message_hex: String(view.detail?.message_hex ?? ''),
       transfer_hash: formatHash(view.transfer_hash),
       transfer_type: view.side === 0 ? 'TRANSFER_TYPE_OUTGOING' : 'TRANSFER_TYPE_INCOMING',
       bounced: String(view.detail?.bounced ?? 'false'),

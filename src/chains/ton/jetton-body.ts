@@ -1,5 +1,5 @@
 import { Address, type Cell, type Slice } from '@ton/core'
-import { readComment, readReturned } from './body.ts'
+import { readComment, readReturned, type Said } from './body.ts'
 import { bytesOf } from './cells.ts'
 
 const ops = { transfer: 0x0f8a7ea5, internalTransfer: 0x178d4519, burn: 0x595f07bc }
@@ -7,9 +7,9 @@ const ops = { transfer: 0x0f8a7ea5, internalTransfer: 0x178d4519, burn: 0x595f07
 /** What a message to a jetton wallet asks for (TEP-74). */
 export type JettonOrder =
   /** The owner sends tokens. */
-  | { kind: 'transfer'; amount: bigint; to: Buffer; message: string }
+  | { kind: 'transfer'; amount: bigint; to: Buffer; said: Said }
   /** Tokens arrive. */
-  | { kind: 'internal_transfer'; amount: bigint; from: Buffer; message: string }
+  | { kind: 'internal_transfer'; amount: bigint; from: Buffer; said: Said }
   | { kind: 'burn'; amount: bigint }
 
 const nobody = Buffer.alloc(0)
@@ -20,10 +20,10 @@ const readAddress = (slice: Slice): Buffer => {
 }
 
 /** The comment that goes along with tokens, which stands in place or in a cell of its own. */
-const readPayload = (slice: Slice): string => {
-  if (slice.remainingBits === 0) return ''
+const readPayload = (slice: Slice): Said => {
+  if (slice.remainingBits === 0) return { message: '' }
   const payload: Cell = slice.loadBit() ? slice.loadRef() : slice.asCell()
-  return readComment(payload).message
+  return readComment(payload)
 }
 
 /** Reads the body of a message to a jetton wallet; undefined when it is of another kind. */
@@ -39,10 +39,10 @@ export function readJettonOrder(body: Cell): JettonOrder | undefined {
     slice.loadAddressAny()
     if (op === ops.transfer) slice.loadMaybeRef()
     slice.loadCoins()
-    const message = readPayload(slice)
+    const said = readPayload(slice)
     return op === ops.transfer
-      ? { kind: 'transfer', amount, to: other, message }
-      : { kind: 'internal_transfer', amount, from: other, message }
+      ? { kind: 'transfer', amount, to: other, said }
+      : { kind: 'internal_transfer', amount, from: other, said }
   } catch {
     return undefined
   }

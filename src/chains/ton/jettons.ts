@@ -109,5 +109,5 @@ function readText(cell: Cell | undefined): string | null {
   // Some put the text into a cell of its own.
   if (slice.remainingBits === 0 && slice.remainingRefs === 1) slice = slice.loadRef().beginParse()
   if (slice.remainingBits < 8 || slice.loadUint(8) !== 0) return null
-  return readSnake(slice)?.slice(0, longestText) ?? null
+  return readSnake(slice)?.text.slice(0, longestText) ?? null
 }

@@ -1,5 +1,5 @@
 import type { AssetKey, Movement, TokenAccount } from '../chain.ts'
-import { readComment } from './body.ts'
+import { readComment, type Said } from './body.ts'
 import { bytesOf } from './cells.ts'
 import { readJettonOrder, readReturnedTokens } from './jetton-body.ts'
 import type { RawBlockId } from './raw.ts'
@@ -77,8 +77,7 @@ function messagesOf(transaction: TonTransaction, place: Place, asset: AssetKey):
       ...base.detail,
       status: only === 'to' && transaction.isReturned ? 'failed' : 'success',
       bounced: String(info.bounced),
-      message: said.message,
-      ...(said.encrypted && { message_encrypted: 'true' }),
+      ...toldBy(said),
     }
     return [
       {
@@ -130,7 +129,7 @@ export function tokenMovements(
   if (!order) return isPlain(received.body) ? [] : undefined
   const value = order.amount
   if (order.kind === 'internal_transfer') {
-    const detail = { ...base.detail, message: order.message }
+    const detail = { ...base.detail, ...toldBy(order.said) }
     return [
       { ...base, from: order.from, to: owner, value, only: 'to', transfer_hash: hash, detail },
     ]
@@ -141,10 +140,17 @@ export function tokenMovements(
   const carrier = transaction.out.find(
     ({ message }) => readJettonOrder(message.body)?.kind === 'internal_transfer',
   )
-  const detail = { ...base.detail, message: order.message }
+  const detail = { ...base.detail, ...toldBy(order.said) }
   const transfer_hash = carrier?.hash ?? hash
   return [{ ...base, from: owner, to: order.to, value, only: 'from', transfer_hash, detail }]
 }
+
+/** What a record has of a message's text. */
+const toldBy = ({ message, message_hex, encrypted }: Said) => ({
+  message,
+  ...(message_hex !== undefined && { message_hex }),
+  ...(encrypted && { message_encrypted: 'true' }),
+})
 
 /** Coins alone, or a word: nothing that moves tokens. */
 const isPlain = (body: { bits: { length: number } }): boolean => body.bits.length < 32

@@ -85,5 +85,6 @@ function metadataOf(
   if (name === null && symbol === null && decimals === null) return null
   const standard = contract_type.replace('CONTRACT_TYPE_', '').toLowerCase()
   const said = { contract_address, name: name ?? '', symbol: symbol ?? '' }
-  return { [standard]: standard === 'erc20' ? { ...said, decimals: decimals ?? 0 } : said }
+  if (standard !== 'erc20' || decimals === null) return { [standard]: said }
+  return { [standard]: { ...said, decimals } }
 }

@@ -177,6 +177,27 @@ it('proves what a contract is, and says what is wrong where it is not', async ()
   expect(await verify(mine, 'ERC20')).toMatchObject({ ok: false, field: 'contract_address' })
 })
 
+it('refuses a token with impossible decimals or an endless name, and never guesses', async () => {
+  const at = (number: number) => `0x${'c0de'.padStart(39, '0')}${number}`
+  // Each answers every call alike: with one word, or with a text of 6,000 bytes.
+  const codes = [
+    '0x61010060005260206000f3',
+    '0x60ff60005260206000f3',
+    '0x60206000526117706020526117c06000f3',
+  ]
+  for (const [index, code] of codes.entries()) await anvil.call('anvil_setCode', [at(index), code])
+  const verify = (index: number) =>
+    chain.tokens!.verifyContract!(
+      { contract_address: bytes(at(index)), contract_type: 'CONTRACT_TYPE_ERC20' },
+      never,
+    )
+  const refused = { ok: false, field: 'contract_address' }
+  expect(await verify(0)).toEqual({ ...refused, detail: 'decimals() answers more than 255.' })
+  expect(await verify(1)).toMatchObject({ ok: true, info: { decimals: 255 } })
+  const detail = 'The text of name() and symbol() is too long.'
+  expect(await verify(2)).toEqual({ ...refused, detail })
+})
+
 it('reads where items are described', async () => {
   const item = await sender.deploy('Item', rich)
   const multi = await sender.deploy('Multi', rich)

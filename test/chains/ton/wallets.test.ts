@@ -221,7 +221,7 @@ describe('transfers of T', () => {
     })
     expect(seen).toMatchObject([
       { value: '9', message: long },
-      { value: '8', message: '😀\u0007' },
+      { value: '8', message: '\ufffd😀\u0007', message_hex: '00f09f988007' },
     ])
     const invoice = beginCell()
       .storeUint(0, 32)
