@@ -46,7 +46,7 @@ export async function runRefresh(tools: RefreshTools, job: JobRow): Promise<bool
   for (;;) {
     signal.throwIfAborted()
     const page = await nextPage(tools, job, { target, after, room: limit - read })
-    if (page.queries.length > 0) await readAndStore(tools, page)
+    if (page.queries.length > 0 && !(await readHeld(tools, job, page))) return false
     read += page.queries.length
     if (page.last === undefined) return await finishJob(db, job)
     after = page.last
@@ -58,6 +58,54 @@ export async function runRefresh(tools: RefreshTools, job: JobRow): Promise<bool
       now: new Date(now),
     })
     if (!kept || paused) return false
+  }
+}
+
+/** Reads a page; false when the job was lost meanwhile. */
+async function readHeld(tools: RefreshTools, job: JobRow, page: Page): Promise<boolean> {
+  try {
+    await whileHeld(tools, job, (signal) => readAndStore({ ...tools, signal }, page))
+    return true
+  } catch (error) {
+    if (error instanceof JobLostError) return false
+    throw error
+  }
+}
+
+/** The job was begun anew, or somebody else has taken it. */
+class JobLostError extends Error {
+  override name = 'JobLostError'
+}
+
+/**
+ * Works on a job and says again and again that it is worked on: nodes may take longer for a page than a
+ * claim lasts, and a second process would read the same. Ends the work when the job is lost all the same.
+ */
+async function whileHeld(
+  { db, clock, signal }: RefreshTools,
+  job: JobRow,
+  work: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const lost = new AbortController()
+  const done = new AbortController()
+  const beat = async (): Promise<void> => {
+    const both = AbortSignal.any([signal, done.signal])
+    while (!both.aborted) {
+      await clock.sleep(keepMs / 3, both).catch(() => {})
+      if (both.aborted) return
+      const now = clock.now()
+      const renewed = { next_attempt_time: new Date(now + keepMs), now: new Date(now) }
+      // A database that is away for a moment is asked again in time.
+      const kept = await keepJob(db, job, renewed).catch(() => true)
+      if (!kept) lost.abort(new JobLostError('the job is worked on elsewhere'))
+    }
+  }
+  const beating = beat()
+  try {
+    await work(AbortSignal.any([signal, lost.signal]))
+  } finally {
+    done.abort()
+    await beating
   }
 }
 
