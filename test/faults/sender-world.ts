@@ -207,6 +207,8 @@ export const createSenderWorld = async (
     if (!head) return
     branches.unshift(blocks.at(-1)!)
     chain.resume(head)
+    // Nodes follow the longer branch, and the tracker waits until there is one.
+    while (chain.canonical().length <= blocks.length) chain.mine()
     await drop(blocks.filter((block) => !chain.canonical().includes(block)))
   }
   const drop = async (dropped: readonly ScriptedBlock[]): Promise<void> => {
