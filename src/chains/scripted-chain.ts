@@ -34,6 +34,8 @@ export type ScriptedChain = Chain & {
   prune(lowest: number): void
   /** Lets a block be unreadable for every node, or not traced, or whole again. */
   spoil(number: number, how: 'unreadable' | 'untraced' | 'whole'): void
+  /** The numbers of the blocks that are not whole. */
+  spoiled(): number[]
   /** Lets every call fail, hang until it is aborted, or work again. */
   setMode(mode: 'up' | 'down' | 'hanging'): void
   /** Registers a token contract, or a jetton or coin type. */
@@ -253,6 +255,7 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
       lowest = number
       tell()
     },
+    spoiled: () => [...spoiled.keys()],
     spoil: (number, how) => {
       if (how === 'whole') spoiled.delete(number)
       else spoiled.set(number, how)

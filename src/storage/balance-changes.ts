@@ -246,13 +246,16 @@ export const openNewBalances = async (
   const asset_ids = pairs.map(({ asset_id }) => asset_id)
   await sql`
     insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, chain_id,
-      due_block)
+      due_block, ahead)
     select distinct p.wallet_id, p.address, p.asset_id, ${block_number}::int8, w.organization_id,
-      ${chain_id}::int2, ${block_number}::int8 + greatest(w.confirmation, 1) - 1
+      ${chain_id}::int2, ${block_number}::int8
+        + case when w.confirmation > ${deepConfirmation} then 0
+          else greatest(w.confirmation, 1) - 1 end,
+      case when w.confirmation > ${deepConfirmation} then true end
     from unnest(${wallet_ids}::uuid[], ${addresses}::bytea[], ${asset_ids}::uuid[])
       p (wallet_id, address, asset_id) join wallet w on w.wallet_id = p.wallet_id
     where not exists (select from balance b where b.wallet_id = p.wallet_id
       and b.address = p.address and b.asset_id = p.asset_id)
     on conflict (wallet_id, address, asset_id, block_number) do update
-      set delta = null, due_block = excluded.due_block`.execute(trx)
+      set delta = null, due_block = excluded.due_block, ahead = excluded.ahead`.execute(trx)
 }

@@ -7,7 +7,7 @@ import { createWorld } from '../helpers/tracker-world.ts'
 import { readNumbers, runSeeds } from './program.ts'
 
 /** What one run came to. */
-export type ModelOutcome = { compared: number; crashes: number; blocks: number }
+export type ModelOutcome = { compared: number; crashes: number; blocks: number; refills: number }
 
 /**
  * Lets a chain grow, fork and return to branches that it left, addresses come and go and the tracker die at random statements, and
@@ -27,7 +27,9 @@ export const runModel = async (
     while (service === 'c' && world.chance(0.25)) world.comeBack()
     for (let left = world.pick(4); left > 0; left--) await world.change()
     await world.run({ steps: 1 + world.pick(6), deadly: true })
+    if (world.chance(0.3)) await world.refill({ deadly: true })
     if (world.chance(0.5)) continue
+    if (world.chance(0.5)) await world.refill()
     await world.run()
     const differences = await compareWorld(db, world)
     compared++
@@ -39,7 +41,7 @@ export const runModel = async (
   if (world.repairs() > 0)
     throw new Error(`service ${service}, seed ${seed}: ${world.repairs()} balances were put right`)
   const blocks = world.bench.chain.canonical().length
-  return { compared, crashes: world.crashes(), blocks }
+  return { compared, crashes: world.crashes(), blocks, refills: world.refills() }
 }
 
 if (import.meta.main) {
@@ -47,13 +49,15 @@ if (import.meta.main) {
   const database = await startKillableDatabase()
   try {
     const total = await runSeeds(seeds, async (seed) => {
-      const sum = { runs: 0, compared: 0, crashes: 0, blocks: 0 }
+      const sum = { runs: 0, compared: 0, crashes: 0, blocks: 0, refills: 0 }
       for (const service of seed % 2 ? (['c'] as const) : (['c', 't', 's', 'p'] as const)) {
-        const { compared, crashes, blocks } = await runModel(database.db, { service, seed, steps })
+        const outcome = await runModel(database.db, { service, seed, steps })
+        const { compared, crashes, blocks, refills } = outcome
         sum.runs++
         sum.compared += compared
         sum.crashes += crashes
         sum.blocks += blocks
+        sum.refills += refills
       }
       return sum
     })

@@ -111,6 +111,7 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     const begun = Math.max(
       world.since.get(address_since?.registration ?? 0) ?? 0,
       world.since.get(contract_since ?? 0) ?? 0,
+      world.gapEnd(),
     )
     if (confirmed >= begun && !isDeep)
       check(`${what}, up to ${at}`, String(chain.balanceAt(query, at)), String(row.balance))
@@ -120,7 +121,9 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
       const wallet = wallets.find(({ wallet_id }) => wallet_id === touch.wallet_id)!
       // A deep wallet is read when the tracker has caught up, in batches of fifty.
       const late = wallet.confirmation > 32 ? 50 : 0
-      if (touch.block_number + Math.max(wallet.confirmation, 1) - 1 + late > head) continue
+      // A balance that was first seen in a gap is read from where the tracker was when it was filled.
+      const seen = Math.max(touch.block_number, world.refilled.get(touch.block_number) ?? 0)
+      if (seen + Math.max(wallet.confirmation, 1) - 1 + late > head) continue
       const key = `${touch.wallet_id}/${touch.address.toString('hex')}/${touch.asset_id}`
       check(`balance ${key} is listed`, true, existing.has(key))
     }

@@ -3,19 +3,28 @@ import {
   type AssetKey,
   BlockGoneError,
   type BlockRef,
+  ChainUnavailableError,
   type WalletService,
 } from '../../src/chains/chain.ts'
 import type { ScriptedTransaction } from '../../src/chains/scripted-block.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { findCursor } from '../../src/storage/blocks.ts'
 import type { Db } from '../../src/storage/database.ts'
+import { listOpenGaps } from '../../src/storage/gaps.ts'
 import { acquireLease } from '../../src/storage/leases.ts'
 import { settleBalances } from '../../src/workers/balances.ts'
+import { HistoryMovedError } from '../../src/workers/history.ts'
 import { createMonths } from '../../src/workers/months.ts'
 import { reconcilePage } from '../../src/workers/reconciling.ts'
+import { createRefill } from '../../src/workers/refill.ts'
 import { releasePage } from '../../src/workers/releasing.ts'
 import { findAncestor, rollBack } from '../../src/workers/reorg.ts'
-import { storeBeginning, storeBlocks, type TrackerTools } from '../../src/workers/tracker-store.ts'
+import {
+  storeBeginning,
+  storeBlocks,
+  storeGap,
+  type TrackerTools,
+} from '../../src/workers/tracker-store.ts'
 import { CrashError, createFaultyDb } from './faulty-db.ts'
 import { own, type ReferenceWebhook, type Snapshot } from './tracker-reference.ts'
 import { type Caller, createWalletBench, type WalletBench } from './wallets.ts'
@@ -89,6 +98,11 @@ export const createWorld = async (
     since.set(registrations, (await findCursor(db, chain_id))?.block_number ?? 0)
     return registrations
   }
+  /** Blocks that are in a gap, by hash; and at which head a block was refilled, by number. */
+  const gapped = new Set<string>()
+  const refilled = new Map<number, number>()
+  let gapEnd = 0
+  let refills = 0
   let crashes = 0
   let repairs = 0
 
@@ -111,8 +125,17 @@ export const createWorld = async (
   const randomBlock = (): ScriptedTransaction[] =>
     Array.from({ length: pick(4) }, randomTransaction)
 
+  // A chain that follows by net changes shows what a gap held only once a later block is there. Gaps
+  // together with reorganizations are not modelled yet.
+  const canLack = chain.balances === 'read' && !chain.reorganizes
+  const isSpoiled = (number: number): boolean => chain.spoiled().includes(number)
   const grow = () => {
-    for (let left = 1 + pick(4); left > 0; left--) chain.mine(randomBlock())
+    for (let left = 1 + pick(4); left > 0; left--) {
+      const { number } = chain.mine(randomBlock())
+      if (canLack && chance(0.08)) chain.spoil(number, 'unreadable')
+    }
+    // What was not seen of a gap is read at the first block after it.
+    while (isSpoiled(chain.canonical().length - 1)) chain.mine(randomBlock())
   }
   /** The heads of branches that were left, which may come back. */
   const left: BlockRef[] = []
@@ -248,8 +271,22 @@ export const createWorld = async (
   /** Notes what the stored cursor says was stored since, and what it made due. */
   const noteProgress = async (before: number): Promise<void> => {
     const cursor = await findCursor(db, chain_id)
+    if (!cursor) return
+    const gaps = await listOpenGaps(db, chain_id)
+    const isGap = (number: number) =>
+      gaps.some(({ from_block, to_block }) => from_block <= number && number <= to_block)
+    // A gap below the branches may have been filled although the cursor is on one that was left.
+    for (const block of chain.canonical().slice(0, cursor.block_number + 1)) {
+      const block_hash = block.hash.toString('hex')
+      if (!gapped.has(block_hash) || isGap(block.number)) continue
+      gapped.delete(block_hash)
+      if (processed.has(block_hash)) continue
+      processed.set(block_hash, snapshot())
+      refilled.set(block.number, cursor.block_number)
+      refills++
+    }
     // Somewhere on a branch that was left: nothing was stored since.
-    if (!cursor?.block_hash.equals(chain.canonical()[cursor.block_number]?.hash ?? none)) return
+    if (!cursor.block_hash.equals(chain.canonical()[cursor.block_number]?.hash ?? none)) return
     const stored = new Set(
       chain
         .canonical()
@@ -261,8 +298,14 @@ export const createWorld = async (
     // What was taken back is due again when its block is there again.
     for (let at = due.length - 1; at >= 0; at--)
       if (!stored.has(due[at]!.block_hash)) due.splice(at, 1)
-    for (const block of chain.canonical().slice(before + 1, cursor.block_number + 1))
-      processed.set(block.hash.toString('hex'), snapshot())
+    for (const block of chain.canonical().slice(before + 1, cursor.block_number + 1)) {
+      const block_hash = block.hash.toString('hex')
+      if (isGap(block.number)) {
+        gapped.add(block_hash)
+        processed.delete(block_hash)
+        gapEnd = Math.max(gapEnd, block.number + 1)
+      } else processed.set(block_hash, snapshot())
+    }
     for (const block of chain.canonical().slice(0, cursor.block_number + 1)) {
       const block_hash = block.hash.toString('hex')
       for (const webhook of processed.get(block_hash)?.webhooks ?? []) {
@@ -293,6 +336,12 @@ export const createWorld = async (
       return true
     }
     if (position.number === blocks.length - 1) return await releasePage(tools)
+    const next = blocks[position.number + 1]!
+    if (isSpoiled(next.number)) {
+      const to = { number: next.number, hash: next.hash }
+      await storeGap(tools, position, { kind: 'gap', from: next.number, to, reason: 'unreadable' })
+      return true
+    }
     const event = (await chain.follow(position, never)[Symbol.asyncIterator]().next()).value
     if (event?.kind !== 'blocks') throw new Error(`unexpected ${event?.kind}`)
     await ensureMonths(event.blocks.map(({ time }: { time: number }) => time))
@@ -328,7 +377,34 @@ export const createWorld = async (
     }
   }
 
+  /** Lets unreadable blocks be read, and asks for the gaps again; the tracker may die meanwhile. */
+  const refill = async ({ deadly = false } = {}): Promise<void> => {
+    for (const number of chain.spoiled()) if (chance(0.8)) chain.spoil(number, 'whole')
+    const refillGap = createRefill(tools, 1 + pick(4))
+    for (const gap of await listOpenGaps(db, chain_id)) {
+      if (deadly && chance(0.3)) faulty.arm(1 + pick(12))
+      const before = (await findCursor(db, chain_id))!.block_number
+      try {
+        await refillGap(gap, never)
+      } catch (error) {
+        const isExpected =
+          error instanceof CrashError ||
+          error instanceof HistoryMovedError ||
+          error instanceof ChainUnavailableError
+        if (!isExpected) throw error
+        if (error instanceof CrashError) crashes++
+      } finally {
+        faulty.disarm()
+        await noteProgress(before)
+      }
+    }
+  }
+
   return {
+    refill,
+    refilled,
+    gapEnd: () => gapEnd,
+    refills: () => refills,
     bench,
     callers,
     wallets,
