@@ -59,11 +59,27 @@ test('portolan chains shows a node of each', async () => {
   ])
   expect(nodes.map((row) => row.split(/\s+/).slice(0, 3).join(' '))).toEqual([
     'c/mainnet 31337 local',
+    'c/ropsten 31337 local',
     'q/mainnet 901 local',
+    'q/ropsten 901 local',
     't/mainnet -3 local',
     expect.stringMatching(/^s\/mainnet \w+… local$/),
     expect.stringMatching(/^p\/mainnet 0x\w+… local$/),
   ])
+})
+
+test('the gateway serves both networks of the specification', async () => {
+  const { base_url, admin } = service.connection
+  for (const path of ['c/mainnet', 'c/ropsten', 'q/mainnet', 'q/ropsten']) {
+    const answer = await fetch(new URL(`/${path}/v1/${admin!.api_key}`, base_url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'net_version', params: [] }),
+      signal: AbortSignal.timeout(20_000),
+    })
+    const version = path.startsWith('c') ? '31337' : '901'
+    expect(await answer.json()).toEqual({ jsonrpc: '2.0', id: 1, result: version })
+  }
 })
 
 test('the query service answers for its chain', async () => {

@@ -111,16 +111,19 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedA
   }
 }
 
-/** The section of the configuration that names the local nodes. */
+/**
+ * The section of the configuration that names the local nodes. EVM chains have both networks of the
+ * specification (4.5), so that every gateway address in it works; both are the same local chain, because
+ * a second anvil for each would cost every start its time and memory.
+ */
 const chainsOf = (facts: ChainKeeper['facts']): NonNullable<Overrides['chains']> =>
   Object.fromEntries(
-    (Object.entries(facts) as [DevTag, DevFacts][]).map(([tag, { node_url }]) => [
-      tag,
-      {
-        kind: kinds[tag],
-        networks: { mainnet: { upstreams: [{ name: 'local', url: node_url }] } },
-      },
-    ]),
+    (Object.entries(facts) as [DevTag, DevFacts][]).map(([tag, { node_url }]) => {
+      const network = { upstreams: [{ name: 'local', url: node_url }] }
+      const networks =
+        kinds[tag] === 'evm' ? { mainnet: network, ropsten: network } : { mainnet: network }
+      return [tag, { kind: kinds[tag], networks }]
+    }),
   )
 
 /** Chain q has no wallets; its traffic goes to the address of c's. */
