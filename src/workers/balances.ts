@@ -19,7 +19,7 @@ import { assertLease } from '../storage/leases.ts'
 import { settleBacklog } from './backlog.ts'
 import { type Patience, tryOnce } from './patience.ts'
 import { type Group, readGroup } from './read-group.ts'
-import { blockFor, distinctPairs, findRef } from './read-pairs.ts'
+import { blockFor, distinctPairs, findRef, keyOfWork } from './read-pairs.ts'
 import type { TrackerTools } from './tracker-store.ts'
 
 const rowsPerRound = 2_000
@@ -50,7 +50,12 @@ export async function settleBalances(
       applyDeltas(trx, { chain_id, head, now: new Date(clock.now()) }),
     )
   if (standing.has_pending) done += await write(tools, (trx) => confirmPending(trx, tools, head))
-  const due = distinctPairs(await listDueBalances(db, { chain_id, head, limit: rowsPerRound }))
+  // A pair may be due twice: to be put right at an early block, and to be read ahead at the newest one.
+  const rows = await listDueBalances(db, { chain_id, head, limit: rowsPerRound })
+  const { ahead = [], others = [] } = Object.groupBy(rows, ({ ahead }) =>
+    ahead ? 'ahead' : 'others',
+  )
+  const due = [...distinctPairs(others), ...distinctPairs(ahead)]
   const { apart = [], usual = [] } = Object.groupBy(due, (pair) =>
     chain.isReadApart?.(pair) ? 'apart' : 'usual',
   )
@@ -122,6 +127,7 @@ async function readDue(
     chain.balances === 'delta' ? head : blockFor(pair, head),
   )
   let done = 0
+  const failed = new Set<string>()
   const read = async (group: Group): Promise<void> => {
     await readGroup(tools, group, signal)
     done += group.pairs.length
@@ -138,21 +144,27 @@ async function readDue(
       return false
     }
   }
-  if (ahead.length > 0)
-    await attempt(head, () => read({ at: newest, newest, pairs: ahead, isKept: true }))
   for (const [number, pairs] of groups) {
     let at: BlockRef | undefined
     const isRead = await attempt(number, async () => {
       at = number === head ? newest : await findRef(tools, number, signal)
       await read({ at, newest, pairs, isKept: false })
     })
-    if (isRead || !(await isStateGone(tools, errors.at(-1), at, signal))) continue
-    if (!patience.isOver(number)) continue
+    if (isRead) continue
+    const isGone = await isStateGone(tools, errors.at(-1), at, signal)
+    if (!isGone || !patience.isOver(number)) {
+      for (const pair of pairs) failed.add(keyOfWork(pair))
+      continue
+    }
     // No node has the block any more, or its state. The newest one is read instead, and the balance is
     // kept until that is confirmed; where there is none, the others go first.
     if (number < head) await attempt(head, () => read({ at: newest, newest, pairs, isKept: true }))
     else await postponeBalanceChanges(db, pairs, head)
   }
+  // Last, and without pairs that are still to be put right: what is read ahead settles all their work.
+  const rest = failed.size > 0 ? ahead.filter((pair) => !failed.has(keyOfWork(pair))) : ahead
+  if (rest.length > 0)
+    await attempt(head, () => read({ at: newest, newest, pairs: rest, isKept: true }))
   return done
 }
 

@@ -1,4 +1,13 @@
-import type { AssetKey, Chain, ChainBlock, ChainEvent, Position } from '../chains/chain.ts'
+import {
+  type AssetKey,
+  type BlockHeader,
+  type BlockRef,
+  type Chain,
+  type ChainBlock,
+  type ChainEvent,
+  ChainUnavailableError,
+  type Position,
+} from '../chains/chain.ts'
 import type { Clock } from '../lib/clock.ts'
 import { ensureAssets } from '../storage/assets.ts'
 import { insertBacklog } from '../storage/balance-backlog.ts'
@@ -231,9 +240,22 @@ export async function storeGap(
   { from, to, reason }: Extract<ChainEvent, { kind: 'gap' }>,
 ): Promise<void> {
   const { db, clock, chain_id, chain } = tools
+  // The cursor needs a stored block where blocks can leave the chain: without its row no balance that is
+  // read meanwhile can be held, and a reorganization cannot find it as the common block.
+  const end = chain.reorganizes ? await findHeader(chain, to) : undefined
   await db.transaction().execute(async (trx) => {
     await beginWrite(trx, tools, after)
     const now = new Date(clock.now())
+    if (end)
+      await insertBlocks(trx, [
+        {
+          chain_id,
+          block_number: end.number,
+          block_hash: end.hash,
+          parent_hash: end.parent_hash,
+          block_time: new Date(end.time),
+        },
+      ])
     await insertGap(trx, {
       chain_id,
       from_block: from,
@@ -252,4 +274,20 @@ export async function storeGap(
     })
     await releaseDue(trx, { chain_id, chain, head: to.number, now })
   })
+}
+
+const headerMs = 10_000
+
+/** The header of a block; undefined where no node can give it now, or another block has its place. */
+async function findHeader(
+  chain: Chain,
+  { number, hash }: BlockRef,
+): Promise<BlockHeader | undefined> {
+  try {
+    const header = await chain.header(number, AbortSignal.timeout(headerMs))
+    return header?.hash.equals(hash) ? header : undefined
+  } catch (error) {
+    if (error instanceof ChainUnavailableError) return undefined
+    throw error
+  }
 }

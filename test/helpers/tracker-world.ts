@@ -125,9 +125,8 @@ export const createWorld = async (
   const randomBlock = (): ScriptedTransaction[] =>
     Array.from({ length: pick(4) }, randomTransaction)
 
-  // A chain that follows by net changes shows what a gap held only once a later block is there. Gaps
-  // together with reorganizations are not modelled yet.
-  const canLack = chain.balances === 'read' && !chain.reorganizes
+  // A chain that follows by net changes shows what a gap held only once a later block is there.
+  const canLack = chain.balances === 'read'
   const isSpoiled = (number: number): boolean => chain.spoiled().includes(number)
   const grow = () => {
     for (let left = 1 + pick(4); left > 0; left--) {
