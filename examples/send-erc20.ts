@@ -51,7 +51,10 @@ const data = encodeFunctionData({
   functionName: 'mint',
   args: [account.address, 1_000_000n],
 })
-const minting = await portolan.CreateTransaction({ wallet_id, from, to: coin, value: '0', data })
+// Refused until the coin of the faucet has arrived.
+const minting = await retry(() =>
+  portolan.CreateTransaction({ wallet_id, from, to: coin, value: '0', data }),
+)
 await signAndSend(minting.transaction)
 
 // Give an id of your own, and repeating the call after a failure never pays twice.
@@ -65,11 +68,13 @@ const { transaction } = await portolan.CreateTokenTransaction({
 })
 await signAndSend(transaction)
 
+/** Repeats what the service refuses for want of funds, or the nodes for now. */
 async function retry<answer>(work: () => Promise<answer>, left = 40): Promise<answer> {
   try {
     return await work()
   } catch (error) {
-    const isRefused = error instanceof PortolanError && error.reason === 'TRANSACTION_REFUSED'
+    const reason = error instanceof PortolanError ? error.reason : ''
+    const isRefused = reason === 'TRANSACTION_REFUSED' || reason === 'INSUFFICIENT_FUNDS'
     if (!isRefused || left === 0) throw error
     await delay(500)
     return await retry(work, left - 1)
