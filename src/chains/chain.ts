@@ -295,6 +295,20 @@ export type Tokens = {
   ): Promise<TokenCheck<{ info: TokenInfo }>>
   /** C: where items say that they are described, in the order of the assets; null where they do not. */
   readTokenUris?(assets: readonly AssetKey[], signal: AbortSignal): Promise<(string | null)[]>
+  /** T, S: proves that a token is there, without an address that has it. */
+  verifyToken?(
+    token: { asset_type: string; token_address: Buffer },
+    signal: AbortSignal,
+  ): Promise<TokenCheck<{ asset: AssetKey; info: TokenInfo }>>
+  /**
+   * T: the accounts of a token that addresses have, in their order, deployed or not; undefined where the
+   * token names none, or one that belongs to another token or owner.
+   */
+  findAccounts?(
+    asset: AssetKey,
+    owners: readonly Buffer[],
+    signal: AbortSignal,
+  ): Promise<(Buffer | undefined)[]>
   /** T, S: finds the token, its account of the address, and proves that they belong together. */
   resolveImport?(
     request: {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { keyOf } from '../lib/bytes.ts'
 import {
   type BalanceReading,
@@ -64,6 +65,10 @@ export type ScriptOptions = {
 }
 
 const blockMs = 12_000
+
+/** The account of a token that an owner has on a scripted chain. */
+const scriptedAccount = (token: Buffer, owner: Buffer): Buffer =>
+  Buffer.concat([Buffer.from([0]), createHash('sha256').update(token).update(owner).digest()])
 
 /** Makes a chain with its first block, number 0. */
 export function createScriptedChain(options: ScriptOptions): ScriptedChain {
@@ -211,6 +216,22 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
           ({ contract_address, token_id }) => uris.get(itemOf(contract_address, token_id)) ?? null,
         )
       },
+      verifyToken: async ({ asset_type, token_address }, signal) => {
+        await pass(signal)
+        const found = tokens.get(token_address.toString('hex'))
+        if (!found) return { ok: false, field: 'token_address', detail: 'There is no such token.' }
+        const asset = { asset_type, contract_address: token_address, token_id: 0n }
+        return { ok: true, asset, info: found.info }
+      },
+      ...(family.tokenAccounts && {
+        findAccounts: async ({ contract_address }, owners, signal) => {
+          await pass(signal)
+          const known = tokens.has(contract_address.toString('hex'))
+          return owners.map((owner) =>
+            known ? scriptedAccount(contract_address, owner) : undefined,
+          )
+        },
+      }),
       resolveImport: async ({ asset_type, address, token_address }, signal) => {
         await pass(signal)
         const found = token_address && tokens.get(token_address.toString('hex'))

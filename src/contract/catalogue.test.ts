@@ -202,7 +202,12 @@ describe('extensions', () => {
             `${keyOf(services[service], name)} ${path}${said.required ? ' required' : ''}`,
         ),
     )
-    expect(fields).toEqual(['C.RegisterWebhook events', 'C.ListTransactions transaction_state'])
+    expect(fields).toEqual([
+      'T.ImportAsset wallet_id',
+      'S.ImportAsset wallet_id',
+      'C.RegisterWebhook events',
+      'C.ListTransactions transaction_state',
+    ])
   })
 })
 

@@ -5,6 +5,7 @@ import {
   AssetType,
   Confirmation10,
   EvmAddress,
+  extension,
   flag,
   Id,
   ImportFlag,
@@ -120,14 +121,20 @@ export const wallet = {
   }),
   ImportAsset: operation({
     summary: 'Read the current balance of an asset and keep it up to date.',
+    description:
+      'In T and S, a token without `address` is tracked for all addresses of the wallet `wallet_id`, or without that of the organization, those that are registered later included. Up to 200 tokens can be tracked so. Repeating it changes nothing.',
     services: 'TSP',
     request: {
+      wallet_id: only('TS', optional(extension(Id))),
       address: each({ T: AssetAddress.each.T, S: AssetAddress.each.S, P: Address.each.P }),
       asset_type: AssetType,
       token_address: only('TS', optional(TokenAddress)),
       token_account_address: only('TS', optional(TokenAddress)),
     },
-    anyOf: { T: ['address', 'token_account_address'], S: ['address', 'token_account_address'] },
+    anyOf: {
+      T: ['address', 'token_address', 'token_account_address'],
+      S: ['address', 'token_address', 'token_account_address'],
+    },
     response: {},
   }),
   ListAssets: operation({

@@ -78,6 +78,49 @@ export const pageAddresses = async (
   return await (after ? page.where('address', '>', after) : page).execute()
 }
 
+/** An address with the wallet that has it. */
+export type OwnedAddress = { wallet_id: string; address: Buffer; confirmation: number }
+
+/** Some addresses of an organization, or of one of its wallets, wallet by wallet. */
+export const pageOwnedAddresses = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  page: {
+    wallet_id?: string | undefined
+    after?: { wallet_id: string; address: Buffer } | undefined
+    limit: number
+  },
+): Promise<OwnedAddress[]> => {
+  const { wallet_id, after, limit } = page
+  const one = wallet_id === undefined ? sql`` : sql`and w.wallet_id = ${wallet_id}`
+  // The first condition enters the index of the wallets, the second one that of the addresses.
+  const beyond = after
+    ? sql`and w.wallet_id >= ${after.wallet_id}
+        and (t.wallet_id, t.address) > (${after.wallet_id}::uuid, ${after.address}::bytea)`
+    : sql``
+  const { rows } = await sql<OwnedAddress>`
+    select t.wallet_id, t.address, w.confirmation
+    from wallet w join wallet_address t on t.wallet_id = w.wallet_id
+    where w.organization_id = ${organization_id} and w.chain_id = ${chain_id} ${one} ${beyond}
+    order by t.wallet_id, t.address limit ${limit}`.execute(db)
+  return rows
+}
+
+/** Which of these addresses a wallet has; they stay until the transaction ends. */
+export const holdAddresses = async (
+  trx: Db,
+  { organization_id, chain_id }: WalletScope,
+  addresses: readonly Buffer[],
+): Promise<OwnedAddress[]> => {
+  const { rows } = await sql<OwnedAddress>`
+    select t.wallet_id, t.address, w.confirmation
+    from wallet_address t join wallet w on w.wallet_id = t.wallet_id
+    where t.chain_id = ${chain_id} and t.organization_id = ${organization_id}
+      and t.address = any(${addresses as Buffer[]}::bytea[])
+    order by t.address for share of t`.execute(trx)
+  return rows
+}
+
 /**
  * Takes addresses out of a wallet, all of them when none are named, and says how many there were.
  * Their balances and waiting work go with them; their transfers stay.

@@ -96,6 +96,21 @@ export const findTokenImports = async (
     .execute()
 }
 
+/** The token accounts of an organization's addresses that are tracked (T). */
+export const findOwnAccounts = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  { asset_id, addresses }: { asset_id: string; addresses: readonly Buffer[] },
+): Promise<{ address: Buffer; account: Buffer }[]> =>
+  await db
+    .selectFrom('token_import')
+    .select(['address', 'token_account_address as account'])
+    .where('chain_id', '=', chain_id)
+    .where(sql<boolean>`address = any(${addresses as Buffer[]}::bytea[])`)
+    .where('asset_id', '=', asset_id)
+    .where('organization_id', '=', organization_id)
+    .execute()
+
 /** Which of a block's accounts are token accounts of tracked addresses (T). */
 export const findTokenAccounts = async (
   trx: Db,

@@ -226,7 +226,11 @@ export const whereTracked = (chain_id: number): RawBuilder<unknown> => sql`
         and c.chain_id = ${chain_id} and c.contract_address = r.contract_address)
     or exists (
       select 1 from token_import i where i.chain_id = ${chain_id} and i.address = r.address
-        and i.asset_id = r.asset_id and i.organization_id = r.organization_id))`
+        and i.asset_id = r.asset_id and i.organization_id = r.organization_id)
+    or exists (
+      select 1 from token_rule u where u.chain_id = ${chain_id} and u.asset_id = r.asset_id
+        and u.organization_id = r.organization_id
+        and (u.wallet_id is null or u.wallet_id = r.wallet_id)))`
 
 /** The time of each new balance: a microsecond after the one before, which is the order in which they are listed. */
 const apart = (now: Date, order: RawBuilder<unknown>) => sql`

@@ -32,19 +32,33 @@ export const enqueueJob = async (
   return rows[0]!
 }
 
-/** Takes the oldest due jobs of a kind; nobody else gets them before `until`. */
+// Among how many of the oldest due jobs the organizations take turns.
+const turnsAmong = 1_000
+
+/**
+ * Takes due jobs of a kind; nobody else gets them before `until`. The oldest of each organization come
+ * first, so that one with many jobs does not keep the others waiting.
+ */
 export const claimJobs = async (
   db: Db,
   claim: { kind: string; chain_id: number; now: Date; until: Date; limit: number },
 ): Promise<JobRow[]> => {
   const { rows } = await sql<JobRow>`
+    with due as materialized (
+      select job_id, organization_id, next_attempt_time from job
+      where kind = ${claim.kind} and chain_id = ${claim.chain_id}
+        and next_attempt_time <= ${claim.now}
+      order by next_attempt_time limit ${sql.lit(turnsAmong)}),
+    chosen as materialized (
+      select job_id from (
+        select job_id, next_attempt_time, row_number() over (
+          partition by organization_id order by next_attempt_time) as turn from due) d
+      order by turn, next_attempt_time limit ${claim.limit})
     update job set attempt_count = attempt_count + 1, next_attempt_time = ${claim.until},
       update_time = ${claim.now}
     where job_id in (
-      select job_id from job
-      where kind = ${claim.kind} and chain_id = ${claim.chain_id}
-        and next_attempt_time <= ${claim.now}
-      order by next_attempt_time limit ${claim.limit} for update skip locked)
+      select job_id from job where job_id in (select job_id from chosen)
+        and next_attempt_time <= ${claim.now} for update skip locked)
     returning *`.execute(db)
   return rows
 }

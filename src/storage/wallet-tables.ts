@@ -13,8 +13,8 @@ import {
   uuid,
 } from './columns.ts'
 
-/** The tables of 0002-wallets.sql, 0012-balance-readings.sql, 0068-balance-backlog.sql, 0073-address-lists.sql and
- * 0160-address-count.sql. */
+/** The tables of 0002-wallets.sql, 0012-balance-readings.sql, 0068-balance-backlog.sql, 0073-address-lists.sql,
+ * 0130-token-rules.sql and 0160-address-count.sql. */
 export const walletTables = {
   wallet: {
     wallet_id: uuid,
@@ -57,6 +57,14 @@ export const walletTables = {
     wallet_id: uuid,
     token_address: bytea,
     token_account_address: bytea,
+    create_time: timestamptz,
+  },
+  token_rule: {
+    rule_id: uuid,
+    organization_id: uuid,
+    chain_id: int2,
+    wallet_id: nullable(uuid),
+    asset_id: uuid,
     create_time: timestamptz,
   },
   balance: {

@@ -18,7 +18,7 @@ import { coverGaps } from '../storage/gaps.ts'
 import { insertMissingTransfers, updateTransfers } from '../storage/transfers.ts'
 import { type AssertChecked, storeChecked } from './checked.ts'
 import { reorganizationWindow } from './reorg.ts'
-import { lookUp } from './tracker-lookup.ts'
+import { addTokenRules, lookUp } from './tracker-lookup.ts'
 import { matchBlock } from './tracker-match.ts'
 import { noteBackfilled, noteUpdates } from './tracker-notify.ts'
 
@@ -61,9 +61,10 @@ async function storeOnce(
       throw new HistoryMovedError('the tracker went back')
     if (chain.reorganizes) await assertStored(trx, { chain_id, head: cursor.block_number }, blocks)
     const now = new Date(clock.now())
-    const { tracked, matches } = await lookUp(trx, { chain_id, chain }, blocks)
+    const { tracked, matches: known } = await lookUp(trx, { chain_id, chain }, blocks)
     assertChecked(blocks, tracked)
     const contents = blocks.map((block) => ({ block, content: block.decode(tracked) }))
+    const matches = await addTokenRules(trx, chain, known, contents)
     const rows = contents.map(({ block, content }) => matchBlock(block, content, matches))
     const assets = new Map(rows.flatMap((row) => [...row.assets]))
     await ensureAssets(trx, chain_id, [...assets.values()], now)

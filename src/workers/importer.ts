@@ -1,4 +1,5 @@
 import type { Chain } from '../chains/chain.ts'
+import { coverJobKind, postponeCover, runCover } from '../domain/wallets/cover-job.ts'
 import { refreshJobKind, runRefresh } from '../domain/wallets/refresh-job.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -17,6 +18,7 @@ export type ImporterOptions = {
 }
 
 const jobsAtOnce = 4
+const coversAtOnce = 2
 const lastPauseSeconds = 300
 
 /** Reads the balances that an operation has promised and not read itself. */
@@ -39,6 +41,22 @@ export function startImporter(options: ImporterOptions): { stop(): Promise<void>
     }
   }
 
-  const kind = refreshJobKind
-  return startJobs({ db, clock, log, chain_id, kind, atOnce: jobsAtOnce, pollMs, work })
+  const cover = async (job: JobRow, signal: AbortSignal): Promise<void> => {
+    try {
+      await runCover({ db, clock, chain, signal }, job)
+    } catch (error) {
+      if (!signal.aborted) log.warn({ err: error, job_id: job.job_id }, 'tokens not tracked yet')
+      await postponeCover({ db, clock }, job, error).catch(() => {})
+    }
+  }
+
+  const shared = { db, clock, log, chain_id, pollMs }
+  const running = [startJobs({ ...shared, kind: refreshJobKind, atOnce: jobsAtOnce, work })]
+  if (chain.parseToken)
+    running.push(startJobs({ ...shared, kind: coverJobKind, atOnce: coversAtOnce, work: cover }))
+  return {
+    stop: async () => {
+      await Promise.all(running.map((jobs) => jobs.stop()))
+    },
+  }
 }

@@ -1,9 +1,10 @@
-import type { Chain, ChainBlock, Tracked } from '../chains/chain.ts'
+import type { AssetKey, BlockContent, Chain, ChainBlock, Tracked } from '../chains/chain.ts'
 import { createByteMap, createByteSet, distinctBytes, groupByBytes, keyOf } from '../lib/bytes.ts'
 import { findTracked } from '../storage/addresses.ts'
 import { type AssetInfo, findTokenAccounts, findTokenImports } from '../storage/assets.ts'
 import { findWatched } from '../storage/contracts.ts'
 import type { Db } from '../storage/database.ts'
+import { findTokenRules } from '../storage/token-rules.ts'
 import { createAssetIds, type Matches } from './tracker-match.ts'
 
 /**
@@ -75,6 +76,59 @@ export async function lookUp(
     infoOf: (contract_address) => infos.get(contract_address),
   }
   return { tracked, matches }
+}
+
+/**
+ * Adds the tokens that are tracked for whole wallets and organizations (S). Asked after the blocks are
+ * decoded, and only where a tracked address has a token that is not imported for it alone. Where tokens
+ * have accounts of their own (T), an address is followed by an import in any case.
+ */
+export async function addTokenRules(
+  trx: Db,
+  chain: Chain,
+  matches: Matches,
+  contents: readonly { content: BlockContent }[],
+): Promise<Matches> {
+  if (!chain.parseToken || chain.tokenAccounts) return matches
+  const { chain_id, idOf, walletsOf, wants } = matches
+  const asset_ids = new Set<string>()
+  const organization_ids = new Set<string>()
+  const look = (address: Buffer, asset: AssetKey): void => {
+    if (asset.contract_address.length === 0) return
+    const asset_id = idOf(asset)
+    for (const { organization_id } of walletsOf(address)) {
+      if (wants(organization_id, address, asset, asset_id)) continue
+      asset_ids.add(asset_id)
+      organization_ids.add(organization_id)
+    }
+  }
+  for (const { content } of contents) {
+    for (const { asset, from, to } of content.movements) {
+      look(from, asset)
+      look(to, asset)
+    }
+    for (const { address, asset } of content.touched) look(address, asset)
+  }
+  if (asset_ids.size === 0) return matches
+  const rules = await findTokenRules(trx, chain_id, {
+    asset_ids: [...asset_ids],
+    organization_ids: [...organization_ids],
+  })
+  if (rules.length === 0) return matches
+  const known = new Set(
+    rules.map((rule) => `${rule.organization_id}/${rule.wallet_id ?? ''}/${rule.asset_id}`),
+  )
+  return {
+    ...matches,
+    wants: (organization_id, address, asset, asset_id) =>
+      wants(organization_id, address, asset, asset_id) ||
+      known.has(`${organization_id}//${asset_id}`) ||
+      walletsOf(address).some(
+        (wallet) =>
+          wallet.organization_id === organization_id &&
+          known.has(`${organization_id}/${wallet.wallet_id}/${asset_id}`),
+      ),
+  }
 }
 
 /** What stored metadata says of a token, whatever its standard. */

@@ -31,7 +31,7 @@ import { type AssertChecked, storeChecked } from './checked.ts'
 import { type Released, type ReleaseLimits, releaseDue } from './confirmations.ts'
 import type { HeldLease } from './runner.ts'
 import { followBlocks } from './sender-follow.ts'
-import { lookUp } from './tracker-lookup.ts'
+import { addTokenRules, lookUp } from './tracker-lookup.ts'
 import { matchBlock } from './tracker-match.ts'
 import { noteTransfers, noteUpdates } from './tracker-notify.ts'
 
@@ -104,10 +104,11 @@ async function storeOnce(
   return await db.transaction().execute(async (trx) => {
     await beginWrite(trx, tools, { number: first.number - 1, hash: first.parent_hash })
     const now = new Date(clock.now())
-    const { tracked, matches } = await lookUp(trx, { chain_id, chain }, blocks)
+    const { tracked, matches: known } = await lookUp(trx, { chain_id, chain }, blocks)
     assertChecked(blocks, tracked)
     const unknown_kinds: Record<string, number> = {}
     const contents = blocks.map((block) => ({ block, content: block.decode(tracked) }))
+    const matches = await addTokenRules(trx, chain, known, contents)
     const rows = contents.map(({ block, content }) => matchBlock(block, content, matches))
 
     const assets = new Map(rows.flatMap((row) => [...row.assets]))

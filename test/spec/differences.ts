@@ -61,8 +61,8 @@ export const differences: readonly { match: RegExp; why: string }[] = [
     why: 'Neither of the two would remove nothing; remove_all needs no addresses.',
   },
   {
-    match: /^[TS]\.ImportAsset at least one: - -> address token_account_address$/,
-    why: 'The account is named by either of the two; neither is marked as required.',
+    match: /^[TS]\.ImportAsset at least one: - -> address token_address token_account_address$/,
+    why: 'The address or its token account is named; a token without either is tracked for all addresses.',
   },
   {
     match: /request (is_aggregated|remove_all) default: - -> false$/,

@@ -6,7 +6,7 @@ import { toBlock, toHeader } from './checkpoint.ts'
 import { suiFamily } from './family.ts'
 import { follow } from './follow.ts'
 import { createNodes, type NodeLimits, type SuiUpstream } from './nodes.ts'
-import { createResolveImport } from './tokens.ts'
+import { createResolveImport, createVerifyToken } from './tokens.ts'
 
 /** What a Sui chain is made of. */
 export type SuiChainOptions = {
@@ -54,6 +54,7 @@ export function createSuiChain(options: SuiChainOptions): Chain {
   const tools = { nodes, clock, log, head, pollMs, stallMs, patienceMs }
   const readBalances = createReadBalances({ nodes, clock })
   const resolveImport = createResolveImport(nodes)
+  const verifyToken = createVerifyToken(nodes)
 
   return {
     ...suiFamily,
@@ -70,7 +71,10 @@ export function createSuiChain(options: SuiChainOptions): Chain {
       return highest < 0 ? undefined : highest
     },
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
-    tokens: { resolveImport: (request, signal) => resolveImport(request, joined(signal)) },
+    tokens: {
+      resolveImport: (request, signal) => resolveImport(request, joined(signal)),
+      verifyToken: (token, signal) => verifyToken(token, joined(signal)),
+    },
     status: () => ({
       chain_id: nodes.chainId() ?? null,
       head: Math.max(nodes.best(), newest?.number ?? -1),

@@ -23,3 +23,20 @@ export const createResolveImport =
       return { ok: false, field: 'token_address', detail: 'The chain knows no such coin type.' }
     return { ok: true, address, asset, token_account_address: Buffer.alloc(0), info }
   }
+
+/** Proves that a coin type is there by its description; without an address nothing else tells. */
+export const createVerifyToken =
+  (nodes: Nodes): NonNullable<Tokens['verifyToken']> =>
+  async ({ token_address }, signal) => {
+    const asset = { ...suiFamily.native, contract_address: token_address }
+    const info = await nodes.ask({ full: true }, signal, ({ client }, limited) =>
+      client.coinInfo(coinTypeOf(asset), limited),
+    )
+    return info
+      ? { ok: true, asset, info }
+      : {
+          ok: false,
+          field: 'token_address',
+          detail: 'The chain knows no such coin type, or it has no description.',
+        }
+  }

@@ -5,7 +5,7 @@ import { createGetMethods, createReadBalances } from './balances.ts'
 import { createTonFamily } from './family.ts'
 import { createFetcher, toHeader } from './fetch.ts'
 import { follow } from './follow.ts'
-import { createResolveImport } from './jettons.ts'
+import { createFindAccounts, createResolveImport, createVerifyToken } from './jettons.ts'
 import { createNodes } from './nodes.ts'
 import type { UpstreamOptions } from './toncenter.ts'
 
@@ -71,6 +71,8 @@ export function createTonChain(options: TonChainOptions): Chain {
     methods,
     parseAddress: (text) => family().parseAddress(text),
   })
+  const verifyToken = createVerifyToken({ methods })
+  const findAccounts = createFindAccounts({ methods })
   const tools = { nodes, fetcher, clock, header, pollMs, inFlight, patienceMs }
 
   return {
@@ -89,7 +91,11 @@ export function createTonChain(options: TonChainOptions): Chain {
     block: (number, _, signal) => fetcher.block(number, joined(signal)),
     newest: () => nodes.bestHead()?.seqno,
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
-    tokens: { resolveImport: (request, signal) => resolveImport(request, joined(signal)) },
+    tokens: {
+      resolveImport: (request, signal) => resolveImport(request, joined(signal)),
+      verifyToken: (token, signal) => verifyToken(token, joined(signal)),
+      findAccounts: (asset, owners, signal) => findAccounts(asset, owners, joined(signal)),
+    },
     status: () => ({
       global_id: nodes.globalId() ?? null,
       head: nodes.bestHead()?.seqno ?? null,

@@ -9,12 +9,21 @@ import {
 } from '../../storage/addresses.ts'
 import { expandBacklogs } from '../../storage/balance-backlog.ts'
 import { lockCursor } from '../../storage/blocks.ts'
+import type { JobRow } from '../../storage/jobs.ts'
 import { touchWallet, type WalletScope } from '../../storage/wallets.ts'
 import type { Context } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { type AddressBatch, readAddress, readAddresses } from './address-fields.ts'
+import { coverFirst, coverRegistered } from './cover.ts'
 import { importNative } from './refresh.ts'
-import { chainScope, findOwnWallet, getWallet, readScope, shared } from './scope.ts'
+import {
+  type ChainScope,
+  chainScope,
+  findOwnWallet,
+  getWallet,
+  readScope,
+  shared,
+} from './scope.ts'
 
 /** Tracks an address; where the wallet has it already, nothing changes. */
 export const RegisterAddress = shared<{
@@ -25,9 +34,10 @@ export const RegisterAddress = shared<{
   const scope = chainScope(context)
   const { wallet_id } = await getWallet(context, scope, request.wallet_id)
   const address = readAddress(scope.family, request.address)
-  await context.db
+  const job = await context.db
     .transaction()
     .execute((db) => registerIn({ ...context, db }, scope, { wallet_id, addresses: [address] }))
+  await coverFirst(context, scope, job)
   if (request.import_asset) await importNative(context, scope, { wallet_id, address })
   return {}
 })
@@ -38,9 +48,10 @@ export const BatchRegisterAddresses = shared<{ wallet_id: string; addresses: str
     const scope = chainScope(context)
     const { wallet_id } = await getWallet(context, scope, request.wallet_id)
     const batch = readAddresses(scope.family, request.addresses)
-    await context.db
+    const job = await context.db
       .transaction()
       .execute((db) => registerIn({ ...context, db }, scope, { wallet_id, ...batch }))
+    await coverFirst(context, scope, job)
     return {}
   },
 )
@@ -102,21 +113,26 @@ export const ListAddresses = shared<{
 
 type Registration = { wallet_id: string; addresses: Buffer[] } & Partial<AddressBatch>
 
-/** Registers addresses inside a transaction; one that another wallet has undoes all of it. */
+/**
+ * Registers addresses inside a transaction; one that another wallet has undoes all of it. Gives the job
+ * that tracks the tokens of rules at them, where there are any.
+ */
 export async function registerIn(
   { db, clock }: Pick<Context, 'db' | 'clock'>,
-  scope: WalletScope,
+  scope: ChainScope,
   { wallet_id, addresses, errorsFor }: Registration,
-): Promise<void> {
+): Promise<JobRow | undefined> {
   const now = new Date(clock.now())
   const added = await insertAddresses(db, scope, { wallet_id, addresses, create_time: now })
   // Removed since it was looked up: what would be added to it could never be removed.
   if (added > 0 && !(await touchWallet(db, wallet_id, { gained: added, update_time: now })))
     throw new OperationError('WALLET_NOT_FOUND')
-  if (added === addresses.length) return
+  if (added === addresses.length)
+    return await coverRegistered({ db, clock }, scope, { wallet_id, addresses })
   const owners = await findOwners(db, scope, addresses)
   const taken = owners.filter((owner) => owner.wallet_id !== wallet_id)
-  if (taken.length === 0) return
+  if (taken.length === 0)
+    return await coverRegistered({ db, clock }, scope, { wallet_id, addresses })
   const bad = taken.map(({ address }) => address)
   const detail = 'Another wallet of the organization has this address.'
   throw new OperationError('ADDRESS_IN_OTHER_WALLET', {

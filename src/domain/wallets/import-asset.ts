@@ -4,11 +4,13 @@ import { findOwners } from '../../storage/addresses.ts'
 import { assetIdOf, ensureAssets, insertTokenImports } from '../../storage/assets.ts'
 import { readOptionalAddress, readToken } from './address-fields.ts'
 import { askChain } from './ask-chain.ts'
+import { importForAll } from './import-for-all.ts'
 import { importNative, requestRefresh } from './refresh.ts'
-import { chainScope, shared } from './scope.ts'
+import { chainScope, getWallet, shared } from './scope.ts'
 
 /** Reads the current balance of the coin or of a token, which is tracked from then on. */
 export const ImportAsset = shared<{
+  wallet_id?: string
   address?: string
   asset_type: string
   token_address?: string
@@ -19,14 +21,27 @@ export const ImportAsset = shared<{
   const address = readOptionalAddress(family, request.address)
   const token = readToken(family, request.token_address)
   const { asset_type, token_account_address } = request
+  const wallet = request.wallet_id && (await getWallet(context, scope, request.wallet_id))
+  const assertOwner = (owner: { wallet_id: string } | undefined) => {
+    if (!owner || (wallet && owner.wallet_id !== wallet.wallet_id))
+      throw new OperationError('ADDRESS_NOT_FOUND')
+    return owner
+  }
   // The native coin may be named as a token too (S: 0x2::sui::SUI). Where tokens have no accounts of
   // their own (S), the account says nothing.
   const isToken =
     (token && token.length > 0) ||
     (family.tokenAccounts === true && token_account_address !== undefined)
+  if (!address && !(family.tokenAccounts && token_account_address !== undefined)) {
+    await importForAll(context, scope, {
+      asset_type,
+      ...(wallet && { wallet_id: wallet.wallet_id }),
+      token,
+    })
+    return {}
+  }
   if (address && !isToken) {
-    const [owner] = await findOwners(context.db, scope, [address])
-    if (!owner) throw new OperationError('ADDRESS_NOT_FOUND')
+    const owner = assertOwner((await findOwners(context.db, scope, [address]))[0])
     await importNative(context, scope, { wallet_id: owner.wallet_id, address })
     return {}
   }
@@ -46,8 +61,7 @@ export const ImportAsset = shared<{
     : { ok: false as const, field: 'token_address', detail: 'This chain has no tokens.' }
   if (!found.ok)
     throw invalidRequest([{ field: found.field, reason: 'INVALID_TOKEN', detail: found.detail }])
-  const [owner] = await findOwners(context.db, scope, [found.address])
-  if (!owner) throw new OperationError('ADDRESS_NOT_FOUND')
+  const owner = assertOwner((await findOwners(context.db, scope, [found.address]))[0])
   const now = new Date(context.clock.now())
   const asset_id = assetIdOf(chain_id, found.asset)
   await ensureAssets(context.db, chain_id, [{ ...found.asset, ...found.info }], now)

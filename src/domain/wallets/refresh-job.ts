@@ -1,4 +1,4 @@
-import type { BalanceQuery, Chain } from '../../chains/chain.ts'
+import type { AssetKey, BalanceQuery, Chain } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { pageAddresses } from '../../storage/addresses.ts'
 import { assetIdOf, findAssets, listTokenImports } from '../../storage/assets.ts'
@@ -6,7 +6,9 @@ import { listHeldAssets } from '../../storage/balances.ts'
 import { listContracts } from '../../storage/contracts.ts'
 import type { Db } from '../../storage/database.ts'
 import { finishJob, type JobRow, keepJob } from '../../storage/jobs.ts'
+import { listRuleAssets } from '../../storage/token-rules.ts'
 import { findWallet } from '../../storage/wallets.ts'
+import { keepMs, whileHeld } from './held-job.ts'
 import { readAndStore } from './read-balances.ts'
 
 /** The kind of the jobs that read balances. */
@@ -32,7 +34,6 @@ export type RefreshTools = {
 }
 
 const addressesPerRead = 100
-const keepMs = 60_000
 
 /**
  * Reads the balances of a job page by page and notes after each how far it is; ends early at the
@@ -46,7 +47,8 @@ export async function runRefresh(tools: RefreshTools, job: JobRow): Promise<bool
   for (;;) {
     signal.throwIfAborted()
     const page = await nextPage(tools, job, { target, after, room: limit - read })
-    if (page.queries.length > 0 && !(await readHeld(tools, job, page))) return false
+    const act = (held: AbortSignal) => readAndStore({ ...tools, signal: held }, page)
+    if (page.queries.length > 0 && !(await whileHeld(tools, job, act))) return false
     read += page.queries.length
     if (page.last === undefined) return await finishJob(db, job)
     after = page.last
@@ -58,54 +60,6 @@ export async function runRefresh(tools: RefreshTools, job: JobRow): Promise<bool
       now: new Date(now),
     })
     if (!kept || paused) return false
-  }
-}
-
-/** Reads a page; false when the job was lost meanwhile. */
-async function readHeld(tools: RefreshTools, job: JobRow, page: Page): Promise<boolean> {
-  try {
-    await whileHeld(tools, job, (signal) => readAndStore({ ...tools, signal }, page))
-    return true
-  } catch (error) {
-    if (error instanceof JobLostError) return false
-    throw error
-  }
-}
-
-/** The job was begun anew, or somebody else has taken it. */
-class JobLostError extends Error {
-  override name = 'JobLostError'
-}
-
-/**
- * Works on a job and says again and again that it is worked on: nodes may take longer for a page than a
- * claim lasts, and a second process would read the same. Ends the work when the job is lost all the same.
- */
-async function whileHeld(
-  { db, clock, signal }: RefreshTools,
-  job: JobRow,
-  work: (signal: AbortSignal) => Promise<void>,
-): Promise<void> {
-  const lost = new AbortController()
-  const done = new AbortController()
-  const beat = async (): Promise<void> => {
-    const both = AbortSignal.any([signal, done.signal])
-    while (!both.aborted) {
-      await clock.sleep(keepMs / 3, both).catch(() => {})
-      if (both.aborted) return
-      const now = clock.now()
-      const renewed = { next_attempt_time: new Date(now + keepMs), now: new Date(now) }
-      // A database that is away for a moment is asked again in time.
-      const kept = await keepJob(db, job, renewed).catch(() => true)
-      if (!kept) lost.abort(new JobLostError('the job is worked on elsewhere'))
-    }
-  }
-  const beating = beat()
-  try {
-    await work(AbortSignal.any([signal, lost.signal]))
-  } finally {
-    done.abort()
-    await beating
   }
 }
 
@@ -166,11 +120,14 @@ async function queriesOf(
   addresses: Buffer[],
 ): Promise<BalanceQuery[]> {
   const imports = await listTokenImports(db, scope, { wallet_id, addresses })
-  const tokens = imports.map(({ address, token_account_address, ...asset }) => ({
+  const tokens: BalanceQuery[] = imports.map(({ address, token_account_address, ...asset }) => ({
     address,
     asset,
     token_account_address,
   }))
+  // Where tokens have accounts of their own (T), what a rule tracks is imported for each address.
+  if (chain.parseToken && !chain.tokenAccounts)
+    tokens.push(...(await queriesOfRules({ db }, scope, wallet_id, { addresses, imports })))
   const isNative = asset_type === chain.native.asset_type
   const native = isNative ? addresses.map((address) => ({ address, asset: chain.native })) : []
   if (asset_id !== undefined) {
@@ -194,4 +151,24 @@ async function queriesOf(
       add(address, { asset_type, contract_address, token_id: 0n })
   for (const { address, ...asset } of held) add(address, asset)
   return [...all.values()]
+}
+
+/** What rules track at some addresses and is not imported for them alone. */
+async function queriesOfRules(
+  { db }: Pick<RefreshTools, 'db'>,
+  scope: { organization_id: string; chain_id: number },
+  wallet_id: string,
+  known: { addresses: readonly Buffer[]; imports: readonly (AssetKey & { address: Buffer })[] },
+): Promise<BalanceQuery[]> {
+  const rules = await listRuleAssets(db, scope, wallet_id)
+  if (rules.length === 0) return []
+  const nameOf = (address: Buffer, asset_id: string) => `${address.toString('hex')}/${asset_id}`
+  const imported = new Set(
+    known.imports.map((one) => nameOf(one.address, assetIdOf(scope.chain_id, one))),
+  )
+  return known.addresses.flatMap((address) =>
+    rules.flatMap(({ asset_id, ...asset }) =>
+      imported.has(nameOf(address, asset_id)) ? [] : [{ address, asset }],
+    ),
+  )
 }

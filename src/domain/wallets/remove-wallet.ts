@@ -1,6 +1,7 @@
 import { deleteAddresses } from '../../storage/addresses.ts'
 import { expandBacklogs } from '../../storage/balance-backlog.ts'
 import { lockCursor } from '../../storage/blocks.ts'
+import { deleteTokenRules } from '../../storage/token-rules.ts'
 import { markRemoved } from '../../storage/wallets.ts'
 import { deleteWebhook, lockWebhooksOf } from '../../storage/webhooks.ts'
 import { findOwnWallet, readScope, shared } from './scope.ts'
@@ -18,6 +19,7 @@ export const RemoveWallet = shared<{ wallet_id: string }>(async (context, reques
     // Whoever adds an address or a webhook now waits for this row, and then finds the wallet gone.
     if (!(await markRemoved(trx, wallet_id, new Date(context.clock.now())))) return
     await deleteAddresses(trx, scope, { wallet_id })
+    await deleteTokenRules(trx, scope, wallet_id)
     for (const webhook_id of await lockWebhooksOf(trx, scope, wallet_id))
       await deleteWebhook(trx, webhook_id)
   })

@@ -6,6 +6,7 @@ import { insertWallet, listWallets, renameWallet, setConfirmation } from '../../
 import { makePage, readPage } from '../pages.ts'
 import { readAddress, readOptionalAddress } from './address-fields.ts'
 import { registerIn } from './addresses.ts'
+import { coverFirst } from './cover.ts'
 import { presentWallets } from './present-wallets.ts'
 import { importNative } from './refresh.ts'
 import { chainScope, getWallet, readScope, shared } from './scope.ts'
@@ -33,10 +34,13 @@ export const RegisterWallet = shared<{
     confirmation: request.confirmation ?? 1,
     create_time: new Date(context.clock.now()),
   }
-  await context.db.transaction().execute(async (db) => {
+  const job = await context.db.transaction().execute(async (db) => {
     await insertWallet(db, wallet)
-    if (address) await registerIn({ ...context, db }, scope, { wallet_id, addresses: [address] })
+    return address
+      ? await registerIn({ ...context, db }, scope, { wallet_id, addresses: [address] })
+      : undefined
   })
+  await coverFirst(context, scope, job)
   if (address && request.import_asset) await importNative(context, scope, { wallet_id, address })
   return { wallet_id }
 })

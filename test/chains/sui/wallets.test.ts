@@ -172,6 +172,39 @@ describe.each(['grpc', 'grpc-web'] as const)(
       expect(assets).toMatchObject([{ balance: '77', token_address: devCoin }])
     })
 
+    it('tracks a coin type for the addresses that a wallet has and gets', async () => {
+      const [early, late] = [newAddress(), newAddress()]
+      const pay = (address: string, balance: bigint) =>
+        node.run(rich, (transaction) => {
+          const [held] = ledger.live.coinsOf(rich.toSuiAddress(), devCoin)
+          const ref = { objectId: held!.id, version: String(held!.version), digest: held!.digest }
+          const [coin] = transaction.splitCoins(transaction.objectRef(ref), [balance])
+          transaction.transferObjects([coin], address)
+        })
+      const wallet_id = await newWallet({ address: early })
+      await pay(early, 40n)
+      await pay(late, 50n)
+      await seal()
+      const request = { wallet_id, asset_type, token_address: coinType }
+      const unknown = await raw('ImportAsset', { ...request, token_address: '0x1::none::NONE' })
+      expect(unknown.json.errors[0].field).toBe('token_address')
+      await call('ImportAsset', request)
+      await call('ImportAsset', request)
+      expect(await balanceOf(early, coinType)).toBe('40')
+      await call('RegisterAddress', { wallet_id, address: late })
+      await pay(late, 3n)
+      await seal()
+      expect(await transfersOf({ wallet_id })).toMatchObject([
+        { to: late, value: '3', token_address: devCoin, asset_type },
+      ])
+      await waitFor('the balance', async () => (await balanceOf(late, coinType)) === '53')
+      await pay(late, 4n)
+      await seal()
+      await waitFor('the balance', async () => (await balanceOf(late, coinType)) === '57')
+      await call('RefreshAssetBalances', { wallet_id, asset_type })
+      expect(await balanceOf(late, coinType)).toBe('57')
+    })
+
     it('imports the native coin by name, and what was there before', async () => {
       const address = newAddress()
       await node.pay(rich, address, 999n)

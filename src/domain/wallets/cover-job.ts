@@ -1,0 +1,146 @@
+import type { AssetKey, BalanceQuery, Chain } from '../../chains/chain.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { holdAddresses, type OwnedAddress, pageOwnedAddresses } from '../../storage/addresses.ts'
+import { assetIdOf, findAssets, findOwnAccounts, insertTokenImports } from '../../storage/assets.ts'
+import type { Db } from '../../storage/database.ts'
+import { finishJob, type JobRow, keepJob } from '../../storage/jobs.ts'
+import { listRuleAssets } from '../../storage/token-rules.ts'
+import type { WalletScope } from '../../storage/wallets.ts'
+import { whileHeld } from './held-job.ts'
+import { readAndStore } from './read-balances.ts'
+
+/** The kind of the jobs that track tokens of whole wallets and organizations at their addresses. */
+export const coverJobKind = 'cover_tokens'
+
+/**
+ * What such a job does: one token at all addresses of a wallet or of the organization, or all tokens
+ * of rules at some addresses that were registered. Addresses in hex, as all bytes in JSON.
+ */
+export type CoverTarget =
+  | { asset_id: string; wallet_id?: string }
+  | { wallet_id: string; addresses: string[] }
+
+/** How far it is, and how often it failed since the last page. */
+type Progress = { wallet_id?: string; address?: string; done?: number; failed?: number }
+
+type Tools = { db: Db; clock: Clock; chain: Chain; signal: AbortSignal }
+
+type Page = { assets: AssetKey[]; owned: OwnedAddress[]; next: Progress | undefined }
+
+const pairsPerPage = 100
+const lastPauseSeconds = 300
+
+/**
+ * Does one page of a job: finds the token accounts where the chain has them, tracks them and reads the
+ * balances. Then the job waits for its turn again. Says whether all is done.
+ */
+export async function runCover(tools: Tools, job: JobRow): Promise<boolean> {
+  const { db, clock } = tools
+  const scope = { organization_id: job.organization_id!, chain_id: job.chain_id! }
+  const { assets, owned, next } = await nextPage(db, scope, job)
+  const act = async (signal: AbortSignal): Promise<void> => {
+    for (const asset of assets) await coverAsset({ ...tools, signal }, scope, asset, owned)
+  }
+  if (owned.length > 0 && !(await whileHeld(tools, job, act))) return false
+  if (!next) return await finishJob(db, job)
+  const now = new Date(clock.now())
+  await keepJob(db, job, { progress: next, next_attempt_time: now, now })
+  return false
+}
+
+/** Lets a job that failed be repeated, later each time. */
+export async function postponeCover(
+  { db, clock }: Pick<Tools, 'db' | 'clock'>,
+  job: JobRow,
+  error: unknown,
+): Promise<void> {
+  const progress = (job.progress ?? {}) as Progress
+  const failed = (progress.failed ?? 0) + 1
+  const now = clock.now()
+  const seconds = Math.min(2 ** Math.min(failed, 20), lastPauseSeconds)
+  await keepJob(db, job, {
+    progress: { ...progress, failed },
+    next_attempt_time: new Date(now + seconds * 1_000),
+    last_error: error instanceof Error ? error.message : String(error),
+    now: new Date(now),
+  })
+}
+
+async function nextPage(db: Db, scope: WalletScope, job: JobRow): Promise<Page> {
+  const target = job.payload as CoverTarget
+  const { wallet_id, address, done = 0 } = (job.progress ?? {}) as Progress
+  if ('addresses' in target) {
+    const assets = await listRuleAssets(db, scope, target.wallet_id)
+    const count = Math.max(1, Math.floor(pairsPerPage / Math.max(1, assets.length)))
+    const end = done + count
+    const some = target.addresses.slice(done, end).map((one) => Buffer.from(one, 'hex'))
+    const owned = (await holdAddresses(db, scope, some)).filter(
+      (one) => one.wallet_id === target.wallet_id,
+    )
+    const isLast = assets.length === 0 || end >= target.addresses.length
+    return { assets, owned, next: isLast ? undefined : { done: end } }
+  }
+  const assets = await findAssets(db, [target.asset_id])
+  const owned = await pageOwnedAddresses(db, scope, {
+    wallet_id: target.wallet_id,
+    after:
+      wallet_id === undefined ? undefined : { wallet_id, address: Buffer.from(address!, 'hex') },
+    limit: pairsPerPage,
+  })
+  const last = owned.length === pairsPerPage ? owned.at(-1) : undefined
+  const next = last && { wallet_id: last.wallet_id, address: last.address.toString('hex') }
+  return { assets, owned, next }
+}
+
+/** Tracks one token at some addresses and reads their balances. */
+async function coverAsset(
+  tools: Tools,
+  scope: WalletScope,
+  asset: AssetKey,
+  owned: readonly OwnedAddress[],
+): Promise<void> {
+  const accounts = await accountsOf(tools, scope, asset, owned)
+  for (const [wallet_id, some] of Map.groupBy(owned, (one) => one.wallet_id)) {
+    const queries = some.flatMap(({ address }): BalanceQuery[] => {
+      if (!accounts) return [{ address, asset }]
+      const token_account_address = accounts.get(address.toString('hex'))
+      return token_account_address ? [{ address, asset, token_account_address }] : []
+    })
+    const { confirmation } = some[0]!
+    if (queries.length > 0)
+      await readAndStore(tools, { ...scope, wallet_id, confirmation, queries })
+  }
+}
+
+/** The token accounts of addresses, which are tracked from now on; undefined where the chain has none. */
+async function accountsOf(
+  { db, clock, chain, signal }: Tools,
+  scope: WalletScope,
+  asset: AssetKey,
+  owned: readonly OwnedAddress[],
+): Promise<Map<string, Buffer> | undefined> {
+  const find = chain.tokens?.findAccounts
+  if (!find || asset.contract_address.length === 0) return undefined
+  const asset_id = assetIdOf(scope.chain_id, asset)
+  const addresses = owned.map(({ address }) => address)
+  const known = await findOwnAccounts(db, scope, { asset_id, addresses })
+  const accounts = new Map(known.map((one) => [one.address.toString('hex'), one.account]))
+  const missing = addresses.filter((address) => !accounts.has(address.toString('hex')))
+  if (missing.length === 0) return accounts
+  const found = await find(asset, missing, signal)
+  for (const [at, account] of found.entries())
+    if (account) accounts.set(missing[at]!.toString('hex'), account)
+  const create_time = new Date(clock.now())
+  await db.transaction().execute(async (trx) => {
+    // What was removed meanwhile must not be tracked: nothing would take the import away again.
+    const held = await holdAddresses(trx, scope, missing)
+    const imports = held.flatMap(({ wallet_id, address }) => {
+      const token_account_address = accounts.get(address.toString('hex'))
+      if (!token_account_address) return []
+      const token_address = asset.contract_address
+      return [{ ...scope, wallet_id, address, asset_id, token_address, token_account_address }]
+    })
+    await insertTokenImports(trx, imports, create_time)
+  })
+  return accounts
+}

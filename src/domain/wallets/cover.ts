@@ -1,0 +1,66 @@
+import { ChainUnavailableError } from '../../chains/chain.ts'
+import { hashId } from '../../lib/hash-id.ts'
+import { enqueueJob, type JobRow } from '../../storage/jobs.ts'
+import { holdTokenRules, listRuleAssets } from '../../storage/token-rules.ts'
+import type { Context } from '../context.ts'
+import { type CoverTarget, coverJobKind, postponeCover, runCover } from './cover-job.ts'
+import type { ChainScope } from './scope.ts'
+
+/** While the caller waits, no worker takes the job. */
+const takeoverMs = 30_000
+
+/** How long the caller waits for the first page; nodes that hang must not make every registration slow. */
+const waitMs = 5_000
+
+/** Stores the work that tracks tokens of rules. */
+export async function enqueueCover(
+  { db, clock }: Pick<Context, 'db' | 'clock'>,
+  { organization_id, chain_id }: ChainScope,
+  target: CoverTarget,
+): Promise<JobRow> {
+  const now = clock.now()
+  return await enqueueJob(db, {
+    job_id: hashId('cover', organization_id, chain_id, JSON.stringify(target)),
+    kind: coverJobKind,
+    organization_id,
+    chain_id,
+    payload: target,
+    next_attempt_time: new Date(now + takeoverMs),
+    now: new Date(now),
+  })
+}
+
+/**
+ * Stores the work for addresses that are being registered, in their transaction. Only where tokens sit in
+ * accounts of their own (T): elsewhere a block names the address itself.
+ */
+export async function coverRegistered(
+  context: Pick<Context, 'db' | 'clock'>,
+  scope: ChainScope,
+  { wallet_id, addresses }: { wallet_id: string; addresses: readonly Buffer[] },
+): Promise<JobRow | undefined> {
+  if (!scope.family.tokenAccounts) return undefined
+  await holdTokenRules(context.db, scope.organization_id)
+  const assets = await listRuleAssets(context.db, scope, wallet_id)
+  if (assets.length === 0) return undefined
+  const texts = addresses.map((address) => address.toString('hex'))
+  return await enqueueCover(context, scope, { wallet_id, addresses: texts })
+}
+
+/** Does the first page of the work before the answer. The rest, and what fails, is done behind it. */
+export async function coverFirst(
+  context: Context,
+  { chain }: ChainScope,
+  job: JobRow | undefined,
+): Promise<void> {
+  if (!job) return
+  const { db, clock, log } = context
+  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(waitMs)])
+  try {
+    await runCover({ db, clock, chain, signal }, job)
+  } catch (error) {
+    if (!(error instanceof ChainUnavailableError) && !signal.aborted)
+      log.warn({ err: error, job_id: job.job_id }, 'tokens not tracked yet, will be repeated')
+    await postponeCover({ db, clock }, job, error)
+  }
+}

@@ -1,0 +1,47 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Db } from '../../storage/database.ts'
+import { type JobRow, keepJob } from '../../storage/jobs.ts'
+
+/** How long a claim lasts before another process may take the job. */
+export const keepMs = 60_000
+
+/** The job was begun anew, or somebody else has taken it. */
+class JobLostError extends Error {
+  override name = 'JobLostError'
+}
+
+/**
+ * Works on a job and renews its claim meanwhile: nodes may take longer for a page than a claim lasts,
+ * and a second process would read the same. Stops the work and says false when the job is lost.
+ */
+export async function whileHeld(
+  { db, clock, signal }: { db: Db; clock: Clock; signal: AbortSignal },
+  job: JobRow,
+  work: (signal: AbortSignal) => Promise<void>,
+): Promise<boolean> {
+  const lost = new AbortController()
+  const done = new AbortController()
+  const beat = async (): Promise<void> => {
+    const both = AbortSignal.any([signal, done.signal])
+    while (!both.aborted) {
+      await clock.sleep(keepMs / 3, both).catch(() => {})
+      if (both.aborted) return
+      const now = clock.now()
+      const renewed = { next_attempt_time: new Date(now + keepMs), now: new Date(now) }
+      // A database that is away for a moment is asked again in time.
+      const kept = await keepJob(db, job, renewed).catch(() => true)
+      if (!kept) lost.abort(new JobLostError('the job is worked on elsewhere'))
+    }
+  }
+  const beating = beat()
+  try {
+    await work(AbortSignal.any([signal, lost.signal]))
+    return true
+  } catch (error) {
+    if (error instanceof JobLostError) return false
+    throw error
+  } finally {
+    done.abort()
+    await beating
+  }
+}
