@@ -24,6 +24,7 @@ import { createSockets, type Sockets } from '../http/websocket.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Ids, systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
+import { isLoopback } from '../lib/loopback.ts'
 import { tryListen } from '../lib/try-listen.ts'
 import { listenForChanges } from '../storage/changes.ts'
 import { openDatabase } from '../storage/database.ts'
@@ -71,7 +72,7 @@ export type LocalChains = {
   lock: DataDirLock
   facts: Readonly<Record<string, object>>
   tools: DevTools
-  /** Requests for the API reference that succeed on the demo. */
+  /** Requests for the API reference that succeed on the demo; shown only where it listens on loopback. */
   examples(organization_id: string | undefined): Readonly<Record<string, object>>
 }
 
@@ -301,7 +302,7 @@ export async function startApp(options: AppOptions): Promise<App> {
         ...docsRoutes(
           () => base_url,
           (service) => service === 'admin' || Object.hasOwn(config.chains, service),
-          () => local?.examples(demo?.organization_id) ?? {},
+          () => (isLoopback(config.server.host) && local?.examples(demo?.organization_id)) || {},
         ),
         ...(local ? devRoutes(local.tools, authenticator) : []),
       ],

@@ -24,7 +24,7 @@ export const admin = {
   DeleteCredential: operation({
     summary: 'Delete an API credential.',
     description:
-      'Needs both halves of the pair. The key stops working at once, in every process. A member may delete the credentials of its own organization.',
+      'Needs both halves of the pair. The key stops working at once, in every process. A member may delete the credentials of its own organization. The pair in the example of the API reference does not exist; use one that CreateCredential answered.',
     services: 'A',
     request: { api_key: Secret, api_secret: Secret },
     response: {},
@@ -32,7 +32,7 @@ export const admin = {
   DeleteRateLimit: operation({
     summary: 'Delete the rate limits of an organization.',
     description:
-      'With `chain`, that record; without it, every record of the organization. The defaults apply from then on.',
+      'With `chain`, that record; without it, every record of the organization. The defaults apply from then on. It succeeds once: without a record the answer is 404.',
     services: 'A',
     role: 'ROLE_ADMIN',
     request: { organization_id: Id, chain: optional(ChainName) },
@@ -59,6 +59,7 @@ export const admin = {
   }),
   CreateOrganization: operation({
     summary: 'Create an organization.',
+    description: 'It succeeds once: a domain that is taken is 409.',
     services: 'A',
     role: 'ROLE_ADMIN',
     extension: true,

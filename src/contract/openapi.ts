@@ -32,8 +32,8 @@ const json = (schema: unknown, example?: object) => ({
 export function openapi(
   entries: readonly Entry[],
   serverUrl: string,
-  /** Requests that succeed here, by service and operation. */
-  examples: Readonly<Record<string, object>> = {},
+  /** By service and operation, as `c/GetWallet`. */
+  examples: Readonly<Record<string, { request?: object; answer?: object }>> = {},
 ): Record<string, unknown> {
   const schemas: Record<string, unknown> = { Problem: problemSchema }
   const paths: Record<string, unknown> = {}
@@ -41,6 +41,7 @@ export function openapi(
     const { service, name, row } = entry
     const onRecord = componentsOf(schemas, service)
     const request = requestSchema(row, service, onRecord)
+    const example = examples[`${service}/${name}`]
     paths[pathOf(service, name)] = {
       post: {
         operationId: `${service}_${name}`,
@@ -50,13 +51,13 @@ export function openapi(
         ...(row.extension && { 'x-extension': true }),
         requestBody: {
           required: 'required' in request,
-          ...json(requestDocument(request), examples[`${service}/${name}`]),
+          ...json(requestDocument(request), example?.request),
         },
         responses: {
           200: {
             description: 'Done.',
             headers: headersOf(200),
-            ...json(answerDocument(responseSchema(row, service, onRecord))),
+            ...json(answerDocument(responseSchema(row, service, onRecord)), example?.answer),
           },
           ...failures,
         },

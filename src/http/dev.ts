@@ -6,6 +6,7 @@ import { invalidRequest } from '../contract/validate.ts'
 import type { Authenticator } from '../domain/access/authenticate.ts'
 import { parseJson } from '../lib/json.ts'
 import { type Exchange, readBody, send } from './exchange.ts'
+import { isLocal } from './local.ts'
 import { sendJson } from './probes.ts'
 import type { Route } from './server.ts'
 
@@ -116,11 +117,4 @@ function amountOf(value: unknown): bigint | undefined {
   if (amount <= 0n || amount > maxAmount)
     throw invalid('amount', 'is a positive whole number in the smallest unit, as a string')
   return amount
-}
-
-/** A proxy on this machine speaks for somebody elsewhere. */
-function isLocal({ request }: Exchange): boolean {
-  const { remoteAddress = '' } = request.socket
-  const isLoopback = remoteAddress === '::1' || /^(?:::ffff:)?127\./.test(remoteAddress)
-  return isLoopback && !('x-forwarded-for' in request.headers) && !('forwarded' in request.headers)
 }

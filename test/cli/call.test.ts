@@ -190,6 +190,7 @@ test('lists and describes operations', async () => {
   expect(all.stdout).toMatch(/^admin +CreateOrganization +Create an organization\.$/m)
   expect((await call(['--list', 'admin', 'CreateOrganization'])).stdout).toMatchInlineSnapshot(`
     "admin CreateOrganization: Create an organization.
+    It succeeds once: a domain that is taken is 409.
     Needs the role admin.
 
     FIELD             TYPE

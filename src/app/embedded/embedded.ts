@@ -5,6 +5,7 @@ import type { WalletService } from '../../chains/chain.ts'
 import { families } from '../../chains/registry.ts'
 import { OperationError } from '../../contract/errors.ts'
 import type { DevTools } from '../../http/dev.ts'
+import { isLoopback } from '../../lib/loopback.ts'
 import { tryListen } from '../../lib/try-listen.ts'
 import { lockDataDir } from '../../storage/embedded/lock.ts'
 import { type App, type AppOptions, startApp } from '../app.ts'
@@ -13,6 +14,7 @@ import { openDataDir } from '../data-directory.ts'
 import { type ChainKeeper, DevChainError, startChainKeeper } from './chain-keeper.ts'
 import { type DemoWallets, ensureDemoWallets } from './demo.ts'
 import type { DevEvent } from './event-line.ts'
+import { type ExampleMaterial, prepareExamples } from './example-material.ts'
 import { exampleRequests } from './examples.ts'
 
 /** A running service with local chains. */
@@ -75,6 +77,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedA
   starting.defer(keeper.stop)
   signal?.throwIfAborted()
   const wallets: DemoWallets = {}
+  const material: ExampleMaterial = { spare: {}, webhook_history_ids: {} }
   const tools = createTools(keeper, wallets, onEvent)
   const app = await startApp({
     ...options,
@@ -83,7 +86,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedA
       lock,
       facts: keeper.facts,
       tools,
-      examples: (organization_id) => exampleRequests(wallets, organization_id),
+      examples: (organization_id) => exampleRequests(wallets, organization_id, material),
     },
   })
   starting.defer(app.stop)
@@ -95,6 +98,19 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedA
       await ensureDemoWallets({ dataDir, base_url, pair, facts: keeper.facts, log }),
     )
     if (traffic) keeper.startTraffic(targetsOf(wallets, keeper.facts))
+    if (isLoopback(config.server.host)) {
+      const stopped = new AbortController()
+      const { facts, fund } = keeper
+      const { signal } = stopped
+      // The start does not wait for the documentation.
+      const prepared = prepareExamples(material, {
+        ...{ base_url, pair, facts, wallets, fund, signal, log },
+      })
+      starting.defer(async () => {
+        stopped.abort()
+        await prepared
+      })
+    }
   }
 
   const running = starting.move()

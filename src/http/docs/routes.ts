@@ -7,8 +7,10 @@ import { openapi } from '../../contract/openapi.ts'
 import type { Service } from '../../contract/variant.ts'
 import { findHandler } from '../../domain/handlers.ts'
 import { type Exchange, send } from '../exchange.ts'
+import { isLocal } from '../local.ts'
 import { get } from '../probes.ts'
 import type { Route } from '../server.ts'
+import { examplesWith } from './examples.ts'
 import { errorPage, errorsPage, referencePage } from './pages.ts'
 
 // Everything comes from this server: the reference works without the internet.
@@ -27,7 +29,8 @@ export function docsRoutes(
   baseUrl: () => string,
   /** Whether this installation has the chain of a service. */
   isOffered: (service: Service) => boolean,
-  examples: () => Readonly<Record<string, object>> = () => ({}),
+  /** Requests that succeed here. They name things of this installation, so only this machine gets them. */
+  localRequests: () => Readonly<Record<string, object>> = () => ({}),
 ): Route[] {
   const compressed = new Map<string, Buffer>()
   const works = catalogue.filter(
@@ -60,7 +63,8 @@ export function docsRoutes(
       response.writeHead(302, { location: '/docs' }).end()
     }),
     get('/openapi.json', (exchange) => {
-      const body = JSON.stringify(openapi(works, baseUrl(), examples()))
+      const examples = examplesWith(isLocal(exchange) ? localRequests() : {})
+      const body = JSON.stringify(openapi(works, baseUrl(), examples))
       send(exchange, 200, { 'content-type': 'application/json' }, body)
     }),
     get('/docs', (exchange) => sendPage(exchange, referencePage())),
