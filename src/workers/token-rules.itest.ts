@@ -249,3 +249,81 @@ describe.each(['s', 't'] as const)(
     })
   },
 )
+
+describe('a token whose accounts are found by a job', () => {
+  const asset_type = 'ASSET_TYPE_T'
+  const token_address = `0:${'5'.repeat(64)}`
+  const startJettons = async () => {
+    const started = await startBench('t')
+    const parsed = started.bench.family.parseToken!(token_address)
+    if (!parsed.ok) throw new Error(parsed.detail)
+    started.bench.chain.addToken(parsed.bytes, 'token')
+    return started
+  }
+  const covered = async (chain_id: number): Promise<number> => {
+    const { rows } = await pool.query(
+      'select count(*)::int as count from token_import where chain_id = $1',
+      [chain_id],
+    )
+    return rows[0].count
+  }
+  const startImports = ({ bench }: TrackedBench) => {
+    const importer = startImporter({
+      ...{ db, clock: systemClock, log: silentLog },
+      ...{ chain_id: bench.chain_id, chain: bench.chain, pollMs: 20 },
+    })
+    onTestFinished(importer.stop)
+  }
+
+  it('is tracked at every address, in whichever order they and the token are stored', async () => {
+    const started = await startJettons()
+    const { bench, caller } = started
+    const callers = [caller, ...(await Promise.all([1, 2, 3, 4].map(() => bench.createCaller())))]
+    await Promise.all(
+      callers.map(async ({ call }) => {
+        const { wallet_id } = await call('RegisterWallet', { name: 'w' })
+        const register = (number: number) =>
+          call('RegisterAddress', { wallet_id, address: bench.address(number) })
+        await Promise.all([
+          ...[1, 2, 3, 4, 5].map(register),
+          call('ImportAsset', { asset_type, token_address }),
+          ...[6, 7, 8, 9, 10].map(register),
+        ])
+      }),
+    )
+    startImports(started)
+    await waitFor('all are tracked', async () => (await covered(bench.chain_id)) === 50)
+  })
+
+  it('is found when the nodes answer again, and registering does not wait for them', async () => {
+    const started = await startJettons()
+    const { bench, caller } = started
+    const { wallet_id } = await caller.call('RegisterWallet', { name: 'w' })
+    await caller.call('ImportAsset', { wallet_id, asset_type, token_address })
+    bench.chain.setMode('down')
+    await caller.call('RegisterAddress', { wallet_id, address: bench.address(1) })
+    expect(await covered(bench.chain_id)).toBe(0)
+    bench.chain.setMode('up')
+    startImports(started)
+    await waitFor('it is tracked', async () => (await covered(bench.chain_id)) === 1)
+  })
+
+  it('is asked for again where it names no account at first', async () => {
+    const started = await startJettons()
+    const { bench, caller } = started
+    const { wallet_id } = await caller.call('RegisterWallet', { name: 'w' })
+    await caller.call('ImportAsset', { wallet_id, asset_type, token_address })
+    const { tokens } = bench.chain
+    const { findAccounts } = tokens!
+    let times = 1
+    tokens!.findAccounts = async (asset, owners, signal) => {
+      const found = await findAccounts!(asset, owners, signal)
+      return times-- > 0 ? found.map((one, at) => (at === 0 ? undefined : one)) : found
+    }
+    const addresses = [1, 2, 3].map(bench.address)
+    await caller.call('BatchRegisterAddresses', { wallet_id, addresses })
+    expect(await covered(bench.chain_id)).toBe(2)
+    startImports(started)
+    await waitFor('all are tracked', async () => (await covered(bench.chain_id)) === 3)
+  })
+})

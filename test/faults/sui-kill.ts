@@ -88,13 +88,18 @@ export async function runSuiKill(
     wallets.push(
       (await caller.call('RegisterWallet', { name: 'w', confirmation })).wallet_id as string,
     )
+  // For each address, for each wallet, or for the organization before it has any address.
+  const importing = pick(3)
+  const importCoin = (whose: object) =>
+    caller.call('ImportAsset', { ...whose, asset_type, token_address: devCoin })
+  if (importing === 2) await importCoin({})
   for (const [index, address] of tracked.entries()) {
     const wallet_id = wallets[index % 2]
     await caller.call('RegisterAddress', { wallet_id, address, import_asset: chance(0.5) })
   }
   // From the first checkpoint on, so that nothing is lost by an import in the middle of it.
-  for (const address of tracked)
-    await caller.call('ImportAsset', { address, asset_type, token_address: devCoin })
+  if (importing === 0) for (const address of tracked) await importCoin({ address })
+  if (importing === 1) for (const wallet_id of wallets) await importCoin({ wallet_id })
   const webhook_id = randomUUIDv7()
   await sql`
     insert into webhook (webhook_id, organization_id, chain_id, webhook_endpoint, confirmation,

@@ -20,8 +20,14 @@ export type CoverTarget =
   | { asset_id: string; wallet_id?: string }
   | { wallet_id: string; addresses: string[] }
 
-/** How far it is, and how often it failed since the last page. */
-type Progress = { wallet_id?: string; address?: string; done?: number; failed?: number }
+/** How far it is, how often it failed since the last page, and how often of that for want of accounts. */
+type Progress = {
+  wallet_id?: string
+  address?: string
+  done?: number
+  failed?: number
+  unnamed?: number
+}
 
 type Tools = { db: Db; clock: Clock; chain: Chain; signal: AbortSignal }
 
@@ -29,6 +35,13 @@ type Page = { assets: AssetKey[]; owned: OwnedAddress[]; next: Progress | undefi
 
 const pairsPerPage = 100
 const lastPauseSeconds = 300
+// A node that is behind may not know a token yet. About a minute later what names no account has none.
+const mostUnnamed = 5
+
+/** A token named no account for some addresses. */
+class UnnamedAccountError extends Error {
+  override name = 'UnnamedAccountError'
+}
 
 /**
  * Does one page of a job: finds the token accounts where the chain has them, tracks them and reads the
@@ -38,8 +51,12 @@ export async function runCover(tools: Tools, job: JobRow): Promise<boolean> {
   const { db, clock } = tools
   const scope = { organization_id: job.organization_id!, chain_id: job.chain_id! }
   const { assets, owned, next } = await nextPage(db, scope, job)
+  const { unnamed = 0 } = (job.progress ?? {}) as Progress
   const act = async (signal: AbortSignal): Promise<void> => {
-    for (const asset of assets) await coverAsset({ ...tools, signal }, scope, asset, owned)
+    let count = 0
+    for (const asset of assets) count += await coverAsset({ ...tools, signal }, scope, asset, owned)
+    if (count > 0 && unnamed < mostUnnamed)
+      throw new UnnamedAccountError(`tokens name no account for ${count} addresses`)
   }
   if (owned.length > 0 && !(await whileHeld(tools, job, act))) return false
   if (!next) return await finishJob(db, job)
@@ -56,10 +73,11 @@ export async function postponeCover(
 ): Promise<void> {
   const progress = (job.progress ?? {}) as Progress
   const failed = (progress.failed ?? 0) + 1
+  const isUnnamed = error instanceof UnnamedAccountError
   const now = clock.now()
   const seconds = Math.min(2 ** Math.min(failed, 20), lastPauseSeconds)
   await keepJob(db, job, {
-    progress: { ...progress, failed },
+    progress: { ...progress, failed, unnamed: (progress.unnamed ?? 0) + (isUnnamed ? 1 : 0) },
     next_attempt_time: new Date(now + seconds * 1_000),
     last_error: error instanceof Error ? error.message : String(error),
     now: new Date(now),
@@ -92,13 +110,13 @@ async function nextPage(db: Db, scope: WalletScope, job: JobRow): Promise<Page> 
   return { assets, owned, next }
 }
 
-/** Tracks one token at some addresses and reads their balances. */
+/** Tracks one token at some addresses and reads their balances. Says for how many it names no account. */
 async function coverAsset(
   tools: Tools,
   scope: WalletScope,
   asset: AssetKey,
   owned: readonly OwnedAddress[],
-): Promise<void> {
+): Promise<number> {
   const accounts = await accountsOf(tools, scope, asset, owned)
   for (const [wallet_id, some] of Map.groupBy(owned, (one) => one.wallet_id)) {
     const queries = some.flatMap(({ address }): BalanceQuery[] => {
@@ -110,6 +128,7 @@ async function coverAsset(
     if (queries.length > 0)
       await readAndStore(tools, { ...scope, wallet_id, confirmation, queries })
   }
+  return accounts ? owned.length - accounts.size : 0
 }
 
 /** The token accounts of addresses, which are tracked from now on; undefined where the chain has none. */
