@@ -63,7 +63,10 @@ const movementsOf = (block: ChainBlock, accounts: string[], watched: string[] = 
 it('proves the receipts of a block with more transactions than a short key counts', {
   timeout: 120_000,
 }, async () => {
-  for (let value = 1n; value <= 130n; value++) await sender.send({ from: rich, to: mine, value })
+  // Payments that cannot run code: anvil takes a minute to trace so many others.
+  const gas = '0x5208'
+  for (let value = 1n; value <= 130n; value++)
+    await sender.send({ from: rich, to: mine, value, gas })
   const block = await mineBlock()
   const values = movementsOf(block, [mine]).map(({ value }) => value)
   expect(values).toHaveLength(130)

@@ -41,11 +41,12 @@ export const createSender = (anvil: Anvil) => {
     to?: string
     data?: string
     value?: bigint
+    gas?: string
   }): Promise<string> => {
-    const { value = 0n, ...rest } = transaction
+    const { value = 0n, gas = '0x2dc6c0', ...rest } = transaction
     return await anvil.call<string>('eth_sendTransaction', [
       // With a limit of its own nothing is estimated: what will fail is sent as well.
-      { ...rest, value: `0x${value.toString(16)}`, gas: '0x2dc6c0' },
+      { ...rest, value: `0x${value.toString(16)}`, gas },
     ])
   }
   return {
