@@ -103,6 +103,8 @@ it('0073: documents of the earlier form say the same as before', async () => {
   const before = files.filter(({ name }) => name < '0073')
   await migrateDatabase(old, { log: silentLog, files: before })
   await insertOrganization(old, { organization_id, name: 'o', domain: 'o', create_time })
+  await sql`insert into chain (chain_id, chain, network, create_time)
+    values (1, 'c', 'one', ${create_time})`.execute(old)
   const { chain_id, wallet_id } = await makeWallet(old, 'one', insertEarlierWallet)
   const changes = changesOf(chain_id, wallet_id)
   const owners = [
