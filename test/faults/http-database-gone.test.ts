@@ -86,7 +86,7 @@ describe('when the database is gone', () => {
     await own.pool.query('update rate_limit set per_day_limit = 0 where organization_id = $1', [
       tenantOfOthers.organization_id,
     ])
-    await waitFor('the limit is known', async () => (await ask()).status === 429)
+    await waitFor('the limit is known', async () => (await ask()).status === 403)
   })
 })
 

@@ -10,10 +10,13 @@ import type { Pair } from '../bootstrap.ts'
 import type { ChainKeeper } from './chain-keeper.ts'
 import type { DemoWallets } from './demo.ts'
 
+/** A wallet that nothing uses, its webhook, and where that delivers to. */
+export type SpareWallet = { wallet_id: string; webhook_id: string; webhook_endpoint: string }
+
 /** What the requests of the API reference name, beside the demo wallets. It is filled in step by step. */
 export type ExampleMaterial = {
   /** An empty wallet and its webhook per chain, which can be changed without a loss to the demo. */
-  spare: Partial<Record<WalletService, { wallet_id: string; webhook_id: string }>>
+  spare: Partial<Record<WalletService, SpareWallet>>
   /** A notification per chain. */
   webhook_history_ids: Partial<Record<WalletService, string>>
   /** A signed transaction, and one that can be canceled. */
@@ -113,7 +116,7 @@ async function orIfMissing<T>(found: Promise<T>, make: () => Promise<T>): Promis
 async function ensureSpare(
   operations: Client[WalletService],
   webhook_endpoint: string,
-): Promise<{ wallet_id: string; webhook_id: string }> {
+): Promise<SpareWallet> {
   const { wallets } = await operations.ListWallets({ page_size: 100 })
   const known = wallets.find(({ name }) => name === spareName)
   const { wallet_id } = known ?? (await operations.RegisterWallet({ name: spareName }))
@@ -121,7 +124,7 @@ async function ensureSpare(
   const { webhook_id } =
     webhooks[0] ??
     (await operations.RegisterWebhook({ wallet_id, webhook_endpoint, confirmation: 1 }))
-  return { wallet_id, webhook_id }
+  return { wallet_id, webhook_id, webhook_endpoint }
 }
 
 /** The key of nothing but these examples; it is the same at every start. */

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { DemoWallet, DemoWallets } from './demo.ts'
-import { type ExampleMaterial, limits } from './example-material.ts'
+import { type ExampleMaterial, limits, type SpareWallet } from './example-material.ts'
 
 /** Requests by service and operation, as `c/GetWallet`. */
 export type Examples = Readonly<Record<string, object>>
@@ -55,11 +55,6 @@ function walletRequests(service: string, wallet: DemoWallet): Record<string, obj
     RefreshAssetBalances: { wallet_id, asset_type },
     ListTransfers: { wallet_id, page_size },
     UpdateConfirmation: { wallet_id, confirmation: 1 },
-    RegisterWebhook: {
-      wallet_id,
-      webhook_endpoint: 'https://example.com/webhook',
-      confirmation: 1,
-    },
     ListWebhooks: { wallet_id, page_size },
     RemoveWebhook: { webhook_id: unknownId(service, 'webhook') },
     RegisterWebhookHeader: { webhook_id, header_key: 'x-tenant', header_value: 'demo' },
@@ -74,10 +69,13 @@ function walletRequests(service: string, wallet: DemoWallet): Record<string, obj
 }
 
 /** What would disturb the demo is done to a wallet and a webhook that it does not use. */
-const spareRequests = (spare: {
-  wallet_id: string
-  webhook_id: string
-}): Record<string, object> => ({
+const spareRequests = (spare: SpareWallet): Record<string, object> => ({
+  // Its endpoint is the demo's own: an example must not make the demo call other hosts.
+  RegisterWebhook: {
+    wallet_id: spare.wallet_id,
+    webhook_endpoint: spare.webhook_endpoint,
+    confirmation: 1,
+  },
   RenameWallet: { wallet_id: spare.wallet_id, name: 'Example wallet' },
   UpdateWebhook: { webhook_id: spare.webhook_id, confirmation: 2 },
   DisableWebhook: { webhook_id: spare.webhook_id },
