@@ -113,7 +113,10 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
       world.since.get(contract_since ?? 0) ?? 0,
       world.gapEnd(),
     )
-    if (confirmed >= begun && !isDeep)
+    // After a gap all balances are read again, once its end has the confirmations of every shallow wallet.
+    const shallow = wallets.map((wallet) => wallet.confirmation).filter((count) => count <= 32)
+    const isReopened = head >= world.gapEnd() + Math.max(1, ...shallow) - 1
+    if (confirmed >= begun && isReopened && !isDeep)
       check(`${what}, up to ${at}`, String(chain.balanceAt(query, at)), String(row.balance))
   }
   for (const block of blocks)
