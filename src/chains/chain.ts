@@ -356,7 +356,7 @@ export type Chain = Family & {
    * be traced says so in `lacks`.
    */
   block(number: number, options: { isTraced?: boolean }, signal: AbortSignal): Promise<ChainBlock>
-  /** The highest block that any node has shown; asks nobody. */
+  /** The highest block that any node has shown; asks no node. */
   newest(): number | undefined
   /**
    * Balances of exactly this block, in the order of the queries, in as few requests as can be.

@@ -158,21 +158,24 @@ describe('a call', () => {
     ['eth_getStorageAt', [address, '0x0'], [address, '0x0']],
     ['eth_getTransactionCount', [address], [address]],
     ['eth_getCode', [address], [address]],
-  ])('%s without a block means the latest, and nodes are told so: %j', async (name, args, sent) => {
-    const { call, pool, last } = open()
-    const first = await call(name, args)
-    expect(last().params).toBe(JSON.stringify([...sent, '0x64']))
-    expect(first).toMatchObject({ hit: false, number: 100 })
-    expect((await call(name, args)).hit).toBe(true)
-    // Without a head that is known to be there, and without a cache.
-    pool.broadcast = async () => ({ ok: true, result: `"${hash(7)}"` })
-    await call('eth_sendRawTransaction', ['0x02'])
-    await call(name, args)
-    expect(last().params).toBe(JSON.stringify([...sent, 'latest']))
-    const bare = open({ cacheBytes: 0 })
-    await bare.call(name, args)
-    expect(bare.last().params).toBe(JSON.stringify([...sent, 'latest']))
-  })
+  ])(
+    '%s without a block means the latest, which is what nodes receive: %j',
+    async (name, args, sent) => {
+      const { call, pool, last } = open()
+      const first = await call(name, args)
+      expect(last().params).toBe(JSON.stringify([...sent, '0x64']))
+      expect(first).toMatchObject({ hit: false, number: 100 })
+      expect((await call(name, args)).hit).toBe(true)
+      // Without a head that is known to be there, and without a cache.
+      pool.broadcast = async () => ({ ok: true, result: `"${hash(7)}"` })
+      await call('eth_sendRawTransaction', ['0x02'])
+      await call(name, args)
+      expect(last().params).toBe(JSON.stringify([...sent, 'latest']))
+      const bare = open({ cacheBytes: 0 })
+      await bare.call(name, args)
+      expect(bare.last().params).toBe(JSON.stringify([...sent, 'latest']))
+    },
+  )
 
   it('takes overrides of state and block, pinned and kept by all of them', async () => {
     const { call, last } = open()
@@ -204,7 +207,7 @@ describe('a call', () => {
     ['eth_unsubscribe', []],
     ['eth_unsubscribe', ['0x1']],
   ])(
-    'over HTTP is told that %s needs a WebSocket, whatever its parameters are: %j',
+    'over HTTP gets the error that %s needs a WebSocket, whatever its parameters are: %j',
     async (name, args) => {
       const { call } = open()
       expect((await call(name, args)).refusal?.reason).toBe('RPC_METHOD_NOT_FOUND')

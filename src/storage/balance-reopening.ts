@@ -22,7 +22,7 @@ export const lowerReopening = async (trx: Db, chain_id: number, number: number):
 
 /**
  * Makes work of the next balances that are to be read again, and says how many these are; 0 when there
- * are none, or the cursor has not reached the block. To be called by whoever holds the cursor.
+ * are none, or the cursor has not reached the block. The caller must hold the cursor's lock.
  */
 export const reopenPage = async (
   trx: Db,

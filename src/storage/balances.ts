@@ -217,7 +217,7 @@ export const storeTracked = async (
     where not is_known and (select count(*) from read) > 0`.execute(trx)
 }
 
-/** Only those readings `r` whose address and token somebody tracks. */
+/** Only those readings `r` whose address and token are tracked. */
 export const whereTracked = (chain_id: number): RawBuilder<unknown> => sql`
   join wallet_address t on t.chain_id = ${chain_id} and t.address = r.address
     and t.organization_id = r.organization_id and t.wallet_id = r.wallet_id

@@ -52,7 +52,7 @@ export const hasContract = async (
   return row !== undefined
 }
 
-/** Takes a contract out with its balances, which nobody would keep up to date. */
+/** Takes a contract out with its balances, which are no longer kept up to date. */
 export const deleteContract = async (
   trx: Db,
   { organization_id, chain_id }: WalletScope,

@@ -36,7 +36,7 @@ export const enqueueJob = async (
 const turnsAmong = 1_000
 
 /**
- * Takes due jobs of a kind; nobody else gets them before `until`. The oldest of each organization come
+ * Takes due jobs of a kind; no other process gets them before `until`. The oldest of each organization come
  * first, so that one with many jobs does not keep the others waiting.
  */
 export const claimJobs = async (

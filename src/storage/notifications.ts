@@ -35,7 +35,7 @@ export type WaitingDelivery = {
   /** The block of the transfers that it tells of. */
   transfer_block: number
   wallet_id: string | null
-  /** Where history that was missed is told of: the places of what was found. */
+  /** Where missed history is notified: the places of what was found. */
   backfilled: number[] | null
   /** Of how many transfers the notification before said that they are pending; null for the first one. */
   pending: number | null

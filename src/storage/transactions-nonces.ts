@@ -33,7 +33,7 @@ const live = sql`(transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTIO
   'TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED'))`
 
 /**
- * The lowest nonce from a number on that nobody holds. Those of transactions that ended on the chain
+ * The lowest nonce from a number on that no transaction holds. Those of transactions that ended on the chain
  * count as held, too: where the nodes say that such a nonce is free, the number was read before the
  * transaction ended, or a reorganization is about to bring it back.
  */

@@ -49,7 +49,7 @@ const startLate = async () => {
   return { ...scene, pay, values }
 }
 
-it('history is added once, in its place, and webhooks are told of it as backfilled', async () => {
+it('history is added once, in its place, and webhooks notify it as backfilled', async () => {
   const scene = await startLate()
   const webhook_id = await addWebhook(scene.bench, scene.caller, 1)
   expect(await scene.values()).toEqual([500])

@@ -79,7 +79,7 @@ export async function settleBalances(
   return done
 }
 
-/** A transaction of whoever holds the lease, beside which no block is stored. */
+/** A database transaction under the lease, during which no block is stored. */
 const write = async (
   { db, chain_id, lease }: TrackerTools,
   act: (trx: Db) => Promise<number>,

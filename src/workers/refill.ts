@@ -80,7 +80,7 @@ export function startRefilling(options: {
         await clock.sleep(await once(), signal)
       } catch (error) {
         if (signal.aborted) return
-        log.warn({ err: error, chain: chain.service }, 'gaps not looked after, will repeat')
+        log.warn({ err: error, chain: chain.service }, 'gap refill failed, will retry')
         await clock.sleep(times.everyMs, signal).catch(() => {})
       }
   }

@@ -94,7 +94,7 @@ describe('balances after blocks that no node has', () => {
       await settleBalances(tools, never)
       expect(await wrong(chain_id)).toBeGreaterThan(addresses - 1_100)
       expect(await wrong(chain_id)).toBeLessThanOrEqual(addresses - 1_000)
-      // Whoever goes on after a death begins behind the last page.
+      // After a crash, work resumes behind the last page.
       let pages = 0
       while ((await settleBalances(tools, never)) > 0) pages++
       expect(pages).toBeLessThan(8)

@@ -116,7 +116,7 @@ export async function takeBack(
 ): Promise<void> {
   const now = new Date(clock.now())
   const [known] = await findBlocks(trx, chain_id, [ancestor.number])
-  // First: whoever reads balances at one of these blocks is waited for, or finds it gone.
+  // First: this waits for reads of balances at these blocks, or makes them find the block gone.
   await deleteBlocksAbove(trx, chain_id, ancestor.number)
   await deleteGapsAbove(trx, chain_id, ancestor.number)
   await syncGapEvent(trx, chain_id, now)
@@ -134,7 +134,7 @@ export async function takeBack(
   await unfollowAbove(trx, { chain_id, now }, ancestor.number)
   await expandBacklogs(trx, chain_id)
   // A node may have answered for the common block with the branch that it was just leaving. Before
-  // the first stored block nobody knows which one is common.
+  // the first stored block the common block is not known.
   const suspect_from = known ? ancestor.number : 0
   await lowerReopening(trx, chain_id, ancestor.number)
   await reopenBalances(trx, { chain_id, above: ancestor.number, suspect_from, now })

@@ -176,7 +176,7 @@ const windowMs = 3_600_000
 /** How many blocks are kept at most. */
 export const largestWindow = 20_000
 
-// Whoever can make blocks incomplete at will must not make every balance be read for each of them.
+// A stranger who can make blocks incomplete must not cause a read of every balance for each of them.
 const reopenPauseMs = 600_000
 
 /**

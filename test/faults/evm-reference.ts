@@ -60,7 +60,7 @@ export const createReference = (anvil: Anvil, plans: ReadonlyMap<string, readonl
           const { hash, from, value } = transaction
           const to = transaction.to ?? created
           const state = pending ? 'TRANSFER_STATE_PENDING' : 'TRANSFER_STATE_SUCCESS'
-          // Whoever pays a fee has a record, also where no coin is sent.
+          // The payer of a fee has a record, also where no coin is sent.
           if (!failed && addresses.has(from) && BigInt(value) === 0n)
             transfers.push([hash, nativeAsset, from, to, 0, state, number].join())
           if (!pending && addresses.has(from)) touched.add(`${from}/${nativeAsset}`)

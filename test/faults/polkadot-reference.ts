@@ -66,7 +66,7 @@ export async function readChain(
     ) as EventRecord[]
     const hashOf = (extrinsic: number) =>
       `0x${Buffer.from(Blake2256(bytes(block.extrinsics[extrinsic]!))).toString('hex')}`
-    // Whoever withdraws first is who pays; without a transfer of theirs they have a record of the fee.
+    // The first withdrawal names the payer; without a transfer of its own it has a record of the fee.
     for (const extrinsic of block.extrinsics.keys()) {
       const own = records.filter(({ phase }) => phase.value === extrinsic)
       const paid = own.find(({ event }) => event.value.type === 'Withdraw')?.event.value.value

@@ -11,7 +11,7 @@ const [from] = accounts as [string]
 const { create, signed, sendOne, whole } = await createOwner(bench)
 const hourMs = 3_600_000
 
-/** Waits until the sender has looked after a transaction again and says this of it. */
+/** Waits until the sender has checked a transaction again and shows this error. */
 const says = async (transaction_id: string, words: string) => {
   const lookAgain = async () => {
     clock.shift(31_000)

@@ -71,7 +71,7 @@ async function mayHold(
   })
   if (code === '0x') return false
   if (asset.asset_type !== 'ASSET_TYPE_ERC721') return true
-  // Nobody owns an item that does not exist, and contracts fail when they are asked who does. That this
+  // An item that does not exist has no owner, and contracts fail when they are asked for it. That this
   // is the reason is known when the same contract answers another question.
   const call = encoded({ to, signature: 'supportsInterface(bytes4)', args: [erc721Id] })
   const [data] = await callContracts(rpc, [call], where, signal)

@@ -97,7 +97,7 @@ describe('a block', () => {
       evmFamily.paysFee({ side: 0, ordinal } as TransferView),
     )
     expect(paying.map(({ value, only }) => [value, only])).toEqual(Array(4).fill([0n, 'from']))
-    // What is called without coin is nobody's record, and nobody is looked for.
+    // What is called without coin has no record of its own and is not looked up.
     expect(decode(block, [c, coin]).moved).toEqual([[coin, a, 9n]])
     expect([...make([{ from: a, to: b }]).accounts(createByteSet([]))].map(hex)).not.toContain(b)
   })

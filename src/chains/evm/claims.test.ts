@@ -88,7 +88,7 @@ it.each([
   expect(forged).toEqual([[0, 0]])
 })
 
-it('a transaction that concerns nobody who is tracked is not checked', () => {
+it('a transaction that concerns no tracked address is not checked', () => {
   const { block } = open([{ ...payment, from: other }])
   expect(block.needsCheck!(tracking(addressOf(0xabc)))).toBe(false)
 })

@@ -5,7 +5,7 @@ import type { Answered, Rpc } from './rpc.ts'
 /** A call that reads a contract. */
 export type ContractCall = { to: string; data: string }
 
-/** The block at which contracts are read, as the nodes are told, and which nodes are asked. */
+/** The block at which contracts are read, as nodes expect it, and which nodes are asked. */
 export type CallBlock = { block: unknown; minBlock?: number | undefined }
 
 /** A node's error that is about the node or the block, not about the contract. */

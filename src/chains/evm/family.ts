@@ -17,7 +17,7 @@ const presentMetadata = (asset: AssetView): Record<string, unknown> => {
   }
   switch (asset.asset_type) {
     case 'ASSET_TYPE_ERC20':
-      // Without decimals() nobody knows where the point is: 0 would be a guess about money.
+      // Without decimals() the decimal point is unknown: 0 would be a guess about money.
       return {
         erc20: {
           contract_address,

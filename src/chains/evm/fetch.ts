@@ -19,7 +19,7 @@ import { provesReceipts } from './receipts.ts'
 import type { Answered, Rpc } from './rpc.ts'
 import { createTraceElsewhere } from './trace-elsewhere.ts'
 
-/** Fetches whole blocks; without `tracing` nobody is waited for. */
+/** Fetches whole blocks; without `tracing` it does not wait for nodes that are away. */
 export type FetchBlock = (
   number: number,
   signal: AbortSignal,

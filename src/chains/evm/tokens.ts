@@ -73,7 +73,7 @@ export function createVerifyContract({ rpc }: { rpc: Rpc }) {
     ])
     if (supply === undefined || balance === undefined)
       return other('The contract has no totalSupply and balanceOf.')
-    // As unknown it could be tracked, but whoever shows amounts would take it for a usual token.
+    // As unknown it could be tracked, but applications that show amounts would take it for a usual token.
     if (decimals !== undefined && decimals > mostDecimals)
       return refuse(`decimals() answers more than ${mostDecimals}.`)
     if (long.length > 0) return tooLong()

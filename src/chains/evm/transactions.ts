@@ -17,7 +17,7 @@ import { createListTrie, type ListTrie } from './trie.ts'
 export type ReadTransactions = {
   transactions: readonly ReadTransaction[]
   hashOf(index: number): Buffer
-  /** The encoding to which the header commits; undefined where it does not, or nobody signed it. */
+  /** The encoding to which the header commits; undefined where it does not, or where it is not signed. */
   encodedOf(index: number): Uint8Array | undefined
 }
 

@@ -70,7 +70,7 @@ export function createBlock({ native, extrinsics, events, ...header }: BlockPart
       if (!from || !to || value === undefined) throw new Error('a transfer without its fields')
       add(event, { from: Buffer.from(from), to: Buffer.from(to), value })
     }
-    // Whoever moved nothing has paid all the same: a failed call, a vote, a call of a contract.
+    // An extrinsic that moves nothing costs its fee all the same: a failed call, a vote, a contract call.
     for (const [extrinsic, { payer, index }] of [...unpaid])
       if (payer) add({ index, extrinsic }, { from: Buffer.from(payer), to: nobody, value: 0n })
     movements.sort((one, other) => one.ordinal - other.ordinal)
@@ -105,7 +105,7 @@ export function billOf(
 ): Bill {
   const said = own.find(({ name }) => name === 'TransactionFeePaid')
   if (said) return { fee: numberIn(said, 'actual_fee'), payer: accountIn(said), index: said.index }
-  // Paid in another asset, or by nobody: what an inherent withdraws is no fee.
+  // Paid in another asset, or by no account: what an inherent withdraws is no fee.
   if (!isSigned) return free
   if (own.some(({ name }) => name === 'AssetTxFeePaid')) return free
   const first = own.find(({ pallet, name }) => pallet === 'Balances' && name === 'Withdraw')

@@ -37,7 +37,7 @@ const setUp = () => {
   return { clock, told, filters, node, watch, announce }
 }
 
-test('what a filter has gathered while the node could not be reached is told later', async () => {
+test('what a filter gathered while the node was unreachable is announced later', async () => {
   const { clock, told, node, watch, announce } = setUp()
   watch.want(true)
   await watch.begun()

@@ -47,7 +47,7 @@ describe('an organization without the key of an address', () => {
       await signOne(owner, transaction_id)
       nonces.push(nonce)
     }
-    // As if nobody else had the address: the count of the chain, and no word on a replacement.
+    // As if no other organization had the address: the count of the chain, and nothing about a replacement.
     expect((await create(stranger)).nonce).toBe(nonces[0])
     expect((await create(stranger)).nonce).toBe(nonces[1])
     const explicit = { nonce: Number(nonces[2]) }

@@ -22,7 +22,7 @@ import { readDefaults } from './defaults.ts'
 import { chooseNonce } from './nonce.ts'
 import { type SendingScope, sendingScope } from './scope.ts'
 
-// Whoever creates looks through the nonces of all of them.
+// Creating a transaction reads the nonces of all of them.
 const mostOpen = 10_000
 
 /** What both ways to create a transaction have in common. */

@@ -5,7 +5,7 @@ import { type JobRow, keepJob } from '../../storage/jobs.ts'
 /** How long a claim lasts before another process may take the job. */
 export const keepMs = 60_000
 
-/** The job was begun anew, or somebody else has taken it. */
+/** The job was restarted, or another process has claimed it. */
 class JobLostError extends Error {
   override name = 'JobLostError'
 }

@@ -16,7 +16,7 @@ export const RemoveWallet = shared<{ wallet_id: string }>(async (context, reques
     // As with addresses: a block or a balance that is being stored would leave something behind.
     await lockCursor(trx, scope.chain_id)
     await expandBacklogs(trx, scope.chain_id)
-    // Whoever adds an address or a webhook now waits for this row, and then finds the wallet gone.
+    // Requests that add an address or a webhook wait for this row, and then find the wallet removed.
     if (!(await markRemoved(trx, wallet_id, new Date(context.clock.now())))) return
     await deleteAddresses(trx, scope, { wallet_id })
     await deleteTokenRules(trx, scope, wallet_id)

@@ -128,7 +128,7 @@ it('reads many balances in one call where Multicall3 stands, and the same withou
   const native = async (address: string) =>
     BigInt(await anvil.call<string>('eth_getBalance', [address, 'latest']))
   expect(plain).toEqual([
-    // The item that does not exist is owned by nobody; the item's contract is no ERC-20.
+    // The item that does not exist has no owner; the item's contract is no ERC-20.
     ...[5n, 1n, 0n, 8n, null, 0n, await native(mine)],
     ...[0n, 0n, 0n, 0n, null, 0n, await native(rich)],
   ])

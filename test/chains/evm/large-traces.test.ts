@@ -86,7 +86,7 @@ it('the trace of a transaction that is made to be too large is read without what
     params: JSON.stringify([receipt.hash, { tracer: 'callTracer' }]),
     idempotent: true,
   }
-  // Whoever asks for all of it is refused, and the node is none the worse for it.
+  // A request for all of it is refused, and the node's health does not suffer.
   const state = () => pool.status()[0]?.state
   for (let turn = 0; turn < 6; turn++) {
     await waitFor('the node is healthy', () => state() === 'healthy')
