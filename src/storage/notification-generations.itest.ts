@@ -18,7 +18,8 @@ it('what was taken back before there were generations is of no block after the m
     [hashId('reorged', old), null],
   ]
   await pool.query(
-    `insert into chain (chain_id, chain, network, create_time) values (77, 'c', 'migrated', now())`,
+    `insert into chain (chain_id, chain, network, create_time, is_traced)
+     values (77, 'c', 'migrated', now(), false)`,
   )
   await pool.query(
     `insert into tracker_cursor (chain_id, name, block_number, block_hash, update_time)
