@@ -83,3 +83,12 @@ it('a node that is alone confirms by its own state', async () => {
   const { confirm, question } = open([{ before: 10n, after: 15n }])
   expect(await confirm(question, signal)).toBe(true)
 })
+
+it('after a change that nothing confirms, the next blocks do not wait', async () => {
+  const { confirm, question, asked } = open([{}, { before: 10n, after: 10n }])
+  expect(await confirm(question, signal)).toBe(false)
+  const rounds = asked.length
+  expect(await confirm(question, signal)).toBe(false)
+  expect(asked.length - rounds).toBe(2)
+  expect(rounds).toBeGreaterThan(2)
+})
