@@ -88,7 +88,9 @@ export const admin = {
     response: { credential: NewCredential },
   }),
   ListCredentials: operation({
-    summary: 'List the credentials of an organization, without their secrets.',
+    summary: 'List the credentials of an organization.',
+    description:
+      'Neither the secret nor the whole key is shown: a key alone opens the gateway. `credential_id` and `api_key_hint` tell the credentials apart.',
     services: 'A',
     role: 'ROLE_ADMIN',
     extension: true,

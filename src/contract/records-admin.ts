@@ -26,21 +26,26 @@ export const RateLimit = record('RateLimit', {
 })
 
 const credential = {
-  api_key: text,
+  credential_id: extension(text),
   organization_id: extension(text),
   role: extension(Role),
   name: extension(text),
   create_time: extension(Timestamp),
 }
 
-/** A credential as it is listed: without the secret. */
+/** A credential as it is listed. The whole key opens the gateway, so it is shown at creation only. */
 export const Credential = record('Credential', {
+  api_key_hint: Type.String({ description: 'the first characters of the key' }),
   ...credential,
   last_used_time: extension(Type.Union([Timestamp, Type.Null()])),
 })
 
-/** Spec 2.2, at the only moment when the secret is shown. */
-export const NewCredential = record('NewCredential', { ...credential, api_secret: text })
+/** Spec 2.2, at the only moment when key and secret are shown. */
+export const NewCredential = record('NewCredential', {
+  api_key: text,
+  ...credential,
+  api_secret: text,
+})
 
 /** Calls of one key, method and day. */
 export const UsageRow = record('UsageRow', {

@@ -37,6 +37,17 @@ export const findCredentialByKeyHash = async (
     .where('credential.api_key_hash', '=', api_key_hash)
     .executeTakeFirst()
 
+/** The credential with this id, whatever its organization: for the operator of the installation. */
+export const findCredentialById = async (
+  db: Db,
+  credential_id: string,
+): Promise<CredentialRow | undefined> =>
+  await db
+    .selectFrom('credential')
+    .selectAll()
+    .where('credential_id', '=', credential_id)
+    .executeTakeFirst()
+
 /** Deletes a credential of an organization; false when it has none of that id. */
 export const deleteCredential = async (
   db: Db,

@@ -146,7 +146,8 @@ describe('beside a running service', () => {
     expect((await signed(pair, base_url)).stdout).toContain('"name": "Acme Ltd"')
 
     const listed = await run('keys', 'list', 'acme')
-    expect(listed.stdout).toContain(pair.api_key)
+    expect(listed.stdout).toContain(pair.credential_id)
+    expect(listed.stdout).not.toContain(pair.api_key)
     expect(listed.stdout).not.toContain(pair.api_secret)
 
     expect((await run('organizations', 'disable', 'acme')).stdout).toContain('disabled')
@@ -156,6 +157,9 @@ describe('beside a running service', () => {
 
     expect((await run('keys', 'delete', pair.api_key)).code).toBe(0)
     expect((await signed(pair, base_url)).stderr).toContain('UNAUTHENTICATED (401)')
+    const other = await json('keys', 'create', 'acme')
+    expect((await run('keys', 'delete', other.credential_id)).code).toBe(0)
+    expect((await signed(other, base_url)).stderr).toContain('UNAUTHENTICATED (401)')
   })
 
   test('a limit holds at once; what is not given stays as it applied', async () => {

@@ -18,7 +18,8 @@ describe('CreateCredential', () => {
   it('answers both halves of a pair that works', async () => {
     const { status, json } = await create({ name: 'ci', role: 'ROLE_MEMBER' })
     expect(status).toBe(200)
-    const { api_key, api_secret, create_time, ...rest } = json.credential
+    const { api_key, api_secret, credential_id, create_time, ...rest } = json.credential
+    expect(credential_id).toMatch(/^[0-9a-f-]{36}$/)
     expect(rest).toEqual({ organization_id, role: 'ROLE_MEMBER', name: 'ci' })
     expect(create_time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     const used = await service.call({ api_key, api_secret }, 'admin/ListRateLimits', {
@@ -59,14 +60,16 @@ describe('CreateCredential', () => {
 })
 
 describe('ListCredentials', () => {
-  it('shows the keys in the order of their creation and no secret', async () => {
+  it('shows the credentials in the order of their creation, without secrets and whole keys', async () => {
     const { credential } = (await create({ name: 'listed' })).json
     const { status, json, text } = await list()
     expect(status).toBe(200)
     expect(text).not.toContain('api_secret')
     expect(text).not.toContain(credential.api_secret)
-    const { api_secret: _, ...shown } = credential
-    expect(json.credentials.at(-1)).toEqual({ ...shown, last_used_time: null })
+    expect(text).not.toContain(credential.api_key)
+    const { api_secret: _, api_key, ...shown } = credential
+    const api_key_hint = `${api_key.slice(0, 8)}…`
+    expect(json.credentials.at(-1)).toEqual({ ...shown, api_key_hint, last_used_time: null })
     const times = json.credentials.map(({ create_time }: { create_time: string }) => create_time)
     expect(times).toEqual(times.toSorted())
   })

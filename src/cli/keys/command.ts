@@ -42,8 +42,8 @@ Examples:
   group
     .command('delete')
     .description('Delete a key. It stops working at once, in every process.')
-    .argument('<api_key>', 'the key, as "portolan keys list" shows it')
-    .action(async (api_key, _options, command: Command) =>
-      (await run()).deleteKey(shell, api_key, command.optsWithGlobals()),
+    .argument('<key>', 'the key, or its id as "portolan keys list" shows it')
+    .action(async (key, _options, command: Command) =>
+      (await run()).deleteKey(shell, key, command.optsWithGlobals()),
     )
 }

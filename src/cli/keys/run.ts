@@ -15,13 +15,14 @@ export const listKeys = (shell: Shell, organization: string, options: Options): 
     })
     if (options.json) return printJson(shell, all)
     const rows = all.map((key) => [
-      key.api_key,
+      key.credential_id,
+      key.api_key_hint,
       roleText(key.role),
       key.create_time,
       key.last_used_time ?? 'never',
       key.name,
     ])
-    print(shell, formatTable(['KEY', 'ROLE', 'CREATED', 'LAST USED', 'NAME'], rows))
+    print(shell, formatTable(['ID', 'KEY', 'ROLE', 'CREATED', 'LAST USED', 'NAME'], rows))
   })
 
 /** Creates a key and shows both halves, this once. */
@@ -45,10 +46,10 @@ export const createKey = (
     note(shell, 'Keep the secret now: it is sealed in the database and never shown again.')
   })
 
-/** Deletes a key by its first half. */
-export const deleteKey = (shell: Shell, api_key: string, options: Options): Promise<void> =>
+/** Deletes a key by its id or by the key itself. */
+export const deleteKey = (shell: Shell, key_or_id: string, options: Options): Promise<void> =>
   withLocal(shell, options, async ({ context }) => {
-    await revokeCredential(context, api_key)
+    await revokeCredential(context, key_or_id)
     note(shell, 'The key is deleted.')
   })
 

@@ -7,6 +7,9 @@ export const createPair = (ids: Ids): { api_key: string; api_secret: string } =>
   api_secret: `pls_${ids.bytes(32).toString('base64url')}`,
 })
 
+/** Enough of a key to tell it from the others, and too little to use it. */
+export const keyHint = (api_key: string): string => `${api_key.slice(0, 8)}…`
+
 /** What a key is looked up by: a dump of the database then holds no key that opens the gateway. */
 export const hashKey = (api_key: string): Buffer => createHash('sha256').update(api_key).digest()
 

@@ -8,7 +8,7 @@ import {
   insertCredential,
   listCredentials,
 } from '../../storage/credentials.ts'
-import { createPair, hashKey, sameSecret, sealContext } from '../access/credential-keys.ts'
+import { createPair, hashKey, keyHint, sameSecret, sealContext } from '../access/credential-keys.ts'
 import type { Handler, Installation, Principal } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { getOrganization } from './organizations.ts'
@@ -60,9 +60,10 @@ export const ListCredentials: HandlerOf<'ListCredentials'> = async (context, req
     row.credential_id,
   ])
   const credentials = items.map((row) => ({
-    api_key: context.sealer
-      .open(row.api_key_sealed, sealContext('api_key', row.credential_id))
-      .toString(),
+    api_key_hint: keyHint(
+      context.sealer.open(row.api_key_sealed, sealContext('api_key', row.credential_id)).toString(),
+    ),
+    credential_id: row.credential_id,
     organization_id,
     role: row.role,
     name: row.name,
@@ -92,5 +93,13 @@ export async function createCredential(
     create_time,
   })
   if (!row) throw new OperationError('ORGANIZATION_NOT_FOUND')
-  return { api_key, api_secret, organization_id, role, name, create_time: toTimestamp(create_time) }
+  return {
+    api_key,
+    api_secret,
+    credential_id,
+    organization_id,
+    role,
+    name,
+    create_time: toTimestamp(create_time),
+  }
 }

@@ -2,7 +2,11 @@ import { OperationError } from '../../contract/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import type { OrganizationRow } from '../../storage/access-tables.ts'
 import { notifyChange } from '../../storage/changes.ts'
-import { deleteCredential, findCredentialByKeyHash } from '../../storage/credentials.ts'
+import {
+  deleteCredential,
+  findCredentialById,
+  findCredentialByKeyHash,
+} from '../../storage/credentials.ts'
 import { findOrganizationByDomain, setOrganizationDisabled } from '../../storage/organizations.ts'
 import { hashKey } from '../access/credential-keys.ts'
 import type { Context, Installation } from '../context.ts'
@@ -35,9 +39,11 @@ export async function setEnabled(
   return row
 }
 
-/** Deletes a credential by its key alone, for the case that its secret is lost or in wrong hands. */
-export async function revokeCredential({ db }: Installation, api_key: string): Promise<void> {
-  const row = await findCredentialByKeyHash(db, hashKey(api_key))
+/** Deletes a credential by its key or its id alone, for a secret that is lost or leaked. */
+export async function revokeCredential({ db }: Installation, key_or_id: string): Promise<void> {
+  const row = isUuid(key_or_id)
+    ? await findCredentialById(db, key_or_id)
+    : await findCredentialByKeyHash(db, hashKey(key_or_id))
   if (!row || !(await deleteCredential(db, row))) throw new OperationError('CREDENTIAL_NOT_FOUND')
   const { organization_id, credential_id } = row
   await notifyChange(db, { kind: 'credential', organization_id, credential_id })

@@ -2,7 +2,7 @@ import type { Catalogue } from '../../contract/catalogue.ts'
 import { OperationError } from '../../contract/errors.ts'
 import { listCredentials } from '../../storage/credentials.ts'
 import { listMethodUsage } from '../../storage/method-usage.ts'
-import { sealContext } from '../access/credential-keys.ts'
+import { keyHint, sealContext } from '../access/credential-keys.ts'
 import type { Context, Handler } from '../context.ts'
 import { getOrganization } from './organizations.ts'
 
@@ -44,7 +44,7 @@ export const GetUsage: Handler<GetUsageOf['request'], GetUsageOf['response']> = 
   return { usage }
 }
 
-/** Enough of each key to tell it from the others, and too little to use it. */
+/** The hint of each key. */
 async function hintsOf(
   { db, sealer }: Context,
   organization_id: string,
@@ -53,7 +53,7 @@ async function hintsOf(
   return new Map(
     rows.map(({ credential_id, api_key_sealed }) => {
       const key = sealer.open(api_key_sealed, sealContext('api_key', credential_id)).toString()
-      return [credential_id, `${key.slice(0, 8)}…`]
+      return [credential_id, keyHint(key)]
     }),
   )
 }
