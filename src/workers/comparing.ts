@@ -9,7 +9,9 @@ import type { TrackerTools } from './tracker-store.ts'
 const perPage = 200
 // What it may cost at the most: a page in this time, however many balances there are.
 const leastPauseMs = 250
-const failurePauseMs = 30_000
+// After a failure; doubled with each further one.
+const failurePauseMs = 1_000
+const longestPauseMs = 30_000
 const usualTimes: ReconcileTimes = { firstMs: 10 * 60_000, everyMs: 24 * 60 * 60_000 }
 
 /**
@@ -64,14 +66,16 @@ export function startComparing(
 
   const run = async (): Promise<void> => {
     let waitMs = firstMs
+    let failures = 0
     while (!signal.aborted) {
       try {
         await clock.sleep(waitMs, signal)
         waitMs = await step()
+        failures = 0
       } catch (error) {
         if (signal.aborted) return
-        log.warn({ err: error, retry_ms: failurePauseMs }, 'balances not compared, will repeat')
-        waitMs = failurePauseMs
+        waitMs = Math.min(failurePauseMs * 2 ** failures++, longestPauseMs)
+        log.warn({ err: error, retry_ms: waitMs }, 'balances not compared, will retry')
       }
     }
   }
