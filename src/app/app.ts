@@ -12,6 +12,7 @@ import { createUsageStore } from '../domain/limits/stored-usage.ts'
 import { createEnvelopeReader } from '../gateway/envelope.ts'
 import { createServe } from '../gateway/serve.ts'
 import { createUsageWriter, type UsageWriter } from '../gateway/usage.ts'
+import { createClientAddress } from '../http/client-address.ts'
 import { type DevTools, devRoutes } from '../http/dev.ts'
 import { docsRoutes } from '../http/docs/routes.ts'
 import { createGatewayLane } from '../http/gateway.ts'
@@ -19,7 +20,7 @@ import { createGatewayFront } from '../http/gateway-front.ts'
 import { createOperations } from '../http/operations.ts'
 import { createOperationsFront } from '../http/operations-front.ts'
 import { probeRoutes } from '../http/probes.ts'
-import { startServer } from '../http/server.ts'
+import { type Finished, startServer } from '../http/server.ts'
 import { createSockets, type Sockets } from '../http/websocket.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Ids, systemIds } from '../lib/ids.ts'
@@ -37,6 +38,7 @@ import { ensurePartitions } from '../storage/partitions.ts'
 import { createSealer } from '../storage/seal.ts'
 import { checkServerVersion } from '../storage/server-version.ts'
 import { startJanitor } from '../workers/janitor.ts'
+import { logFinished } from './access-log.ts'
 import { type Demo, ensureDemo } from './bootstrap.ts'
 import { isEmbedded } from './config/embedded.ts'
 import type { Env } from './config/env-source.ts'
@@ -246,6 +248,12 @@ export async function startApp(options: AppOptions): Promise<App> {
     maxBatchBytes: batch_response_limit_bytes,
   })
   const shutdownTimeoutMs = config.server.shutdown_timeout_seconds * 1000
+  const clientOf = createClientAddress(config.server.trust_proxy)
+  const isLogged = config.logging.level === 'debug' || config.logging.level === 'trace'
+  const onFinished = (finished: Finished) => {
+    metrics.finished(finished)
+    if (isLogged) logFinished(log, finished)
+  }
   const front = createGatewayFront({
     networks: networks.byPath,
     keys,
@@ -253,7 +261,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     bodyLimitBytes: body_limit_bytes,
     ids,
     log,
-    isLogged: config.logging.level === 'debug' || config.logging.level === 'trace',
+    isLogged,
   })
   const opened = createSockets({
     networks: networks.byPath,
@@ -263,6 +271,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     clock,
     ids,
     log,
+    clientOf,
     connectionsPerKey: config.gateway.connections_per_key,
     maxMessageBytes: body_limit_bytes,
     shutdownTimeoutMs,
@@ -278,15 +287,16 @@ export async function startApp(options: AppOptions): Promise<App> {
       log,
       ids,
       ...(cors && { cors }),
-      lane: createGatewayLane(front),
+      lane: createGatewayLane(front, clientOf),
       gateway: front,
       operations: createOperationsFront({
         ...{ operations, ids, log },
         bodyLimitBytes: config.server.body_limit_bytes,
-        onFinished: metrics.finished,
+        onFinished,
       }),
       upgrade: opened.upgrade,
-      onFinished: metrics.finished,
+      onFinished,
+      clientOf,
       headersTimeoutMs: config.server.header_timeout_seconds * 1000,
       requestTimeoutMs: config.server.request_timeout_seconds * 1000,
       keepAliveTimeoutMs: config.server.keep_alive_timeout_seconds * 1000,

@@ -9,6 +9,6 @@ const pagesHere = ['http://localhost:*', 'http://127.0.0.1:*']
 export function openCors(config: Config, front: GatewayFront): Cors | undefined {
   const origins = config.server.cors_origins ?? (isEmbedded(config) ? pagesHere : [])
   if (origins.length === 0) return undefined
-  const isOpen = (url: string) => url.startsWith('/v1/') || front.find(url) !== undefined
+  const isOpen = (url: string) => url.startsWith('/v1/') || front.find(url, '') !== undefined
   return createCors({ origins, isOpen })
 }

@@ -16,7 +16,7 @@ import { registerWebhookMetrics } from './webhook-metrics.ts'
 
 /** What the service counts, in Prometheus' form. */
 export type Metrics = {
-  finished(exchange: Finished): void
+  finished(exchange: Omit<Finished, 'request_id' | 'client'>): void
   watchPool(pool: Pool): void
   watchLimiter(status: () => LimiterStatus): void
   watchNetworks(networks: Iterable<Network>): void

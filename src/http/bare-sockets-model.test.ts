@@ -9,8 +9,9 @@ import { refuse } from '../gateway/rpc-error.ts'
 import { alone, type Serve } from '../gateway/serve.ts'
 import { systemIds } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
+import { createClientAddress } from './client-address.ts'
 import { createGatewayLane } from './gateway.ts'
-import { createGatewayFront } from './gateway-front.ts'
+import { createGatewayFront, type GatewayFront } from './gateway-front.ts'
 import { createOperations } from './operations.ts'
 import { createOperationsFront } from './operations-front.ts'
 import { startServer } from './server.ts'
@@ -37,10 +38,12 @@ const operations = createOperations({
   bodyLimitBytes: 500,
   timeoutMs: 10_000,
 })
+// Two proxies, so that a chain of addresses is followed.
+const clientOf = createClientAddress(2)
 const start = async (isFront: boolean) => {
   const network = { chain: 'c', network: 'm' } as Network
   const principal = { credential_id: 'c', organization_id: 'o', role: 'ROLE_MEMBER' as const }
-  const front = createGatewayFront({
+  const plain = createGatewayFront({
     networks: new Map([['/c/m', network]]),
     keys: { principalOf: (key: string) => (key === 'k' ? principal : undefined) } as never,
     serve,
@@ -49,11 +52,16 @@ const start = async (isFront: boolean) => {
     log: silentLog,
     isLogged: false,
   })
+  const front: GatewayFront = {
+    ...plain,
+    answer: (letIn, request_id, body, done) =>
+      plain.answer(letIn, request_id, `${letIn.client} ${body}`, done),
+  }
   const server = await startServer({
     host: '127.0.0.1',
     port: 0,
     routes: [{ path: '/v1/*', name: 'operations', handle: operations.handle }],
-    lane: createGatewayLane(front),
+    lane: createGatewayLane(front, clientOf),
     ...(isFront && {
       gateway: front,
       operations: createOperationsFront({
@@ -62,6 +70,7 @@ const start = async (isFront: boolean) => {
       }),
     }),
     log: silentLog,
+    clientOf,
     onFinished() {},
   })
   afterAll(server.stop)
@@ -104,6 +113,11 @@ const line = fc.constantFrom(
   'X-A:',
   'x-a:\t1 ',
   'x-request-id: r1',
+  'x-forwarded-for: 192.0.2.1, 2001:DB8::1',
+  'X-Forwarded-For:192.0.2.1\r\nx-forwarded-for: ::ffff:192.0.2.2',
+  'x-forwarded-for: unknown, 192.0.2.3:80',
+  'x-forwarded-for: , ,',
+  'x-forwarded-for:',
   'x-api-key: k',
   'X-Api-Nonce:  1 ',
   'x-api-signature: a\r\nx-api-signature: b',

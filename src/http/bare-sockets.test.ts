@@ -19,7 +19,7 @@ const served = (body: string): Served => ({
 const start = async (options: { bytes: number; keepAliveTimeoutMs: number; lateMs?: number }) => {
   const front = {
     bodyLimitBytes: 1_000,
-    find: () => ({ network: undefined, key: '' }),
+    find: () => ({ network: undefined, key: '', client: '' }),
     requestId: () => 'r',
     admit: () => ({}) as never,
     answer: (_in, _id, _body, done) => {
@@ -32,6 +32,7 @@ const start = async (options: { bytes: number; keepAliveTimeoutMs: number; lateM
   const given: Socket[] = []
   const { accept } = createBareSockets({
     front,
+    clientOf: () => '',
     handOver: (socket) => given.push(socket),
     keepAliveTimeoutMs: options.keepAliveTimeoutMs,
   })

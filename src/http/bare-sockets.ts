@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Served } from '../gateway/serve.ts'
+import type { ClientAddress } from './client-address.ts'
 import type { GatewayFront, LetIn, Place } from './gateway-front.ts'
 import type { FoundOperation, OperationsFront } from './operations-front.ts'
 import { type RequestHead, readRequestHead } from './request-head.ts'
@@ -44,11 +45,12 @@ const ascii = /^[\x00-\x7f]*$/
 export function createBareSockets(options: {
   front: GatewayFront
   operations?: OperationsFront | undefined
+  clientOf: ClientAddress
   /** The way into Node's server. */
   handOver(socket: Socket): void
   keepAliveTimeoutMs: number
 }): BareSockets {
-  const { front, operations, handOver, keepAliveTimeoutMs } = options
+  const { front, operations, clientOf, handOver, keepAliveTimeoutMs } = options
   const connections = new Set<Connection>()
   const keepAlive = `connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(keepAliveTimeoutMs / 1000)}\r\n\r\n`
   const dateLine = createDateLine()
@@ -173,8 +175,12 @@ export function createBareSockets(options: {
       const head = text.slice(0, end + 2)
       if (head !== lastText) {
         lastHead = readRequestHead(head)
-        lastPlace = lastHead && front.find(lastHead.url)
-        lastOperation = lastHead && !lastPlace ? operations?.find(lastHead) : undefined
+        lastPlace = lastOperation = undefined
+        if (lastHead) {
+          const client = clientOf(socket.remoteAddress, lastHead.headers.forwardedFor)
+          lastPlace = front.find(lastHead.url, client)
+          if (!lastPlace) lastOperation = operations?.find(lastHead, client)
+        }
         lastText = head
       }
       if (!lastHead || !(lastPlace || lastOperation)) return false

@@ -54,7 +54,7 @@ export function devRoutes(tools: DevTools, authenticator: Authenticator): Route[
       return parsed.value as Record<string, unknown>
     throw new OperationError('INVALID_JSON')
   }
-  const requireAdmin = async ({ request, method, target }: Exchange, body: Buffer) => {
+  const requireAdmin = async ({ request, method, target, client }: Exchange, body: Buffer) => {
     const single = (name: string) => {
       const value = request.headers[name]
       return typeof value === 'string' ? value : undefined
@@ -66,6 +66,7 @@ export function devRoutes(tools: DevTools, authenticator: Authenticator): Route[
       method,
       path: target,
       body,
+      client,
     })
     if (principal.role !== 'ROLE_ADMIN') throw new OperationError('PERMISSION_DENIED')
   }

@@ -7,6 +7,8 @@ export type Exchange = {
   request: IncomingMessage
   response: ServerResponse
   request_id: string
+  /** The address that the request comes from. */
+  client: string
   method: string
   /** The request target as sent: what a signature covers. */
   target: string
@@ -24,6 +26,7 @@ export function openExchange(
   request: IncomingMessage,
   response: ServerResponse,
   ids: Ids,
+  client: string,
 ): Exchange {
   const request_id = requestIdOf(request.headers['x-request-id'], ids)
   const target = request.url ?? '/'
@@ -38,6 +41,7 @@ export function openExchange(
     request,
     response,
     request_id,
+    client,
     method: request.method ?? 'GET',
     target,
     path: query < 0 ? target : target.slice(0, query),

@@ -25,18 +25,24 @@ export type GatewayFrontOptions = {
 }
 
 /** Where a request goes: an address of the gateway's form, its network if there is one. */
-export type Place = { network: Network | undefined; key: string; isSocket?: true }
+export type Place = {
+  network: Network | undefined
+  key: string
+  /** The address that the request comes from. */
+  client: string
+  isSocket?: true
+}
 
 /** A request that was let in. */
-export type LetIn = { network: Network; principal: Principal }
+export type LetIn = { network: Network; principal: Principal; client: string }
 
 /** What every way of carrying gateway requests has in common. */
 export type GatewayFront = {
   bodyLimitBytes: number
   /** Undefined for addresses that are not the gateway's. */
-  find(url: string): Place | undefined
+  find(url: string, client: string): Place | undefined
   /** The same for the addresses of WebSockets, which get no other answer over HTTP than how to use them. */
-  findSocket(url: string): Place | undefined
+  findSocket(url: string, client: string): Place | undefined
   noUpgrade(place: Place, isGet: boolean): Served
   /** The id of a request: the caller's, or a new one. */
   requestId(given: string | undefined): string
@@ -83,11 +89,12 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
   const settle = (
     network: Network,
     principal: Principal | undefined,
+    client: string,
     { isJson, contentLength }: GatewayHeaders,
   ): LetIn | Served => {
     if (!principal) return badKey
     if (!isJson) return badType
-    return contentLength > bodyLimitBytes ? tooLarge : { network, principal }
+    return contentLength > bodyLimitBytes ? tooLarge : { network, principal, client }
   }
 
   return {
@@ -96,7 +103,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
     malformed: (detail) => refusal('MALFORMED_REQUEST', detail),
     tooLarge,
     stopping: { ...refusal('SHUTTING_DOWN'), retryAfter: 1 },
-    find(url) {
+    find(url, client) {
       const at = url.indexOf('/v1/')
       if (at <= 0) return undefined
       const path = url.slice(0, at)
@@ -105,33 +112,33 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       const query = url.indexOf('?', at)
       const key = query < 0 ? url.slice(at + 4) : url.slice(at + 4, query)
       // Longer addresses are not the gateway's HTTP ones.
-      return key.includes('/') ? undefined : { network, key }
+      return key.includes('/') ? undefined : { network, key, client }
     },
-    findSocket(url) {
+    findSocket(url, client) {
       const [, path, key] = socketAddress.exec(url) ?? []
       if (path === undefined || key === undefined) return undefined
-      return { network: networks.get(path), key, isSocket: true }
+      return { network: networks.get(path), key, client, isSocket: true }
     },
     noUpgrade: ({ network }, isGet) => (!network ? notFound : isGet ? notUpgraded : notSocket),
     requestId: (given) => given ?? `${idPrefix}-${(lastId++).toString(36)}`,
-    admit({ network, key }, isPost, headers) {
+    admit({ network, key, client }, isPost, headers) {
       if (!network) return notFound
       if (!isPost) return notAllowed
       const principal = keys.principalOf(key)
-      if (!(principal instanceof Promise)) return settle(network, principal, headers)
+      if (!(principal instanceof Promise)) return settle(network, principal, client, headers)
       return principal.then(
-        (known) => settle(network, known, headers),
+        (known) => settle(network, known, client, headers),
         (error: unknown) => {
-          log.warn({ err: error }, 'a key could not be checked')
+          log.warn({ err: error, client }, 'a key could not be checked')
           return alone(faultOf(error))
         },
       )
     },
-    answer({ network, principal }, request_id, body, done) {
+    answer({ network, principal, client }, request_id, body, done) {
       try {
         serve(network, principal, body, done)
       } catch (error) {
-        log.error({ err: error, request_id }, 'request failed')
+        log.error({ err: error, request_id, client }, 'request failed')
         done(alone(faultOf(error)))
       }
     },
@@ -150,8 +157,10 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       if (decision?.allowed !== false && (retryAfter !== undefined || isTemporary(status)))
         headers.push('Retry-After', `${retryAfter ?? 1}`)
       if (isLogged && place.network) {
-        const { chain, network } = place.network
-        log.debug({ request_id, chain, network, status, bytes: body.length, hit }, 'gateway answer')
+        const { client, network: at } = place
+        const { chain, network } = at
+        const bytes = body.length
+        log.debug({ request_id, client, chain, network, status, bytes, hit }, 'gateway answer')
       }
       return headers
     },

@@ -7,6 +7,8 @@ export type GatewayHeaders = {
   request_id: string | undefined
   /** 0 when it is not told. */
   contentLength: number
+  /** What proxies say about the client, as sent. */
+  forwardedFor: string | undefined
   /** Whether the client waits for `100 Continue` before it sends the body. */
   expectsContinue: boolean
   /** Whether the body is JSON in UTF-8 without a content encoding. */
@@ -22,6 +24,7 @@ const wellFormedId = /^[\w.:-]{1,100}$/
 export function readGatewayHeaders(raw: readonly string[]): GatewayHeaders {
   let request_id: string | undefined
   let contentLength = 0
+  let forwardedFor: string | undefined
   let expectsContinue = false
   let isJson = false
   let isEncoded = false
@@ -37,9 +40,12 @@ export function readGatewayHeaders(raw: readonly string[]): GatewayHeaders {
       else if (lower === 'x-request-id' && wellFormedId.test(value)) request_id = value
     } else if (name.length === 14) {
       if (name.toLowerCase() === 'content-length') contentLength = Number(value)
+    } else if (name.length === 15) {
+      if (name.toLowerCase() === 'x-forwarded-for')
+        forwardedFor = forwardedFor === undefined ? value : `${forwardedFor},${value}`
     } else if (name.length === 16) {
       if (name.toLowerCase() === 'content-encoding') isEncoded = value.toLowerCase() !== 'identity'
     }
   }
-  return { request_id, contentLength, expectsContinue, isJson: isJson && !isEncoded }
+  return { request_id, contentLength, forwardedFor, expectsContinue, isJson: isJson && !isEncoded }
 }

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import type { Served } from '../gateway/serve.ts'
+import type { ClientAddress } from './client-address.ts'
 import { drainBody } from './exchange.ts'
 import type { GatewayFront, LetIn } from './gateway-front.ts'
 import { readGatewayHeaders } from './gateway-headers.ts'
@@ -10,7 +11,7 @@ import type { Lane } from './server.ts'
  * Serves the gateway's addresses beside the general path of the server: what that does for every
  * exchange would cost more than the calls themselves.
  */
-export function createGatewayLane(front: GatewayFront): Lane {
+export function createGatewayLane(front: GatewayFront, clientOf: ClientAddress): Lane {
   const { bodyLimitBytes } = front
 
   const receive = (request: IncomingMessage, done: (body: Buffer | undefined) => void) => {
@@ -36,9 +37,10 @@ export function createGatewayLane(front: GatewayFront): Lane {
 
   return (request, response, isStopping, fault) => {
     const url = request.url ?? ''
-    const place = front.find(url) ?? front.findSocket(url)
-    if (!place) return false
     const headers = readGatewayHeaders(request.rawHeaders)
+    const client = clientOf(request.socket.remoteAddress, headers.forwardedFor)
+    const place = front.find(url, client) ?? front.findSocket(url, client)
+    if (!place) return false
     const request_id = front.requestId(headers.request_id)
 
     let isOver = false

@@ -13,6 +13,7 @@ export type FoundOperation = {
   entry: Entry
   target: string
   path: string
+  client: string
   headers: Record<string, string>
 }
 
@@ -23,7 +24,7 @@ type Done = (status: number, headers: string[], body: string) => void
 export type OperationsFront = {
   bodyLimitBytes: number
   /** Undefined for what is not an operation, or is left to Node's server. */
-  find(head: RequestHead): FoundOperation | undefined
+  find(head: RequestHead, client: string): FoundOperation | undefined
   /** Calls back once and later; answers with what is to be done if the caller hangs up before. */
   answer(found: FoundOperation, body: Buffer, done: Done): () => void
 }
@@ -46,7 +47,7 @@ export function createOperationsFront(options: {
   const { operations, bodyLimitBytes, ids, log, onFinished } = options
   return {
     bodyLimitBytes,
-    find({ url, raw }) {
+    find({ url, raw }, client) {
       const query = url.indexOf('?')
       const path = query < 0 ? url : url.slice(0, query)
       const entry = operationAt(path)
@@ -59,9 +60,9 @@ export function createOperationsFront(options: {
         if (name in headers) return undefined
         headers[name] = raw[at + 1]!
       }
-      return { entry, target: url, path, headers }
+      return { entry, target: url, path, client, headers }
     },
-    answer({ entry, target, path, headers }, body, done) {
+    answer({ entry, target, path, client, headers }, body, done) {
       const begun = performance.now()
       const request_id = requestIdOf(headers['x-request-id'], ids)
       const lines = ['x-request-id', request_id, 'x-content-type-options', 'nosniff']
@@ -72,19 +73,23 @@ export function createOperationsFront(options: {
         isOver = true
         const seconds = (performance.now() - begun) / 1000
         // After the answer, which it would hold up.
-        setImmediate(onFinished, { route: 'operations', path, status, seconds })
+        setImmediate(onFinished, { route: 'operations', path, status, seconds, request_id, client })
         return true
       }
       const setHeader = (name: string, value: string) => void lines.push(name, value)
       const { signal } = hangUp
-      operations.perform({ entry, method: 'POST', target, headers, body, signal, setHeader }).then(
+      const call = { entry, method: 'POST', target, headers, body, client, signal, setHeader }
+      operations.perform(call).then(
         (answer) => {
           lines.push('content-type', 'application/json')
           if (finish(200)) done(200, lines, answer)
         },
         (error: unknown) => {
           if (isOver) return
-          const problem = problemResponse(toOperationError(error, log, request_id), request_id)
+          const problem = problemResponse(
+            toOperationError(error, log, { request_id, client }),
+            request_id,
+          )
           for (const [name, value] of Object.entries(problem.headers)) put(lines, name, value)
           if (finish(problem.status)) done(problem.status, lines, problem.body)
         },

@@ -34,6 +34,8 @@ export type OperationCall = {
   target: string
   headers: Readonly<Record<string, string | string[] | undefined>>
   body: Buffer
+  /** The address that the call comes from; behind trusted proxies that of the client. */
+  client: string
   signal: AbortSignal
   /** Of an answer of any kind. */
   setHeader(name: string, value: string): void
@@ -75,7 +77,7 @@ export function createOperations({
   const perform = (call: OperationCall): Promise<string> => withDeadline(timeoutMs, run(call))
 
   const handle = async (exchange: Exchange): Promise<void> => {
-    const { request, response, method, target, path, signal } = exchange
+    const { request, response, method, target, path, client, signal } = exchange
     const entry = operationAt(path)
     if (!entry) throw new OperationError('ROUTE_NOT_FOUND')
     if (method !== 'POST')
@@ -83,19 +85,21 @@ export function createOperations({
     const body = await readBody(exchange, bodyLimitBytes)
     const setHeader = (name: string, value: string) => response.setHeader(name, value)
     const { headers } = request
-    const answer = await perform({ entry, method, target, headers, body, signal, setHeader })
+    const answer = await perform({
+      ...{ entry, method, target, headers, body, client, signal, setHeader },
+    })
     send(exchange, 200, { 'content-type': 'application/json' }, answer)
   }
 
   async function run(call: OperationCall): Promise<string> {
-    const { entry, method, target, headers, body, signal } = call
+    const { entry, method, target, headers, body, client, signal } = call
     if (body.length > 0) checkContentType(headers)
     const { service, name } = entry
     const signed = {
       api_key: single(headers[authHeaders.key]),
       nonce: single(headers[authHeaders.nonce]),
       signature: single(headers[authHeaders.signature]),
-      ...{ method, path: target, body },
+      ...{ method, path: target, body, client },
     }
     const contextOf = (principal: Principal): Context => ({
       ...{ ...installation, principal, service, operation: name, signal },

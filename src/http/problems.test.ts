@@ -64,7 +64,10 @@ describe('an error that is no failure of an operation', () => {
   it('says that the disk is full, which somebody has to mend', () => {
     const { log, lines } = recording()
     const error = Object.assign(new Error('could not extend file'), { code: '53100' })
-    const { reason, message, retryAfter } = toOperationError(error, log, 'r-1')
+    const { reason, message, retryAfter } = toOperationError(error, log, {
+      request_id: 'r-1',
+      client: '192.0.2.1',
+    })
     expect({ reason, message, retryAfter }).toEqual({
       reason: 'DATABASE_UNAVAILABLE',
       message: 'The disk of the database is full: nothing was changed.',
@@ -76,27 +79,33 @@ describe('an error that is no failure of an operation', () => {
   it('becomes INTERNAL, tells the caller nothing, and is in the log under the request id', () => {
     const { log, lines } = recording()
     const thrown = new Error('password of the database is hunter2')
-    const error = toOperationError(thrown, log, 'r-9')
+    const error = toOperationError(thrown, log, { request_id: 'r-9', client: '192.0.2.1' })
     const { status, body } = problemResponse(error, 'r-9')
     expect(status).toBe(500)
     expect(body).not.toContain('hunter2')
     expect(body).not.toContain('problems.test')
     expect(lines).toEqual([
-      { level: 'error', fields: { err: thrown, request_id: 'r-9' }, message: 'request failed' },
+      {
+        level: 'error',
+        fields: { err: thrown, request_id: 'r-9', client: '192.0.2.1' },
+        message: 'request failed',
+      },
     ])
   })
 
   it.each([undefined, null, 'text', 7, {}])(
     'becomes INTERNAL even when %s was thrown',
     (thrown) => {
-      expect(toOperationError(thrown, silentLog, 'r').reason).toBe('INTERNAL')
+      expect(
+        toOperationError(thrown, silentLog, { request_id: 'r', client: '192.0.2.1' }).reason,
+      ).toBe('INTERNAL')
     },
   )
 
   it('becomes DATABASE_UNAVAILABLE with a time to wait when the database cannot be reached', () => {
     const { log, lines } = recording()
     const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
-    const error = toOperationError(refused, log, 'r-2')
+    const error = toOperationError(refused, log, { request_id: 'r-2', client: '192.0.2.1' })
     expect([error.reason, error.retryAfter]).toEqual(['DATABASE_UNAVAILABLE', 1])
     expect(lines.map(({ level }) => level)).toEqual(['warn'])
   })
@@ -104,7 +113,7 @@ describe('an error that is no failure of an operation', () => {
   it('stays what it is when it is a failure of an operation, and is not logged', () => {
     const { log, lines } = recording()
     const error = new OperationError('DOMAIN_TAKEN')
-    expect(toOperationError(error, log, 'r')).toBe(error)
+    expect(toOperationError(error, log, { request_id: 'r', client: '192.0.2.1' })).toBe(error)
     expect(lines).toEqual([])
   })
 })

@@ -14,18 +14,22 @@ export const keyChallenge = 'ApiKey realm="gateway"'
 export const isTemporary = (status: number): boolean => status === 503 || status === 429
 
 /** What the caller is told of an error; what it is not told goes to the log under the request id. */
-export function toOperationError(error: unknown, log: Log, request_id: string): OperationError {
+export function toOperationError(
+  error: unknown,
+  log: Log,
+  { request_id, client }: { request_id: string; client: string },
+): OperationError {
   if (error instanceof OperationError) return error
   if (isDiskFull(error)) {
-    log.error({ err: error, request_id }, 'the disk of the database is full')
+    log.error({ err: error, request_id, client }, 'the disk of the database is full')
     const detail = 'The disk of the database is full: nothing was changed.'
     return new OperationError('DATABASE_UNAVAILABLE', { detail, retryAfter: 10, cause: error })
   }
   if (isDatabaseUnavailable(error)) {
-    log.warn({ err: error, request_id }, 'database unavailable')
+    log.warn({ err: error, request_id, client }, 'database unavailable')
     return new OperationError('DATABASE_UNAVAILABLE', { retryAfter: 1, cause: error })
   }
-  log.error({ err: error, request_id }, 'request failed')
+  log.error({ err: error, request_id, client }, 'request failed')
   return new OperationError('INTERNAL', { cause: error })
 }
 

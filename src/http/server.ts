@@ -7,6 +7,7 @@ import type { Ids } from '../lib/ids.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { type BareSockets, createBareSockets } from './bare-sockets.ts'
+import { type ClientAddress, createClientAddress } from './client-address.ts'
 import { createOpenAnswers, refuse } from './client-errors.ts'
 import type { Cors } from './cors.ts'
 import { type Exchange, openExchange, send } from './exchange.ts'
@@ -37,7 +38,14 @@ export type Lane = (
 ) => boolean
 
 /** What is told of every finished exchange. */
-export type Finished = { route: string; path: string; status: number; seconds: number }
+export type Finished = {
+  route: string
+  path: string
+  status: number
+  seconds: number
+  request_id: string
+  client: string
+}
 
 /** How to build the server. */
 export type ServerOptions = {
@@ -56,6 +64,8 @@ export type ServerOptions = {
   upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): void
   log: Log
   ids?: Ids
+  /** Where requests come from; without it no proxy is trusted. */
+  clientOf?: ClientAddress
   onFinished(finished: Finished): void
   headersTimeoutMs?: number
   requestTimeoutMs?: number
@@ -77,7 +87,13 @@ const backlogMs = 100
 
 /** Starts the HTTP server. It answers every failure with a problem body, its own included. */
 export async function startServer(options: ServerOptions): Promise<HttpServer> {
-  const { routes, log, onFinished, ids = systemIds } = options
+  const {
+    routes,
+    log,
+    onFinished,
+    ids = systemIds,
+    clientOf = createClientAddress(false),
+  } = options
   let stopping = false
   let drainingSince: number | undefined
 
@@ -104,7 +120,9 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     fault: string | undefined,
   ) => {
     const begun = performance.now()
-    const exchange = openExchange(request, response, ids)
+    const forwardedFor = request.headers['x-forwarded-for'] as string | undefined
+    const client = clientOf(request.socket.remoteAddress, forwardedFor)
+    const exchange = openExchange(request, response, ids, client)
     const { request_id, path } = exchange
     const route = findRoute(path)
     underWay.add(response)
@@ -113,7 +131,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       if (stopping) server.closeIdleConnections()
       const seconds = (performance.now() - begun) / 1000
       const status = response.headersSent ? response.statusCode : hungUp
-      onFinished({ route: route?.name ?? 'none', path, status, seconds })
+      onFinished({ route: route?.name ?? 'none', path, status, seconds, request_id, client })
     })
     try {
       if (stopping) {
@@ -128,7 +146,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       await route.handle(exchange)
     } catch (error) {
       if (exchange.signal.aborted) return
-      const problem = problemResponse(toOperationError(error, log, request_id), request_id)
+      const problem = problemResponse(toOperationError(error, log, exchange), request_id)
       send(exchange, problem.status, problem.headers, problem.body)
     }
   }
@@ -160,7 +178,8 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   server.on('checkExpectation', take)
   // `100 Continue` is sent when the body is wanted.
   server.on('checkContinue', take)
-  const sockets = options.gateway && takeConnections(server, options.gateway, options.operations)
+  const sockets =
+    options.gateway && takeConnections(server, options.gateway, options.operations, clientOf)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(options.port, options.host, () => {
@@ -229,11 +248,13 @@ function takeConnections(
   server: Server,
   front: GatewayFront,
   operations: OperationsFront | undefined,
+  clientOf: ClientAddress,
 ): BareSockets {
   const [listener] = server.listeners('connection')
   const sockets = createBareSockets({
     front,
     operations,
+    clientOf,
     handOver: (socket) => listener?.call(server, socket),
     keepAliveTimeoutMs: server.keepAliveTimeout,
   })

@@ -14,6 +14,8 @@ import { createOutbox } from './websocket-outbox.ts'
 /** A client that is connected. */
 export type Connection = {
   principal: Principal
+  /** The address that it was opened from. */
+  client: string
   /** Whether its key still opens the gateway; it is closed when not. */
   recheck(): Promise<void>
   /** Called now and then: looks whether the client is still there. */
@@ -55,6 +57,7 @@ export function openConnection(options: {
   network: Network
   streams: Streams
   principal: Principal
+  client: string
   serve: Serve
   limits: ConnectionLimits
   /** Who is behind the key now. */
@@ -168,6 +171,7 @@ export function openConnection(options: {
 
   const connection: Connection = {
     principal,
+    client: options.client,
     async recheck() {
       const known = await Promise.resolve(check()).catch(() => principal)
       if (!known) close(1008, 'the API key is not valid any more')

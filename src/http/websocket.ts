@@ -11,6 +11,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { Change } from '../storage/changes.ts'
+import type { ClientAddress } from './client-address.ts'
 import { socketAddress } from './gateway-front.ts'
 import { headFault } from './request-target.ts'
 import {
@@ -45,6 +46,7 @@ export type SocketsOptions = {
   clock: Clock
   ids: Ids
   log: Log
+  clientOf: ClientAddress
   connectionsPerKey: number
   maxMessageBytes: number
   /** How long clients have to say goodbye at the end. */
@@ -52,6 +54,8 @@ export type SocketsOptions = {
   limits?: Partial<ConnectionLimits>
   beatMs?: number
 }
+
+type Shaken = { path: string; key: string; client: string; principal: Principal }
 
 // Looked after one part at a time: thousands of pings at once would be felt by everybody.
 const parts = 30
@@ -65,7 +69,7 @@ const unknownKey: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
 
 /** Serves the gateway over WebSocket. */
 export function createSockets(options: SocketsOptions): Sockets {
-  const { networks, streams, keys, serve, clock, ids, log, connectionsPerKey } = options
+  const { networks, streams, keys, serve, clock, ids, log, clientOf, connectionsPerKey } = options
   const limits = { ...defaultConnectionLimits, ...options.limits }
   const server = new WebSocketServer({
     noServer: true,
@@ -101,7 +105,7 @@ export function createSockets(options: SocketsOptions): Sockets {
     request: IncomingMessage,
     socket: Duplex,
     head: Buffer,
-    { path, key, principal }: { path: string; key: string; principal: Principal },
+    { path, key, client, principal }: Shaken,
   ) => {
     const { credential_id } = principal
     const ring = rings[turn++ % parts] as Set<Connection>
@@ -122,6 +126,7 @@ export function createSockets(options: SocketsOptions): Sockets {
         network,
         streams: streams.get(path) as Streams,
         principal,
+        client,
         serve,
         limits,
         check: () => keys.principalOf(key),
@@ -135,6 +140,7 @@ export function createSockets(options: SocketsOptions): Sockets {
         },
       })
       ring.add(connection)
+      log.debug({ client, chain: network.chain, network: network.network }, 'WebSocket opened')
     })
   }
 
@@ -142,6 +148,8 @@ export function createSockets(options: SocketsOptions): Sockets {
     socket.on('error', () => {})
     const request_id = ids.uuid()
     const refuseWith = (refusal: Refusal) => refuseHandshake(socket, refusal, request_id)
+    const forwardedFor = request.headers['x-forwarded-for'] as string | undefined
+    const client = clientOf(request.socket.remoteAddress, forwardedFor)
     const fault = headFault(request)
     if (fault !== undefined) return refuseWith(refuse('MALFORMED_REQUEST', fault))
     const [, path, key] = socketAddress.exec(request.url ?? '') ?? []
@@ -157,12 +165,12 @@ export function createSockets(options: SocketsOptions): Sockets {
       if (!principal) return refuseWith(badKey)
       if ((perKey.get(principal.credential_id) ?? 0) >= connectionsPerKey)
         return refuseWith(tooMany)
-      shake(request, socket, head, { path, key, principal })
+      shake(request, socket, head, { path, key, client, principal })
     }
     const principal = keys.principalOf(key)
     if (!(principal instanceof Promise)) return proceed(principal)
     principal.then(proceed).catch((error: unknown) => {
-      log.warn({ err: error, request_id }, 'a key could not be checked')
+      log.warn({ err: error, request_id, client }, 'a key could not be checked')
       refuseWith(unknownKey)
     })
   }

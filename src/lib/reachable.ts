@@ -1,5 +1,5 @@
-import { BlockList, isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { createNetworkList, createSubnetList, familyOf, type Subnet } from './ip.ts'
 
 /** Which addresses outgoing requests of users may reach. */
 export type Reachable = {
@@ -8,8 +8,6 @@ export type Reachable = {
   /** Whether anything private is: then names of the operator's own network may be looked up too. */
   readonly hasPrivate: boolean
 }
-
-type Subnet = readonly [network: string, prefix: number]
 
 // The special-purpose registries of IANA, and what clouds put on public-looking addresses.
 const forbiddenV4: readonly Subnet[] = [
@@ -40,29 +38,6 @@ const forbiddenV6: readonly Subnet[] = [
   ['3fff::', 20],
 ]
 
-const familyOf = (address: string): 'ipv4' | 'ipv6' | undefined => {
-  const version = isIP(address)
-  return version === 0 ? undefined : version === 4 ? 'ipv4' : 'ipv6'
-}
-
-const listOf = (subnets: readonly Subnet[]): BlockList => {
-  const list = new BlockList()
-  for (const [network, prefix] of subnets)
-    list.addSubnet(network, prefix, network.includes(':') ? 'ipv6' : 'ipv4')
-  return list
-}
-
-/** Reads `10.0.0.0/8`, `fd00::/8` or one address; undefined when it is none of these. */
-export const parseSubnet = (text: string): Subnet | undefined => {
-  const [network = '', prefix, ...rest] = text.split('/')
-  const family = familyOf(network)
-  if (!family || rest.length > 0 || network.includes('%')) return undefined
-  const widest = family === 'ipv4' ? 32 : 128
-  if (prefix === undefined) return [network, widest]
-  if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > widest) return undefined
-  return [network, Number(prefix)]
-}
-
 const ownAddresses = (): Subnet[] =>
   Object.values(networkInterfaces()).flatMap((list) =>
     (list ?? []).map(({ address, family }) => [address, family === 'IPv4' ? 32 : 128] as const),
@@ -73,25 +48,20 @@ const ownAddresses = (): Subnet[] =>
  * inside an IPv6 one (`::ffff:127.0.0.1`) is judged as the IPv4 address.
  */
 export const createReachable = (allowedNetworks: readonly string[] = []): Reachable => {
-  const subnets = allowedNetworks.map((text) => {
-    const subnet = parseSubnet(text)
-    if (!subnet) throw new RangeError(`"${text}" is no network such as 10.0.0.0/8`)
-    return subnet
-  })
-  const allowed = listOf(subnets)
+  const allowed = createNetworkList(allowedNetworks)
   // Our own public addresses too: a firewall does not stop what comes from inside.
-  const forbidden = listOf([...forbiddenV4, ...forbiddenV6, ...ownAddresses()])
-  const global = listOf([publicV6])
-  const mapped = listOf([['::ffff:0:0', 96]])
+  const forbidden = createSubnetList([...forbiddenV4, ...forbiddenV6, ...ownAddresses()])
+  const global = createSubnetList([publicV6])
+  const mapped = createSubnetList([['::ffff:0:0', 96]])
   return {
-    hasPrivate: subnets.length > 0,
+    hasPrivate: allowedNetworks.length > 0,
     allows: (address) => {
       const family = familyOf(address)
       // A zone (`fe80::1%eth0`) names a link of this machine.
       if (!family || address.includes('%')) return false
-      if (allowed.check(address, family)) return true
-      if (forbidden.check(address, family)) return false
-      return family === 'ipv4' || global.check(address, family) || mapped.check(address, family)
+      if (allowed.has(address)) return true
+      if (forbidden.has(address)) return false
+      return family === 'ipv4' || global.has(address) || mapped.has(address)
     },
   }
 }

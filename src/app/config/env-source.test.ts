@@ -31,7 +31,11 @@ describe('variables', () => {
       PORTOLAN_DATABASE__EMBEDDED__SETTINGS: '{work_mem: 8MB, max_connections: 20}',
       PORTOLAN_DATABASE__EMBEDDED__SETTINGS__MAX_CONNECTIONS: '30',
     })
-    expect(config.server.trust_proxy).toBe(true)
+    expect(config.server.trust_proxy).toBe(1)
+    expect(load({ PORTOLAN_SERVER__TRUST_PROXY: 'true' }).server.trust_proxy).toBe(true)
+    expect(
+      load({ PORTOLAN_SERVER__TRUST_PROXY: '[10.0.0.0/8, "fd00::/8"]' }).server.trust_proxy,
+    ).toEqual(['10.0.0.0/8', 'fd00::/8'])
     expect(config.limits.per_day_limit).toBe(-1)
     expect(config.redis.key_prefix).toBe('12')
     expect(config.database.embedded.settings).toEqual({ work_mem: '8MB', max_connections: '30' })
@@ -117,7 +121,7 @@ describe('variables', () => {
         "Unknown variable \`PORTOLAN_WHATEVER_ELSE\`. Names follow the keys: \`PORTOLAN_SERVER__PORT\` sets \`server.port\`.",
         "\`chains.c.networks.mainnet.upstreams[1].url\` in the variable \`PORTOLAN_CHAINS__C__NETWORKS__MAINNET__UPSTREAMS__1__URL\` leaves out the items before it in the list.",
         "\`server.port\` in the variable \`PORTOLAN_PORT\` must be a whole number from 0 to 65535; it is \`1e3\`.",
-        "\`server.trust_proxy\` in the variable \`PORTOLAN_SERVER__TRUST_PROXY\` must be \`true\` or \`false\`; it is \`yes\`.",
+        "\`server.trust_proxy\` in the variable \`PORTOLAN_SERVER__TRUST_PROXY\` must be \`true\`, \`false\`, a whole number from 0 to 10, or a list of networks; it is \`yes\`.",
         "\`chains.c.networks.mainnet.upstreams\` must be a list of at least 1 item; it is an empty list.",
       ]
     `)

@@ -90,6 +90,8 @@ const read = (node: Node, path: Path, text: string, origin: Origin): Assignment[
 }
 
 const scalar = (node: Node, text: string): unknown => {
+  // One value or a list of them: written as in the file.
+  if (node.anyOf?.some(isContainer)) return parseYaml(text, 'The value').value
   if (node.type === 'integer' || node.type === 'number')
     return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text
   if (node.type !== 'boolean') return text

@@ -53,6 +53,7 @@ const request = (pair: Pair, nonce = nextNonce()) => {
     method: 'POST',
     path,
     body: new Uint8Array(),
+    client: '192.0.2.1',
   }
 }
 

@@ -16,6 +16,8 @@ export type SignedRequest = {
   /** The request target as sent, with the query. */
   path: string
   body: Uint8Array
+  /** The address that the request comes from. Not signed. */
+  client: string
 }
 
 /** Checks signed requests (spec 5, docs/decisions.md 2). */

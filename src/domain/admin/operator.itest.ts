@@ -54,6 +54,7 @@ const works = async (pair: Pair) => {
     method: 'POST',
     path,
     body: new Uint8Array(),
+    client: '192.0.2.1',
   }
   return await authenticator.authenticate(request).then(
     () => true,

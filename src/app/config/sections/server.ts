@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { parseSubnet } from '../../../lib/ip.ts'
 import type { Finding } from '../finding.ts'
 import { publicUrl } from '../keys.ts'
 
@@ -39,11 +40,20 @@ export const serverSection = Type.Object(
         example: ['https://app.example.org'],
       }),
     ),
-    trust_proxy: Type.Boolean({
-      description:
-        'Take the address of the client from `X-Forwarded-For`. Only behind a proxy that sets it.',
-      default: false,
-    }),
+    trust_proxy: Type.Union(
+      [
+        Type.Boolean(),
+        Type.Integer({ minimum: 0, maximum: 10 }),
+        Type.Array(Type.String({ pattern: '^[0-9a-fA-F.:]{2,45}(?:/[0-9]{1,3})?$' })),
+      ],
+      {
+        description:
+          'Proxies that are trusted to name the client in `X-Forwarded-For`: how many stand in a row before the service (`true` means one), or the networks they are in. The client is the last entry that no trusted proxy has. With a number the service must be reachable through these proxies only; anyone else could claim any address. `Forwarded` is not read.',
+        default: false,
+        example: ['10.0.0.0/8'],
+        expects: '`true`, `false`, a whole number from 0 to 10, or a list of networks',
+      },
+    ),
     body_limit_bytes: Type.Integer({
       description: 'Largest request body, in bytes; a larger one is answered with 413.',
       default: 1_048_576,
@@ -95,14 +105,31 @@ export const serverSection = Type.Object(
   { description: 'The HTTP and WebSocket server. TLS is the work of a proxy in front of it.' },
 )
 
-/** Node never waits for headers longer than for the request, so the reverse order is a mistake. */
-export const serverRules = (server: Type.Static<typeof serverSection>): Finding[] =>
-  server.header_timeout_seconds > server.request_timeout_seconds
+/** Rules between keys, and what no pattern can check. */
+export const serverRules = ({
+  trust_proxy,
+  header_timeout_seconds,
+  request_timeout_seconds,
+}: Type.Static<typeof serverSection>): Finding[] => [
+  // Node never waits for headers longer than for the request, so the reverse order is a mistake.
+  ...(header_timeout_seconds > request_timeout_seconds
     ? [
         {
           path: ['server', 'header_timeout_seconds'],
-          must: `be at most server.request_timeout_seconds, which is ${server.request_timeout_seconds}`,
-          value: server.header_timeout_seconds,
+          must: `be at most server.request_timeout_seconds, which is ${request_timeout_seconds}`,
+          value: header_timeout_seconds,
         },
       ]
-    : []
+    : []),
+  ...(Array.isArray(trust_proxy) ? trust_proxy : []).flatMap((network, index) =>
+    parseSubnet(network)
+      ? []
+      : [
+          {
+            path: ['server', 'trust_proxy', index],
+            must: 'be a network such as `10.0.0.0/8`, or an address',
+            value: network,
+          },
+        ],
+  ),
+]
