@@ -227,7 +227,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     database: server.mode,
   })
   let base_url = config.server.base_url ?? ''
-  const admission = createAdmission(records, limiter)
+  const admission = createAdmission(records, limiter, { replicas })
   const operations = createOperations({
     installation: {
       ...installation,

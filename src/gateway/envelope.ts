@@ -1,4 +1,5 @@
 import type { RawJson } from '../chains/upstream/pool-types.ts'
+import { measureJson } from '../lib/json-walk.ts'
 import { type Refusal, refuse } from './rpc-error.ts'
 import { readString, scanArray, scanObject, skipSpace } from './scan.ts'
 
@@ -20,11 +21,22 @@ export type Envelope =
   /** Nothing in the body can be answered by itself: one error with the id null. */
   | { batch: false; calls: []; refusal: Refusal }
 
-/** Reads bodies: one character per byte, known to be UTF-8. */
-export type ReadEnvelope = (body: RawJson) => Envelope
+/**
+ * Reads bodies: one character per byte, known to be UTF-8. With `isGlance` params are passed over and not
+ * parsed: enough to refuse the calls by their ids.
+ */
+export type ReadEnvelope = (body: RawJson, isGlance?: boolean) => Envelope
+
+/** How deep a body may be nested. The deepest parameters of any method have about ten levels. */
+export const maxDepth = 64
 
 const noArgs: readonly unknown[] = []
 const malformed = refuse('INVALID_JSON', 'The body is not valid JSON.')
+/** Why a body is refused that is nested too deep. */
+export const tooDeep: Refusal = refuse(
+  'INVALID_JSON',
+  `The body is nested deeper than ${maxDepth} levels.`,
+)
 const emptyBatch = refuse('INVALID_RPC_REQUEST', 'The batch is empty.')
 const noObject = refuse('INVALID_RPC_REQUEST', 'A request must be an object.')
 const twice = refuse('INVALID_RPC_REQUEST', 'A member of the request stands there twice.')
@@ -51,6 +63,7 @@ export function createEnvelopeReader({ batchLimit }: { batchLimit: number }): Re
   let params = ''
   let duplicate = false
   let broken = false
+  let isGlance = false
 
   const onMember = (quoted: string, from: number, to: number): boolean => {
     const name = quoted.includes('\\') ? `"${readString(quoted)}"` : quoted
@@ -81,10 +94,10 @@ export function createEnvelopeReader({ batchLimit }: { batchLimit: number }): Re
     broken = false
     if (text.charCodeAt(from) !== 0x7b)
       return isJson(text.slice(from, to)) ? invalid(undefined, noObject) : undefined
-    if (scanObject(text, from, onMember) !== to) return undefined
+    if (scanObject(text, from, onMember, maxDepth) !== to) return undefined
     let args: unknown
     try {
-      args = params === '' ? noArgs : JSON.parse(params)
+      args = params === '' || isGlance ? noArgs : JSON.parse(params)
     } catch {
       return undefined
     }
@@ -107,26 +120,33 @@ export function createEnvelopeReader({ batchLimit }: { batchLimit: number }): Re
   const readBatch = (from: number): Envelope => {
     const calls: RpcCall[] = []
     let many = false
-    const end = scanArray(text, from, (at, to) => {
+    const onElement = (at: number, to: number) => {
       many = calls.length >= batchLimit
       const call = many ? undefined : readCall(at, to)
       if (call) calls.push(call)
       return call !== undefined
-    })
+    }
+    const end = scanArray(text, from, onElement, maxDepth)
     if (many) return whole(tooLarge)
-    if (end < 0 || skipSpace(text, end) !== text.length) return whole(malformed)
+    if (end < 0 || skipSpace(text, end) !== text.length) return unreadable(text)
     return calls.length === 0 ? whole(emptyBatch) : { batch: true, calls, refusal: undefined }
   }
 
-  return (body) => {
+  return (body, glance = false) => {
     text = body
+    isGlance = glance
     const from = skipSpace(body, 0)
     if (body.charCodeAt(from) === 0x5b) return readBatch(from)
     let to = body.length
     while (to > from && isSpace(body.charCodeAt(to - 1))) to--
     const call = from === to ? undefined : readCall(from, to)
-    return call ? { batch: false, calls: [call], refusal: undefined } : whole(malformed)
+    return call ? { batch: false, calls: [call], refusal: undefined } : unreadable(body)
   }
+}
+
+const unreadable = (text: RawJson): Envelope => {
+  const bounds = { maxDepth, maxValues: Number.POSITIVE_INFINITY }
+  return whole(measureJson(text, bounds).beyond === 'depth' ? tooDeep : malformed)
 }
 
 const whole = (refusal: Refusal): Envelope => ({ batch: false, calls: [], refusal })
@@ -139,6 +159,29 @@ const invalid = (id: RawJson | undefined, refusal: Refusal): RpcCall => ({
   args: noArgs,
   refusal,
 })
+
+const idAhead = 512
+const idBehind =
+  /"id"\s{0,9}:\s{0,9}(\d{1,15}|"[\w-]{1,64}")\s{0,9}(?:,\s{0,9}"jsonrpc"\s{0,9}:\s{0,9}"2\.0"\s{0,9})?\}\s{0,9}$/
+
+/**
+ * The id of a call that is not read: looked for in front of its params, where most clients put it, and
+ * behind them, in a bounded part of the body each. Null when it is in neither.
+ */
+export function glimpseId(body: RawJson): RawJson {
+  const start = body.slice(0, idAhead)
+  const from = skipSpace(start, 0)
+  if (start.charCodeAt(from) !== 0x7b) return 'null'
+  let id = ''
+  scanObject(start, from, (name, at, to) => {
+    if (name !== '"id"') return true
+    // At the end of the part it may go on.
+    if (to < start.length) id = start.slice(at, to)
+    return false
+  })
+  if (id !== '') return kindOfId(id) === 'fine' ? id : 'null'
+  return idBehind.exec(body.slice(-256))?.[1] ?? 'null'
+}
 
 const isSpace = (char: number) => char === 0x20 || char === 0x0a || char === 0x0d || char === 0x09
 

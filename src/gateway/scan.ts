@@ -1,8 +1,9 @@
 // Walks over JSON text without building values. What it passes over is checked where it is used: the
 // walk itself only finds where values end, in time linear in the text and without recursion.
 
+import { closingQuote } from '../lib/json-walk.ts'
+
 const quote = 0x22
-const backslash = 0x5c
 const openArray = 0x5b
 const closeArray = 0x5d
 const openObject = 0x7b
@@ -20,27 +21,21 @@ export function skipSpace(text: string, from: number): number {
 
 /** The position after the string that begins here; -1 when it does not end. */
 export function skipString(text: string, from: number): number {
-  let end = text.indexOf('"', from + 1)
-  while (end > 0) {
-    let slashes = 0
-    while (text.charCodeAt(end - 1 - slashes) === backslash) slashes++
-    if (slashes % 2 === 0) return end + 1
-    end = text.indexOf('"', end + 1)
-  }
-  return -1
+  const end = closingQuote(text, from)
+  return end < 0 ? -1 : end + 1
 }
 
-/** The position after the value that begins here; -1 when there is none or it does not end. */
-export function skipValue(text: string, from: number): number {
+/** The position after the value that begins here; -1 when there is none, it does not end or is too deep. */
+export function skipValue(text: string, from: number, maxDepth: number): number {
   const first = text.charCodeAt(from)
   if (first === quote) return skipString(text, from)
-  if (first === openArray || first === openObject) return skipNested(text, from)
+  if (first === openArray || first === openObject) return skipNested(text, from, maxDepth)
   let at = from
   while (at < text.length && !isDelimiter(text.charCodeAt(at))) at++
   return at > from ? at : -1
 }
 
-function skipNested(text: string, from: number): number {
+function skipNested(text: string, from: number, maxDepth: number): number {
   let depth = 0
   for (let at = from; at < text.length; at++) {
     const char = text.charCodeAt(at)
@@ -48,8 +43,9 @@ function skipNested(text: string, from: number): number {
       const end = skipString(text, at)
       if (end < 0) return -1
       at = end - 1
-    } else if (char === openArray || char === openObject) depth++
-    else if ((char === closeArray || char === closeObject) && --depth === 0) return at + 1
+    } else if (char === openArray || char === openObject) {
+      if (++depth > maxDepth) return -1
+    } else if ((char === closeArray || char === closeObject) && --depth === 0) return at + 1
   }
   return -1
 }
@@ -67,9 +63,14 @@ export type OnMember = (name: string, from: number, to: number) => boolean
 
 /**
  * Passes over the object that begins here and tells of its members until told to stop (false);
- * returns the position after it, -1 when it is malformed.
+ * returns the position after it, -1 when it is malformed or nested deeper than allowed.
  */
-export function scanObject(text: string, from: number, onMember: OnMember): number {
+export function scanObject(
+  text: string,
+  from: number,
+  onMember: OnMember,
+  maxDepth: number = Number.POSITIVE_INFINITY,
+): number {
   let at = skipSpace(text, from + 1)
   if (text.charCodeAt(at) === closeObject) return at + 1
   for (;;) {
@@ -80,7 +81,7 @@ export function scanObject(text: string, from: number, onMember: OnMember): numb
     at = skipSpace(text, nameEnd)
     if (text.charCodeAt(at) !== 0x3a) return -1
     at = skipSpace(text, at + 1)
-    const end = skipValue(text, at)
+    const end = skipValue(text, at, maxDepth - 1)
     if (end < 0 || !onMember(name, at, end)) return -1
     at = skipSpace(text, end)
     const next = text.charCodeAt(at)
@@ -98,11 +99,12 @@ export function scanArray(
   text: string,
   from: number,
   onElement: (from: number, to: number) => boolean,
+  maxDepth: number = Number.POSITIVE_INFINITY,
 ): number {
   let at = skipSpace(text, from + 1)
   if (text.charCodeAt(at) === closeArray) return at + 1
   for (;;) {
-    const end = skipValue(text, at)
+    const end = skipValue(text, at, maxDepth - 1)
     if (end < 0 || !onElement(at, end)) return -1
     at = skipSpace(text, end)
     const next = text.charCodeAt(at)

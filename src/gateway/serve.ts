@@ -1,14 +1,16 @@
 import type { RawJson } from '../chains/upstream/pool-types.ts'
 import { OperationError } from '../contract/errors.ts'
 import type { Admission } from '../domain/access/admit.ts'
+import { admitBody, maxBodyValues, smallBodyBytes } from '../domain/access/admit-body.ts'
 import type { Principal } from '../domain/context.ts'
 import type { Decision } from '../domain/limits/decision.ts'
 import { isBlocked, retryAfterSeconds } from '../domain/limits/headers.ts'
 import { isDatabaseUnavailable } from '../storage/database-errors.ts'
 import { type Answer, refused } from './answer.ts'
-import type { ReadEnvelope, RpcCall } from './envelope.ts'
+import { glimpseId, maxDepth, type ReadEnvelope, type RpcCall, tooDeep } from './envelope.ts'
 import type { Network } from './network.ts'
 import { errorAnswer, type Refusal, refuse, resultAnswer } from './rpc-error.ts'
+import { skipSpace } from './scan.ts'
 import type { Session } from './session.ts'
 
 /** The answer to a body, for whatever carries it. */
@@ -31,10 +33,17 @@ export type Serve = (
   done: (served: Served) => void,
 ) => void
 
+const openArray = 0x5b
+
 /** Calls of one batch that are on their way at the same time. */
 const atOnce = 100
 
 const tooLarge = refused(refuse('RESPONSE_TOO_LARGE', 'The answers of the batch are too large.'))
+const tooManyValues = refuse(
+  'BODY_TOO_LARGE',
+  `The body holds more than ${maxBodyValues} values.`,
+  { limit: maxBodyValues },
+)
 const internal = refuse('INTERNAL')
 const databaseAway: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
 
@@ -176,18 +185,69 @@ export function createServe(options: {
     })
   }
 
-  return (network, principal, body, done) => {
+  const unread = { id: undefined, method: '', params: '[]', args: [] }
+
+  /** Refuses a body as a whole. What cannot be read counts all the same. */
+  const refuseWhole = (
+    network: Network,
+    principal: Principal,
+    refusal: Refusal,
+    decision: Decision,
+    done: (served: Served) => void,
+    id?: RawJson,
+  ) => {
+    const answer = refused(refusal)
+    network.countRefused({ ...unread, refusal }, network.sessionOf(principal), answer)
+    const retryAfter = decision.allowed ? refusal.retryAfter : retryAfterOf(decision)
+    done({ ...alone(answer, id), decision, retryAfter })
+  }
+
+  /** A body that may take long to parse: it is admitted by its size and its values before. */
+  const serveLarge = async (
+    network: Network,
+    principal: Principal,
+    body: RawJson,
+    done: (served: Served) => void,
+  ): Promise<void> => {
+    const { organization_id } = principal
+    const { chain } = network
+    const size = { bytes: body.length, text: () => body, maxDepth }
+    const { decision, paid, shape } = await admitBody(admission, { organization_id, chain }, size)
+    const refuseIt = (refusal: Refusal, id?: RawJson) =>
+      refuseWhole(network, principal, refusal, decision, done, id)
+    if (!decision.allowed) return refuseIt(overLimit(decision), glimpseId(body))
+    if (shape?.beyond) return refuseIt(shape.beyond === 'depth' ? tooDeep : tooManyValues)
     const { batch, calls, refusal } = read(body)
-    const cost = calls.length || 1
-    const decision = admission.admit(principal.organization_id, network.chain, cost)
+    if (refusal) return refuseIt(refusal)
+    if (!batch || calls.length <= paid)
+      return proceed(network, principal, calls, batch, decision, done)
+    const rest = await admission.admit(organization_id, chain, calls.length - paid)
+    if (rest.allowed) return proceed(network, principal, calls, batch, rest, done)
+    const part = await admitPart(organization_id, chain, rest)
+    const admitted = paid + part.admitted
+    serveBatch(network, network.sessionOf(principal), calls, admitted, part.decision, done)
+  }
+
+  return (network, principal, body, done) => {
+    const { organization_id } = principal
+    const fail = (error: unknown) => done(alone(faultOf(error)))
+    if (body.length > smallBodyBytes) {
+      serveLarge(network, principal, body, done).catch(fail)
+      return
+    }
+    // How many calls a batch holds is known only when it was read.
+    const isBatch = body.charCodeAt(skipSpace(body, 0)) === openArray
+    const counted = isBatch ? read(body) : undefined
+    const cost = counted?.calls.length || 1
+    const decision = admission.admit(organization_id, network.chain, cost)
     const go = (known: Decision) => {
+      const { batch, calls, refusal } = counted ?? read(body, !known.allowed)
       if (!refusal) return proceed(network, principal, calls, batch, known, done)
-      // What cannot be read counts all the same, but why it failed is the better answer.
-      const unread = { id: undefined, method: '', params: '[]', args: [], refusal }
-      network.countRefused(unread, network.sessionOf(principal), refused(refusal))
+      // Why it failed is the better answer, also for one that is over a limit.
+      network.countRefused({ ...unread, refusal }, network.sessionOf(principal), refused(refusal))
       done({ ...alone(refused(refusal)), decision: known })
     }
-    if (decision instanceof Promise) decision.then(go, (error) => done(alone(faultOf(error))))
+    if (decision instanceof Promise) decision.then(go, fail)
     else go(decision)
   }
 }

@@ -34,7 +34,7 @@ const operations = createOperations({
     },
     takeUsed: () => [],
   },
-  admission: { admit: () => ({}) as never },
+  admission: { admit: () => ({}) as never, admitUpTo: () => ({}) as never },
   bodyLimitBytes: 500,
   timeoutMs: 10_000,
 })

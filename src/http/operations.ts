@@ -4,13 +4,15 @@ import { createProjection, type Projection } from '../contract/project.ts'
 import { authHeaders } from '../contract/signature.ts'
 import { type Check, createCheck } from '../contract/validate.ts'
 import { type Admission, rateLimited } from '../domain/access/admit.ts'
+import { admitBody, maxBodyValues, smallBodyBytes } from '../domain/access/admit-body.ts'
 import type { Authenticator } from '../domain/access/authenticate.ts'
 import type { OperationUsage } from '../domain/access/operation-usage.ts'
 import type { Context, Installation, Principal } from '../domain/context.ts'
 import { findHandler } from '../domain/handlers.ts'
+import type { Decision } from '../domain/limits/decision.ts'
 import { createRateLimitList } from '../domain/limits/headers.ts'
 import { type Begun, createAhead } from '../domain/query/ahead.ts'
-import { parseJson } from '../lib/json.ts'
+import { maxDepth, parseJson } from '../lib/json.ts'
 import { type Exchange, readBody, send } from './exchange.ts'
 import { isJsonType, operationTypes } from './json-type.ts'
 
@@ -109,9 +111,10 @@ export function createOperations({
     let counted: Principal | undefined
     try {
       const principal = await authenticator.authenticate(signed, (principal) => {
-        begun = ahead.begin(contextOf(principal), work)
+        // A large body is not parsed before it is admitted.
+        if (body.length <= smallBodyBytes) begun = ahead.begin(contextOf(principal), work)
       })
-      const admitted = admission.admit(principal.organization_id, service)
+      const admitted = admitOperation(admission, principal, service, body)
       const decision = admitted instanceof Promise ? await admitted : admitted
       ahead.decided(principal, decision.allowed)
       if (!decision.allowed) {
@@ -146,6 +149,23 @@ export function createOperations({
   }
 
   return { perform, handle }
+}
+
+/** Counts a call against the limits before its body is parsed: a large one as more than one. */
+function admitOperation(
+  admission: Admission,
+  { organization_id }: Principal,
+  chain: string,
+  body: Buffer,
+): Decision | Promise<Decision> {
+  if (body.length <= smallBodyBytes) return admission.admit(organization_id, chain)
+  const size = { bytes: body.length, text: () => body.toString('latin1'), maxDepth }
+  return admitBody(admission, { organization_id, chain }, size).then(({ decision, shape }) => {
+    if (shape?.beyond !== 'values') return decision
+    throw new OperationError('BODY_TOO_LARGE', {
+      detail: `The body holds more than ${maxBodyValues} values.`,
+    })
+  })
 }
 
 /** Gives up waiting; the work itself goes on to its own end, and its late answer is dropped. */

@@ -1,5 +1,10 @@
+import { closingQuote } from './json-walk.ts'
+
 /** Why a text is not JSON that we take; `field` is the path where it went wrong. */
 export type JsonProblem = { field: string; detail: string }
+
+/** How deep the body of an operation may be nested. */
+export const maxDepth = 16
 
 /** What `parseJson` answers. */
 export type JsonResult = { ok: true; value: unknown } | { ok: false; problem: JsonProblem }
@@ -9,14 +14,14 @@ export type JsonResult = { ok: true; value: unknown } | { ok: false; problem: Js
  * could disagree about which one counts), deep nesting, NUL (PostgreSQL cannot store it) and lone
  * surrogates (not text at all).
  */
-export function parseJson(bytes: Uint8Array, maxDepth = 16): JsonResult {
+export function parseJson(bytes: Uint8Array, depth: number = maxDepth): JsonResult {
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
     return refuse('', 'The body is not valid UTF-8.')
   }
-  const structure = findStructureProblem(text, maxDepth)
+  const structure = findStructureProblem(text, depth)
   if (structure) return { ok: false, problem: structure }
   let value: unknown
   try {
@@ -83,17 +88,6 @@ function findStructureProblem(text: string, maxDepth: number): JsonProblem | und
     }
   }
   return undefined
-}
-
-function closingQuote(text: string, open: number): number {
-  let end = text.indexOf('"', open + 1)
-  while (end > 0) {
-    let slashes = 0
-    while (text.charCodeAt(end - 1 - slashes) === 0x5c) slashes++
-    if (slashes % 2 === 0) return end
-    end = text.indexOf('"', end + 1)
-  }
-  return -1
 }
 
 function nextVisible(text: string, from: number): number {

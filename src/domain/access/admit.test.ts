@@ -42,6 +42,23 @@ describe('admission', () => {
     await expect(admission.admit('o', 'q')).rejects.toThrow('gone')
   })
 
+  it('counts a large body as many calls, and never as more than the smallest limit', async () => {
+    const admission = open(() => ({ ...limits, per_hour_limit: 10, per_day_limit: 1_000 }))
+    expect(await admission.admitUpTo('o', 'q', 4)).toMatchObject({ paid: 4 })
+    const more = await admission.admitUpTo('o', 'q', 6, 4)
+    expect(more).toMatchObject({ paid: 6, decision: { allowed: true, remaining: 4 } })
+    const over = await admission.admitUpTo('o', 'q', 5)
+    expect(over).toMatchObject({ paid: 0, decision: { allowed: false, remaining: 4 } })
+    const capped = await admission.admitUpTo('p', 'q', 320)
+    expect(capped).toMatchObject({ paid: 10, decision: { allowed: true, remaining: 0 } })
+    expect(await admission.admitUpTo('p', 'q', 500, 10)).toMatchObject({ paid: 10 })
+  })
+
+  it('refuses a large body where a limit of 0 blocks', async () => {
+    const admission = open(() => ({ ...limits, per_day_limit: 0 }))
+    expect((await admission.admitUpTo('o', 'q', 9)).decision.allowed).toBe(false)
+  })
+
   it('says which limit is used up and when to come back', async () => {
     const admission = open(() => ({ ...limits, per_hour_limit: 1 }))
     await admission.admit('o', 'q')

@@ -2,16 +2,29 @@ import { OperationError } from '../../contract/errors.ts'
 import type { Decision } from '../limits/decision.ts'
 import { isBlocked, rateLimitHeaders, retryAfterSeconds } from '../limits/headers.ts'
 import type { Limiter } from '../limits/limiter.ts'
+import type { RateLimits } from '../limits/resolve.ts'
 import type { LimitRecords } from './limit-records.ts'
 
 /** The single check of rate limits, in front of operations and gateway calls alike. */
 export type Admission = {
   /** Counts calls of an organization on a chain; the decision says whether they may go on. */
   admit(organization_id: string, chain: string, cost?: number): Decision | Promise<Decision>
+  /**
+   * The same for one call that counts as many, less what was paid for it before. It never counts as more
+   * than the smallest limit, because then no wait would help.
+   */
+  admitUpTo(organization_id: string, chain: string, cost: number, paid?: number): Promise<Paid>
 }
 
+/** A decision, and how much was counted for the call in all. */
+export type Paid = { decision: Decision; paid: number }
+
 /** Joins the records of an organization with the counters. */
-export function createAdmission(records: LimitRecords, limiter: Limiter): Admission {
+export function createAdmission(
+  records: LimitRecords,
+  limiter: Limiter,
+  { replicas = 1 }: { replicas?: number } = {},
+): Admission {
   return {
     admit(organization_id, chain, cost = 1) {
       const limits = records.limitsOf(organization_id, chain)
@@ -20,7 +33,22 @@ export function createAdmission(records: LimitRecords, limiter: Limiter): Admiss
         return limits.then((known) => limiter.take({ organization_id, chain, limits: known, cost }))
       return limiter.take({ organization_id, chain, limits, cost })
     },
+    async admitUpTo(organization_id, chain, cost, paid = 0) {
+      const limits = await records.limitsOf(organization_id, chain)
+      const whole = Math.max(paid, Math.min(cost, smallestLimit(limits, replicas)))
+      const taken = { organization_id, chain, limits, cost: whole - paid }
+      const decision = await limiter.take(taken)
+      return { decision, paid: decision.allowed ? whole : paid }
+    },
   }
+}
+
+/** Infinity without any limit; at least one, so that a limit of 0 refuses. */
+function smallestLimit(limits: RateLimits, replicas: number): number {
+  const { per_second_limit, per_hour_limit, per_day_limit, per_month_limit } = limits
+  const all = [per_second_limit, per_hour_limit, per_day_limit, per_month_limit]
+  const set = all.filter((limit) => limit >= 0).map((limit) => Math.floor(limit / replicas))
+  return Math.max(1, Math.min(...set, Number.POSITIVE_INFINITY))
 }
 
 /** The refusal of a call that does not fit into a window. */
