@@ -28,6 +28,7 @@ const campaigns = [
   ['faults/polkadot-kill.ts', '--seeds', '50', '--seed', '1'],
   ['faults/sui-kill.ts', '--seeds', '100', '--seed', '1'],
   ['faults/sui-random.ts', '--count', '20000', '--seed', '1'],
+  ['security/replay.ts', '--replays', '5000', '--seed', '1'],
 ]
 
 for (const [file = '', ...args] of campaigns) {

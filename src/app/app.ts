@@ -32,7 +32,7 @@ import { openDatabase } from '../storage/database.ts'
 import type { DataDirLock } from '../storage/embedded/lock.ts'
 import { addMethodUsage } from '../storage/method-usage.ts'
 import { migrateDatabase } from '../storage/migrate.ts'
-import { distrustedMs, renewNonceMemory } from '../storage/nonces.ts'
+import { createNonceMemory } from '../storage/nonce-memory.ts'
 import { courierTopic } from '../storage/notifications.ts'
 import { ensurePartitions } from '../storage/partitions.ts'
 import { createSealer } from '../storage/seal.ts'
@@ -125,8 +125,10 @@ export async function startApp(options: AppOptions): Promise<App> {
   const workers = own(connect(worker_pool_size))
   await checkServerVersion(db)
   await migrateDatabase(db, { log })
-  // Whoever comes after a crash of the database is not refused for it.
-  if (await renewNonceMemory(db)) await clock.sleep(distrustedMs)
+  // Requests signed from now on are not refused for a crash or a restore before the start.
+  const nonceMemory = createNonceMemory(db)
+  const untrustedMs = await nonceMemory.begin()
+  if (untrustedMs > 0) await clock.sleep(untrustedMs)
   await ensurePartitions(db, new Date(clock.now()))
 
   const endpoints = endpointRules(config)
@@ -198,10 +200,11 @@ export async function startApp(options: AppOptions): Promise<App> {
   )
   const authenticator = createAuthenticator(installation, {
     nonceWindowMs: config.security.nonce_window_seconds * 1000,
-    nonces: createNonceSpender({ db, pool }),
+    nonces: createNonceSpender({ db, pool }, { memory: nonceMemory }),
   })
   const takeUsedCredentials = () => [...authenticator.takeUsed(), ...keys.takeUsed()]
-  own(startJanitor({ db, clock, log, takeUsedCredentials }))
+  const keepNonces = () => nonceMemory.keep()
+  own(startJanitor({ db, clock, log, takeUsedCredentials, keepNonces }))
 
   const metrics = createMetrics(version)
   metrics.watchPool(pool)

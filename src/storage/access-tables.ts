@@ -7,11 +7,13 @@ import {
   int8,
   jsonb,
   nullable,
+  oid,
   oneOf,
   type RowOf,
   text,
   timestamptz,
   uuid,
+  xid,
 } from './columns.ts'
 
 /** What a credential may do. */
@@ -48,9 +50,20 @@ export const accessTables = {
     api_secret_sealed: bytea,
     create_time: timestamptz,
     last_used_time: nullable(timestamptz),
+    nonce_lead_ms: nullable(int4),
   },
   request_nonce: { credential_id: uuid, nonce: text, expire_time: timestamptz },
-  nonce_memory: { id: int2, trusted_after: timestamptz },
+  nonce_memory: {
+    id: int2,
+    trusted_after: timestamptz,
+    written_by: nullable(xid),
+    written_as: nullable(oid),
+    system_identifier: nullable(text),
+    timeline: nullable(text),
+    database_oid: nullable(oid),
+    seen_time: nullable(timestamptz),
+    restored_after: nullable(timestamptz),
+  },
   rate_limit: {
     organization_id: uuid,
     chain: text,

@@ -81,3 +81,9 @@ export const uint64 = column<bigint>('numeric(20,0)')
 
 /** A JSON document; given as text, because the driver would send an array as a PostgreSQL array. */
 export const jsonb = column<unknown, string>('jsonb')
+
+/** The id of a transaction of the server. */
+export const xid = column<string>('xid')
+
+/** The id of an object of the server. */
+export const oid = column<number>('oid')

@@ -11,7 +11,7 @@ export type CredentialWithOrganization = CredentialRow & Pick<OrganizationRow, '
 /** Stores a credential; undefined when its organization does not exist. */
 export const insertCredential = async (
   db: Db,
-  credential: Omit<CredentialRow, 'last_used_time'>,
+  credential: Omit<CredentialRow, 'last_used_time' | 'nonce_lead_ms'>,
 ): Promise<CredentialRow | undefined> => {
   const { rows } = await sql<CredentialRow>`
     insert into credential (credential_id, organization_id, role, name,

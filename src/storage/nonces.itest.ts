@@ -10,7 +10,8 @@ import { silentLog } from '../lib/log.ts'
 import { openDatabase } from './database.ts'
 import { startEmbeddedPostgres } from './embedded/embedded-postgres.ts'
 import { migrateDatabase } from './migrate.ts'
-import { createSpendNonces, type NonceUse, renewNonceMemory } from './nonces.ts'
+import { createNonceMemory } from './nonce-memory.ts'
+import { createSpendNonces, type NonceUse } from './nonces.ts'
 import { insertOrganization } from './organizations.ts'
 
 const dataDir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-nonces-')))
@@ -95,7 +96,7 @@ test('what an operation wrote after its nonce keeps the nonce', { timeout: 60_00
 })
 
 test('a clean stop forgets nothing, and late clocks go on', { timeout: 60_000 }, async () => {
-  expect(await renewNonceMemory(db)).toBe(true)
+  expect(await createNonceMemory(db).begin()).toBeGreaterThan(0)
   await waitFor('nonces are trusted again', async () => (await spend(use()))[0] === 'spent')
   const [before, late] = [use(), use()]
   expect(await spend(before)).toEqual(['spent'])
@@ -104,7 +105,7 @@ test('a clean stop forgets nothing, and late clocks go on', { timeout: 60_000 },
   server = await start()
   database = openDatabase({ connection: server.connection, log: silentLog })
   db = database.db
-  expect(await renewNonceMemory(db)).toBe(false)
+  expect(await createNonceMemory(db).begin()).toBe(0)
   expect(await spend(before, late, use())).toEqual(['reused', 'spent', 'spent'])
 })
 

@@ -1,5 +1,7 @@
 import { CompiledQuery, sql } from 'kysely'
 import type { Database, Db } from './database.ts'
+import { createNonceLeads, isAhead } from './nonce-leads.ts'
+import { createNonceMemory, isTrusted, type NonceMemory } from './nonce-memory.ts'
 import { createStatement, prepared } from './prepared.ts'
 
 /** A nonce that a correctly signed request carried. */
@@ -13,7 +15,7 @@ export type NonceUse = {
 
 /**
  * What became of it: `gone` when the credential was deleted or its organization disabled meanwhile,
- * `unsure` when it is of a time whose nonces a crash of the database may have forgotten.
+ * `unsure` when it is of a time whose nonces a crash or a restore of the database may have forgotten.
  */
 export type NonceOutcome = 'spent' | 'reused' | 'gone' | 'unsure'
 
@@ -22,8 +24,6 @@ const keyOf = ({ credential_id, nonce }: Key): string => `${credential_id} ${non
 
 /** Nonces further ahead of the database's clock wait for its disk. */
 const ahead = "interval '1 second'"
-/** So far a crash may have taken them: a little further, should the clock have been set meanwhile. */
-export const distrustedMs = 2_000
 
 /** Spends a batch of nonces in one statement; answers in the order given. */
 export type SpendNonces = (uses: readonly NonceUse[]) => Promise<NonceOutcome[]>
@@ -34,33 +34,52 @@ export type SpendNonces = (uses: readonly NonceUse[]) => Promise<NonceOutcome[]>
  * It does not wait for the disk, which takes longer than everything else that a read does. So the
  * newest nonces may be lost with a crash of the database; after one, `nonce_memory` is empty, and
  * all nonces of up to that time are refused. Nonces of a later time than that are committed to disk.
+ * A restore brings back a memory that lacks the nonces spent after the dump: `nonce-memory.ts`.
  * What an operation writes is committed after its nonce, and to disk: then the nonce is there too.
  */
-export const createSpendNonces = ({ db, pool }: Pick<Database, 'db' | 'pool'>): SpendNonces => {
+export const createSpendNonces = (
+  { db, pool }: Pick<Database, 'db' | 'pool'>,
+  memory: NonceMemory = createNonceMemory(db),
+): SpendNonces => {
   const insert = createStatement(pool, insertOne)
+  const leads = createNonceLeads(db)
 
   // A caller who is alone waits for a third less than for a batch of one.
   const spendOne = (use: NonceUse): Promise<NonceOutcome[]> => {
     const { promise, resolve, reject } = Promise.withResolvers<NonceOutcome[]>()
     const { credential_id, nonce, time, expire_time } = use
-    const values = [credential_id, nonce, expire_time.toISOString(), time.toISOString()]
+    const values = [
+      ...[credential_id, nonce, expire_time.toISOString(), time.toISOString()],
+      memory.newest(),
+    ]
     insert(values, (error, rowCount) => {
       if (error) reject(error)
       else if (rowCount === 1) resolve(['spent'])
-      else resolve(explain(db, [use]).then((outcomes) => [outcomes.get(keyOf(use)) ?? 'unsure']))
+      else resolve(explain(db, memory, [use]).then((found) => [found.get(keyOf(use)) ?? 'unsure']))
     })
     return promise
   }
 
-  return (uses) => (uses.length === 1 ? spendOne(uses[0]!) : spendMany(db, uses))
+  const spend: SpendNonces = (uses) =>
+    uses.length === 1 ? spendOne(uses[0]!) : spendMany(db, memory, uses)
+
+  return (uses) => {
+    const ahead = uses.filter(isAhead)
+    return ahead.length === 0 ? spend(uses) : leads.note(ahead).then(() => spend(uses))
+  }
 }
 
-async function spendMany(db: Db, uses: readonly NonceUse[]): Promise<NonceOutcome[]> {
+async function spendMany(
+  db: Db,
+  memory: NonceMemory,
+  uses: readonly NonceUse[],
+): Promise<NonceOutcome[]> {
   if (uses.length === 0) return []
   const distinct = [...new Map(uses.map((use) => [keyOf(use), use])).values()]
-  const spent = await insertNonces(db, distinct)
+  const spent = await insertNonces(db, memory, distinct)
   const unspent = distinct.filter((use) => !spent.has(keyOf(use)))
-  const outcomes = unspent.length > 0 ? await explain(db, unspent) : new Map<string, NonceOutcome>()
+  const outcomes =
+    unspent.length > 0 ? await explain(db, memory, unspent) : new Map<string, NonceOutcome>()
   return uses.map((use) => {
     const key = keyOf(use)
     if (!spent.has(key)) return outcomes.get(key) ?? 'unsure'
@@ -71,9 +90,13 @@ async function spendMany(db: Db, uses: readonly NonceUse[]): Promise<NonceOutcom
   })
 }
 
-async function insertNonces(db: Db, uses: readonly NonceUse[]): Promise<Set<string>> {
+async function insertNonces(
+  db: Db,
+  memory: NonceMemory,
+  uses: readonly NonceUse[],
+): Promise<Set<string>> {
   const latest = new Date(Math.max(...uses.map(({ time }) => time.getTime())))
-  const values = [...columnsOf(uses), latest]
+  const values = [...columnsOf(uses), latest, memory.newest()]
   const { rows } = await db.executeQuery<Key>(CompiledQuery.raw(insertMany, values))
   return new Set(rows.map(keyOf))
 }
@@ -87,7 +110,7 @@ const insertOne = `insert into request_nonce (credential_id, nonce, expire_time)
   select c.credential_id, $2::text, $3::timestamptz
   from credential c
     join organization o on o.organization_id = c.organization_id and o.disable_time is null
-    join nonce_memory m on m.id = 1 and m.trusted_after < $4::timestamptz
+    join nonce_memory m on m.id = 1 and ${isTrusted('$4::timestamptz', '$5::timestamptz')}
   where c.credential_id = $1::uuid and ${commitBy('$4')} is not null
   on conflict do nothing`
 
@@ -108,7 +131,7 @@ const insertMany = `${prepared} insert into request_nonce (credential_id, nonce,
   from (select ${commitBy('$5')}) as commit, ${unnested}
     join credential c on c.credential_id = i.credential_id
     join organization o on o.organization_id = c.organization_id and o.disable_time is null
-    join nonce_memory m on i.time > m.trusted_after
+    join nonce_memory m on ${isTrusted('i.time', '$6::timestamptz')}
   order by i.credential_id, i.nonce
   on conflict do nothing
   returning credential_id, nonce`
@@ -121,24 +144,16 @@ const whyNot = `select i.credential_id, i.nonce, case when o.organization_id is 
     left join request_nonce n on n.credential_id = i.credential_id and n.nonce = i.nonce`
 
 /** Why these were not spent. */
-async function explain(db: Db, uses: readonly NonceUse[]): Promise<Map<string, NonceOutcome>> {
+async function explain(
+  db: Db,
+  memory: NonceMemory,
+  uses: readonly NonceUse[],
+): Promise<Map<string, NonceOutcome>> {
   const { rows } = await db.executeQuery<Key & { outcome: NonceOutcome }>(
     CompiledQuery.raw(whyNot, columnsOf(uses)),
   )
-  if (rows.some(({ outcome }) => outcome === 'unsure')) await renewNonceMemory(db)
+  if (rows.some(({ outcome }) => outcome === 'unsure')) await memory.renew()
   return new Map(rows.map((row) => [keyOf(row), row.outcome]))
-}
-
-/**
- * Begins to trust nonces again after a crash of the database, those that are later than now by
- * `distrustedMs`; says whether there was one.
- */
-export const renewNonceMemory = async (db: Db): Promise<boolean> => {
-  const { numAffectedRows } = await sql`
-    insert into nonce_memory (id, trusted_after)
-    values (1, clock_timestamp() + ${distrustedMs} * interval '1 millisecond')
-    on conflict do nothing`.execute(db)
-  return numAffectedRows === 1n
 }
 
 /** Forgets up to `limit` nonces whose time has passed, and says how many. */

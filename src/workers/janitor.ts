@@ -14,6 +14,8 @@ export type JanitorOptions = {
   log: Log
   /** Credentials used since the last call. */
   takeUsedCredentials(): readonly string[]
+  /** Records that the memory of nonces is in use, so that an older copy of it is recognized. */
+  keepNonces?(): Promise<void>
   intervalMs?: number
 }
 
@@ -25,12 +27,13 @@ const slowEveryMs = 3_600_000
  * step is idempotent and skips rows that another one holds.
  */
 export function startJanitor(options: JanitorOptions): { stop(): Promise<void> } {
-  const { db, clock, log, takeUsedCredentials, intervalMs = 10_000 } = options
+  const { db, clock, log, takeUsedCredentials, keepNonces, intervalMs = 10_000 } = options
   const stopping = new AbortController()
   let slowAt = 0
 
   const sweep = async () => {
     const now = clock.now()
+    await keepNonces?.()
     await touchCredentials(db, takeUsedCredentials(), new Date(now))
     let deleted = nonceBatch
     while (deleted === nonceBatch && !stopping.signal.aborted)
@@ -53,6 +56,7 @@ export function startJanitor(options: JanitorOptions): { stop(): Promise<void> }
     async stop() {
       stopping.abort()
       await running
+      await keepNonces?.().catch(() => {})
       await touchCredentials(db, takeUsedCredentials(), new Date(clock.now())).catch(() => {})
     },
   }

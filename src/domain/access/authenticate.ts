@@ -119,10 +119,11 @@ const unauthenticated = () =>
       'The headers x-api-key, x-api-nonce and x-api-signature must be there, and the signature must be that of the credential.',
   })
 
-/** The nonce may have been spent before a crash that forgot it; one of a later time was not. */
+/** The nonce may have been spent before a crash or restore that forgot it; one of a later time was not. */
 const recovering = () =>
   new OperationError('DATABASE_UNAVAILABLE', {
-    detail: 'The database has just come back from a crash. Sign the request again, later.',
+    detail:
+      'The database has come back from a crash or a restore, and the nonce may have been used before it. Sign the request again with the current time.',
     retryAfter: 2,
   })
 

@@ -1,5 +1,6 @@
 import { OperationError } from '../../contract/errors.ts'
 import type { Database } from '../../storage/database.ts'
+import type { NonceMemory } from '../../storage/nonce-memory.ts'
 import { createSpendNonces, type NonceOutcome, type NonceUse } from '../../storage/nonces.ts'
 
 /** Spends nonces durably, several requests in one statement. */
@@ -17,12 +18,17 @@ type Waiting = {
  */
 export function createNonceSpender(
   database: Pick<Database, 'db' | 'pool'>,
-  { maxBatch = 500, maxWaiting = 10_000, statements = 2 } = {},
+  {
+    maxBatch = 500,
+    maxWaiting = 10_000,
+    statements = 2,
+    memory,
+  }: { maxBatch?: number; maxWaiting?: number; statements?: number; memory?: NonceMemory } = {},
 ): NonceSpender {
   const waiting: Waiting[] = []
   let running = 0
 
-  const spendNonces = createSpendNonces(database)
+  const spendNonces = createSpendNonces(database, memory)
 
   const run = async () => {
     running++

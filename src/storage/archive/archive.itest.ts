@@ -11,6 +11,7 @@ import {
 import { silentLog } from '../../lib/log.ts'
 import { migrateDatabase } from '../migrate.ts'
 import { readMigrations } from '../migrations.ts'
+import { createNonceMemory } from '../nonce-memory.ts'
 import { ensurePartitionsBetween } from '../partitions.ts'
 import { exportInstallation } from './export.ts'
 import { importInstallation } from './import.ts'
@@ -57,6 +58,9 @@ const columnsOf = async ({ pool }: FreshDatabase): Promise<Map<string, string>> 
   return new Map(rows.map(({ table_name, columns }) => [table_name, columns]))
 }
 
+const noncesIn = async ({ pool }: FreshDatabase): Promise<number> =>
+  (await pool.query('select count(*)::int as count from request_nonce')).rows[0].count
+
 const fill = async (database: FreshDatabase): Promise<void> => {
   const [from, to] = [new Date('2026-09-01'), new Date('2026-12-01')]
   await ensurePartitionsBetween(database.db, from, to)
@@ -85,6 +89,10 @@ describe.each(directions)('from %s to %s PostgreSQL', (from, to) => {
     expect(imported).toEqual(exported)
     const digests = await digestTables(target.pool)
     expect(digests).toEqual(await digestTables(source.pool))
+    expect(await noncesIn(source)).toBeGreaterThan(0)
+    expect(await noncesIn(target)).toBe(0)
+    // Nonces spent at the source are unknown here, so that none of that time is accepted.
+    expect(await createNonceMemory(target.db).begin()).toBeGreaterThan(1_000)
     expect(Object.values(digests).filter((digest) => digest.startsWith('0 '))).toEqual([])
     expect(seen.at(-1)).toMatchObject({ tablesDone: exported.tables, rows: exported.rows })
 

@@ -6,6 +6,7 @@ import { from as copyFrom } from 'pg-copy-streams'
 import type { Log } from '../../lib/log.ts'
 import { migrateDatabase } from '../migrate.ts'
 import { readMigrations } from '../migrations.ts'
+import { distrustNonces } from '../nonce-memory.ts'
 import { type ArchiveReader, openArchive } from './archive-reader.ts'
 import {
   type ForeignKey,
@@ -208,6 +209,7 @@ export const importInstallation = async ({
       load(client, reader, header, onProgress, signal),
     )
     await migrateFurther()
+    await distrustNonces(pool)
     return moved
   } finally {
     source.destroy()

@@ -90,10 +90,11 @@ export const fillTables = async (pool: pg.Pool, count: number): Promise<void> =>
   }
 }
 
-/** Every table's rows in a few words, to compare databases. */
+/** The rows of every table that an archive holds, in a few words, to compare databases. */
 export const digestTables = async (pool: pg.Pool): Promise<Record<string, string>> => {
   const digests: Record<string, string> = {}
   for (const table of await tableNames(pool)) {
+    if (table === 'request_nonce') continue
     const { rows } = await pool.query(
       `select count(*) || ' ' || coalesce(md5(string_agg(t::text, E'\\n' order by t::text collate "C")), '-') as digest
        from ${table} t`,
