@@ -45,6 +45,7 @@ async function startPortolan() {
         ...process.env,
         CI: 'true',
         PORTOLAN_PORT: '0',
+        PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true',
         PORTOLAN_DATA_DIR: join(dir, 'data'),
         PORTOLAN_CHAINS__C: JSON.stringify({ networks }),
         PORTOLAN_GATEWAY__CONNECTIONS_PER_KEY: '100000',

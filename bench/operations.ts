@@ -27,6 +27,7 @@ const service = spawn(
       ...process.env,
       CI: 'true',
       PORTOLAN_PORT: '0',
+      PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true',
       PORTOLAN_DATA_DIR: dataDir,
       PORTOLAN_LOGGING__LEVEL: 'info',
       // Limits that are checked and counted, but never reached.

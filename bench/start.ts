@@ -17,6 +17,7 @@ async function timeStart(dataDir: string, binaries: string): Promise<number> {
         ...process.env,
         CI: 'true',
         PORTOLAN_PORT: '0',
+        PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true',
         PORTOLAN_DATA_DIR: dataDir,
         ...(binaries && { PORTOLAN_DATABASE__EMBEDDED__BINARIES: binaries }),
       },

@@ -39,8 +39,8 @@ import { createSealer } from '../storage/seal.ts'
 import { checkServerVersion } from '../storage/server-version.ts'
 import { startJanitor } from '../workers/janitor.ts'
 import { logFinished } from './access-log.ts'
-import { type Demo, ensureDemo } from './bootstrap.ts'
-import { isEmbedded } from './config/embedded.ts'
+import { type Demo, demoWarning, ensureDemo } from './bootstrap.ts'
+import { developmentWarning, hasDevelopmentRules } from './config/development.ts'
 import type { Env } from './config/env-source.ts'
 import type { Config } from './config/schema.ts'
 import { removeConnectionFile, writeConnectionFile } from './connection-file.ts'
@@ -131,12 +131,18 @@ export async function startApp(options: AppOptions): Promise<App> {
   if (untrustedMs > 0) await clock.sleep(untrustedMs)
   await ensurePartitions(db, new Date(clock.now()))
 
-  const endpoints = endpointRules(config)
+  const developmentRules = hasDevelopmentRules(config, local !== undefined)
+  const endpoints = endpointRules(config, developmentRules)
   const sealer = createSealer(masterKey)
   const installation = { db, clock, ids, sealer, log, endpoints } satisfies Installation
   // Noticed now and not at the first signed request, which it would make fail.
   await checkMasterKey(installation)
-  const demo = isEmbedded(config) ? await ensureDemo(installation) : undefined
+  const demo = developmentRules ? await ensureDemo(installation) : undefined
+  for (const message of [
+    developmentWarning(config, local !== undefined),
+    developmentRules ? undefined : await demoWarning(db),
+  ])
+    if (message !== undefined) log.warn({}, message)
 
   const redis = await openRedis(config, { env, log })
   if (redis) own(redis)
@@ -281,7 +287,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     limits: { maxBytes: config.gateway.notifications_limit_bytes },
   })
   sockets = own(opened)
-  const cors = openCors(config, front)
+  const cors = openCors(config, front, developmentRules)
   metrics.watchStreams(networks.streams, opened)
   const http = own(
     await startServer({
@@ -317,7 +323,7 @@ export async function startApp(options: AppOptions): Promise<App> {
           (service) => service === 'admin' || Object.hasOwn(config.chains, service),
           () => (isLoopback(config.server.host) && local?.examples(demo?.organization_id)) || {},
         ),
-        ...(local ? devRoutes(local.tools, authenticator) : []),
+        ...(local && developmentRules ? devRoutes(local.tools, authenticator) : []),
       ],
     }),
   )
@@ -353,7 +359,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       isDraining = true
       http.drain()
       const { shutdown_timeout_seconds } = config.server
-      const seconds = config.server.drain_seconds ?? (isEmbedded(config) ? 0 : usualDrainSeconds)
+      const seconds = config.server.drain_seconds ?? (developmentRules ? 0 : usualDrainSeconds)
       const ms = Math.min(seconds, shutdown_timeout_seconds) * 1000
       if (ms > 0) await clock.sleep(ms, signal).catch(() => {})
     },

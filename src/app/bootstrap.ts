@@ -35,13 +35,27 @@ export async function ensureDemo(installation: Installation): Promise<Demo> {
   return { organization_id, admin, member }
 }
 
+/** A warning of the demo administrator that an earlier start under the development rules left behind. */
+export async function demoWarning(db: Db): Promise<string | undefined> {
+  const organization = await findOrganizationByDomain(db, domain)
+  if (!organization || organization.disable_time !== null) return undefined
+  const role = 'ROLE_ADMIN'
+  const row = await findCredential(db, organization.organization_id, { role, name: nameOf(role) })
+  return (
+    row &&
+    `The demo administrator of an earlier start still has access. If nothing uses it, run "portolan keys delete ${row.credential_id}".`
+  )
+}
+
+const nameOf = (role: Principal['role']) => `embedded ${role === 'ROLE_ADMIN' ? 'admin' : 'member'}`
+
 async function ensurePair(
   installation: Installation,
   organization_id: string,
   role: Principal['role'],
 ): Promise<Pair> {
   const { db, sealer } = installation
-  const name = `embedded ${role === 'ROLE_ADMIN' ? 'admin' : 'member'}`
+  const name = nameOf(role)
   const row = await findCredential(db, organization_id, { role, name })
   if (!row) {
     const created = await createCredential(installation, { organization_id, role, name })

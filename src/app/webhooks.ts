@@ -4,18 +4,16 @@ import { createReachable } from '../lib/reachable.ts'
 import { type Courier, startCourier } from '../workers/courier.ts'
 import { createGuardedFetch } from '../workers/guarded-fetch.ts'
 import { startHistoryRetention } from '../workers/history-retention.ts'
-import { isEmbedded } from './config/embedded.ts'
 import type { Config } from './config/schema.ts'
 
 const loopback = ['127.0.0.0/8', '::1']
 
-/** What addresses that users give may lead to; a trial on one machine reaches its own receiver. */
-export function endpointRules(config: Config): EndpointRules {
+/** What addresses that users give may lead to; under the development rules also to this machine. */
+export function endpointRules(config: Config, developmentRules: boolean): EndpointRules {
   const { allow_http, allowed_networks } = config.webhooks
-  const embedded = isEmbedded(config)
   return {
-    allowHttp: allow_http ?? embedded,
-    reachable: createReachable(allowed_networks ?? (embedded ? loopback : [])),
+    allowHttp: allow_http ?? developmentRules,
+    reachable: createReachable(allowed_networks ?? (developmentRules ? loopback : [])),
   }
 }
 

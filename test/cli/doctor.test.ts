@@ -33,6 +33,14 @@ test('on a machine where nothing was started yet: all is well, and nothing is ma
   expect(await readdir(folder)).toEqual([])
 })
 
+test('warns of development rules that are switched on', async () => {
+  const dataDir = join(await freshFolder(), 'data')
+  const env = { PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true' }
+  const { code, bad } = await doctor({ dataDir, env })
+  expect(code).toBe(0)
+  expect(bad).toMatchObject([{ check: 'development', status: 'warning' }])
+})
+
 test('with a running service, and after it', { timeout: 180_000 }, async () => {
   const dataDir = join(await freshFolder(), 'data')
   const service = await startService(dataDir)

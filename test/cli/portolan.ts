@@ -116,6 +116,11 @@ export const startService = async (
   // Local chains are for the tests that are about them.
   const child = launch(['start', '--chains', 'none', ...(options.args ?? [])], {
     ...options,
+    // Local chains bring the demo administrator by themselves.
+    env: {
+      ...(!options.args && { PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true' }),
+      ...options.env,
+    },
     dataDir,
   })
   const { text, ended } = collect(child)

@@ -86,7 +86,10 @@ test('a demo that other machines reach shows the recorded examples only', {
 }, async () => {
   const open = await startService(dataDir, {
     args: ['--chains', 'c'],
-    env: { PORTOLAN_SERVER__HOST: '0.0.0.0' },
+    env: {
+      PORTOLAN_SERVER__HOST: '0.0.0.0',
+      PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true',
+    },
   })
   const { port } = new URL(open.connection.base_url)
   const own = async () => {

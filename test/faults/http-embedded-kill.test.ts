@@ -14,7 +14,11 @@ const dataDir = await mkdtemp(join(tmpdir(), 'portolan-embedded-'))
 const log = await captureLog()
 const running: App[] = []
 const start = async () => {
-  const overrides = { data_dir: dataDir, server: { port: 0 } }
+  const overrides = {
+    data_dir: dataDir,
+    server: { port: 0 },
+    security: { development_rules: true },
+  }
   const config = loadConfig({ env: {}, cwd: dataDir, overrides })
   const app = await startApp({ config, env: {}, cwd: dataDir, log: log.log, version: 'test' })
   running.push(app)

@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { isEmbedded } from './embedded.ts'
 import { loadText, sentencesOf, temporaryFolder } from './fixture.ts'
 import { loadConfig } from './load.ts'
 import type { ConfigError } from './problem.ts'
@@ -339,15 +338,5 @@ security: {master_key: {topsecret: topsecret}}
         "The configuration in portolan.yaml must be a section with keys; it is a list.",
       ]
     `)
-  })
-})
-
-describe('the embedded mode', () => {
-  it('needs that there is neither a file nor a database address', () => {
-    const env = { DATABASE_URL: 'postgres://localhost/portolan' }
-    expect(isEmbedded(loadConfig({ env: {}, cwd: '/' }))).toBe(true)
-    expect(isEmbedded(loadConfig({ env: { PORTOLAN_PORT: '0' }, cwd: '/' }))).toBe(true)
-    expect(isEmbedded(loadConfig({ env, cwd: '/' }))).toBe(false)
-    expect(isEmbedded(loadText(''))).toBe(false)
   })
 })

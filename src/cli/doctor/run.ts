@@ -77,6 +77,12 @@ async function* checkConfiguration(
     for (const message of warnings) yield warning('configuration', message, 'Narrow the access.')
     if (problems.length > 0) return undefined
     const { file } = config.source
+    if (config.security.development_rules)
+      yield warning(
+        'development',
+        'security.development_rules is on: a demo administrator, and webhooks to http:// and loopback',
+        'Remove it before anyone else reaches the service.',
+      )
     if (warnings.length === 0)
       yield ok('configuration', file ?? 'no file: everything that is not set is embedded')
     return config

@@ -66,12 +66,14 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
       readConfig(shell, options, { ...port, ...overrides })
     const config = configure({})
     if (config.logging.format === 'json') progress?.done()
-    const [{ createLogger }, { isEmbedded }, { bannerFacts, bannerText }] = await Promise.all([
-      import('../../app/logger.ts'),
-      import('../../app/config/embedded.ts'),
-      import('../../app/banner.ts'),
-    ])
-    const isLocal = isEmbedded(config) && Object.keys(config.chains).length === 0
+    const [{ createLogger }, { wantsLocalChains }, { bannerFacts, bannerText }] = await Promise.all(
+      [
+        import('../../app/logger.ts'),
+        import('../../app/config/development.ts'),
+        import('../../app/banner.ts'),
+      ],
+    )
+    const isLocal = wantsLocalChains(config)
     if (!isLocal && (options.reset || options.chains?.length))
       throw usageError(
         'Local chains and --reset are of the embedded mode: without a configuration file, database or chains of your own.',

@@ -12,6 +12,14 @@ export const securitySection = Type.Object(
         example: 'file:/run/secrets/portolan-master-key',
       }),
     ),
+    development_rules: Type.Optional(
+      Type.Boolean({
+        description:
+          'Rules for trying out the service on one machine: an organization `demo` with an administrator, whose keys are written to `connection.json`; webhooks to `http://` and to loopback addresses; pages of this machine in `server.cors_origins`; and, with local chains, the routes below `/dev`. Never in production: `start` and `doctor` warn of it.',
+        unset: 'only while local chains run and `server.host` and `server.base_url` are loopback',
+        example: false,
+      }),
+    ),
     nonce_window_seconds: Type.Integer({
       description: 'How far the nonce of a request may be from the clock of the server.',
       default: 300,

@@ -36,7 +36,8 @@ export const serverSection = Type.Object(
       Type.Array(Type.String({ pattern: '^(?:\\*|https?://[^\\s/*?#]+?(?::\\*)?)$' }), {
         description:
           'Origins whose pages may call the operations and the gateway from a browser, such as `https://app.example.org`. `*` in the place of the port means any port, and alone any origin. Every call needs its signature or key all the same.',
-        unset: 'none; pages on this machine (`localhost`, `127.0.0.1`) when everything is embedded',
+        unset:
+          'none; pages on this machine (`localhost`, `127.0.0.1`) while `security.development_rules` hold',
         example: ['https://app.example.org'],
       }),
     ),
@@ -89,7 +90,7 @@ export const serverSection = Type.Object(
       Type.Integer({
         description:
           'Time after SIGTERM during which `/ready` answers 503 and requests are still served, each with `connection: close`, before the port is closed. Longer than a load balancer needs to notice; part of `shutdown_timeout_seconds`.',
-        unset: '5; 0 when everything is embedded',
+        unset: '5; 0 while `security.development_rules` hold',
         example: 10,
         minimum: 0,
         maximum: 3600,

@@ -8,7 +8,7 @@ export const webhooksSection = Type.Object(
     allow_http: Type.Optional(
       Type.Boolean({
         description: 'Whether endpoints may be plain `http://`; `https://` always is allowed.',
-        unset: 'only when everything is embedded',
+        unset: 'only while `security.development_rules` hold',
         example: false,
       }),
     ),
@@ -16,7 +16,7 @@ export const webhooksSection = Type.Object(
       Type.Array(Type.String({ pattern: '^[0-9a-fA-F.:]{2,45}(?:/[0-9]{1,3})?$' }), {
         description:
           'Private networks that endpoints, and the addresses of token metadata, may be in. Without an entry here private, loopback, link-local and metadata addresses are never reached, whatever a name resolves to.',
-        unset: 'none; the loopback addresses when everything is embedded',
+        unset: 'none; the loopback addresses while `security.development_rules` hold',
         example: ['10.20.0.0/16', 'fd00:20::/32'],
       }),
     ),
