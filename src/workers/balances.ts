@@ -123,7 +123,8 @@ async function readDue(
   const { ahead = [], confirmed = [] } = Object.groupBy(due, (pair) =>
     chain.balances === 'read' && isAhead(pair) ? 'ahead' : 'confirmed',
   )
-  const groups = Map.groupBy(confirmed, (pair) =>
+  // Work to be read ahead may be confirmed by now: then it is the same reading as that of other work.
+  const groups = Map.groupBy(distinctPairs(confirmed), (pair) =>
     chain.balances === 'delta' ? head : blockFor(pair, head),
   )
   let done = 0

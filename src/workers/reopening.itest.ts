@@ -84,10 +84,10 @@ describe('balances after blocks that no node has', () => {
       // A deposit, of which the next round finds nothing wrong but the page beside it.
       chain.mine([
         {
-          movements: [
-            { to: account(9_999), value: 5n },
-            { to: account(11), value: 5n },
-          ],
+          // Some of them are on the page, so that two kinds of work ask for the same balance.
+          movements: [9_999, ...Array.from({ length: 40 }, (_, index) => 10 + index * 60)].map(
+            (number) => ({ to: account(number), value: 5n }),
+          ),
         },
       ])
       await next()
@@ -105,4 +105,24 @@ describe('balances after blocks that no node has', () => {
       ).toBe(0)
     },
   )
+
+  it('are stored once where work to be read ahead and newer work are both confirmed', async () => {
+    const { chain, chain_id, tools } = await startWorld('c', 'both')
+    for (let block = 0; block < 3; block++) {
+      chain.mine()
+      const mined = chain.canonical().at(-1)!
+      await createMonths(db)([mined.time])
+      await storeBlocks(tools, [mined])
+    }
+    await pool.query(
+      `insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
+         chain_id, due_block, ahead)
+       select b.wallet_id, b.address, b.asset_id, n, b.organization_id, $1, n, case when n = 2 then true end
+       from balance b join wallet w using (wallet_id), generate_series(2, 3) n where w.chain_id = $1`,
+      [chain_id],
+    )
+    while ((await settleBalances(tools, never)) > 0);
+    expect(await wrong(chain_id)).toBe(0)
+    expect(await work(chain_id)).toBe(0)
+  })
 })

@@ -82,6 +82,14 @@ it('balances that change without an event are corrected, and the reason is kept'
     for (const asset_type of ['ASSET_TYPE_C', 'ASSET_TYPE_ERC20'])
       await caller.call('RefreshAssetBalances', { wallet_id, asset_type })
     await waitFor('two balances', async () => (await shown('ASSET_TYPE_ERC20')).size === 2)
+    // Open work would read the changed balances before the comparison finds them.
+    await settle()
+    await waitFor('no work is open', async () => {
+      const { rowCount } = await database.query('select from balance_change where wallet_id = $1', [
+        wallet_id,
+      ])
+      return rowCount === 0
+    })
 
     await send({ from: rich, to: ledger, data: setInLedger(mine, 777n) })
     await anvil.call('anvil_setBalance', [mine, '0x1234'])
