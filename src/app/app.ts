@@ -2,6 +2,7 @@ import { type Service, services } from '../contract/variant.ts'
 import { createAdmission } from '../domain/access/admit.ts'
 import { createAuthenticator } from '../domain/access/authenticate.ts'
 import { checkMasterKey } from '../domain/access/check-master-key.ts'
+import { createFailureBudget } from '../domain/access/failure-budget.ts'
 import { createGatewayKeys } from '../domain/access/gateway-keys.ts'
 import { createLimitRecords } from '../domain/access/limit-records.ts'
 import { createNonceSpender } from '../domain/access/nonce-spender.ts'
@@ -157,7 +158,15 @@ export async function startApp(options: AppOptions): Promise<App> {
     }),
   )
   const records = createLimitRecords({ db, clock }, { defaults })
-  const keys = createGatewayKeys({ db, clock })
+  const metrics = createMetrics(version)
+  const failures = createFailureBudget({
+    clock,
+    log,
+    burst: config.security.auth_failures_burst,
+    perSecond: config.security.auth_failures_per_second,
+    onFailure: (failure) => metrics.authenticationFailed(failure),
+  })
+  const keys = createGatewayKeys({ db, clock, failures })
   let sockets: Sockets | undefined
   const courier = own(openWebhooks(config, installation))
   own(
@@ -207,12 +216,12 @@ export async function startApp(options: AppOptions): Promise<App> {
   const authenticator = createAuthenticator(installation, {
     nonceWindowMs: config.security.nonce_window_seconds * 1000,
     nonces: createNonceSpender({ db, pool }, { memory: nonceMemory }),
+    failures,
   })
   const takeUsedCredentials = () => [...authenticator.takeUsed(), ...keys.takeUsed()]
   const keepNonces = () => nonceMemory.keep()
   own(startJanitor({ db, clock, log, takeUsedCredentials, keepNonces }))
 
-  const metrics = createMetrics(version)
   metrics.watchPool(pool)
   metrics.watchLimiter(limiter.status)
   metrics.watchCourier(courier.status)

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { findOperation } from '../contract/catalogue.ts'
+import type { Failure } from '../domain/access/failure-budget.ts'
 import type { LimiterStatus } from '../domain/limits/limiter.ts'
 import type { Streams } from '../gateway/feed-streams.ts'
 import type { Network } from '../gateway/network.ts'
@@ -17,6 +18,7 @@ import { registerWebhookMetrics } from './webhook-metrics.ts'
 /** What the service counts, in Prometheus' form. */
 export type Metrics = {
   finished(exchange: Omit<Finished, 'request_id' | 'client'>): void
+  authenticationFailed(failure: Failure): void
   watchPool(pool: Pool): void
   watchLimiter(status: () => LimiterStatus): void
   watchNetworks(networks: Iterable<Network>): void
@@ -51,7 +53,15 @@ export function createMetrics(version: string): Metrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   })
+  const failures = new Counter({
+    name: 'portolan_authentication_failures_total',
+    help: 'Wrong credentials by kind of call; `limited` ones were beyond the budget of their address.',
+    labelNames: ['kind', 'outcome'],
+    registers,
+  })
   return {
+    authenticationFailed: ({ kind, isLimited }) =>
+      failures.inc({ kind, outcome: isLimited ? 'limited' : 'refused' }),
     finished({ route, path, status, seconds: duration }) {
       // Only names of the catalogue become labels: a caller must not be able to make new series.
       const [, , service = '', name = ''] = route === 'operations' ? path.split('/') : []

@@ -231,6 +231,14 @@ export const errors = {
     title: 'The organization is blocked on this chain',
     help: 'A limit of the organization on this chain is 0, which admits no call at all: waiting does not help. `ListEffectiveRateLimits` shows which record says so; the operator changes it with SetRateLimit or `portolan limits set`.',
   },
+  TOO_MANY_FAILURES: {
+    status: 429,
+    code: 'RESOURCE_EXHAUSTED',
+    rpc: -32005,
+    retry: 'after',
+    title: 'Too many wrong credentials came from this address',
+    help: 'Correct the key or the secret, then wait as long as `Retry-After` says. Credentials that were used lately are still served. If others share the address, the operator sets `server.trust_proxy`, so that each client behind the proxy is counted alone.',
+  },
   INTERNAL: {
     status: 500,
     code: 'INTERNAL',

@@ -1,4 +1,4 @@
-import type { Reason } from '../contract/errors.ts'
+import { OperationError, type Reason } from '../contract/errors.ts'
 import type { GatewayKeys } from '../domain/access/gateway-keys.ts'
 import type { Principal } from '../domain/context.ts'
 import { createRateLimitList } from '../domain/limits/headers.ts'
@@ -68,6 +68,10 @@ const networkPath = /^\/[^/]+\/[^/]+$/
 const refusal = (reason: Reason, message?: string): Served =>
   alone(refused(refuse(reason, message)))
 
+/** Such a refusal is the failure budget's to log. */
+export const isTooManyFailures = (error: unknown): boolean =>
+  error instanceof OperationError && error.reason === 'TOO_MANY_FAILURES'
+
 /** Makes the front. */
 export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
   const { networks, keys, serve, bodyLimitBytes, ids, log, isLogged } = options
@@ -124,12 +128,13 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
     admit({ network, key, client }, isPost, headers) {
       if (!network) return notFound
       if (!isPost) return notAllowed
-      const principal = keys.principalOf(key)
+      const principal = keys.principalOf(key, client)
       if (!(principal instanceof Promise)) return settle(network, principal, client, headers)
       return principal.then(
         (known) => settle(network, known, client, headers),
         (error: unknown) => {
-          log.warn({ err: error, client }, 'a key could not be checked')
+          if (!isTooManyFailures(error))
+            log.warn({ err: error, client }, 'a key could not be checked')
           return alone(faultOf(error))
         },
       )

@@ -12,7 +12,7 @@ import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { Change } from '../storage/changes.ts'
 import type { ClientAddress } from './client-address.ts'
-import { socketAddress } from './gateway-front.ts'
+import { isTooManyFailures, socketAddress } from './gateway-front.ts'
 import { headFault } from './request-target.ts'
 import {
   type Connection,
@@ -65,6 +65,7 @@ const badRoute = refuse('ROUTE_NOT_FOUND', 'The gateway is at /<chain>/<network>
 const badKey = refuse('INVALID_KEY')
 const notAllowed = refuse('METHOD_NOT_ALLOWED', 'A WebSocket begins with GET.')
 const stoppingNow: Refusal = { ...refuse('SHUTTING_DOWN'), retryAfter: 1 }
+const tooManyFailures: Refusal = { ...refuse('TOO_MANY_FAILURES'), retryAfter: 1 }
 const unknownKey: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
 
 /** Serves the gateway over WebSocket. */
@@ -129,7 +130,7 @@ export function createSockets(options: SocketsOptions): Sockets {
         client,
         serve,
         limits,
-        check: () => keys.principalOf(key),
+        check: () => keys.principalOf(key, client),
         onClosed: (closed) => {
           ring.delete(closed)
           count(perKey, credential_id, -1)
@@ -167,9 +168,10 @@ export function createSockets(options: SocketsOptions): Sockets {
         return refuseWith(tooMany)
       shake(request, socket, head, { path, key, client, principal })
     }
-    const principal = keys.principalOf(key)
+    const principal = keys.principalOf(key, client)
     if (!(principal instanceof Promise)) return proceed(principal)
     principal.then(proceed).catch((error: unknown) => {
+      if (isTooManyFailures(error)) return refuseWith(tooManyFailures)
       log.warn({ err: error, request_id, client }, 'a key could not be checked')
       refuseWith(unknownKey)
     })

@@ -94,7 +94,7 @@ export const startTestApp = async (options: TestAppOptions = {}): Promise<TestAp
   noteSecret(master_key)
   const dataDir = await mkdtemp(join(tmpdir(), 'portolan-app-'))
   const log = await captureLog()
-  const { server, ...config } = options.config ?? {}
+  const { server, security, ...config } = options.config ?? {}
   const app = await startApp({
     config: loadConfig({
       env: {},
@@ -102,8 +102,9 @@ export const startTestApp = async (options: TestAppOptions = {}): Promise<TestAp
       overrides: {
         data_dir: dataDir,
         database: { url: databaseUrl(database.connection) },
-        security: { master_key },
         ...config,
+        // Suites try many wrong credentials from one address.
+        security: { master_key, auth_failures_burst: 1_000_000, ...security },
         server: { port: 0, ...server },
       },
     }),

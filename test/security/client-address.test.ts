@@ -13,7 +13,8 @@ const behind = await startTestGateway([node.url], {
   server: { trust_proxy: ['127.0.0.0/8', '10.0.0.0/8'] },
 })
 const open = await startTestGateway([node.url], { logging, beside: behind })
-const { member } = behind.tenant
+const { member, organization_id } = behind.tenant
+const body = JSON.stringify({ organization_id })
 
 // The first entry is the client's own claim; the last one a proxy that is trusted.
 const claim = 'X-Forwarded-For: 203.0.113.9, ::ffff:198.51.100.7, 10.0.0.2'
@@ -43,12 +44,13 @@ describe.each([
   ['without a trusted proxy is that of the connection', open, '127.0.0.1'],
 ] as const)('the address of a client %s', (_how, service, expected) => {
   it.each(Object.entries(paths))('for an operation on %s', async (_path, more) => {
-    const path = '/v1/admin/GetRateLimitUsage'
+    const path = '/v1/admin/ListEffectiveRateLimits'
     const request_id = `op-${expected}-${more.length}`
-    const signed = authHeaders(member, { path, body: '{}', nonce: nextNonce() })
+    const signed = authHeaders(member, { path, body, nonce: nextNonce() })
     const lines = Object.entries({ ...signed, 'x-request-id': request_id })
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
-    await raw(service, `POST ${path} HTTP/1.1\r\n${more}${head}`, '{}')
+    const answer = await raw(service, `POST ${path} HTTP/1.1\r\n${more}${head}`, body)
+    expect(answer).toMatchObject({ status: 200 })
     await expect
       .poll(() => clientsOf(service, request_id))
       .toEqual([`request finished: ${expected}`])

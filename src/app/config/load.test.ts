@@ -72,6 +72,8 @@ describe('defaults', () => {
           "key_prefix": "portolan:",
         },
         "security": {
+          "auth_failures_burst": 200,
+          "auth_failures_per_second": 5,
           "nonce_window_seconds": 300,
         },
         "server": {

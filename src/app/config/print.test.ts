@@ -50,6 +50,8 @@ chains:
     security:
       master_key: "********" # file, line 4
       nonce_window_seconds: 300 # default
+      auth_failures_burst: 200 # default
+      auth_failures_per_second: 5 # default
     limits:
       per_second_limit: 100 # default
       per_hour_limit: 100000 # default

@@ -4,7 +4,8 @@ import { nonceTime, signedPrefix } from '../../contract/signature.ts'
 import { findCredentialByKeyHash } from '../../storage/credentials.ts'
 import type { NonceOutcome } from '../../storage/nonces.ts'
 import type { Installation, Principal } from '../context.ts'
-import { hashKey, sealContext } from './credential-keys.ts'
+import { hashKey, isKeyShaped, sealContext } from './credential-keys.ts'
+import { type FailureBudget, unlimitedFailures } from './failure-budget.ts'
 import type { NonceSpender } from './nonce-spender.ts'
 
 /** The parts of a request that its signature covers, and the three credentials. */
@@ -39,10 +40,10 @@ const cacheSize = 10_000
 /** Makes the check of the three credentials. */
 export function createAuthenticator(
   installation: Installation,
-  options: { nonceWindowMs: number; nonces: NonceSpender },
+  options: { nonceWindowMs: number; nonces: NonceSpender; failures?: FailureBudget },
 ): Authenticator {
   const { db, clock, sealer } = installation
-  const { nonceWindowMs, nonces } = options
+  const { nonceWindowMs, nonces, failures = unlimitedFailures } = options
   const cache = new Map<string, Known>()
   const used = new Set<string>()
 
@@ -60,19 +61,24 @@ export function createAuthenticator(
   }
 
   return {
-    async authenticate({ api_key, nonce, signature, method, path, body }, onSigned) {
-      if (!api_key || !nonce || !signature) throw unauthenticated()
+    async authenticate({ api_key, nonce, signature, method, path, body, client }, onSigned) {
+      if (!isKeyShaped(api_key) || !nonce || !signature) throw unauthenticated()
       const cached = cache.get(api_key)
-      const known = cached ?? (await lookUp(api_key))
+      const isOver = !cached && !failures.take(client)
+      const known = cached ?? (isOver ? undefined : await failures.held(client, lookUp(api_key)))
       // An unknown key is checked against an empty secret, so that it costs the same HMAC.
       const mac = createHmac('sha256', known?.secret ?? '')
       mac.update(signedPrefix(nonce, method, path)).update(body)
       const right = sameHex(mac.digest(), signature)
       if (!known || !right) {
+        // The same answer for a known key: whether a key is known is nothing that this may tell.
+        if (isOver || (cached && !failures.take(client))) throw failures.refuse(client, 'operation')
+        failures.failed(client, 'operation')
         // Every failure has cost one look-up: the time tells nothing about the key either.
         if (cached) await lookUp(api_key)
         throw unauthenticated()
       }
+      if (!cached) failures.giveBack(client)
       const now = clock.now()
       const time = nonceTime(nonce)
       if (time === undefined || Math.abs(now - time) > nonceWindowMs) {

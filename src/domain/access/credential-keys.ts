@@ -10,6 +10,12 @@ export const createPair = (ids: Ids): { api_key: string; api_secret: string } =>
 /** Enough of a key to tell it from the others, and too little to use it. */
 export const keyHint = (api_key: string): string => `${api_key.slice(0, 8)}…`
 
+const keyPattern = /^[\w-]{1,200}$/
+
+/** Whether a text can be a key at all. */
+export const isKeyShaped = (api_key: string | undefined): api_key is string =>
+  api_key !== undefined && keyPattern.test(api_key)
+
 /** What a key is looked up by: a dump of the database then holds no key that opens the gateway. */
 export const hashKey = (api_key: string): Buffer => createHash('sha256').update(api_key).digest()
 

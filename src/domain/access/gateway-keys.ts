@@ -5,11 +5,20 @@ import type { Change } from '../../storage/changes.ts'
 import { findCredentialByKeyHash } from '../../storage/credentials.ts'
 import type { Db } from '../../storage/database.ts'
 import type { Principal } from '../context.ts'
+import { isKeyShaped } from './credential-keys.ts'
+import { type FailureBudget, unlimitedFailures } from './failure-budget.ts'
 
 /** Who is behind the API key of a gateway address. */
 export type GatewayKeys = {
-  /** Answers at once for a key that was used before; undefined for one that opens nothing. */
-  principalOf(api_key: string): Principal | undefined | Promise<Principal | undefined>
+  /**
+   * Answers at once for a key that was used before; undefined for one that opens nothing. Fails with
+   * `TOO_MANY_FAILURES` for a key that would have to be looked up after too many failures of the client.
+   */
+  principalOf(
+    api_key: string,
+    /** The address of the client. */
+    client?: string,
+  ): Principal | undefined | Promise<Principal | undefined>
   /** A credential or an organization is not as it was. */
   forget(change: Change): void
   /** Changes are announced again; what was announced before may have been missed. */
@@ -23,11 +32,10 @@ export type GatewayKeys = {
 type Known = { principal: Principal; checked: number; used: boolean }
 
 const maxDigests = 1_000
-const keyPattern = /^[\w-]{1,200}$/
 
 /** Makes the look-up of keys. */
 export function createGatewayKeys(
-  { db, clock }: { db: Db; clock: Clock },
+  { db, clock, failures = unlimitedFailures }: { db: Db; clock: Clock; failures?: FailureBudget },
   {
     maxKeys = 10_000,
     maxLookUps = 500,
@@ -96,9 +104,17 @@ export function createGatewayKeys(
       return entry.principal
     })
 
+  const guess = async (digest: string, client: string): Promise<Principal | undefined> => {
+    if (!failures.take(client)) throw failures.refuse(client, 'gateway')
+    const principal = await failures.held(client, lookUp(digest))
+    if (principal) failures.giveBack(client)
+    else failures.failed(client, 'gateway')
+    return principal
+  }
+
   return {
-    principalOf(api_key) {
-      if (!keyPattern.test(api_key)) return undefined
+    principalOf(api_key, client = 'unknown') {
+      if (!isKeyShaped(api_key)) return undefined
       const digest = digestOf(api_key)
       const entry = known.get(digest)
       if (entry) {
@@ -111,10 +127,13 @@ export function createGatewayKeys(
       }
       const until = unknown.get(digest)
       if (until !== undefined) {
-        if (until > clock.now()) return undefined
+        if (until > clock.now()) {
+          failures.failed(client, 'gateway')
+          return undefined
+        }
         unknown.delete(digest)
       }
-      return lookUp(digest)
+      return guess(digest, client)
     },
     forget(change) {
       if (change.kind !== 'credential' && change.kind !== 'organization') return

@@ -26,6 +26,19 @@ export const securitySection = Type.Object(
       minimum: 1,
       maximum: 3600,
     }),
+    auth_failures_burst: Type.Integer({
+      description:
+        'Wrong credentials that one address (of IPv6 one /64) may send at once. Beyond them credentials that are not in use already are answered with 429 `TOO_MANY_FAILURES` from that address, without a look at the database.',
+      default: 200,
+      minimum: 1,
+      maximum: 1_000_000,
+    }),
+    auth_failures_per_second: Type.Integer({
+      description: 'Wrong credentials that one address may send every second after that.',
+      default: 5,
+      minimum: 1,
+      maximum: 1_000_000,
+    }),
   },
   { description: 'Keys and windows of authentication.' },
 )

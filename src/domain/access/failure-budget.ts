@@ -1,0 +1,113 @@
+import { OperationError } from '../../contract/errors.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { clientGroup } from '../../lib/ip.ts'
+import type { Log } from '../../lib/log.ts'
+
+/** What was called with a credential that is not valid. */
+export type FailureKind = 'operation' | 'gateway'
+
+/** A failed authentication. */
+export type Failure = {
+  /** The address that it came from. */
+  client: string
+  kind: FailureKind
+  /** Whether it was refused without a look at the database, because there were too many before. */
+  isLimited: boolean
+}
+
+/**
+ * How many wrong credentials one client may try. A look-up of a credential that is not in memory takes from
+ * the budget of its client and gives back when the credential is right, so that guesses which arrive
+ * together are counted before the first of them has failed.
+ */
+export type FailureBudget = {
+  /** Takes one attempt; false when none is left. */
+  take(client: string): boolean
+  giveBack(client: string): void
+  /** Gives back when the look-up itself fails: a database that is away is no wrong guess. */
+  held<found>(client: string, lookUp: Promise<found>): Promise<found>
+  /** Reports a wrong credential. */
+  failed(client: string, kind: FailureKind): void
+  /** Reports an attempt beyond the budget; the error is the answer to it. */
+  refuse(client: string, kind: FailureKind): OperationError
+}
+
+/** Counts nothing and refuses nothing, for tools that check their own credentials. */
+export const unlimitedFailures: FailureBudget = {
+  take: () => true,
+  giveBack() {},
+  held: (_client, lookUp) => lookUp,
+  failed() {},
+  refuse: () => new OperationError('TOO_MANY_FAILURES'),
+}
+
+type Bucket = { tokens: number; time: number; isLogged: boolean }
+
+/** Makes the budget: a token bucket for each client, IPv6 clients by their /64. */
+export function createFailureBudget(options: {
+  clock: Clock
+  log: Log
+  /** Attempts that a client may make at once. */
+  burst: number
+  /** Attempts that it gets back every second. */
+  perSecond: number
+  /** Clients in memory; the ones that failed longest ago are forgotten first. */
+  maxClients?: number
+  onFailure?(failure: Failure): void
+}): FailureBudget {
+  const { clock, log, burst, perSecond, maxClients = 20_000, onFailure } = options
+  // Holds only clients whose budget is not full, in the order of their last attempt.
+  const buckets = new Map<string, Bucket>()
+
+  const bucketOf = (group: string, now: number): Bucket => {
+    const bucket = buckets.get(group) ?? { tokens: burst, time: now, isLogged: false }
+    // A clock that was set back gives nothing.
+    const seconds = Math.max(0, now - bucket.time) / 1000
+    bucket.tokens = Math.min(burst, bucket.tokens + seconds * perSecond)
+    bucket.time = now
+    if (bucket.tokens === burst) bucket.isLogged = false
+    return bucket
+  }
+  const keep = (group: string, bucket: Bucket) => {
+    buckets.delete(group)
+    if (bucket.tokens >= burst) return
+    if (buckets.size >= maxClients) buckets.delete(buckets.keys().next().value as string)
+    buckets.set(group, bucket)
+  }
+
+  const giveBack = (client: string) => {
+    const group = clientGroup(client)
+    const bucket = buckets.get(group)
+    if (!bucket) return
+    bucket.tokens = Math.min(burst, bucket.tokens + 1)
+    if (bucket.tokens === burst) buckets.delete(group)
+  }
+
+  return {
+    take(client) {
+      const group = clientGroup(client)
+      const bucket = bucketOf(group, clock.now())
+      const isLeft = bucket.tokens >= 1
+      if (isLeft) bucket.tokens--
+      keep(group, bucket)
+      return isLeft
+    },
+    giveBack,
+    held: (client, lookUp) =>
+      lookUp.catch((error: unknown) => {
+        giveBack(client)
+        throw error
+      }),
+    failed: (client, kind) => onFailure?.({ client, kind, isLimited: false }),
+    refuse(client, kind) {
+      onFailure?.({ client, kind, isLimited: true })
+      const bucket = buckets.get(clientGroup(client))
+      // Once until the budget is full again: the log is not for the attacker to fill.
+      if (bucket && !bucket.isLogged) {
+        bucket.isLogged = true
+        log.warn({ client, kind, burst }, 'too many failed authentications from this address')
+      }
+      return new OperationError('TOO_MANY_FAILURES', { retryAfter: Math.ceil(1 / perSecond) })
+    },
+  }
+}
