@@ -22,6 +22,7 @@ import { createOperations } from '../http/operations.ts'
 import { createOperationsFront } from '../http/operations-front.ts'
 import { probeRoutes } from '../http/probes.ts'
 import { type Finished, startServer } from '../http/server.ts'
+import { hostNames, isTrustedHost } from '../http/trusted-host.ts'
 import { createSockets, type Sockets } from '../http/websocket.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Ids, systemIds } from '../lib/ids.ts'
@@ -296,6 +297,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     limits: { maxBytes: config.gateway.notifications_limit_bytes },
   })
   sockets = own(opened)
+  const publicHosts = hostNames([`http://${hostInUrl(config.server.host)}`, config.server.base_url])
   const cors = openCors(config, front, developmentRules)
   metrics.watchStreams(networks.streams, opened)
   const http = own(
@@ -330,9 +332,13 @@ export async function startApp(options: AppOptions): Promise<App> {
         ...docsRoutes(
           () => base_url,
           (service) => service === 'admin' || Object.hasOwn(config.chains, service),
-          () => (isLoopback(config.server.host) && local?.examples(demo?.organization_id)) || {},
+          (request) =>
+            (isLoopback(config.server.host) &&
+              isTrustedHost(request, publicHosts) &&
+              local?.examples(demo?.organization_id)) ||
+            {},
         ),
-        ...(local && developmentRules ? devRoutes(local.tools, authenticator) : []),
+        ...(local && developmentRules ? devRoutes(local.tools, authenticator, publicHosts) : []),
       ],
     }),
   )

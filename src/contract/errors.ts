@@ -84,6 +84,14 @@ export const errors = {
     title: 'The credential may not do this',
     help: 'The operation needs a credential with ROLE_ADMIN.',
   },
+  HOST_NOT_ALLOWED: {
+    status: 403,
+    code: 'PERMISSION_DENIED',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The request names another host',
+    help: 'This address answers only requests whose `Host`, and `Origin` where there is one, is a loopback name, the address that the connection was made to, or a host of `server.host`, `server.base_url` or `server.admin_listen`. It keeps pages of other sites out.',
+  },
   ROUTE_NOT_FOUND: {
     status: 404,
     code: 'NOT_FOUND',

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
 import { OperationError } from '../contract/errors.ts'
 import type { Authenticator } from '../domain/access/authenticate.ts'
@@ -28,7 +30,7 @@ async function start(role: 'ROLE_ADMIN' | 'ROLE_MEMBER' | undefined = undefined)
     },
     takeUsed: () => [],
   }
-  const routes = devRoutes(tools, authenticator)
+  const routes = devRoutes(tools, authenticator, ['portolan.example.org'])
   const server = await startServer({
     host: '127.0.0.1',
     port: 0,
@@ -46,8 +48,32 @@ async function start(role: 'ROLE_ADMIN' | 'ROLE_MEMBER' | undefined = undefined)
     const text = await answer.text()
     return { status: answer.status, body: text ? JSON.parse(text) : undefined }
   }
-  return { post, done }
+  /** `fetch` does not let a caller choose the host. */
+  const postAs = async (headers: Record<string, string>) => {
+    const body = JSON.stringify({ chain: 'c', address: 'good' })
+    const asked = request({
+      port: server.address.port,
+      path: '/dev/v1/faucet',
+      method: 'POST',
+      headers: { 'content-type': 'application/json', connection: 'close', ...headers },
+    }).end(body)
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    answer.resume()
+    return answer.statusCode
+  }
+  return { post, postAs, done }
 }
+
+test('a page of another site that resolves its name to this machine is refused', async () => {
+  const { postAs, done } = await start('ROLE_ADMIN')
+  expect(await postAs({ host: 'evil.example' })).toBe(403)
+  expect(await postAs({ host: 'evil.example:4000', origin: 'http://evil.example:4000' })).toBe(403)
+  expect(await postAs({ host: 'localhost', origin: 'http://evil.example' })).toBe(403)
+  expect(await postAs({ host: 'localhost', origin: 'null' })).toBe(403)
+  expect(done).toEqual([])
+  expect(await postAs({ host: 'localhost:4000', origin: 'http://localhost:3000' })).toBe(200)
+  expect(await postAs({ host: 'portolan.example.org' })).toBe(200)
+})
 
 test('the faucet sends what is asked for, or a coin', async () => {
   const { post, done } = await start()

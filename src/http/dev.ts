@@ -9,6 +9,7 @@ import { type Exchange, readBody, send } from './exchange.ts'
 import { isLocal } from './local.ts'
 import { sendJson } from './probes.ts'
 import type { Route } from './server.ts'
+import { onTrustedHost } from './trusted-host.ts'
 
 /** What the embedded mode offers beside the API: its local chains, driven by hand. */
 export type DevTools = {
@@ -30,10 +31,15 @@ const maxAmount = 2n ** 128n
 const chainTags = ['c', 'q', 't', 's', 'p']
 
 /**
- * `/dev/v1/…` of the embedded mode. Whoever is on the machine itself needs no credential; others need
- * an administrator's, because what they do is seen by everybody.
+ * `/dev/v1/…` of the embedded mode. Programs on the machine itself need no credential; others need an
+ * administrator's, because what they do is seen by everybody. A page of another site counts as neither.
  */
-export function devRoutes(tools: DevTools, authenticator: Authenticator): Route[] {
+export function devRoutes(
+  tools: DevTools,
+  authenticator: Authenticator,
+  /** Names of this service beside those of loopback. */
+  hosts: readonly string[],
+): Route[] {
   const post = (path: string, name: string, handle: Route['handle']): Route => ({
     path,
     name,
@@ -71,7 +77,7 @@ export function devRoutes(tools: DevTools, authenticator: Authenticator): Route[
     if (principal.role !== 'ROLE_ADMIN') throw new OperationError('PERMISSION_DENIED')
   }
 
-  return [
+  const routes = [
     post('/dev/v1/faucet', 'faucet', async (exchange) => {
       const body = await read(exchange)
       const chain = `${body.chain ?? ''}`.toLowerCase()
@@ -105,6 +111,7 @@ export function devRoutes(tools: DevTools, authenticator: Authenticator): Route[
       send(exchange, isGenuine ? 204 : 401, {}, '')
     }),
   ]
+  return onTrustedHost(routes, hosts)
 }
 
 const invalid = (field: string, detail: string): OperationError =>

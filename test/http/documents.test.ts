@@ -12,6 +12,39 @@ const tenant = await service.createTenant()
 const get = (path: string) => service.send(path, { method: 'GET' })
 const { text, json: document } = await get('/openapi.json')
 
+describe('every document', () => {
+  it.each([
+    '/openapi.json',
+    '/docs',
+    '/docs/errors',
+    '/docs/errors/INTERNAL',
+    '/docs/assets/page.js',
+  ])(
+    '%s is sent compressed where that is accepted, and not sent again to those who have it',
+    async (path) => {
+      const ask = (headers: Record<string, string>) =>
+        service.send(path, { method: 'GET', headers })
+      const plain = await ask({})
+      expect(plain.status).toBe(200)
+      expect(plain.headers['content-encoding']).toBeUndefined()
+      const zipped = await service.send(path, {
+        method: 'HEAD',
+        headers: { 'accept-encoding': 'br;q=1, gzip;q=0.5' },
+      })
+      expect(zipped.headers['content-encoding']).toBe('gzip')
+      expect(Number(zipped.headers['content-length'])).toBeLessThan(plain.text.length)
+      expect((await ask({ 'accept-encoding': 'gzip;q=0' })).text).toBe(plain.text)
+      const etag = `${plain.headers.etag}`
+      expect(zipped.headers.etag).toBe(etag)
+      for (const tag of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+        const again = await ask({ 'if-none-match': tag })
+        expect([again.status, again.text, again.headers.etag]).toEqual([304, '', etag])
+      }
+      expect((await ask({ 'if-none-match': '"other"' })).status).toBe(200)
+    },
+  )
+})
+
 describe('/openapi.json', () => {
   it('is an OpenAPI 3.1 document of version 1.0.0 at the address of the service', async () => {
     expect(document.openapi).toMatch(/^3\.1\./)
