@@ -1,6 +1,7 @@
 import { createPool } from '../chains/upstream/pool.ts'
 import type { Pool, UpstreamStatus } from '../chains/upstream/pool-types.ts'
 import { createStreams, type Streams } from '../gateway/feed-streams.ts'
+import { createFilterBudget } from '../gateway/filter-budget.ts'
 import { createNetwork, type Network } from '../gateway/network.ts'
 import type { UsageDelta } from '../gateway/usage.ts'
 import { textFrame } from '../http/websocket-frame.ts'
@@ -62,6 +63,10 @@ export function openNetworks(
     for (const listener of sentListeners) listener(hash, pool)
   }
   const { gateway } = config
+  const budget = createFilterBudget({
+    perKey: gateway.filter_terms_per_key,
+    perOrganization: gateway.filter_terms_per_organization,
+  })
 
   const open = (chain: string, network: string, { prefix, networks }: EvmChain) => {
     const { chain_id, upstreams } = networks[network]!
@@ -97,6 +102,7 @@ export function openNetworks(
       encode: textFrame,
       subscriptionsPerKey: gateway.subscriptions_per_key,
       filtersPerKey: gateway.filters_per_key,
+      budget,
     })
     const made = createNetwork({
       chain,

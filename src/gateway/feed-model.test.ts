@@ -11,6 +11,7 @@ import {
   type WorldBlock,
   type WorldLog,
 } from './feed-world.ts'
+import { createFilterBudget } from './filter-budget.ts'
 import type { Session } from './session.ts'
 
 const addresses = [1, 2, 3].map((value) => `0x${value.toString(16).padStart(40, '0')}`)
@@ -152,6 +153,7 @@ test('what clients get is what the model says, for every seeded script', {
           encode: (text) => Buffer.from(text, 'latin1'),
           subscriptionsPerKey: 100,
           filtersPerKey: 100,
+          budget: createFilterBudget({ perKey: 1_000_000, perOrganization: 1_000_000 }),
         })
         const session = { principal: { credential_id: 'key' } } as Session
         // biome-ignore lint/suspicious/noExplicitAny: the answer to any call
@@ -196,7 +198,11 @@ test('what clients get is what the model says, for every seeded script', {
             push: (frame: Buffer) => received.push(JSON.parse(frame.toString()).params),
             close: (_: number, reason: string) => closed.push(reason),
           }
-          return { received, closed, client: streams.open(receiver, 'key') }
+          return {
+            received,
+            closed,
+            client: streams.open(receiver, { organization_id: 'o', credential_id: 'key' }),
+          }
         }
         const main = connect()
         const subscribe = async (name: string, options: Filter) => {

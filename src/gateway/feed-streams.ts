@@ -3,9 +3,11 @@ import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { createFeed, type Feed, type FeedOptions } from './feed.ts'
+import type { FilterBudget, Owner } from './filter-budget.ts'
 import { createFilters, type Filters } from './filters.ts'
 import { createLogIndex } from './log-index.ts'
 import { createPending } from './pending.ts'
+import { type Refusal, refuse } from './rpc-error.ts'
 import {
   createSubscriptions,
   type LogListener,
@@ -22,7 +24,7 @@ export type Streams = {
   filters: Filters
   subscriptions: Subscriptions
   /** The book of subscriptions of a connection of this key. */
-  open(receiver: Receiver, credential_id: string): Client
+  open(receiver: Receiver, owner: Owner): Client
   stop(): void
 }
 
@@ -36,12 +38,14 @@ export type StreamsOptions = {
   encode(text: RawJson): Buffer
   subscriptionsPerKey: number
   filtersPerKey: number
+  /** Shared by all networks. */
+  budget: FilterBudget
   feed?: Partial<FeedOptions>
 }
 
 /** Joins the feed with all who listen to it. */
 export function createStreams(options: StreamsOptions): Streams {
-  const { pool, ids, clock, encode, subscriptionsPerKey: limit } = options
+  const { pool, ids, clock, encode, budget, subscriptionsPerKey: limit } = options
   const index = createLogIndex<LogListener>()
   const pending = createPending({
     pool,
@@ -85,31 +89,36 @@ export function createStreams(options: StreamsOptions): Streams {
     pending,
     clock,
     ids,
+    budget,
     maxPerKey: options.filtersPerKey,
   })
   const counts = new Map<string, number>()
+  const tooMany = refuse('TOO_MANY_OPEN', `The key has ${limit} subscriptions already.`, { limit })
+
+  const takeOne = (owner: Owner, terms: number): (() => void) | Refusal => {
+    const { credential_id } = owner
+    const count = counts.get(credential_id) ?? 0
+    if (count >= limit) return tooMany
+    const release = budget.take(owner, terms)
+    if ('reason' in release) return release
+    counts.set(credential_id, count + 1)
+    return () => {
+      release()
+      const left = (counts.get(credential_id) ?? 1) - 1
+      if (left > 0) counts.set(credential_id, left)
+      else counts.delete(credential_id)
+    }
+  }
 
   return {
     feed,
     filters,
     subscriptions,
-    open: (receiver, credential_id) =>
+    open: (receiver, owner) =>
       createClient({
         subscriptions,
         receiver,
-        quota: {
-          limit,
-          take: () => {
-            const count = counts.get(credential_id) ?? 0
-            if (count < limit) counts.set(credential_id, count + 1)
-            return count < limit
-          },
-          give: () => {
-            const left = (counts.get(credential_id) ?? 1) - 1
-            if (left > 0) counts.set(credential_id, left)
-            else counts.delete(credential_id)
-          },
-        },
+        quota: { take: (terms) => takeOne(owner, terms) },
       }),
     stop() {
       filters.stop()

@@ -7,6 +7,7 @@ import type { OnAnswer } from './answer.ts'
 import type { Dispatch } from './dispatch.ts'
 import { createStreams } from './feed-streams.ts'
 import { createWorld, type WorldBlock } from './feed-world.ts'
+import { createFilterBudget } from './filter-budget.ts'
 import type { Session } from './session.ts'
 
 const session = { principal: { credential_id: 'key' } } as Session
@@ -23,6 +24,7 @@ const setUp = (options: { pool?: Partial<Pool>; nodes?: number; forgets?: boolea
     encode: (text) => Buffer.from(text, 'latin1'),
     subscriptionsPerKey: 100,
     filtersPerKey: 100,
+    budget: createFilterBudget({ perKey: 1_000_000, perOrganization: 1_000_000 }),
   })
   onTestFinished(streams.stop)
   // biome-ignore lint/suspicious/noExplicitAny: the answer to any call
@@ -45,7 +47,7 @@ const setUp = (options: { pool?: Partial<Pool>; nodes?: number; forgets?: boolea
           client.stop()
         },
       },
-      'key',
+      { organization_id: 'o', credential_id: 'key' },
     )
     return {
       received,

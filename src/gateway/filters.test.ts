@@ -4,11 +4,13 @@ import { systemIds } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
 import { createStreams } from './feed-streams.ts'
 import { createWorld, type WorldLog } from './feed-world.ts'
+import { createFilterBudget } from './filter-budget.ts'
 import { createFilters } from './filters.ts'
 import { createLogIndex } from './log-index.ts'
 import type { Session } from './session.ts'
 import type { LogListener } from './subscriptions.ts'
 
+const owner = { organization_id: 'o', credential_id: 'key' }
 const log: WorldLog = { address: `0x${'1'.repeat(40)}`, topics: [] }
 
 /** Filters on a feed that a test moves by hand. */
@@ -30,6 +32,7 @@ const createBench = (
     pending: { need: () => need('pending'), begun: () => true },
     clock,
     ids: systemIds,
+    budget: createFilterBudget({ perKey: 1_000_000, perOrganization: 1_000_000 }),
     maxPerKey: 100,
     ...limits,
   })
@@ -131,10 +134,11 @@ test('a chain that cannot be followed ends filters and connections instead of le
     encode: (text) => Buffer.from(text),
     subscriptionsPerKey: 1,
     filtersPerKey: 1,
+    budget: createFilterBudget({ perKey: 1_000_000, perOrganization: 1_000_000 }),
   })
   const session = { principal: { credential_id: 'key' } } as Session
   const closed: number[] = []
-  const client = streams.open({ push() {}, close: (code) => closed.push(code) }, 'key')
+  const client = streams.open({ push() {}, close: (code) => closed.push(code) }, owner)
   const call = { method: 'eth_subscribe', args: ['newHeads'] }
   client.dispatch({ name: 'eth_subscribe' } as never, call as never, session, () => {})
   streams.filters.dispatch(

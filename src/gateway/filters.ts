@@ -6,6 +6,7 @@ import { findRangeProblem, type LogFilter } from './check-filter.ts'
 import type { Dispatch } from './dispatch.ts'
 import type { Feed } from './feed.ts'
 import type { FeedBlock } from './feed-block.ts'
+import { type FilterBudget, type Owner, termsOf, termsOfOne } from './filter-budget.ts'
 import { createChanges } from './filters-changes.ts'
 import type { LogIndex } from './log-index.ts'
 import type { Demand } from './pending.ts'
@@ -37,6 +38,8 @@ type Filter = {
   kind: 'blocks' | 'logs' | 'pending'
   given?: LogFilter
   close(): void
+  /** Gives back what it takes of the budget. */
+  release(): void
 }
 
 const notFound = refused(refuse('FILTER_NOT_FOUND', 'filter not found'))
@@ -46,7 +49,7 @@ const sweepMs = 5_000
 const filterData = { parameter: 'filter', index: 0 }
 
 /** What a key holds: the number of its filters, and the bytes of logs that they have gathered. */
-type Owner = { filters: number; bytes: number }
+type Holder = { filters: number; bytes: number }
 
 /** Makes the filters. */
 export function createFilters(options: {
@@ -55,6 +58,7 @@ export function createFilters(options: {
   pending: Demand
   clock: Clock
   ids: Ids
+  budget: FilterBudget
   maxPerKey: number
   idleMs?: number
   /** Changes that one filter gathers; with more it is gone, rather than that some are missing. */
@@ -62,11 +66,11 @@ export function createFilters(options: {
   /** Bytes of logs that all filters of a key gather. */
   maxBytes?: number
 }): Filters {
-  const { feed, index, pending, clock, ids, maxPerKey } = options
+  const { feed, index, pending, clock, ids, budget, maxPerKey } = options
   const { idleMs = 300_000, maxChanges = 10_000, maxBytes = 16_777_216 } = options
   // The longest unused first.
   const filters = new Map<string, Filter>()
-  const owners = new Map<string, Owner>()
+  const owners = new Map<string, Holder>()
   const blocks = createChanges(maxChanges)
   const transactions = createChanges(maxChanges)
   const stopped = new AbortController()
@@ -78,6 +82,7 @@ export function createFilters(options: {
   const drop = (filter: Filter) => {
     if (!filters.delete(filter.id)) return
     filter.close()
+    filter.release()
     const owner = owners.get(filter.owner)
     if (owner && --owner.filters === 0) owners.delete(filter.owner)
   }
@@ -103,16 +108,20 @@ export function createFilters(options: {
   }
 
   const add = (
-    owner: string,
-    make: (holder: Owner) => Omit<Filter, 'id' | 'owner' | 'used'>,
+    who: Owner,
+    terms: number,
+    make: (holder: Holder) => Omit<Filter, 'id' | 'owner' | 'used' | 'release'>,
     done: OnAnswer,
   ) => {
+    const owner = who.credential_id
     const holder = owners.get(owner) ?? { filters: 0, bytes: 0 }
     if (holder.filters >= maxPerKey) return done(tooMany)
+    const release = budget.take(who, terms)
+    if ('reason' in release) return done(refused(release))
     holder.filters++
     owners.set(owner, holder)
     const id = newId(ids)
-    const filter: Filter = { ...make(holder), id, owner, used: clock.now() }
+    const filter: Filter = { ...make(holder), id, owner, release, used: clock.now() }
     filters.set(id, filter)
     if (!isSweeping) void sweep()
     whenBegun({ feed: feed(), ...(filter.kind === 'pending' && { pending }) }, (isBegun) => {
@@ -159,7 +168,7 @@ export function createFilters(options: {
     }
   }
 
-  const logFilter = (given: LogFilter, holder: Owner) => {
+  const logFilter = (given: LogFilter, holder: Holder) => {
     const since = feed().order()
     let logs: RawJson[] = []
     let bytes = 0
@@ -199,11 +208,11 @@ export function createFilters(options: {
     }
   }
 
-  const addLogFilter = (owner: string, given: LogFilter, done: OnAnswer) => {
+  const addLogFilter = (owner: Owner, given: LogFilter, done: OnAnswer) => {
     const problem = findRangeProblem(given)
     if (problem)
       return done(refused(refuse('INVALID_PARAMS', `parameter 1 (filter) ${problem}`, filterData)))
-    add(owner, (holder) => logFilter(given, holder), done)
+    add(owner, termsOf(given), (holder) => logFilter(given, holder), done)
   }
 
   const takeChanges = (filter: Filter | undefined, done: OnAnswer) => {
@@ -221,11 +230,11 @@ export function createFilters(options: {
       const owner = principal.credential_id
       switch (name.slice(name.indexOf('_') + 1)) {
         case 'newBlockFilter':
-          return add(owner, blockFilter, done)
+          return add(principal, termsOfOne, blockFilter, done)
         case 'newPendingTransactionFilter':
-          return add(owner, pendingFilter, done)
+          return add(principal, termsOfOne, pendingFilter, done)
         case 'newFilter':
-          return addLogFilter(owner, args[0] as LogFilter, done)
+          return addLogFilter(principal, args[0] as LogFilter, done)
         case 'getFilterChanges':
           return takeChanges(find(args[0], owner), done)
         default: {

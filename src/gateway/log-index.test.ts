@@ -130,3 +130,90 @@ test('a query of a thousand addresses and topics takes a bounded number of place
   index.match({ address: address(5), topics: [topics[1]!, topics[2]!] }, () => found++)
   expect(found).toBe(100)
 })
+
+test('with ranges and hashes the same targets are found as by a look at all, wherever the chain goes', () => {
+  const hashOf = (number: number) => `0x${(number % 7).toString(16).padStart(64, '0')}`
+  const number = fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 6_000 }))
+  const query = fc
+    .record({
+      from: fc.option(number, { nil: undefined }),
+      length: fc.option(number, { nil: undefined }),
+      hash: fc.option(fc.integer({ min: 0, max: 9 }), { nil: undefined, freq: 6 }),
+      address: fc.boolean(),
+    })
+    .map(({ from, length, hash, address: hasAddress }) => ({
+      query: {
+        addresses: hasAddress ? new Set([address(1)]) : undefined,
+        topics: [],
+        from: hash === undefined ? (from ?? 0) : 0,
+        to:
+          hash === undefined && length !== undefined
+            ? (from ?? 0) + length
+            : Number.POSITIVE_INFINITY,
+        hash: hash === undefined ? undefined : hashOf(hash),
+      },
+    }))
+  const step = fc.oneof(
+    { weight: 3, arbitrary: query.map((target) => ({ kind: 'add' as const, target })) },
+    { weight: 1, arbitrary: fc.nat().map((at) => ({ kind: 'remove' as const, at })) },
+    { weight: 3, arbitrary: number.map((to) => ({ kind: 'jump' as const, to })) },
+    {
+      weight: 3,
+      arbitrary: fc.integer({ min: -3, max: 5 }).map((by) => ({ kind: 'move' as const, by })),
+    },
+  )
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const index = createLogIndex<{ query: ReturnType<typeof compileLogQuery> }>()
+      const targets: { query: ReturnType<typeof compileLogQuery> }[] = []
+      let now = 0
+      for (const one of steps) {
+        if (one.kind === 'add') {
+          targets.push(one.target)
+          index.add(one.target)
+          continue
+        }
+        if (one.kind === 'remove') {
+          for (const gone of targets.splice(one.at % (targets.length + 1), 1)) index.remove(gone)
+          continue
+        }
+        now = one.kind === 'jump' ? one.to : Math.max(0, now + one.by)
+        index.reach({ number: now, hash: hashOf(now) })
+        const found: unknown[] = []
+        index.match(log(), (target) => found.push(target))
+        const wanted = targets.filter(({ query }) => matchesBlock(query, now, hashOf(now)))
+        expect(new Set(found).size).toBe(found.length)
+        expect(new Set(found)).toEqual(new Set(wanted))
+      }
+      expect(index.size()).toBe(targets.length)
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
+test.each([
+  ['begin later', (at: number) => ({ fromBlock: `0x${(2_000 + at).toString(16)}` })],
+  ['are over', (at: number) => ({ toBlock: `0x${(1 + (at % 400)).toString(16)}` })],
+  [
+    'are of other blocks',
+    (at: number) => ({ blockHash: `0x${at.toString(16).padStart(64, 'f')}` }),
+  ],
+])('20,000 subscriptions whose ranges %s cost a block nothing', (_, filterOf) => {
+  const index = createLogIndex()
+  let looks = 0
+  for (let at = 0; at < 20_000; at++) {
+    const query = compileLogQuery(filterOf(at))
+    index.add({
+      get query() {
+        looks++
+        return query
+      },
+    })
+  }
+  for (let number = 1_800; number < 1_805; number++) {
+    index.reach({ number, hash: '0x1' })
+    looks = 0
+    for (let count = 0; count < 200; count++) index.match(log(), () => {})
+    expect(looks).toBe(0)
+  }
+})

@@ -1,4 +1,5 @@
-import { type LogKeys, type LogQuery, matchesKeys } from './topics.ts'
+import { createLogRanges } from './log-ranges.ts'
+import { type LogKeys, type LogQuery, matchesBlock, matchesKeys } from './topics.ts'
 
 /** Somebody who wants logs. */
 export type LogTarget = { query: LogQuery }
@@ -7,7 +8,9 @@ export type LogTarget = { query: LogQuery }
 export type LogIndex<target extends LogTarget> = {
   add(target: target): void
   remove(target: target): void
-  /** Calls `visit` once with each target whose addresses and topics fit. */
+  /** The logs that are matched next are those of this block. */
+  reach(block: { number: number; hash: string }): void
+  /** Calls `visit` once with each target that wants this log of the block. */
   match(log: LogKeys, visit: (target: target) => void): void
   size(): number
 }
@@ -29,6 +32,9 @@ const maxPlaces = 1_000
 export function createLogIndex<target extends LogTarget>(): LogIndex<target> {
   const anywhere: Places<target> = { plain: new Set(), topics: [] }
   const byAddress = new Map<string, Places<target>>()
+  const byHash = new Map<string, Set<target>>()
+  let ofHash: ReadonlySet<target> | undefined
+  let block = { number: 0, hash: '' }
   let size = 0
 
   const eachPlace = (query: LogQuery, visit: (address: string | undefined) => void) => {
@@ -59,40 +65,64 @@ export function createLogIndex<target extends LogTarget>(): LogIndex<target> {
     if (map?.size === 0) places.topics[position] = undefined
   }
 
+  const enter = (target: target) =>
+    eachPlace(target.query, (address) => {
+      if (address === undefined) return put(anywhere, target)
+      const places = byAddress.get(address) ?? { plain: new Set(), topics: [] }
+      byAddress.set(address, places)
+      put(places, target)
+    })
+
+  const leave = (target: target) =>
+    eachPlace(target.query, (address) => {
+      if (address === undefined) return take(anywhere, target)
+      const places = byAddress.get(address)
+      if (!places) return
+      take(places, target)
+      if (places.plain.size === 0 && places.topics.every((map) => map === undefined))
+        byAddress.delete(address)
+    })
+
+  const ranges = createLogRanges<target>({ enter, leave })
+
+  const wants = ({ query }: target, log: LogKeys): boolean =>
+    matchesKeys(query, log) && matchesBlock(query, block.number, block.hash)
+
   const look = (places: Places<target>, log: LogKeys, visit: (target: target) => void) => {
-    for (const target of places.plain) if (matchesKeys(target.query, log)) visit(target)
+    for (const target of places.plain) if (wants(target, log)) visit(target)
     const { topics } = places
     for (let position = 0; position < topics.length; position++) {
       const found = topics[position]?.get(log.topics[position] as string)
-      if (found) for (const target of found) if (matchesKeys(target.query, log)) visit(target)
+      if (found) for (const target of found) if (wants(target, log)) visit(target)
     }
   }
 
   return {
     add(target) {
       size++
-      eachPlace(target.query, (address) => {
-        if (address === undefined) return put(anywhere, target)
-        const places = byAddress.get(address) ?? { plain: new Set(), topics: [] }
-        byAddress.set(address, places)
-        put(places, target)
-      })
+      const { hash } = target.query
+      if (hash === undefined) return ranges.add(target)
+      const there = byHash.get(hash)
+      if (there) there.add(target)
+      else byHash.set(hash, new Set([target]))
     },
     remove(target) {
       size--
-      eachPlace(target.query, (address) => {
-        if (address === undefined) return take(anywhere, target)
-        const places = byAddress.get(address)
-        if (!places) return
-        take(places, target)
-        if (places.plain.size === 0 && places.topics.every((map) => map === undefined))
-          byAddress.delete(address)
-      })
+      const { hash } = target.query
+      if (hash === undefined) return ranges.remove(target)
+      const there = byHash.get(hash)
+      if (there?.delete(target) && there.size === 0) byHash.delete(hash)
+    },
+    reach(next) {
+      block = next
+      ofHash = byHash.get(next.hash)
+      ranges.reach(next.number)
     },
     match(log, visit) {
       const places = byAddress.get(log.address)
       if (places) look(places, log, visit)
       look(anywhere, log, visit)
+      if (ofHash) for (const target of ofHash) if (wants(target, log)) visit(target)
     },
     size: () => size,
   }

@@ -2,6 +2,7 @@ import { answered, failed, type OnAnswer, refused } from './answer.ts'
 import { findFilterProblem, findRangeProblem, type LogFilter } from './check-filter.ts'
 import type { Dispatch } from './dispatch.ts'
 import { isHash } from './encodings.ts'
+import { termsOf, termsOfOne } from './filter-budget.ts'
 import { type Refusal, refuse } from './rpc-error.ts'
 import {
   keyOfTopic,
@@ -20,8 +21,11 @@ export type Client = {
   stop(): void
 }
 
-/** How many subscriptions a key may have, over all its connections. */
-export type Quota = { take(): boolean; give(): void; limit: number }
+/** What a key may have, over all its connections: a refusal, or what gives it back. */
+export type Quota = { take(terms: number): (() => void) | Refusal }
+
+/** What a subscription holds until it ends. */
+type Holding = { key: string; release(): void }
 
 const yes = answered('true')
 const no = answered('false')
@@ -45,11 +49,6 @@ export function createClient(options: {
   const equals = new Map<string, { live: number; next: number }>()
   const waiting = new Set<() => void>()
   let isStopped = false
-  const tooMany = refused(
-    refuse('TOO_MANY_OPEN', `The key has ${quota.limit} subscriptions already.`, {
-      limit: quota.limit,
-    }),
-  )
 
   const countOf = (key: string): number => {
     const known = equals.get(key) ?? { live: 0, next: 0 }
@@ -58,33 +57,33 @@ export function createClient(options: {
     return known.next++
   }
 
-  const give = (key: string) => {
-    quota.give()
+  const give = ({ key, release }: Holding) => {
+    release()
     const known = equals.get(key)
     if (known && --known.live === 0) equals.delete(key)
   }
 
-  const keep = ({ id, cancel }: Subscription, key: string, done: OnAnswer) => {
+  const keep = ({ id, cancel }: Subscription, held: Holding, done: OnAnswer) => {
     own.set(id, {
       id,
       cancel: () => {
         cancel()
-        give(key)
+        give(held)
       },
     })
     done(answered(`"${id}"`))
   }
 
-  const resume = (topic: Topic, order: Order, key: string, from: string, done: OnAnswer) => {
+  const resume = (topic: Topic, order: Order, held: Holding, from: string, done: OnAnswer) => {
     const fail = () => {
-      give(key)
+      give(held)
       done(refused(resumeLost))
     }
     subscriptions
       .resume(receiver, topic, order, from, (subscription) => {
-        if (!isStopped) return keep(subscription, key, done)
+        if (!isStopped) return keep(subscription, held, done)
         subscription.cancel()
-        give(key)
+        give(held)
       })
       .then((isThere) => isThere || fail(), fail)
   }
@@ -94,24 +93,27 @@ export function createClient(options: {
     if ('reason' in topic) return done(refused(topic))
     const from = resumeOf(args[1])
     if (from !== undefined && !isHash(from)) return done(refused(invalid('resume must be a hash')))
-    if (!quota.take()) return done(tooMany)
+    const isLogs = topic.name === 'logs'
+    const release = quota.take(isLogs ? termsOf((args[1] ?? {}) as LogFilter) : termsOfOne)
+    if ('reason' in release) return done(refused(release))
     const method = name.replace(/_subscribe$/, '_subscription')
     const key = `${method} ${keyOfTopic(topic)}`
+    const held = { key, release }
     const order = { method, key: `${countOf(key)} ${key}` }
     if (from !== undefined && (topic.name === 'newHeads' || topic.name === 'logs'))
-      return resume(topic, order, key, from.toLowerCase(), done)
-    begin(subscriptions.add(receiver, topic, order), topic, key, done)
+      return resume(topic, order, held, from.toLowerCase(), done)
+    begin(subscriptions.add(receiver, topic, order), topic, held, done)
   }
 
   /** Answers once nothing that comes later can be missed. */
-  const begin = (subscription: Subscription, topic: Topic, key: string, done: OnAnswer) => {
+  const begin = (subscription: Subscription, topic: Topic, held: Holding, done: OnAnswer) => {
     const { id, cancel } = subscription
     let isWaiting = true
     const end = () => {
       if (!isWaiting) return
       isWaiting = false
       cancel()
-      give(key)
+      give(held)
     }
     waiting.add(end)
     subscriptions.whenBegun(topic, (isBegun) => {
@@ -122,7 +124,7 @@ export function createClient(options: {
         return done(failed('NO_UPSTREAM'))
       }
       isWaiting = false
-      keep({ id, cancel }, key, done)
+      keep({ id, cancel }, held, done)
     })
   }
 

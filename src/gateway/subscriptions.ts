@@ -236,11 +236,10 @@ export function tellLogs(
   removed: boolean,
 ): void {
   if (index.size() === 0) return
-  const { number, hash } = block
+  index.reach(block)
   for (const log of logs) {
     let text = ''
     index.match(log, (listener) => {
-      if (!matchesBlock(listener.query, number, hash)) return
       text ||= logText(log, removed)
       listener.tell(text, block)
     })

@@ -90,7 +90,7 @@ export function openConnection(options: {
       if (ping) pong(ping)
     },
   })
-  const client = streams.open({ push: outbox.notify, close }, principal.credential_id)
+  const client = streams.open({ push: outbox.notify, close }, principal)
 
   const resume = () => {
     if (!isPaused || inFlight >= limits.maxInFlight || outbox.bytes() > limits.pauseBytes) return

@@ -8,7 +8,14 @@ import { connect } from '../gateway-ws/client.ts'
 import { startStreams, testLog } from '../gateway-ws/gateway-ws.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 
-const many = { gateway: { connections_per_key: 100_000, subscriptions_per_key: 100_000 } }
+const many = {
+  gateway: {
+    connections_per_key: 100_000,
+    subscriptions_per_key: 100_000,
+    filter_terms_per_key: 10_000_000,
+    filter_terms_per_organization: 10_000_000,
+  },
+}
 
 /** A handshake and then bytes as they are, which no library would send. */
 async function openRaw(url: string): Promise<Socket> {

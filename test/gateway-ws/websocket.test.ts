@@ -154,6 +154,26 @@ test('unknown subscriptions, wrong options and too many of them are refused', as
   expect(await client.subscribe('newHeads')).toMatch(/^0x[1-9a-f][0-9a-f]{31}$/)
 })
 
+test('filters and subscriptions of a key share a budget, which a closed connection gives back', async () => {
+  const { gateway, open } = await startStreams({
+    config: { gateway: { filter_terms_per_key: 150 } },
+  })
+  const address = Array.from({ length: 100 }, (_, at) => `0x${at.toString(16).padStart(40, '0')}`)
+  const client = await open()
+  await client.subscribe('logs', { address })
+  const { error } = await gateway.rpc('eth_newFilter', [{ address }])
+  expect(error).toMatchObject({
+    code: -32005,
+    data: { reason: 'TOO_MANY_OPEN', limit: 150, budget: 'filter_terms_per_key' },
+  })
+  client.ws.close()
+  await waitFor('room for the filter', async () => {
+    return (await gateway.rpc('eth_newFilter', [{ address }])).result !== undefined
+  })
+  const again = await open()
+  expect((await again.call('eth_subscribe', ['logs', { address }])).error.code).toBe(-32005)
+})
+
 test('what is open and what was pushed can be read in the metrics and the status', async () => {
   const { gateway, world, nodes, open } = await startStreams()
   const node = nodes[0]!

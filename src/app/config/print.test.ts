@@ -77,8 +77,10 @@ chains:
       finality_depth: 64 # default
       logs_max_range: 10000 # default
       connections_per_key: 1000 # default
-      subscriptions_per_key: 20000 # default
-      filters_per_key: 1000 # default
+      subscriptions_per_key: 2000 # default
+      filters_per_key: 500 # default
+      filter_terms_per_key: 100000 # default
+      filter_terms_per_organization: 200000 # default
       notifications_limit_bytes: 67108864 # default
     webhooks:
       timeout_seconds: 15 # default

@@ -79,15 +79,28 @@ export const gatewaySection = Type.Object(
     }),
     subscriptions_per_key: Type.Integer({
       description: 'Subscriptions that one API key may have over all its WebSockets, per network.',
-      default: 20_000,
+      default: 2_000,
       minimum: 1,
       maximum: 10_000_000,
     }),
     filters_per_key: Type.Integer({
       description: 'Filters that one API key may have, per network.',
-      default: 1_000,
+      default: 500,
       minimum: 1,
       maximum: 1_000_000,
+    }),
+    filter_terms_per_key: Type.Integer({
+      description:
+        'Addresses and topics that all filters and subscriptions of one API key may hold, over all networks; each filter and subscription counts as 10 more. One takes about 250 bytes of memory.',
+      default: 100_000,
+      minimum: 10,
+      maximum: 1_000_000_000,
+    }),
+    filter_terms_per_organization: Type.Integer({
+      description: 'The same for all API keys of one organization together.',
+      default: 200_000,
+      minimum: 10,
+      maximum: 1_000_000_000,
     }),
     notifications_limit_bytes: Type.Integer({
       description:
