@@ -1,10 +1,11 @@
 import { openInstallation } from '../app/installation.ts'
-import { type Catalogue, findOperation } from '../contract/catalogue.ts'
+import { type Catalogue, findOperation, isRead } from '../contract/catalogue.ts'
 import { createProjection } from '../contract/project.ts'
 import { createCheck } from '../contract/validate.ts'
 import type { Context } from '../domain/context.ts'
 import { findHandler } from '../domain/handlers.ts'
 import { silentLog } from '../lib/log.ts'
+import { audited } from './audited.ts'
 import { readConfig } from './configuration.ts'
 import { type GlobalOptions, note, type Shell } from './shell.ts'
 
@@ -58,7 +59,14 @@ export async function withLocal(
         const handler = findHandler('admin', name)
         if (!entry || !handler) throw new Error(`${name} is not an operation of this version.`)
         const checked = createCheck(entry)(request)
-        const answer = await handler(contextOf(name), checked as never)
+        const perform = () => handler(contextOf(name), checked as never)
+        const answer = isRead(name)
+          ? await perform()
+          : await audited(
+              installation.db,
+              { service: 'admin', operation: name, request: checked },
+              perform,
+            )
         return createProjection(entry)(answer) as never
       },
     })

@@ -1,6 +1,7 @@
 import { styleText } from 'node:util'
 import { Command } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
+import { addAuditCommand } from './audit/command.ts'
 import { addBackfillCommand } from './backfill/command.ts'
 import { addCallCommand } from './call/command.ts'
 import { addChainsCommand } from './chains/command.ts'
@@ -70,6 +71,7 @@ export function createProgram(shell: Shell): Command {
   addOrganizationsCommand(program, shell)
   addKeysCommand(program, shell)
   addLimitsCommand(program, shell)
+  addAuditCommand(program, shell)
   addBackfillCommand(program, shell)
   addRewindCommand(program, shell)
   program.commandsGroup('Set up:')

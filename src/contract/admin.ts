@@ -1,7 +1,9 @@
 import Type from 'typebox'
-import { ChainName, Domain, Id, Limit, Name, optional, Pagination, page, Role } from './fields.ts'
+import { ChainName, Domain, Id, Limit, Name, optional, Pagination, page, Role, timeRange } from './fields.ts'
 import { operation } from './operation.ts'
 import {
+  AuditEvent,
+  AuditResult,
   Credential,
   EffectiveRateLimit,
   NewCredential,
@@ -127,5 +129,21 @@ export const admin = {
       end_day: optional(Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' })),
     },
     response: { usage: list(UsageRow) },
+  }),
+  ListAuditEvents: operation({
+    summary: 'List audit events, newest first.',
+    description:
+      'Every change by an operation or at the command line, refusals and failed authentications (counted by minute). An organization sees the events that concern it; ROLE_ADMIN sees all, or with `organization_id` those of one. Events are listed about a second after they ended. A page may have fewer events than `page_size`, or none, while `next_page_token` is not empty: filters look at a bounded number of events at a time.',
+    services: 'A',
+    extension: true,
+    request: {
+      organization_id: optional(Id),
+      operation: optional(Type.String({ minLength: 1, maxLength: 100 })),
+      credential_id: optional(Id),
+      result: optional(AuditResult),
+      ...timeRange,
+      ...page,
+    },
+    response: { audit_events: list(AuditEvent), pagination: Pagination },
   }),
 }

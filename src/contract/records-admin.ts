@@ -80,3 +80,50 @@ export const EffectiveRateLimit = record('EffectiveRateLimit', {
   day_used: Count,
   month_used: Count,
 })
+
+/** Who acted in an audit event. */
+export const ActorType = Type.Enum([
+  'ACTOR_TYPE_CREDENTIAL',
+  'ACTOR_TYPE_COMMAND_LINE',
+  'ACTOR_TYPE_SERVICE',
+  'ACTOR_TYPE_UNKNOWN',
+])
+
+/** What came of what an audit event tells. */
+export const AuditResult = Type.Enum([
+  'AUDIT_RESULT_SUCCEEDED',
+  'AUDIT_RESULT_FAILED',
+  'AUDIT_RESULT_REFUSED',
+  'AUDIT_RESULT_UNKNOWN',
+])
+
+const orNull = <schema extends Type.TSchema>(schema: schema) => Type.Union([schema, Type.Null()])
+
+/** One event of the audit log. */
+export const AuditEvent = record('AuditEvent', {
+  sequence: Count,
+  event_id: text,
+  event_time: Timestamp,
+  actor_type: ActorType,
+  credential_id: orNull(text),
+  role: orNull(text),
+  principal_organization_id: orNull(text),
+  organization_id: orNull(text),
+  service: text,
+  operation: text,
+  result: AuditResult,
+  reason: orNull(text),
+  event_count: Count,
+  client: orNull(
+    Type.String({
+      description:
+        'the client address, or user and machine of the command line; null when it was erased, or is not of your organization',
+    }),
+  ),
+  target: orNull(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: 'ids and settings that the request and its answer named; null when erased',
+    }),
+  ),
+  hash: Type.String({ description: 'hex SHA-256 of the event and the one before it' }),
+})

@@ -14,6 +14,7 @@ import {
   SetRateLimit,
 } from './admin/rate-limits.ts'
 import { GetUsage } from './admin/usage.ts'
+import { ListAuditEvents } from './audit/list.ts'
 import type { Handler } from './context.ts'
 import { GetBlock } from './query/blocks.ts'
 import { ListInternalTransactions } from './query/internal-transactions.ts'
@@ -88,6 +89,7 @@ const admin: HandlersOf<'admin'> = {
   GetOrganizationByDomain,
   GetRateLimit,
   GetUsage,
+  ListAuditEvents,
   ListCredentials,
   ListEffectiveRateLimits,
   ListOrganizations,

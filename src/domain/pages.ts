@@ -52,9 +52,20 @@ export function makePage<row, position>(
   const last = items.at(-1)
   if (rows.length <= limit || last === undefined)
     return { items, pagination: { next_page_token: '' } }
-  const position = Buffer.from(JSON.stringify(positionOf(last)))
-  const sealed = context.sealer.seal(position, scopeOf(context, request))
-  return { items, pagination: { next_page_token: sealed.toString('base64url') } }
+  return {
+    items,
+    pagination: { next_page_token: sealPosition(context, request, positionOf(last)) },
+  }
+}
+
+/** The token of a page that begins after a position. */
+export function sealPosition<position>(
+  context: Context,
+  request: PageRequest,
+  position: position,
+): string {
+  const text = Buffer.from(JSON.stringify(position))
+  return context.sealer.seal(text, scopeOf(context, request)).toString('base64url')
 }
 
 function scopeOf(context: Context, request: PageRequest): string {

@@ -35,7 +35,7 @@ test('the table types are the real schema: names, types, nullability, and no def
 
 test('every table of tenants names the organization', async () => {
   const shared = ['chain', 'asset', 'block', 'tracker_cursor', 'tracker_gap', 'pending_transaction']
-  const operators = ['operational_event']
+  const operators = ['operational_event', 'audit_chain']
   const internal = [
     'request_nonce',
     'nonce_memory',

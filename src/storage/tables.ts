@@ -1,4 +1,5 @@
 import { accessTables } from './access-tables.ts'
+import { auditTables } from './audit-tables.ts'
 import type { TableOf } from './columns.ts'
 import { eventTables } from './event-tables.ts'
 import { transactionTables } from './transaction-tables.ts'
@@ -12,6 +13,7 @@ export const tables = {
   ...webhookTables,
   ...transactionTables,
   ...eventTables,
+  ...auditTables,
 }
 
 /** The schema as Kysely sees it. */

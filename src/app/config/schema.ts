@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import type { Finding } from './finding.ts'
+import { auditSection } from './sections/audit.ts'
 import { balancesSection } from './sections/balances.ts'
 import { chainsRules, chainsSection } from './sections/chains.ts'
 import { databaseSection } from './sections/database.ts'
@@ -36,6 +37,7 @@ export const configSchema = Type.Object({
   webhooks: webhooksSection,
   transactions: transactionsSection,
   balances: balancesSection,
+  audit: auditSection,
   logging: loggingSection,
   metadata: metadataSection,
   chains: chainsSection,

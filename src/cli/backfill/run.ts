@@ -1,4 +1,5 @@
 import { backfillChain } from '../../app/backfill.ts'
+import { audited } from '../audited.ts'
 import { openChainTools, readBlock, readService } from '../chain-tools.ts'
 import { type GlobalOptions, note, print, type Shell } from '../shell.ts'
 import { withDatabase } from '../storage/with-database.ts'
@@ -20,7 +21,10 @@ export async function runBackfillCommand(
     const { signal } = opened
     const { tell, done } = createBackfillProgress(shell)
     const range = { from, ...(to !== undefined && { to }), signal, onProgress: tell }
-    const outcome = await backfillChain(config, tools, range).finally(done)
+    const request = { chain: service, from, to }
+    const outcome = await audited(opened.db, { operation: 'backfill', request }, () =>
+      backfillChain(config, tools, range).finally(done),
+    )
     const number = (value: number) => value.toLocaleString('en')
     print(
       shell,

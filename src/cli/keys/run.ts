@@ -1,4 +1,6 @@
 import { findByDomainOrId, revokeCredential } from '../../domain/admin/operator.ts'
+import { isUuid } from '../../lib/ids.ts'
+import { audited } from '../audited.ts'
 import { everyPage, withLocal } from '../local.ts'
 import { type GlobalOptions, note, print, printJson, type Shell } from '../shell.ts'
 import { formatRecord, formatTable } from '../table.ts'
@@ -49,7 +51,10 @@ export const createKey = (
 /** Deletes a key by its id or by the key itself. */
 export const deleteKey = (shell: Shell, key_or_id: string, options: Options): Promise<void> =>
   withLocal(shell, options, async ({ context }) => {
-    await revokeCredential(context, key_or_id)
+    const request = isUuid(key_or_id) ? { credential_id: key_or_id } : { api_key: key_or_id }
+    await audited(context.db, { operation: 'keys delete', request }, () =>
+      revokeCredential(context, key_or_id),
+    )
     note(shell, 'The key is deleted.')
   })
 

@@ -2,6 +2,7 @@ import { findByDomainOrId, setEnabled } from '../../domain/admin/operator.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import type { OrganizationRow } from '../../storage/access-tables.ts'
 import { listOrganizations as listRows } from '../../storage/organizations.ts'
+import { audited } from '../audited.ts'
 import { withLocal } from '../local.ts'
 import { type GlobalOptions, print, printJson, type Shell } from '../shell.ts'
 import { formatRecord, formatTable } from '../table.ts'
@@ -53,7 +54,11 @@ export const setOrganizationEnabled = (
 ): Promise<void> =>
   withLocal(shell, options, async ({ context }) => {
     const { organization_id } = await findByDomainOrId(context, organization)
-    show(shell, await setEnabled(context, organization_id, enabled), options)
+    const operation = enabled ? 'organizations enable' : 'organizations disable'
+    const row = await audited(context.db, { operation, request: { organization_id } }, () =>
+      setEnabled(context, organization_id, enabled),
+    )
+    show(shell, row, options)
   })
 
 async function everyRow(db: Parameters<typeof listRows>[0]): Promise<OrganizationRow[]> {

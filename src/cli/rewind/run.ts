@@ -1,5 +1,6 @@
 import { rewindChain } from '../../app/rewind.ts'
 import type { RewindPlan } from '../../workers/rewind.ts'
+import { audited } from '../audited.ts'
 import { openChainTools, readBlock, readService } from '../chain-tools.ts'
 import { type GlobalOptions, print, type Shell } from '../shell.ts'
 import { withDatabase } from '../storage/with-database.ts'
@@ -20,7 +21,11 @@ export async function runRewindCommand(
       for (const line of describe(plan, `${service}/${network}`)) print(shell, line)
       return options.yes === true
     }
-    const isDone = await rewindChain(config, tools, { to, signal: opened.signal }, agree)
+    const run = () => rewindChain(config, tools, { to, signal: opened.signal }, agree)
+    // Without --yes it only says what it would do.
+    const isDone = options.yes
+      ? await audited(opened.db, { operation: 'rewind', request: { chain: service, to } }, run)
+      : await run()
     print(
       shell,
       isDone

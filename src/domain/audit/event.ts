@@ -1,0 +1,66 @@
+import { OperationError } from '../../contract/errors.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { type Ids, isUuid } from '../../lib/ids.ts'
+import type { ActorType, AuditResult, PendingAuditRow } from '../../storage/audit-tables.ts'
+import type { Principal } from '../context.ts'
+import { targetOf } from './target.ts'
+
+/** Who does what, before anything is done. */
+export type AuditSubject = {
+  actor_type: ActorType
+  principal?: Principal | undefined
+  /** The client address, or the user of the command line. */
+  client: string
+  service: string
+  operation: string
+  request?: unknown
+}
+
+/** The event of a change that has not begun. */
+export function makeEvent(
+  { clock, ids }: { clock: Clock; ids: Ids },
+  subject: AuditSubject,
+): PendingAuditRow {
+  const { actor_type, principal, service, operation } = subject
+  const isOperator = actor_type === 'ACTOR_TYPE_COMMAND_LINE'
+  const known = isOperator ? undefined : principal
+  const target = targetOf(subject.request)
+  return {
+    event_id: ids.uuid(),
+    event_time: new Date(clock.now()),
+    actor_type,
+    credential_id: known?.credential_id ?? null,
+    role: known?.role ?? null,
+    principal_organization_id: known?.organization_id ?? null,
+    organization_id: concernedBy(subject, target) ?? known?.organization_id ?? null,
+    ...{ service, operation, result: null, reason: null, event_count: 1 },
+    detail: JSON.stringify({ client: subject.client, target }),
+  }
+}
+
+/** The same with its result. */
+export function endEvent(
+  event: PendingAuditRow,
+  { client, request }: AuditSubject,
+  { result, answer, error }: { result: AuditResult; answer?: unknown; error?: unknown },
+): PendingAuditRow {
+  const isRefused = error instanceof OperationError && error.reason === 'PERMISSION_DENIED'
+  const reason = error instanceof OperationError ? error.reason : 'INTERNAL'
+  return {
+    ...event,
+    result: isRefused ? 'AUDIT_RESULT_REFUSED' : result,
+    reason: result === 'AUDIT_RESULT_FAILED' ? reason : null,
+    detail: JSON.stringify({ client, target: targetOf(request, answer) }),
+  }
+}
+
+/** Only those who may act for any organization write into the log of another one. */
+function concernedBy(
+  { actor_type, principal }: AuditSubject,
+  { organization_id }: Record<string, unknown>,
+): string | undefined {
+  const mayName = actor_type === 'ACTOR_TYPE_COMMAND_LINE' || principal?.role === 'ROLE_ADMIN'
+  return mayName && typeof organization_id === 'string' && isUuid(organization_id)
+    ? organization_id
+    : undefined
+}

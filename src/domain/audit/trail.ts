@@ -1,0 +1,142 @@
+import { OperationError } from '../../contract/errors.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Ids } from '../../lib/ids.ts'
+import type { Log } from '../../lib/log.ts'
+import { putPendingEvents } from '../../storage/audit.ts'
+import type { PendingAuditRow } from '../../storage/audit-tables.ts'
+import type { Db } from '../../storage/database.ts'
+import { type AuditSubject, endEvent, makeEvent } from './event.ts'
+import { createTally } from './tally.ts'
+
+/** Records what is done, and what is refused. */
+export type AuditTrail = {
+  /** Does a change. Its event is stored before it begins; its result soon after it ended. */
+  perform<result>(subject: AuditSubject, work: () => Promise<result>): Promise<result>
+  /** Counts a refusal of a known caller, by minute. */
+  refused(subject: AuditSubject, reason: string): void
+  /** Counts a failed authentication, by client address and minute. */
+  unauthenticated(client: string, service: string, reason: string): void
+  /** Stores what is still in memory. */
+  stop(): Promise<void>
+}
+
+/** How the trail is written. */
+export type AuditTrailOptions = {
+  db: Db
+  clock: Clock
+  ids: Ids
+  log: Log
+  /** How long results may wait to be stored together. */
+  delayMs?: number
+  maxBatch?: number
+  maxWaiting?: number
+}
+
+type Waiting = { row: PendingAuditRow; resolve(): void; reject(error: unknown): void }
+
+/** Makes the trail of one process. */
+export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
+  const { db, clock, ids, log, delayMs = 100, maxBatch = 500, maxWaiting = 10_000 } = options
+  const waiting: Waiting[] = []
+  const results = new Map<string, PendingAuditRow>()
+  const stopping = new AbortController()
+  let isWriting = false
+
+  // Events that arrive while a statement is under way share the next one.
+  const write = async (): Promise<void> => {
+    isWriting = true
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, maxBatch)
+      try {
+        await putPendingEvents(
+          db,
+          batch.map(({ row }) => row),
+        )
+        for (const { resolve } of batch) resolve()
+      } catch (error) {
+        for (const { reject } of batch) reject(error)
+      }
+    }
+    isWriting = false
+  }
+
+  const begin = (row: PendingAuditRow): Promise<void> =>
+    new Promise((resolve, reject) => {
+      if (waiting.length >= maxWaiting)
+        return reject(new OperationError('DATABASE_UNAVAILABLE', { retryAfter: 1 }))
+      waiting.push({ row, resolve, reject })
+      if (!isWriting) void write()
+    })
+
+  const note = (row: PendingAuditRow): void => {
+    // Without its result an event is chained as unknown: a database that is away for long costs no memory.
+    if (results.size < maxWaiting) results.set(row.event_id, row)
+  }
+
+  const flush = async (): Promise<void> => {
+    while (results.size > 0) {
+      const batch = results.values().take(maxBatch).toArray()
+      await putPendingEvents(db, batch)
+      for (const row of batch) if (results.get(row.event_id) === row) results.delete(row.event_id)
+    }
+  }
+
+  const tally = createTally({ clock, make: (subject) => makeEvent({ clock, ids }, subject) })
+
+  const run = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(delayMs, stopping.signal).catch(() => {})
+      for (const row of tally.takeEnded()) note(row)
+      await flush().catch((error: unknown) =>
+        log.warn({ err: error }, 'audit results not stored, will repeat'),
+      )
+    }
+  }
+  const running = run()
+
+  return {
+    async perform(subject, work) {
+      const event = makeEvent({ clock, ids }, subject)
+      await begin(event)
+      try {
+        const answer = await work()
+        note(endEvent(event, subject, { result: 'AUDIT_RESULT_SUCCEEDED', answer }))
+        return answer
+      } catch (error) {
+        note(endEvent(event, subject, { result: 'AUDIT_RESULT_FAILED', error }))
+        throw error
+      }
+    },
+    refused: tally.refused,
+    unauthenticated: tally.unauthenticated,
+    async stop() {
+      stopping.abort()
+      await running
+      for (const row of tally.takeAll()) note(row)
+      await flush().catch((error: unknown) => log.warn({ err: error }, 'audit results not stored'))
+    },
+  }
+}
+
+/**
+ * Does a change of the command line: event and result are stored one after the other, because the process ends
+ * when it is done.
+ */
+export async function performAudited<result>(
+  tools: { db: Db; clock: Clock; ids: Ids },
+  subject: AuditSubject,
+  work: () => Promise<result>,
+): Promise<result> {
+  const event = makeEvent(tools, subject)
+  await putPendingEvents(tools.db, [event])
+  try {
+    const answer = await work()
+    const ended = endEvent(event, subject, { result: 'AUDIT_RESULT_SUCCEEDED', answer })
+    await putPendingEvents(tools.db, [ended])
+    return answer
+  } catch (error) {
+    const ended = endEvent(event, subject, { result: 'AUDIT_RESULT_FAILED', error })
+    await putPendingEvents(tools.db, [ended])
+    throw error
+  }
+}

@@ -1,0 +1,62 @@
+-- Who did what to what, from where, with which result. Events are stored in audit_pending before the
+-- change that they describe, and one worker moves them into the chain: writers never wait for each other.
+create table audit_pending (
+  event_id uuid primary key,
+  event_time timestamptz not null,
+  actor_type text not null,
+  credential_id uuid,
+  role text,
+  -- The organization of the actor, and the one that the event concerns.
+  principal_organization_id uuid,
+  organization_id uuid,
+  service text not null,
+  operation text not null,
+  -- Null until the change has ended.
+  result text,
+  reason text,
+  event_count int4 not null,
+  -- JSON text: client address and what the request named. Never secrets or whole keys.
+  detail text not null
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
+
+create table audit_event (
+  sequence int8 primary key,
+  event_id uuid not null,
+  event_time timestamptz not null,
+  actor_type text not null,
+  credential_id uuid,
+  role text,
+  principal_organization_id uuid,
+  organization_id uuid,
+  service text not null,
+  operation text not null,
+  result text not null,
+  reason text,
+  event_count int4 not null,
+  -- The chain covers the salted hash: the detail itself can be erased and the chain still verifies.
+  detail text,
+  detail_salt bytea,
+  detail_hash bytea not null,
+  hash bytea not null,
+  -- Of the last event of each batch, by the key in audit_chain.
+  signature bytea
+);
+-- ListAuditEvents of the installation and of an organization; retention.
+create index audit_event_time on audit_event (event_time, sequence);
+create index audit_event_organization on audit_event (organization_id, event_time, sequence)
+  where organization_id is not null;
+
+create table audit_chain (
+  id int2 primary key check (id = 1),
+  public_key bytea not null,
+  private_key_sealed bytea not null,
+  -- The last event that retention removed; the chain continues from its hash.
+  anchor_sequence int8 not null,
+  anchor_hash bytea not null,
+  anchor_time timestamptz not null,
+  anchor_signature bytea not null,
+  head_sequence int8 not null,
+  head_hash bytea not null,
+  head_time timestamptz not null,
+  head_signature bytea not null
+);
