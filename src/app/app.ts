@@ -7,6 +7,7 @@ import { createGatewayKeys } from '../domain/access/gateway-keys.ts'
 import { createLimitRecords } from '../domain/access/limit-records.ts'
 import { createNonceSpender } from '../domain/access/nonce-spender.ts'
 import { createOperationUsage } from '../domain/access/operation-usage.ts'
+import { createAuditTrail } from '../domain/audit/trail.ts'
 import type { Installation } from '../domain/context.ts'
 import { createLimiter } from '../domain/limits/limiter.ts'
 import { createUsageStore } from '../domain/limits/stored-usage.ts'
@@ -39,6 +40,7 @@ import { courierTopic } from '../storage/notifications.ts'
 import { ensurePartitions } from '../storage/partitions.ts'
 import { createSealer } from '../storage/seal.ts'
 import { checkServerVersion } from '../storage/server-version.ts'
+import { startAuditChain } from '../workers/audit-chain.ts'
 import { startJanitor } from '../workers/janitor.ts'
 import { logFinished } from './access-log.ts'
 import { type Demo, demoWarning, ensureDemo } from './bootstrap.ts'
@@ -219,6 +221,13 @@ export async function startApp(options: AppOptions): Promise<App> {
     nonces: createNonceSpender({ db, pool }, { memory: nonceMemory }),
     failures,
   })
+  const audit = own(createAuditTrail({ db, clock, ids, log }))
+  own(
+    startAuditChain({
+      ...{ db: workers.db, clock, ids, log, sealer, holder: ids.uuid() },
+      keepMs: config.audit.retention_days * 86_400_000,
+    }),
+  )
   const takeUsedCredentials = () => [...authenticator.takeUsed(), ...keys.takeUsed()]
   const keepNonces = () => nonceMemory.keep()
   own(startJanitor({ db, clock, log, takeUsedCredentials, keepNonces }))
@@ -258,6 +267,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     admission,
     bodyLimitBytes: config.server.body_limit_bytes,
     usage: operationUsage,
+    audit,
     timeoutMs: config.server.operation_timeout_seconds * 1000,
   })
   const { batch_limit, batch_response_limit_bytes, body_limit_bytes } = config.gateway

@@ -1,5 +1,5 @@
 import { hostname, userInfo } from 'node:os'
-import { type AuditSubject } from '../domain/audit/event.ts'
+import type { AuditSubject } from '../domain/audit/event.ts'
 import { performAudited } from '../domain/audit/trail.ts'
 import { systemClock } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
@@ -8,7 +8,11 @@ import type { Db } from '../storage/database.ts'
 /** Does what a command changes in the database, and records it in the audit log. */
 export const audited = <result>(
   db: Db,
-  { operation, request, service = 'cli' }: Pick<AuditSubject, 'operation'> & {
+  {
+    operation,
+    request,
+    service = 'cli',
+  }: Pick<AuditSubject, 'operation'> & {
     request?: unknown
     service?: string
   },

@@ -1,5 +1,16 @@
 import Type from 'typebox'
-import { ChainName, Domain, Id, Limit, Name, optional, Pagination, page, Role, timeRange } from './fields.ts'
+import {
+  ChainName,
+  Domain,
+  Id,
+  Limit,
+  Name,
+  optional,
+  Pagination,
+  page,
+  Role,
+  timeRange,
+} from './fields.ts'
 import { operation } from './operation.ts'
 import {
   AuditEvent,

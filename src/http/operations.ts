@@ -7,6 +7,8 @@ import { type Admission, rateLimited } from '../domain/access/admit.ts'
 import { admitBody, maxBodyValues, smallBodyBytes } from '../domain/access/admit-body.ts'
 import type { Authenticator } from '../domain/access/authenticate.ts'
 import type { OperationUsage } from '../domain/access/operation-usage.ts'
+import { noteRefusal, performOperation } from '../domain/audit/operation.ts'
+import type { AuditTrail } from '../domain/audit/trail.ts'
 import type { Context, Installation, Principal } from '../domain/context.ts'
 import { findHandler } from '../domain/handlers.ts'
 import type { Decision } from '../domain/limits/decision.ts'
@@ -24,6 +26,8 @@ export type OperationsOptions = {
   bodyLimitBytes: number
   /** Told of every call that was authenticated and counted. */
   usage?: Pick<OperationUsage, 'count'>
+  /** Records changes and refusals. */
+  audit?: AuditTrail
   /** No operation keeps its caller waiting longer, not even on a database that is frozen. */
   timeoutMs: number
 }
@@ -69,6 +73,7 @@ export function createOperations({
   admission,
   bodyLimitBytes,
   usage,
+  audit,
   timeoutMs,
 }: OperationsOptions): Operations {
   const checks = new Map<string, Check>()
@@ -106,7 +111,7 @@ export function createOperations({
     const contextOf = (principal: Principal): Context => ({
       ...{ ...installation, principal, service, operation: name, signal },
     })
-    const work = (context: Context) => answerOf(context, entry, body)
+    const work = (context: Context) => answerOf(context, call)
     let begun: Begun<string> | undefined
     let counted: Principal | undefined
     try {
@@ -131,11 +136,13 @@ export function createOperations({
     } catch (error) {
       if (counted) usage?.count(counted, service, name, 'failed')
       begun?.refuse(error)
+      if (audit) noteRefusal(audit, { principal: counted, client, service, operation: name }, error)
       throw error
     }
   }
 
-  async function answerOf(context: Context, entry: Entry, body: Buffer): Promise<string> {
+  async function answerOf(context: Context, call: OperationCall): Promise<string> {
+    const { entry, body, client } = call
     const { service, name, row } = entry
     if (row.role === 'ROLE_ADMIN' && context.principal.role !== 'ROLE_ADMIN')
       throw new OperationError('PERMISSION_DENIED')
@@ -143,7 +150,11 @@ export function createOperations({
     const checked = cached(checks, path, () => createCheck(entry))(parseBody(body))
     const handler = findHandler(service, name)
     if (!handler) throw new OperationError('NOT_IMPLEMENTED')
-    const result = await handler(context, checked as never)
+    const { principal } = context
+    const made = { principal, client, service, operation: name }
+    const result = await performOperation(audit, made, checked, () =>
+      handler(context, checked as never),
+    )
     const project = cached(projections, path, () => createProjection(entry))
     return JSON.stringify(project(result))
   }

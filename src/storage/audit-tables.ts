@@ -1,4 +1,15 @@
-import { bytea, int2, int4, int8, nullable, oneOf, type RowOf, text, timestamptz, uuid } from './columns.ts'
+import {
+  bytea,
+  int2,
+  int4,
+  int8,
+  nullable,
+  oneOf,
+  type RowOf,
+  text,
+  timestamptz,
+  uuid,
+} from './columns.ts'
 
 /** Who acted. */
 export type ActorType =

@@ -1,5 +1,5 @@
-import type { AuditChainRow, AuditEventRow } from './audit-tables.ts'
 import { type ChainPlace, hashDetail, hashEvent, isSigned } from './audit-hash.ts'
+import type { AuditChainRow, AuditEventRow } from './audit-tables.ts'
 
 /** The ends of a chain with what signs them. */
 export type ChainEnds = Omit<AuditChainRow, 'id' | 'private_key_sealed'>

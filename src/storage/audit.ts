@@ -46,7 +46,10 @@ export const takePendingEvents = async (
 
 /** Appends events to the chain. */
 export const insertAuditEvents = async (trx: Db, rows: readonly AuditEventRow[]): Promise<void> => {
-  await trx.insertInto('audit_event').values([...rows]).execute()
+  await trx
+    .insertInto('audit_event')
+    .values([...rows])
+    .execute()
 }
 
 /** The ends of the chain. */
@@ -104,7 +107,9 @@ export const deleteOldAuditEvents = async (
   { before, limit }: { before: Date; limit: number },
 ): Promise<Pick<AuditEventRow, 'sequence' | 'hash'> | undefined> => {
   const { rows } = await sql<Pick<AuditEventRow, 'sequence' | 'hash' | 'event_time'>>`
-    select sequence, hash, event_time from audit_event order by sequence limit ${limit}`.execute(trx)
+    select sequence, hash, event_time from audit_event order by sequence limit ${limit}`.execute(
+    trx,
+  )
   const young = rows.findIndex(({ event_time }) => event_time >= before)
   const last = rows.at(young === -1 ? -1 : young - 1)
   if (young === 0 || !last) return undefined

@@ -158,7 +158,12 @@ export async function pruneEvents(
       event_id: ids.uuid(),
       event_time: new Date(clock.now()),
       actor_type: 'ACTOR_TYPE_SERVICE',
-      ...{ credential_id: null, role: null, principal_organization_id: null, organization_id: null },
+      ...{
+        credential_id: null,
+        role: null,
+        principal_organization_id: null,
+        organization_id: null,
+      },
       ...{ service: 'service', operation: 'PruneAuditEvents' },
       ...{ result: 'AUDIT_RESULT_SUCCEEDED', reason: null, event_count: 1 },
       detail: JSON.stringify({ target }),

@@ -116,6 +116,7 @@ test('what can be known here is said without asking the service', async () => {
       SetRateLimit
       ListEffectiveRateLimits
       GetUsage
+      ListAuditEvents
     ",
       "stdout": "",
     }

@@ -12,6 +12,7 @@ const memberMay = [
   'GetOrganizationByDomain',
   'GetRateLimit',
   'GetUsage',
+  'ListAuditEvents',
   'ListEffectiveRateLimits',
   'ListRateLimits',
 ]

@@ -20,6 +20,9 @@ describe('defaults', () => {
     expect(source).toEqual({ origins: {} })
     expect(settings).toMatchInlineSnapshot(`
       {
+        "audit": {
+          "retention_days": 400,
+        },
         "balances": {
           "reconcile_hours": 24,
         },

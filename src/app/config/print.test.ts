@@ -91,6 +91,8 @@ chains:
       created_expiry_hours: 72 # default
     balances:
       reconcile_hours: 24 # default
+    audit:
+      retention_days: 400 # default
     logging:
       level: warn # command line
       format: auto # default

@@ -146,6 +146,7 @@ const adminRequests = (organization_id: string): Record<string, object> => ({
   CreateCredential: { organization_id, name: 'My key' },
   ListEffectiveRateLimits: { organization_id },
   GetUsage: { organization_id },
+  ListAuditEvents: { organization_id, result: 'AUDIT_RESULT_SUCCEEDED' },
 })
 
 const limitRequests = (organization_id: string): Record<string, object> => ({

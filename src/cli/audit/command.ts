@@ -22,7 +22,9 @@ Examples:
 
   group
     .command('head')
-    .description('Print the head of the chain. Keep it elsewhere: it shows if the log is cut later.')
+    .description(
+      'Print the head of the chain. Keep it elsewhere: it shows if the log is cut later.',
+    )
     .option('--json', 'print JSON, with the public key')
     .action(async (_options, command: Command) =>
       (await run()).showHead(shell, command.optsWithGlobals()),

@@ -83,14 +83,16 @@ async function verifyFile(
 function report(shell: Shell, verified: Verified, { json }: Options): void {
   const { count, erased, head, broken } = verified
   if (broken) process.exitCode = 1
-  if (json) return printJson(shell, { count, erased, head: placeText(head), broken: broken ?? null })
+  if (json) printJson(shell, { count, erased, head: placeText(head), broken: broken ?? null })
+  else print(shell, describe(verified))
+}
+
+function describe({ count, erased, head, broken }: Verified): string {
   if (broken)
-    return print(
-      shell,
-      `Broken at event ${broken.sequence}: ${broken.problem}. ${count} events before it are intact.`,
-    )
-  const without = erased > 0 ? ` The details of ${erased} were erased with their organizations.` : ''
-  print(shell, `${count} events are intact.${without}\nHead ${placeText(head)}`)
+    return `Broken at event ${broken.sequence}: ${broken.problem}. ${count} events before it are intact.`
+  const without =
+    erased > 0 ? ` The details of ${erased} were erased with their organizations.` : ''
+  return `${count} events are intact.${without}\nHead ${placeText(head)}`
 }
 
 const inSnapshot = <result>(db: Db, work: (trx: Db) => Promise<result>): Promise<result> =>

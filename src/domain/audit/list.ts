@@ -21,7 +21,13 @@ export const ListAuditEvents: Handler<Row['request'], Row['response']> = async (
   const { operation, credential_id, result } = request
   const organization_id = await organizationOf(context, request.organization_id)
   const { limit, after } = readPage<[string, number]>(context, request)
-  const filter: AuditFilter = { organization_id, operation, credential_id, result, ...readTimes(request) }
+  const filter: AuditFilter = {
+    organization_id,
+    operation,
+    credential_id,
+    result,
+    ...readTimes(request),
+  }
   // Nothing that is not an id has events.
   const isKnown = credential_id === undefined || isUuid(credential_id)
   const { rows, next } = isKnown

@@ -1,0 +1,37 @@
+import { isRead } from '../../contract/catalogue.ts'
+import { errors, OperationError } from '../../contract/errors.ts'
+import type { Principal } from '../context.ts'
+import type { AuditTrail } from './trail.ts'
+
+type Call = { principal: Principal; client: string; service: string; operation: string }
+
+/** Reads that give a secret away are recorded like changes. */
+const recordedReads: ReadonlySet<string> = new Set(['GetWebhookSigningSecret'])
+
+/** Does the work of an operation, with an event where it changes something. */
+export const performOperation = <result>(
+  audit: AuditTrail | undefined,
+  call: Call,
+  request: unknown,
+  work: () => Promise<result>,
+): Promise<result> => {
+  const { operation } = call
+  if (!audit || (isRead(operation) && !recordedReads.has(operation))) return work()
+  return audit.perform({ actor_type: 'ACTOR_TYPE_CREDENTIAL', ...call, request }, work)
+}
+
+/** Counts failed authentications and refused authorizations; other failures are none of both. */
+export function noteRefusal(
+  audit: AuditTrail,
+  call: Omit<Call, 'principal'> & { principal: Principal | undefined },
+  error: unknown,
+): void {
+  if (!(error instanceof OperationError)) return
+  const { reason } = error
+  const { status } = errors[reason]
+  const { principal } = call
+  if (principal && status === 403)
+    audit.refused({ actor_type: 'ACTOR_TYPE_CREDENTIAL', ...call }, reason)
+  else if (!principal && (status === 401 || reason === 'PERMISSION_DENIED'))
+    audit.unauthenticated(call.client, call.service, reason)
+}
