@@ -72,6 +72,39 @@ describe('a balance that nobody can read', () => {
     await waitFor('the other one too', async () => (await balanceOf(caller, broken)) === '1000011')
     expect(await shown()).toMatchObject([{ is_unreadable: false }])
   })
+
+  it('holds up no other one when it is to be read again after a gap as well', async () => {
+    const { bench, caller, start } = await startBench('c')
+    const { chain, account } = bench
+    await registerWallet(bench, caller, { number: 1, confirmation: 2 })
+    const sound = await registerWallet(bench, caller, { number: 2 })
+    const { readBalances } = chain
+    chain.readBalances = async (queries, ...rest) => {
+      const readings = await readBalances(queries, ...rest)
+      return readings.map((reading, at) =>
+        queries[at]!.address.equals(account(1)) ? { ...reading, balance: null } : reading,
+      )
+    }
+    start()
+    await settled(bench)
+    chain.mine([{ movements: [{ to: account(1), value: 5n }] }])
+    chain.mine()
+    await settled(bench)
+    // What a gap reopens may be read before it is confirmed; the work of the block waits still.
+    await database.pool.query(
+      `insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
+         chain_id, due_block, ahead)
+       select wallet_id, address, asset_id, block_number + 1, organization_id, chain_id,
+         due_block, true
+       from balance_change where chain_id = $1 and address = $2
+       order by block_number desc limit 1`,
+      [bench.chain_id, account(1)],
+    )
+    for (let block = 0; block < 40; block++) chain.mine()
+    chain.mine([{ movements: [{ to: account(2), value: 7n }] }])
+    chain.mine()
+    await waitFor('the sound one', async () => (await balanceOf(caller, sound)) === '1000007')
+  })
 })
 
 describe('a block that no node has any more', () => {
