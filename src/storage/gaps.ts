@@ -192,11 +192,14 @@ export const wasReopenedSince = async (db: Db, chain_id: number, since: Date): P
   return rows.length > 0
 }
 
-/** Whether some gap has made balances doubtful that were not read again since. */
+/**
+ * Whether some gap has made balances doubtful that were not read again since. One that is filled counts,
+ * too: what is stored of its blocks then are transfers, not balances.
+ */
 export const hasUnreopened = async (db: Db, chain_id: number): Promise<boolean> => {
   const { rows } = await sql`
     select 1 from tracker_gap
-    where chain_id = ${chain_id} and close_time is null and reopen_time is null limit 1`.execute(db)
+    where chain_id = ${chain_id} and reopen_time is null limit 1`.execute(db)
   return rows.length > 0
 }
 

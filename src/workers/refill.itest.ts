@@ -164,6 +164,38 @@ it('an untraced block tells of its inner transfers alone once it is traced', asy
   ])
 })
 
+it('balances are read again because of a gap that is filled before its turn', async () => {
+  const { chain, bench, caller, start, ...scene } = await startScene('c')
+  const { account, chain_id } = bench
+  const balance = async () => {
+    const request = { wallet_id: scene.wallet_id, asset_type: 'ASSET_TYPE_C' }
+    return (await caller.call('ListAssets', request)).assets[0]?.balance
+  }
+  start(soon)
+  await settled(bench)
+  const mineUntraced = async (value: bigint) => {
+    const number = chain.canonical().length
+    chain.spoil(number, 'untraced')
+    const inner = { from: account(8), to: account(1), value, isInner: true }
+    chain.mine([{ movements: [inner] }])
+    chain.mine()
+    await settled(bench)
+    chain.spoil(number, 'whole')
+    await scene.dueNow()
+    await waitFor('the gap is filled', async () => (await scene.gaps()).length === 0)
+  }
+  await mineUntraced(5n)
+  await waitFor('the first one', async () => (await balance()) === '1000005')
+  await mineUntraced(7n)
+  expect(await scene.values()).toEqual([7, 5])
+  // Not for every gap at once, but in the end.
+  await database.pool.query(
+    `update tracker_gap set reopen_time = reopen_time - interval '1 hour' where chain_id = $1`,
+    [chain_id],
+  )
+  await waitFor('the second one', async () => (await balance()) === '1000012')
+})
+
 it('that a network was traced is remembered', async () => {
   const { chain, pay, bench, start } = await startScene('c')
   start(soon)
