@@ -97,6 +97,7 @@ it.each<[string, object, object, string, bigint]>([
     '0x2',
     100n * 7n,
   ],
+  ['the redeem of a ticket on Arbitrum', {}, { gasUsedForL1: '0x0' }, '0x68', 0n],
   [
     'ZKsync',
     {},

@@ -3,9 +3,12 @@ import { quantityOf, type RawReceipt, type ReadTransaction, typeOf } from './raw
 /** The type of a deposit on OP-style chains, and of a message on Scroll: paid for on the other chain. */
 export const depositType = 0x7e
 const blobType = 0x03
-// Requests from the other chain and upgrades on ZKsync (L1_TX_TYPE and PROTOCOL_UPGRADE_TX_TYPE in
+// Requests from the other chain and upgrades on ZKsync (PRIORITY_OPERATION_L2_TX_TYPE and PROTOCOL_UPGRADE_TX_TYPE in
 // matter-labs/zksync-era, core/lib/types): the fee comes out of what is minted for them.
 const priorityTypes = new Set([0xfe, 0xff])
+// The redeem of a retryable ticket on Arbitrum (ArbitrumRetryTx in OffchainLabs/nitro, arbos/tx_processor.go):
+// its gas was paid with the ticket. It is minted for the sender before, and what is left is taken away.
+const redeemType = 0x68
 
 /** Whether a transaction came from the other chain. */
 export const isDeposit = (transaction: ReadTransaction): boolean =>
@@ -18,7 +21,7 @@ export const isDeposit = (transaction: ReadTransaction): boolean =>
  */
 export function feeOf(transaction: ReadTransaction, receipt: RawReceipt): bigint {
   const type = typeOf(transaction)
-  if (type === depositType || priorityTypes.has(type)) return 0n
+  if (type === depositType || type === redeemType || priorityTypes.has(type)) return 0n
   // Celo (CIP-64): price and fee are in the token, and its transfer is a log of its own.
   if (transaction.feeCurrency) return 0n
   const gasUsed = quantityOf(receipt.gasUsed)

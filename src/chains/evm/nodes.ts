@@ -42,22 +42,28 @@ export const reached = (pool: Nodes, number: number): { minBlock?: number } => {
  * says those as well, and what it means is there a moment later.
  */
 const prunedTexts: readonly RegExp[] = [
-  // geth: core/state, eth/state_accessor.go, triedb/pathdb; also bor, bsc, op-geth, coreth
+  // ethereum/go-ethereum, trie/errors.go (MissingNodeError); also bor, bsc, op-geth, coreth
   /^missing trie node/i,
+  // ethereum/go-ethereum, eth/state_accessor.go: "required historical state unavailable (reexec=%d)"
   /required historical state unavailable/i,
-  /historical state (?:\S+ )?is not available/i,
+  // ethereum/go-ethereum, core/state/database_history.go and triedb/pathdb/reader.go:
+  // "historical state %x is not available", "state %#x is not available"
+  /^(?:historical )?state (?:\S+ )?is not available/i,
   /state history .*(?:pruned|truncated|not available)/i,
-  // geth (history.PrunedHistoryError), reth, Nethermind, Besu: EIP-4444, code 4444
+  // EIP-4444, code 4444: ethereum/go-ethereum (history.PrunedHistoryError), Nethermind, and besu-eth/besu,
+  // RpcErrorType.PRUNED_HISTORY_UNAVAILABLE
   /pruned history unavailable/i,
-  // Erigon: execution/state/history_reader_v3.go
+  // erigontech/erigon, execution/state/history_reader_v3.go (PrunedError)
   /old data not available due to pruning/i,
-  // Nethermind: TraceRpcModule, DebugRpcModule (-32002), and its receipts
+  // NethermindEth/nethermind, DebugRpcModule and TraceRpcModule (GetStateFailureResult, -32002), and
+  // RegeneratingReceiptFinder (-32001, before that -32602)
   /no state available for block/i,
   /neither stored nor reproducible from state history/i,
-  // reth: ProviderError::StateAtBlockPruned, EthApiError::ExceedsMaxProofWindow
+  // paradigmxyz/reth, crates/storage/errors/src/provider.rs (StateAtBlockPruned) and
+  // EthApiError::ExceedsMaxProofWindow
   /state at block #?\d+ is pruned/i,
   /exceeds maximum proof window/i,
-  // Besu: RpcErrorType.WORLD_STATE_UNAVAILABLE
+  // besu-eth/besu, RpcErrorType.WORLD_STATE_UNAVAILABLE (-32000)
   /^world state unavailable/i,
 ]
 
