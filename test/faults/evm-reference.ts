@@ -12,11 +12,14 @@ type RawBlock = { hash: string; number: string; transactions: RawTransaction[] }
 /** The name of an asset: its type, and contract and item where it has them. */
 export const nativeAsset = 'ASSET_TYPE_C'
 
+/** Stands for the contract that a transaction creates. */
+export const created = 'created'
+
 /** What every list must be, computed from the blocks of the chain and nothing else. */
 export const createReference = (anvil: Anvil, plans: ReadonlyMap<string, readonly Effect[]>) => {
   const kept = new Map<
     string,
-    { transaction: RawTransaction; failed: boolean; created: string | null }[]
+    { transaction: RawTransaction; failed: boolean; contract: string | null }[]
   >()
 
   const blockAt = async (number: number): Promise<RawBlock> =>
@@ -32,16 +35,23 @@ export const createReference = (anvil: Anvil, plans: ReadonlyMap<string, readonl
           'eth_getTransactionReceipt',
           [transaction.hash],
         )
-        const { status, contractAddress: created } = receipt
-        return { transaction, failed: status === '0x0', created }
+        const { status, contractAddress: contract } = receipt
+        return { transaction, failed: status === '0x0', contract }
       }),
     )
     kept.set(block.hash, content)
     return content
   }
 
-  const effectsOf = ({ hash, from, to, value }: RawTransaction): readonly Effect[] =>
-    plans.get(hash) ?? [{ asset: nativeAsset, from, to: to ?? '', value: BigInt(value) }]
+  const effectsOf = (
+    { hash, from, to, value }: RawTransaction,
+    contract: string | null,
+  ): readonly Effect[] => {
+    const planned = plans.get(hash)
+    if (!planned) return [{ asset: nativeAsset, from, to: to ?? '', value: BigInt(value) }]
+    const name = (end: string) => (end === created ? contract! : end)
+    return planned.map((effect) => ({ ...effect, from: name(effect.from), to: name(effect.to) }))
+  }
 
   return {
     head: async () => Number(await anvil.call<string>('eth_blockNumber')),
@@ -56,9 +66,9 @@ export const createReference = (anvil: Anvil, plans: ReadonlyMap<string, readonl
       )
       for (const number of numbers) {
         const pending = head - number + 1 < confirmation
-        for (const { transaction, failed, created } of contents[number - since]!) {
+        for (const { transaction, failed, contract: made } of contents[number - since]!) {
           const { hash, from, value } = transaction
-          const to = transaction.to ?? created
+          const to = transaction.to ?? made
           const state = pending ? 'TRANSFER_STATE_PENDING' : 'TRANSFER_STATE_SUCCESS'
           // The payer of a fee has a record, also where no coin is sent.
           if (!failed && addresses.has(from) && BigInt(value) === 0n)
@@ -79,7 +89,7 @@ export const createReference = (anvil: Anvil, plans: ReadonlyMap<string, readonl
               )
             continue
           }
-          for (const { asset, ...moved } of effectsOf(transaction)) {
+          for (const { asset, ...moved } of effectsOf(transaction, made)) {
             const [, contract] = asset.split('/')
             if (contract && !contracts.has(contract)) continue
             if (moved.value === 0n) continue

@@ -1,8 +1,18 @@
+import { largeTrace, setInLedger } from '../chains/evm/hostile-contracts.ts'
 import { contracts, encode } from '../chains/evm/token-contracts.ts'
-import { type Effect, nativeAsset } from './evm-reference.ts'
+import { created, type Effect, nativeAsset } from './evm-reference.ts'
 
 /** The contracts of a world. */
-export type WorldContracts = { coin: string; item: string; multi: string; relay: string }
+export type WorldContracts = {
+  coin: string
+  item: string
+  multi: string
+  relay: string
+  /** Fails whatever it is asked, but makes Transfer events. */
+  loud: string
+  /** Changes balances without an event. */
+  ledger: string
+}
 
 /** A transaction, and what it moves if it succeeds. */
 export type Planned = {
@@ -14,10 +24,13 @@ const nobody = `0x${'0'.repeat(40)}`
 
 /** Makes transactions of all kinds between some accounts, many of which fail. */
 export const createTraffic = (
-  { coin, item, multi, relay }: WorldContracts,
+  { coin, item, multi, relay, loud, ledger }: WorldContracts,
   accounts: readonly string[],
   pick: (count: number) => number,
+  /** How many transactions may be made to be untraceable: each takes a node a second. */
+  { oversized }: { oversized: number },
 ): (() => Planned) => {
+  let oversizedLeft = oversized
   let nextItem = 1n
   const asset20 = `ASSET_TYPE_ERC20/${coin}/0`
   const asset721 = (id: bigint) => `ASSET_TYPE_ERC721/${item}/${id}`
@@ -71,7 +84,19 @@ export const createTraffic = (
       },
       () => call(relay, encode('passInVain', to), [native(relay)], value),
       () => call(relay, encode('fail'), [native(relay)], value),
+      // A token that cannot be asked, and one that changes a balance and says nothing.
+      () =>
+        call(loud, setInLedger(to, value), [
+          { asset: `ASSET_TYPE_ERC20/${loud}/0`, from, to, value },
+        ]),
+      () => call(ledger, setInLedger(to, value), []),
     ]
+    if (oversizedLeft > 0 && pick(12) === 0) {
+      oversizedLeft--
+      const onward = { asset: nativeAsset, from: created, to, value }
+      const transaction = { from, data: largeTrace(to), value }
+      return { transaction, effects: [native(created), onward] }
+    }
     return kinds[pick(kinds.length)]!()
   }
 }

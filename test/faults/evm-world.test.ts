@@ -1,11 +1,10 @@
 import { afterAll, expect, it } from 'vitest'
-import { startAnvil } from '../../devnet/anvil/anvil.ts'
 import { startKillableDatabase } from '../helpers/killable-database.ts'
-import { runEvmWorld } from './evm-world.ts'
+import { runEvmWorld, startWorldAnvil } from './evm-world.ts'
 
 const database = await startKillableDatabase()
 afterAll(database.stop)
-const anvil = await startAnvil({ args: ['--no-mining'] })
+const anvil = await startWorldAnvil()
 afterAll(anvil.stop)
 
 it('all kinds of transfers, forks, a killed tracker and a killed database: the lists are what the blocks say', async () => {

@@ -2,59 +2,75 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { type Anvil, startAnvil } from '../../devnet/anvil/anvil.ts'
-import { encodeCall } from '../../src/chains/evm/abi.ts'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { createPool } from '../../src/chains/upstream/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { findCursor } from '../../src/storage/blocks.ts'
+import { findTraced } from '../../src/storage/chains.ts'
 import type { Connection, Db } from '../../src/storage/database.ts'
-import { createSender } from '../chains/evm/token-contracts.ts'
+import { loudCode, loudKinds, silentCodes } from '../chains/evm/hostile-contracts.ts'
+import { createSender, encode } from '../chains/evm/token-contracts.ts'
 import { isBalanceDue } from '../helpers/balance-due.ts'
 import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { createRandom } from '../helpers/random.ts'
-import { listAll } from '../helpers/tracked-bench.ts'
 import { waitFor } from '../helpers/wait-for.ts'
-import { type Caller, createWalletBench, type Outcome } from '../helpers/wallets.ts'
-import { createReference, type Effect, type Tracking } from './evm-reference.ts'
+import { createWalletBench } from '../helpers/wallets.ts'
+import { rememberBranch, restoreBranch } from './evm-branches.ts'
+import { compareWallet, countCorrections, type WorldWallet } from './evm-compare.ts'
+import { createReference, type Effect } from './evm-reference.ts'
 import { createTraffic } from './evm-traffic.ts'
+import { nodeFaults } from './node-faults.ts'
 import { startOrderlyNode } from './orderly-node.ts'
 import { readNumbers } from './program.ts'
-import { nativeSumOf } from './record-sums.ts'
+import type { TrackerProcess } from './tracker-process.ts'
 
 /** Where it happens. */
 export type EvmScene = {
   db: Db
   connection: Connection
+  /** Mines when it is told to, in the order of arrival (`worldAnvil`). */
   anvil: Anvil
   /** Kills the database, which comes back by itself. */
   killDatabase(): Promise<void>
 }
 
-/** What one run came to. */
-export type EvmOutcome = Record<
-  'compared' | 'balances' | 'transfers' | 'sums' | 'kills' | 'sleeps' | 'database_kills' | 'reorgs',
-  number
->
+/** Starts an anvil for worlds. */
+export const startWorldAnvil = (): Promise<Anvil> =>
+  startAnvil({ args: ['--no-mining', '--order', 'fifo'] })
 
-const nothing = (): EvmOutcome => ({
-  compared: 0,
-  balances: 0,
-  transfers: 0,
-  sums: 0,
-  kills: 0,
-  sleeps: 0,
-  database_kills: 0,
-  reorgs: 0,
-})
+const counts = [
+  'compared',
+  'balances',
+  'transfers',
+  'sums',
+  'notifications',
+  'kills',
+  'sleeps',
+  'database_kills',
+  'reorgs',
+  'returns',
+  'outages',
+  'gaps',
+] as const
+
+/** What one run came to. */
+export type EvmOutcome = Record<(typeof counts)[number], number>
+
+const nothing = (): EvmOutcome => Object.fromEntries(counts.map((name) => [name, 0])) as EvmOutcome
 
 const ttlMs = 1_500
+// More than a full node keeps states for here, and more than balances are read again for.
+const deep = 34
+const keptStates = 24
 
 /**
- * Makes blocks of all kinds of transfers on anvil, forks them at any moment, kills the tracker's
- * process or the database or puts the process to sleep for longer than its lease, and compares every list with what the blocks
- * say and every balance with the chain's own.
+ * Makes blocks of all kinds of transfers on anvil, forks them at any moment and returns to branches that
+ * were left, lets the nodes fail in all their ways, kills the tracker's process or the database or puts
+ * the process to sleep for longer than its lease, and compares every list and the last notification of
+ * every transfer with what the blocks say and every balance with the chain's own.
  */
 export const runEvmWorld = async (
   { db, connection, anvil, killDatabase }: EvmScene,
@@ -70,6 +86,12 @@ export const runEvmWorld = async (
   const item = await deploy('Item', rich)
   const multi = await deploy('Multi', rich)
   const relay = await deploy('Relay', rich)
+  const addressOf = (number: number) =>
+    `0x${(0x5eed00000000 + seed * 256 + number).toString(16).padStart(40, '0')}`
+  const [loud, ledger, rebasing] = [addressOf(1), addressOf(2), addressOf(3)]
+  for (const one of [loud, ledger]) await anvil.call('anvil_setCode', [one, silentCodes.ledger])
+  await anvil.call('anvil_setCode', [rebasing, silentCodes.rebasing])
+  await anvil.call('evm_mine')
   const network = `evm-${seed}-${Date.now()}`
   const bench = await createWalletBench(db, 'c', { network })
   const { chain_id } = bench
@@ -77,6 +99,8 @@ export const runEvmWorld = async (
   const reference = createReference(anvil, plans)
   const outcome = nothing()
   const node = await startOrderlyNode(anvil)
+  // In every third world balances change silently, and are compared with the chain all the time.
+  const isReconciled = seed % 3 === 0
 
   const pool = createPool({
     network,
@@ -88,29 +112,46 @@ export const runEvmWorld = async (
   bench.installation.chains = {
     find: () => ({ chain_id, network, chain: createEvmChain({ pool }) }),
   }
-  const wallet = async (confirmation: number, mine: string[], contracts: string[]) => {
+  const wallet = async (
+    confirmation: number,
+    mine: string[],
+    contracts: string[],
+  ): Promise<WorldWallet> => {
     const caller = await bench.createCaller()
     const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', confirmation })
     await caller.call('BatchRegisterAddresses', { wallet_id, addresses: mine })
     for (const contract_address of contracts) {
-      const kind = { [coin]: 'ERC20', [item]: 'ERC721', [multi]: 'ERC1155' }[contract_address]
+      const kind = { [item]: 'ERC721', [multi]: 'ERC1155' }[contract_address] ?? 'ERC20'
       const contract_type = `CONTRACT_TYPE_${kind}`
       await caller.call('RegisterContract', { contract_address, contract_type })
     }
+    const waits = 1 + pick(4)
+    const { webhook_id } = await caller.call('RegisterWebhook', {
+      webhook_endpoint: 'https://example.org/hooks',
+      confirmation: waits,
+    })
     const tracking = { addresses: new Set(mine), contracts: new Set(contracts), confirmation }
-    return { caller, wallet_id, tracking }
+    return { caller, wallet_id, tracking, webhook: { webhook_id, confirmation: waits } }
   }
-  // Two organizations have an address in common, and not the same contracts.
-  const wallets = [
-    await wallet(1, tracked.slice(0, 2), [coin, item, multi]),
-    await wallet(3, tracked.slice(1, 4), [coin]),
+  const silent = isReconciled ? [ledger, rebasing] : []
+  // Organizations have addresses in common, and not the same contracts.
+  const shallow = [
+    await wallet(1, tracked.slice(0, 2), [coin, item, multi, ...silent]),
+    await wallet(3, tracked.slice(1, 4), [coin, loud]),
   ]
+  const wallets = [...shallow, await wallet(deep, tracked.slice(2, 4), [coin, multi])]
+  await anvil.call('anvil_setCode', [loud, loudCode(loudKinds[seed % loudKinds.length]!)])
+  await anvil.call('evm_mine')
+  node.keepStates(keptStates)
 
   const processes = new Set<ChildProcess>()
   const startProcess = () => {
-    // In half of them balance work waits in backlogs whenever the tracker is behind at all.
-    const farBehind = seed % 2 === 0 ? 0 : undefined
-    const options = { connection, url: node.url, chain_id, network, ttlMs, farBehind }
+    const options: TrackerProcess = {
+      ...{ connection, chain_id, network, ttlMs, isReconciled },
+      urls: [node.url, node.plainUrl],
+      // In half of them balance work waits in backlogs whenever the tracker is behind at all.
+      ...(seed % 2 === 0 && { farBehind: 0 }),
+    }
     const child = spawn(
       process.execPath,
       [join(import.meta.dirname, 'tracker-process.ts'), JSON.stringify(options)],
@@ -129,11 +170,13 @@ export const runEvmWorld = async (
   await waitFor('tracking begins', async () => (await trackedBlock()) !== undefined, longWait)
   const since = (await trackedBlock())! + 1
 
-  const balanceOf = async (address: string, number: number): Promise<bigint> =>
-    BigInt(await anvil.call<string>('eth_getBalance', [address, `0x${number.toString(16)}`]))
-
   let disturbances = 0
-  const nextTransaction = createTraffic({ coin, item, multi, relay }, accounts, pick)
+  const nextTransaction = createTraffic(
+    { coin, item, multi, relay, loud, ledger },
+    accounts,
+    pick,
+    { oversized: seed % 4 === 1 ? 1 : 0 },
+  )
   const grow = async (blocks: number): Promise<void> => {
     for (let left = blocks; left > 0; left--) {
       for (let count = pick(9); count > 0; count--) {
@@ -153,8 +196,18 @@ export const runEvmWorld = async (
       value: `0x${(1 + pick(5_000)).toString(16)}`,
     })
     const branch = Array.from({ length: depth }, (_, at) => [payment(), at])
+    const left = await rememberBranch(anvil, depth)
     await node.alone(() => anvil.call('anvil_reorg', [depth, branch]))
     outcome.reorgs++
+    // Back to the branch that was left, before or after the tracker has seen the other one.
+    for (let turns = pick(3); turns > 0; turns--) {
+      if (random() < 0.6) await delay(pick(1_200))
+      const other = await rememberBranch(anvil, depth)
+      if (await node.alone(() => restoreBranch(anvil, depth, left))) outcome.returns++
+      if (turns === 1) break
+      await delay(pick(600))
+      if (await node.alone(() => restoreBranch(anvil, depth, other))) outcome.returns++
+    }
     // Enough that no balance waits for a block that lost its confirmations.
     for (let left = 0; left < 3; left++) await node.alone(() => anvil.call('evm_mine'))
   }
@@ -181,6 +234,18 @@ export const runEvmWorld = async (
       for (const one of processes) if (one !== running && one !== old) await kill(one)
   }
 
+  /** Lets the nodes fail, and takes the time in which a tracker may give up. */
+  const fail = async (): Promise<void> => {
+    outcome.outages++
+    node.fail(nodeFaults[pick(nodeFaults.length)])
+    await delay(pick(1_000))
+  }
+  const recover = async (): Promise<void> => {
+    await delay(pick(4_000))
+    if (random() < 0.5) await grow(1)
+    node.fail(undefined)
+  }
+
   const settled = async (): Promise<void> => {
     const { hash, number } = await anvil.call<{ hash: string; number: string }>(
       'eth_getBlockByNumber',
@@ -191,89 +256,61 @@ export const runEvmWorld = async (
       async () => (await findCursor(db, chain_id))?.block_hash.toString('hex') === hash.slice(2),
       longWait,
     )
+    await waitFor(`seed ${seed}: no gap is open`, () => areGapsFilled(db, chain_id), longWait)
+    // As if time went by: balances are not read again because of every gap.
+    await sql`update tracker_gap set reopen_time = reopen_time - interval '1 hour'
+      where chain_id = ${chain_id}`.execute(db)
     await waitFor(
       `seed ${seed}: no balance is due`,
       async () => !(await isBalanceDue(db, chain_id, Number(number))),
       longWait,
     )
   }
-  const compare = async (): Promise<void> => {
+  const scene = {
+    ...{ db, anvil, reference, since },
+    silent: new Set(silent),
+    unreadable: new Set([loud]),
+  }
+  const compare = async (some: readonly WorldWallet[]): Promise<void> => {
     await settled()
-    for (const { caller, wallet_id, tracking } of wallets) {
-      const { transfers, touched, confirmed } = await reference.expected(since, tracking)
-      const listed = (await listAll(caller, { wallet_id, page_size: 100 })).map(lineOf).sort()
-      const missing = transfers.filter((line) => !listed.includes(line))
-      const extra = listed.filter((line) => !transfers.includes(line))
-      if (missing.length + extra.length > 0 || listed.length !== transfers.length)
-        throw new Error(
-          `seed ${seed}: ${JSON.stringify({ missing, extra, count: [transfers.length, listed.length] })}`,
-        )
-      outcome.transfers += listed.length
-      await compareBalances(caller, wallet_id, { touched, confirmed, tracking })
-      const head = await reference.head()
-      for (const address of tracking.addresses) await compareSum(caller, address, head)
+    for (const one of wallets) {
+      const withBalances = some.includes(one)
+      const found = await compareWallet(scene, one, { withBalances }).catch((error: unknown) => {
+        throw new Error(`seed ${seed}, confirmation ${one.tracking.confirmation}`, { cause: error })
+      })
+      for (const key of Object.keys(found) as (keyof typeof found)[]) outcome[key] += found[key]
       outcome.compared++
     }
   }
-  /** What the records of an address add up to, fees once, is what its balance has changed by. */
-  const compareSum = async (caller: Caller, address: string, head: number): Promise<void> => {
-    const records = await listAll(caller, { address, page_size: 100 })
-    const ids = new Set(records.map((one) => `${one.transfer_id} ${one.direction}`))
-    if (ids.size !== records.length) throw new Error(`seed ${seed}: two transfers have one id`)
-    const sum = nativeSumOf(records)
-    const change = (await balanceOf(address, head)) - (await balanceOf(address, since - 1))
-    if (sum !== change)
-      throw new Error(`seed ${seed}: the records of ${address} say ${sum}, the chain ${change}`)
-    outcome.sums++
-  }
-  const compareBalances = async (
-    caller: Caller,
-    wallet_id: string,
-    { touched, confirmed }: { touched: Set<string>; confirmed: number; tracking: Tracking },
-  ): Promise<void> => {
-    const listed = new Map<string, string>()
-    for (const asset_type of ['C', 'ERC20', 'ERC721', 'ERC1155'].map(
-      (one) => `ASSET_TYPE_${one}`,
-    )) {
-      const { assets } = await caller.call('ListAssets', { wallet_id, asset_type, page_size: 100 })
-      for (const asset of assets)
-        listed.set(`${asset.address}/${assetOf(asset, asset.asset_metadata)}`, asset.balance)
-    }
-    for (const pair of touched)
-      if (!listed.has(pair)) throw new Error(`seed ${seed}: no balance of ${pair}`)
-    const check = async ([pair, balance]: [string, string]) => {
-      const real = await balanceAt(pair, confirmed)
-      if (real !== BigInt(balance))
-        throw new Error(`seed ${seed}: ${pair} is ${balance}, on the chain ${real} at ${confirmed}`)
-    }
-    await Promise.all([...listed].map(check))
-    outcome.balances += listed.size
-  }
-  const balanceAt = async (pair: string, number: number): Promise<bigint> => {
-    const [address, type, contract, id] = pair.split('/') as [string, string, string?, string?]
-    if (!contract) return await balanceOf(address, number)
-    const block = `0x${number.toString(16)}`
-    const bytes = Buffer.from(address.slice(2), 'hex')
-    const data =
-      type === 'ASSET_TYPE_ERC721'
-        ? encodeCall('ownerOf(uint256)', BigInt(id!))
-        : type === 'ASSET_TYPE_ERC1155'
-          ? encodeCall('balanceOf(address,uint256)', bytes, BigInt(id!))
-          : encodeCall('balanceOf(address)', bytes)
-    const word = BigInt(
-      await anvil.call<string>('eth_call', [{ to: contract, data }, block]).catch(() => '0x0'),
-    )
-    return type === 'ASSET_TYPE_ERC721' ? BigInt(word === BigInt(address)) : word
-  }
 
   try {
+    // A network that was never traced is not expected to be.
+    plans.set(await send({ from: rich, to: relay, data: encode('pass', tracked[0]!) }), [])
+    await node.alone(() => anvil.call('evm_mine'))
+    await waitFor('a block is traced', () => findTraced(db, chain_id), longWait)
+    if (isReconciled) {
+      for (let left = 0; left < 3; left++) await node.alone(() => anvil.call('evm_mine'))
+      const asset_type = 'ASSET_TYPE_ERC20'
+      for (const { caller, wallet_id } of shallow)
+        await caller.call('RefreshAssetBalances', { wallet_id, asset_type })
+    }
     for (let step = 0; step < steps; step++) {
+      const isFailing = random() < 0.6
+      if (isFailing) await fail()
       const disturbing = deadly && (step < 2 || random() < 0.6) ? disturb() : undefined
       await grow(1 + pick(4))
-      if (random() < 0.4) await fork()
+      if (random() < 0.5) await fork()
       await disturbing
-      await compare()
+      if (isFailing) await recover()
+      await compare(shallow)
     }
+    // Until the newest change has the confirmations of the deep wallet.
+    await node.alone(() => anvil.call('anvil_mine', [`0x${(deep + 2).toString(16)}`]))
+    await compare(wallets)
+    outcome.gaps = await countGaps(db, chain_id)
+    const corrections = isReconciled ? await countCorrections(scene, chain_id) : 0
+    if (corrections > 0 && outcome.gaps === 0)
+      throw new Error(`seed ${seed}: ${corrections} balances were wrong until they were compared`)
     return outcome
   } finally {
     for (const child of processes) await kill(child)
@@ -284,21 +321,19 @@ export const runEvmWorld = async (
 
 const longWait = { timeoutMs: 120_000, everyMs: 50 }
 
-const assetOf = ({ asset_type }: { asset_type: string }, metadata: Outcome): string => {
-  const [token] = Object.values(metadata ?? {}) as Record<string, string>[]
-  return token ? `${asset_type}/${token.contract_address}/${token.token_id ?? 0}` : asset_type
+/** Whether there is no gap; those that there are, are due at once. */
+const areGapsFilled = async (db: Db, chain_id: number): Promise<boolean> => {
+  const { rows } = await sql`
+    update tracker_gap set next_time = least(next_time, now())
+    where chain_id = ${chain_id} and close_time is null returning 1`.execute(db)
+  return rows.length === 0
 }
 
-const lineOf = (one: Outcome): string =>
-  [
-    one.transaction_hash,
-    assetOf(one, one.transfer_metadata),
-    one.from,
-    one.to,
-    one.value,
-    one.transfer_state,
-    one.block_number,
-  ].join()
+const countGaps = async (db: Db, chain_id: number): Promise<number> => {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int4 as count from tracker_gap where chain_id = ${chain_id}`.execute(db)
+  return rows[0]!.count
+}
 
 if (import.meta.main) {
   const { seed: first, seeds, steps } = readNumbers({ seeds: 20, seed: 1, steps: 8 })
@@ -310,7 +345,7 @@ if (import.meta.main) {
       // Its blocks get slower with their number.
       if (!anvil || (seed - first) % 10 === 0) {
         await anvil?.stop()
-        anvil = await startAnvil({ args: ['--no-mining'] })
+        anvil = await startWorldAnvil()
       }
       const run = await runEvmWorld({ ...database, anvil }, { seed, steps, deadly: seed % 2 === 0 })
       for (const key of Object.keys(total) as (keyof EvmOutcome)[]) total[key] += run[key]
@@ -318,7 +353,7 @@ if (import.meta.main) {
     }
     await anvil?.stop()
     console.log(
-      'every list as the blocks say, every balance as on the chain and as the records add up:',
+      'every list and notification as the blocks say, every balance as on the chain and as the records add up:',
       total,
     )
   } finally {

@@ -19,7 +19,7 @@ test('another process tracks on within 5 s after a kill, again and again', async
   const network = 'takeover'
   const chain_id = await ensureChain(db, { chain: 'c', network, create_time: new Date() })
   const start = (): ChildProcess => {
-    const options = { connection, url: anvil.url, chain_id, network }
+    const options = { connection, urls: [anvil.url], chain_id, network }
     const child = spawn(process.execPath, [program, JSON.stringify(options)], { stdio: 'inherit' })
     onTestFinished(() => void child.kill('SIGKILL'))
     return child

@@ -11,6 +11,7 @@ import { evmFamily } from './family.ts'
 import { createFetchBlock } from './fetch.ts'
 import { follow } from './follow.ts'
 import { readHeader, toHeader, whyRefused } from './header.ts'
+import type { TracingPatience } from './internal.ts'
 import { createExplored, isPruned, type Nodes } from './nodes.ts'
 import type { Proof, ProofRules } from './proof.ts'
 import { toQuantity } from './raw.ts'
@@ -33,6 +34,8 @@ export type EvmChainOptions = {
   inFlight?: number
   /** How long a block that no node has is asked for again before it counts as lost. */
   patienceMs?: number
+  /** How long traces are waited for. */
+  tracing_patience?: Partial<TracingPatience>
   /** How blocks are proved; less than `root` only for chains whose roots follow other rules. */
   proof?: Proof
   /** Transaction types that are accepted without a proof although `proof` is `root`. */
@@ -63,6 +66,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     rules,
     verifySenders: options.verify_senders ?? true,
     clock,
+    patience: options.tracing_patience,
     explored: createExplored({ pool, clock }),
   })
   const bestNumber = () => pool.head()?.number

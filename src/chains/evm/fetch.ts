@@ -11,7 +11,12 @@ import type { ClaimTools } from './claims.ts'
 import { createConfirm } from './confirm.ts'
 import { createForgedSenders, type ForgedSenders } from './forged-senders.ts'
 import { type ReadBlock, readBlock, whyRefused } from './header.ts'
-import { createFetchInternal, type Internal, type Tracing } from './internal.ts'
+import {
+  createFetchInternal,
+  type Internal,
+  type Tracing,
+  type TracingPatience,
+} from './internal.ts'
 import { isPassing, isPruned, type Nodes, reached } from './nodes.ts'
 import type { ProofRules } from './proof.ts'
 import { type RawReceipt, toQuantity } from './raw.ts'
@@ -36,6 +41,8 @@ type Tools = {
   /** Whether the senders of transactions are recovered from their signatures. */
   verifySenders: boolean
   clock: Clock
+  /** How long traces are waited for. */
+  patience?: Partial<TracingPatience> | undefined
   /** Waits until it is known what the nodes can do. */
   explored(signal: AbortSignal): Promise<void>
 }

@@ -5,7 +5,7 @@ import { createFakeClock } from '../upstream/fake-clock.ts'
 import type { PoolOutcome } from '../upstream/pool-types.ts'
 import { evmFamily } from './family.ts'
 import { createFetchBlock } from './fetch.ts'
-import { type Tracing, tracingPatienceMs } from './internal.ts'
+import { type Tracing, usualTracingPatience } from './internal.ts'
 import { createRpc } from './rpc.ts'
 import { addressOf, stubBlock } from './stub-chain.ts'
 import { createStubPool, type StubNode } from './stub-pool.ts'
@@ -83,7 +83,7 @@ it('a node that traces and does not come back is not waited for any longer', asy
   const { pool, clock, values, lacks } = makeScene()
   pool.setAway(true)
   await expect(values()).rejects.toThrow('no node can trace')
-  await clock.advance(tracingPatienceMs)
+  await clock.advance(usualTracingPatience.awayMs)
   expect(await values()).toEqual([5n])
   expect(await lacks()).toBe('no node that traces was there')
   pool.setAway(false)
@@ -100,7 +100,7 @@ it('a network that was traced before is incomplete without a node that traces, o
   expect(await fetch()).toMatchObject({ isTraced: false })
   expect((await fetch()).lacks).toBe(undefined)
   await expect(fetch({ isExpected: true })).rejects.toThrow('no node can trace block 1 now')
-  await clock.advance(tracingPatienceMs)
+  await clock.advance(usualTracingPatience.awayMs)
   expect((await fetch({ isExpected: true })).lacks).toBe('no node that traces was there')
   pool.setAway(false)
   expect(await fetch({ isExpected: true })).toMatchObject({ isTraced: true })

@@ -5,11 +5,20 @@ import { isPruned, type Nodes, reached } from './nodes.ts'
 import type { Question, Rpc } from './rpc.ts'
 import { type InternalTransfer, readFrames, readTraces } from './traces.ts'
 
-/** How long a node that traces is waited for: without it a deposit may be missed. */
-export const tracingPatienceMs = 300_000
+/** How long traces are waited for: without them a deposit may be missed. */
+export type TracingPatience = {
+  /** How long a node that traces may be away. */
+  awayMs: number
+  /** A trace that a node could not give is asked for again after these pauses. */
+  pausesMs: readonly number[]
+}
 
-// A trace that a node could not give is asked for again after these pauses.
-const pausesMs = [500, 2_000, 6_000]
+/** How long traces are waited for where nothing else is said. */
+export const usualTracingPatience: TracingPatience = {
+  awayMs: 300_000,
+  pausesMs: [500, 2_000, 6_000],
+}
+
 // No further time after this long: a node that needs its whole time limit will need it again.
 const roundsMs = 15_000
 // Transactions of one block that are traced one by one, at once and in all.
@@ -50,11 +59,18 @@ type Attempt =
  * Makes the function that fetches what moved inside the calls of a block. No trace of one block stops
  * the chain: what cannot be had in bounded time is named as missing, and is fetched later.
  */
-export function createFetchInternal({ rpc, pool, clock }: { rpc: Rpc; pool: Nodes; clock: Clock }) {
+export function createFetchInternal(tools: {
+  rpc: Rpc
+  pool: Nodes
+  clock: Clock
+  patience?: Partial<TracingPatience> | undefined
+}) {
+  const { rpc, pool, clock } = tools
+  const { awayMs, pausesMs } = { ...usualTracingPatience, ...tools.patience }
   let awaySince: number | undefined
   const isOverdue = (): boolean => {
     awaySince ??= clock.now()
-    return clock.now() - awaySince >= tracingPatienceMs
+    return clock.now() - awaySince >= awayMs
   }
 
   const attempt = async (block: ReadBlock, signal: AbortSignal): Promise<Attempt> => {

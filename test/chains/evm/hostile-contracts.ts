@@ -44,3 +44,35 @@ export const silentCodes = {
 /** The data of the call that sets a balance in a ledger. */
 export const setInLedger = (account: string, balance: bigint): string =>
   `0x${account.slice(2).padStart(64, '0')}${balance.toString(16).padStart(64, '0')}`
+
+const transferTopic = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+// What the others do, at the place behind the choice below.
+const loudBodies = {
+  stack: '5b5f600756',
+  burner: '5b600756',
+  bounds: '60015f5f3e',
+  memory: '5f5f1952',
+  opcode: 'fe',
+  short: '60015ff3',
+} as const
+
+/** The ways in which a token that makes Transfer events can fail. */
+export const loudKinds = Object.keys(loudBodies) as (keyof typeof loudBodies)[]
+
+/**
+ * The code of a token that fails whatever it is asked, except that a call with an account and an amount
+ * (`setInLedger`) makes a Transfer event from the caller to the account.
+ */
+export const loudCode = (kind: (typeof loudKinds)[number]): string => {
+  const body = loudBodies[kind]
+  const place = (7 + body.length / 2).toString(16).padStart(2, '0')
+  return `0x3660401460${place}57${body}5b6020355f525f35337f${transferTopic}60205fa300`
+}
+
+/**
+ * Calls an address 100 times with the same 256 KiB of memory, then passes its value on. Costs little,
+ * but a tracer writes the memory down for every call: more than 50 MB.
+ */
+export const largeTrace = (to: string): string =>
+  ['0x6064', '5b', '6000600062040000600060', '0061dead5af150', '6001900380600257'].join('') +
+  `60006000600060003473${to.slice(2)}5af15000`

@@ -8,16 +8,9 @@ import { createByteSet } from '../../../src/lib/bytes.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
+import { largeTrace } from './hostile-contracts.ts'
 
 const never = new AbortController().signal
-
-/**
- * Calls an address 100 times with the same 256 KiB of memory, then passes its value on. Costs little,
- * but a tracer writes the memory down for every call: more than 50 MB.
- */
-const largeTrace = (to: string): string =>
-  ['0x6064', '5b', '6000600062040000600060', '0061dead5af150', '6001900380600257'].join('') +
-  `60006000600060003473${to.slice(2)}5af15000`
 
 const startScene = async (urlOf: (anvil: Anvil) => string) => {
   const anvil = await startAnvil({ args: ['--no-mining'] })
