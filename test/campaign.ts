@@ -12,13 +12,17 @@ const campaigns = [
   ['faults/webhook-kill.ts', '--kills', '100', '--events', '1000', '--seed', '1'],
   ['faults/tracker-model.ts', '--seeds', '200', '--seed', '1'],
   ['faults/upstream-faults.ts', '--requests', '100000', '--seed', '1'],
-  // 500 scripts instead of the sample in the tests.
+  // 500 scripts and 20,000 byte streams instead of the samples in the tests.
   [
-    '../node_modules/vitest/vitest.mjs',
-    'run',
-    '--project',
-    'unit',
-    'src/gateway/feed-model.test.ts',
+    ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'unit'],
+    ...['src/gateway/feed-model.test.ts', 'src/http/bare-sockets-model.test.ts'],
+  ],
+  // At least 130,000 bad requests, every tenant and role against every operation.
+  [
+    ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'integration', 'test/security'],
+    ...['bad-requests', 'authentication', 'roles', 'tenant-isolation'].map(
+      (name) => `test/http/${name}`,
+    ),
   ],
   ['faults/evm-world.ts', '--seeds', '200', '--seed', '1'],
   ['faults/many-addresses.ts', '--addresses', '1000000'],
@@ -29,6 +33,7 @@ const campaigns = [
   ['faults/sui-kill.ts', '--seeds', '100', '--seed', '1'],
   ['faults/sui-random.ts', '--count', '20000', '--seed', '1'],
   ['security/replay.ts', '--replays', '5000', '--seed', '1'],
+  ['security/noisy-neighbour.ts', '--seconds', '10', '--rounds', '3'],
 ]
 
 for (const [file = '', ...args] of campaigns) {
@@ -36,7 +41,7 @@ for (const [file = '', ...args] of campaigns) {
   const child = spawn(process.execPath, [join(import.meta.dirname, file), ...args], {
     stdio: 'inherit',
     cwd: join(import.meta.dirname, '..'),
-    env: { FEED_SCRIPTS: '500', ...process.env },
+    env: { FEED_SCRIPTS: '500', FRONT_RUNS: '20000', BAD_REQUESTS: '1200', ...process.env },
   })
   const [code] = (await once(child, 'exit')) as [number | null]
   if (code !== 0) process.exitCode = 1

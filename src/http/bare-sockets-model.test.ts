@@ -217,8 +217,10 @@ const request = fc
 const last =
   'POST /c/m/v1/k HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 6\r\n\r\n"last"'
 
+const runs = Number(process.env.FRONT_RUNS ?? 150)
+
 test('the front answers what Node alone would answer, whatever comes', {
-  timeout: 120_000,
+  timeout: 120_000 + runs * 100,
 }, async () => {
   await fc.assert(
     fc.asyncProperty(
@@ -240,7 +242,7 @@ test('the front answers what Node alone would answer, whatever comes', {
       },
     ),
     {
-      numRuns: Number(process.env.FRONT_RUNS ?? 150),
+      numRuns: runs,
       seed: Number(process.env.FRONT_SEED ?? 20_261_115),
     },
   )
