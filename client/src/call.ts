@@ -12,6 +12,11 @@ import { createSign } from './sign.ts'
 export type CallOptions = {
   /** Gives up when it is aborted; the promise then rejects with the reason of the signal. */
   signal?: AbortSignal
+  /**
+   * For operations that create: the same key with the same request gives the same answer for 24 hours
+   * instead of creating twice. A UUID is a good choice; keep it until the call has succeeded.
+   */
+  idempotency_key?: string
 }
 
 /** Calls an operation by its name. */
@@ -48,7 +53,7 @@ export function createCall(connection: Connection): Call {
     path: string,
     nonce: string,
     body: Uint8Array<ArrayBuffer>,
-    signal: AbortSignal | undefined,
+    { signal, idempotency_key }: CallOptions,
   ) {
     const auth: AuthHeaders = {
       'x-api-key': connection.api_key,
@@ -57,7 +62,11 @@ export function createCall(connection: Connection): Call {
     }
     return send({
       url: `${base.origin}${path}`,
-      headers: { 'content-type': 'application/json', ...auth },
+      headers: {
+        'content-type': 'application/json',
+        ...auth,
+        ...(idempotency_key !== undefined && { 'idempotency-key': idempotency_key }),
+      },
       body,
       // Looked up at each call, so that a fetch that was replaced later counts.
       fetch: connection.fetch ?? globalThis.fetch,
@@ -66,13 +75,13 @@ export function createCall(connection: Connection): Call {
     })
   }
 
-  return async (service, operation, request = {}, { signal } = {}) => {
+  return async (service, operation, request = {}, options = {}) => {
     const path = `${prefix}/v1/${service}/${operation}`
     const body = encoder.encode(bodyOf(service, request))
     let followed = false
     for (let retry = 0; ; ) {
       const nonce = nonces.next()
-      const answer = await attempt(path, nonce.text, body, signal)
+      const answer = await attempt(path, nonce.text, body, options)
       const outcome = readAnswer(answer)
       if ('value' in outcome) return outcome.value
       const { error } = outcome
@@ -82,10 +91,12 @@ export function createCall(connection: Connection): Call {
         nonces.follow(nonce, time)
         continue
       }
-      const wait = retry < retries ? retryDelay(error, operation, retry) : undefined
+      const hasKey = options.idempotency_key !== undefined
+      const wait =
+        retry < retries ? retryDelay(error, operation, retry, Math.random, hasKey) : undefined
       if (wait === undefined) throw error
       retry++
-      await clock.sleep(wait, signal)
+      await clock.sleep(wait, options.signal)
     }
   }
 }

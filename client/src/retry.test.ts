@@ -156,3 +156,10 @@ describe('a clock that is wrong', () => {
     expect(seen.length).toBe(2)
   })
 })
+
+test('a call with an idempotency key is repeated after 503, with the same key', async () => {
+  const { base_url, seen } = await refusing(1, 503, '1')
+  const client = createClient({ base_url, ...credential, clock: stillClock() })
+  await client.c.RegisterWallet({ name: 'n' }, { idempotency_key: 'key-7' })
+  expect(seen.map(({ headers }) => headers['idempotency-key'])).toEqual(['key-7', 'key-7'])
+})

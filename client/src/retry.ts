@@ -36,8 +36,14 @@ export function retryDelay(
   operation: string,
   attempt: number,
   random: () => number = Math.random,
+  /** With an idempotency key every operation may be repeated. */
+  hasKey = false,
 ): number | undefined {
-  if (error.status !== 429 && !(error.status === 503 && isRepeatable(operation))) return undefined
+  const isSafe =
+    error.status === 429 ||
+    (error.status === 503 && (hasKey || isRepeatable(operation))) ||
+    error.reason === 'IDEMPOTENCY_KEY_IN_USE'
+  if (!isSafe) return undefined
   const seconds = error.retry_after
   if (seconds === undefined) return 250 * 2 ** attempt * (1 + random())
   // Spread, so that the callers that were refused together do not come back together.

@@ -71,6 +71,7 @@ export const admin = {
     response: { data: list(RateLimit) },
   }),
   CreateOrganization: operation({
+    creates: true,
     summary: 'Create an organization.',
     description: 'It succeeds once: a domain that is taken is 409.',
     services: 'A',
@@ -88,6 +89,7 @@ export const admin = {
     response: { organizations: list(Organization), pagination: Pagination },
   }),
   CreateCredential: operation({
+    creates: true,
     summary: 'Create an API credential.',
     description: 'The secret is shown in this answer and never again.',
     services: 'A',

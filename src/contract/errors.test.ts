@@ -11,7 +11,8 @@ const codesOf: Record<number, string[]> = {
   404: ['NOT_FOUND'],
   405: ['INVALID_ARGUMENT'],
   408: ['DEADLINE_EXCEEDED'],
-  409: ['ALREADY_EXISTS', 'FAILED_PRECONDITION'],
+  // ABORTED: another request is under way, and the same one later can succeed.
+  409: ['ALREADY_EXISTS', 'FAILED_PRECONDITION', 'ABORTED'],
   413: ['INVALID_ARGUMENT'],
   415: ['INVALID_ARGUMENT'],
   426: ['FAILED_PRECONDITION'],
@@ -41,7 +42,8 @@ describe.each(rows)('%s', (reason, row) => {
   test('says the truth about a retry', () => {
     if (row.status === 429 || row.status === 503) expect(row.retry).toBe('after')
     else expect(row.retry).not.toBe('after')
-    if (row.status < 500 && row.status !== 429 && row.status !== 408)
+    if (row.code === 'ABORTED') expect(row.retry).toBe('later')
+    else if (row.status < 500 && row.status !== 429 && row.status !== 408)
       expect(row.retry).toBe('never')
   })
 

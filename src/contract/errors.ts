@@ -1,4 +1,5 @@
 import { gatewayErrors } from './gateway-errors.ts'
+import { idempotencyErrors } from './idempotency.ts'
 import { transactionErrors } from './transaction-errors.ts'
 import { webhookErrors } from './webhook-errors.ts'
 
@@ -182,6 +183,7 @@ export const errors = {
   },
   ...transactionErrors,
   ...webhookErrors,
+  ...idempotencyErrors,
   ...gatewayErrors,
   ADDRESS_IN_OTHER_WALLET: {
     status: 409,

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox'
 import { type Entry, pathOf } from './catalogue.ts'
 import { type ErrorRow, errors } from './errors.ts'
+import { idempotencyHeader } from './idempotency.ts'
 import { answerDocument, requestDocument } from './openapi-schema.ts'
 import { webhookPaths } from './openapi-webhooks.ts'
 import { requestSchema, responseSchema } from './operation.ts'
@@ -49,6 +50,7 @@ export function openapi(
         description: row.description ?? row.summary,
         tags: [serviceNames[service]],
         ...(row.extension && { 'x-extension': true }),
+        ...(row.creates && { parameters: [idempotencyParameter] }),
         requestBody: {
           required: 'required' in request,
           ...json(requestDocument(request), example?.request),
@@ -56,7 +58,7 @@ export function openapi(
         responses: {
           200: {
             description: 'Done.',
-            headers: headersOf(200),
+            headers: { ...headersOf(200), ...(row.creates && replayed) },
             ...json(answerDocument(responseSchema(row, service, onRecord)), example?.answer),
           },
           ...failures,
@@ -113,9 +115,21 @@ const header = (name: string, description: string) => ({
 
 const textHeader = (description: string) => ({ description, schema: { type: 'string' } })
 
+const idempotencyParameter = {
+  name: idempotencyHeader,
+  in: 'header',
+  required: false,
+  description:
+    'A key chosen by the caller, such as a UUID. For 24 hours the same key with the same body gives the same answer and creates nothing twice; another body is refused with 409. Keys count per credential.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+}
+
 /** The headers of answers. */
 const headers = {
   'x-request-id': textHeader('The id of the request, by which the operator finds it in the log.'),
+  'Idempotency-Replayed': textHeader(
+    '`true` when the answer is that of an earlier request with the same idempotency key.',
+  ),
   RateLimit: textHeader(
     'The window that runs out first: `"second";r=99;t=1` is 99 calls left and one second until more.',
   ),
@@ -132,6 +146,10 @@ function headersOf(status: number): Record<string, unknown> {
   if (status === 429 || status === 503) names.push('Retry-After')
   if (status === 401) names.push('WWW-Authenticate')
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+}
+
+const replayed = {
+  'Idempotency-Replayed': { $ref: '#/components/headers/Idempotency-Replayed' },
 }
 
 const securitySchemes = {

@@ -20,6 +20,8 @@ export type Operation = {
   anyOf?: readonly string[] | Partial<Record<Tag, readonly string[]>>
   /** Roles that may call it; both where this is absent. */
   role?: 'ROLE_ADMIN'
+  /** Creates something: it takes an idempotency key. */
+  creates?: true
   /** Beyond the specification (docs/decisions.md). */
   extension?: true
   /** More than the summary, for the API reference. */

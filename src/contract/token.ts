@@ -35,6 +35,7 @@ export const token = {
     response: { contracts: list(Contract) },
   }),
   RegisterContract: operation({
+    creates: true,
     summary: 'Track the transfers and balances of a token contract.',
     services: 'C',
     request: { contract_address: EvmAddress, contract_type: ContractType },

@@ -76,6 +76,7 @@ const TokenPayload = Type.Object(
 /** Managed transactions of variant C (spec 4.4). */
 export const transaction = {
   CreateTransaction: operation({
+    creates: true,
     summary: 'Create a transaction to be signed outside.',
     services: 'C',
     request: {
@@ -89,6 +90,7 @@ export const transaction = {
     response: { transaction: ManagedTransaction },
   }),
   CreateTokenTransaction: operation({
+    creates: true,
     summary: 'Create a token transfer to be signed outside.',
     services: 'C',
     request: {

@@ -27,6 +27,7 @@ import { each, list, only } from './variant.ts'
 /** The wallet operations (spec 4.3). One row each; the differences of the variants are in the fields. */
 export const wallet = {
   BatchRegisterAddresses: operation({
+    creates: true,
     summary: 'Track up to 1000 addresses in a wallet.',
     description: 'All or nothing; an address that the wallet has already changes nothing.',
     services: 'TSPC',
@@ -46,6 +47,7 @@ export const wallet = {
     response: {},
   }),
   RegisterAddress: operation({
+    creates: true,
     summary: 'Track an address in a wallet.',
     services: 'TSPC',
     request: { wallet_id: Id, address: Address, import_asset: ImportFlag },
@@ -87,6 +89,7 @@ export const wallet = {
     response: { wallets: list(Wallet), pagination: Pagination },
   }),
   RegisterWallet: operation({
+    creates: true,
     summary: 'Create a wallet, with its first address if you like.',
     services: 'TSPC',
     request: {

@@ -86,6 +86,7 @@ export const webhook = {
     response: { webhook_histories: list(WebhookHistory), pagination: Pagination },
   }),
   RegisterWebhook: operation({
+    creates: true,
     summary: 'Notify an endpoint of wallet activity.',
     services: 'TSPC',
     request: {
@@ -97,6 +98,7 @@ export const webhook = {
     response: { webhook_id: text },
   }),
   RegisterWebhookHeader: operation({
+    creates: true,
     summary: 'Attach a custom header to the deliveries of a webhook, or of all.',
     services: 'TSPC',
     request: { webhook_id: optional(Id), header_key: HeaderKey, header_value: HeaderValue },
@@ -174,6 +176,7 @@ export const webhook = {
     response: {},
   }),
   SendTestWebhook: operation({
+    creates: true,
     summary: 'Send a test notification.',
     services: 'TSPC',
     extension: true,

@@ -46,6 +46,11 @@ export type Context = Installation & {
   operation: string
   /** Aborted when the caller hangs up or the service stops waiting. */
   signal: AbortSignal
+  /**
+   * To be called by an operation that creates, with its answer, in the transaction that creates: a
+   * repetition with the same idempotency key gets that answer. Absent where the caller gave no key.
+   */
+  record?(db: Db, answer: unknown): Promise<void>
 }
 
 /** What an operation does. The request is checked and has its defaults; the answer is projected. */

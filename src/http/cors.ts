@@ -1,15 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { idempotencyHeader, replayedHeader } from '../contract/idempotency.ts'
 import { authHeaders } from '../contract/signature.ts'
 
 /** Marks the answer for pages of allowed origins; true when the request was a preflight, and is answered. */
 export type Cors = (request: IncomingMessage, response: ServerResponse) => boolean
 
 /** What a page may send beside what every page may. */
-const allowedHeaders = ['content-type', 'x-request-id', ...Object.values(authHeaders)].join(', ')
+const allowedHeaders = [
+  ...['content-type', 'x-request-id', idempotencyHeader],
+  ...Object.values(authHeaders),
+].join(', ')
 
 /** What a page may read beside the body. */
-const exposedHeaders =
-  'x-request-id, retry-after, ratelimit, ratelimit-policy, x-portolan-cache, x-portolan-block'
+const exposedHeaders = `x-request-id, retry-after, ratelimit, ratelimit-policy, x-portolan-cache, x-portolan-block, ${replayedHeader}`
 
 /** Browsers keep the answer to a preflight no longer than this. */
 const maxAgeSeconds = 7_200

@@ -1,4 +1,5 @@
 import type { Entry } from '../contract/catalogue.ts'
+import { idempotencyHeader } from '../contract/idempotency.ts'
 import { authHeaders } from '../contract/signature.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
@@ -31,6 +32,7 @@ export type OperationsFront = {
 
 const wanted: ReadonlySet<string> = new Set([
   ...Object.values(authHeaders),
+  idempotencyHeader,
   'content-type',
   'content-encoding',
   'x-request-id',

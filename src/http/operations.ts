@@ -1,11 +1,13 @@
 import { type Entry, findOperation } from '../contract/catalogue.ts'
 import { OperationError } from '../contract/errors.ts'
+import { idempotencyHeader, replayedHeader } from '../contract/idempotency.ts'
 import { createProjection, type Projection } from '../contract/project.ts'
 import { authHeaders } from '../contract/signature.ts'
 import { type Check, createCheck } from '../contract/validate.ts'
 import { type Admission, rateLimited } from '../domain/access/admit.ts'
 import { admitBody, maxBodyValues, smallBodyBytes } from '../domain/access/admit-body.ts'
 import type { Authenticator } from '../domain/access/authenticate.ts'
+import { createIdempotency } from '../domain/access/idempotency.ts'
 import type { OperationUsage } from '../domain/access/operation-usage.ts'
 import { noteRefusal, performOperation } from '../domain/audit/operation.ts'
 import type { AuditTrail } from '../domain/audit/trail.ts'
@@ -79,6 +81,7 @@ export function createOperations({
   const checks = new Map<string, Check>()
   const projections = new Map<string, Projection>()
   const ahead = createAhead()
+  const idempotency = createIdempotency()
   const listLimits = createRateLimitList()
 
   const perform = (call: OperationCall): Promise<string> => withDeadline(timeoutMs, run(call))
@@ -152,11 +155,17 @@ export function createOperations({
     if (!handler) throw new OperationError('NOT_IMPLEMENTED')
     const { principal } = context
     const made = { principal, client, service, operation: name }
-    const result = await performOperation(audit, made, checked, () =>
-      handler(context, checked as never),
-    )
+    const act = (given: Context) =>
+      performOperation(audit, made, checked, () => handler(given, checked as never))
     const project = cached(projections, path, () => createProjection(entry))
-    return JSON.stringify(project(result))
+    const key = row.creates ? single(call.headers[idempotencyHeader]) : undefined
+    if (key === undefined) return JSON.stringify(project(await act(context)))
+    const { answer, isReplayed } = await idempotency.run(context, {
+      ...{ key, operation: path, body, perform: act },
+      render: (result) => JSON.stringify(project(result)),
+    })
+    if (isReplayed) call.setHeader(replayedHeader, 'true')
+    return answer
   }
 
   return { perform, handle }

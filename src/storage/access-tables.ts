@@ -64,6 +64,17 @@ export const accessTables = {
     seen_time: nullable(timestamptz),
     restored_after: nullable(timestamptz),
   },
+  idempotency_key: {
+    credential_id: uuid,
+    key_hash: bytea,
+    organization_id: uuid,
+    operation: text,
+    request_hash: bytea,
+    claim_id: uuid,
+    claim_until: timestamptz,
+    expire_time: timestamptz,
+    answer_sealed: nullable(bytea),
+  },
   rate_limit: {
     organization_id: uuid,
     chain: text,

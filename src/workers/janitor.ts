@@ -2,6 +2,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { touchCredentials } from '../storage/credentials.ts'
 import type { Db } from '../storage/database.ts'
+import { deleteExpiredIdempotencyKeys } from '../storage/idempotency-keys.ts'
 import { deleteExpiredNonces } from '../storage/nonces.ts'
 import { deleteOldEvents } from '../storage/operational-events.ts'
 import { ensurePartitions } from '../storage/partitions.ts'
@@ -38,6 +39,9 @@ export function startJanitor(options: JanitorOptions): { stop(): Promise<void> }
     let deleted = nonceBatch
     while (deleted === nonceBatch && !stopping.signal.aborted)
       deleted = await deleteExpiredNonces(db, new Date(now), nonceBatch)
+    deleted = nonceBatch
+    while (deleted === nonceBatch && !stopping.signal.aborted)
+      deleted = await deleteExpiredIdempotencyKeys(db, new Date(now), nonceBatch)
     if (now < slowAt) return
     await ensurePartitions(db, new Date(now))
     await deleteOldRateUsage(db, new Date(now))

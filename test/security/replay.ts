@@ -46,7 +46,8 @@ const path = '/v1/admin/GetOrganizationByDomain'
 const body = JSON.stringify({ domain: 'replay' })
 
 type Sent = { headers: Record<string, string>; time: number }
-type Service = { child: ChildProcess; url: string }
+/** A service in a process of its own. */
+export type Service = { child: ChildProcess; url: string }
 
 /** The machine's own PostgreSQL, where it comes with pg_dump; else that of the package, which does not. */
 async function findServer(): Promise<{ binaries: string; hasDump: boolean }> {
@@ -187,7 +188,8 @@ async function startWorld() {
   }
 }
 
-async function startService(url: string, master_key: string): Promise<Service> {
+/** Starts the service in a process of its own, without chains. */
+export async function startService(url: string, master_key: string): Promise<Service> {
   const dataDir = await mkdtemp(join(tmpdir(), 'portolan-replay-service-'))
   const file = join(dataDir, 'connection.json')
   const child = spawn(process.execPath, [main, 'start', '--chains', 'none'], {
@@ -224,7 +226,8 @@ async function startService(url: string, master_key: string): Promise<Service> {
   return { child, url: (connection as ConnectionFile).base_url }
 }
 
-async function end({ child }: Service, signal: NodeJS.Signals): Promise<void> {
+/** Ends a service and waits for it. */
+export async function end({ child }: Service, signal: NodeJS.Signals): Promise<void> {
   const ended = once(child, 'exit')
   child.kill(signal)
   await ended

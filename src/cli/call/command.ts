@@ -21,6 +21,10 @@ export function addCallCommand(program: Command, shell: Shell): void {
     .option('--url <url>', 'address of the service (or PORTOLAN_BASE_URL)')
     .option('--key <api_key>', 'key to sign with (or PORTOLAN_API_KEY)')
     .option('--secret <api_secret>', 'its secret; better PORTOLAN_API_SECRET, which ps cannot see')
+    .option(
+      '--idempotency-key <key>',
+      'for operations that create: repeat with the same key without creating twice',
+    )
     .addHelpText(
       'after',
       `

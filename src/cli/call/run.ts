@@ -10,16 +10,22 @@ import { chooseTarget, type TargetOptions } from './target.ts'
 /** What the command line names. */
 export type Called = { service?: string; operation?: string; request?: string }
 
-type Caller = (request: object) => Promise<object>
+type Caller = (request: object, options: { idempotency_key?: string }) => Promise<object>
 
 /** Signs and sends one request, and prints the answer. */
-export async function runCall(shell: Shell, called: Called, options: TargetOptions): Promise<void> {
+export async function runCall(
+  shell: Shell,
+  called: Called,
+  options: TargetOptions & { idempotencyKey?: string },
+): Promise<void> {
   const { service, name } = findEntry(called.service, called.operation)
   const request = await readRequest(shell, called.request)
   const target = await chooseTarget(shell, options, service)
   const operations = clientOf(target)[service] as unknown as Record<string, Caller>
+  const { idempotencyKey: idempotency_key } = options
+  const key = idempotency_key === undefined ? {} : { idempotency_key }
   try {
-    printJson(shell, await operations[name]?.(request))
+    printJson(shell, await operations[name]?.(request, key))
   } catch (error) {
     if (error instanceof PortolanError)
       throw new CliError(problemText(error, target.base_url), { cause: error })

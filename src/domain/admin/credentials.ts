@@ -38,13 +38,13 @@ export const DeleteCredential: HandlerOf<'DeleteCredential'> = async (context, r
 export const CreateCredential: HandlerOf<'CreateCredential'> = async (context, request) => {
   const { organization_id } = await getOrganization(context, request.organization_id)
   const role = request.role ?? 'ROLE_MEMBER'
-  return {
-    credential: await createCredential(context, {
-      organization_id,
-      role,
-      name: request.name ?? '',
-    }),
-  }
+  const name = request.name ?? ''
+  return await context.db.transaction().execute(async (db) => {
+    const made = await createCredential({ ...context, db }, { organization_id, role, name })
+    const answer = { credential: made }
+    await context.record?.(db, answer)
+    return answer
+  })
 }
 
 /** Lists the credentials of an organization in the order of their creation. */

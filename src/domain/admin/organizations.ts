@@ -28,14 +28,18 @@ export const GetOrganizationByDomain: HandlerOf<'GetOrganizationByDomain'> = asy
 
 /** Creates an organization with a domain that nobody has. */
 export const CreateOrganization: HandlerOf<'CreateOrganization'> = async (context, request) => {
-  const row = await insertOrganization(context.db, {
-    organization_id: context.ids.uuid(),
-    name: request.name,
-    domain: request.domain,
-    create_time: new Date(context.clock.now()),
+  return await context.db.transaction().execute(async (db) => {
+    const row = await insertOrganization(db, {
+      organization_id: context.ids.uuid(),
+      name: request.name,
+      domain: request.domain,
+      create_time: new Date(context.clock.now()),
+    })
+    if (!row) throw domainTaken()
+    const answer = { organization: present(row) }
+    await context.record?.(db, answer)
+    return answer
   })
-  if (!row) throw domainTaken()
-  return { organization: present(row) }
 }
 
 /** Lists organizations in the order of their creation. */

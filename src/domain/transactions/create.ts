@@ -124,6 +124,7 @@ export async function create(
       warnings,
     })
     if (created) await queueTransactionNotifications(trx, [created], now)
+    if (created) await context.record?.(trx, present(created))
     return created
   })
   // Somebody else was quicker with the same id.

@@ -34,9 +34,11 @@ export const RegisterAddress = shared<{
   const scope = chainScope(context)
   const { wallet_id } = await getWallet(context, scope, request.wallet_id)
   const address = readAddress(scope.family, request.address)
-  const job = await context.db
-    .transaction()
-    .execute((db) => registerIn({ ...context, db }, scope, { wallet_id, addresses: [address] }))
+  const job = await context.db.transaction().execute(async (db) => {
+    const cover = await registerIn({ ...context, db }, scope, { wallet_id, addresses: [address] })
+    await context.record?.(db, {})
+    return cover
+  })
   await coverFirst(context, scope, job)
   if (request.import_asset) await importNative(context, scope, { wallet_id, address })
   return {}
@@ -48,9 +50,11 @@ export const BatchRegisterAddresses = shared<{ wallet_id: string; addresses: str
     const scope = chainScope(context)
     const { wallet_id } = await getWallet(context, scope, request.wallet_id)
     const batch = readAddresses(scope.family, request.addresses)
-    const job = await context.db
-      .transaction()
-      .execute((db) => registerIn({ ...context, db }, scope, { wallet_id, ...batch }))
+    const job = await context.db.transaction().execute(async (db) => {
+      const cover = await registerIn({ ...context, db }, scope, { wallet_id, ...batch })
+      await context.record?.(db, {})
+      return cover
+    })
     await coverFirst(context, scope, job)
     return {}
   },

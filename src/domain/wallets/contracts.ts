@@ -56,6 +56,7 @@ export const RegisterContract = shared<{ contract_address: string; contract_type
         contract_metadata: metadataOf(request.contract_address, contract_type, info),
         create_time,
       })
+      await context.record?.(trx, {})
     })
     return {}
   },

@@ -36,9 +36,11 @@ export const RegisterWallet = shared<{
   }
   const job = await context.db.transaction().execute(async (db) => {
     await insertWallet(db, wallet)
-    return address
+    const cover = address
       ? await registerIn({ ...context, db }, scope, { wallet_id, addresses: [address] })
       : undefined
+    await context.record?.(db, { wallet_id })
+    return cover
   })
   await coverFirst(context, scope, job)
   if (address && request.import_asset) await importNative(context, scope, { wallet_id, address })

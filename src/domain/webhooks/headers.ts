@@ -69,6 +69,7 @@ export const RegisterWebhookHeader = shared<{
             detail: `There can be ${maxHeaders} headers of a webhook, and as many of all.`,
           },
         ])
+      await context.record?.(trx, { webhook_header_id: fresh })
       return { webhook_header_id: fresh }
     }
     const known = await findWebhookHeader(trx, scope, { webhook_id, header_key })
@@ -77,6 +78,7 @@ export const RegisterWebhookHeader = shared<{
     const { webhook_header_id } = known
     const header_value_sealed = seal(webhook_header_id)
     await setWebhookHeader(trx, { webhook_header_id, header_key, header_value_sealed })
+    await context.record?.(trx, { webhook_header_id })
     return { webhook_header_id }
   })
 })

@@ -54,6 +54,7 @@ export const RegisterWebhook = shared<{
       secret_sealed: createSecret(context, webhook_id).secret_sealed,
       create_time: new Date(context.clock.now()),
     })
+    await context.record?.(trx, { webhook_id })
   })
   return { webhook_id }
 })
@@ -170,7 +171,9 @@ export const SendTestWebhook = shared<{ webhook_id: string }>(async (context, { 
       notification_type: notificationTypes[service],
       data: { test: true, [name]: '', confirmations: 0, transfers: [] },
     }
-    return await queueNotifications(trx, [notification], new Date(context.clock.now()))
+    const queued = await queueNotifications(trx, [notification], new Date(context.clock.now()))
+    await context.record?.(trx, { webhook_history_id: queued[0] })
+    return queued
   })
   return { webhook_history_id }
 })
