@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 
 /** A host and port (RFC 9112, 3.2; RFC 3986, 3.2.2); an empty one is allowed. */
 const authority = /^(?:\[[\w:.~!$&'()*+,;=-]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d{0,5})?$/
-const absoluteForm = /^https?:\/\/([^/?#]*)(.*)$/is
+const absoluteForm = /^https?:\/\/([^/?#]*)(.*)/is
 
 /** Brings the target into its usual form and says what is wrong with it or with the host. */
 export function headFault(request: IncomingMessage): string | undefined {

@@ -3,20 +3,20 @@ import { meaningOf, readError } from '../upstream/node-error.ts'
 import type { BroadcastOutcome, RawJson } from '../upstream/pool-types.ts'
 
 const nonceUsed =
-  /nonce too low|nonce is too low|invalid nonce|OldNonce|nonce.*already (?:used|consumed)/i
+  /nonce too low|nonce is too low|invalid nonce|OldNonce|nonce.{0,200}already (?:used|consumed)/i
 
 /**
  * The refusals after which a transaction is not in the pool of the node that refuses it: words of
  * geth, Erigon, Nethermind, Besu, Reth and anvil. A full pool is not among them: room comes by itself.
  */
 const refusals: readonly RegExp[] = [
-  /insufficient (?:funds|balance)|upfront (?:cost|gas) .*balance|InsufficientFunds|not enough (?:funds|balance)|sender.*insufficient/i,
+  /insufficient (?:funds|balance)|upfront (?:cost|gas) .{0,200}balance|InsufficientFunds|not enough (?:funds|balance)|sender.{0,200}insufficient/i,
   /intrinsic gas|gas too low|GasLimitTooLow|intrinsic_gas/i,
-  /underpriced|gas price (?:is )?(?:too low|below)|FeeTooLow|max fee per gas less than|fee cap.*less than|below (?:the )?(?:minimum|base fee)|priority fee too low/i,
+  /underpriced|gas price (?:is )?(?:too low|below)|FeeTooLow|max fee per gas less than|fee cap.{0,200}less than|below (?:the )?(?:minimum|base fee)|priority fee too low/i,
   /chain ?id|invalid sender|invalid signature|replay.?protected|signer/i,
   /exceeds block gas limit|gas limit (?:is )?too high|gas limit reached|GasLimitExceeded/i,
-  /oversized data|exceeds max(?:imum)? size|TxSizeLimit|transaction.*too (?:large|big)/i,
-  /exceeds the configured cap|tx fee .*exceeds/i,
+  /oversized data|exceeds max(?:imum)? size|TxSizeLimit|transaction.{0,200}too (?:large|big)/i,
+  /exceeds the configured cap|tx fee .{0,200}exceeds/i,
   /nonce gap|nonce too high|NonceTooHigh|NonceGap|nonce too distant/i,
   /rlp|cannot decode|transaction type not supported|invalid transaction (?:type|format)/i,
 ]

@@ -49,7 +49,7 @@ const prunedTexts: readonly RegExp[] = [
   // ethereum/go-ethereum, core/state/database_history.go and triedb/pathdb/reader.go:
   // "historical state %x is not available", "state %#x is not available"
   /^(?:historical )?state (?:\S+ )?is not available/i,
-  /state history .*(?:pruned|truncated|not available)/i,
+  /state history .{0,200}(?:pruned|truncated|not available)/i,
   // EIP-4444, code 4444: ethereum/go-ethereum (history.PrunedHistoryError), Nethermind, and besu-eth/besu,
   // RpcErrorType.PRUNED_HISTORY_UNAVAILABLE
   /pruned history unavailable/i,

@@ -6,7 +6,7 @@ import { isUnsent, type TransportOutcome } from './transport.ts'
 import { isUsable, type Upstream } from './upstream.ts'
 
 const alreadyKnown =
-  /already ?known|known transaction|already (?:imported|exists|in (?:the )?(?:mem)?pool)|transaction.*already/i
+  /already ?known|known transaction|already (?:imported|exists|in (?:the )?(?:mem)?pool)|transaction.{0,200}already/i
 const nonceTooLow = /nonce too low|nonce is too low|invalid nonce|OldNonce/i
 
 // The more an error says about the transaction itself, the earlier it stands.

@@ -85,7 +85,7 @@ const spawnServer = async ({ layout, binaries, user, settings }: ServerPlan) => 
 
 // Sessions outlive a killed postmaster by a moment, and a server started by a killed service may be
 // ahead of ours: both pass by themselves.
-const passing = /pre-existing shared memory block|lock file .* (already exists|is empty)/
+const passing = /pre-existing shared memory block|lock file .{0,1000} (already exists|is empty)/
 
 const launch = async (plan: ServerPlan, signal: AbortSignal): Promise<Server | undefined> => {
   const { watched, logStart } = await spawnServer(plan)
