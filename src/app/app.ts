@@ -14,7 +14,7 @@ import { createUsageStore } from '../domain/limits/stored-usage.ts'
 import { createEnvelopeReader } from '../gateway/envelope.ts'
 import { createServe } from '../gateway/serve.ts'
 import { createUsageWriter, type UsageWriter } from '../gateway/usage.ts'
-import { createClientAddress } from '../http/client-address.ts'
+import { createClientAddress, createIsProxy } from '../http/client-address.ts'
 import { type DevTools, devRoutes } from '../http/dev.ts'
 import { docsRoutes } from '../http/docs/routes.ts'
 import { createGatewayLane } from '../http/gateway.ts'
@@ -54,6 +54,7 @@ import { createMetrics } from './metrics.ts'
 import { openNetworks } from './networks.ts'
 import { openQuery } from './query.ts'
 import { openRedis } from './redis.ts'
+import { openShares } from './shares.ts'
 import { createReadiness, createStatus } from './status.ts'
 import { type Openers, openWallets } from './wallets.ts'
 import { endpointRules, openWebhooks } from './webhooks.ts'
@@ -278,6 +279,9 @@ export async function startApp(options: AppOptions): Promise<App> {
   })
   const shutdownTimeoutMs = config.server.shutdown_timeout_seconds * 1000
   const clientOf = createClientAddress(config.server.trust_proxy)
+  const isProxy = createIsProxy(config.server.trust_proxy)
+  const { connections, proxied, bodies } = openShares(config)
+  metrics.watchShares({ connections, proxied, bodies })
   const isLogged = config.logging.level === 'debug' || config.logging.level === 'trace'
   const onFinished = (finished: Finished) => {
     metrics.finished(finished)
@@ -301,6 +305,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     ids,
     log,
     clientOf,
+    shares: { connections: proxied, isProxy },
     connectionsPerKey: config.gateway.connections_per_key,
     maxMessageBytes: body_limit_bytes,
     shutdownTimeoutMs,
@@ -317,7 +322,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       log,
       ids,
       ...(cors && { cors }),
-      lane: createGatewayLane(front, clientOf),
+      lane: createGatewayLane(front, clientOf, bodies),
       gateway: front,
       operations: createOperationsFront({
         ...{ operations, ids, log },
@@ -327,6 +332,8 @@ export async function startApp(options: AppOptions): Promise<App> {
       upgrade: opened.upgrade,
       onFinished,
       clientOf,
+      shares: { connections, isProxy },
+      bodies,
       headersTimeoutMs: config.server.header_timeout_seconds * 1000,
       requestTimeoutMs: config.server.request_timeout_seconds * 1000,
       keepAliveTimeoutMs: config.server.keep_alive_timeout_seconds * 1000,

@@ -6,11 +6,13 @@ import type { LimiterStatus } from '../domain/limits/limiter.ts'
 import type { Streams } from '../gateway/feed-streams.ts'
 import type { Network } from '../gateway/network.ts'
 import type { Finished } from '../http/server.ts'
+import type { Shares } from '../http/shares.ts'
 import type { Sockets } from '../http/websocket.ts'
 import type { CourierStatus } from '../workers/courier.ts'
 import type { PendingStatus } from '../workers/pending.ts'
 import { registerGatewayMetrics } from './gateway-metrics.ts'
 import { registerPendingMetrics } from './pending-metrics.ts'
+import { registerShareMetrics } from './share-metrics.ts'
 import { registerStreamMetrics } from './stream-metrics.ts'
 import { registerTrackerMetrics, type TrackersStatus } from './tracker-metrics.ts'
 import { registerWebhookMetrics } from './webhook-metrics.ts'
@@ -19,6 +21,7 @@ import { registerWebhookMetrics } from './webhook-metrics.ts'
 export type Metrics = {
   finished(exchange: Omit<Finished, 'request_id' | 'client'>): void
   authenticationFailed(failure: Failure): void
+  watchShares(shares: Record<'connections' | 'proxied' | 'bodies', Shares>): void
   watchPool(pool: Pool): void
   watchLimiter(status: () => LimiterStatus): void
   watchNetworks(networks: Iterable<Network>): void
@@ -69,6 +72,9 @@ export function createMetrics(version: string): Metrics {
       const labels = { route, service: entry?.service ?? '' }
       requests.inc({ ...labels, operation: entry?.name ?? '', status })
       seconds.observe(labels, duration)
+    },
+    watchShares(shares) {
+      registerShareMetrics(registry, shares)
     },
     watchPool(pool) {
       new Gauge({

@@ -108,6 +108,12 @@ const ask = (port: number, pieces: readonly Buffer[]): Promise<string> =>
     write(0)
   })
 
+const signedLines = [
+  'x-api-key: k\r\nx-api-nonce: 1\r\nx-api-signature: a',
+  'X-Api-Signature: b\r\nx-request-id: r2\r\nx-api-key: k\r\nX-API-NONCE: 2',
+  'x-api-key: no key\r\nx-api-nonce: 1\r\nx-api-signature: a',
+  'x-api-key: k\r\nx-api-key: k\r\nx-api-nonce: 1\r\nx-api-signature: a',
+]
 const line = fc.constantFrom(
   'x-a: 1',
   'X-A:',
@@ -119,6 +125,7 @@ const line = fc.constantFrom(
   'x-forwarded-for: , ,',
   'x-forwarded-for:',
   'x-api-key: k',
+  ...signedLines,
   'X-Api-Nonce:  1 ',
   'x-api-signature: a\r\nx-api-signature: b',
   'content-type: text/plain',

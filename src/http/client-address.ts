@@ -43,6 +43,12 @@ export function createClientAddress(trust: TrustProxy): ClientAddress {
   }
 }
 
+/** Whether connections from an address are those of a trusted proxy. */
+export function createIsProxy(trust: TrustProxy): (address: string) => boolean {
+  const isTrusted = trustOf(trust)
+  return (address) => isTrusted?.(address, 0) ?? false
+}
+
 /** Undefined when no proxy is trusted. */
 function trustOf(trust: TrustProxy): ((address: string, hop: number) => boolean) | undefined {
   if (typeof trust === 'boolean' || typeof trust === 'number') {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { OperationError } from '../contract/errors.ts'
+import { OperationError, type Reason } from '../contract/errors.ts'
 import type { Ids } from '../lib/ids.ts'
+import type { Bound, Shares } from './shares.ts'
 
 /** One request on its way through the server. */
 export type Exchange = {
@@ -9,6 +10,8 @@ export type Exchange = {
   request_id: string
   /** The address that the request comes from. */
   client: string
+  /** The room that bodies have in memory. */
+  bodies?: Shares | undefined
   method: string
   /** The request target as sent: what a signature covers. */
   target: string
@@ -27,6 +30,7 @@ export function openExchange(
   response: ServerResponse,
   ids: Ids,
   client: string,
+  bodies?: Shares,
 ): Exchange {
   const request_id = requestIdOf(request.headers['x-request-id'], ids)
   const target = request.url ?? '/'
@@ -42,6 +46,7 @@ export function openExchange(
     response,
     request_id,
     client,
+    bodies,
     method: request.method ?? 'GET',
     target,
     path: query < 0 ? target : target.slice(0, query),
@@ -85,20 +90,72 @@ export const drainBody = (request: IncomingMessage): Promise<boolean> =>
     request.resume()
   })
 
+type Reading = Pick<Exchange, 'request' | 'response'> & Partial<Pick<Exchange, 'client' | 'bodies'>>
+
 /** Reads the body up to the limit; beyond it nothing is kept. */
-export async function readBody(
-  { request, response }: Pick<Exchange, 'request' | 'response'>,
+export async function readBody(exchange: Reading, limit: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  const { response, client, bodies } = exchange
+  const take = bodies && client !== undefined ? openRoom(response, client, bodies) : undefined
+  await receive(exchange, limit, (chunk) => {
+    chunks.push(chunk)
+    return take?.(chunk.length)
+  })
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+}
+
+/** Makes room for a body part by part; all of it is given back when the request is answered. */
+export function openRoom(
+  response: ServerResponse,
+  client: string,
+  bodies: Shares,
+): (bytes: number) => Bound | undefined {
+  let held = 0
+  return (bytes) => {
+    // What still comes for a request that is over is dropped.
+    if (response.closed) return undefined
+    const bound = bodies.take(client, bytes)
+    if (bound) return bound
+    if (held === 0) response.once('close', () => bodies.giveBack(client, held))
+    held += bytes
+    return undefined
+  }
+}
+
+/** Reads the body of a request that is refused whatever it says, keeps nothing, and tells its size. */
+export async function skipBody(exchange: Reading, limit: number): Promise<number> {
+  let size = 0
+  await receive(exchange, limit, (chunk) => {
+    size += chunk.length
+    return undefined
+  })
+  return size
+}
+
+async function receive(
+  { request, response }: Reading,
   limit: number,
-): Promise<Buffer> {
+  keep: (chunk: Buffer) => Bound | undefined,
+): Promise<void> {
   const expectsContinue = request.httpVersion === '1.1' && isContinue(request.headers.expect ?? '')
   const isTooLarge = Number(request.headers['content-length'] ?? 0) > limit
   // One that waits to be asked for its body has not sent it, and is not asked.
   if (isTooLarge && expectsContinue) throw tooLarge(limit, false)
   if (expectsContinue) response.writeContinue()
-  const body = isTooLarge ? undefined : await receiveBody(request, limit)
-  if (!body) throw tooLarge(limit, await drainBody(request))
-  return body
+  const end = isTooLarge ? 'limit' : await receiveBody(request, limit, keep)
+  if (end === 'limit') throw tooLarge(limit, await drainBody(request))
+  if (end !== 'whole') throw noRoom(end)
 }
+
+/** The refusal of a body that finds no room; its connection is closed. */
+export const noRoom = (bound: Bound): OperationError =>
+  new OperationError(noRoomReasons[bound], { retryAfter: 1, headers: { connection: 'close' } })
+
+/** Why a body finds no room. */
+export const noRoomReasons = {
+  client: 'TOO_MUCH_IN_FLIGHT',
+  all: 'OVERLOADED',
+} as const satisfies Record<Bound, Reason>
 
 function tooLarge(limit: number, isReusable: boolean): OperationError {
   const headers: Record<string, string> = isReusable ? {} : { connection: 'close' }
@@ -108,22 +165,23 @@ function tooLarge(limit: number, isReusable: boolean): OperationError {
   })
 }
 
-/** Undefined as soon as the body is larger than the limit. */
-const receiveBody = (request: IncomingMessage, limit: number): Promise<Buffer | undefined> =>
+/** Ends early when the body is larger than the limit, or finds no room. */
+const receiveBody = (
+  request: IncomingMessage,
+  limit: number,
+  keep: (chunk: Buffer) => Bound | undefined,
+): Promise<'whole' | 'limit' | Bound> =>
   new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
     let size = 0
     const onData = (chunk: Buffer) => {
       size += chunk.length
-      if (size > limit) {
-        request.off('data', onData).pause()
-        resolve(undefined)
-      } else chunks.push(chunk)
+      const end = size > limit ? 'limit' : keep(chunk)
+      if (!end) return
+      request.off('data', onData).pause()
+      resolve(end)
     }
     request.on('data', onData)
-    request.once('end', () =>
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)),
-    )
+    request.once('end', () => resolve('whole'))
     request.once('error', reject)
     request.once('aborted', () => reject(new Error('the caller hung up')))
   })

@@ -58,6 +58,7 @@ export type GatewayFront = {
   badText: Served
   malformed(detail: string): Served
   tooLarge: Served
+  noRoom(reason: Reason): Served
   stopping: Served
 }
 
@@ -106,6 +107,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
     badText: refusal('INVALID_JSON', 'The body is not valid UTF-8.'),
     malformed: (detail) => refusal('MALFORMED_REQUEST', detail),
     tooLarge,
+    noRoom: (reason) => refusal(reason),
     stopping: { ...refusal('SHUTTING_DOWN'), retryAfter: 1 },
     find(url, client) {
       const at = url.indexOf('/v1/')

@@ -2,27 +2,40 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import type { Served } from '../gateway/serve.ts'
 import type { ClientAddress } from './client-address.ts'
-import { drainBody } from './exchange.ts'
+import { drainBody, noRoomReasons, openRoom } from './exchange.ts'
 import type { GatewayFront, LetIn } from './gateway-front.ts'
 import { readGatewayHeaders } from './gateway-headers.ts'
 import type { Lane } from './server.ts'
+import type { Bound, Shares } from './shares.ts'
 
 /**
  * Serves the gateway's addresses beside the general path of the server: what that does for every
  * exchange would cost more than the calls themselves.
  */
-export function createGatewayLane(front: GatewayFront, clientOf: ClientAddress): Lane {
+export function createGatewayLane(
+  front: GatewayFront,
+  clientOf: ClientAddress,
+  bodies?: Shares,
+): Lane {
   const { bodyLimitBytes } = front
 
-  const receive = (request: IncomingMessage, done: (body: Buffer | undefined) => void) => {
+  const receive = (
+    request: IncomingMessage,
+    take: (bytes: number) => Bound | undefined,
+    done: (body: Buffer | Bound | undefined) => void,
+  ) => {
     let first: Buffer | undefined
     let rest: Buffer[] | undefined
     let size = 0
+    let isRefused = false
     const onData = (chunk: Buffer) => {
       size += chunk.length
-      if (size > bodyLimitBytes) {
+      const isOver = size > bodyLimitBytes
+      const bound = isOver ? undefined : take(chunk.length)
+      if (isOver || bound) {
+        isRefused = true
         request.off('data', onData).pause()
-        done(undefined)
+        done(bound)
       } else if (first === undefined) first = chunk
       else {
         rest ??= [first]
@@ -31,7 +44,7 @@ export function createGatewayLane(front: GatewayFront, clientOf: ClientAddress):
     }
     request.on('data', onData)
     request.on('end', () => {
-      if (size <= bodyLimitBytes) done(rest ? Buffer.concat(rest) : (first ?? Buffer.alloc(0)))
+      if (!isRefused) done(rest ? Buffer.concat(rest) : (first ?? Buffer.alloc(0)))
     })
   }
 
@@ -61,9 +74,13 @@ export function createGatewayLane(front: GatewayFront, clientOf: ClientAddress):
       if (admitted === front.tooLarge && !headers.expectsContinue) return refuseBody()
       if ('status' in admitted) return reply(admitted)
       if (headers.expectsContinue && request.httpVersion === '1.1') response.writeContinue()
-      receive(request, (body) => {
+      const take = bodies ? openRoom(response, client, bodies) : () => undefined
+      receive(request, take, (body) => {
         if (!body) refuseBody()
-        else if (!isUtf8(body)) reply(front.badText)
+        else if (typeof body === 'string') {
+          isOver = true
+          reply(front.noRoom(noRoomReasons[body]))
+        } else if (!isUtf8(body)) reply(front.badText)
         else front.answer(admitted, request_id, body.toString('latin1'), reply)
       })
     }

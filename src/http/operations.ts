@@ -6,7 +6,8 @@ import { authHeaders } from '../contract/signature.ts'
 import { type Check, createCheck } from '../contract/validate.ts'
 import { type Admission, rateLimited } from '../domain/access/admit.ts'
 import { admitBody, maxBodyValues, smallBodyBytes } from '../domain/access/admit-body.ts'
-import type { Authenticator } from '../domain/access/authenticate.ts'
+import { type Authenticator, unauthenticated } from '../domain/access/authenticate.ts'
+import { isKeyShaped } from '../domain/access/credential-keys.ts'
 import { createIdempotency } from '../domain/access/idempotency.ts'
 import type { OperationUsage } from '../domain/access/operation-usage.ts'
 import { noteRefusal, performOperation } from '../domain/audit/operation.ts'
@@ -17,7 +18,7 @@ import type { Decision } from '../domain/limits/decision.ts'
 import { createRateLimitList } from '../domain/limits/headers.ts'
 import { type Begun, createAhead } from '../domain/query/ahead.ts'
 import { maxDepth, parseJson } from '../lib/json.ts'
-import { type Exchange, readBody, send } from './exchange.ts'
+import { type Exchange, readBody, send, skipBody } from './exchange.ts'
 import { isJsonType, operationTypes } from './json-type.ts'
 
 /** What the loop over the catalogue needs. */
@@ -92,9 +93,12 @@ export function createOperations({
     if (!entry) throw new OperationError('ROUTE_NOT_FOUND')
     if (method !== 'POST')
       throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'POST' } })
-    const body = await readBody(exchange, bodyLimitBytes)
-    const setHeader = (name: string, value: string) => response.setHeader(name, value)
     const { headers } = request
+    const body = isSigned(headers)
+      ? await readBody(exchange, bodyLimitBytes)
+      : // Whether there is one decides about its content type; nothing else of it is looked at.
+        Buffer.alloc(Math.min(1, await skipBody(exchange, bodyLimitBytes)))
+    const setHeader = (name: string, value: string) => response.setHeader(name, value)
     const answer = await perform({
       ...{ entry, method, target, headers, body, client, signal, setHeader },
     })
@@ -104,6 +108,7 @@ export function createOperations({
   async function run(call: OperationCall): Promise<string> {
     const { entry, method, target, headers, body, client, signal } = call
     if (body.length > 0) checkContentType(headers)
+    if (!isSigned(headers)) throw unauthenticated()
     const { service, name } = entry
     const signed = {
       api_key: single(headers[authHeaders.key]),
@@ -212,6 +217,11 @@ function checkContentType(headers: OperationCall['headers']): void {
   if (!isJsonType(type, operationTypes) || encoding !== 'identity')
     throw new OperationError('UNSUPPORTED_MEDIA_TYPE')
 }
+
+/** Without all three credentials no body is kept: it would be refused whatever it says. */
+const isSigned = (headers: OperationCall['headers']): boolean =>
+  isKeyShaped(single(headers[authHeaders.key])) &&
+  Boolean(single(headers[authHeaders.nonce]) && single(headers[authHeaders.signature]))
 
 const single = (value: string | string[] | undefined): string | undefined =>
   typeof value === 'string' ? value : undefined

@@ -9,12 +9,14 @@ import type { Log } from '../lib/log.ts'
 import { type BareSockets, createBareSockets } from './bare-sockets.ts'
 import { type ClientAddress, createClientAddress } from './client-address.ts'
 import { createOpenAnswers, refuse } from './client-errors.ts'
+import { type ConnectionShares, limitConnections } from './connection-limits.ts'
 import type { Cors } from './cors.ts'
 import { type Exchange, openExchange, send } from './exchange.ts'
 import type { GatewayFront } from './gateway-front.ts'
 import type { OperationsFront } from './operations-front.ts'
 import { problemResponse, toOperationError } from './problems.ts'
 import { headFault } from './request-target.ts'
+import type { Shares } from './shares.ts'
 
 /** Handles an exchange whose path begins with a prefix. */
 export type Route = {
@@ -66,6 +68,10 @@ export type ServerOptions = {
   ids?: Ids
   /** Where requests come from; without it no proxy is trusted. */
   clientOf?: ClientAddress
+  /** How many connections there may be; without it any number. */
+  shares?: ConnectionShares
+  /** The room that bodies have in memory. */
+  bodies?: Shares
   onFinished(finished: Finished): void
   headersTimeoutMs?: number
   requestTimeoutMs?: number
@@ -122,7 +128,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     const begun = performance.now()
     const forwardedFor = request.headers['x-forwarded-for'] as string | undefined
     const client = clientOf(request.socket.remoteAddress, forwardedFor)
-    const exchange = openExchange(request, response, ids, client)
+    const exchange = openExchange(request, response, ids, client, options.bodies)
     const { request_id, path } = exchange
     const route = findRoute(path)
     underWay.add(response)
@@ -180,6 +186,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   server.on('checkContinue', take)
   const sockets =
     options.gateway && takeConnections(server, options.gateway, options.operations, clientOf)
+  if (options.shares) limitConnections(server, options.shares, clientOf, ids)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(options.port, options.host, () => {

@@ -12,6 +12,7 @@ import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { Change } from '../storage/changes.ts'
 import type { ClientAddress } from './client-address.ts'
+import type { ConnectionShares } from './connection-limits.ts'
 import { isTooManyFailures, socketAddress } from './gateway-front.ts'
 import { headFault } from './request-target.ts'
 import {
@@ -47,6 +48,8 @@ export type SocketsOptions = {
   ids: Ids
   log: Log
   clientOf: ClientAddress
+  /** How many WebSockets each client behind a proxy may have. */
+  shares: ConnectionShares
   connectionsPerKey: number
   maxMessageBytes: number
   /** How long clients have to say goodbye at the end. */
@@ -66,6 +69,7 @@ const badKey = refuse('INVALID_KEY')
 const notAllowed = refuse('METHOD_NOT_ALLOWED', 'A WebSocket begins with GET.')
 const stoppingNow: Refusal = { ...refuse('SHUTTING_DOWN'), retryAfter: 1 }
 const tooManyFailures: Refusal = { ...refuse('TOO_MANY_FAILURES'), retryAfter: 1 }
+const tooManyHere: Refusal = { ...refuse('TOO_MANY_CONNECTIONS'), retryAfter: 1 }
 const unknownKey: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
 
 /** Serves the gateway over WebSocket. */
@@ -160,6 +164,11 @@ export function createSockets(options: SocketsOptions): Sockets {
     if (request.method !== 'GET') return refuseWith(notAllowed)
     const bad = handshakeFault(request)
     if (bad) return refuseWith(bad)
+    const { connections, isProxy } = options.shares
+    if (isProxy(clientOf(request.socket.remoteAddress, undefined))) {
+      if (connections.take(client, 1)) return refuseWith(tooManyHere)
+      socket.once('close', () => connections.giveBack(client, 1))
+    }
     const proceed = (principal: Principal | undefined) => {
       if (socket.destroyed) return
       if (stopped.signal.aborted) return refuseWith(stoppingNow)

@@ -10,7 +10,7 @@ const node = await startStubNode()
 const logging = { level: 'debug' as const }
 const behind = await startTestGateway([node.url], {
   logging,
-  server: { trust_proxy: ['127.0.0.0/8', '10.0.0.0/8'] },
+  server: { trust_proxy: ['127.0.0.0/8', '10.0.0.0/8'], connections_per_address: 3 },
 })
 const open = await startTestGateway([node.url], { logging, beside: behind })
 const { member, organization_id } = behind.tenant
@@ -78,4 +78,34 @@ it('the log of a request shows no path that may hold a key', async () => {
   await open.send(`/c/mainnet/v2/${member.api_key}`)
   await expect.poll(() => open.log.lines().find(({ route }) => route === 'none')).toBeDefined()
   expect(open.log.text()).not.toContain(member.api_key)
+})
+
+describe('through a trusted proxy', () => {
+  const opened: WebSocket[] = []
+  const connect = async (client: string) => {
+    const url = `${behind.app.ws_url}/c/mainnet/v1/ws/${member.api_key}`
+    const ws = new WebSocket(url, { headers: { 'x-forwarded-for': client } })
+    opened.push(ws.on('error', () => {}))
+    return await Promise.race([
+      once(ws, 'unexpected-response').then(([, response]) => response.statusCode as number),
+      once(ws, 'open').then(() => 101),
+    ])
+  }
+
+  it('every client has its own number of WebSockets, and the proxy has any number', async () => {
+    const statuses: number[] = []
+    for (let time = 0; time < 5; time++) statuses.push(await connect('203.0.113.20'))
+    expect(statuses).toEqual([101, 101, 101, 429, 429])
+    expect(await connect('203.0.113.21')).toBe(101)
+    for (const ws of opened) ws.terminate()
+    await expect.poll(() => connect('203.0.113.20')).toBe(101)
+    for (const ws of opened) ws.terminate()
+  })
+
+  it('no client is limited by the connections of the proxy', async () => {
+    const all = await Promise.all(Array.from({ length: 20 }, () => openRaw(behind.base_url)))
+    for (const one of all) one.write('GET /health HTTP/1.1\r\nhost: x\r\n\r\n')
+    for (const one of all) expect((await one.answers(1))[0]?.status).toBe(200)
+    for (const one of all) one.destroy()
+  })
 })

@@ -82,7 +82,11 @@ describe('defaults', () => {
           "nonce_window_seconds": 300,
         },
         "server": {
+          "body_bytes_limit": 536870912,
+          "body_bytes_per_address": 134217728,
           "body_limit_bytes": 1048576,
+          "connections_limit": 32768,
+          "connections_per_address": 4096,
           "header_timeout_seconds": 10,
           "host": "127.0.0.1",
           "keep_alive_timeout_seconds": 65,

@@ -33,6 +33,10 @@ chains:
       port: 80 # file, line 2
       trust_proxy: false # default
       body_limit_bytes: 1048576 # default
+      body_bytes_limit: 536870912 # default
+      body_bytes_per_address: 134217728 # default
+      connections_limit: 32768 # default
+      connections_per_address: 4096 # default
       header_timeout_seconds: 10 # default
       request_timeout_seconds: 30 # default
       operation_timeout_seconds: 40 # default

@@ -119,7 +119,7 @@ export function createAuthenticator(
 }
 
 /** One body for all: which of the three was wrong is nothing that a stranger should learn. */
-const unauthenticated = () =>
+export const unauthenticated = (): OperationError =>
   new OperationError('UNAUTHENTICATED', {
     detail:
       'The headers x-api-key, x-api-nonce and x-api-signature must be there, and the signature must be that of the credential.',

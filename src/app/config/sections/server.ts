@@ -61,6 +61,33 @@ export const serverSection = Type.Object(
       minimum: 1024,
       maximum: 1_073_741_824,
     }),
+    body_bytes_limit: Type.Integer({
+      description:
+        'Bytes of request bodies that may be in memory at once; a body beyond them is answered with 503.',
+      default: 536_870_912,
+      minimum: 1_048_576,
+      maximum: 1_099_511_627_776,
+    }),
+    body_bytes_per_address: Type.Integer({
+      description:
+        'Bytes of request bodies that one client address (of IPv6 one /64) may have in memory at once; a body beyond them is answered with 429. One body of the largest size always fits.',
+      default: 134_217_728,
+      minimum: 65_536,
+      maximum: 1_099_511_627_776,
+    }),
+    connections_limit: Type.Integer({
+      description: 'Connections that may be open at once; more are answered with 503 and closed.',
+      default: 32_768,
+      minimum: 1,
+      maximum: 1_000_000,
+    }),
+    connections_per_address: Type.Integer({
+      description:
+        'Connections that one address (of IPv6 one /64) may have open at once; more are answered with 429 and closed. Proxies of `trust_proxy` may open any number; WebSockets through them are counted for the address of their client.',
+      default: 4_096,
+      minimum: 1,
+      maximum: 1_000_000,
+    }),
     header_timeout_seconds: Type.Integer({
       description: 'Time that a client has to send the headers of a request.',
       default: 10,
