@@ -2,7 +2,6 @@ import { type Service, services } from '../contract/variant.ts'
 import { createAdmission } from '../domain/access/admit.ts'
 import { createAuthenticator } from '../domain/access/authenticate.ts'
 import { checkMasterKey } from '../domain/access/check-master-key.ts'
-import { createFailureBudget } from '../domain/access/failure-budget.ts'
 import { createGatewayKeys } from '../domain/access/gateway-keys.ts'
 import { createLimitRecords } from '../domain/access/limit-records.ts'
 import { createNonceSpender } from '../domain/access/nonce-spender.ts'
@@ -22,7 +21,7 @@ import { createGatewayFront } from '../http/gateway-front.ts'
 import { createOperations } from '../http/operations.ts'
 import { createOperationsFront } from '../http/operations-front.ts'
 import { probeRoutes } from '../http/probes.ts'
-import { type Finished, startServer } from '../http/server.ts'
+import { startServer } from '../http/server.ts'
 import { hostNames, isTrustedHost } from '../http/trusted-host.ts'
 import { createSockets, type Sockets } from '../http/websocket.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
@@ -42,7 +41,7 @@ import { createSealer } from '../storage/seal.ts'
 import { checkServerVersion } from '../storage/server-version.ts'
 import { startAuditChain } from '../workers/audit-chain.ts'
 import { startJanitor } from '../workers/janitor.ts'
-import { logFinished } from './access-log.ts'
+import { createOnFinished } from './access-log.ts'
 import { type Demo, demoWarning, ensureDemo } from './bootstrap.ts'
 import { developmentWarning, hasDevelopmentRules } from './config/development.ts'
 import type { Env } from './config/env-source.ts'
@@ -54,7 +53,7 @@ import { createMetrics } from './metrics.ts'
 import { openNetworks } from './networks.ts'
 import { openQuery } from './query.ts'
 import { openRedis } from './redis.ts'
-import { openShares } from './shares.ts'
+import { openFailureBudget, openShares } from './shares.ts'
 import { createReadiness, createStatus } from './status.ts'
 import { type Openers, openWallets } from './wallets.ts'
 import { endpointRules, openWebhooks } from './webhooks.ts'
@@ -163,13 +162,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   )
   const records = createLimitRecords({ db, clock }, { defaults })
   const metrics = createMetrics(version)
-  const failures = createFailureBudget({
-    clock,
-    log,
-    burst: config.security.auth_failures_burst,
-    perSecond: config.security.auth_failures_per_second,
-    onFailure: (failure) => metrics.authenticationFailed(failure),
-  })
+  const onFailure = metrics.authenticationFailed
+  const failures = openFailureBudget(config, { clock, log, onFailure })
   const keys = createGatewayKeys({ db, clock, failures })
   let sockets: Sockets | undefined
   const courier = own(openWebhooks(config, installation))
@@ -283,10 +277,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const { connections, proxied, bodies } = openShares(config)
   metrics.watchShares({ connections, proxied, bodies })
   const isLogged = config.logging.level === 'debug' || config.logging.level === 'trace'
-  const onFinished = (finished: Finished) => {
-    metrics.finished(finished)
-    if (isLogged) logFinished(log, finished)
-  }
+  const onFinished = createOnFinished(metrics, isLogged ? log : undefined)
   const front = createGatewayFront({
     networks: networks.byPath,
     keys,

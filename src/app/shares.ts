@@ -1,4 +1,11 @@
+import {
+  createFailureBudget,
+  type Failure,
+  type FailureBudget,
+} from '../domain/access/failure-budget.ts'
 import { createShares, type Shares } from '../http/shares.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../lib/log.ts'
 import type { Config } from './config/schema.ts'
 
 /** The bounds of connections and of bodies in memory. */
@@ -20,3 +27,14 @@ export function openShares({ server, gateway }: Config): {
     }),
   }
 }
+
+/** How many wrong credentials a client may try. */
+export const openFailureBudget = (
+  { security }: Config,
+  parts: { clock: Clock; log: Log; onFailure(failure: Failure): void },
+): FailureBudget =>
+  createFailureBudget({
+    ...parts,
+    burst: security.auth_failures_burst,
+    perSecond: security.auth_failures_per_second,
+  })
