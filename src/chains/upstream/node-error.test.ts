@@ -42,6 +42,13 @@ test.each([
   [-38010, 'nonce too low: header not found', 'answer'],
   [-32005, 'limit exceeded', 'rate_limited'],
   [-32016, 'over rate limit', 'rate_limited'],
+  [-32012, 'credits limited to 6000/sec', 'rate_limited'],
+  [-32012, 'block range is limited to 10000', 'answer'],
+  [-32605, 'Rate Limit', 'rate_limited'],
+  // Codes that serve for everything: another node is asked, and this one is not cooled down.
+  [-32000, 'too many requests', 'useless'],
+  [-32603, 'Your app has exceeded its compute units per second capacity', 'useless'],
+  [-32000, 'rate limit exceeded', 'useless'],
   [-32000, 'execution aborted (timeout = 5s)', 'answer'],
   // Words of a user under codes that nodes use for their own errors as well.
   [-32602, 'invalid value: string "too many requests", expected a valid hex string', 'answer'],

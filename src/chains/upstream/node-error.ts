@@ -12,7 +12,14 @@ export type ErrorMeaning =
 /** What a node does not have. */
 export type Lack = 'block' | 'state'
 
-type Row = { means: ErrorMeaning; lacks?: Lack; codes?: readonly number[]; words?: RegExp }
+type Row = {
+  means: ErrorMeaning
+  lacks?: Lack
+  codes?: readonly number[]
+  words?: RegExp
+  /** The words count under these codes only. */
+  under?: readonly number[]
+}
 
 /**
  * Codes of errors about the request or the execution of a contract: their text repeats parameters and
@@ -37,6 +44,9 @@ const noVariant = /^data did not match any variant of untagged enum \w+$/
 /** geth and Nimbus: a range of getLogs that ends after the head of this node. */
 const beyondHead = /^block range extends beyond current head block$/
 
+const limitWords =
+  /rate.?limit|request rate|too many requests|requests? (?:per \w+|limit|count)|compute units|throughput|^(?:request )?limit exceeded\W*$|(?:daily|monthly|hourly|credits?|quota)\b.{0,40}(?:limit(?:ed)?|exceed|reached|exhausted)|exceeded .{0,40}(?:quota|requests)/i
+
 /**
  * The first row that fits decides; an error that fits none is an answer. Codes and words of geth,
  * Erigon, Nethermind, Besu, Reth, anvil and of the hosted services.
@@ -51,15 +61,22 @@ const rows: readonly Row[] = [
   {
     means: 'answer',
     words:
-      /more than \d+ (?:results|logs)|too many (?:logs|results|blocks)|block range|ranges? (?:over|exceeds|(?:is )?too (?:large|wide))|max(?:imum)? (?:block )?(?:range|results)|limited to (?:a )?\d+|response size/i,
+      /more than \d+ (?:results|logs)|too many (?:logs|results|blocks)|block range|ranges? (?:over|exceeds|(?:is )?too (?:large|wide))|max(?:imum)? (?:block )?(?:range|results)|limited to (?:a )?\d+(?![\d/])|response size/i,
   },
-  // -32005 and -32016 alone say nothing: eth_simulateV1 uses them for fees and time limits.
+  // A rate limit cools the node down for all callers, so that it is known by codes alone, or by words under
+  // codes that no call can bring about. 429: Alchemy (github.com/latticexyz/mud/issues/1522); -32007:
+  // QuickNode (github.com/EspressoSystems/espresso-network/pull/4838); -32029: TheRPC
+  // (github.com/reown-com/blockchain-api/pull/1102); -32605: docs.blockvision.org. -32005 and -32016 alone say
+  // nothing: EIP-1474 and Infura limit with -32005, Besu refuses ranges, eth_simulateV1 has fees and time limits
+  // there. QuickNode sends -32012 for credits (mud 1522), Goldsky for ranges (docs.goldsky.com).
   {
     means: 'rate_limited',
-    codes: [429, -32007, -32029, -32097],
-    words:
-      /rate.?limit|request rate|too many requests|requests? (?:per \w+|limit|count)|compute units|throughput|^(?:request )?limit exceeded\W*$|(?:daily|monthly|hourly|credits?|quota)\b.{0,40}(?:limit|exceed|reached|exhausted)|exceeded .{0,40}(?:quota|requests)/i,
+    codes: [429, -32007, -32029, -32097, -32605],
+    under: [-32005, -32012, -32016, -32090],
+    words: limitWords,
   },
+  // Under codes that serve for everything the same words only mean that another node may answer this call.
+  { means: 'useless', words: limitWords },
   {
     means: 'lacks_method',
     codes: [-32601, -32004],
@@ -142,7 +159,10 @@ function rowOf(error: RawJson, params: RawJson | undefined): Row {
   if (isAnswerCode(code) || execution.test(message)) return answer
   const own = message.replace(quoted, ' ')
   return (
-    rows.find(({ codes, words }) => codes?.includes(code) || fits(words, own, params)) ?? answer
+    rows.find(
+      ({ codes, words, under }) =>
+        codes?.includes(code) || ((under?.includes(code) ?? true) && fits(words, own, params)),
+    ) ?? answer
   )
 }
 
