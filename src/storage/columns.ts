@@ -42,6 +42,9 @@ export const nullable = <Value, Insert>(
 /** An id. */
 export const uuid = column<string>('uuid')
 
+/** Several ids. */
+export const uuids = column<string[]>('uuid[]')
+
 /** Any text. */
 export const text = column<string>('text')
 

@@ -24,23 +24,6 @@ export type WatchingWebhook = {
   confirmation: number
 }
 
-/** A notification that waits for its block, with its webhook. */
-export type WaitingDelivery = {
-  webhook_history_id: string
-  organization_id: string
-  webhook_id: string
-  notification_type: string
-  transaction_hash: Buffer
-  block_number: number
-  /** The block of the transfers that it tells of. */
-  transfer_block: number
-  wallet_id: string | null
-  /** Where missed history is notified: the places of what was found. */
-  backfilled: number[] | null
-  /** Of how many transfers the notification before said that they are pending; null for the first one. */
-  pending: number | null
-}
-
 /** A notification that is due, with its body. */
 export type DueDelivery = Pick<DeliveryRow, 'webhook_history_id' | 'webhook_id'> & { data: object }
 
@@ -143,25 +126,32 @@ export const numberDeliveries = async <row extends { webhook_id: string; data: o
 /** What a notification may be about: something of one wallet. */
 export type WalletEvent = { organization_id: string; wallet_id: string }
 
-/** Finds the webhooks that want some events: those of their wallets, and those of all. */
+/**
+ * Finds the webhooks that want some events: those of their wallets, and those of all. With a limit at
+ * most so many of each wallet, and as many of all.
+ */
 export const findWebhooks = async (
   trx: Db,
   chain_id: number,
   events: readonly WalletEvent[],
   kind: WebhookEvent,
+  limit: number | null = null,
 ): Promise<(event: WalletEvent) => readonly WatchingWebhook[]> => {
-  const isWanted = sql`(events is null or ${kind} = any(events))`
   const organizations = [...new Set(events.map(({ organization_id }) => organization_id))]
-  const wallets = [...new Set(events.map(({ wallet_id }) => wallet_id))]
+  const wallets = [...new Map(events.map((event) => [event.wallet_id, event])).values()]
+  const wanted = sql`chain_id = ${chain_id} and (events is null or ${kind} = any(events))`
   // In two parts, each one look into the index: an organization may have a webhook for every wallet.
   const { rows } = await sql<WatchingWebhook>`
-    select webhook_id, organization_id, wallet_id, confirmation from webhook
-    where chain_id = ${chain_id} and organization_id = any(${organizations}::uuid[])
-      and wallet_id is null and ${isWanted}
+    select w.* from unnest(${organizations}::uuid[]) o (organization_id), lateral (
+      select webhook_id, organization_id, wallet_id, confirmation from webhook
+      where ${wanted} and organization_id = o.organization_id and wallet_id is null
+      order by webhook_id limit ${limit}::int8) w
     union all
-    select webhook_id, organization_id, wallet_id, confirmation from webhook
-    where chain_id = ${chain_id} and organization_id = any(${organizations}::uuid[])
-      and wallet_id = any(${wallets}::uuid[]) and ${isWanted}`.execute(trx)
+    select w.* from unnest(${wallets.map(({ organization_id }) => organization_id)}::uuid[],
+        ${wallets.map(({ wallet_id }) => wallet_id)}::uuid[]) o (organization_id, wallet_id), lateral (
+      select webhook_id, organization_id, wallet_id, confirmation from webhook
+      where ${wanted} and organization_id = o.organization_id and wallet_id = o.wallet_id
+      order by webhook_id limit ${limit}::int8) w`.execute(trx)
   const found = Map.groupBy(rows, (row) => row.wallet_id ?? row.organization_id)
   return ({ organization_id, wallet_id }) => [
     ...(found.get(wallet_id) ?? []),
@@ -174,22 +164,6 @@ export const insertWaiting = async (
   trx: Db,
   rows: readonly BulkRow<'delivery'>[],
 ): Promise<number> => await insertRows(trx, 'delivery', rows)
-
-/** The notifications that this head makes due, oldest block first. */
-export const listDueWaiting = async (
-  trx: Db,
-  { chain_id, head, limit }: { chain_id: number; head: number; limit: number },
-): Promise<WaitingDelivery[]> => {
-  const { rows } = await sql<WaitingDelivery>`
-    select d.webhook_history_id, d.organization_id, d.webhook_id, d.notification_type,
-      d.transaction_hash, d.block_number,
-      (d.data->>'block_number')::int8 as transfer_block, w.wallet_id,
-      d.data->'backfilled' as backfilled, (d.data->>'pending')::int4 as pending
-    from delivery d left join webhook w on w.webhook_id = d.webhook_id
-    where d.chain_id = ${chain_id} and d.due_block <= ${head}
-    order by d.due_block, d.block_number limit ${limit}`.execute(trx)
-  return rows
-}
 
 // Anybody can send an item whose description is as long as `token_data` may be. A body is stored for each
 // webhook and sent at every attempt: ListTransfers has the whole text.
@@ -206,7 +180,7 @@ const shortText = (name: 'token_uri' | 'token_data') => {
 export const listNotifiedTransfers = async (
   trx: Db,
   chain_id: number,
-  waiting: readonly Pick<WaitingDelivery, 'transaction_hash' | 'transfer_block'>[],
+  waiting: readonly { transaction_hash: Buffer; transfer_block: number }[],
   limit: number,
 ): Promise<ListedTransfer[]> => {
   const hashes = distinctBytes(waiting.map(({ transaction_hash }) => transaction_hash))
@@ -275,31 +249,23 @@ export const releaseWaiting = async (
   return new Set(due.map(({ webhook_history_id }) => webhook_history_id))
 }
 
-/** Locks all webhooks that this head makes something due for, and those that want some events. */
-export const lockDueWebhooks = async (
-  trx: Db,
-  { chain_id, head }: { chain_id: number; head: number },
-  events: readonly WalletEvent[] = [],
-): Promise<void> =>
-  await lockWebhooks(trx, sql`chain_id = ${chain_id} and due_block <= ${head}`, {
-    chain_id,
-    events,
-  })
-
 /** Locks all webhooks that were told of blocks above a number, and those that want some events. */
 export const lockToldWebhooks = async (
   trx: Db,
   { chain_id, above }: { chain_id: number; above: number },
   events: readonly WalletEvent[],
 ): Promise<void> =>
-  await lockWebhooks(trx, sql`chain_id = ${chain_id} and block_number > ${above}`, {
+  await lockWebhooks(trx, sql`delivery where chain_id = ${chain_id} and block_number > ${above}`, {
     chain_id,
     events,
   })
 
-// All at once and in the order in which they are always locked: who locks some first and others
-// later may be waited for by one of whom he waits.
-const lockWebhooks = async (
+/**
+ * Locks the webhooks of some deliveries (what follows `from`) and those that want some events. All at
+ * once and in the order in which they are always locked: a transaction that locks some first and
+ * others later may wait for one that waits for it.
+ */
+export const lockWebhooks = async (
   trx: Db,
   deliveries: RawBuilder<unknown>,
   { chain_id, events }: { chain_id: number; events: readonly WalletEvent[] },
@@ -309,7 +275,7 @@ const lockWebhooks = async (
   await sql`
     select count(*) from (
       select 1 from webhook where webhook_id in (
-        select webhook_id from delivery where ${deliveries}
+        select webhook_id from ${deliveries}
         union all
         select webhook_id from webhook
         where chain_id = ${chain_id} and organization_id = any(${organizations}::uuid[])

@@ -10,9 +10,10 @@ import {
   text,
   timestamptz,
   uuid,
+  uuids,
 } from './columns.ts'
 
-/** The tables of 0003-webhooks.sql, 0064-delivery-queue.sql and 0070-attempt-order.sql. */
+/** The tables of 0003-webhooks.sql, 0064-delivery-queue.sql, 0070-attempt-order.sql and 0180-notification-events.sql. */
 export const webhookTables = {
   webhook: {
     webhook_id: uuid,
@@ -31,6 +32,8 @@ export const webhookTables = {
     previous_secret_sealed: nullable(bytea),
     previous_secret_expire_time: nullable(timestamptz),
     next_sequence: int8,
+    first_event: nullable(int8),
+    earlier_events: nullable(jsonb),
     create_time: timestamptz,
     update_time: timestamptz,
   },
@@ -76,5 +79,23 @@ export const webhookTables = {
     status_code: nullable(int4),
     error: nullable(text),
     response_body: nullable(bytea),
+  },
+  notification_event: {
+    chain_id: int2,
+    organization_id: uuid,
+    event_number: int8,
+    wallet_ids: uuids,
+    event_key: someOf<string>(),
+    notification_type: text,
+    data: jsonb,
+    transaction_hash: bytea,
+    block_number: int8,
+    after_webhook_id: nullable(uuid),
+    create_time: timestamptz,
+  },
+  notification_turn: {
+    chain_id: int2,
+    organization_id: uuid,
+    next_event: int8,
   },
 }

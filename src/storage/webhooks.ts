@@ -28,6 +28,7 @@ export const insertWebhook = async (
     | 'secret_sealed'
     | 'create_time'
   > &
+    Partial<Pick<WebhookRow, 'first_event'>> &
     WebhookChange,
 ): Promise<void> => {
   await db
@@ -111,14 +112,19 @@ export const setWebhookSecret = async (
 /** Changes a locked webhook. What waits for its confirmation waits for the new one: no block is stored meanwhile. */
 export const updateWebhook = async (
   trx: Db,
-  { webhook_id, chain_id }: Pick<WebhookRow, 'webhook_id' | 'chain_id'>,
-  change: WebhookChange & { update_time: Date },
+  {
+    webhook_id,
+    organization_id,
+    chain_id,
+  }: Pick<WebhookRow, 'webhook_id' | 'organization_id' | 'chain_id'>,
+  change: WebhookChange & { earlier_events?: string | null; update_time: Date },
 ): Promise<void> => {
   await trx.updateTable('webhook').set(change).where('webhook_id', '=', webhook_id).execute()
   if (change.confirmation === undefined) return
   await sql`
     update delivery set due_block = block_number + greatest(${change.confirmation}::int8, 1) - 1
-    where chain_id = ${chain_id} and due_block is not null and webhook_id = ${webhook_id}
+    where chain_id = ${chain_id} and organization_id = ${organization_id}
+      and due_block is not null and webhook_id = ${webhook_id}
       and block_number is not null and not data ? 'pending'`.execute(trx)
 }
 
@@ -192,9 +198,11 @@ export const deleteWebhook = async (trx: Db, webhook_id: string): Promise<void> 
   // here would be to wait in a circle.
   await sql`
     delete from delivery where webhook_history_id in (
-      select webhook_history_id from delivery
-      where webhook_id = ${webhook_id} and due_block is not null
-      for update skip locked)`.execute(trx)
+      select d.webhook_history_id from webhook w
+      join delivery d on d.chain_id = w.chain_id and d.organization_id = w.organization_id
+        and d.webhook_id = w.webhook_id and d.due_block is not null
+      where w.webhook_id = ${webhook_id}
+      for update of d skip locked)`.execute(trx)
   await queuesAlone([webhook_id]).execute(trx)
   // In two parts, one for each index.
   await sql`

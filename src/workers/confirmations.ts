@@ -3,14 +3,13 @@ import { confirmationsOf, dueBlockOf, presentTransfer } from '../domain/wallets/
 import { keyOf } from '../lib/bytes.ts'
 import { hashId } from '../lib/hash-id.ts'
 import type { Db } from '../storage/database.ts'
+import { listDueWaiting, usualPage, type WaitingDelivery } from '../storage/due-notifications.ts'
 import {
   deleteWaiting,
   insertWaiting,
-  listDueWaiting,
   listNotifiedTransfers,
   postponeWaiting,
   releaseWaiting,
-  type WaitingDelivery,
   wakeCouriers,
 } from '../storage/notifications.ts'
 import type { ListedTransfer } from '../storage/transfers.ts'
@@ -22,7 +21,7 @@ export type ReleaseLimits = {
   transfers: number
 }
 
-const defaultLimits: ReleaseLimits = { notifications: 500, transfers: 10_000 }
+const defaultLimits: ReleaseLimits = { notifications: usualPage, transfers: 10_000 }
 
 type Due = { chain_id: number; chain: Family; head: number; now: Date; limits?: ReleaseLimits }
 
@@ -36,7 +35,8 @@ export type Released = { count: number; isMore: boolean }
  */
 export async function releaseDue(trx: Db, due: Due): Promise<Released> {
   const limits = due.limits ?? defaultLimits
-  const waiting = await listDueWaiting(trx, { ...due, limit: limits.notifications })
+  const listed = await listDueWaiting(trx, { ...due, limit: limits.notifications })
+  const { waiting } = listed
   if (waiting.length === 0) return { count: 0, isMore: false }
   const page = await readPage(trx, due, waiting)
   const notifications = page.map(({ delivery, mine }) => toNotification(delivery, mine, due))
@@ -78,7 +78,7 @@ export async function releaseDue(trx: Db, due: Due): Promise<Released> {
     page.map(({ delivery }) => delivery.webhook_history_id).filter((id) => !kept.has(id)),
   )
   if (told.size > 0) await wakeCouriers(trx)
-  const isMore = page.length < waiting.length || waiting.length === limits.notifications
+  const isMore = page.length < waiting.length || listed.isMore
   return { count: told.size, isMore }
 }
 

@@ -20,7 +20,7 @@ import { type AssertChecked, storeChecked } from './checked.ts'
 import { reorganizationWindow } from './reorg.ts'
 import { addTokenRules, lookUp } from './tracker-lookup.ts'
 import { matchBlock } from './tracker-match.ts'
-import { noteBackfilled, noteUpdates } from './tracker-notify.ts'
+import { type FanOutLimits, noteBackfilled, noteUpdates } from './tracker-notify.ts'
 
 /** The chain was reorganized beneath some blocks of history: they are fetched again. */
 export class HistoryMovedError extends Error {
@@ -28,7 +28,13 @@ export class HistoryMovedError extends Error {
 }
 
 /** What storing history needs. */
-export type HistoryTools = { db: Db; clock: Clock; chain_id: number; chain: Chain }
+export type HistoryTools = {
+  db: Db
+  clock: Clock
+  chain_id: number
+  chain: Chain
+  fanOutLimits?: FanOutLimits
+}
 
 /** What storing some blocks of history came to. */
 export type StoredHistory = { transfers: number; closed: number }
@@ -48,7 +54,7 @@ export const storeHistory = (
   storeChecked((assertChecked) => storeOnce(tools, blocks, { note, assertChecked }), signal)
 
 async function storeOnce(
-  { db, clock, chain_id, chain }: HistoryTools,
+  { db, clock, chain_id, chain, fanOutLimits: limits }: HistoryTools,
   blocks: readonly ChainBlock[],
   { note, assertChecked }: { note(trx: Db): Promise<void>; assertChecked: AssertChecked },
 ): Promise<StoredHistory> {
@@ -72,7 +78,7 @@ async function storeOnce(
     const added = await insertMissingTransfers(trx, found)
     // Balances are read from the present; those of a token that was first seen here do not exist yet.
     await openNewBalances(trx, added, { chain_id, block_number: cursor.block_number })
-    const scene = { chain_id, service: chain.service, now }
+    const scene = { chain_id, service: chain.service, now, limits }
     await noteBackfilled(trx, scene, blocks, added)
     for (const { block, content } of contents) {
       const updated = await updateTransfers(trx, chain_id, content.updates ?? [])

@@ -1,17 +1,27 @@
 import type { Log } from '../lib/log.ts'
 import { lockCursor } from '../storage/blocks.ts'
+import { usualPage } from '../storage/due-notifications.ts'
 import { assertLease } from '../storage/leases.ts'
 import { releaseDue } from './confirmations.ts'
+import { expandPage } from './fan-out.ts'
 import type { TrackerTools } from './tracker-store.ts'
 
-/** The loop that releases the notifications that the transaction of a block has left. */
+/** The loop that writes and releases the notifications that the transaction of a block has left. */
 export type Releasing = { wake(): void; stop(): Promise<void> }
 
 const firstPauseMs = 250
 const lastPauseMs = 10_000
+const pollMs = 5_000
 
-/** Releases one page of what is due at the cursor. Says whether there is more. */
-export async function releasePage(
+/** Expands one page of events and releases one page of what is due at the cursor. Says whether there is more. */
+export async function releasePage(tools: Parameters<typeof releaseSome>[0]): Promise<boolean> {
+  // In two transactions, so that a block waits for one of them at most.
+  const isExpanding = await expandPage(tools, tools.releaseLimits?.notifications ?? usualPage)
+  const isReleasing = await releaseSome(tools)
+  return isExpanding || isReleasing
+}
+
+async function releaseSome(
   tools: Pick<TrackerTools, 'db' | 'clock' | 'chain_id' | 'chain' | 'lease' | 'releaseLimits'>,
 ): Promise<boolean> {
   const { db, clock, chain_id, chain, lease, releaseLimits } = tools
@@ -48,12 +58,20 @@ export function startReleasing(options: {
   let woken = Promise.withResolvers<void>()
   let pauseMs = firstPauseMs
 
+  // Another process that stores history may leave events without waking this one.
+  const rest = async (): Promise<void> => {
+    const resting = new AbortController()
+    const pause = tools.clock.sleep(pollMs, resting.signal).catch(() => {})
+    await Promise.race([woken.promise, aborted.promise, pause])
+    resting.abort()
+  }
+
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
       try {
         while (!signal.aborted && (await releasePage(tools)));
         pauseMs = firstPauseMs
-        await Promise.race([woken.promise, aborted.promise])
+        await rest()
         woken = Promise.withResolvers()
       } catch (error) {
         if (signal.aborted) return

@@ -15,6 +15,7 @@ import {
 import type { Db } from '../storage/database.ts'
 import { syncGapEvent } from '../storage/gap-events.ts'
 import { deleteGapsAbove } from '../storage/gaps.ts'
+import { deleteEventsAbove } from '../storage/notification-events.ts'
 import {
   cancelWaitingAbove,
   type DeliveryRow,
@@ -158,6 +159,7 @@ async function takeBackNotifications(
   { chain_id, now }: { chain_id: number; now: Date },
   number: number,
 ): Promise<void> {
+  await deleteEventsAbove(trx, chain_id, number)
   await cancelWaitingAbove(trx, chain_id, number)
   // All of them before the first page: webhooks are locked in the order of their ids.
   await lockToldWebhooks(trx, { chain_id, above: number }, [])

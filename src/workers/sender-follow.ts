@@ -2,11 +2,8 @@ import type { BlockRef, ChainBlock } from '../chains/chain.ts'
 import { moveTransaction } from '../domain/transactions/move.ts'
 import { distinctBytes, keyOf } from '../lib/bytes.ts'
 import type { Db } from '../storage/database.ts'
-import {
-  lockDueWebhooks,
-  lockToldWebhooks,
-  queueTransactionNotifications,
-} from '../storage/notifications.ts'
+import { lockDueWebhooks } from '../storage/due-notifications.ts'
+import { lockToldWebhooks, queueTransactionNotifications } from '../storage/notifications.ts'
 import { type TransactionRow, updateTransaction } from '../storage/transactions.ts'
 import {
   hasOpenTransactions,

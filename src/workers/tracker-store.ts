@@ -33,7 +33,7 @@ import type { HeldLease } from './runner.ts'
 import { followBlocks } from './sender-follow.ts'
 import { addTokenRules, lookUp } from './tracker-lookup.ts'
 import { matchBlock } from './tracker-match.ts'
-import { noteTransfers, noteUpdates } from './tracker-notify.ts'
+import { type FanOutLimits, noteTransfers, noteUpdates } from './tracker-notify.ts'
 
 /** What every write of a tracker needs. */
 export type TrackerTools = {
@@ -45,6 +45,7 @@ export type TrackerTools = {
   /** How many blocks back a reorganization may reach. */
   window: number
   releaseLimits?: ReleaseLimits
+  fanOutLimits?: FanOutLimits
 }
 
 /** The cursor is not where the writer believed: somebody else has moved it. */
@@ -129,13 +130,13 @@ async function storeOnce(
       trx,
       isNoted ? changes.filter((change) => !isBacklog(change)) : changes,
     )
-    const scene = { chain_id, service: chain.service, now }
-    await noteTransfers(trx, scene, blocks, transfers)
+    const scene = { chain_id, service: chain.service, now, limits: tools.fanOutLimits }
+    let isLeft = await noteTransfers(trx, scene, blocks, transfers)
     for (const { block, content } of contents) {
       for (const [kind, count] of Object.entries(content.unknown_kinds ?? {}))
         unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
       const updated = await updateTransfers(trx, chain_id, content.updates ?? [])
-      await noteUpdates(trx, scene, block, updated)
+      if (await noteUpdates(trx, scene, block, updated)) isLeft = true
     }
 
     await insertBlocks(
@@ -165,7 +166,8 @@ async function storeOnce(
     })
     await followBlocks(trx, { chain_id, now }, blocks)
     const due = { chain_id, chain, head: last.number, now, ...(limits && { limits }) }
-    const notifications = await releaseDue(trx, due)
+    const { count, isMore } = await releaseDue(trx, due)
+    const notifications = { count, isMore: isMore || isLeft }
     return { transfers: inserted, notifications, unknown_kinds }
   })
 }

@@ -11,13 +11,12 @@ import type { Db } from '../storage/database.ts'
 import { type ClaimedDelivery, claimDeliveries, releaseClaims } from '../storage/delivery-claims.ts'
 import { type AttemptRecord, recordAttempts } from '../storage/delivery-records.ts'
 import { removeOldHistory } from '../storage/delivery-retention.ts'
+import { listDueWaiting, lockDueWebhooks } from '../storage/due-notifications.ts'
 import {
   cancelWaitingAbove,
   deleteWaiting,
   detachAbove,
   insertWaiting,
-  listDueWaiting,
-  lockDueWebhooks,
   lockToldWebhooks,
   queueNotifications,
   releaseWaiting,
@@ -87,7 +86,7 @@ it('what courier, tracker, sender, retention and users do at once never waits in
       )
       await lockDueWebhooks(trx, { chain_id, head }, [{ organization_id, wallet_id }])
       await tell(trx, 3)
-      const due = await listDueWaiting(trx, { chain_id, head: head - 3, limit: 500 })
+      const { waiting: due } = await listDueWaiting(trx, { chain_id, head: head - 3, limit: 500 })
       const told = await releaseWaiting(
         trx,
         shuffled(due).map((row) => ({ ...row, data: {} })),

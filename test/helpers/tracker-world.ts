@@ -62,6 +62,8 @@ export const createWorld = async (
     window: 64,
     // Mostly a few at once, so that what is due is released in several transactions.
     releaseLimits: { notifications: 1 + pick(9), transfers: 1 + pick(9) },
+    // Mostly so few that notifications are written outside of the block's transaction.
+    fanOutLimits: { inline: pick(4), perEvent: pick(3) },
   }
   const ensureMonths = createMonths(db)
 

@@ -7,9 +7,11 @@ import { checkEndpoint } from '../../lib/endpoint.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { createReachable } from '../../lib/reachable.ts'
 import { lockCursor } from '../../storage/blocks.ts'
+import type { Db } from '../../storage/database.ts'
+import { type EarlierEvents, findTurn } from '../../storage/notification-events.ts'
 import { queueNotifications, wakeCouriers } from '../../storage/notifications.ts'
 import { queuesAlone } from '../../storage/queue-locks.ts'
-import { holdWallet } from '../../storage/wallets.ts'
+import { holdWallet, type WalletScope } from '../../storage/wallets.ts'
 import {
   deleteWebhook,
   disableWebhook,
@@ -20,6 +22,7 @@ import {
   lockWebhook,
   restartDeliveries,
   updateWebhook,
+  type WebhookRow,
 } from '../../storage/webhooks.ts'
 import type { Context } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
@@ -52,6 +55,8 @@ export const RegisterWebhook = shared<{
       confirmation,
       events: request.events ?? null,
       secret_sealed: createSecret(context, webhook_id).secret_sealed,
+      // Events that are stored and not expanded yet were there before it.
+      first_event: (await findTurn(trx, scope)).next_event,
       create_time: new Date(context.clock.now()),
     })
     await context.record?.(trx, { webhook_id })
@@ -76,7 +81,7 @@ export const UpdateWebhook = shared<{
     await updateWebhook(trx, row, {
       ...(webhook_endpoint !== undefined && { webhook_endpoint }),
       ...(confirmation !== undefined && { confirmation }),
-      ...(events && { events }),
+      ...(events && { events, earlier_events: await keepEvents(trx, scope, row) }),
       update_time: now,
     })
     if (webhook_endpoint === undefined || webhook_endpoint === row.webhook_endpoint) return
@@ -85,6 +90,23 @@ export const UpdateWebhook = shared<{
   })
   return {}
 })
+
+// Changed more often while events wait to be expanded, the oldest settings are joined.
+const mostEarlier = 20
+
+/** What the webhook notified of until now, for events that are stored and not expanded yet. */
+async function keepEvents(trx: Db, scope: WalletScope, row: WebhookRow): Promise<string | null> {
+  const { next_event, isPending } = await findTurn(trx, scope)
+  if (!isPending) return null
+  const known = (row.earlier_events ?? []) as EarlierEvents
+  const list = [...known, { until: next_event, events: row.events }]
+  while (list.length > mostEarlier) {
+    const [first, second] = list.splice(0, 2)
+    const both = [first!, second!].map((one) => one.events ?? webhookEvents)
+    list.unshift({ until: second!.until, events: [...new Set(both.flat())] })
+  }
+  return JSON.stringify(list)
+}
 
 function check(context: Context, webhook_endpoint: string): void {
   const rules = context.endpoints ?? { reachable: createReachable(), allowHttp: false }
