@@ -46,6 +46,7 @@ import { type Demo, demoWarning, ensureDemo } from './bootstrap.ts'
 import { developmentWarning, hasDevelopmentRules } from './config/development.ts'
 import type { Env } from './config/env-source.ts'
 import type { Config } from './config/schema.ts'
+import { toQuotas } from './config/sections/quotas.ts'
 import { removeConnectionFile, writeConnectionFile } from './connection-file.ts'
 import { openCors } from './cross-origin.ts'
 import { openDataDir, openMasterKey, openServer } from './data-directory.ts'
@@ -255,6 +256,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     installation: {
       ...installation,
       limits: { defaults, chains: ['admin', ...Object.keys(config.chains)] },
+      quotas: toQuotas(config.quotas),
       chains: wallets.chains,
       ...(query.source && { query: query.source }),
     },

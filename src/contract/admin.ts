@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import {
   ChainName,
+  Count,
   Domain,
   Id,
   Limit,
@@ -12,6 +13,7 @@ import {
   timeRange,
 } from './fields.ts'
 import { operation } from './operation.ts'
+import { quotaNames } from './quotas.ts'
 import {
   AuditEvent,
   AuditResult,
@@ -19,6 +21,7 @@ import {
   EffectiveRateLimit,
   NewCredential,
   Organization,
+  Quota,
   RateLimit,
   UsageRow,
 } from './records-admin.ts'
@@ -132,7 +135,7 @@ export const admin = {
   GetUsage: operation({
     summary: 'Count the calls of an organization by key, chain, method and day.',
     description:
-      'Operations and calls of the gateway. `refused` are those of the errors that a rate limit refused: the others are what the limits have counted. Counts are some seconds old.',
+      'Operations and calls of the gateway. `quotas` shows how much the organization may have, and has, whatever the days. `refused` are those of the errors that a rate limit refused: the others are what the limits have counted. Counts are some seconds old.',
     services: 'A',
     extension: true,
     request: {
@@ -141,7 +144,7 @@ export const admin = {
       start_day: optional(Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' })),
       end_day: optional(Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' })),
     },
-    response: { usage: list(UsageRow) },
+    response: { usage: list(UsageRow), quotas: list(Quota) },
   }),
   ListAuditEvents: operation({
     summary: 'List audit events, newest first.',
@@ -158,5 +161,19 @@ export const admin = {
       ...page,
     },
     response: { audit_events: list(AuditEvent), pagination: Pagination },
+  }),
+  SetQuota: operation({
+    summary: 'Set how much an organization may have of something.',
+    description:
+      'Counts over all chains. What an organization has beyond a lower quota stays; it cannot add to it. Without `quota_limit` the quota of the configuration applies. GetUsage shows all quotas and what is used of them.',
+    services: 'A',
+    role: 'ROLE_ADMIN',
+    extension: true,
+    request: {
+      organization_id: Id,
+      quota_name: Type.Enum(quotaNames),
+      quota_limit: optional(Count),
+    },
+    response: { quota: Quota },
   }),
 }

@@ -85,6 +85,7 @@ describe('extensions', () => {
         "/v1/admin/ListEffectiveRateLimits",
         "/v1/admin/GetUsage",
         "/v1/admin/ListAuditEvents",
+        "/v1/admin/SetQuota",
         "/v1/c/ListAddresses",
         "/v1/c/RenameWallet",
         "/v1/c/RemoveWallet",
@@ -266,6 +267,6 @@ describe('findOperation', () => {
 test('knows which operations change something', () => {
   const names = new Set(catalogue.map(({ name }) => name).filter((name) => !isRead(name)))
   expect([...names].sort().join(' ')).toMatchInlineSnapshot(
-    `"BatchRegisterAddresses BatchRemoveAddresses CancelTransaction CreateCredential CreateOrganization CreateTokenTransaction CreateTransaction DeleteCredential DeleteRateLimit DisableWebhook EnableWebhook ImportAsset RefreshAssetBalances RegisterAddress RegisterContract RegisterWallet RegisterWebhook RegisterWebhookHeader RemoveAddress RemoveContract RemoveWallet RemoveWebhook RemoveWebhookHeader RenameWallet RetryWebhookHistory RotateWebhookSigningSecret SendTestWebhook SendTransaction SetRateLimit SubmitTransactionSignature UpdateConfirmation UpdateWebhook"`,
+    `"BatchRegisterAddresses BatchRemoveAddresses CancelTransaction CreateCredential CreateOrganization CreateTokenTransaction CreateTransaction DeleteCredential DeleteRateLimit DisableWebhook EnableWebhook ImportAsset RefreshAssetBalances RegisterAddress RegisterContract RegisterWallet RegisterWebhook RegisterWebhookHeader RemoveAddress RemoveContract RemoveWallet RemoveWebhook RemoveWebhookHeader RenameWallet RetryWebhookHistory RotateWebhookSigningSecret SendTestWebhook SendTransaction SetQuota SetRateLimit SubmitTransactionSignature UpdateConfirmation UpdateWebhook"`,
   )
 })

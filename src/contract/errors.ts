@@ -225,6 +225,14 @@ export const errors = {
     title: 'The request headers are too large',
     help: 'Send at most 16 KiB of headers.',
   },
+  QUOTA_EXCEEDED: {
+    status: 409,
+    code: 'FAILED_PRECONDITION',
+    rpc: -32602,
+    retry: 'never',
+    title: 'The organization has as many as its quota allows',
+    help: 'The answer has `quota_name`, `quota_limit` and `used`; GetUsage shows all quotas. Remove what is not needed any more, or ask an administrator for a higher quota (SetQuota).',
+  },
   RATE_LIMITED: {
     status: 429,
     code: 'RESOURCE_EXHAUSTED',

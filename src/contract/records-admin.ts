@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { Count, extension, Limit, Role, Timestamp, text } from './fields.ts'
+import { quotaNames } from './quotas.ts'
 import { record } from './variant.ts'
 
 const times = { create_time: Timestamp, update_time: Timestamp }
@@ -57,6 +58,14 @@ export const UsageRow = record('UsageRow', {
   calls: Count,
   errors: Count,
   refused: Count,
+})
+
+/** What an organization may have of something, and has. */
+export const Quota = record('Quota', {
+  quota_name: Type.Enum(quotaNames),
+  quota_limit: Count,
+  used: Count,
+  is_default: Type.Boolean({ description: 'whether the limit is that of the configuration' }),
 })
 
 const sources = [

@@ -1,4 +1,5 @@
 import type { Chain, WalletService } from '../chains/chain.ts'
+import type { Quotas } from '../contract/quotas.ts'
 import type { Service } from '../contract/variant.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { EndpointRules } from '../lib/endpoint.ts'
@@ -35,6 +36,8 @@ export type Installation = {
   query?: QuerySource
   /** The limits of organizations without records, and the chains that count; absent in the terminal. */
   limits?: { defaults: RateLimits; chains: readonly string[] }
+  /** The quotas of organizations without their own; those that are shipped when absent. */
+  quotas?: Quotas
   /** What webhooks may reach; public https addresses when absent. */
   endpoints?: EndpointRules
 }

@@ -6,6 +6,7 @@ import {
   GetOrganizationByDomain,
   ListOrganizations,
 } from './admin/organizations.ts'
+import { SetQuota } from './admin/quotas.ts'
 import {
   DeleteRateLimit,
   GetRateLimit,
@@ -94,6 +95,7 @@ const admin: HandlersOf<'admin'> = {
   ListEffectiveRateLimits,
   ListOrganizations,
   ListRateLimits,
+  SetQuota,
   SetRateLimit,
 }
 

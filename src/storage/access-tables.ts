@@ -22,7 +22,7 @@ export type Role = 'ROLE_ADMIN' | 'ROLE_MEMBER'
 /** A calendar window, in UTC, whose use is kept. */
 export type UsagePeriod = 'hour' | 'day' | 'month'
 
-/** The tables of 0001-access.sql. */
+/** The tables of 0001-access.sql and 0181-quotas.sql. */
 export const accessTables = {
   chain: {
     chain_id: int2,
@@ -31,6 +31,17 @@ export const accessTables = {
     identity: nullable(text),
     create_time: timestamptz,
     is_traced: bool,
+  },
+  quota: {
+    organization_id: uuid,
+    quota_name: text,
+    quota_limit: int8,
+    update_time: timestamptz,
+  },
+  quota_use: {
+    organization_id: uuid,
+    quota_name: text,
+    used: int8,
   },
   organization: {
     organization_id: uuid,

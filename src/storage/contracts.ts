@@ -3,13 +3,13 @@ import type { Db } from './database.ts'
 import type { ContractRow } from './wallet-tables.ts'
 import type { WalletScope } from './wallets.ts'
 
-/** Registers a contract, or brings what is known of it up to date. */
+/** Registers a contract, or brings what is known of it up to date; says whether it is new. */
 export const upsertContract = async (
   db: Db,
   contract: Omit<ContractRow, 'contract_metadata'> & { contract_metadata: object | null },
-): Promise<void> => {
+): Promise<boolean> => {
   const contract_metadata = contract.contract_metadata && JSON.stringify(contract.contract_metadata)
-  await db
+  const row = await db
     .insertInto('contract')
     .values({ ...contract, contract_metadata })
     .onConflict((conflict) =>
@@ -17,7 +17,10 @@ export const upsertContract = async (
         .columns(['organization_id', 'chain_id', 'contract_address'])
         .doUpdateSet({ contract_type: contract.contract_type, contract_metadata }),
     )
-    .execute()
+    // A row that was there has been locked by the update.
+    .returning(sql<boolean>`xmax = 0`.as('is_new'))
+    .executeTakeFirstOrThrow()
+  return row.is_new
 }
 
 /** The contracts of an organization in the order of their registration. */
@@ -52,19 +55,19 @@ export const hasContract = async (
   return row !== undefined
 }
 
-/** Takes a contract out with its balances, which are no longer kept up to date. */
+/** Takes a contract out with its balances, which are no longer kept up to date; says whether it was there. */
 export const deleteContract = async (
   trx: Db,
   { organization_id, chain_id }: WalletScope,
   contract_address: Buffer,
-): Promise<void> => {
+): Promise<boolean> => {
   const { numDeletedRows } = await trx
     .deleteFrom('contract')
     .where('organization_id', '=', organization_id)
     .where('chain_id', '=', chain_id)
     .where('contract_address', '=', contract_address)
     .executeTakeFirst()
-  if (numDeletedRows === 0n) return
+  if (numDeletedRows === 0n) return false
   const wallets = sql`select wallet_id from wallet
     where organization_id = ${organization_id} and chain_id = ${chain_id}`
   await sql`
@@ -77,6 +80,7 @@ export const deleteContract = async (
   await sql`
     delete from balance
     where wallet_id in (${wallets}) and contract_address = ${contract_address}`.execute(trx)
+  return true
 }
 
 /** Which of a block's contracts are watched, and by whom. */

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { deepConfirmation } from './balance-changes.ts'
 import type { Db } from './database.ts'
+import type { QuotaUse } from './quotas.ts'
 import type { WalletRow } from './wallet-tables.ts'
 
 /** Whose wallets, on which chain. */
@@ -87,21 +88,28 @@ export const markRemoved = async (
 }
 
 /**
- * Notes how many addresses a wallet has gained, or lost where the number is negative. False when it was
- * removed meanwhile.
+ * Notes how many addresses a wallet has gained, or lost where the number is negative, and counts them
+ * against the quota: in one statement, because bulk registrations would feel another one. Undefined
+ * when the wallet was removed meanwhile.
  */
 export const touchWallet = async (
   trx: Db,
   wallet_id: string,
   { gained, update_time }: { gained: number; update_time: Date },
-): Promise<boolean> => {
-  const { numUpdatedRows } = await trx
-    .updateTable('wallet')
-    .set({ update_time, address_count: sql`address_count + ${gained}` })
-    .where('wallet_id', '=', wallet_id)
-    .where('remove_time', 'is', null)
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
+): Promise<QuotaUse | undefined> => {
+  // The wallet first, as those do that remove it.
+  const { rows } = await sql<QuotaUse>`
+    with touched as (
+      update wallet set update_time = ${update_time}, address_count = address_count + ${gained}
+      where wallet_id = ${wallet_id} and remove_time is null
+      returning organization_id)
+    insert into quota_use (organization_id, quota_name, used)
+    select organization_id, 'QUOTA_ADDRESSES', ${gained}::int8 from touched
+    on conflict (organization_id, quota_name) do update set used = quota_use.used + excluded.used
+    returning used, (
+      select quota_limit from quota q where q.organization_id = quota_use.organization_id
+        and q.quota_name = quota_use.quota_name) as quota_limit`.execute(trx)
+  return rows[0]
 }
 
 /**

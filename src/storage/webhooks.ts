@@ -192,8 +192,11 @@ export const disableWebhook = async (
     where webhook_id = ${webhook_id} and next_attempt_time is not null`.execute(trx)
 }
 
-/** Removes a locked webhook with its headers. Its history stays; what is not delivered never will be. */
-export const deleteWebhook = async (trx: Db, webhook_id: string): Promise<void> => {
+/**
+ * Removes a locked webhook with its headers, and says how many those were. Its history stays; what is
+ * not delivered never will be.
+ */
+export const deleteWebhook = async (trx: Db, webhook_id: string): Promise<number> => {
   // What the tracker has in hand it drops itself, because nobody wants it any more; to wait for it
   // here would be to wait in a circle.
   await sql`
@@ -212,5 +215,10 @@ export const deleteWebhook = async (trx: Db, webhook_id: string): Promise<void> 
     update delivery_queue set webhook_status = 'WEBHOOK_STATUS_FAILED'
     where webhook_id = ${webhook_id} and next_attempt_time is null
       and webhook_status = 'WEBHOOK_STATUS_ON_HOLD'`.execute(trx)
+  const { numDeletedRows } = await trx
+    .deleteFrom('webhook_header')
+    .where('webhook_id', '=', webhook_id)
+    .executeTakeFirst()
   await trx.deleteFrom('webhook').where('webhook_id', '=', webhook_id).execute()
+  return Number(numDeletedRows)
 }

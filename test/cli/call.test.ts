@@ -117,6 +117,7 @@ test('what can be known here is said without asking the service', async () => {
       ListEffectiveRateLimits
       GetUsage
       ListAuditEvents
+      SetQuota
     ",
       "stdout": "",
     }

@@ -73,6 +73,14 @@ describe('defaults', () => {
           "level": "info",
         },
         "metadata": {},
+        "quotas": {
+          "addresses": 10000000,
+          "contracts": 10000,
+          "open_transactions": 100000,
+          "wallets": 100000,
+          "webhook_headers": 50000,
+          "webhooks": 10000,
+        },
         "redis": {
           "key_prefix": "portolan:",
         },

@@ -62,6 +62,13 @@ chains:
       per_day_limit: 1000000 # default
       per_month_limit: 20000000 # default
       replicas: 1 # default
+    quotas:
+      wallets: 100000 # default
+      addresses: 10000000 # default
+      webhooks: 10000 # default
+      webhook_headers: 50000 # default
+      contracts: 10000 # default
+      open_transactions: 100000 # default
     gateway:
       allowed_methods:
         - evm_chainId # default

@@ -8,6 +8,7 @@ import { gatewayRules, gatewaySection } from './sections/gateway.ts'
 import { limitsSection } from './sections/limits.ts'
 import { loggingSection } from './sections/logging.ts'
 import { metadataSection } from './sections/metadata.ts'
+import { quotasSection } from './sections/quotas.ts'
 import { redisSection } from './sections/redis.ts'
 import { securitySection } from './sections/security.ts'
 import { serverRules, serverSection } from './sections/server.ts'
@@ -33,6 +34,7 @@ export const configSchema = Type.Object({
   redis: redisSection,
   security: securitySection,
   limits: limitsSection,
+  quotas: quotasSection,
   gateway: gatewaySection,
   webhooks: webhooksSection,
   transactions: transactionsSection,

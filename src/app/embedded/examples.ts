@@ -152,6 +152,7 @@ const adminRequests = (organization_id: string): Record<string, object> => ({
 const limitRequests = (organization_id: string): Record<string, object> => ({
   GetRateLimit: { organization_id, chain: 'admin' },
   SetRateLimit: { organization_id, chain: 'admin', ...limits },
+  SetQuota: { organization_id, quota_name: 'QUOTA_WEBHOOKS', quota_limit: 20_000 },
   DeleteRateLimit: { organization_id, chain: '*' },
   ListRateLimits: { organization_id },
 })

@@ -5,6 +5,7 @@ import { listMethodUsage } from '../../storage/method-usage.ts'
 import { keyHint, sealContext } from '../access/credential-keys.ts'
 import type { Context, Handler } from '../context.ts'
 import { getOrganization } from './organizations.ts'
+import { presentQuotas } from './quotas.ts'
 
 type GetUsageOf = Catalogue<'admin'>['GetUsage']
 
@@ -41,7 +42,7 @@ export const GetUsage: Handler<GetUsageOf['request'], GetUsageOf['response']> = 
     errors: row.error_count,
     refused: row.refused_count,
   }))
-  return { usage }
+  return { usage, quotas: await presentQuotas(context, organization_id) }
 }
 
 /** The hint of each key. */

@@ -3,6 +3,7 @@ import { bytesOf } from '../../chains/evm/raw.ts'
 import type { EstimatedCall } from '../../chains/sending.ts'
 import { OperationError } from '../../contract/errors.ts'
 import { findOwners } from '../../storage/addresses.ts'
+import type { Db } from '../../storage/database.ts'
 import { queueTransactionNotifications } from '../../storage/notifications.ts'
 import { toTransactionRecord } from '../../storage/transaction-record.ts'
 import {
@@ -13,6 +14,7 @@ import {
 import { sumOpen } from '../../storage/transactions-nonces.ts'
 import type { WalletScope } from '../../storage/wallets.ts'
 import type { Context } from '../context.ts'
+import { withinOpenQuota } from '../quotas.ts'
 import { readAddress } from '../wallets/address-fields.ts'
 import { askChain } from '../wallets/ask-chain.ts'
 import { getWallet, shared } from '../wallets/scope.ts'
@@ -87,7 +89,7 @@ export async function create(
   const defaults = await askChain(() => readDefaults(context, scope, { request, prepared }))
   signal.throwIfAborted()
 
-  const row = await db.transaction().execute(async (trx) => {
+  const store = async (trx: Db, admit: (trx: Db) => Promise<void>) => {
     const { from, to, value, data } = prepared
     const sender = { ...scope, from }
     const { gas } = defaults
@@ -104,6 +106,7 @@ export async function create(
         missing_nonce,
       },
     )
+    await admit(trx)
     const now = new Date(clock.now())
     const created = await insertTransaction(trx, {
       organization_id: scope.organization_id,
@@ -126,7 +129,10 @@ export async function create(
     if (created) await queueTransactionNotifications(trx, [created], now)
     if (created) await context.record?.(trx, present(created))
     return created
-  })
+  }
+  const row = await withinOpenQuota(context, scope.organization_id, (admit) =>
+    db.transaction().execute((trx) => store(trx, admit)),
+  )
   // Somebody else was quicker with the same id.
   return present(row ?? (await findRepeated(context, scope, { transaction_id, request_hash }))!)
 }

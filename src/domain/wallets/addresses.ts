@@ -13,6 +13,7 @@ import type { JobRow } from '../../storage/jobs.ts'
 import { touchWallet, type WalletScope } from '../../storage/wallets.ts'
 import type { Context } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
+import { checkUse } from '../quotas.ts'
 import { type AddressBatch, readAddress, readAddresses } from './address-fields.ts'
 import { coverFirst, coverRegistered } from './cover.ts'
 import { importNative } from './refresh.ts'
@@ -122,15 +123,18 @@ type Registration = { wallet_id: string; addresses: Buffer[] } & Partial<Address
  * that tracks the tokens of rules at them, where there are any.
  */
 export async function registerIn(
-  { db, clock }: Pick<Context, 'db' | 'clock'>,
+  { db, clock, quotas }: Pick<Context, 'db' | 'clock' | 'quotas'>,
   scope: ChainScope,
   { wallet_id, addresses, errorsFor }: Registration,
 ): Promise<JobRow | undefined> {
   const now = new Date(clock.now())
   const added = await insertAddresses(db, scope, { wallet_id, addresses, create_time: now })
   // Removed since it was looked up: what would be added to it could never be removed.
-  if (added > 0 && !(await touchWallet(db, wallet_id, { gained: added, update_time: now })))
-    throw new OperationError('WALLET_NOT_FOUND')
+  if (added > 0) {
+    const use = await touchWallet(db, wallet_id, { gained: added, update_time: now })
+    if (!use) throw new OperationError('WALLET_NOT_FOUND')
+    checkUse({ quotas }, 'QUOTA_ADDRESSES', { use, gained: added })
+  }
   if (added === addresses.length)
     return await coverRegistered({ db, clock }, scope, { wallet_id, addresses })
   const owners = await findOwners(db, scope, addresses)

@@ -9,6 +9,8 @@ import {
   listContracts,
   upsertContract,
 } from '../../storage/contracts.ts'
+import { subtractUse } from '../../storage/quotas.ts'
+import { takeQuota } from '../quotas.ts'
 import { readAddress } from './address-fields.ts'
 import { askChain } from './ask-chain.ts'
 import { chainScope, readScope, shared } from './scope.ts'
@@ -48,7 +50,7 @@ export const RegisterContract = shared<{ contract_address: string; contract_type
       if (contract_type === 'CONTRACT_TYPE_ERC20')
         await ensureAssets(trx, chain_id, [asset], create_time)
       await setAssetInfo(trx, { chain_id, contract_address, ...info })
-      await upsertContract(trx, {
+      const isNew = await upsertContract(trx, {
         organization_id,
         chain_id,
         contract_address,
@@ -56,6 +58,8 @@ export const RegisterContract = shared<{ contract_address: string; contract_type
         contract_metadata: metadataOf(request.contract_address, contract_type, info),
         create_time,
       })
+      if (isNew)
+        await takeQuota({ ...context, db: trx }, organization_id, { quota_name: 'QUOTA_CONTRACTS' })
       await context.record?.(trx, {})
     })
     return {}
@@ -72,7 +76,8 @@ export const RemoveContract = shared<{ contract_address: string }>(async (contex
     // As with addresses: a block or a balance that is being stored would leave something behind.
     await lockCursor(trx, scope.chain_id)
     await expandBacklogs(trx, scope.chain_id)
-    await deleteContract(trx, scope, contract_address)
+    if (await deleteContract(trx, scope, contract_address))
+      await subtractUse(trx, scope.organization_id, [['QUOTA_CONTRACTS', 1]])
   })
   return {}
 })

@@ -1,6 +1,7 @@
 import { deleteAddresses } from '../../storage/addresses.ts'
 import { expandBacklogs } from '../../storage/balance-backlog.ts'
 import { lockCursor } from '../../storage/blocks.ts'
+import { subtractUse } from '../../storage/quotas.ts'
 import { deleteTokenRules } from '../../storage/token-rules.ts'
 import { markRemoved } from '../../storage/wallets.ts'
 import { deleteWebhook, lockWebhooksOf } from '../../storage/webhooks.ts'
@@ -18,10 +19,17 @@ export const RemoveWallet = shared<{ wallet_id: string }>(async (context, reques
     await expandBacklogs(trx, scope.chain_id)
     // Requests that add an address or a webhook wait for this row, and then find the wallet removed.
     if (!(await markRemoved(trx, wallet_id, new Date(context.clock.now())))) return
-    await deleteAddresses(trx, scope, { wallet_id })
+    const addresses = await deleteAddresses(trx, scope, { wallet_id })
     await deleteTokenRules(trx, scope, wallet_id)
-    for (const webhook_id of await lockWebhooksOf(trx, scope, wallet_id))
-      await deleteWebhook(trx, webhook_id)
+    const webhooks = await lockWebhooksOf(trx, scope, wallet_id)
+    let headers = 0
+    for (const webhook_id of webhooks) headers += await deleteWebhook(trx, webhook_id)
+    await subtractUse(trx, scope.organization_id, [
+      ['QUOTA_ADDRESSES', addresses],
+      ['QUOTA_WALLETS', 1],
+      ['QUOTA_WEBHOOKS', webhooks.length],
+      ['QUOTA_WEBHOOK_HEADERS', headers],
+    ])
   })
   return {}
 })

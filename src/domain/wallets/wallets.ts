@@ -4,6 +4,7 @@ import { expandBacklogs } from '../../storage/balance-backlog.ts'
 import { lockCursor } from '../../storage/blocks.ts'
 import { insertWallet, listWallets, renameWallet, setConfirmation } from '../../storage/wallets.ts'
 import { makePage, readPage } from '../pages.ts'
+import { takeQuota } from '../quotas.ts'
 import { readAddress, readOptionalAddress } from './address-fields.ts'
 import { registerIn } from './addresses.ts'
 import { coverFirst } from './cover.ts'
@@ -39,6 +40,7 @@ export const RegisterWallet = shared<{
     const cover = address
       ? await registerIn({ ...context, db }, scope, { wallet_id, addresses: [address] })
       : undefined
+    await takeQuota({ ...context, db }, organization_id, { quota_name: 'QUOTA_WALLETS' })
     await context.record?.(db, { wallet_id })
     return cover
   })

@@ -1,6 +1,7 @@
 import { OperationError } from '../../contract/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { isUuid } from '../../lib/ids.ts'
+import { subtractUse } from '../../storage/quotas.ts'
 import {
   deleteWebhookHeader,
   findWebhookHeader,
@@ -9,6 +10,7 @@ import {
   lockSharedHeaders,
   setWebhookHeader,
 } from '../../storage/webhook-headers.ts'
+import { takeQuota } from '../quotas.ts'
 import { chainScope, readScope, shared } from '../wallets/scope.ts'
 import { getWebhook, getWebhookToChange } from './get-webhook.ts'
 import { checkHeader } from './header-rules.ts'
@@ -69,6 +71,8 @@ export const RegisterWebhookHeader = shared<{
             detail: `There can be ${maxHeaders} headers of a webhook, and as many of all.`,
           },
         ])
+      const quota_name = 'QUOTA_WEBHOOK_HEADERS'
+      await takeQuota({ ...context, db: trx }, organization_id, { quota_name })
       await context.record?.(trx, { webhook_header_id: fresh })
       return { webhook_header_id: fresh }
     }
@@ -87,7 +91,11 @@ export const RegisterWebhookHeader = shared<{
 export const RemoveWebhookHeader = shared<{ webhook_header_id: string }>(
   async (context, { webhook_header_id }) => {
     const scope = await readScope(context)
-    if (isUuid(webhook_header_id)) await deleteWebhookHeader(context.db, scope, webhook_header_id)
+    if (!isUuid(webhook_header_id)) return {}
+    await context.db.transaction().execute(async (trx) => {
+      const isGone = await deleteWebhookHeader(trx, scope, webhook_header_id)
+      if (isGone) await subtractUse(trx, scope.organization_id, [['QUOTA_WEBHOOK_HEADERS', 1]])
+    })
     return {}
   },
 )

@@ -11,6 +11,7 @@ import type { Db } from '../../storage/database.ts'
 import { type EarlierEvents, findTurn } from '../../storage/notification-events.ts'
 import { queueNotifications, wakeCouriers } from '../../storage/notifications.ts'
 import { queuesAlone } from '../../storage/queue-locks.ts'
+import { subtractUse } from '../../storage/quotas.ts'
 import { holdWallet, type WalletScope } from '../../storage/wallets.ts'
 import {
   deleteWebhook,
@@ -26,6 +27,7 @@ import {
 } from '../../storage/webhooks.ts'
 import type { Context } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
+import { takeQuota } from '../quotas.ts'
 import { chainScope, getWallet, readScope, shared } from '../wallets/scope.ts'
 import { getWebhookToChange, getWebhookToSend } from './get-webhook.ts'
 import { createSecret } from './secret.ts'
@@ -59,6 +61,7 @@ export const RegisterWebhook = shared<{
       first_event: (await findTurn(trx, scope)).next_event,
       create_time: new Date(context.clock.now()),
     })
+    await takeQuota({ ...context, db: trx }, organization_id, { quota_name: 'QUOTA_WEBHOOKS' })
     await context.record?.(trx, { webhook_id })
   })
   return { webhook_id }
@@ -122,7 +125,12 @@ export const RemoveWebhook = shared<{ webhook_id: string }>(async (context, { we
   const scope = await readScope(context)
   await context.db.transaction().execute(async (trx) => {
     const row = isUuid(webhook_id) && (await lockWebhook(trx, scope, webhook_id))
-    if (row) await deleteWebhook(trx, webhook_id)
+    if (!row) return
+    const headers = await deleteWebhook(trx, webhook_id)
+    await subtractUse(trx, scope.organization_id, [
+      ['QUOTA_WEBHOOKS', 1],
+      ['QUOTA_WEBHOOK_HEADERS', headers],
+    ])
   })
   return {}
 })

@@ -1,0 +1,34 @@
+import type { Catalogue } from '../../contract/catalogue.ts'
+import { quotaNames } from '../../contract/quotas.ts'
+import { listQuotaUses, setQuota } from '../../storage/quotas.ts'
+import type { Context, Handler } from '../context.ts'
+import { limitOf } from '../quotas.ts'
+import { getOrganization } from './organizations.ts'
+
+type SetQuotaOf = Catalogue<'admin'>['SetQuota']
+
+/** Gives an organization a quota of its own; without a limit, that of the configuration. */
+export const SetQuota: Handler<SetQuotaOf['request'], SetQuotaOf['response']> = async (
+  context,
+  { quota_name, quota_limit, ...request },
+) => {
+  const { organization_id } = await getOrganization(context, request.organization_id)
+  const update_time = new Date(context.clock.now())
+  await setQuota(context.db, { organization_id, quota_name }, { quota_limit, update_time })
+  const quotas = await presentQuotas(context, organization_id)
+  return { quota: quotas.find((quota) => quota.quota_name === quota_name)! }
+}
+
+/** All quotas of an organization, with what it uses of them. */
+export async function presentQuotas(context: Context, organization_id: string) {
+  const uses = await listQuotaUses(context.db, organization_id)
+  return quotaNames.map((quota_name) => {
+    const use = uses.get(quota_name) ?? { used: 0, quota_limit: null }
+    return {
+      quota_name,
+      quota_limit: limitOf(context, quota_name, use),
+      used: use.used,
+      is_default: use.quota_limit === null,
+    }
+  })
+}

@@ -1,0 +1,210 @@
+import { describe, expect, it } from 'vitest'
+import { freshDatabase } from '../../test/helpers/database.ts'
+import { type Caller, createWalletBench } from '../../test/helpers/wallets.ts'
+import type { QuotaName } from '../contract/quotas.ts'
+import { readMigrations } from '../storage/migrations.ts'
+import { listQuotaUses, setQuota } from '../storage/quotas.ts'
+
+const { db, pool } = await freshDatabase()
+const bench = await createWalletBench(db, 'c')
+const { address, account, chain } = bench
+const webhook = { webhook_endpoint: 'https://receiver.invalid', confirmation: 1 }
+const most = 5
+let addresses = 0
+let tokens = 500
+
+/** An organization of which each quota is five, with what the operations need. */
+const begin = async (quota_name: QuotaName) => {
+  const caller = await bench.createCaller()
+  const { organization_id, call } = caller
+  const first = address(++addresses)
+  const { wallet_id } = await call('RegisterWallet', { name: 'w', address: first })
+  const { webhook_id } = await call('RegisterWebhook', webhook)
+  const taken = ['QUOTA_WALLETS', 'QUOTA_ADDRESSES', 'QUOTA_WEBHOOKS'].includes(quota_name) ? 1 : 0
+  await limit(caller, quota_name, most + taken)
+  return { ...caller, organization_id, wallet_id, webhook_id, first, taken }
+}
+type Scene = Awaited<ReturnType<typeof begin>>
+
+const limit = async ({ organization_id }: Caller, quota_name: QuotaName, quota_limit?: number) =>
+  await setQuota(db, { organization_id, quota_name }, { quota_limit, update_time: new Date() })
+
+const uses = async ({ organization_id }: Caller) =>
+  Object.fromEntries(
+    [...(await listQuotaUses(db, organization_id))].map(([name, { used }]) => [name, used]),
+  )
+
+/** What there is, counted. */
+const counted = async ({ organization_id }: Caller) => {
+  const { rows } = await pool.query(
+    `select (select count(*) from wallet where organization_id = $1 and remove_time is null)::int4 as "QUOTA_WALLETS",
+       (select count(*) from wallet_address where organization_id = $1)::int4 as "QUOTA_ADDRESSES",
+       (select count(*) from webhook where organization_id = $1)::int4 as "QUOTA_WEBHOOKS",
+       (select count(*) from webhook_header where organization_id = $1)::int4 as "QUOTA_WEBHOOK_HEADERS",
+       (select count(*) from contract where organization_id = $1)::int4 as "QUOTA_CONTRACTS",
+       (select count(*) from managed_transaction where organization_id = $1
+         and transaction_state <> 'TRANSACTION_STATE_CANCELED')::int4 as "QUOTA_OPEN_TRANSACTIONS"`,
+    [organization_id],
+  )
+  return rows[0] as Record<string, number>
+}
+
+const expectExact = async (caller: Caller) => {
+  const all = await counted(caller)
+  const used = await uses(caller)
+  for (const [name, count] of Object.entries(all))
+    expect([name, used[name] ?? 0]).toEqual([name, count])
+}
+
+const registerContract = async ({ call }: Scene) => {
+  const contract = account(++tokens)
+  chain.addToken(contract, 'CONTRACT_TYPE_ERC20')
+  const contract_address = chain.formatAddress(contract)
+  await call('RegisterContract', { contract_address, contract_type: 'CONTRACT_TYPE_ERC20' })
+  return async () => void (await call('RemoveContract', { contract_address }))
+}
+
+/** Creates one thing of each kind, and says how to remove it. */
+const creations: [QuotaName, (scene: Scene, at: number) => Promise<() => Promise<void>>][] = [
+  [
+    'QUOTA_WALLETS',
+    async ({ call }) => {
+      const { wallet_id } = await call('RegisterWallet', { name: 'w' })
+      return async () => void (await call('RemoveWallet', { wallet_id }))
+    },
+  ],
+  [
+    'QUOTA_ADDRESSES',
+    async ({ call, wallet_id }) => {
+      const request = { wallet_id, address: address(++addresses) }
+      await call('RegisterAddress', request)
+      return async () => void (await call('RemoveAddress', request))
+    },
+  ],
+  [
+    'QUOTA_WEBHOOKS',
+    async ({ call }) => {
+      const { webhook_id } = await call('RegisterWebhook', webhook)
+      return async () => void (await call('RemoveWebhook', { webhook_id }))
+    },
+  ],
+  [
+    'QUOTA_WEBHOOK_HEADERS',
+    async ({ call, webhook_id }, at) => {
+      const header = { webhook_id, header_key: `x-${at}`, header_value: '' }
+      const { webhook_header_id } = await call('RegisterWebhookHeader', header)
+      return async () => void (await call('RemoveWebhookHeader', { webhook_header_id }))
+    },
+  ],
+  ['QUOTA_CONTRACTS', registerContract],
+  [
+    'QUOTA_OPEN_TRANSACTIONS',
+    async ({ call, wallet_id, first }) => {
+      const request = { wallet_id, from: first, to: first, value: '0' }
+      const { transaction } = await call('CreateTransaction', request)
+      const { transaction_id } = transaction
+      return async () => void (await call('CancelTransaction', { transaction_id }))
+    },
+  ],
+]
+
+describe.each(creations)('%s', (quota_name, create) => {
+  it('is never exceeded, however many are created at once', async () => {
+    const scene = await begin(quota_name)
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: most + 7 }, (_, at) => create(scene, at)),
+    )
+    const made = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+    const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
+    expect(made).toHaveLength(most)
+    expect(new Set(refused.map(({ reason }) => reason))).toEqual(new Set(['QUOTA_EXCEEDED']))
+    expect(refused[0].message).toContain(
+      `${quota_name} of the organization is ${most + scene.taken}`,
+    )
+    expect(refused[0].extra).toEqual({
+      quota_name,
+      quota_limit: String(most + scene.taken),
+      used: String(most + scene.taken),
+    })
+    await expectExact(scene)
+    // What is removed makes room for another; removed twice it makes no more.
+    await made[0]!()
+    await made[0]!().catch(() => {})
+    await create(scene, 100)
+    await expect(create(scene, 101)).rejects.toMatchObject({ reason: 'QUOTA_EXCEEDED' })
+    await expectExact(scene)
+    await limit(scene, quota_name)
+    await create(scene, 102)
+  })
+})
+
+it('a batch of addresses beyond the quota adds none of them', async () => {
+  const scene = await begin('QUOTA_ADDRESSES')
+  const batch = Array.from({ length: most + 1 }, () => address(++addresses))
+  const { call, reason, wallet_id } = scene
+  expect(await reason('BatchRegisterAddresses', { wallet_id, addresses: batch })).toBe(
+    'QUOTA_EXCEEDED',
+  )
+  await expectExact(scene)
+  await call('BatchRegisterAddresses', { wallet_id, addresses: batch.slice(1) })
+  // Those that the wallet has already count once.
+  await call('BatchRegisterAddresses', { wallet_id, addresses: batch.slice(1) })
+  expect(await reason('RegisterAddress', { wallet_id, address: batch[0] })).toBe('QUOTA_EXCEEDED')
+  // A wallet whose address does not fit is not created either.
+  expect(await reason('RegisterWallet', { name: 'w', address: batch[0] })).toBe('QUOTA_EXCEEDED')
+  await call('BatchRemoveAddresses', { wallet_id, remove_all: true })
+  expect((await uses(scene)).QUOTA_ADDRESSES).toBe(0)
+  await expectExact(scene)
+})
+
+it('a removed wallet gives back its addresses, webhooks and their headers', async () => {
+  const scene = await begin('QUOTA_WALLETS')
+  const { call, wallet_id } = scene
+  const { webhook_id } = await call('RegisterWebhook', { ...webhook, wallet_id })
+  await call('RegisterWebhookHeader', { webhook_id, header_key: 'x', header_value: '' })
+  await call('RegisterWebhookHeader', { webhook_id, header_key: 'X', header_value: 'again' })
+  await expectExact(scene)
+  await call('RemoveWallet', { wallet_id })
+  expect(await uses(scene)).toMatchObject({
+    QUOTA_WALLETS: 0,
+    QUOTA_ADDRESSES: 0,
+    QUOTA_WEBHOOKS: 1,
+    QUOTA_WEBHOOK_HEADERS: 0,
+  })
+  await expectExact(scene)
+})
+
+it('wallets that are registered and removed at once never wait in a circle and are counted', async () => {
+  const scene = await begin('QUOTA_CONTRACTS')
+  const { call } = scene
+  const round = async () => {
+    const at = address(++addresses)
+    const { wallet_id } = await call('RegisterWallet', { name: 'w', address: at })
+    const { webhook_id } = await call('RegisterWebhook', { ...webhook, wallet_id })
+    await call('RegisterWebhookHeader', { webhook_id, header_key: 'x', header_value: '' })
+    await Promise.all([
+      call('RemoveWallet', { wallet_id }),
+      call('RemoveWebhook', { webhook_id }),
+      call('RegisterWallet', { name: 'v', address: at }).catch(() => {}),
+    ])
+  }
+  await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      for (let left = 6; left > 0; left--) await round()
+    }),
+  )
+  await expectExact(scene)
+})
+
+it('what was there before is counted by the migration', async () => {
+  const scene = await begin('QUOTA_WALLETS')
+  await registerContract(scene)
+  const before = await uses(scene)
+  await pool.query('drop table quota, quota_use')
+  await pool.query('drop index managed_transaction_quota')
+  const [migration] = (await readMigrations()).filter(({ name }) => name.startsWith('0181-'))
+  await pool.query(migration!.sql)
+  const after = await uses(scene)
+  for (const [name, used] of Object.entries(before))
+    expect([name, after[name] ?? 0]).toEqual([name, used])
+})
