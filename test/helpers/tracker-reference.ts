@@ -19,6 +19,8 @@ export type ReferenceWebhook = {
   organization_id: string
   wallet_id: string | null
   confirmation: number
+  /** Whether it does not ask for transfers. */
+  isSilent: boolean
 }
 
 /** One record that a list must have. */

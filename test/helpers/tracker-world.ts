@@ -86,6 +86,8 @@ export const createWorld = async (
     confirmation: number
     /** What had its confirmation before the number changed stays confirmed. */
     confirmed: number
+    /** Its history stays. */
+    isRemoved?: boolean
   }[] = []
   // Some ask for so many that they are read before they have them.
   const pickConfirmation = () => (service === 'c' && chance(0.2) ? 33 + pick(4) : pick(7))
@@ -127,8 +129,7 @@ export const createWorld = async (
   const randomBlock = (): ScriptedTransaction[] =>
     Array.from({ length: pick(4) }, randomTransaction)
 
-  // A chain that follows by net changes shows what a gap held only once a later block is there.
-  const canLack = chain.balances === 'read'
+  const canLack = service === 'c' || service === 's'
   const isSpoiled = (number: number): boolean => chain.spoiled().includes(number)
   const grow = () => {
     for (let left = 1 + pick(4); left > 0; left--) {
@@ -170,13 +171,13 @@ export const createWorld = async (
   const change = async (): Promise<void> => {
     const caller = callers[pick(2)]!
     const { organization_id } = caller
-    const mine = wallets.filter((wallet) => wallet.caller === caller)
+    const mine = wallets.filter((wallet) => wallet.caller === caller && !wallet.isRemoved)
     const wallet = mine[pick(mine.length)]
     const who = pick(accounts)
     const key = own(organization_id, account(who))
     const holder = now.addresses.get(key)
     const hasConfirmation = service === 'c' || service === 's'
-    switch (pick(7)) {
+    switch (pick(9)) {
       case 0: {
         if (mine.length >= 3) return
         const confirmation = hasConfirmation ? pickConfirmation() : 1
@@ -228,6 +229,34 @@ export const createWorld = async (
         now.contracts.set(contract, await nextRegistration())
         return
       }
+      case 6: {
+        if (!wallet || chance(0.8)) return
+        const { wallet_id } = wallet
+        await caller.call('RemoveWallet', { wallet_id })
+        wallet.isRemoved = true
+        for (const [owned, { wallet_id: of }] of now.addresses)
+          if (of === wallet_id) now.addresses.delete(owned)
+        now.webhooks = now.webhooks.filter((webhook) => webhook.wallet_id !== wallet_id)
+        return
+      }
+      case 7: {
+        const own = now.webhooks.filter((webhook) => webhook.organization_id === organization_id)
+        const webhook = own[pick(own.length)]
+        if (!webhook) return
+        const { webhook_id } = webhook
+        if (service === 'c' && chance(0.5)) {
+          // What was seen before is still sent, and so is what takes it back.
+          webhook.isSilent = !webhook.isSilent
+          const kind = webhook.isSilent ? 'TRANSACTION_STATE' : 'TRANSFER'
+          await caller.call('UpdateWebhook', { webhook_id, events: [`WEBHOOK_EVENT_${kind}`] })
+          return
+        }
+        // What waits for its confirmation waits for the new number; what had it must be sent before.
+        await run()
+        webhook.confirmation = pick(5)
+        await caller.call('UpdateWebhook', { webhook_id, confirmation: webhook.confirmation })
+        return
+      }
       default: {
         if (wallet && hasConfirmation && chance(0.3)) {
           const head = (await findCursor(db, chain_id))?.block_number ?? 0
@@ -243,11 +272,13 @@ export const createWorld = async (
             organization_id,
             wallet_id: chance(0.5) ? (wallet?.wallet_id ?? null) : null,
             confirmation: pick(5),
+            isSilent: false,
           }
+          const { isSilent: _, ...row } = webhook
           await db
             .insertInto('webhook')
             .values({
-              ...webhook,
+              ...row,
               chain_id,
               webhook_endpoint: 'https://example.org',
               webhook_state: 'WEBHOOK_STATE_ENABLED',
@@ -266,7 +297,7 @@ export const createWorld = async (
   const snapshot = (): Snapshot => ({
     addresses: new Map(now.addresses),
     contracts: new Map(now.contracts),
-    webhooks: [...now.webhooks],
+    webhooks: now.webhooks.filter(({ isSilent }) => !isSilent),
   })
 
   /** Notes what the stored cursor says was stored since, and what it made due. */
@@ -352,6 +383,14 @@ export const createWorld = async (
     return true
   }
 
+  /** Whether all balances were read again after the last gap, once its end had their confirmations. */
+  const isReopened = (): boolean => {
+    const shallow = wallets
+      .filter(({ isRemoved, confirmation }) => !isRemoved && confirmation <= 32)
+      .map(({ confirmation }) => confirmation)
+    return chain.canonical().length - 1 >= gapEnd + Math.max(1, ...shallow) - 1
+  }
+
   /** Runs the tracker until nothing is left to do, or for some steps; it dies and begins again. */
   const run = async ({ steps = Number.POSITIVE_INFINITY, deadly = false } = {}): Promise<void> => {
     for (let left = steps; left > 0; left--) {
@@ -370,8 +409,9 @@ export const createWorld = async (
         await noteProgress(before ?? chain.canonical().length - 1)
       }
       if (!more) {
-        // What follows by net changes is right already, at any time: there is nothing to repair.
-        if (chain.balances === 'delta')
+        // What follows by net changes is right already, at any time: there is nothing to repair. Only after
+        // a gap it is not until all balances were read again.
+        if (chain.balances === 'delta' && isReopened())
           repairs += (await reconcilePage(tools, undefined, never)).differences.length
         return
       }
@@ -405,6 +445,7 @@ export const createWorld = async (
     refill,
     refilled,
     gapEnd: () => gapEnd,
+    isReopened,
     refills: () => refills,
     bench,
     callers,
