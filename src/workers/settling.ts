@@ -50,7 +50,9 @@ export function startSettling(options: {
         await wait(pollMs)
       } catch (error) {
         if (signal.aborted) return
-        log.warn({ err: error, retry_ms: pauseMs }, 'balances not read, will repeat')
+        // A block that left the chain, or that a node lacks, is nothing to look for in a stack.
+        const about = error instanceof BlockGoneError ? { reason: error.message } : { err: error }
+        log.warn({ ...about, retry_ms: pauseMs }, 'balances not read, will repeat')
         await wait(pauseMs)
         // A block that one node lacks comes soon, or another node is asked.
         const longestMs = error instanceof BlockGoneError ? blockPauseMs : lastPauseMs
