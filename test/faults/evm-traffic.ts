@@ -20,6 +20,9 @@ export type Planned = {
   effects: Effect[]
 }
 
+// More than the trackers of a world take of one reply.
+const oversizedCalls = 12
+
 const nobody = `0x${'0'.repeat(40)}`
 
 /** Makes transactions of all kinds between some accounts, many of which fail. */
@@ -27,7 +30,7 @@ export const createTraffic = (
   { coin, item, multi, relay, loud, ledger }: WorldContracts,
   accounts: readonly string[],
   pick: (count: number) => number,
-  /** How many transactions may be made to be untraceable: each takes a node a second. */
+  /** How many transactions may be made to be untraceable: each takes a node some time. */
   { oversized }: { oversized: number },
 ): (() => Planned) => {
   let oversizedLeft = oversized
@@ -94,7 +97,7 @@ export const createTraffic = (
     if (oversizedLeft > 0 && pick(12) === 0) {
       oversizedLeft--
       const onward = { asset: nativeAsset, from: created, to, value }
-      const transaction = { from, data: largeTrace(to), value }
+      const transaction = { from, data: largeTrace(to, oversizedCalls), value }
       return { transaction, effects: [native(created), onward] }
     }
     return kinds[pick(kinds.length)]!()

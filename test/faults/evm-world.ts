@@ -11,6 +11,7 @@ import { silentLog } from '../../src/lib/log.ts'
 import { findCursor } from '../../src/storage/blocks.ts'
 import { findTraced } from '../../src/storage/chains.ts'
 import type { Connection, Db } from '../../src/storage/database.ts'
+import { listOpenGaps } from '../../src/storage/gaps.ts'
 import { loudCode, loudKinds, silentCodes } from '../chains/evm/hostile-contracts.ts'
 import { createSender, encode } from '../chains/evm/token-contracts.ts'
 import { isBalanceDue } from '../helpers/balance-due.ts'
@@ -256,7 +257,14 @@ export const runEvmWorld = async (
       async () => (await findCursor(db, chain_id))?.block_hash.toString('hex') === hash.slice(2),
       longWait,
     )
-    await waitFor(`seed ${seed}: no gap is open`, () => areGapsFilled(db, chain_id), longWait)
+    await waitFor(
+      `seed ${seed}: no gap is open`,
+      () => areGapsFilled(db, chain_id),
+      longWait,
+    ).catch(async (error: unknown) => {
+      const cause = await listOpenGaps(db, chain_id)
+      throw new Error(`seed ${seed}: gaps stay open: ${JSON.stringify(cause)}`, { cause: error })
+    })
     // As if time went by: balances are not read again because of every gap.
     await sql`update tracker_gap set reopen_time = reopen_time - interval '1 hour'
       where chain_id = ${chain_id}`.execute(db)

@@ -29,7 +29,8 @@ if (import.meta.main) {
     upstreams: urls.map((url, at) => ({ url, name: `node-${at}` })),
     clock: systemClock,
     log: silentLog,
-    limits: { probeIntervalMs: 200, patienceMs: 300 },
+    // Small replies, so that a trace need not take a node seconds to be too large.
+    limits: { probeIntervalMs: 200, patienceMs: 300, maxReplyBytes: 4 * 1024 * 1024 },
   })
   const tracing_patience = { awayMs: 800, pausesMs: [50, 200] }
   startTracker({

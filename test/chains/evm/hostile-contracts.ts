@@ -70,9 +70,14 @@ export const loudCode = (kind: (typeof loudKinds)[number]): string => {
 }
 
 /**
- * Calls an address 100 times with the same 256 KiB of memory, then passes its value on. Costs little,
- * but a tracer writes the memory down for every call: more than 50 MB.
+ * Calls an address some times with the same 256 KiB of memory, then passes its value on. Costs little,
+ * but a tracer writes the memory down for every call: with 100 more than 50 MB.
  */
-export const largeTrace = (to: string): string =>
-  ['0x6064', '5b', '6000600062040000600060', '0061dead5af150', '6001900380600257'].join('') +
-  `60006000600060003473${to.slice(2)}5af15000`
+export const largeTrace = (to: string, calls = 100): string =>
+  [
+    `0x60${calls.toString(16).padStart(2, '0')}`,
+    '5b',
+    '6000600062040000600060',
+    '0061dead5af150',
+    '6001900380600257',
+  ].join('') + `60006000600060003473${to.slice(2)}5af15000`
