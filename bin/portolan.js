@@ -3,28 +3,28 @@
 // the service is TypeScript that only a recent Node runs as it is.
 import { spawn } from 'node:child_process'
 import module, { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ownCompileCache } from './compile-cache.js'
 
 const own = fileURLToPath(import.meta.url)
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 const major = Number(process.versions.node.split('.')[0])
 
 // Before the first TypeScript file: what is in the cache needs no stripping, which halves the time of `--help`.
-const cache = process.env.NODE_COMPILE_CACHE ?? join(tmpdir(), 'node-compile-cache')
+const cache = process.env.NODE_COMPILE_CACHE || ownCompileCache()
 // Says that the process above is this program on an older Node.
 const launched = 'PORTOLAN_LAUNCHED'
 
 if (major >= 26) {
   if (process.env[launched]) endWithLauncher()
   else endWithNpm()
-  module.enableCompileCache(cache)
+  if (cache) module.enableCompileCache(cache)
   await import(main)
 } else {
   const node = ownNode()
   const args = [own, ...process.argv.slice(2)]
-  const env = { ...process.env, NODE_COMPILE_CACHE: cache }
+  const env = { ...process.env, ...(cache && { NODE_COMPILE_CACHE: cache }) }
   // One process instead of two: signals, kills and exit codes are its own. Node has it since 22.15.
   if (process.execve && process.platform !== 'win32') process.execve(node, [node, ...args], env)
   endWithNpm()

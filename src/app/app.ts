@@ -25,9 +25,11 @@ import { startServer } from '../http/server.ts'
 import { hostNames, isTrustedHost } from '../http/trusted-host.ts'
 import { createSockets, type Sockets } from '../http/websocket.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
+import { hostInUrl } from '../lib/host-in-url.ts'
 import { type Ids, systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { isLoopback } from '../lib/loopback.ts'
+import { recordProfile } from '../lib/profile.ts'
 import { tryListen } from '../lib/try-listen.ts'
 import { listenForChanges } from '../storage/changes.ts'
 import { openDatabase } from '../storage/database.ts'
@@ -42,6 +44,7 @@ import { checkServerVersion } from '../storage/server-version.ts'
 import { startAuditChain } from '../workers/audit-chain.ts'
 import { startJanitor } from '../workers/janitor.ts'
 import { createOnFinished } from './access-log.ts'
+import { adminListenFault, startAdminListener } from './admin-listener.ts'
 import { type Demo, demoWarning, ensureDemo } from './bootstrap.ts'
 import { developmentWarning, hasDevelopmentRules } from './config/development.ts'
 import type { Env } from './config/env-source.ts'
@@ -55,7 +58,7 @@ import { openNetworks } from './networks.ts'
 import { openQuery } from './query.ts'
 import { openRedis } from './redis.ts'
 import { openFailureBudget, openShares } from './shares.ts'
-import { createReadiness, createStatus } from './status.ts'
+import { createPublicStatus, createReadiness, createStatus } from './status.ts'
 import { type Openers, openWallets } from './wallets.ts'
 import { endpointRules, openWebhooks } from './webhooks.ts'
 
@@ -87,6 +90,8 @@ export type LocalChains = {
 export type App = {
   base_url: string
   ws_url: string
+  /** Where the operator's routes are; undefined when they are off. */
+  admin_url: string | undefined
   dataDir: string
   connectionFile: string
   database: 'embedded' | 'server'
@@ -112,7 +117,9 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   const dataDir = await openDataDir(config, env, cwd)
   // A start that cannot serve must not migrate the database of those that do.
-  const taken = config.database.url && (await tryListen(config.server.host, config.server.port))
+  const taken =
+    (config.database.url && (await tryListen(config.server.host, config.server.port))) ||
+    (await adminListenFault(config))
   if (taken) throw taken
   const masterKey = await openMasterKey(config, { dataDir, env, log })
   const server = own(await openServer(config, { dataDir, env, log, lock: local?.lock }))
@@ -335,9 +342,14 @@ export async function startApp(options: AppOptions): Promise<App> {
         { path: '/v1/*', name: 'operations', handle: operations.handle },
         ...probeRoutes({
           notReady,
+          gatewayNotReady: async () =>
+            keys.isServing() && !isDraining ? undefined : await notReady(),
           degraded: wallets.problems,
-          status,
-          metrics: metrics.text,
+          status: createPublicStatus({
+            ...{ config, version },
+            isStopping: () => isDraining,
+            problems: wallets.problems,
+          }),
         }),
         ...docsRoutes(
           () => base_url,
@@ -367,7 +379,14 @@ export async function startApp(options: AppOptions): Promise<App> {
       },
     ]),
   )
-  const content = { base_url, ws_url, ...demo, chains }
+  const admin = await startAdminListener(
+    config,
+    { status, metrics: metrics.text, profile: recordProfile },
+    { log, ids, onFinished, shutdownTimeoutMs },
+  )
+  if (admin) own(admin)
+  const admin_url = admin?.admin_url
+  const content = { base_url, ws_url, ...(admin_url && { admin_url }), ...demo, chains }
   const connectionFile = await writeConnectionFile(dataDir, content)
   starting.defer(() => removeConnectionFile(dataDir))
 
@@ -376,6 +395,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   return {
     base_url,
     ws_url,
+    admin_url,
     dataDir,
     connectionFile,
     database: server.mode,
@@ -393,10 +413,4 @@ export async function startApp(options: AppOptions): Promise<App> {
       return stopped
     },
   }
-}
-
-/** A wildcard is no address to call; an IPv6 address needs brackets. */
-function hostInUrl(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
-  return host.includes(':') ? `[${host}]` : host
 }

@@ -8,6 +8,7 @@ const demo = { organization_id: 'the-id', admin: pair('admin'), member: pair('me
 const app = {
   base_url: 'http://127.0.0.1:4000',
   ws_url: 'ws://127.0.0.1:4000',
+  admin_url: 'http://127.0.0.1:4001',
   dataDir: '/data',
   connectionFile: '/data/connection.json',
 }
@@ -22,6 +23,7 @@ test('the embedded mode', () => {
     ready_seconds: 1.23,
     base_url: 'http://127.0.0.1:4000',
     ws_url: 'ws://127.0.0.1:4000',
+    admin_url: 'http://127.0.0.1:4001',
     docs_url: 'http://127.0.0.1:4000/docs',
     openapi_url: 'http://127.0.0.1:4000/openapi.json',
     database: 'embedded',
@@ -36,7 +38,8 @@ test('the embedded mode', () => {
 
       API       http://127.0.0.1:4000/v1/{service}/{Operation}
       Docs      http://127.0.0.1:4000/docs
-      Probes    http://127.0.0.1:4000/health  /ready  /status  /metrics
+      Probes    http://127.0.0.1:4000/health  /ready  /status
+      Operator  http://127.0.0.1:4001/status  /metrics
 
       Config    none: everything is embedded
       Database  embedded PostgreSQL
@@ -71,7 +74,8 @@ test('a configuration and a database of the operator', () => {
 
       API       http://127.0.0.1:4000/v1/{service}/{Operation}
       Docs      http://127.0.0.1:4000/docs
-      Probes    http://127.0.0.1:4000/health  /ready  /status  /metrics
+      Probes    http://127.0.0.1:4000/health  /ready  /status
+      Operator  http://127.0.0.1:4001/status  /metrics
 
       Config    /etc/portolan.yaml
       Database  PostgreSQL of the configuration
@@ -102,7 +106,8 @@ test('the local chains, and what to do with them', () => {
 
       API       http://127.0.0.1:4000/v1/{service}/{Operation}
       Docs      http://127.0.0.1:4000/docs
-      Probes    http://127.0.0.1:4000/health  /ready  /status  /metrics
+      Probes    http://127.0.0.1:4000/health  /ready  /status
+      Operator  http://127.0.0.1:4001/status  /metrics
 
       Chain     Node                         Block   Its own address
       C         anvil: EVM                      42   http://127.0.0.1:8545

@@ -9,6 +9,7 @@ export type BannerFacts = {
   ready_seconds: number
   base_url: string
   ws_url: string
+  admin_url?: string
   docs_url: string
   openapi_url: string
   database: 'embedded' | 'server'
@@ -20,13 +21,17 @@ export type BannerFacts = {
 
 /** Gathers the facts of a running service. */
 export const bannerFacts = (
-  app: Pick<App, 'base_url' | 'ws_url' | 'database' | 'dataDir' | 'connectionFile' | 'demo'>,
+  app: Pick<
+    App,
+    'base_url' | 'ws_url' | 'admin_url' | 'database' | 'dataDir' | 'connectionFile' | 'demo'
+  >,
   options: { version: string; seconds: number; configFile: string | undefined },
 ): BannerFacts => ({
   version: options.version,
   ready_seconds: Number(options.seconds.toFixed(2)),
   base_url: app.base_url,
   ws_url: app.ws_url,
+  ...(app.admin_url !== undefined && { admin_url: app.admin_url }),
   docs_url: `${app.base_url}/docs`,
   openapi_url: `${app.base_url}/openapi.json`,
   database: app.database,
@@ -67,7 +72,8 @@ export function bannerText(
     '',
     line('API', `${bold(base_url)}/v1/{service}/{Operation}`),
     line('Docs', facts.docs_url),
-    line('Probes', `${base_url}/health  /ready  /status  /metrics`),
+    line('Probes', `${base_url}/health  /ready  /status`),
+    ...(facts.admin_url ? [line('Operator', `${facts.admin_url}/status  /metrics`)] : []),
     '',
     ...chainTable(chains),
     line('Config', facts.config_file ?? 'none: everything is embedded'),

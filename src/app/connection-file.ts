@@ -6,6 +6,8 @@ import type { Pair } from './bootstrap.ts'
 export type ConnectionFile = {
   base_url: string
   ws_url: string
+  /** Of the routes for the operator; missing when they are off. */
+  admin_url?: string
   organization_id?: string
   admin?: Pair
   member?: Pair

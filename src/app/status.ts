@@ -15,18 +15,43 @@ import type { Wallets } from './wallets.ts'
 const probeTimeoutMs = 2_000
 const shownEvents = 50
 
-/** Says why requests cannot be served; undefined when they can. */
+/** Says why requests cannot be served; undefined when they can. Callers at the same time share one query. */
 export function createReadiness(db: Db): () => Promise<string | undefined> {
-  return async () => {
-    const error = await probe(db).then(
-      () => undefined,
-      (reason: unknown) => reason,
-    )
-    return error ? 'The database cannot be reached.' : undefined
+  let asked: Promise<string | undefined> | undefined
+  return () => {
+    asked ??= probe(db)
+      .then(
+        () => undefined,
+        () => 'The database cannot be reached.',
+      )
+      .finally(() => {
+        asked = undefined
+      })
+    return asked
   }
 }
 
-/** Describes the service for `/status`: no secrets, nothing of any organization. */
+/** What `/status` on the public port says: the chains and which of them are not tracked. */
+export function createPublicStatus(options: {
+  config: Config
+  version: string
+  isStopping: () => boolean
+  problems: Wallets['problems']
+}): () => Record<string, unknown> {
+  const { config, version, isStopping, problems } = options
+  const chains = Object.fromEntries(
+    Object.entries(config.chains).map(([tag, { kind, default_network, networks }]) => [
+      tag,
+      { kind, default_network, networks: Object.keys(networks) },
+    ]),
+  )
+  return () => {
+    const status = isStopping() ? 'stopping' : problems().length > 0 ? 'degraded' : 'ok'
+    return { status, version, chains }
+  }
+}
+
+/** Describes the service for `/status` of the operator: no secrets, nothing of any organization. */
 export function createStatus(options: {
   config: Config
   db: Db

@@ -5,6 +5,7 @@ import { isDatabaseUnavailable, isDiskFull } from '../storage/database-errors.ts
 // contract just to say that a file is missing.
 const speaksForItself = new Set([
   'AbortError',
+  'AdminListenError',
   'ArchiveError',
   'BackfillError',
   'ChainUnavailableError',

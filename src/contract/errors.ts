@@ -319,7 +319,7 @@ export const errors = {
     rpc: -32603,
     retry: 'after',
     title: 'No node of the network can answer now',
-    help: 'Try again after the time in `Retry-After`. The operator sees the state of every node in `/status`.',
+    help: 'Try again after the time in `Retry-After`. The operator sees the state of every node in `portolan chains`.',
   },
   TRACES_UNAVAILABLE: {
     status: 503,
@@ -327,7 +327,7 @@ export const errors = {
     rpc: -32603,
     retry: 'after',
     title: 'No node of the network can trace this transaction',
-    help: 'The operator has to add a node that offers `debug_traceTransaction` with `callTracer`, or `trace_transaction`, and that has the state of the block; `/status` shows what each node can do. That there are no internal transactions is never answered in this way.',
+    help: 'The operator has to add a node that offers `debug_traceTransaction` with `callTracer`, or `trace_transaction`, and that has the state of the block; `portolan chains` shows what each node can do. That there are no internal transactions is never answered in this way.',
   },
   UPSTREAM_TIMEOUT: {
     status: 504,

@@ -6,13 +6,15 @@ import type { Route } from './server.ts'
 export type Probes = {
   /** Undefined when requests can be served, otherwise why not. */
   notReady(): Promise<string | undefined>
+  /** The same for the gateway alone, which serves known keys without the database. */
+  gatewayNotReady(): Promise<string | undefined>
   /** What does not work although requests are served: networks that are not tracked. */
   degraded?(): readonly object[]
-  status(): Promise<Record<string, unknown>>
-  metrics(): Promise<{ contentType: string; text: string }>
+  /** What every client may know; it is asked of memory alone. */
+  status(): Record<string, unknown>
 }
 
-/** `/health`, `/ready`, `/status` and `/metrics`. None of them needs a credential. */
+/** `/health`, `/ready`, `/ready/gateway` and a short `/status`. None of them needs a credential. */
 export function probeRoutes(probes: Probes): Route[] {
   return [
     get('/health', (exchange) => sendJson(exchange, 200, { status: 'ok' })),
@@ -21,11 +23,12 @@ export function probeRoutes(probes: Probes): Route[] {
       if (reason) sendJson(exchange, 503, { status: 'not ready', reason })
       else sendJson(exchange, 200, { status: 'ready', ...detail(probes.degraded?.()) })
     }),
-    get('/status', async (exchange) => sendJson(exchange, 200, await probes.status())),
-    get('/metrics', async (exchange) => {
-      const { contentType, text } = await probes.metrics()
-      send(exchange, 200, { 'content-type': contentType, 'cache-control': 'no-store' }, text)
+    get('/ready/gateway', async (exchange) => {
+      const reason = await probes.gatewayNotReady()
+      if (reason) sendJson(exchange, 503, { status: 'not ready', reason })
+      else sendJson(exchange, 200, { status: 'ready' })
     }),
+    get('/status', (exchange) => sendJson(exchange, 200, probes.status())),
   ]
 }
 

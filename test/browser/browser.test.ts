@@ -28,7 +28,7 @@ describe.runIf(browser)('in a real browser', { timeout: 400_000 }, async () => {
   })
   const tenant = await service.createTenant()
   await waitFor('the service knows the node', async () => {
-    const { json } = await service.send('/status', { method: 'GET' })
+    const { json } = await service.admin('/status')
     return ['c', 'q'].every((tag) => json.chains[tag].nodes.mainnet.head !== null)
   })
   const { port } = new URL(service.base_url)

@@ -35,7 +35,7 @@ it('history of an address that was registered late appears beside the live track
   await node('anvil_mine', ['0x40'])
   const head = Number(await node('eth_blockNumber'))
   await waitFor('all of it was looked at before anybody is registered', async () => {
-    const { chains } = await (await fetch(new URL('/status', connection.base_url))).json()
+    const { chains } = await (await fetch(new URL('/status', connection.admin_url))).json()
     return chains.c.tracking.block_number >= head
   })
 

@@ -42,7 +42,7 @@ test('a client that never reads is closed with 1013, and its neighbour gets ever
   const stuck = await open()
   const reader = await open()
   const isClosed = async () => {
-    const { text } = await gateway.send('/metrics', { method: 'GET' })
+    const { text } = await gateway.admin('/metrics')
     return /^portolan_gateway_slow_clients_total(?:\{.*\})? 1$/m.test(text)
   }
   const stuckLogs = await stuck.subscribe('logs')
@@ -70,7 +70,7 @@ test('it is closed at exactly 10,000 notifications that the kernel did not take'
   const stuck = await open()
   const id = await stuck.subscribe('logs')
   const read = async (name: string): Promise<number> => {
-    const { text } = await gateway.send('/metrics', { method: 'GET' })
+    const { text } = await gateway.admin('/metrics')
     return Number(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)$`, 'm').exec(text)?.[1])
   }
   const pushed = () => read('portolan_gateway_notifications_total')

@@ -18,10 +18,11 @@ it('a chain that cannot be tracked shows everywhere', async () => {
   // Another chain in the place of the one that was tracked.
   await rm(join(dataDir, 'chains'), { recursive: true })
   const service = await startService(dataDir, { args })
-  const { base_url } = service.connection
+  const { base_url, admin_url } = service.connection
   const read = async (path: string) => await fetch(new URL(path, base_url))
   const sentence = 'Tracking fails: the nodes are of another chain'
-  const status = async () => (await (await read('/status')).json()) as Record<string, never>
+  const operator = async (path: string) => await fetch(new URL(path, admin_url))
+  const status = async () => (await (await operator('/status')).json()) as Record<string, never>
   await waitFor(
     'it is recorded',
     async () => {
@@ -58,7 +59,7 @@ it('a chain that cannot be tracked shows everywhere', async () => {
       ],
     },
   ])
-  expect(await (await read('/metrics')).text()).toContain(
+  expect(await (await operator('/metrics')).text()).toContain(
     'portolan_tracker_failing{chain="c",network="mainnet"} 1',
   )
   expect(service.output()).toMatch(/"event":"tracker_failing","chain":"c","network":"mainnet"/)

@@ -106,7 +106,7 @@ type Status = {
 }
 
 const statusOf = async ({ connection }: Service): Promise<Status> =>
-  (await (await fetch(new URL('/status', connection.base_url))).json()) as Status
+  (await (await fetch(new URL('/status', connection.admin_url))).json()) as Status
 
 /** Waits until every chain is tracked and has moved on since the start. */
 async function waitUntilTracked(service: Service): Promise<void> {

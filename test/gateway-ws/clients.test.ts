@@ -29,7 +29,7 @@ const { contractAddress } = await anvil.call<{ contractAddress: `0x${string}` }>
 )
 
 const subscriptions = async (): Promise<number> => {
-  const { json } = await gateway.send('/status', { method: 'GET' })
+  const { json } = await gateway.admin('/status')
   return json.chains.c.nodes.mainnet.streams.subscriptions
 }
 // Those of the test before go when its connection is closed.

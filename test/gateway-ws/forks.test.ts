@@ -37,7 +37,7 @@ test('two real nodes fork, the longer branch wins, and they heal', async () => {
   await waitFor('three logs', () => removed().length === 3)
   await chain.mine(3, [b])
   const headOfB = async (): Promise<number> => {
-    const { json } = await gateway.send('/status', { method: 'GET' })
+    const { json } = await gateway.admin('/status')
     return json.chains.c.nodes.mainnet.upstreams[1].head
   }
   await waitFor('the other branch is known', async () => (await headOfB()) === 4)

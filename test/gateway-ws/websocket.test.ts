@@ -182,7 +182,7 @@ test('what is open and what was pushed can be read in the metrics and the status
   await client.call('eth_newBlockFilter')
   node.show(world.mine(node.node.head))
   await waitFor('the head', () => client.pushes(heads).length === 1)
-  const { text } = await gateway.send('/metrics', { method: 'GET' })
+  const { text } = await gateway.admin('/metrics')
   const labels = '{chain="c",network="mainnet"}'
   expect(text).toContain(`portolan_gateway_connections${labels} 1`)
   expect(text).toContain(`portolan_gateway_subscriptions${labels} 1`)
@@ -190,7 +190,7 @@ test('what is open and what was pushed can be read in the metrics and the status
   expect(text).toContain(`portolan_gateway_notifications_total${labels} 1`)
   expect(text).toContain(`portolan_gateway_feed_head${labels} 103`)
   expect(text).toContain('portolan_gateway_slow_clients_total 0')
-  const { json } = await gateway.send('/status', { method: 'GET' })
+  const { json } = await gateway.admin('/status')
   expect(json.chains.c.nodes.mainnet.streams).toEqual({
     connections: 1,
     subscriptions: 1,

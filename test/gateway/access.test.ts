@@ -211,7 +211,7 @@ it('counts operations beside gateway calls, tells refused ones apart, and agrees
 })
 
 it('shows its calls in the metrics, with names of the table only, and never a key', async () => {
-  const { text } = await gateway.send('/metrics', { method: 'GET' })
+  const { text } = await gateway.admin('/metrics')
   expect(text).toMatch(
     /portolan_gateway_calls_total\{chain="c",network="mainnet",method="net_version",outcome="ok"\} \d+/,
   )

@@ -37,7 +37,7 @@ export async function startTestGateway(
       headers: { 'content-type': 'application/json', ...headers },
     })
   await waitFor('the gateway knows the head', async () => {
-    const { json } = await app.send('/status', { method: 'GET' })
+    const { json } = await app.admin('/status')
     const { head, upstreams } = json.chains.c.nodes.mainnet
     return head !== null && upstreams.every((one: { state: string }) => one.state === 'healthy')
   })

@@ -48,6 +48,8 @@ export type TestApp = {
   log: CapturedLog
   /** Sends a request as it is. */
   send(path: string, sending?: Sending): Promise<Answer>
+  /** Reads a route of the operator. */
+  admin(path: string): Promise<Answer>
   /** Calls an operation with a signed JSON body. */
   call(pair: Pair, operation: string, body?: unknown, headers?: Sending['headers']): Promise<Answer>
   createTenant(limits?: number): Promise<Tenant>
@@ -117,12 +119,14 @@ export const startTestApp = async (options: TestAppOptions = {}): Promise<TestAp
   })
   if (options.chains) await trackingBegins(database.db, options.chains)
   const pool = new Pool(app.base_url, { connections: 32, pipelining: 1 })
+  const operator = new Pool(app.admin_url!, { connections: 4, pipelining: 1 })
   const sealer = createSealer(Buffer.from(master_key, 'hex'))
   const installation = { db: database.db, clock, ids: systemIds, sealer, log: log.log }
 
   let stopped: Promise<void> | undefined
   const stop = async () => {
     await pool.destroy()
+    await operator.destroy()
     await app.stop()
     await rm(dataDir, { recursive: true, force: true })
     expect(leaksIn(log.text()), 'credentials or signatures in the log').toEqual([])
@@ -135,6 +139,7 @@ export const startTestApp = async (options: TestAppOptions = {}): Promise<TestAp
     installation,
     log,
     send: (path, sending) => sendOn(pool, path, sending),
+    admin: (path) => sendOn(operator, path, { method: 'GET' }),
     call: (pair, operation, body, headers) => {
       const path = `/v1/${operation}`
       const text = body === undefined ? '' : JSON.stringify(body)

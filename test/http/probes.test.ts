@@ -16,7 +16,7 @@ const get = (path: string) => service.send(path, { method: 'GET' })
 
 /** The series of the metrics that requests feed. */
 const series = async (): Promise<Set<string>> => {
-  const { text } = await get('/metrics')
+  const { text } = await service.admin('/metrics')
   return new Set(
     text
       .split('\n')
@@ -27,7 +27,7 @@ const series = async (): Promise<Set<string>> => {
 
 describe('the probes', () => {
   it('need no credential and must not be kept', async () => {
-    for (const path of ['/health', '/ready', '/status', '/metrics']) {
+    for (const path of ['/health', '/ready', '/ready/gateway', '/status']) {
       const { status, headers } = await get(path)
       expect([path, status, headers['cache-control']]).toEqual([path, 200, 'no-store'])
     }
@@ -38,11 +38,36 @@ describe('the probes', () => {
   })
 
   it('/ready says that requests can be served', async () => {
-    expect((await get('/ready')).json).toEqual({ status: 'ready' })
+    expect((await get('/ready')).json).toMatchObject({ status: 'ready' })
   })
 
+  it('/ready/gateway says that the gateway can serve', async () => {
+    expect((await get('/ready/gateway')).json).toEqual({ status: 'ready' })
+  })
+
+  it('/status tells clients which chains there are, and nothing of the inside', async () => {
+    const { json } = await get('/status')
+    expect(json).toEqual({
+      status: expect.stringMatching(/^(ok|degraded)$/),
+      version: '0.0.0-test',
+      chains: {
+        c: { kind: 'evm', default_network: 'mainnet', networks: ['mainnet', 'ropsten'] },
+      },
+    })
+  })
+
+  it.each(['/metrics', '/debug/cpu-profile', '/debug/heap-profile'])(
+    'the public port has no %s',
+    async (path) => {
+      for (const method of ['GET', 'POST'])
+        expect((await service.send(path, { method })).json.reason).toBe('ROUTE_NOT_FOUND')
+    },
+  )
+})
+
+describe('the routes of the operator', () => {
   it('/status tells version, database, limits and chains, and nothing of any organization', async () => {
-    const { json, text, headers } = await get('/status')
+    const { json, text, headers } = await service.admin('/status')
     expect(headers['content-type']).toBe('application/json')
     expect(json).toMatchObject({
       version: '0.0.0-test',
@@ -60,7 +85,7 @@ describe('the probes', () => {
 
   it('/metrics counts requests by route, operation and status', async () => {
     const count = async () => {
-      const { text } = await get('/metrics')
+      const { text } = await service.admin('/metrics')
       const line =
         /^portolan_http_requests_total\{route="operations",service="admin",operation="ListRateLimits",status="200"\} (\d+)$/m
       return Number(line.exec(text)?.[1] ?? 0)
@@ -70,7 +95,7 @@ describe('the probes', () => {
     for (let call = 0; call < 3; call++)
       await service.call(tenant.member, 'admin/ListRateLimits', { organization_id })
     expect(await count()).toBe(before + 3)
-    const { text, headers } = await get('/metrics')
+    const { text, headers } = await service.admin('/metrics')
     expect(headers['content-type']).toContain('text/plain')
     expect(text).toContain('portolan_info{version="0.0.0-test"} 1')
     expect(text).toContain('portolan_database_connections{state="busy"}')
@@ -105,7 +130,7 @@ describe('the metrics', () => {
         )
     }
     await storm(0, 3)
-    await get('/metrics')
+    await service.admin('/metrics')
     const before = await series()
     await storm(3, 30)
     expect([...(await series()).difference(before)]).toEqual([])

@@ -83,8 +83,8 @@ describe('an address', () => {
     '/',
     '/health',
     '/ready',
+    '/ready/gateway',
     '/status',
-    '/metrics',
     '/openapi.json',
     '/docs',
     '/docs/errors',
@@ -240,7 +240,7 @@ describe('a connection', () => {
     }
     await Promise.all(connections.map(({ closed }) => closed))
     await waitFor('the service has seen them go', async () => {
-      const { text } = await service.send('/metrics', { method: 'GET' })
+      const { text } = await service.admin('/metrics')
       return /operation="GetOrganizationByDomain",status="499"/.test(text)
     })
     const loud = service.log

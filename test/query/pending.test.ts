@@ -67,15 +67,14 @@ const get = async (service: QueryApp, transaction_hash: string) =>
 it('shows the recorder in the status and the metrics', slow, async () => {
   const account = nextAccount()
   await shows(app, account, [await submit(account, 0)])
-  const recorder = async () =>
-    (await app.send('/status', { method: 'GET' })).json.chains.q.pending_transactions
+  const recorder = async () => (await app.admin('/status')).json.chains.q.pending_transactions
   await waitFor('it listens', async () => (await recorder()).sources.length === 1, patient)
   await waitFor('all is fetched', async () => (await recorder()).queued === 0, patient)
   expect(await recorder()).toEqual({
     ...{ sources: ['node-0'], reads_txpool: true, queued: 0, recorded: 1, dropped: 0 },
     ...{ kept: expect.any(Number), waiting: expect.any(Number) },
   })
-  const { text } = await app.send('/metrics', { method: 'GET' })
+  const { text } = await app.admin('/metrics')
   for (const [name, value] of Object.entries({ recorded_total: 1, dropped_total: 0, sources: 1 }))
     expect(text).toContain(`\nportolan_pending_${name} ${value}\n`)
 })

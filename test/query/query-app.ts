@@ -26,7 +26,7 @@ export async function startQueryApp(
   await waitFor(
     'the service knows the nodes',
     async () => {
-      const { json } = await app.send('/status', { method: 'GET' })
+      const { json } = await app.admin('/status')
       const { head, upstreams: nodes } = json.chains.q.nodes.mainnet
       return (
         head !== null &&

@@ -52,7 +52,7 @@ it(
     await waitFor(
       'the next block is seen',
       async () => {
-        const { json } = await app.send('/status', { method: 'GET' })
+        const { json } = await app.admin('/status')
         return json.chains.q.nodes.mainnet.head === 5
       },
       patient,
@@ -86,7 +86,7 @@ it('a node that stays on the dropped branch is not believed', slow, async () => 
   await waitFor(
     'the longer branch is seen',
     async () => {
-      const { json } = await app.send('/status', { method: 'GET' })
+      const { json } = await app.admin('/status')
       return json.chains.q.nodes.mainnet.head === 5
     },
     patient,

@@ -136,7 +136,7 @@ it('keys that cannot be any and requests without credentials cost no look-up and
 })
 
 it('failures are counted by kind, and logged once for each address', async () => {
-  const { text } = await service.send('/metrics', { method: 'GET' })
+  const { text } = await service.admin('/metrics')
   expect(text).toMatch(/failures_total\{kind="operation",outcome="limited"\} \d{3}/)
   expect(text).toMatch(/failures_total\{kind="gateway",outcome="refused"\} \d{2}/)
   const lines = service.log.lines().filter(({ msg }) => msg.startsWith('too many failed'))

@@ -31,11 +31,14 @@ type Status = {
 /** The local chains with their newest blocks, as the service sees them. */
 export async function chainRows(
   { facts, failed }: Pick<ChainKeeper, 'facts' | 'failed'>,
-  base_url: string,
+  admin_url: string | undefined,
 ): Promise<ChainRow[]> {
-  const status = await fetch(new URL('/status', base_url), { signal: AbortSignal.timeout(2_000) })
-    .then((answer) => answer.json() as Promise<Status>)
-    .catch(() => undefined)
+  const status =
+    admin_url === undefined
+      ? undefined
+      : await fetch(new URL('/status', admin_url), { signal: AbortSignal.timeout(2_000) })
+          .then((answer) => answer.json() as Promise<Status>)
+          .catch(() => undefined)
   const block = (tag: string): string => {
     const { nodes: pools, tracking } = status?.chains[tag] ?? {}
     return `${Object.values(pools ?? {})[0]?.head ?? tracking?.head ?? '-'}`

@@ -9,7 +9,10 @@ export function addChainsCommand(program: Command, shell: Shell): void {
     .description(
       'Asks the running service: head, lag, latency, error rate and abilities of each node, how far each chain is tracked, and what was wrong with that.',
     )
-    .option('--url <url>', 'address of the service; that of the data directory unless given')
+    .option(
+      '--url <url>',
+      'address of server.admin_listen; that of the service of the data directory unless given',
+    )
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExamples:\n  portolan chains\n  portolan chains --json')
     .action(async (_options, command: Command) =>

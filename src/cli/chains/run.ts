@@ -53,8 +53,8 @@ type TrackedNode = {
 
 /** Shows what `/status` of the running service says of its chains. */
 export async function showChains(shell: Shell, options: Options): Promise<void> {
-  const base_url = options.url ?? (await readConnectionFile(shell, options)).base_url
-  const { chains, events } = await readStatus(base_url)
+  const admin_url = options.url ?? (await findAdminUrl(shell, options))
+  const { chains, events } = await readStatus(admin_url)
   if (options.json) return printJson(shell, chains)
   const rows = Object.entries(chains).flatMap(([tag, chain]) => chainRows(tag, chain))
   if (rows.length === 0) return print(shell, 'No chain is configured.')
@@ -108,12 +108,18 @@ const eventRow = (event: ShownEvent): string[] => [
   event.detail,
 ]
 
-/** Asks the running service for its status. */
-export async function readStatus(base_url: string): Promise<Status> {
-  const url = new URL('/status', base_url)
+async function findAdminUrl(shell: Shell, options: Options): Promise<string> {
+  const { admin_url } = await readConnectionFile(shell, options)
+  if (admin_url !== undefined) return admin_url
+  throw new CliError('The state of the nodes is not served: server.admin_listen is "off".')
+}
+
+/** Asks the running service for its status, at the address of the operator's routes. */
+export async function readStatus(admin_url: string): Promise<Status> {
+  const url = new URL('/status', admin_url)
   const answer = await fetch(url, { signal: AbortSignal.timeout(10_000) }).catch(
     (cause: unknown) => {
-      throw new CliError(`The service at ${base_url} does not answer. Is it running?`, { cause })
+      throw new CliError(`The service at ${admin_url} does not answer. Is it running?`, { cause })
     },
   )
   return (await answer.json()) as Status

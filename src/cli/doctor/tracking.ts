@@ -11,8 +11,9 @@ const fix = 'See "portolan chains" and the log of the service.'
 export async function* checkTracking({ dataDir }: Patient): AsyncGenerator<Finding> {
   const text = await readFile(join(dataDir, 'connection.json'), 'utf8').catch(() => undefined)
   if (text === undefined) return
-  const { base_url } = JSON.parse(text) as ConnectionFile
-  const status = await readStatus(base_url).catch(() => undefined)
+  const { base_url, admin_url } = JSON.parse(text) as ConnectionFile
+  if (admin_url === undefined) return
+  const status = await readStatus(admin_url).catch(() => undefined)
   if (!status) {
     // Its file is there while it runs, and after it was killed.
     yield warning('tracking', `The service at ${base_url} does not answer.`, 'Start it again.')

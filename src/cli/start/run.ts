@@ -118,7 +118,7 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
         configFile: config.source.file,
       })
       const { chainRows } = await import('../../app/embedded/chain-rows.ts')
-      const chains = local ? await chainRows(local, local.base_url) : []
+      const chains = local ? await chainRows(local, local.admin_url) : []
       starting?.end()
       const flags = flagsOf(shell, options, app)
       if (watched) print(shell, bannerText(facts, { demo: app.demo, flags, chains }))

@@ -25,6 +25,8 @@ export type GatewayKeys = {
   connected(): void
   /** Changes are not announced any more: what is known by heart is checked again and again. */
   disconnected(): void
+  /** Whether a known key would be served now without the database. */
+  isServing(): boolean
   /** The credentials that were used since this was last asked, for `last_used_time`. */
   takeUsed(): string[]
 }
@@ -156,6 +158,11 @@ export function createGatewayKeys(
     },
     disconnected() {
       isConnected = false
+    },
+    isServing() {
+      const now = clock.now()
+      for (const { checked } of known.values()) if (now - checked <= graceMs) return true
+      return false
     },
     takeUsed() {
       const ids: string[] = []

@@ -43,7 +43,7 @@ describe.each(worlds)('variant P through the service on $name', ({ node, service
   const pay = (from: number, to: number, value: bigint) =>
     node.make({ extrinsics: [sign(from, to, value)] })
   const tracked = async (): Promise<number | null> => {
-    const { json } = await service.send('/status', { method: 'GET' })
+    const { json } = await service.admin('/status')
     return json.chains.p.tracking.block_number
   }
   const atHead = () =>

@@ -40,7 +40,7 @@ describe.each(['grpc', 'grpc-web'] as const)(
       expect(answer.status, answer.text).toBe(200)
       return answer.json
     }
-    const status = async () => (await app.send('/status', { method: 'GET' })).json.chains.s.tracking
+    const status = async () => (await app.admin('/status')).json.chains.s.tracking
     /** Closes checkpoints, and waits until the service has stored them. */
     const seal = async (count = 1) => {
       for (let i = 0; i < count; i++) ledger.seal()

@@ -32,6 +32,17 @@ export const serverSection = Type.Object(
         example: 'wss://portolan.example.org',
       }),
     ),
+    admin_listen: Type.Optional(
+      Type.String({
+        description:
+          'Address and port of the routes for the operator: `/metrics`, `/status` with all details, and profiles below `/debug`. They need no credential, so only the operator and the monitoring may reach this address; requests must name it, or loopback, as their host. `off` closes them.',
+        unset:
+          'loopback and the port after `server.port`, so 4001 beside 4000; any free port when that one is taken or `server.port` is 0',
+        example: '127.0.0.1:4001',
+        pattern: '^(?:off|(?:\\[[0-9a-fA-F:]{2,45}\\]|[^\\s/:\\[\\]]{1,253}):[0-9]{1,5})$',
+        expects: 'an address such as `127.0.0.1:4001` or `[::1]:4001`, or `off`',
+      }),
+    ),
     cors_origins: Type.Optional(
       Type.Array(Type.String({ pattern: '^(?:\\*|https?://[^\\s/*?#]+?(?::\\*)?)$' }), {
         description:

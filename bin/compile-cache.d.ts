@@ -1,0 +1,4 @@
+export declare function ownCompileCache(
+  env?: Readonly<Record<string, string | undefined>>,
+  uid?: number,
+): string | undefined
