@@ -39,7 +39,6 @@ import { migrateDatabase } from '../storage/migrate.ts'
 import { createNonceMemory } from '../storage/nonce-memory.ts'
 import { courierTopic } from '../storage/notifications.ts'
 import { ensurePartitions } from '../storage/partitions.ts'
-import { createSealer } from '../storage/seal.ts'
 import { checkServerVersion } from '../storage/server-version.ts'
 import { startAuditChain } from '../workers/audit-chain.ts'
 import { startJanitor } from '../workers/janitor.ts'
@@ -52,7 +51,7 @@ import type { Config } from './config/schema.ts'
 import { toQuotas } from './config/sections/quotas.ts'
 import { removeConnectionFile, writeConnectionFile } from './connection-file.ts'
 import { openCors } from './cross-origin.ts'
-import { openDataDir, openMasterKey, openServer } from './data-directory.ts'
+import { openDataDir, openMasterSealer, openServer } from './data-directory.ts'
 import { createMetrics } from './metrics.ts'
 import { openNetworks } from './networks.ts'
 import { openQuery } from './query.ts'
@@ -121,7 +120,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     (config.database.url && (await tryListen(config.server.host, config.server.port))) ||
     (await adminListenFault(config))
   if (taken) throw taken
-  const masterKey = await openMasterKey(config, { dataDir, env, log })
+  const sealer = await openMasterSealer(config, { dataDir, env, log })
   const server = own(await openServer(config, { dataDir, env, log, lock: local?.lock }))
   // What a killed service left would send scripts to a port that nobody listens on.
   await removeConnectionFile(dataDir)
@@ -145,7 +144,6 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   const developmentRules = hasDevelopmentRules(config, local !== undefined)
   const endpoints = endpointRules(config, developmentRules)
-  const sealer = createSealer(masterKey)
   const installation = { db, clock, ids, sealer, log, endpoints } satisfies Installation
   // Noticed now and not at the first signed request, which it would make fail.
   await checkMasterKey(installation)

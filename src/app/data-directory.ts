@@ -4,10 +4,12 @@ import type { Connection } from '../storage/database.ts'
 import { defaultDataDir, ensureDataDir } from '../storage/embedded/data-dir.ts'
 import { startEmbeddedPostgres } from '../storage/embedded/embedded-postgres.ts'
 import type { DataDirLock } from '../storage/embedded/lock.ts'
-import { loadMasterKey } from '../storage/master-key.ts'
+import { loadMasterKeys } from '../storage/master-key.ts'
+import { createSealer, type Sealer } from '../storage/seal.ts'
 import type { Env } from './config/env-source.ts'
 import type { Config } from './config/schema.ts'
 import { resolveSecret } from './config/secrets.ts'
+import { execPrefix, runKeyCommand } from './key-command.ts'
 
 /** The database of an installation, wherever it runs. */
 export type DatabaseServer = {
@@ -50,16 +52,27 @@ export async function openServer(
   return { mode: 'embedded', connection, stop }
 }
 
-/** The key that seals secrets: configured, or a file of the data directory. */
-export async function openMasterKey(
+/** The keys that open secrets, the one that seals first: configured, or a file of the data directory. */
+async function openMasterKeys(
   config: Config,
   options: { dataDir: string; env: Env; log: Log },
-): Promise<Buffer> {
+): Promise<Buffer[]> {
   const { dataDir, env, log } = options
   const { master_key } = config.security
   if (master_key === undefined)
-    return await loadMasterKey({ file: join(dataDir, 'master.key'), create: true })
+    return await loadMasterKeys({ file: join(dataDir, 'master.key'), create: true })
   const warn = (message: string) => log.warn({}, message)
-  const value = resolveSecret(master_key, { env, key: 'security.master_key', warn })
-  return await loadMasterKey({ value })
+  const value = master_key.startsWith(execPrefix)
+    ? await runKeyCommand(master_key.slice(execPrefix.length))
+    : resolveSecret(master_key, { env, key: 'security.master_key', warn })
+  return await loadMasterKeys({ value })
+}
+
+/** The sealer with the master keys of the configuration. */
+export async function openMasterSealer(
+  config: Config,
+  options: { dataDir: string; env: Env; log: Log },
+): Promise<Sealer> {
+  const [first, ...others] = await openMasterKeys(config, options)
+  return createSealer(first!, others)
 }

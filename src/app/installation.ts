@@ -6,14 +6,14 @@ import { systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { type Database, openDatabase } from '../storage/database.ts'
 import { connectEmbedded } from '../storage/embedded/connect-embedded.ts'
-import { loadMasterKey } from '../storage/master-key.ts'
+import { loadMasterKeys } from '../storage/master-key.ts'
 import { migrateDatabase, pendingMigrations } from '../storage/migrate.ts'
 import { readMigrations } from '../storage/migrations.ts'
 import { findNewestCredential } from '../storage/newest-credential.ts'
-import { createSealer, type Sealer } from '../storage/seal.ts'
+import type { Sealer } from '../storage/seal.ts'
 import type { Env } from './config/env-source.ts'
 import type { Config } from './config/schema.ts'
-import { openDataDir, openMasterKey, openServer } from './data-directory.ts'
+import { openDataDir, openMasterSealer, openServer } from './data-directory.ts'
 
 /** An installation cannot be worked on as it is; the message says what to do. */
 export class InstallationError extends Error {
@@ -71,8 +71,8 @@ export async function openSealer(
   const { config, db, dataDir } = options
   // A key made now could not open what is there, and would hide that the right one is missing.
   if (config.security.master_key === undefined && (await findNewestCredential(db)))
-    await loadMasterKey({ file: join(dataDir, 'master.key') })
-  const sealer = createSealer(await openMasterKey(config, options))
+    await loadMasterKeys({ file: join(dataDir, 'master.key') })
+  const sealer = await openMasterSealer(config, options)
   await checkMasterKey({ db, sealer })
   return sealer
 }

@@ -13,6 +13,7 @@ import { addInitCommand } from './init/command.ts'
 import { addKeysCommand } from './keys/command.ts'
 import { addLimitsCommand } from './limits/command.ts'
 import { addListenCommand } from './listen/command.ts'
+import { addMasterKeyCommand } from './master-key/command.ts'
 import { addOrganizationsCommand } from './organizations/command.ts'
 import { addRewindCommand } from './rewind/command.ts'
 import type { Shell } from './shell.ts'
@@ -71,6 +72,7 @@ export function createProgram(shell: Shell): Command {
   addOrganizationsCommand(program, shell)
   addKeysCommand(program, shell)
   addLimitsCommand(program, shell)
+  addMasterKeyCommand(program, shell)
   addAuditCommand(program, shell)
   addBackfillCommand(program, shell)
   addRewindCommand(program, shell)

@@ -3,7 +3,14 @@ import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { loadMasterKey, MasterKeyError } from './master-key.ts'
+import { loadMasterKeys, MasterKeyError } from './master-key.ts'
+
+/** The only key of a source. */
+const loadMasterKey = async (source: Parameters<typeof loadMasterKeys>[0]) => {
+  const [key, ...others] = await loadMasterKeys(source)
+  expect(others).toEqual([])
+  return key
+}
 
 const directory = await mkdtemp(join(tmpdir(), 'master-key-'))
 afterAll(() => rm(directory, { recursive: true }))
@@ -16,6 +23,15 @@ test('a value is read as hex or base64, with white space around', async () => {
 
 test.each(['', 'secret', 'ab'.repeat(31), 'zz'.repeat(32)])('%j is refused', async (value) => {
   await expect(loadMasterKey({ value })).rejects.toThrow(MasterKeyError)
+})
+
+test('several keys stand in lines of their own, the one that seals first', async () => {
+  const keys = [randomBytes(32), randomBytes(32)]
+  const value = keys.map((key) => key.toString('hex')).join('\n\n')
+  expect(await loadMasterKeys({ value: `${value}\r\n` })).toEqual(keys)
+  await expect(loadMasterKeys({ value: `${value}\nzz` })).rejects.toThrow(/no master key/)
+  const nine = Array.from({ length: 9 }, () => randomBytes(32).toString('hex')).join('\n')
+  await expect(loadMasterKeys({ value: nine })).rejects.toThrow('more than 8')
 })
 
 test('a refusal never shows what was given', async () => {

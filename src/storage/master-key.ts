@@ -21,12 +21,22 @@ const parse = (text: string, place: string): Buffer => {
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code
 
-const readKey = async (file: string): Promise<Buffer | undefined> => {
+const maxKeys = 8
+
+/** One key per line: the first one seals, all of them open. */
+const parseAll = (text: string, place: string): Buffer[] => {
+  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '')
+  if (lines.length > maxKeys)
+    throw new MasterKeyError(`${place} has more than ${maxKeys} master keys.`)
+  return lines.length === 0 ? [parse('', place)] : lines.map((line) => parse(line, place))
+}
+
+const readKeys = async (file: string): Promise<Buffer[] | undefined> => {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') return undefined
     throw new MasterKeyError(`The master key file ${file} cannot be read (${codeOf(error)}).`)
   })
-  return text === undefined ? undefined : parse(text, `The content of ${file}`)
+  return text === undefined ? undefined : parseAll(text, `The content of ${file}`)
 }
 
 // Complete or absent, even after a power cut: what is sealed with a lost key is lost.
@@ -50,16 +60,16 @@ const createKey = async (file: string): Promise<void> => {
   await folder.sync().finally(() => folder.close())
 }
 
-/** The 32 bytes of the master key; throws MasterKeyError. */
-export const loadMasterKey = async (source: MasterKeySource): Promise<Buffer> => {
-  if ('value' in source) return parse(source.value, 'The given value')
-  const key = await readKey(source.file)
-  if (key) return key
+/** The master keys, 32 bytes each, the one that seals first; throws MasterKeyError. */
+export const loadMasterKeys = async (source: MasterKeySource): Promise<Buffer[]> => {
+  if ('value' in source) return parseAll(source.value, 'The given value')
+  const keys = await readKeys(source.file)
+  if (keys) return keys
   if (!source.create) throw new MasterKeyError(`The master key file ${source.file} does not exist.`)
   await createKey(source.file).catch((error: unknown) => {
     throw new MasterKeyError(
       `The master key file ${source.file} cannot be made (${codeOf(error)}).`,
     )
   })
-  return (await readKey(source.file)) as Buffer
+  return (await readKeys(source.file)) as Buffer[]
 }

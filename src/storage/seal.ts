@@ -13,6 +13,10 @@ export type Sealer = {
   open(sealed: Buffer, context: string): Buffer
   /** A key of its own for another purpose, such as page tokens: 32 bytes. */
   derive(label: string): Buffer
+  /** The public name of the key that seals. */
+  key_id: string
+  /** The names of all keys that open. */
+  key_ids: readonly string[]
   /** Whether a value was sealed with an earlier master key and should be sealed again. */
   isStale(sealed: Buffer): boolean
 }
@@ -79,6 +83,8 @@ export const createSealer = (masterKey: Buffer, earlierKeys: readonly Buffer[] =
         )
       return openWith(key, sealed, context)
     },
+    key_id: current.id,
+    key_ids: [...known.keys()],
     derive: (label) => subkey(masterKey, `derive ${label}`),
     isStale: (sealed) => keyIdOf(sealed) !== current.id,
   }

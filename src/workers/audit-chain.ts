@@ -1,3 +1,4 @@
+import { auditKeyContext } from '../domain/audit/key-context.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
@@ -44,8 +45,6 @@ export type AuditChainOptions = {
   /** How often the head is logged while it moves. */
   headEveryMs?: number
 }
-
-const sealContext = 'audit_chain:private_key'
 
 /** Moves events into the chain, in one process at a time, and removes those that are too old. */
 export function startAuditChain(options: AuditChainOptions): { stop(): Promise<void> } {
@@ -98,7 +97,7 @@ export async function chainEvents(
     if (pending.length === 0) return { count: 0 }
     const chain = await lockAuditChain(trx)
     if (!chain) throw new Error('The audit chain is missing.')
-    const private_key = sealer.open(chain.private_key_sealed, sealContext)
+    const private_key = sealer.open(chain.private_key_sealed, auditKeyContext)
     let last: ChainPlace = { sequence: chain.head_sequence, hash: chain.head_hash }
     const rows = pending.map((event) => {
       const row = link(last, event, ids.bytes(16))
@@ -138,7 +137,7 @@ export async function pruneEvents(
       if (!chain) return undefined
       const place = await deleteOldAuditEvents(trx, { before, limit })
       if (!place) return undefined
-      const private_key = sealer.open(chain.private_key_sealed, sealContext)
+      const private_key = sealer.open(chain.private_key_sealed, auditKeyContext)
       await updateAuditChain(trx, {
         anchor_sequence: place.sequence,
         anchor_hash: place.hash,
@@ -191,7 +190,7 @@ async function beginChain({ db, clock, sealer }: Work): Promise<void> {
   await insertAuditChain(db, {
     id: 1,
     public_key,
-    private_key_sealed: sealer.seal(private_key, sealContext),
+    private_key_sealed: sealer.seal(private_key, auditKeyContext),
     anchor_sequence: 0,
     anchor_hash: genesisHash,
     anchor_time: time,

@@ -7,6 +7,7 @@ import {
   openInstallationDatabase,
   openSealer,
 } from '../../app/installation.ts'
+import { countKeyUses } from '../../domain/access/reseal.ts'
 import { silentLog } from '../../lib/log.ts'
 import { findBinaries, oldestMajor } from '../../storage/embedded/binaries.ts'
 import { layoutOf } from '../../storage/embedded/layout.ts'
@@ -85,7 +86,15 @@ async function* checkServer(
     yield warning('schema', `lacks ${pending.join(', ')}`, fix)
   }
   yield await openSealer({ config, env: shell.env, log: silentLog, db, dataDir }).then(
-    () => ok('master key', 'opens the stored secrets'),
+    async (sealer) => {
+      // Before a migration tables may be missing.
+      const uses = pending.length === 0 ? await countKeyUses(db) : []
+      const left = uses.filter(({ key_id }) => key_id !== sealer.key_id)
+      if (left.length === 0) return ok('master key', `${sealer.key_id} opens the stored secrets`)
+      const count = left.reduce((sum, use) => sum + use.count, 0)
+      const found = `${count} values are sealed with another key than ${sealer.key_id}`
+      return warning('master key', found, 'Run "portolan master-key rotate".')
+    },
     (error: Error) =>
       failure('master key', error.message, 'Restore the key file, or set security.master_key.'),
   )

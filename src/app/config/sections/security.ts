@@ -7,7 +7,7 @@ export const securitySection = Type.Object(
     master_key: Type.Optional(
       secretText({
         description:
-          'Key that seals API secrets in the database: 32 bytes as 64 hex digits or as base64. Every process needs the same one.',
+          'Key that seals API secrets in the database: 32 bytes as 64 hex digits or as base64. Every process needs the same one. Several keys stand in lines of their own: the first one seals, all of them open. `exec:/path/to/command argument` runs a command, without a shell and for at most 10 seconds, that prints the key, for KMS or Vault.',
         unset: 'a key file below `data_dir`, made at the first start with mode 0600',
         example: 'file:/run/secrets/portolan-master-key',
       }),

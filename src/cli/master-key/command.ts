@@ -1,0 +1,37 @@
+import type { Command } from 'commander'
+import type { Shell } from '../shell.ts'
+
+/** `portolan master-key`. */
+export function addMasterKeyCommand(program: Command, shell: Shell): void {
+  const group = program
+    .command('master-key')
+    .summary('show and rotate the key that seals secrets')
+    .description(
+      'Several master keys stand in lines of their own: the first one seals, all of them open.',
+    )
+    .addHelpText(
+      'after',
+      `
+Rotation without downtime:
+  1. Add the new key (openssl rand -hex 32) as the second line of the key, everywhere. Restart one service after the other.
+  2. Make it the first line, everywhere. Restart one service after the other.
+  3. portolan master-key rotate
+  4. Remove the old line when "portolan master-key status" shows no value of it. Restart.`,
+    )
+  const run = () => import('./run.ts')
+  group
+    .command('status')
+    .description('Show which key has sealed how many values.')
+    .option('--json', 'print JSON')
+    .action(async (_options, command: Command) =>
+      (await run()).showMasterKeys(shell, command.optsWithGlobals()),
+    )
+  group
+    .command('rotate')
+    .description(
+      'Seal all values with the first key that an earlier one has sealed. May be interrupted and repeated; services go on running.',
+    )
+    .action(async (_options, command: Command) =>
+      (await run()).rotateMasterKey(shell, command.optsWithGlobals()),
+    )
+}

@@ -1,0 +1,2 @@
+/** What the signing key of the audit log is sealed for. */
+export const auditKeyContext = 'audit_chain:private_key'
