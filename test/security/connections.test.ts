@@ -60,7 +60,7 @@ const destroyAll = async (all: readonly Kept[]) => {
   await expect.poll(() => all.every(({ closed }) => closed)).toBe(true)
 }
 const metric = async (name: string): Promise<number> => {
-  const { text } = await service.send('/metrics', { method: 'GET' })
+  const { text } = await service.admin('/metrics')
   const line = text.split('\n').find((one) => one.startsWith(name))
   return Number(line?.split(' ').at(-1))
 }
