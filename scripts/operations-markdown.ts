@@ -1,3 +1,4 @@
+import { accessOf } from '../src/contract/access.ts'
 import { catalogue, type Entry } from '../src/contract/catalogue.ts'
 import { anyOfIn, requestSchema } from '../src/contract/operation.ts'
 import { type Service, services } from '../src/contract/variant.ts'
@@ -22,7 +23,8 @@ export function operationsMarkdown(): string {
 Written by \`npm run generate\` from \`src/contract\`.
 
 Every operation is \`POST /v1/{service}/{Operation}\`. Fields in bold are required; * means that at least one of
-the fields marked so is. Extensions go beyond the specification; "admin only" needs a credential with that role. What an operation
+the fields marked so is. Extensions go beyond the specification. Operations marked "read" are open to every role,
+"write" to members, owners and administrators, "owner" to the last two, "admin only" to administrators. What an operation
 answers, with every field, is in \`/docs\` and \`/openapi.json\` of the service.
 
 ${sections.join('\n')}`
@@ -39,6 +41,8 @@ function row({ service, name, row: operation }: Entry): string {
   const notes = [
     operation.extension && 'extension',
     operation.role === 'ROLE_ADMIN' && 'admin only',
+    operation.role === 'ROLE_OWNER' && 'owner',
+    operation.role === undefined && accessOf({ name }),
   ].filter(Boolean)
   return `| ${name}: ${operation.summary} | ${fields.join(', ') || '{}'} | ${notes.join(', ')} |`
 }

@@ -20,7 +20,7 @@ const letters = (length: number) => 'EXAMPLE'.repeat(7).slice(0, length)
 
 /** Secrets are replaced, and long lists are cut. */
 const shown: Record<string, (value: unknown) => unknown> = {
-  api_key: () => `plk_${letters(24)}`,
+  api_key: () => `plk_${letters(40)}`,
   api_key_hint: () => `plk_${letters(4)}…`,
   api_secret: () => `pls_${letters(43)}`,
   signing_secret: () => `whsec_${letters(43)}=`,
@@ -58,10 +58,24 @@ const requests = await readRequests()
 const limit = { ...requests[pathOf('admin', 'SetRateLimit')] }
 await client.admin!.SetRateLimit!({ ...limit, ...requests[pathOf('admin', 'DeleteRateLimit')] })
 
+// No document shows the id of a credential that may be rotated and revoked.
+const { credential } = (await client.admin!.CreateCredential!(
+  requests[pathOf('admin', 'CreateCredential')]!,
+)) as { credential: { credential_id: string } }
+const { credential_id } = credential
+const soon = new Date(Date.now() + 90 * 86_400_000).toISOString()
+requests[pathOf('admin', 'UpdateCredential')] = {
+  ...{ credential_id, name: 'Reports', scopes: ['c:read', 'gateway:c/mainnet:read'] },
+  ...{ allowed_client_networks: ['127.0.0.0/8', '::1/128'], expire_time: soon },
+}
+requests[pathOf('admin', 'RotateCredential')] = { credential_id, overlap_seconds: 3_600 }
+requests[pathOf('admin', 'RevokeCredential')] = { credential_id }
+
 const isRead = (name: string) => /^(?:Get|List)/.test(name)
 const answers: Record<string, Recorded> = { 'admin/DeleteCredential': deleteCredential }
 // What is read comes last, so that there is something to read.
-for (const { service, name } of catalogue.toSorted((a, b) => +isRead(a.name) - +isRead(b.name))) {
+const order = (name: string) => +isRead(name) * 2 + +(name === 'RevokeCredential')
+for (const { service, name } of catalogue.toSorted((a, b) => order(a.name) - order(b.name))) {
   const key = `${service}/${name}`
   if (key in answers) continue
   const request = requests[pathOf(service, name)]

@@ -3,6 +3,7 @@ import { createAdmission } from '../domain/access/admit.ts'
 import { createAuthenticator } from '../domain/access/authenticate.ts'
 import { checkMasterKey } from '../domain/access/check-master-key.ts'
 import { createGatewayKeys } from '../domain/access/gateway-keys.ts'
+import { createKeyForms, loadKeyMac } from '../domain/access/key-mac.ts'
 import { createLimitRecords } from '../domain/access/limit-records.ts'
 import { createNonceSpender } from '../domain/access/nonce-spender.ts'
 import { createOperationUsage } from '../domain/access/operation-usage.ts'
@@ -147,6 +148,9 @@ export async function startApp(options: AppOptions): Promise<App> {
   const installation = { db, clock, ids, sealer, log, endpoints } satisfies Installation
   // Noticed now and not at the first signed request, which it would make fail.
   await checkMasterKey(installation)
+  const mac = await loadKeyMac(installation)
+  const forms = createKeyForms({ db, clock, log, mac })
+  await forms.refresh()
   const demo = developmentRules ? await ensureDemo(installation) : undefined
   for (const message of [
     developmentWarning(config, local !== undefined),
@@ -170,7 +174,13 @@ export async function startApp(options: AppOptions): Promise<App> {
   const metrics = createMetrics(version)
   const onFailure = metrics.authenticationFailed
   const failures = openFailureBudget(config, { clock, log, onFailure })
-  const keys = createGatewayKeys({ db, clock, failures })
+  const keys = createGatewayKeys({ db, clock, failures }, { forms })
+  const authenticator = createAuthenticator(installation, {
+    nonceWindowMs: config.security.nonce_window_seconds * 1000,
+    nonces: createNonceSpender({ db, pool }, { memory: nonceMemory }),
+    failures,
+    forms,
+  })
   let sockets: Sockets | undefined
   const courier = own(openWebhooks(config, installation))
   own(
@@ -179,6 +189,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       log,
       onChange: (change) => {
         keys.forget(change)
+        authenticator.forget(change)
         sockets?.forget(change)
         if (change.kind === 'wake' && change.topic === courierTopic) courier.wake()
         if (change.kind === 'rate_limit') records.forget(change.organization_id)
@@ -217,11 +228,6 @@ export async function startApp(options: AppOptions): Promise<App> {
       collect: () => [...networks.takeUsage(), ...operationUsage.take()],
     }),
   )
-  const authenticator = createAuthenticator(installation, {
-    nonceWindowMs: config.security.nonce_window_seconds * 1000,
-    nonces: createNonceSpender({ db, pool }, { memory: nonceMemory }),
-    failures,
-  })
   const audit = own(createAuditTrail({ db, clock, ids, log }))
   own(
     startAuditChain({
@@ -290,6 +296,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     keys,
     serve,
     bodyLimitBytes: body_limit_bytes,
+    clock,
     ids,
     log,
     isLogged,

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { type Role, roles } from '../contract/roles.ts'
 
 /** Reads a port; 0 takes any free one. */
 export function parsePort(text: string): number {
@@ -18,11 +19,27 @@ export function parseLimit(text: string): number {
 }
 
 /** Reads a role by either of its names. */
-export function parseRole(text: string): 'ROLE_ADMIN' | 'ROLE_MEMBER' {
-  const role = text.toLowerCase().replace(/^role_/, '')
-  if (role === 'admin') return 'ROLE_ADMIN'
-  if (role === 'member') return 'ROLE_MEMBER'
-  throw new InvalidArgumentError('A role is "admin" or "member".')
+export function parseRole(text: string): Role {
+  const name = `ROLE_${text.toUpperCase().replace(/^ROLE_/, '')}`
+  const role = roles.find((known) => known === name)
+  if (role) return role
+  throw new InvalidArgumentError('A role is "admin", "owner", "member" or "reader".')
+}
+
+const unitSeconds = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
+
+/** Reads a length of time such as `90m`, in seconds. */
+export function parseSeconds(text: string): number {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  if (count === undefined)
+    throw new InvalidArgumentError('A length of time is a number with s, m, h or d: 90d, 12h.')
+  return Number(count) * unitSeconds[unit as keyof typeof unitSeconds]
+}
+
+/** Reads when something ends: a length of time from now, a time, or `never`. */
+export function parseExpiry(text: string): string {
+  if (text === 'never' || /^\d{4}-\d\d-\d\dT/.test(text)) return text
+  return new Date(Date.now() + parseSeconds(text) * 1000).toISOString()
 }
 
 const localChains = ['c', 'q', 't', 's', 'p'] as const

@@ -1,8 +1,11 @@
 import Type from 'typebox'
 import {
   ChainName,
+  ClientNetworks,
   Count,
   Domain,
+  FutureTime,
+  flag,
   Id,
   Limit,
   Name,
@@ -10,6 +13,7 @@ import {
   Pagination,
   page,
   Role,
+  Scopes,
   timeRange,
 } from './fields.ts'
 import { operation } from './operation.ts'
@@ -32,6 +36,11 @@ const limits = {
   per_hour_limit: Limit,
   per_day_limit: Limit,
   per_month_limit: Limit,
+}
+const restrictions = {
+  scopes: optional(Scopes),
+  allowed_client_networks: optional(ClientNetworks),
+  expire_time: optional(FutureTime),
 }
 const Secret = Type.String({ minLength: 1, maxLength: 200 })
 
@@ -94,23 +103,73 @@ export const admin = {
   CreateCredential: operation({
     creates: true,
     summary: 'Create an API credential.',
-    description: 'The secret is shown in this answer and never again.',
+    description:
+      'Key and secret are shown in this answer and never again. An owner creates credentials of its own organization. No credential can be given more than its creator has: what is left out is taken from the creator, everything where the creator is not restricted.',
     services: 'A',
-    role: 'ROLE_ADMIN',
+    role: 'ROLE_OWNER',
     extension: true,
     request: {
       organization_id: Id,
       role: optional({ ...Role, default: 'ROLE_MEMBER' } as typeof Role),
       name: optional(Name),
+      ...restrictions,
     },
     response: { credential: NewCredential },
+  }),
+  RotateCredential: operation({
+    summary: 'Put a new key and secret in the place of a credential; both work for a while.',
+    description:
+      'The new credential has the role, the name and the restrictions of the old one, which stops after `overlap_seconds`: 24 hours unless given, 7 days at most, 0 for at once. Without `credential_id` the caller itself is rotated; owners and administrators may rotate others. Repeated, it puts another credential in the place of a new one that was never used and is older than a minute, for an answer that was lost; otherwise it is 409. The overlap never becomes longer by it.',
+    services: 'A',
+    extension: true,
+    creates: true,
+    request: {
+      credential_id: optional(Id),
+      overlap_seconds: optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: 604_800,
+          default: 86_400,
+          description: 'how long the old credential goes on working',
+        }),
+      ),
+      expire_time: optional(FutureTime),
+    },
+    response: { credential: NewCredential },
+  }),
+  RevokeCredential: operation({
+    summary: 'Delete an API credential without its secret.',
+    description:
+      'By its id or by its key, for a key that was lost or leaked. It stops working at once, in every process, and its WebSockets are closed. Owners reach the credentials of their own organization.',
+    services: 'A',
+    role: 'ROLE_OWNER',
+    extension: true,
+    request: { credential_id: optional(Id), api_key: optional(Secret) },
+    anyOf: ['credential_id', 'api_key'],
+    response: {},
+  }),
+  UpdateCredential: operation({
+    summary: 'Change the name or the restrictions of a credential.',
+    description:
+      'What is left out stays as it is. It holds at once, in every process. No credential can be given more than the caller has.',
+    services: 'A',
+    role: 'ROLE_OWNER',
+    extension: true,
+    request: {
+      credential_id: Id,
+      name: optional(Name),
+      ...restrictions,
+      remove_expire_time: flag('let the credential live until it is revoked'),
+    },
+    anyOf: ['name', 'scopes', 'allowed_client_networks', 'expire_time', 'remove_expire_time'],
+    response: { credential: Credential },
   }),
   ListCredentials: operation({
     summary: 'List the credentials of an organization.',
     description:
       'Neither the secret nor the whole key is shown: a key alone opens the gateway. `credential_id` and `api_key_hint` tell the credentials apart.',
     services: 'A',
-    role: 'ROLE_ADMIN',
+    role: 'ROLE_OWNER',
     extension: true,
     request: { organization_id: Id, ...page },
     response: { credentials: list(Credential), pagination: Pagination },

@@ -1,3 +1,4 @@
+import { accessErrors } from './access-errors.ts'
 import { gatewayErrors } from './gateway-errors.ts'
 import { idempotencyErrors } from './idempotency.ts'
 import { transactionErrors } from './transaction-errors.ts'
@@ -83,7 +84,7 @@ export const errors = {
     rpc: -32600,
     retry: 'never',
     title: 'The credential may not do this',
-    help: 'The operation needs a credential with ROLE_ADMIN.',
+    help: 'The operation needs a credential with the role that the answer names as `missing`: ROLE_READER reads, ROLE_MEMBER also writes, ROLE_OWNER administers the credentials of its organization, ROLE_ADMIN the installation.',
   },
   HOST_NOT_ALLOWED: {
     status: 403,
@@ -93,6 +94,7 @@ export const errors = {
     title: 'The request names another host',
     help: 'This address answers only requests whose `Host`, and `Origin` where there is one, is a loopback name, the address that the connection was made to, or a host of `server.host`, `server.base_url` or `server.admin_listen`. It keeps pages of other sites out.',
   },
+  ...accessErrors,
   ROUTE_NOT_FOUND: {
     status: 404,
     code: 'NOT_FOUND',
@@ -115,7 +117,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'Credential not found',
-    help: 'There is no credential with this key and this secret.',
+    help: 'There is no such credential, it is not of your organization, or the secret is not its own.',
   },
   RATE_LIMIT_NOT_FOUND: {
     status: 404,

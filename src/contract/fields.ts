@@ -1,4 +1,6 @@
 import Type, { type TSchema } from 'typebox'
+import { roles } from './roles.ts'
+import { scopePattern } from './scopes.ts'
 import { each, only } from './variant.ts'
 
 /** The largest integer that every JSON reader keeps; int64 fields stop here (docs/decisions.md 5). */
@@ -139,7 +141,38 @@ export const Limit = Type.Integer({
   description: 'calls in the window; -1 is unlimited, 0 is blocked',
 })
 /** What a credential may do. */
-export const Role = Type.Enum(['ROLE_ADMIN', 'ROLE_MEMBER'])
+export const Role = Type.Enum([...roles], {
+  description:
+    'ROLE_ADMIN operates the installation, ROLE_OWNER its own organization with its credentials, ROLE_MEMBER uses it, ROLE_READER reads it',
+})
+/** What a credential may be used for. */
+export const Scopes = Type.Array(
+  Type.String({
+    pattern: scopePattern,
+    maxLength: 100,
+    description:
+      '*, c:read, c:write (any service, or * for all), gateway, gateway:c or gateway:c/mainnet, the last three also with :read',
+  }),
+  { minItems: 1, maxItems: 50, description: '1 to 50 scopes; * is everything' },
+)
+/** Where a credential may be used from. */
+export const ClientNetworks = Type.Array(
+  Type.String({
+    minLength: 2,
+    maxLength: 50,
+    description: 'a network such as 192.0.2.0/24 or 2001:db8::/32, or one address',
+  }),
+  {
+    minItems: 1,
+    maxItems: 50,
+    description: '1 to 50 networks; 0.0.0.0/0 and ::/0 together are everywhere',
+  },
+)
+/** A time in a request; checked further where it is used. */
+export const FutureTime = Type.String({
+  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(?:\\.\\d{1,3})?Z$',
+  description: 'an RFC 3339 time in UTC such as 2027-01-31T00:00:00Z, in the future',
+})
 
 /** How many confirmations a balance or a notification waits for. */
 export const Confirmation = Type.Integer({

@@ -47,8 +47,8 @@ export const gatewayErrors = {
     code: 'UNAUTHENTICATED',
     rpc: -32600,
     retry: 'never',
-    title: 'The address does not end with a valid API key',
-    help: 'The gateway is at `/<chain>/<network>/v1/<api_key>`. A key that is unknown or deleted and a key of a disabled organization give this same answer.',
+    title: 'The request has no valid API key',
+    help: 'The gateway is at `/<chain>/<network>/v1/<api_key>`, or at `/<chain>/<network>/v1` with the header `Authorization: Bearer <api_key>`. A key that is unknown or deleted and a key of a disabled organization give this same answer.',
   },
   UPGRADE_REQUIRED: {
     status: 426,

@@ -202,6 +202,11 @@ const problemSchema = {
     reason: { type: 'string', enum: Object.keys(errors) },
     request_id: { type: 'string' },
     server_time: { type: 'string', description: 'with CLOCK_SKEW: Unix time in milliseconds' },
+    missing: {
+      type: 'string',
+      description:
+        'with PERMISSION_DENIED the role, with SCOPE_MISSING the scope that is needed, with CLIENT_NETWORK_NOT_ALLOWED the address of the client',
+    },
     errors: {
       type: 'array',
       description: 'every bad field of the request',

@@ -18,8 +18,8 @@ export type Operation = {
   response: Fields
   /** At least one of these request fields must be present; per tag where the services differ. */
   anyOf?: readonly string[] | Partial<Record<Tag, readonly string[]>>
-  /** Roles that may call it; both where this is absent. */
-  role?: 'ROLE_ADMIN'
+  /** The narrowest role that may call it; where this is absent, every role that has its access. */
+  role?: 'ROLE_ADMIN' | 'ROLE_OWNER'
   /** Creates something: it takes an idempotency key. */
   creates?: true
   /** Beyond the specification (docs/decisions.md). */

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Count, extension, Limit, Role, Timestamp, text } from './fields.ts'
+import { ClientNetworks, Count, extension, Limit, Role, Scopes, Timestamp, text } from './fields.ts'
 import { quotaNames } from './quotas.ts'
 import { record } from './variant.ts'
 
@@ -31,6 +31,9 @@ const credential = {
   organization_id: extension(text),
   role: extension(Role),
   name: extension(text),
+  scopes: extension(Scopes),
+  allowed_client_networks: extension(ClientNetworks),
+  expire_time: extension(Type.Union([Timestamp, Type.Null()])),
   create_time: extension(Timestamp),
 }
 
@@ -39,6 +42,10 @@ export const Credential = record('Credential', {
   api_key_hint: Type.String({ description: 'the first characters of the key' }),
   ...credential,
   last_used_time: extension(Type.Union([Timestamp, Type.Null()])),
+  last_used_address: extension(Type.Union([text, Type.Null()])),
+  successor_credential_id: extension(
+    Type.Union([Type.String({ description: 'what a rotation has put in its place' }), Type.Null()]),
+  ),
 })
 
 /** Spec 2.2, at the only moment when key and secret are shown. */

@@ -1,9 +1,11 @@
 import type { Chain, WalletService } from '../chains/chain.ts'
 import type { Quotas } from '../contract/quotas.ts'
+import type { Role } from '../contract/roles.ts'
 import type { Service } from '../contract/variant.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { EndpointRules } from '../lib/endpoint.ts'
 import type { Ids } from '../lib/ids.ts'
+import type { NetworkList } from '../lib/ip.ts'
 import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/database.ts'
 import type { Sealer } from '../storage/seal.ts'
@@ -14,7 +16,21 @@ import type { QuerySource } from './query/source.ts'
 export type Principal = {
   credential_id: string
   organization_id: string
-  role: 'ROLE_ADMIN' | 'ROLE_MEMBER'
+  role: Role
+  /** Absent where the role alone decides. */
+  restrictions?: Restrictions
+}
+
+/** What a credential may do less than its role. */
+export type Restrictions = {
+  /** Unix time in milliseconds from which on it opens nothing; Infinity for never. */
+  expireAt: number
+  /** Undefined for everything. */
+  scopes: ReadonlySet<string> | undefined
+  /** Undefined for everywhere. */
+  clientNetworks: NetworkList | undefined
+  /** The same as written. */
+  allowed_client_networks: readonly string[] | undefined
 }
 
 /** A configured chain with the id of its rows. */

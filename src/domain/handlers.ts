@@ -1,5 +1,6 @@
 import type { Catalogue } from '../contract/catalogue.ts'
 import type { Service } from '../contract/variant.ts'
+import { RevokeCredential, RotateCredential, UpdateCredential } from './admin/credential-changes.ts'
 import { CreateCredential, DeleteCredential, ListCredentials } from './admin/credentials.ts'
 import {
   CreateOrganization,
@@ -95,8 +96,11 @@ const admin: HandlersOf<'admin'> = {
   ListEffectiveRateLimits,
   ListOrganizations,
   ListRateLimits,
+  RevokeCredential,
+  RotateCredential,
   SetQuota,
   SetRateLimit,
+  UpdateCredential,
 }
 
 const query: HandlersOf<'q'> = {

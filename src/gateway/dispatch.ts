@@ -6,6 +6,7 @@ import type {
   RawJson,
   RpcReply,
 } from '../chains/upstream/pool-types.ts'
+import type { Principal } from '../domain/context.ts'
 import { type Answer, answered, failed, type OnAnswer, refused } from './answer.ts'
 import type { AnswerCache } from './cache.ts'
 import type { ChainView } from './chain-view.ts'
@@ -16,7 +17,7 @@ import { createFlights } from './flights.ts'
 import { createLogs } from './logs.ts'
 import type { Method } from './methods.ts'
 import { createProgress } from './progress.ts'
-import { refuse } from './rpc-error.ts'
+import { type Refusal, refuse } from './rpc-error.ts'
 import { createSender } from './send.ts'
 import type { Session } from './session.ts'
 import { hashTarget, liveTarget, numberTarget, pinParams, type Target } from './target.ts'
@@ -47,6 +48,8 @@ export type DispatchOptions = {
   filterOf?(id: unknown, session: Session): LogFilter | undefined
   /** Told the hash of every transaction that a node took. */
   onSent?(hash: string): void
+  /** Why a key may not send transactions; undefined where it may. */
+  mayNotSend?(principal: Principal): Refusal | undefined
 }
 
 /** Depth from which only some nodes have the state of a block. */

@@ -1,5 +1,6 @@
 import type { Pool } from '../chains/upstream/pool-types.ts'
 import type { Reason } from '../contract/errors.ts'
+import { sendingDenial } from '../domain/access/authorize.ts'
 import type { Principal } from '../domain/context.ts'
 import type { Log } from '../lib/log.ts'
 import { type Answer, type OnAnswer, refused } from './answer.ts'
@@ -10,7 +11,7 @@ import { type Counters, createCounters, type Outcome } from './counters.ts'
 import { createDispatch, type Dispatch } from './dispatch.ts'
 import type { RpcCall } from './envelope.ts'
 import { createMethods, type Method } from './methods.ts'
-import { refuse } from './rpc-error.ts'
+import { refusalOf, refuse } from './rpc-error.ts'
 import type { Session } from './session.ts'
 import { createSessions } from './sessions.ts'
 import type { UsageDelta } from './usage.ts'
@@ -86,7 +87,11 @@ export function createNetwork(options: NetworkOptions): Network {
     windowSize: Math.max(256, options.finalityDepth + 1),
     onDropped: (above) => cache?.drop(above),
   })
-  const dispatch = createDispatch({ ...options, view, cache })
+  const mayNotSend = (principal: Principal) => {
+    const denial = sendingDenial(principal, { chain, network })
+    return denial && refusalOf(denial)
+  }
+  const dispatch = createDispatch({ ...options, view, cache, mayNotSend })
   const sessions = createSessions({ chain, network, counters, spill })
 
   const count = (method: Method | undefined, session: Session, answer: Answer, begun: number) => {

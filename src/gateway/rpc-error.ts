@@ -1,5 +1,6 @@
 import type { RawJson } from '../chains/upstream/pool-types.ts'
 import { errors, type Reason } from '../contract/errors.ts'
+import type { Denial } from '../domain/access/authorize.ts'
 
 /** An error of the gateway itself, ready to be sent. */
 export type Refusal = {
@@ -21,6 +22,10 @@ export function refuse(
   const error = { code: rpc, message, data: { source: 'gateway', reason, ...data } }
   return { reason, status: statusOf(reason), error: toLatin1(JSON.stringify(error)) }
 }
+
+/** The same for a caller that may not do something. */
+export const refusalOf = ({ reason, detail, missing }: Denial): Refusal =>
+  refuse(reason, detail, missing === undefined ? {} : { missing })
 
 /** The answer to a call as a JSON-RPC object. */
 export const errorAnswer = (id: RawJson, error: RawJson): RawJson =>

@@ -1,8 +1,9 @@
 import type { Pool } from '../chains/upstream/pool-types.ts'
+import type { Principal } from '../domain/context.ts'
 import { answered, failed, refused } from './answer.ts'
 import type { Dispatch } from './dispatch.ts'
 import type { Progress } from './progress.ts'
-import { refuse } from './rpc-error.ts'
+import { type Refusal, refuse } from './rpc-error.ts'
 
 const internal = refuse('INTERNAL')
 
@@ -12,9 +13,13 @@ export function createSender(options: {
   timeoutMs: number
   progress: Progress
   onSent?(hash: string): void
+  /** Why a key may not send; undefined where it may. */
+  mayNotSend?(principal: Principal): Refusal | undefined
 }): Dispatch {
-  const { pool, timeoutMs, progress, onSent } = options
+  const { pool, timeoutMs, progress, onSent, mayNotSend } = options
   return (_method, call, session, done) => {
+    const denied = mayNotSend?.(session.principal)
+    if (denied) return done(refused(denied))
     progress.wrote(session)
     pool.broadcast(`"${String(call.args[0])}"`, timeoutMs).then(
       (outcome) => {

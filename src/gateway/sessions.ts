@@ -63,7 +63,13 @@ export function createSessions(options: {
   }
 
   return {
-    of: (principal) => sessions.get(principal.credential_id) ?? open(principal),
+    of: (principal) => {
+      const session = sessions.get(principal.credential_id)
+      if (!session) return open(principal)
+      // What the key may do can have changed since.
+      session.principal = principal
+      return session
+    },
     takeUsage: () => [...sessions.values()].flatMap(take),
   }
 }

@@ -2,11 +2,13 @@ import { connect } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import { OperationError } from '../contract/errors.ts'
+import { principalFrom } from '../domain/access/principal.ts'
 import type { Installation } from '../domain/context.ts'
 import { refused } from '../gateway/answer.ts'
 import type { Network } from '../gateway/network.ts'
 import { refuse } from '../gateway/rpc-error.ts'
 import { alone, type Serve } from '../gateway/serve.ts'
+import { systemClock } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
 import { createClientAddress } from './client-address.ts'
@@ -33,6 +35,7 @@ const operations = createOperations({
       throw new OperationError('UNAUTHENTICATED', { detail })
     },
     takeUsed: () => [],
+    forget() {},
   },
   admission: { admit: () => ({}) as never, admitUpTo: () => ({}) as never },
   bodyLimitBytes: 500,
@@ -42,12 +45,22 @@ const operations = createOperations({
 const clientOf = createClientAddress(2)
 const start = async (isFront: boolean) => {
   const network = { chain: 'c', network: 'm' } as Network
-  const principal = { credential_id: 'c', organization_id: 'o', role: 'ROLE_MEMBER' as const }
+  const stored = {
+    ...{ credential_id: 'c', organization_id: 'o', role: 'ROLE_MEMBER' as const },
+    ...{ expire_time: null, scopes: null, allowed_client_networks: null },
+  }
+  const principals = new Map([
+    ['k', principalFrom(stored)],
+    ['expired', principalFrom({ ...stored, expire_time: new Date(0) })],
+    ['elsewhere', principalFrom({ ...stored, allowed_client_networks: ['192.0.2.0/24'] })],
+    ['other', principalFrom({ ...stored, scopes: ['q:read'] })],
+  ])
   const plain = createGatewayFront({
     networks: new Map([['/c/m', network]]),
-    keys: { principalOf: (key: string) => (key === 'k' ? principal : undefined) } as never,
+    keys: { principalOf: (key: string) => principals.get(key) } as never,
     serve,
     bodyLimitBytes: 1_000,
+    clock: systemClock,
     ids: systemIds,
     log: silentLog,
     isLogged: false,
@@ -126,6 +139,15 @@ const line = fc.constantFrom(
   'x-forwarded-for:',
   'x-api-key: k',
   ...signedLines,
+  'Authorization: Bearer k',
+  'authorization: bearer  k',
+  'AUTHORIZATION: Bearer expired',
+  'authorization: Bearer k\r\nAuthorization: Bearer k',
+  'authorization: Basic k',
+  'authorization: Bearer k x',
+  'authorization:Bearer\tk',
+  `authorization: Bearer ${'k'.repeat(300)}`,
+  'x-forwarded-for: 192.0.2.7',
   'X-Api-Nonce:  1 ',
   'x-api-signature: a\r\nx-api-signature: b',
   'content-type: text/plain',
@@ -167,6 +189,17 @@ const request = fc
       '/c/m/v1/k',
       '/c/m/v1/k?q',
       '/c/m/v1/x',
+      '/c/m/v1',
+      '/c/m/v1',
+      '/c/m/v1/',
+      '/c/m/v1?q',
+      '/c/m/v1/?q',
+      '/c/n/v1',
+      '/c/m/v1/expired',
+      '/c/m/v1/elsewhere',
+      '/c/m/v1/other',
+      '/c/m/v1/ws',
+      '/c/m/v1x',
       '/c/n/v1/k',
       '/v1/q/GetBlock',
       '/v1/q/GetBlock?q=%20',

@@ -7,7 +7,7 @@ export type Cors = (request: IncomingMessage, response: ServerResponse) => boole
 
 /** What a page may send beside what every page may. */
 const allowedHeaders = [
-  ...['content-type', 'x-request-id', idempotencyHeader],
+  ...['content-type', 'x-request-id', 'authorization', idempotencyHeader],
   ...Object.values(authHeaders),
 ].join(', ')
 

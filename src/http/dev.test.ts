@@ -29,6 +29,7 @@ async function start(role: 'ROLE_ADMIN' | 'ROLE_MEMBER' | undefined = undefined)
       return { credential_id: '', organization_id: '', role }
     },
     takeUsed: () => [],
+    forget() {},
   }
   const routes = devRoutes(tools, authenticator, ['portolan.example.org'])
   const server = await startServer({

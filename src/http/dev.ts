@@ -4,6 +4,7 @@ import { OperationError } from '../contract/errors.ts'
 import { authHeaders } from '../contract/signature.ts'
 import { invalidRequest } from '../contract/validate.ts'
 import type { Authenticator } from '../domain/access/authenticate.ts'
+import { authorizeAdministration } from '../domain/access/authorize.ts'
 import { parseJson } from '../lib/json.ts'
 import { type Exchange, readBody, send } from './exchange.ts'
 import { isLocal } from './local.ts'
@@ -74,7 +75,7 @@ export function devRoutes(
       body,
       client,
     })
-    if (principal.role !== 'ROLE_ADMIN') throw new OperationError('PERMISSION_DENIED')
+    authorizeAdministration(principal, client)
   }
 
   const routes = [

@@ -1,11 +1,13 @@
 import { OperationError, type Reason } from '../contract/errors.ts'
+import { gatewayDenial } from '../domain/access/authorize.ts'
 import type { GatewayKeys } from '../domain/access/gateway-keys.ts'
 import type { Principal } from '../domain/context.ts'
 import { createRateLimitList } from '../domain/limits/headers.ts'
 import { refused } from '../gateway/answer.ts'
 import type { Network } from '../gateway/network.ts'
-import { refuse } from '../gateway/rpc-error.ts'
+import { refusalOf, refuse } from '../gateway/rpc-error.ts'
 import { alone, faultOf, type Serve, type Served } from '../gateway/serve.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { GatewayHeaders } from './gateway-headers.ts'
@@ -18,6 +20,7 @@ export type GatewayFrontOptions = {
   keys: GatewayKeys
   serve: Serve
   bodyLimitBytes: number
+  clock: Clock
   ids: Ids
   log: Log
   /** Whether every answer is logged. */
@@ -27,6 +30,7 @@ export type GatewayFrontOptions = {
 /** Where a request goes: an address of the gateway's form, its network if there is one. */
 export type Place = {
   network: Network | undefined
+  /** Empty where the key is in the header. */
   key: string
   /** The address that the request comes from. */
   client: string
@@ -62,8 +66,9 @@ export type GatewayFront = {
   stopping: Served
 }
 
-/** Where a WebSocket is: its network, and the key. */
-export const socketAddress: RegExp = /^(\/[^/]+\/[^/]+)\/v1\/ws\/([^/?]*)(?:\?|$)/
+/** Where a WebSocket is: its network, and the key unless that is in the header. */
+export const socketAddress: RegExp = /^(\/[^/]+\/[^/]+)\/v1\/ws(?:\/([^/?]*))?(?:\?|$)/
+const bareAddress = /^(\/[^/?]+\/[^/?]+)\/v1(?:\?|$)/
 const networkPath = /^\/[^/]+\/[^/]+$/
 
 const refusal = (reason: Reason, message?: string): Served =>
@@ -75,7 +80,7 @@ export const isTooManyFailures = (error: unknown): boolean =>
 
 /** Makes the front. */
 export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
-  const { networks, keys, serve, bodyLimitBytes, ids, log, isLogged } = options
+  const { networks, keys, serve, bodyLimitBytes, clock, ids, log, isLogged } = options
   const notFound = refusal('NETWORK_NOT_FOUND')
   const notAllowed = refusal('METHOD_NOT_ALLOWED', 'The gateway takes POST only.')
   const notUpgraded = refusal('UPGRADE_REQUIRED')
@@ -98,8 +103,16 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
     { isJson, contentLength }: GatewayHeaders,
   ): LetIn | Served => {
     if (!principal) return badKey
+    const denial = principal.restrictions && gatewayDenial(principal, network, clock.now(), client)
+    if (denial) return alone(refused(refusalOf(denial)))
     if (!isJson) return badType
     return contentLength > bodyLimitBytes ? tooLarge : { network, principal, client }
+  }
+
+  /** The address without a key: that is in the header. */
+  const findBare = (url: string, client: string): Place | undefined => {
+    const [, path = ''] = bareAddress.exec(url) ?? []
+    return path === '' ? undefined : { network: networks.get(path), key: '', client }
   }
 
   return {
@@ -111,18 +124,18 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
     stopping: { ...refusal('SHUTTING_DOWN'), retryAfter: 1 },
     find(url, client) {
       const at = url.indexOf('/v1/')
-      if (at <= 0) return undefined
+      if (at <= 0) return findBare(url, client)
       const path = url.slice(0, at)
       const network = networks.get(path)
       if (!network && !networkPath.test(path)) return undefined
       const query = url.indexOf('?', at)
       const key = query < 0 ? url.slice(at + 4) : url.slice(at + 4, query)
-      // Longer addresses are not the gateway's HTTP ones.
-      return key.includes('/') ? undefined : { network, key, client }
+      // Longer addresses are not the gateway's HTTP ones, nor is that of its WebSockets.
+      return key.includes('/') || key === 'ws' ? undefined : { network, key, client }
     },
     findSocket(url, client) {
-      const [, path, key] = socketAddress.exec(url) ?? []
-      if (path === undefined || key === undefined) return undefined
+      const [, path, key = ''] = socketAddress.exec(url) ?? []
+      if (path === undefined) return undefined
       return { network: networks.get(path), key, client, isSocket: true }
     },
     noUpgrade: ({ network }, isGet) => (!network ? notFound : isGet ? notUpgraded : notSocket),
@@ -130,7 +143,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
     admit({ network, key, client }, isPost, headers) {
       if (!network) return notFound
       if (!isPost) return notAllowed
-      const principal = keys.principalOf(key, client)
+      const principal = keys.principalOf(key || (headers.bearer ?? ''), client)
       if (!(principal instanceof Promise)) return settle(network, principal, client, headers)
       return principal.then(
         (known) => settle(network, known, client, headers),

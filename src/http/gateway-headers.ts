@@ -9,12 +9,16 @@ export type GatewayHeaders = {
   contentLength: number
   /** What proxies say about the client, as sent. */
   forwardedFor: string | undefined
+  /** The key of `Authorization: Bearer`, given once. */
+  bearer: string | undefined
   /** Whether the client waits for `100 Continue` before it sends the body. */
   expectsContinue: boolean
   /** Whether the body is JSON in UTF-8 without a content encoding. */
   isJson: boolean
 }
 
+/** RFC 6750, 2.1, as far as keys of the service go; longer values are not looked at. */
+const bearerKey = /^bearer {1,8}([\w-]{1,200})$/i
 const wellFormedId = /^[\w.:-]{1,100}$/
 
 /**
@@ -25,6 +29,8 @@ export function readGatewayHeaders(raw: readonly string[]): GatewayHeaders {
   let request_id: string | undefined
   let contentLength = 0
   let forwardedFor: string | undefined
+  let bearer: string | undefined
+  let authorizations = 0
   let expectsContinue = false
   let isJson = false
   let isEncoded = false
@@ -38,6 +44,10 @@ export function readGatewayHeaders(raw: readonly string[]): GatewayHeaders {
       const lower = name.toLowerCase()
       if (lower === 'content-type') isJson = isJsonType(value, rpcTypes)
       else if (lower === 'x-request-id' && wellFormedId.test(value)) request_id = value
+    } else if (name.length === 13) {
+      if (name.toLowerCase() === 'authorization') {
+        bearer = authorizations++ === 0 ? bearerKey.exec(value)?.[1] : undefined
+      }
     } else if (name.length === 14) {
       if (name.toLowerCase() === 'content-length') contentLength = Number(value)
     } else if (name.length === 15) {
@@ -47,5 +57,8 @@ export function readGatewayHeaders(raw: readonly string[]): GatewayHeaders {
       if (name.toLowerCase() === 'content-encoding') isEncoded = value.toLowerCase() !== 'identity'
     }
   }
-  return { request_id, contentLength, forwardedFor, expectsContinue, isJson: isJson && !isEncoded }
+  return {
+    ...{ request_id, contentLength, forwardedFor, bearer, expectsContinue },
+    isJson: isJson && !isEncoded,
+  }
 }

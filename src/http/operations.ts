@@ -7,6 +7,7 @@ import { type Check, createCheck } from '../contract/validate.ts'
 import { type Admission, rateLimited } from '../domain/access/admit.ts'
 import { admitBody, maxBodyValues, smallBodyBytes } from '../domain/access/admit-body.ts'
 import { type Authenticator, unauthenticated } from '../domain/access/authenticate.ts'
+import { authorizeOperation } from '../domain/access/authorize.ts'
 import { isKeyShaped } from '../domain/access/credential-keys.ts'
 import { createIdempotency } from '../domain/access/idempotency.ts'
 import type { OperationUsage } from '../domain/access/operation-usage.ts'
@@ -121,12 +122,17 @@ export function createOperations({
     })
     const work = (context: Context) => answerOf(context, call)
     let begun: Begun<string> | undefined
+    let begunFor: Principal | undefined
     let counted: Principal | undefined
     try {
       const principal = await authenticator.authenticate(signed, (principal) => {
         // A large body is not parsed before it is admitted.
-        if (body.length <= smallBodyBytes) begun = ahead.begin(contextOf(principal), work)
+        if (body.length > smallBodyBytes) return
+        begunFor = principal
+        begun = ahead.begin(contextOf(principal), work)
       })
+      // What the credential may do was changed meanwhile: what was begun for it counts no more.
+      if (begun && begunFor !== principal) begun = void begun.refuse(new Error('superseded'))
       const admitted = admitOperation(admission, principal, service, body)
       const decision = admitted instanceof Promise ? await admitted : admitted
       ahead.decided(principal, decision.allowed)
@@ -152,8 +158,7 @@ export function createOperations({
   async function answerOf(context: Context, call: OperationCall): Promise<string> {
     const { entry, body, client } = call
     const { service, name, row } = entry
-    if (row.role === 'ROLE_ADMIN' && context.principal.role !== 'ROLE_ADMIN')
-      throw new OperationError('PERMISSION_DENIED')
+    authorizeOperation(context.principal, entry, client)
     const path = `${service}/${name}`
     const checked = cached(checks, path, () => createCheck(entry))(parseBody(body))
     const handler = findHandler(service, name)

@@ -8,7 +8,7 @@ export type ProblemResponse = { status: number; headers: Record<string, string>;
 /** How an operation is authenticated (RFC 9110, 11.6.1). */
 const signatureChallenge = 'HMAC-SHA256 realm="operations"'
 /** How a call of the gateway is. */
-export const keyChallenge = 'ApiKey realm="gateway"'
+export const keyChallenge = 'ApiKey realm="gateway", Bearer realm="gateway"'
 
 /** Whether an answer of this status must say when to try again. */
 export const isTemporary = (status: number): boolean => status === 503 || status === 429

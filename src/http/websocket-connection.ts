@@ -16,8 +16,8 @@ export type Connection = {
   principal: Principal
   /** The address that it was opened from. */
   client: string
-  /** Whether its key still opens the gateway; it is closed when not. */
-  recheck(): Promise<void>
+  /** Who is behind its key now; it is closed when the key does not open the gateway any more. */
+  recheck(): Promise<Principal | undefined>
   /** Called now and then: looks whether the client is still there. */
   beat(): void
   close(code: number, reason: string): void
@@ -175,6 +175,7 @@ export function openConnection(options: {
     async recheck() {
       const known = await Promise.resolve(check()).catch(() => principal)
       if (!known) close(1008, 'the API key is not valid any more')
+      return known
     },
     beat() {
       const isAlive = hasReceived || (outbox.waiting() > 0 && outbox.hasMoved())

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
+import { gatewayDenial } from '../domain/access/authorize.ts'
 import type { GatewayKeys } from '../domain/access/gateway-keys.ts'
 import type { Principal } from '../domain/context.ts'
 import type { Streams } from '../gateway/feed-streams.ts'
 import type { Network } from '../gateway/network.ts'
-import { type Refusal, refuse } from '../gateway/rpc-error.ts'
+import { type Refusal, refusalOf, refuse } from '../gateway/rpc-error.ts'
 import type { Serve } from '../gateway/serve.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
@@ -14,6 +15,7 @@ import type { Change } from '../storage/changes.ts'
 import type { ClientAddress } from './client-address.ts'
 import type { ConnectionShares } from './connection-limits.ts'
 import { isTooManyFailures, socketAddress } from './gateway-front.ts'
+import { readGatewayHeaders } from './gateway-headers.ts'
 import { headFault } from './request-target.ts'
 import {
   type Connection,
@@ -64,7 +66,10 @@ type Shaken = { path: string; key: string; client: string; principal: Principal 
 const parts = 30
 
 const notFound = refuse('NETWORK_NOT_FOUND')
-const badRoute = refuse('ROUTE_NOT_FOUND', 'The gateway is at /<chain>/<network>/v1/ws/<api_key>.')
+const badRoute = refuse(
+  'ROUTE_NOT_FOUND',
+  'The gateway is at /<chain>/<network>/v1/ws/<api_key>, or at /<chain>/<network>/v1/ws with the key in a header.',
+)
 const badKey = refuse('INVALID_KEY')
 const notAllowed = refuse('METHOD_NOT_ALLOWED', 'A WebSocket begins with GET.')
 const stoppingNow: Refusal = { ...refuse('SHUTTING_DOWN'), retryAfter: 1 }
@@ -76,6 +81,7 @@ const unknownKey: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
 export function createSockets(options: SocketsOptions): Sockets {
   const { networks, streams, keys, serve, clock, ids, log, clientOf, connectionsPerKey } = options
   const limits = { ...defaultConnectionLimits, ...options.limits }
+  const { beatMs = 30_000 } = options
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -106,6 +112,25 @@ export function createSockets(options: SocketsOptions): Sockets {
     else map.delete(key)
   }
 
+  /** Who is behind a key, if it may be used on this network, from there, and still. */
+  const check = (network: Network, key: string, client: string) => {
+    const judge = (principal: Principal | undefined) =>
+      principal && !gatewayDenial(principal, network, clock.now(), client) ? principal : undefined
+    const principal = keys.principalOf(key, client)
+    return principal instanceof Promise ? principal.then(judge) : judge(principal)
+  }
+
+  /** A key that expires before its connection is looked after again is looked at when it does. */
+  const expireSoon = (connection: Connection, principal: Principal | undefined) => {
+    const left = (principal?.restrictions?.expireAt ?? Number.POSITIVE_INFINITY) - clock.now()
+    if (left > beatMs) return
+    // A timer may be early by a moment.
+    clock.sleep(Math.max(left, 0) + 5, stopped.signal).then(
+      () => connection.recheck(),
+      () => {},
+    )
+  }
+
   const shake = (
     request: IncomingMessage,
     socket: Duplex,
@@ -134,7 +159,7 @@ export function createSockets(options: SocketsOptions): Sockets {
         client,
         serve,
         limits,
-        check: () => keys.principalOf(key, client),
+        check: () => check(network, key, client),
         onClosed: (closed) => {
           ring.delete(closed)
           count(perKey, credential_id, -1)
@@ -145,6 +170,7 @@ export function createSockets(options: SocketsOptions): Sockets {
         },
       })
       ring.add(connection)
+      expireSoon(connection, principal)
       log.debug({ client, chain: network.chain, network: network.network }, 'WebSocket opened')
     })
   }
@@ -153,14 +179,16 @@ export function createSockets(options: SocketsOptions): Sockets {
     socket.on('error', () => {})
     const request_id = ids.uuid()
     const refuseWith = (refusal: Refusal) => refuseHandshake(socket, refusal, request_id)
-    const forwardedFor = request.headers['x-forwarded-for'] as string | undefined
-    const client = clientOf(request.socket.remoteAddress, forwardedFor)
+    const headers = readGatewayHeaders(request.rawHeaders)
+    const client = clientOf(request.socket.remoteAddress, headers.forwardedFor)
     const fault = headFault(request)
     if (fault !== undefined) return refuseWith(refuse('MALFORMED_REQUEST', fault))
-    const [, path, key] = socketAddress.exec(request.url ?? '') ?? []
+    const [, path, keyInPath = ''] = socketAddress.exec(request.url ?? '') ?? []
+    const key = keyInPath || (headers.bearer ?? '')
     if (stopped.signal.aborted) return refuseWith(stoppingNow)
-    if (path === undefined || key === undefined) return refuseWith(badRoute)
-    if (!networks.has(path)) return refuseWith(notFound)
+    if (path === undefined) return refuseWith(badRoute)
+    const network = networks.get(path)
+    if (!network) return refuseWith(notFound)
     if (request.method !== 'GET') return refuseWith(notAllowed)
     const bad = handshakeFault(request)
     if (bad) return refuseWith(bad)
@@ -173,6 +201,8 @@ export function createSockets(options: SocketsOptions): Sockets {
       if (socket.destroyed) return
       if (stopped.signal.aborted) return refuseWith(stoppingNow)
       if (!principal) return refuseWith(badKey)
+      const denial = gatewayDenial(principal, network, clock.now(), client)
+      if (denial) return refuseWith(refusalOf(denial))
       if ((perKey.get(principal.credential_id) ?? 0) >= connectionsPerKey)
         return refuseWith(tooMany)
       shake(request, socket, head, { path, key, client, principal })
@@ -190,11 +220,11 @@ export function createSockets(options: SocketsOptions): Sockets {
 
   const beat = async () => {
     for (let part = 0; !stopped.signal.aborted; part = (part + 1) % parts) {
-      await clock.sleep((options.beatMs ?? 30_000) / parts, stopped.signal).catch(() => {})
+      await clock.sleep(beatMs / parts, stopped.signal).catch(() => {})
       if (stopped.signal.aborted) return
       for (const connection of [...(rings[part] as Set<Connection>)]) {
         connection.beat()
-        await connection.recheck()
+        expireSoon(connection, await connection.recheck())
       }
     }
   }
@@ -208,7 +238,7 @@ export function createSockets(options: SocketsOptions): Sockets {
         const { organization_id, credential_id } = connection.principal
         if (organization_id !== change.organization_id) continue
         if (change.kind === 'credential' && credential_id !== change.credential_id) continue
-        void connection.recheck()
+        void connection.recheck().then((principal) => expireSoon(connection, principal))
       }
     },
     connections: () => perPath,

@@ -1,3 +1,4 @@
+import type { Role } from '../contract/roles.ts'
 import {
   bool,
   bytea,
@@ -10,19 +11,17 @@ import {
   oid,
   oneOf,
   type RowOf,
+  someOf,
   text,
   timestamptz,
   uuid,
   xid,
 } from './columns.ts'
 
-/** What a credential may do. */
-export type Role = 'ROLE_ADMIN' | 'ROLE_MEMBER'
-
 /** A calendar window, in UTC, whose use is kept. */
 export type UsagePeriod = 'hour' | 'day' | 'month'
 
-/** The tables of 0001-access.sql and 0181-quotas.sql. */
+/** The tables of 0001-access.sql, 0181-quotas.sql and 0190-credential-access.sql. */
 export const accessTables = {
   chain: {
     chain_id: int2,
@@ -62,7 +61,15 @@ export const accessTables = {
     create_time: timestamptz,
     last_used_time: nullable(timestamptz),
     nonce_lead_ms: nullable(int4),
+    expire_time: nullable(timestamptz),
+    scopes: nullable(someOf<string>()),
+    allowed_client_networks: nullable(someOf<string>()),
+    successor_credential_id: nullable(uuid),
+    revision: nullable(int4),
+    has_mac: nullable(bool),
+    last_used_address: nullable(text),
   },
+  installation_key: { name: text, key_sealed: bytea, create_time: timestamptz },
   request_nonce: { credential_id: uuid, nonce: text, expire_time: timestamptz },
   nonce_memory: {
     id: int2,

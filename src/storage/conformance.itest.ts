@@ -176,11 +176,17 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
           (await makeCredential(db, organization_id)).credential_id,
           (await makeCredential(db, organization_id)).credential_id,
         ]
-        await touchCredentials(db, ids, later)
-        await touchCredentials(db, [...ids, randomUUID()], time)
+        const uses = ids.map((credential_id, at) => ({
+          credential_id,
+          client: at === 0 ? '192.0.2.1' : undefined,
+        }))
+        await touchCredentials(db, uses, later)
+        const unknown = { credential_id: randomUUID(), client: '192.0.2.2' }
+        await touchCredentials(db, [...uses, unknown], time)
         await touchCredentials(db, [], later)
         const rows = await listCredentials(db, organization_id, { limit: 9 })
         expect(rows.map((row) => row.last_used_time)).toEqual([later, later])
+        expect(rows.map((row) => row.last_used_address)).toEqual(['192.0.2.1', null])
       })
     })
 

@@ -8,17 +8,41 @@ export type CredentialCursor = Pick<CredentialRow, 'create_time' | 'credential_i
 /** A credential with what its organization says about it. */
 export type CredentialWithOrganization = CredentialRow & Pick<OrganizationRow, 'disable_time'>
 
+/** What a credential is restricted to; null is not restricted. */
+export type CredentialLimits = Pick<
+  CredentialRow,
+  'expire_time' | 'scopes' | 'allowed_client_networks'
+>
+
+/** A credential to be stored. */
+export type NewCredential = Pick<
+  CredentialRow,
+  | 'credential_id'
+  | 'organization_id'
+  | 'role'
+  | 'name'
+  | 'api_key_hash'
+  | 'api_key_sealed'
+  | 'api_secret_sealed'
+  | 'create_time'
+> &
+  Partial<CredentialLimits & Pick<CredentialRow, 'has_mac'>>
+
 /** Stores a credential; undefined when its organization does not exist. */
 export const insertCredential = async (
   db: Db,
-  credential: Omit<CredentialRow, 'last_used_time' | 'nonce_lead_ms'>,
+  credential: NewCredential,
 ): Promise<CredentialRow | undefined> => {
+  const { scopes = null, allowed_client_networks = null, expire_time = null } = credential
   const { rows } = await sql<CredentialRow>`
     insert into credential (credential_id, organization_id, role, name,
-      api_key_hash, api_key_sealed, api_secret_sealed, create_time)
+      api_key_hash, api_key_sealed, api_secret_sealed, create_time,
+      scopes, allowed_client_networks, expire_time, has_mac)
     select ${credential.credential_id}::uuid, organization_id, ${credential.role}::text,
       ${credential.name}::text, ${credential.api_key_hash}::bytea, ${credential.api_key_sealed}::bytea,
-      ${credential.api_secret_sealed}::bytea, ${credential.create_time}::timestamptz
+      ${credential.api_secret_sealed}::bytea, ${credential.create_time}::timestamptz,
+      ${scopes}::text[], ${allowed_client_networks}::text[], ${expire_time}::timestamptz,
+      ${credential.has_mac ?? null}::boolean
     from organization where organization_id = ${credential.organization_id}
     returning *`.execute(db)
   return rows[0]
@@ -86,18 +110,26 @@ export const listCredentials = async (
     .execute()
 }
 
+/** A credential that was used, and the address of the client where it is known. */
+export type CredentialUse = { credential_id: string; client: string | undefined }
+
 /** Notes that these credentials were used; a row that another replica is noting is left to it. */
 export const touchCredentials = async (
   db: Db,
-  credential_ids: readonly string[],
+  uses: readonly CredentialUse[],
   time: Date,
 ): Promise<void> => {
-  if (credential_ids.length === 0) return
+  if (uses.length === 0) return
+  const ids = uses.map(({ credential_id }) => credential_id)
+  const clients = uses.map(({ client }) => client ?? null)
   await sql`
-    update credential set last_used_time = ${time}::timestamptz
-    where credential_id in (
-      select credential_id from credential
-      where credential_id = any(${credential_ids}::uuid[])
-        and (last_used_time is null or last_used_time < ${time}::timestamptz)
-      for no key update skip locked)`.execute(db)
+    update credential c set last_used_time = ${time}::timestamptz,
+      last_used_address = coalesce(used.client, c.last_used_address)
+    from (
+      select l.credential_id, u.client
+      from unnest(${ids}::uuid[], ${clients}::text[]) as u (credential_id, client)
+      join credential l using (credential_id)
+      where l.last_used_time is null or l.last_used_time < ${time}::timestamptz
+      for no key update of l skip locked) used
+    where c.credential_id = used.credential_id`.execute(db)
 }

@@ -11,13 +11,16 @@ export type NonceUse = {
   /** The time that the nonce names. */
   time: Date
   expire_time: Date
+  /** The revision of the credential that the request was judged by; any where this is absent. */
+  revision?: number
 }
 
 /**
  * What became of it: `gone` when the credential was deleted or its organization disabled meanwhile,
+ * `changed` when the credential is of another revision than the one the request was judged by,
  * `unsure` when it is of a time whose nonces a crash or a restore of the database may have forgotten.
  */
-export type NonceOutcome = 'spent' | 'reused' | 'gone' | 'unsure'
+export type NonceOutcome = 'spent' | 'reused' | 'gone' | 'changed' | 'unsure'
 
 type Key = Pick<NonceUse, 'credential_id' | 'nonce'>
 const keyOf = ({ credential_id, nonce }: Key): string => `${credential_id} ${nonce}`
@@ -47,10 +50,10 @@ export const createSpendNonces = (
   // A caller who is alone waits for a third less than for a batch of one.
   const spendOne = (use: NonceUse): Promise<NonceOutcome[]> => {
     const { promise, resolve, reject } = Promise.withResolvers<NonceOutcome[]>()
-    const { credential_id, nonce, time, expire_time } = use
+    const { credential_id, nonce, time, expire_time, revision } = use
     const values = [
       ...[credential_id, nonce, expire_time.toISOString(), time.toISOString()],
-      memory.newest(),
+      ...[String(revision ?? -1), memory.newest()],
     ]
     insert(values, (error, rowCount) => {
       if (error) reject(error)
@@ -110,33 +113,37 @@ const insertOne = `insert into request_nonce (credential_id, nonce, expire_time)
   select c.credential_id, $2::text, $3::timestamptz
   from credential c
     join organization o on o.organization_id = c.organization_id and o.disable_time is null
-    join nonce_memory m on m.id = 1 and ${isTrusted('$4::timestamptz', '$5::timestamptz')}
-  where c.credential_id = $1::uuid and ${commitBy('$4')} is not null
+    join nonce_memory m on m.id = 1 and ${isTrusted('$4::timestamptz', '$6::timestamptz')}
+  where c.credential_id = $1::uuid and ($5::int4 < 0 or coalesce(c.revision, 0) = $5::int4)
+    and ${commitBy('$4')} is not null
   on conflict do nothing`
 
 // The text is fixed: to build it for every request would cost a fifth of asking for it.
-const unnested = `unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[])
-  as i (credential_id, nonce, expire_time, time)`
+const unnested = `unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::int4[])
+  as i (credential_id, nonce, expire_time, time, revision)`
 
 const columnsOf = (uses: readonly NonceUse[]): string[][] => [
   uses.map(({ credential_id }) => credential_id),
   uses.map(({ nonce }) => nonce),
   uses.map(({ expire_time }) => expire_time.toISOString()),
   uses.map(({ time }) => time.toISOString()),
+  uses.map(({ revision }) => String(revision ?? -1)),
 ]
 
 /** In one order everywhere: two batches that wait for each other's rows would deadlock. */
 const insertMany = `${prepared} insert into request_nonce (credential_id, nonce, expire_time)
   select i.credential_id, i.nonce, i.expire_time
-  from (select ${commitBy('$5')}) as commit, ${unnested}
+  from (select ${commitBy('$6')}) as commit, ${unnested}
     join credential c on c.credential_id = i.credential_id
+      and (i.revision < 0 or coalesce(c.revision, 0) = i.revision)
     join organization o on o.organization_id = c.organization_id and o.disable_time is null
-    join nonce_memory m on ${isTrusted('i.time', '$6::timestamptz')}
+    join nonce_memory m on ${isTrusted('i.time', '$7::timestamptz')}
   order by i.credential_id, i.nonce
   on conflict do nothing
   returning credential_id, nonce`
 
 const whyNot = `select i.credential_id, i.nonce, case when o.organization_id is null then 'gone'
+    when i.revision >= 0 and coalesce(c.revision, 0) <> i.revision then 'changed'
     when n.nonce is not null then 'reused' else 'unsure' end as outcome
   from ${unnested}
     left join credential c on c.credential_id = i.credential_id

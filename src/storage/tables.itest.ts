@@ -37,6 +37,7 @@ test('every table of tenants names the organization', async () => {
   const shared = ['chain', 'asset', 'block', 'tracker_cursor', 'tracker_gap', 'pending_transaction']
   const operators = ['operational_event', 'audit_chain']
   const internal = [
+    'installation_key',
     'request_nonce',
     'nonce_memory',
     'lease',

@@ -21,7 +21,8 @@ const open = async (used: string[][] = [], log = silentLog) => {
       return clock.sleep(ms, signal)
     },
   }
-  const takeUsedCredentials = () => used.shift() ?? []
+  const takeUsedCredentials = () =>
+    (used.shift() ?? []).map((credential_id) => ({ credential_id, client: undefined }))
   const janitor = startJanitor({ db, clock: counting, log, takeUsedCredentials })
   onTestFinished(janitor.stop)
   const swept = async (times: number) => {

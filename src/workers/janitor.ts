@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { touchCredentials } from '../storage/credentials.ts'
+import { type CredentialUse, touchCredentials } from '../storage/credentials.ts'
 import type { Db } from '../storage/database.ts'
 import { deleteExpiredIdempotencyKeys } from '../storage/idempotency-keys.ts'
 import { deleteExpiredNonces } from '../storage/nonces.ts'
@@ -14,7 +14,7 @@ export type JanitorOptions = {
   clock: Clock
   log: Log
   /** Credentials used since the last call. */
-  takeUsedCredentials(): readonly string[]
+  takeUsedCredentials(): readonly CredentialUse[]
   /** Records that the memory of nonces is in use, so that an older copy of it is recognized. */
   keepNonces?(): Promise<void>
   intervalMs?: number

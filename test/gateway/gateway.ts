@@ -1,4 +1,5 @@
 import type { Overrides } from '../../src/app/config/schema.ts'
+import type { Clock } from '../../src/lib/clock.ts'
 import { type Answer, startTestApp, type Tenant, type TestApp } from '../helpers/app.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 
@@ -22,12 +23,13 @@ export type PostOptions = { key?: string; path?: string; headers?: Record<string
 /** Starts the service on these nodes and waits until it knows their head. */
 export async function startTestGateway(
   urls: readonly string[],
-  { beside, ...config }: Overrides & { beside?: TestApp } = {},
+  { beside, clock, ...config }: Overrides & { beside?: TestApp; clock?: Clock } = {},
 ): Promise<TestGateway> {
   const upstreams = urls.map((url, index) => ({ url, name: `node-${index}` }))
   const networks = { mainnet: { upstreams } }
   const app = await startTestApp({
     ...(beside && { beside }),
+    ...(clock && { clock }),
     config: { chains: { c: { networks } } as unknown as Overrides['chains'], ...config },
   })
   const tenant = await app.createTenant()

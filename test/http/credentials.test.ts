@@ -20,7 +20,10 @@ describe('CreateCredential', () => {
     expect(status).toBe(200)
     const { api_key, api_secret, credential_id, create_time, ...rest } = json.credential
     expect(credential_id).toMatch(/^[0-9a-f-]{36}$/)
-    expect(rest).toEqual({ organization_id, role: 'ROLE_MEMBER', name: 'ci' })
+    expect(rest).toEqual({
+      ...{ organization_id, role: 'ROLE_MEMBER', name: 'ci', expire_time: null },
+      ...{ scopes: ['*'], allowed_client_networks: ['0.0.0.0/0', '::/0'] },
+    })
     expect(create_time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     const used = await service.call({ api_key, api_secret }, 'admin/ListRateLimits', {
       organization_id,
@@ -69,7 +72,10 @@ describe('ListCredentials', () => {
     expect(text).not.toContain(credential.api_key)
     const { api_secret: _, api_key, ...shown } = credential
     const api_key_hint = `${api_key.slice(0, 8)}…`
-    expect(json.credentials.at(-1)).toEqual({ ...shown, api_key_hint, last_used_time: null })
+    expect(json.credentials.at(-1)).toEqual({
+      ...{ ...shown, api_key_hint, last_used_time: null },
+      ...{ last_used_address: null, successor_credential_id: null },
+    })
     const times = json.credentials.map(({ create_time }: { create_time: string }) => create_time)
     expect(times).toEqual(times.toSorted())
   })

@@ -48,7 +48,7 @@ function describe(entry: Entry): string {
   return [
     `${service} ${name}: ${row.summary}`,
     ...(row.description === undefined ? [] : [row.description]),
-    ...(row.role === 'ROLE_ADMIN' ? ['Needs the role admin.'] : []),
+    ...(row.role ? [`Needs the role ${row.role.replace('ROLE_', '').toLowerCase()}.`] : []),
     ...(isBuilt(entry) ? [] : ['Not in this version yet.']),
     '',
     fields.length === 0 ? 'It takes no fields.' : formatTable(['FIELD', '', 'TYPE'], fields),

@@ -7,6 +7,7 @@ import { OperationError } from '../../contract/errors.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { systemIds } from '../../lib/ids.ts'
 import { silentLog } from '../../lib/log.ts'
+import { updateCredential } from '../../storage/credential-changes.ts'
 import { deleteCredential } from '../../storage/credentials.ts'
 import { insertOrganization, setOrganizationDisabled } from '../../storage/organizations.ts'
 import { createSealer } from '../../storage/seal.ts'
@@ -14,6 +15,7 @@ import type { Tables } from '../../storage/tables.ts'
 import { createCredential } from '../admin/credentials.ts'
 import type { Installation } from '../context.ts'
 import { type Authenticator, createAuthenticator, type SignedRequest } from './authenticate.ts'
+import { loadKeyMac } from './key-mac.ts'
 import { createNonceSpender } from './nonce-spender.ts'
 
 const { db, pool } = await freshDatabase()
@@ -94,6 +96,56 @@ describe('the check of a signature', () => {
     for (const answer of answers) expect(answer).toEqual(answers[0])
   })
 
+  it('costs one look-up in two seconds for a key that fails again and again, known or not', async () => {
+    const pair = await make()
+    const deleted = await make()
+    const warm = open()
+    await warm.authenticate(request(pair))
+    const { credential_id } = await warm.authenticate(request(deleted))
+    await deleteCredential(db, { credential_id, organization_id })
+    await refusal(warm, request(deleted))
+    for (const api_key of [pair.api_key, deleted.api_key]) {
+      const wrong = { api_key, api_secret: 'guess' }
+      const costs: number[] = []
+      for (let attempt = 0; attempt < 5; attempt++)
+        costs.push((await refusal(warm, request(wrong))).statements.length)
+      expect(costs).toEqual([1, 0, 0, 0, 0])
+    }
+    expect((await warm.authenticate(request(pair))).organization_id).toBe(organization_id)
+  })
+
+  it('costs no look-up for a key that was made up, and gives the same answer', async () => {
+    const pair = await make()
+    const mac = await loadKeyMac(installation)
+    const authenticator = createAuthenticator(installation, {
+      nonceWindowMs: 300_000,
+      nonces: createNonceSpender({ db: installation.db, pool }),
+      forms: mac,
+    })
+    const guess = `plk_${systemIds.bytes(30).toString('base64url')}`
+    const made = await refusal(authenticator, request({ api_key: guess, api_secret: 'x' }))
+    const wrong = await refusal(authenticator, request({ ...pair, api_secret: 'x' }))
+    expect(made.statements).toEqual([])
+    expect({ ...made, statements: [] }).toEqual({ ...wrong, statements: [] })
+    await authenticator.authenticate(request(pair))
+  })
+
+  it('judges by what a credential may do now, though it knows it by heart', async () => {
+    const pair = await make()
+    const authenticator = open()
+    const first = await authenticator.authenticate(request(pair))
+    expect(first.restrictions).toBeUndefined()
+    await updateCredential(db, first, { scopes: ['q:read'] })
+    const second = await authenticator.authenticate(request(pair))
+    expect([...(second.restrictions?.scopes ?? [])]).toEqual(['q:read'])
+    await updateCredential(db, first, { expire_time: new Date(Date.now() - 1) })
+    expect((await refusal(authenticator, request(pair))).reason).toBe('CREDENTIAL_EXPIRED')
+    const wrong = { ...pair, api_secret: 'guess' }
+    expect((await refusal(authenticator, request(wrong))).reason).toBe('UNAUTHENTICATED')
+    await updateCredential(db, first, { expire_time: new Date(Date.now() + 60_000) })
+    expect((await authenticator.authenticate(request(pair))).role).toBe('ROLE_MEMBER')
+  })
+
   it('does not write anything for a request with a wrong signature', async () => {
     const pair = await make()
     const { statements: done } = await refusal(open(), request({ ...pair, api_secret: 'guess' }))
@@ -172,7 +224,7 @@ describe('the check of a signature', () => {
     expect(authenticator.takeUsed()).toEqual([])
     const { credential_id } = await authenticator.authenticate(request(pair))
     await authenticator.authenticate(request(pair))
-    expect(authenticator.takeUsed()).toEqual([credential_id])
+    expect(authenticator.takeUsed()).toEqual([{ credential_id, client: '192.0.2.1' }])
     expect(authenticator.takeUsed()).toEqual([])
   })
 

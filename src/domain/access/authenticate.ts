@@ -1,12 +1,16 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { OperationError } from '../../contract/errors.ts'
 import { nonceTime, signedPrefix } from '../../contract/signature.ts'
-import { findCredentialByKeyHash } from '../../storage/credentials.ts'
+import type { Change } from '../../storage/changes.ts'
+import { type CredentialUse, findCredentialByKeyHash } from '../../storage/credentials.ts'
 import type { NonceOutcome } from '../../storage/nonces.ts'
 import type { Installation, Principal } from '../context.ts'
+import { expired, isExpired } from './authorize.ts'
 import { hashKey, isKeyShaped, sealContext } from './credential-keys.ts'
 import { type FailureBudget, unlimitedFailures } from './failure-budget.ts'
+import type { KeyForms } from './key-mac.ts'
 import type { NonceSpender } from './nonce-spender.ts'
+import { principalFrom } from './principal.ts'
 
 /** The parts of a request that its signature covers, and the three credentials. */
 export type SignedRequest = {
@@ -23,16 +27,26 @@ export type SignedRequest = {
 
 /** Checks signed requests (spec 5, docs/decisions.md 2). */
 export type Authenticator = {
-  /** `onSigned` is told of a right signature while its nonce is not spent yet: no answer may go out. */
+  /**
+   * `onSigned` is told of a right signature while its nonce is not spent yet: no answer may go out. The
+   * principal that is answered is another one when the credential was changed meanwhile.
+   */
   authenticate(
     request: SignedRequest,
     onSigned?: (principal: Principal) => void,
   ): Promise<Principal>
   /** The credentials that were used since this was last asked, for `last_used_time`. */
-  takeUsed(): string[]
+  takeUsed(): CredentialUse[]
+  /** A credential or an organization is not as it was: what was unknown may be known now. */
+  forget(change: Change): void
 }
 
-type Known = { principal: Principal; secret: string }
+type Known = { principal: Principal; secret: string; revision: number }
+
+/** What the last look-up of a key that failed has shown; it costs one look-up in this time, not more. */
+type Failed = { known: Known | undefined; until: number }
+
+const failedMs = 2_000
 
 /** Credentials kept in memory; one entry is well under a kilobyte. */
 const cacheSize = 10_000
@@ -40,19 +54,51 @@ const cacheSize = 10_000
 /** Makes the check of the three credentials. */
 export function createAuthenticator(
   installation: Installation,
-  options: { nonceWindowMs: number; nonces: NonceSpender; failures?: FailureBudget },
+  options: {
+    nonceWindowMs: number
+    nonces: NonceSpender
+    failures?: FailureBudget
+    forms?: KeyForms
+  },
 ): Authenticator {
   const { db, clock, sealer } = installation
-  const { nonceWindowMs, nonces, failures = unlimitedFailures } = options
+  const { nonceWindowMs, nonces, failures = unlimitedFailures, forms } = options
   const cache = new Map<string, Known>()
-  const used = new Set<string>()
+  const failed = new Map<string, Failed>()
+  const lookUps = new Map<string, Promise<Known | undefined>>()
+  const used = new Map<string, string | undefined>()
 
-  const lookUp = async (api_key: string): Promise<Known | undefined> => {
+  const load = async (api_key: string): Promise<Known | undefined> => {
     const row = await findCredentialByKeyHash(db, hashKey(api_key))
     if (!row || row.disable_time) return undefined
-    const { credential_id, organization_id, role } = row
+    const { credential_id, revision } = row
     const secret = sealer.open(row.api_secret_sealed, sealContext('api_secret', credential_id))
-    return { principal: { credential_id, organization_id, role }, secret: secret.toString('utf8') }
+    return {
+      principal: principalFrom(row),
+      secret: secret.toString('utf8'),
+      revision: revision ?? 0,
+    }
+  }
+
+  /** Requests with one key that come together share a look-up. */
+  const lookUp = (api_key: string): Promise<Known | undefined> => {
+    const running = lookUps.get(api_key)
+    if (running) return running
+    const started = load(api_key).finally(() => lookUps.delete(api_key))
+    lookUps.set(api_key, started)
+    return started
+  }
+
+  const recentFailure = (api_key: string): Failed | undefined => {
+    const entry = failed.get(api_key)
+    if (!entry || (entry.until > clock.now() && entry.until <= clock.now() + failedMs)) return entry
+    failed.delete(api_key)
+    return undefined
+  }
+  const noteFailure = (api_key: string, known: Known | undefined) => {
+    if (failed.has(api_key)) return
+    if (failed.size >= cacheSize) failed.delete(failed.keys().next().value as string)
+    failed.set(api_key, { known, until: clock.now() + failedMs })
   }
 
   const remember = (api_key: string, known: Known) => {
@@ -61,11 +107,16 @@ export function createAuthenticator(
   }
 
   return {
-    async authenticate({ api_key, nonce, signature, method, path, body, client }, onSigned) {
+    async authenticate(request, onSigned) {
+      const { api_key, nonce, signature, method, path, body, client } = request
       if (!isKeyShaped(api_key) || !nonce || !signature) throw unauthenticated()
       const cached = cache.get(api_key)
       const isOver = !cached && !failures.take(client)
-      const known = cached ?? (isOver ? undefined : await failures.held(client, lookUp(api_key)))
+      const failure = cached || isOver ? undefined : recentFailure(api_key)
+      const isForged = !cached && !isOver && !failure && forms?.isForged(api_key) === true
+      const isJudged = isOver || isForged || failure !== undefined
+      const known =
+        cached ?? (isJudged ? failure?.known : await failures.held(client, lookUp(api_key)))
       // An unknown key is checked against an empty secret, so that it costs the same HMAC.
       const mac = createHmac('sha256', known?.secret ?? '')
       mac.update(signedPrefix(nonce, method, path)).update(body)
@@ -74,8 +125,10 @@ export function createAuthenticator(
         // The same answer for a known key: whether a key is known is nothing that this may tell.
         if (isOver || (cached && !failures.take(client))) throw failures.refuse(client, 'operation')
         failures.failed(client, 'operation')
-        // Every failure has cost one look-up: the time tells nothing about the key either.
-        if (cached) await lookUp(api_key)
+        // A key that was made here costs one look-up in a while when it fails, whether it is known, deleted or
+        // disabled: the time tells nothing about it either. One that was made up never costs any.
+        if (cached && !recentFailure(api_key)) await lookUp(api_key)
+        if (!isForged) noteFailure(api_key, known)
         throw unauthenticated()
       }
       if (!cached) failures.giveBack(client)
@@ -83,14 +136,25 @@ export function createAuthenticator(
       const time = nonceTime(nonce)
       if (time === undefined || Math.abs(now - time) > nonceWindowMs) {
         // What is known by heart may be deleted by now, and then deserves no other answer.
-        if (cached && !(await lookUp(api_key))) throw unauthenticated()
+        if ((cached || failure) && !(await lookUp(api_key))) throw unauthenticated()
         throw skewed(now, nonceWindowMs, nonce)
+      }
+      if (isExpired(known.principal, now)) {
+        // The life of what is known by heart may have been prolonged.
+        const fresh = cached || failure ? await lookUp(api_key) : known
+        if (!fresh) throw unauthenticated()
+        if (isExpired(fresh.principal, now)) throw expired()
+        cache.delete(api_key)
+        failed.delete(api_key)
+        return await this.authenticate(request, onSigned)
       }
       // A minute longer than it could be accepted: the clocks of replicas differ.
       const expire_time = new Date(time + nonceWindowMs + 60_000)
       const { credential_id } = known.principal
       let isDecided = false
-      const spending = nonces.spend({ credential_id, nonce, time: new Date(time), expire_time })
+      const { revision } = known
+      const use = { credential_id, nonce, time: new Date(time), expire_time, revision }
+      const spending = nonces.spend(use)
       // After the tick in which the statement is written: the longest wait begins first. Who is turned away
       // at once, because too many wait already, is not told of at all.
       if (onSigned) process.nextTick(() => !isDecided && onSigned(known.principal))
@@ -102,18 +166,24 @@ export function createAuthenticator(
       }
       if (outcome === 'spent') {
         if (!cached) remember(api_key, known)
-        used.add(credential_id)
+        used.set(credential_id, client)
         return known.principal
       }
       if (outcome === 'reused') throw new OperationError('NONCE_REUSED')
       if (outcome === 'unsure') throw recovering()
       cache.delete(api_key)
+      failed.delete(api_key)
+      // What the credential may do was changed meanwhile: the request is judged once more, by what holds now.
+      if (outcome === 'changed') return await this.authenticate(request)
       throw unauthenticated()
     },
     takeUsed() {
-      const ids = [...used]
+      const uses = [...used].map(([credential_id, client]) => ({ credential_id, client }))
       used.clear()
-      return ids
+      return uses
+    },
+    forget({ kind }) {
+      if (kind === 'credential' || kind === 'organization') failed.clear()
     },
   }
 }

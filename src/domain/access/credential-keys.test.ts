@@ -1,17 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { systemIds } from '../../lib/ids.ts'
 import { createPair, hashKey, sameSecret, sealContext } from './credential-keys.ts'
+import { createKeyMac } from './key-mac.ts'
+
+const mac = createKeyMac(Buffer.alloc(32, 7))
 
 describe('a pair', () => {
   it('has halves that tell themselves apart and hold 144 and 256 random bits', () => {
-    const { api_key, api_secret } = createPair(systemIds)
-    expect(api_key).toMatch(/^plk_[\w-]{24}$/)
+    const { api_key, api_secret } = createPair(systemIds, mac)
+    expect(api_key).toMatch(/^plk_[\w-]{40}$/)
     expect(api_secret).toMatch(/^pls_[\w-]{43}$/)
   })
 
   it('needs no escape in an address, a header or a shell', () => {
     for (let made = 0; made < 200; made++) {
-      const { api_key } = createPair(systemIds)
+      const { api_key } = createPair(systemIds, mac)
       expect(encodeURIComponent(api_key)).toBe(api_key)
     }
   })

@@ -1,9 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Ids } from '../../lib/ids.ts'
+import type { KeyMac } from './key-mac.ts'
 
 /** A fresh pair. The prefixes let a secret scanner and a human tell the halves apart. */
-export const createPair = (ids: Ids): { api_key: string; api_secret: string } => ({
-  api_key: `plk_${ids.bytes(18).toString('base64url')}`,
+export const createPair = (ids: Ids, mac: KeyMac): { api_key: string; api_secret: string } => ({
+  api_key: mac.create(ids),
   api_secret: `pls_${ids.bytes(32).toString('base64url')}`,
 })
 

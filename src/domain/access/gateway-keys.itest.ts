@@ -51,7 +51,8 @@ it('answers at once for a key that was used before', async () => {
   const principal = { credential_id, organization_id, role: 'ROLE_MEMBER' }
   expect(await first).toEqual(principal)
   expect(keys.principalOf(api_key)).toEqual(principal)
-  expect(keys.takeUsed()).toEqual([credential_id])
+  expect(keys.principalOf(api_key, '192.0.2.1')).toEqual(principal)
+  expect(keys.takeUsed()).toEqual([{ credential_id, client: '192.0.2.1' }])
   expect(keys.takeUsed()).toEqual([])
 })
 
@@ -107,22 +108,89 @@ it('remembers for a moment that a key is unknown, and no more of them than it ha
   expect(keys.principalOf('not a key')).toBeUndefined()
 })
 
-it('lets in for a moment whom it knows while the database is away', async () => {
-  const { api_key } = await make()
+const breakable = () => {
   let isAway = false
+  let asked = 0
   const broken = new Proxy(db, {
     get: (target, name) => {
+      if (name === 'selectFrom') asked++
       if (isAway) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
       const value = Reflect.get(target, name)
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  const keys = createGatewayKeys({ db: broken, clock })
+  return {
+    db: broken,
+    asked: () => asked,
+    setAway: (away: boolean) => {
+      isAway = away
+    },
+  }
+}
+
+it('keeps known keys for ten minutes while the database is away, and no longer', async () => {
+  const { api_key } = await make()
+  const broken = breakable()
+  const keys = createGatewayKeys({ db: broken.db, clock })
+  keys.connected()
   const principal = await keys.principalOf(api_key)
-  isAway = true
-  time += 2_000
-  expect(await keys.principalOf(api_key)).toEqual(principal)
-  time += 40_000
-  await expect(keys.principalOf(api_key)).rejects.toThrow('away')
+  broken.setAway(true)
+  keys.disconnected()
+  // Older than any age that is trusted while the database can be asked.
+  for (const later of [2_000, 40_000, 300_000, 250_000]) {
+    time += later
+    expect(await keys.principalOf(api_key)).toEqual(principal)
+  }
   await expect(keys.principalOf('plk_new')).rejects.toThrow('away')
+  time += 10_000
+  await expect(keys.principalOf(api_key)).rejects.toThrow('away')
+})
+
+it('answers at once and asks once a second while the database is away, then notices its return', async () => {
+  const { api_key, credential_id } = await make()
+  const broken = breakable()
+  const keys = createGatewayKeys({ db: broken.db, clock })
+  keys.connected()
+  const principal = await keys.principalOf(api_key)
+  broken.setAway(true)
+  time += 31_000
+  expect(await keys.principalOf(api_key)).toEqual(principal)
+  const before = broken.asked()
+  for (let call = 0; call < 100; call++) expect(keys.principalOf(api_key)).toEqual(principal)
+  expect(broken.asked()).toBe(before)
+  time += 1_000
+  for (let call = 0; call < 100; call++) expect(keys.principalOf(api_key)).toEqual(principal)
+  expect(broken.asked()).toBe(before + 1)
+  await deleteCredential(db, { credential_id, organization_id })
+  broken.setAway(false)
+  time += 1_000
+  keys.principalOf(api_key)
+  await expect.poll(async () => await keys.principalOf(api_key)).toBeUndefined()
+})
+
+it('keeps what it knows when changes are announced again, but asks before it trusts it', async () => {
+  const { api_key, credential_id } = await make()
+  const broken = breakable()
+  const keys = createGatewayKeys({ db: broken.db, clock })
+  keys.connected()
+  const principal = await keys.principalOf(api_key)
+  broken.setAway(true)
+  keys.connected()
+  expect(await keys.principalOf(api_key)).toEqual(principal)
+  broken.setAway(false)
+  await deleteCredential(db, { credential_id, organization_id })
+  const fresh = open()
+  expect(await fresh.principalOf(api_key)).toBeUndefined()
+})
+
+it('refuses a key that was made up without asking the database', async () => {
+  const { api_key } = await make()
+  const broken = breakable()
+  const forms = { isForged: (key: string) => key !== api_key }
+  const keys = createGatewayKeys({ db: broken.db, clock }, { forms })
+  for (let guess = 0; guess < 100; guess++)
+    expect(keys.principalOf(`plk_${systemIds.bytes(30).toString('base64url')}`)).toBeUndefined()
+  expect(broken.asked()).toBe(0)
+  expect(await keys.principalOf(api_key)).toBeDefined()
+  expect(broken.asked()).toBe(1)
 })

@@ -2,17 +2,20 @@ import { hash } from 'node:crypto'
 import { OperationError } from '../../contract/errors.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Change } from '../../storage/changes.ts'
-import { findCredentialByKeyHash } from '../../storage/credentials.ts'
+import { type CredentialUse, findCredentialByKeyHash } from '../../storage/credentials.ts'
 import type { Db } from '../../storage/database.ts'
 import type { Principal } from '../context.ts'
 import { isKeyShaped } from './credential-keys.ts'
 import { type FailureBudget, unlimitedFailures } from './failure-budget.ts'
+import type { KeyForms } from './key-mac.ts'
+import { principalFrom } from './principal.ts'
 
 /** Who is behind the API key of a gateway address. */
 export type GatewayKeys = {
   /**
    * Answers at once for a key that was used before; undefined for one that opens nothing. Fails with
    * `TOO_MANY_FAILURES` for a key that would have to be looked up after too many failures of the client.
+   * Whether the key may be used here and now is another question (`gatewayDenial`).
    */
   principalOf(
     api_key: string,
@@ -28,10 +31,20 @@ export type GatewayKeys = {
   /** Whether a known key would be served now without the database. */
   isServing(): boolean
   /** The credentials that were used since this was last asked, for `last_used_time`. */
-  takeUsed(): string[]
+  takeUsed(): CredentialUse[]
 }
 
-type Known = { principal: Principal; checked: number; used: boolean }
+type Known = {
+  principal: Principal
+  /** When the database last said so. */
+  checked: number
+  /** Announcements may have been missed since. */
+  isDoubted: boolean
+  /** When the database could last not be asked; 0 when it could. */
+  awayAt: number
+  used: boolean
+  client: string | undefined
+}
 
 const maxDigests = 1_000
 
@@ -44,8 +57,21 @@ export function createGatewayKeys(
     // Announcements are not durable, so that even a quiet listener is not trusted for ever.
     maxAgeMs = 30_000,
     recheckMs = 1_000,
-    graceMs = 30_000,
+    // How long known keys outlive the database. A key that is deleted meanwhile can only be deleted elsewhere.
+    graceMs = 600_000,
+    // A database that does not answer is not waited for longer than this for a key that is known.
+    patienceMs = 1_000,
     unknownMs = 2_000,
+    forms,
+  }: {
+    maxKeys?: number
+    maxLookUps?: number
+    maxAgeMs?: number
+    recheckMs?: number
+    graceMs?: number
+    patienceMs?: number
+    unknownMs?: number
+    forms?: KeyForms
   } = {},
 ): GatewayKeys {
   const known = new Map<string, Known>()
@@ -66,8 +92,11 @@ export function createGatewayKeys(
   }
 
   const remember = (digest: string, principal: Principal) => {
-    if (known.size >= maxKeys) known.delete(known.keys().next().value as string)
-    known.set(digest, { principal, checked: clock.now(), used: true })
+    if (known.size >= maxKeys && !known.has(digest))
+      known.delete(known.keys().next().value as string)
+    const { client } = known.get(digest) ?? {}
+    const checked = clock.now()
+    known.set(digest, { principal, checked, isDoubted: false, awayAt: 0, used: true, client })
   }
   const refuse = (digest: string) => {
     known.delete(digest)
@@ -82,8 +111,7 @@ export function createGatewayKeys(
       refuse(digest)
       return undefined
     }
-    const { credential_id, organization_id, role } = row
-    const principal: Principal = { credential_id, organization_id, role }
+    const principal = principalFrom(row)
     // A change announced while the query ran may be missing in its answer: it is used, not kept.
     if (begun === generation) remember(digest, principal)
     return principal
@@ -99,12 +127,37 @@ export function createGatewayKeys(
     return started
   }
 
-  /** A database that is away for a moment stops nobody who was let in a moment ago. */
-  const recheck = (digest: string, entry: Known): Promise<Principal | undefined> =>
-    lookUp(digest).catch((error: unknown) => {
-      if (clock.now() - entry.checked > graceMs) throw error
+  /**
+   * A database that is away stops no key that it has confirmed within the grace. The first call notices
+   * that it is away, and waits for it a moment only; the others are answered at once, while it is asked again
+   * every second.
+   */
+  const recheck = (
+    digest: string,
+    entry: Known,
+  ): Principal | undefined | Promise<Principal | undefined> => {
+    const now = clock.now()
+    const isKept = () => clock.now() - entry.checked <= graceMs
+    const away = (error: unknown) => {
+      entry.awayAt = clock.now()
+      if (!isKept() || known.get(digest) !== entry) throw error
       return entry.principal
-    })
+    }
+    if (entry.awayAt !== 0 && isKept()) {
+      if (now - entry.awayAt >= recheckMs || now < entry.awayAt) {
+        entry.awayAt = now
+        lookUp(digest).catch(() => {})
+      }
+      return entry.principal
+    }
+    const answer = lookUp(digest)
+    if (!isKept()) return answer
+    const { promise: late, reject } = Promise.withResolvers<never>()
+    const timer = setTimeout(reject, patienceMs, new Error('The database does not answer.'))
+    return Promise.race([answer, late])
+      .catch(away)
+      .finally(() => clearTimeout(timer))
+  }
 
   const guess = async (digest: string, client: string): Promise<Principal | undefined> => {
     if (!failures.take(client)) throw failures.refuse(client, 'gateway')
@@ -117,11 +170,17 @@ export function createGatewayKeys(
   return {
     principalOf(api_key, client = 'unknown') {
       if (!isKeyShaped(api_key)) return undefined
+      if (!digests.has(api_key) && forms?.isForged(api_key)) {
+        if (!failures.take(client)) return Promise.reject(failures.refuse(client, 'gateway'))
+        failures.failed(client, 'gateway')
+        return undefined
+      }
       const digest = digestOf(api_key)
       const entry = known.get(digest)
       if (entry) {
+        entry.client = client
         const age = clock.now() - entry.checked
-        if (age >= 0 && age < (isConnected ? maxAgeMs : recheckMs)) {
+        if (age >= 0 && age < (isConnected ? maxAgeMs : recheckMs) && !entry.isDoubted) {
           entry.used = true
           return entry.principal
         }
@@ -153,7 +212,8 @@ export function createGatewayKeys(
     connected() {
       generation++
       isConnected = true
-      known.clear()
+      // Not forgotten: the database may be gone again before they are used.
+      for (const entry of known.values()) entry.isDoubted = true
       unknown.clear()
     },
     disconnected() {
@@ -165,13 +225,13 @@ export function createGatewayKeys(
       return false
     },
     takeUsed() {
-      const ids: string[] = []
+      const uses: CredentialUse[] = []
       for (const entry of known.values()) {
         if (!entry.used) continue
         entry.used = false
-        ids.push(entry.principal.credential_id)
+        uses.push({ credential_id: entry.principal.credential_id, client: entry.client })
       }
-      return ids
+      return uses
     },
   }
 }

@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest'
+import { accessOf, roleFor, roleMayCall } from './access.ts'
+import { catalogue } from './catalogue.ts'
+import { includesRole, roles } from './roles.ts'
+
+describe('the access of operations', () => {
+  it('is a read for nothing that changes or shows a secret', () => {
+    const reads = catalogue.filter((entry) => accessOf(entry) === 'read')
+    for (const { name } of reads) expect(name).toMatch(/^(?:Get|List|Verify)/)
+    const secret = ['GetWebhookSigningSecret', 'ListWebhookHeaders']
+    expect(reads.filter(({ name }) => secret.includes(name))).toEqual([])
+  })
+
+  it('gives each role all that a narrower one has, and more', () => {
+    const counts = roles.map((role) => catalogue.filter((entry) => roleMayCall(role, entry)).length)
+    expect(counts).toEqual(counts.toSorted((a, b) => b - a))
+    expect(new Set(counts).size).toBe(roles.length)
+    expect(counts[0]).toBe(catalogue.length)
+  })
+
+  it('names the role that is missing', () => {
+    for (const entry of catalogue)
+      for (const role of roles)
+        expect(roleMayCall(role, entry)).toBe(includesRole(role, roleFor(entry)))
+    const find = (name: string) => catalogue.find((entry) => entry.name === name)!
+    expect(roleFor(find('ListWallets'))).toBe('ROLE_READER')
+    expect(roleFor(find('RegisterWallet'))).toBe('ROLE_MEMBER')
+    expect(roleFor(find('CreateCredential'))).toBe('ROLE_OWNER')
+    expect(roleFor(find('CreateOrganization'))).toBe('ROLE_ADMIN')
+  })
+})
