@@ -270,6 +270,6 @@ describe('findOperation', () => {
 test('knows which operations change something', () => {
   const names = new Set(catalogue.map(({ name }) => name).filter((name) => !isRead(name)))
   expect([...names].sort().join(' ')).toMatchInlineSnapshot(
-    `"BatchRegisterAddresses BatchRemoveAddresses CancelTransaction CreateCredential CreateOrganization CreateTokenTransaction CreateTransaction DeleteCredential DeleteRateLimit DisableWebhook EnableWebhook ImportAsset RefreshAssetBalances RegisterAddress RegisterContract RegisterWallet RegisterWebhook RegisterWebhookHeader RemoveAddress RemoveContract RemoveWallet RemoveWebhook RemoveWebhookHeader RenameWallet RetryWebhookHistory RotateWebhookSigningSecret SendTestWebhook SendTransaction SetQuota SetRateLimit SubmitTransactionSignature UpdateConfirmation UpdateWebhook"`,
+    `"BatchRegisterAddresses BatchRemoveAddresses CancelTransaction CreateCredential CreateOrganization CreateTokenTransaction CreateTransaction DeleteCredential DeleteRateLimit DisableWebhook EnableWebhook ImportAsset RefreshAssetBalances RegisterAddress RegisterContract RegisterWallet RegisterWebhook RegisterWebhookHeader RemoveAddress RemoveContract RemoveWallet RemoveWebhook RemoveWebhookHeader RenameWallet RetryWebhookHistory RevokeCredential RotateCredential RotateWebhookSigningSecret SendTestWebhook SendTransaction SetQuota SetRateLimit SubmitTransactionSignature UpdateConfirmation UpdateCredential UpdateWebhook"`,
   )
 })
