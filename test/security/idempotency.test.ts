@@ -174,7 +174,9 @@ it('operations that create are marked, and only those', () => {
   const creating = catalogue
     .map(({ name }) => name)
     .filter((name) => /^(Batch)?(Create|Register)/.test(name))
-  expect([...marked].sort()).toEqual([...new Set([...creating, 'SendTestWebhook'])].sort())
+  expect([...marked].sort()).toEqual(
+    [...new Set([...creating, 'RotateCredential', 'SendTestWebhook'])].sort(),
+  )
 })
 
 it('kills of the service never make a repetition create twice', { timeout: 180_000 }, async () => {
