@@ -164,7 +164,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
     },
     headersOf(served, request_id, place) {
       const { status, body, decision, hit, hash, retryAfter } = served
-      const headers = ['x-request-id', request_id]
+      const headers = ['x-request-id', request_id, 'x-content-type-options', 'nosniff']
       if (status !== 204)
         headers.push('content-type', 'application/json', 'content-length', `${body.length}`)
       if (status === 405) headers.push('allow', place.isSocket ? 'GET' : 'POST')

@@ -46,6 +46,12 @@ const prepareScript = (client: Client, name: string): RedisScript => {
   return (keys, args) => send.call(client, ...keys, ...args)
 }
 
+/** What may be logged of an error: those of ioredis carry the command that failed, with the password of AUTH. */
+const loggable = (error: unknown): { message: string; code?: string } => {
+  const { message, code } = error as Error & { code?: unknown }
+  return { message: String(message), ...(typeof code === 'string' && { code }) }
+}
+
 /** Connects; a server that is not there yet is no error. */
 export const connectRedis = async ({
   url,
@@ -79,8 +85,8 @@ export const connectRedis = async ({
   })
   client.on('error', (error: Error) => {
     // Once per outage: every attempt to reconnect fails alike.
-    if (connected) log.warn({ err: error }, 'redis connection lost')
-    else log.debug({ err: error }, 'redis cannot be reached')
+    if (connected) log.warn({ error: loggable(error) }, 'redis connection lost')
+    else log.debug({ error: loggable(error) }, 'redis unreachable')
     connected = false
   })
   client.on('close', () => {
@@ -88,7 +94,7 @@ export const connectRedis = async ({
   })
   await waitFor(
     client.connect().catch((error: unknown) => {
-      log.warn({ err: error }, 'redis cannot be reached, trying on')
+      log.warn({ error: loggable(error) }, 'redis unreachable, retrying')
     }),
     connect_wait_ms,
   )
