@@ -81,6 +81,7 @@ export const accessTables = {
     database_oid: nullable(oid),
     seen_time: nullable(timestamptz),
     restored_after: nullable(timestamptz),
+    server_start_time: nullable(timestamptz),
   },
   idempotency_key: {
     credential_id: uuid,

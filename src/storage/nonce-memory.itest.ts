@@ -100,6 +100,31 @@ test.each(['system_identifier', 'timeline'])('another %s tells of a restore', as
   expect(await createNonceMemory(database.db).begin()).toBeGreaterThan(1_000)
 })
 
+test('a start of the server that the memory does not know refuses nonces up to the start', async () => {
+  await trusted()
+  await pool.query(`update nonce_memory
+    set server_start_time = null, written_by = pg_current_xact_id()::xid`)
+  const memory = createNonceMemory(database.db)
+  const spend = createSpendNonces(database, memory)
+  await memory.begin()
+  const { rows } =
+    await pool.query(`select restored_after = server_start_time + interval '2 seconds'
+    and server_start_time = pg_postmaster_start_time() as known,
+    restored_after from nonce_memory`)
+  expect(rows[0].known).toBe(true)
+  const at = (ms: number) => ({ ...use(), time: new Date(rows[0].restored_after.getTime() + ms) })
+  expect(await spend([at(-1), at(2)])).toEqual(['unsure', 'spent'])
+})
+
+test('a new database on a server that has just started is trusted at once', async () => {
+  const { db, pool } = await freshDatabase()
+  const { rows } = await pool.query(
+    'select server_start_time = pg_postmaster_start_time() as known from nonce_memory',
+  )
+  expect(rows[0].known).toBe(true)
+  expect(await createNonceMemory(db).begin()).toBe(0)
+})
+
 test('a copy of the whole database tells of itself', async () => {
   const source = await freshDatabase()
   await trusted(source)

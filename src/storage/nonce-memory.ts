@@ -29,6 +29,7 @@ export const isTrusted = (time: string, newest: string): string =>
   `m.trusted_after < ${time}
     and coalesce(m.restored_after, '-infinity') + coalesce(c.nonce_lead_ms, 0) * interval '1 ms' < ${time}
     and m.xmin = m.written_by and m.tableoid = m.written_as
+    and m.server_start_time = pg_postmaster_start_time()
     and coalesce(m.seen_time, 'infinity') >= ${newest}`
 
 type Place = { system_identifier: string | null; timeline: string | null }
@@ -68,19 +69,24 @@ const check = async (db: Db, newest: string, isStart: boolean): Promise<Kept> =>
   const { system_identifier, timeline } = await readPlace(db)
   const now = sql.raw('clock_timestamp()')
   const later = sql.raw(`clock_timestamp() + ${distrusted}`)
+  const started = sql.raw('pg_postmaster_start_time()')
   // Unknown on either side is no difference: two services may have roles of different rights.
   const { rows } = await sql<Kept>`
     insert into nonce_memory as m (id, trusted_after, restored_after, seen_time, written_by, written_as,
-      system_identifier, timeline, database_oid)
-    select 1, ${later}, '-infinity', ${now}, pg_current_xact_id()::xid, 'nonce_memory'::regclass::oid,
-      ${system_identifier}::text, ${timeline}::text, d.oid
+      system_identifier, timeline, database_oid, server_start_time)
+    select 1, ${later}, ${later}, ${now}, pg_current_xact_id()::xid, 'nonce_memory'::regclass::oid,
+      ${system_identifier}::text, ${timeline}::text, d.oid, ${started}
     from pg_database d where d.datname = current_database()
     on conflict (id) do update set
       restored_after = case when m.xmin <> m.written_by or m.tableoid <> m.written_as
           or m.written_by is null or m.written_as is null
           or m.system_identifier <> excluded.system_identifier or m.timeline <> excluded.timeline
           or m.database_oid <> excluded.database_oid or m.seen_time < ${newest}::timestamptz
-        then ${later} else m.restored_after end,
+        then ${later}
+        -- Nothing was spent since the start: until this check every nonce was refused.
+        when m.server_start_time is distinct from ${started}
+        then greatest(m.restored_after, ${started} + ${sql.raw(distrusted)})
+        else m.restored_after end,
       trusted_after = case when ${isStart}::bool and m.seen_time < ${now} - ${sql.raw(longBreak)}
         then greatest(m.trusted_after, ${now}) else m.trusted_after end,
       seen_time = greatest(m.seen_time, ${now}),
@@ -88,7 +94,8 @@ const check = async (db: Db, newest: string, isStart: boolean): Promise<Kept> =>
       written_as = excluded.written_as,
       system_identifier = coalesce(excluded.system_identifier, m.system_identifier),
       timeline = coalesce(excluded.timeline, m.timeline),
-      database_oid = excluded.database_oid
+      database_oid = excluded.database_oid,
+      server_start_time = excluded.server_start_time
     returning seen_time, ceil(1000 * extract(epoch from
       greatest(trusted_after, coalesce(restored_after, '-infinity'), ${now}) - ${now}))::int
       as untrusted_ms`.execute(db)
@@ -96,11 +103,15 @@ const check = async (db: Db, newest: string, isStart: boolean): Promise<Kept> =>
 }
 
 /**
- * Keeps the one row of `nonce_memory`. It is unlogged: after a crash, on a promoted standby and in a
- * base backup it is gone. In a restored dump, in a copied database and under logical replication it is
+ * Keeps the one row of `nonce_memory`. It is unlogged: after a crash, on a promoted standby, in a base
+ * backup and in a snapshot of the disk it is gone. These look alike, and what an earlier restore left in
+ * the row is gone too, so a missing row counts as a restore. In a restored dump, in a copied database and under logical replication it is
  * there, but was written by another transaction, into another table or on another server than it
- * says. In files that were copied while the server was stopped all of this is right: what shows them
- * is that `seen_time` is older than a running service knows, or old when a service starts.
+ * says. In files that were copied while the server was stopped all of this is right. But a server has
+ * to start to use them, and a clean restart looks the same from here: so after every start of the
+ * server, nonces from before it are refused. A virtual machine that is set back with its memory keeps
+ * even its start time. It shows only by a `seen_time` that is older than a running service knows, or
+ * old when a service starts.
  */
 export const createNonceMemory = (db: Db): NonceMemory => {
   let newest = '-infinity'

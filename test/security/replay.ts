@@ -33,6 +33,7 @@ export const events = [
   'rows restored in place',
   'database copied back',
   'files copied back',
+  'files copied back between services',
   'dump restored',
 ] as const
 type Event = (typeof events)[number]
@@ -110,6 +111,20 @@ async function startWorld() {
     await insist(`alter database ${database} rename to portolan`)
   }
 
+  const copyFiles = async () => {
+    const { data } = layoutOf(dataDir)
+    await server.stop()
+    await cp(data, `${data}.backup`, { recursive: true, preserveTimestamps: true })
+    if (process.getuid?.() === 0) await run('chown', ['-R', '--reference', data, `${data}.backup`])
+    server = await start()
+    return async () => {
+      await server.stop()
+      await rm(data, { recursive: true })
+      await rename(`${data}.backup`, data)
+      server = await start()
+    }
+  }
+
   /** Each takes a backup and gives the way back to it. */
   const backups: Partial<Record<Event, () => Promise<() => Promise<void>>>> = {
     'rows restored in place': async () => {
@@ -143,20 +158,8 @@ async function startWorld() {
       await insist('create database backup template portolan')
       return () => replaceBy('backup')
     },
-    'files copied back': async () => {
-      const { data } = layoutOf(dataDir)
-      await server.stop()
-      await cp(data, `${data}.backup`, { recursive: true, preserveTimestamps: true })
-      if (process.getuid?.() === 0)
-        await run('chown', ['-R', '--reference', data, `${data}.backup`])
-      server = await start()
-      return async () => {
-        await server.stop()
-        await rm(data, { recursive: true })
-        await rename(`${data}.backup`, data)
-        server = await start()
-      }
-    },
+    'files copied back': copyFiles,
+    'files copied back between services': copyFiles,
     ...(hasDump && {
       'dump restored': async () => {
         const file = join(dataDir, 'dump')
@@ -325,7 +328,12 @@ export async function runReplays(options: {
       const before = accepted.length
       await accept(24)
       if (accepted.length === before) throw new Error('nothing was accepted, so nothing is shown')
+      // No service is left that remembers what the copy lacks.
+      const isBetween = event === 'files copied back between services'
+      if (isBetween) await Promise.all(services.map((service) => end(service, 'SIGTERM')))
       await (goBack ?? happen[event]!)()
+      if (isBetween)
+        services = await Promise.all(services.map(() => startService(world.url, master_key)))
       const fitting = accepted.filter(({ time }) => Date.now() - time < 290_000)
       const chosen = fitting.slice(-Math.max(60, Math.ceil(replays / 20)))
       // At once, while the services find out, and again when they accept requests.
