@@ -43,6 +43,7 @@ import { ensurePartitions } from '../storage/partitions.ts'
 import { checkServerVersion } from '../storage/server-version.ts'
 import { startAuditChain } from '../workers/audit-chain.ts'
 import { startJanitor } from '../workers/janitor.ts'
+import { startOrganizationErasing } from '../workers/organization-erasing.ts'
 import { createOnFinished } from './access-log.ts'
 import { adminListenFault, startAdminListener } from './admin-listener.ts'
 import { type Demo, demoWarning, ensureDemo } from './bootstrap.ts'
@@ -235,6 +236,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       keepMs: config.audit.retention_days * 86_400_000,
     }),
   )
+  own(startOrganizationErasing({ db: workers.db, clock, log, holder: ids.uuid() }))
   const takeUsedCredentials = () => [...authenticator.takeUsed(), ...keys.takeUsed()]
   const keepNonces = () => nonceMemory.keep()
   own(startJanitor({ db, clock, log, takeUsedCredentials, keepNonces }))

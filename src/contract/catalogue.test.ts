@@ -89,6 +89,11 @@ describe('extensions', () => {
         "/v1/admin/GetUsage",
         "/v1/admin/ListAuditEvents",
         "/v1/admin/SetQuota",
+        "/v1/admin/RenameOrganization",
+        "/v1/admin/DisableOrganization",
+        "/v1/admin/EnableOrganization",
+        "/v1/admin/DeleteOrganization",
+        "/v1/admin/GetOrganizationDeletion",
         "/v1/c/ListAddresses",
         "/v1/c/RenameWallet",
         "/v1/c/RemoveWallet",
@@ -116,6 +121,7 @@ describe('extensions', () => {
     )
     expect(fields).toMatchInlineSnapshot(`
       [
+        "A.GetOrganizationByDomain organization.disable_time",
         "T.GetWallet wallet.address_count",
         "T.GetWallet wallet.addresses_truncated",
         "T.ListWallets wallets[].address_count",

@@ -195,6 +195,22 @@ export const errors = {
     title: 'Another wallet of the organization has this address',
     help: 'An address belongs to one wallet. Find it with GetWallet and the address, and remove it there first. In a batch, `errors` names every such address, and nothing was changed.',
   },
+  OWN_ORGANIZATION: {
+    status: 409,
+    code: 'FAILED_PRECONDITION',
+    rpc: -32602,
+    retry: 'never',
+    title: 'It is the organization of the credential',
+    help: 'Call with a credential of another organization, or use the command line: nobody could undo it with this credential.',
+  },
+  ORGANIZATION_DELETED: {
+    status: 409,
+    code: 'FAILED_PRECONDITION',
+    rpc: -32602,
+    retry: 'never',
+    title: 'The organization is being deleted',
+    help: 'A deletion cannot be undone. GetOrganizationDeletion says how far it is.',
+  },
   DOMAIN_TAKEN: {
     status: 409,
     code: 'ALREADY_EXISTS',

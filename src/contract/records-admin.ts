@@ -2,6 +2,9 @@ import Type from 'typebox'
 import { ClientNetworks, Count, extension, Limit, Role, Scopes, Timestamp, text } from './fields.ts'
 import { quotaNames } from './quotas.ts'
 import { record } from './variant.ts'
+import { list, record } from './variant.ts'
+
+const orNull = <schema extends Type.TSchema>(schema: schema) => Type.Union([schema, Type.Null()])
 
 const times = { create_time: Timestamp, update_time: Timestamp }
 
@@ -10,6 +13,7 @@ export const Organization = record('Organization', {
   organization_id: text,
   name: text,
   domain: text,
+  disable_time: extension(orNull(Timestamp)),
   ...times,
 })
 
@@ -113,8 +117,6 @@ export const AuditResult = Type.Enum([
   'AUDIT_RESULT_UNKNOWN',
 ])
 
-const orNull = <schema extends Type.TSchema>(schema: schema) => Type.Union([schema, Type.Null()])
-
 /** One event of the audit log. */
 export const AuditEvent = record('AuditEvent', {
   sequence: Count,
@@ -142,4 +144,22 @@ export const AuditEvent = record('AuditEvent', {
     }),
   ),
   hash: Type.String({ description: 'hex SHA-256 of the event and the one before it' }),
+})
+
+/** The deletion of an organization: what is erased, and what is not. */
+export const OrganizationDeletion = record('OrganizationDeletion', {
+  organization_id: text,
+  deletion_state: Type.Enum(['DELETION_STATE_ERASING', 'DELETION_STATE_DONE']),
+  request_time: Timestamp,
+  finish_time: orNull(Timestamp),
+  erased: list(record('ErasedTable', { table: text, rows: Count })),
+  credentials_revoked: Count,
+  webhooks_stopped: Count,
+  transactions_canceled: Type.Integer({
+    ...{ minimum: 0, description: 'managed transactions that were never broadcast' },
+  }),
+  transactions_in_flight: Type.Integer({
+    ...{ minimum: 0, description: 'broadcast and perhaps mined later; no longer followed' },
+  }),
+  not_erased: Type.Array(text, { description: 'places that hold data and are not reached' }),
 })

@@ -3,6 +3,13 @@ import type { Service } from '../contract/variant.ts'
 import { RevokeCredential, RotateCredential, UpdateCredential } from './admin/credential-changes.ts'
 import { CreateCredential, DeleteCredential, ListCredentials } from './admin/credentials.ts'
 import {
+  DeleteOrganization,
+  DisableOrganization,
+  EnableOrganization,
+  GetOrganizationDeletion,
+  RenameOrganization,
+} from './admin/life-cycle.ts'
+import {
   CreateOrganization,
   GetOrganizationByDomain,
   ListOrganizations,
@@ -87,8 +94,12 @@ const admin: HandlersOf<'admin'> = {
   CreateCredential,
   CreateOrganization,
   DeleteCredential,
+  DeleteOrganization,
   DeleteRateLimit,
+  DisableOrganization,
+  EnableOrganization,
   GetOrganizationByDomain,
+  GetOrganizationDeletion,
   GetRateLimit,
   GetUsage,
   ListAuditEvents,
@@ -99,6 +110,7 @@ const admin: HandlersOf<'admin'> = {
   RevokeCredential,
   RotateCredential,
   SetQuota,
+  RenameOrganization,
   SetRateLimit,
   UpdateCredential,
 }

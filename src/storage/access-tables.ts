@@ -50,6 +50,16 @@ export const accessTables = {
     create_time: timestamptz,
     update_time: timestamptz,
   },
+  organization_deletion: {
+    organization_id: uuid,
+    request_time: timestamptz,
+    finish_time: nullable(timestamptz),
+    erased: jsonb,
+    credential_count: int8,
+    webhook_count: int8,
+    canceled_transaction_count: int8,
+    in_flight_transaction_count: int8,
+  },
   credential: {
     credential_id: uuid,
     organization_id: uuid,

@@ -38,7 +38,7 @@ export type ReceiverRow = Pick<
   | 'previous_secret_expire_time'
 >
 
-/** All webhooks that have something to send: one look into the index for each, however long its queue. */
+/** All webhooks that have something to send, without those of disabled organizations: one look into the index for each, however long its queue. */
 export const listQueuedWebhooks = async (db: Db): Promise<QueuedWebhook[]> => {
   const { rows } = await sql<QueuedWebhook>`
     with recursive queued as (
@@ -50,7 +50,10 @@ export const listQueuedWebhooks = async (db: Db): Promise<QueuedWebhook[]> => {
         select webhook_id, organization_id, next_attempt_time from delivery_queue
         where webhook_id > q.webhook_id and next_attempt_time is not null
         order by webhook_id, next_attempt_time limit 1) n)
-    select webhook_id, organization_id, next_attempt_time as first_time from queued`.execute(db)
+    select webhook_id, organization_id, next_attempt_time as first_time from queued q
+    where not exists (
+      select from organization o
+      where o.organization_id = q.organization_id and o.disable_time is not null)`.execute(db)
   return rows
 }
 

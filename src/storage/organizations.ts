@@ -1,5 +1,6 @@
 import type { OrganizationRow } from './access-tables.ts'
 import type { Db } from './database.ts'
+import { isUniqueViolation } from './database-errors.ts'
 
 /** Where a page of organizations goes on: the last one seen. */
 export type OrganizationCursor = Pick<OrganizationRow, 'create_time' | 'organization_id'>
@@ -68,3 +69,31 @@ export const setOrganizationDisabled = async (
     .where('organization_id', '=', change.organization_id)
     .returningAll()
     .executeTakeFirst()
+
+/** Gives an organization another name or domain; undefined when there is none. */
+export const renameOrganization = async (
+  db: Db,
+  change: {
+    organization_id: string
+    name: string | undefined
+    domain: string | undefined
+    update_time: Date
+  },
+): Promise<OrganizationRow | 'taken' | undefined> => {
+  const { organization_id, name, domain, update_time } = change
+  try {
+    return await db
+      .updateTable('organization')
+      .set({
+        update_time,
+        ...(name !== undefined && { name }),
+        ...(domain !== undefined && { domain }),
+      })
+      .where('organization_id', '=', organization_id)
+      .returningAll()
+      .executeTakeFirst()
+  } catch (error) {
+    if (isUniqueViolation(error)) return 'taken'
+    throw error
+  }
+}

@@ -146,6 +146,8 @@ const adminRequests = (organization_id: string): Record<string, object> => ({
   CreateCredential: { organization_id, name: 'My key' },
   ListEffectiveRateLimits: { organization_id },
   GetUsage: { organization_id },
+  RenameOrganization: { organization_id, name: 'Demo' },
+  EnableOrganization: { organization_id },
   ListAuditEvents: { organization_id, result: 'AUDIT_RESULT_SUCCEEDED' },
 })
 

@@ -6,7 +6,7 @@ export function addOrganizationsCommand(program: Command, shell: Shell): void {
   const group = program
     .command('organizations')
     .alias('orgs')
-    .summary('list, create, show, enable and disable organizations')
+    .summary('list, create, show, rename, enable, disable and delete organizations')
     .description(
       'Works on the database itself and needs no key, so that an operator can begin, or help out.',
     )
@@ -43,6 +43,35 @@ Examples:
     .option('--json', 'print JSON')
     .action(async (organization, _options, command: Command) =>
       (await run()).showOrganization(shell, organization, command.optsWithGlobals()),
+    )
+  group
+    .command('rename')
+    .description('Give an organization another name or domain.')
+    .argument('<organization>', 'domain or id')
+    .option('--name <name>', 'its new name')
+    .option('--domain <domain>', 'its new unique short name')
+    .option('--json', 'print JSON')
+    .action(async (organization, _options, command: Command) =>
+      (await run()).renameOrganization(shell, organization, command.optsWithGlobals()),
+    )
+  group
+    .command('delete')
+    .description(
+      'Delete an organization with all that it has. Its keys end at once; the running service erases its rows.',
+    )
+    .argument('<organization>', 'domain or id')
+    .option('--yes', 'do it; without this nothing is changed')
+    .option('--json', 'print JSON')
+    .action(async (organization, _options, command: Command) =>
+      (await run()).deleteOrganization(shell, organization, command.optsWithGlobals()),
+    )
+  group
+    .command('deletion')
+    .description('Show the erase report of a deleted organization.')
+    .argument('<organization_id>', 'its id')
+    .option('--json', 'print JSON')
+    .action(async (organization_id, _options, command: Command) =>
+      (await run()).showDeletion(shell, organization_id, command.optsWithGlobals()),
     )
   for (const name of ['enable', 'disable'] as const)
     group

@@ -1,10 +1,11 @@
-import { findByDomainOrId, setEnabled } from '../../domain/admin/operator.ts'
+import type { Catalogue } from '../../contract/catalogue.ts'
+import { findByDomainOrId } from '../../domain/admin/operator.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import type { OrganizationRow } from '../../storage/access-tables.ts'
 import { listOrganizations as listRows } from '../../storage/organizations.ts'
-import { audited } from '../audited.ts'
+import { usageError } from '../cli-error.ts'
 import { withLocal } from '../local.ts'
-import { type GlobalOptions, print, printJson, type Shell } from '../shell.ts'
+import { type GlobalOptions, note, print, printJson, type Shell } from '../shell.ts'
 import { formatRecord, formatTable } from '../table.ts'
 
 type Options = GlobalOptions & { json?: boolean }
@@ -52,14 +53,73 @@ export const setOrganizationEnabled = (
   { organization, enabled }: { organization: string; enabled: boolean },
   options: Options,
 ): Promise<void> =>
-  withLocal(shell, options, async ({ context }) => {
+  withLocal(shell, options, async ({ context, run }) => {
     const { organization_id } = await findByDomainOrId(context, organization)
-    const operation = enabled ? 'organizations enable' : 'organizations disable'
-    const row = await audited(context.db, { operation, request: { organization_id } }, () =>
-      setEnabled(context, organization_id, enabled),
-    )
-    show(shell, row, options)
+    await run(enabled ? 'EnableOrganization' : 'DisableOrganization', { organization_id })
+    show(shell, await findByDomainOrId(context, organization_id), options)
   })
+
+/** Gives an organization another name or domain. */
+export const renameOrganization = (
+  shell: Shell,
+  organization: string,
+  options: Options & { name?: string; domain?: string },
+): Promise<void> => {
+  const { name, domain } = options
+  if (name === undefined && domain === undefined) throw usageError('Give --name, --domain or both.')
+  return withLocal(shell, options, async ({ context, run }) => {
+    const { organization_id } = await findByDomainOrId(context, organization)
+    await run('RenameOrganization', {
+      organization_id,
+      ...(name !== undefined && { name }),
+      ...(domain !== undefined && { domain }),
+    })
+    show(shell, await findByDomainOrId(context, organization_id), options)
+  })
+}
+
+/** Deletes an organization where that was agreed to. */
+export const deleteOrganization = (
+  shell: Shell,
+  organization: string,
+  options: Options & { yes?: boolean },
+): Promise<void> =>
+  withLocal(shell, options, async ({ context, run }) => {
+    const { organization_id, domain } = await findByDomainOrId(context, organization)
+    if (!options.yes)
+      return note(
+        shell,
+        `Nothing was changed. Add --yes to delete ${domain} (${organization_id}) with all that it has; it cannot be undone.`,
+      )
+    const { deletion } = await run('DeleteOrganization', { organization_id, domain })
+    showReport(shell, deletion, options)
+  })
+
+/** Shows the erase report. */
+export const showDeletion = (
+  shell: Shell,
+  organization_id: string,
+  options: Options,
+): Promise<void> =>
+  withLocal(shell, options, async ({ run }) => {
+    const { deletion } = await run('GetOrganizationDeletion', { organization_id })
+    showReport(shell, deletion, options)
+  })
+
+type Deletion = Catalogue<'admin'>['GetOrganizationDeletion']['response']['deletion']
+
+function showReport(shell: Shell, deletion: Deletion, { json }: Options): void {
+  if (json) {
+    printJson(shell, deletion)
+    return
+  }
+  const { erased, not_erased, ...fields } = deletion
+  const texts = Object.entries(fields).map(([name, value]) => [name, String(value ?? 'not yet')])
+  print(shell, formatRecord(Object.fromEntries(texts)))
+  const rows = erased.map(({ table, rows }) => [table, rows.toLocaleString('en')])
+  if (rows.length > 0) print(shell, `\n${formatTable(['TABLE', 'ROWS ERASED'], rows)}`)
+  print(shell, `\nNot erased, see to it yourself:\n${not_erased.map((at) => `- ${at}`).join('\n')}`)
+}
 
 async function everyRow(db: Parameters<typeof listRows>[0]): Promise<OrganizationRow[]> {
   const all: OrganizationRow[] = []

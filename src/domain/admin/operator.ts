@@ -7,6 +7,8 @@ import {
   findCredentialById,
   findCredentialByKeyHash,
 } from '../../storage/credentials.ts'
+import { courierTopic } from '../../storage/notifications.ts'
+import { findDeletion } from '../../storage/organization-erasing.ts'
 import { findOrganizationByDomain, setOrganizationDisabled } from '../../storage/organizations.ts'
 import { hashKey } from '../access/credential-keys.ts'
 import type { Context, Installation } from '../context.ts'
@@ -30,12 +32,16 @@ export async function setEnabled(
   organization_id: string,
   enabled: boolean,
 ): Promise<OrganizationRow> {
+  if (enabled && (await findDeletion(db, organization_id)))
+    throw new OperationError('ORGANIZATION_DELETED')
   const now = new Date(clock.now())
   const disable_time = enabled ? null : now
   const change = { organization_id, disable_time, update_time: now }
   const row = await setOrganizationDisabled(db, change)
   if (!row) throw new OperationError('ORGANIZATION_NOT_FOUND')
   await notifyChange(db, { kind: 'organization', organization_id })
+  // What its webhooks have to send waited for this.
+  if (enabled) await notifyChange(db, { kind: 'wake', topic: courierTopic })
   return row
 }
 

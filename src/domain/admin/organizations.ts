@@ -23,7 +23,7 @@ export const GetOrganizationByDomain: HandlerOf<'GetOrganizationByDomain'> = asy
   const row = await findOrganizationByDomain(context.db, request.domain)
   if (!row || !maySee(context, row.organization_id))
     throw new OperationError('ORGANIZATION_NOT_FOUND')
-  return { organization: present(row) }
+  return { organization: presentOrganization(row) }
 }
 
 /** Creates an organization with a domain that nobody has. */
@@ -36,7 +36,7 @@ export const CreateOrganization: HandlerOf<'CreateOrganization'> = async (contex
       create_time: new Date(context.clock.now()),
     })
     if (!row) throw domainTaken()
-    const answer = { organization: present(row) }
+    const answer = { organization: presentOrganization(row) }
     await context.record?.(db, answer)
     return answer
   })
@@ -53,7 +53,7 @@ export const ListOrganizations: HandlerOf<'ListOrganizations'> = async (context,
     toTimestamp(row.create_time),
     row.organization_id,
   ])
-  return { organizations: items.map(present), pagination }
+  return { organizations: items.map(presentOrganization), pagination }
 }
 
 /**
@@ -72,7 +72,8 @@ export async function getOrganization(
   return row
 }
 
-const domainTaken = () => {
+/** The refusal of a domain that another organization has. */
+export const domainTaken = () => {
   const detail = 'Another organization has this domain.'
   return new OperationError('DOMAIN_TAKEN', {
     errors: [{ field: 'domain', reason: 'DOMAIN_TAKEN', detail }],
@@ -82,10 +83,12 @@ const domainTaken = () => {
 const maySee = ({ principal }: Context, organization_id: string): boolean =>
   principal.role === 'ROLE_ADMIN' || principal.organization_id === organization_id
 
-const present = (row: OrganizationRow) => ({
+/** An organization as answers show it. */
+export const presentOrganization = (row: OrganizationRow) => ({
   organization_id: row.organization_id,
   name: row.name,
   domain: row.domain,
+  disable_time: row.disable_time && toTimestamp(row.disable_time),
   create_time: toTimestamp(row.create_time),
   update_time: toTimestamp(row.update_time),
 })
