@@ -1,7 +1,6 @@
 import Type from 'typebox'
 import { ClientNetworks, Count, extension, Limit, Role, Scopes, Timestamp, text } from './fields.ts'
 import { quotaNames } from './quotas.ts'
-import { record } from './variant.ts'
 import { list, record } from './variant.ts'
 
 const orNull = <schema extends Type.TSchema>(schema: schema) => Type.Union([schema, Type.Null()])

@@ -118,6 +118,11 @@ test('what can be known here is said without asking the service', async () => {
       GetUsage
       ListAuditEvents
       SetQuota
+      RenameOrganization
+      DisableOrganization
+      EnableOrganization
+      DeleteOrganization
+      GetOrganizationDeletion
     ",
       "stdout": "",
     }

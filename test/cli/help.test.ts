@@ -69,9 +69,11 @@ test('prints help, or the version', async () => {
       reorg                    replace the newest blocks of local chain c
 
     Administer (works with and without a running service):
-      organizations            list, create, show, enable and disable organizations
+      organizations            list, create, show, rename, enable, disable and
+                               delete organizations
       keys                     list, create and delete API keys
       limits                   list, get, set and delete rate limits
+      audit                    verify and export the audit log
       backfill                 index the history of the registered addresses
       rewind                   take back everything above a block and track it again
 

@@ -67,7 +67,10 @@ export const GetOrganizationDeletion: HandlerOf<'GetOrganizationDeletion'> = asy
 
 async function reportOf({ db }: Context, organization_id: string) {
   const row = isUuid(organization_id) ? await findDeletion(db, organization_id) : undefined
-  if (!row) throw new OperationError('ORGANIZATION_NOT_FOUND')
+  if (!row)
+    throw new OperationError('ORGANIZATION_NOT_FOUND', {
+      detail: 'No organization with this id was deleted.',
+    })
   return { deletion: presentDeletion(row) }
 }
 
