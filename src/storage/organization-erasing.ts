@@ -191,7 +191,7 @@ const auditDetails: Step = async (db, { organization_id, limit }) => ({
 
 // Tracking ends first, so that nothing new is written. Rows that others refer to come last.
 const steps: readonly Step[] = [
-  byOrganization('credential'),
+  byOrganization('credential', 'idempotency_key'),
   tracked,
   deliveries,
   byOrganization('webhook_header'),
@@ -205,7 +205,7 @@ const steps: readonly Step[] = [
 
 /** The tables that are erased; a test holds them against the columns of the database. */
 export const erasedTables: readonly string[] = [
-  ...['credential', ...trackedTables, 'token_rule', 'contract'],
+  ...['credential', 'idempotency_key', ...trackedTables, 'token_rule', 'contract'],
   ...['delivery', 'delivery_queue', 'delivery_attempt', 'webhook_header', 'webhook', 'transfer'],
   ...['managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'],
   ...['balance_difference', 'wallet', 'organization'],
