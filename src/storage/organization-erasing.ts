@@ -193,12 +193,13 @@ const auditDetails: Step = async (db, { organization_id, limit }) => ({
 const steps: readonly Step[] = [
   byOrganization('credential', 'idempotency_key'),
   tracked,
+  byOrganization('notification_event'),
   deliveries,
   byOrganization('webhook_header'),
   webhooks,
   transfers,
   byOrganization('managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'),
-  byOrganization('balance_difference'),
+  byOrganization('balance_difference', 'notification_turn', 'quota', 'quota_use'),
   wallets,
   auditDetails,
 ]
@@ -208,7 +209,8 @@ export const erasedTables: readonly string[] = [
   ...['credential', 'idempotency_key', ...trackedTables, 'token_rule', 'contract'],
   ...['delivery', 'delivery_queue', 'delivery_attempt', 'webhook_header', 'webhook', 'transfer'],
   ...['managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'],
-  ...['balance_difference', 'wallet', 'organization'],
+  ...['balance_difference', 'wallet', 'organization', 'notification_event', 'notification_turn'],
+  ...['quota', 'quota_use'],
 ]
 
 /** Removes one page of everything that belongs to an organization; empty when there was nothing left. */
@@ -225,7 +227,16 @@ export async function erasePage(db: Db, page: Page): Promise<Erased> {
 }
 
 // Without a reference to the organization or to a wallet, which would keep it.
-const loose = ['delivery', 'job', 'rate_usage', 'method_usage', 'balance_difference']
+const loose = [
+  'delivery',
+  'notification_event',
+  'notification_turn',
+  'quota_use',
+  'job',
+  'rate_usage',
+  'method_usage',
+  'balance_difference',
+]
 
 /** Removes the organization itself and ends its deletion; false while something of it is left. */
 export const finishDeletion = async (

@@ -22,6 +22,8 @@ await sql`
   insert into asset (asset_id, chain_id, asset_type, contract_address, token_id, create_time)
   values (${systemIds.uuid()}, 1, 'ASSET_TYPE_C', '', 0, now())`.execute(db)
 
+const quotaNames = ['QUOTA_WALLETS', 'QUOTA_ADDRESSES']
+
 // What outlives an organization, on purpose.
 const kept = ['audit_pending', 'audit_event', 'organization_deletion']
 
@@ -141,6 +143,8 @@ async function fill(db: Db, count: number): Promise<string> {
     if (table === 'organization_deletion' || table === 'audit_pending') continue
     const columns = tables.get(table)!
     for (const [index, ids] of (table === 'organization' ? shared.slice(0, 1) : shared).entries()) {
+      if (table.startsWith('quota') && index >= quotaNames.length) continue
+      if (table === 'notification_turn' && index > 0) continue
       const own: Record<string, unknown> = {
         organization_id,
         ...ids,
@@ -149,6 +153,7 @@ async function fill(db: Db, count: number): Promise<string> {
         ...{ transaction_state: 'TRANSACTION_STATE_CREATED', events: null, disable_time: null },
         ...{ webhook_state: 'WEBHOOK_STATE_ENABLED', contract_type: 'CONTRACT_TYPE_ERC20' },
         ...{ webhook_status: 'WEBHOOK_STATUS_PENDING', remove_time: null },
+        ...(table.startsWith('quota') && { quota_name: quotaNames[index] }),
         ...(table === 'delivery' && { due_block: null }),
         ...(table === 'audit_event' && {
           sequence: Number(BigInt(`0x${organization_id.slice(-6)}`)) * 100 + index,
@@ -173,6 +178,6 @@ function sample(type: string, index: number): unknown {
   if (type === 'date') return new Date(Date.UTC(2026, 0, 1 + index))
   if (type === 'boolean') return false
   if (type === 'jsonb') return '{}'
-  if (type.endsWith('[]')) return null
+  if (type.endsWith('[]')) return '{}'
   return index + 1
 }
