@@ -5,6 +5,7 @@ import { auditKeyContext } from '../audit/key-context.ts'
 import { headerContext, secretContext } from '../webhooks/secret.ts'
 import { sealContext } from './credential-keys.ts'
 import { answerContext } from './idempotency.ts'
+import { installationKeyContext } from './key-mac.ts'
 
 /** A column of sealed values, and what each of them is sealed for. */
 type SealedColumn = {
@@ -13,7 +14,7 @@ type SealedColumn = {
   /** The primary key, as text and in order. */
   key: readonly [string] | readonly [string, string]
   /** The type of the first column of the key, so that its index is used. */
-  type: 'uuid' | 'int2'
+  type: 'uuid' | 'int2' | 'text'
   contextOf(key: readonly string[]): string
 }
 
@@ -47,6 +48,13 @@ export const sealedColumns: readonly SealedColumn[] = [
     key: ['id'],
     type: 'int2',
     contextOf: () => auditKeyContext,
+  },
+  {
+    table: 'installation_key',
+    column: 'key_sealed',
+    key: ['name'],
+    type: 'text',
+    contextOf: ([name = '']) => installationKeyContext(name),
   },
 ]
 
