@@ -109,7 +109,6 @@ export function createOperations({
   async function run(call: OperationCall): Promise<string> {
     const { entry, method, target, headers, body, client, signal } = call
     if (body.length > 0) checkContentType(headers)
-    if (!isSigned(headers)) throw unauthenticated()
     const { service, name } = entry
     const signed = {
       api_key: single(headers[authHeaders.key]),
@@ -125,6 +124,7 @@ export function createOperations({
     let begunFor: Principal | undefined
     let counted: Principal | undefined
     try {
+      if (!isSigned(headers)) throw unauthenticated()
       const principal = await authenticator.authenticate(signed, (principal) => {
         // A large body is not parsed before it is admitted.
         if (body.length > smallBodyBytes) return
