@@ -1,5 +1,6 @@
 import { openInstallation } from '../app/installation.ts'
-import { type Catalogue, findOperation, isRead } from '../contract/catalogue.ts'
+import { accessOf } from '../contract/access.ts'
+import { type Catalogue, findOperation } from '../contract/catalogue.ts'
 import { createProjection } from '../contract/project.ts'
 import { createCheck } from '../contract/validate.ts'
 import type { Context } from '../domain/context.ts'
@@ -60,13 +61,14 @@ export async function withLocal(
         if (!entry || !handler) throw new Error(`${name} is not an operation of this version.`)
         const checked = createCheck(entry)(request)
         const perform = () => handler(contextOf(name), checked as never)
-        const answer = isRead(name)
-          ? await perform()
-          : await audited(
-              installation.db,
-              { service: 'admin', operation: name, request: checked },
-              perform,
-            )
+        const answer =
+          accessOf(entry) === 'read'
+            ? await perform()
+            : await audited(
+                installation.db,
+                { service: 'admin', operation: name, request: checked },
+                perform,
+              )
         return createProjection(entry)(answer) as never
       },
     })

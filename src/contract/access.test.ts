@@ -11,6 +11,13 @@ describe('the access of operations', () => {
     expect(reads.filter(({ name }) => secret.includes(name))).toEqual([])
   })
 
+  it('is a write for everything that changes or shows a secret', () => {
+    const writes = catalogue.filter((entry) => accessOf(entry) === 'write').map(({ name }) => name)
+    expect([...new Set(writes)].sort().join(' ')).toMatchInlineSnapshot(
+      `"BatchRegisterAddresses BatchRemoveAddresses CancelTransaction CreateCredential CreateOrganization CreateTokenTransaction CreateTransaction DeleteCredential DeleteOrganization DeleteRateLimit DisableOrganization DisableWebhook EnableOrganization EnableWebhook GetWebhookSigningSecret ImportAsset ListWebhookHeaders RefreshAssetBalances RegisterAddress RegisterContract RegisterWallet RegisterWebhook RegisterWebhookHeader RemoveAddress RemoveContract RemoveWallet RemoveWebhook RemoveWebhookHeader RenameOrganization RenameWallet RetryWebhookHistory RevokeCredential RotateCredential RotateWebhookSigningSecret SendTestWebhook SendTransaction SetQuota SetRateLimit SubmitTransactionSignature UpdateConfirmation UpdateCredential UpdateWebhook"`,
+    )
+  })
+
   it('gives each role all that a narrower one has, and more', () => {
     const counts = roles.map((role) => catalogue.filter((entry) => roleMayCall(role, entry)).length)
     expect(counts).toEqual(counts.toSorted((a, b) => b - a))

@@ -25,8 +25,8 @@ import {
   EffectiveRateLimit,
   NewCredential,
   Organization,
-  Quota,
   OrganizationDeletion,
+  Quota,
   RateLimit,
   UsageRow,
 } from './records-admin.ts'

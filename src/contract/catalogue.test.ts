@@ -6,7 +6,7 @@ import { flattenRequest, flattenResponse } from '../../test/spec/flatten.ts'
 import { httpMethods, webSocketMethods } from '../../test/spec/gateway-methods.ts'
 import { parseOperations } from '../../test/spec/notation.ts'
 import { operationCounts, operations } from '../../test/spec/operations.ts'
-import { catalogue, findOperation, isRead, pathOf } from './catalogue.ts'
+import { catalogue, findOperation, pathOf } from './catalogue.ts'
 import { rpcMethods } from './gateway.ts'
 import { anyOfIn, requestSchema, responseSchema } from './operation.ts'
 import { services } from './variant.ts'
@@ -271,11 +271,4 @@ describe('findOperation', () => {
   ])('finds nothing at %s/%s', (service, name) => {
     expect(findOperation(service, name)).toBeUndefined()
   })
-})
-
-test('knows which operations change something', () => {
-  const names = new Set(catalogue.map(({ name }) => name).filter((name) => !isRead(name)))
-  expect([...names].sort().join(' ')).toMatchInlineSnapshot(
-    `"BatchRegisterAddresses BatchRemoveAddresses CancelTransaction CreateCredential CreateOrganization CreateTokenTransaction CreateTransaction DeleteCredential DeleteRateLimit DisableWebhook EnableWebhook ImportAsset RefreshAssetBalances RegisterAddress RegisterContract RegisterWallet RegisterWebhook RegisterWebhookHeader RemoveAddress RemoveContract RemoveWallet RemoveWebhook RemoveWebhookHeader RenameWallet RetryWebhookHistory RevokeCredential RotateCredential RotateWebhookSigningSecret SendTestWebhook SendTransaction SetQuota SetRateLimit SubmitTransactionSignature UpdateConfirmation UpdateCredential UpdateWebhook"`,
-  )
 })

@@ -56,6 +56,3 @@ export const findOperation = (service: string, name: string): Entry | undefined 
 
 /** The path of an operation. */
 export const pathOf = (service: Service, name: string): string => `/v1/${service}/${name}`
-
-/** Whether an operation changes nothing. `catalogue.test.ts` lists both kinds. */
-export const isRead = (name: string): boolean => name.startsWith('Get') || name.startsWith('List')

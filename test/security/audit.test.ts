@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { isRead } from '../../src/contract/catalogue.ts'
+import { accessOf } from '../../src/contract/access.ts'
 import { findAuditChain, readAuditEvents } from '../../src/storage/audit.ts'
 import type { AuditEventRow } from '../../src/storage/audit-tables.ts'
 import { verifyChain } from '../../src/storage/audit-verify.ts'
@@ -47,7 +47,7 @@ test('a change that fails is recorded with its reason, and a read is not recorde
   expect(await eventsOf('RenameWallet')).toMatchObject([
     { result: 'AUDIT_RESULT_FAILED', reason: 'WALLET_NOT_FOUND' },
   ])
-  expect((await all()).filter(({ operation }) => isRead(operation))).toEqual([])
+  expect((await all()).filter(({ operation: name }) => accessOf({ name }) === 'read')).toEqual([])
 })
 
 test('an event is stored before its change, so that no crash loses it', async () => {

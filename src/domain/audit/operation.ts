@@ -1,22 +1,18 @@
-import { isRead } from '../../contract/catalogue.ts'
+import { accessOf } from '../../contract/access.ts'
 import { errors, OperationError } from '../../contract/errors.ts'
 import type { Principal } from '../context.ts'
 import type { AuditTrail } from './trail.ts'
 
 type Call = { principal: Principal; client: string; service: string; operation: string }
 
-/** Reads that give a secret away are recorded like changes. */
-const recordedReads: ReadonlySet<string> = new Set(['GetWebhookSigningSecret'])
-
-/** Does the work of an operation, with an event where it changes something. */
+/** Does the work of an operation, with an event where it changes something or shows a secret. */
 export const performOperation = <result>(
   audit: AuditTrail | undefined,
   call: Call,
   request: unknown,
   work: () => Promise<result>,
 ): Promise<result> => {
-  const { operation } = call
-  if (!audit || (isRead(operation) && !recordedReads.has(operation))) return work()
+  if (!audit || accessOf({ name: call.operation }) === 'read') return work()
   return audit.perform({ actor_type: 'ACTOR_TYPE_CREDENTIAL', ...call, request }, work)
 }
 
