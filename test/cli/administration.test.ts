@@ -118,7 +118,7 @@ test('failures are sentences with an exit code', async () => {
   expect(await run('keys', 'create', 'acme', '--role', 'king')).toMatchInlineSnapshot(`
     {
       "code": 2,
-      "stderr": "Option '--role <role>' argument 'king' is invalid. A role is "admin" or "member".
+      "stderr": "Option '--role <role>' argument 'king' is invalid. A role is "admin", "owner", "member" or "reader".
     ",
       "stdout": "",
     }

@@ -112,6 +112,9 @@ test('what can be known here is said without asking the service', async () => {
       CreateOrganization
       ListOrganizations
       CreateCredential
+      RotateCredential
+      RevokeCredential
+      UpdateCredential
       ListCredentials
       SetRateLimit
       ListEffectiveRateLimits

@@ -71,8 +71,9 @@ test('prints help, or the version', async () => {
     Administer (works with and without a running service):
       organizations            list, create, show, rename, enable, disable and
                                delete organizations
-      keys                     list, create and delete API keys
+      keys                     list, create, rotate and revoke API keys
       limits                   list, get, set and delete rate limits
+      master-key               show and rotate the key that seals secrets
       audit                    verify and export the audit log
       backfill                 index the history of the registered addresses
       rewind                   take back everything above a block and track it again

@@ -19,7 +19,7 @@ describe('CreateOrganization', () => {
     expect(status).toBe(200)
     expect(Object.keys(json)).toEqual(['organization'])
     const { organization_id, create_time, update_time, ...rest } = json.organization
-    expect(rest).toEqual({ name: 'Acme', domain: 'acme-1' })
+    expect(rest).toEqual({ name: 'Acme', domain: 'acme-1', disable_time: null })
     expect(organization_id).toMatch(uuidv7)
     expect(create_time).toMatch(timestamp)
     expect(update_time).toBe(create_time)

@@ -125,7 +125,9 @@ async function snapshot(): Promise<Record<string, unknown[]>> {
   )) {
     // What the courier writes by itself while it goes on trying to deliver.
     const changing =
-      table_name === 'webhook' ? ['last_error', 'failing_since', 'update_time'] : ['last_used_time']
+      table_name === 'webhook'
+        ? ['last_error', 'failing_since', 'update_time']
+        : ['last_used_time', 'last_used_address']
     const columns = `to_jsonb(t) - array['${changing.join("','")}']`
     const { rows } = await pool.query(
       `select ${columns} as row from ${table_name} t where organization_id = $1 order by 1`,
