@@ -1,4 +1,5 @@
 import { countKeyUses, resealAll } from '../../domain/access/reseal.ts'
+import { audited } from '../audited.ts'
 import { CliError } from '../cli-error.ts'
 import { withLocal } from '../local.ts'
 import { type GlobalOptions, note, print, printJson, type Shell } from '../shell.ts'
@@ -26,7 +27,10 @@ export const showMasterKeys = (
 /** Seals all values of earlier keys with the current one, and says what is left. */
 export const rotateMasterKey = (shell: Shell, options: GlobalOptions): Promise<void> =>
   withLocal(shell, options, async ({ context: { db, sealer } }) => {
-    const done = await resealAll({ db, sealer })
+    const request = { key_id: sealer.key_id }
+    const done = await audited(db, { operation: 'master-key rotate', request }, () =>
+      resealAll({ db, sealer }),
+    )
     const left = (await countKeyUses(db)).filter(({ key_id }) => key_id !== sealer.key_id)
     const count = left.reduce((sum, use) => sum + use.count, 0)
     if (count > 0)

@@ -13,6 +13,7 @@ const recorded: ReadonlySet<string> = new Set([
   'expire_time',
   'from',
   'header_key',
+  'key_id',
   'name',
   'nonce',
   'organization_id',
