@@ -50,6 +50,14 @@ test('a change that fails is recorded with its reason, and a read is not recorde
   expect((await all()).filter(({ operation: name }) => accessOf({ name }) === 'read')).toEqual([])
 })
 
+test('a read that shows a secret is recorded', async () => {
+  const webhook_id = '00000000-0000-7000-8000-000000000000'
+  for (const name of ['GetWebhookSigningSecret', 'ListWebhookHeaders']) {
+    await call(acme.member, `c/${name}`, { webhook_id })
+    await expect.poll(() => eventsOf(name)).toHaveLength(1)
+  }
+})
+
 test('an event is stored before its change, so that no crash loses it', async () => {
   // The table is locked: a change whose event cannot be stored does not happen.
   const { promise: locked, resolve: hold } = Promise.withResolvers<void>()
@@ -189,7 +197,7 @@ test('a row that is changed or removed in the database shows at its place', asyn
     const chain = (await findAuditChain(db))!
     return (await verifyChain(chain, readAuditEvents(db, { after: 0 }))).broken
   }
-  await sql`update audit_event set result = 'AUDIT_RESULT_FAILED' where sequence = 3`.execute(db)
+  await sql`update audit_event set result = 'AUDIT_RESULT_REFUSED' where sequence = 3`.execute(db)
   expect(await verify()).toMatchObject({ sequence: 3 })
   await sql`delete from audit_event where sequence = 2`.execute(db)
   expect(await verify()).toEqual({ sequence: 2, problem: 'the event is missing' })
