@@ -26,8 +26,18 @@ const limitedTo = async (per_second_limit: number, chain = 'c') => {
   return tenant.member
 }
 
-/** How long the thread of the service, which is this one, was held up at most by one piece of work. */
+/**
+ * How long the thread of the service, which is this one, was held up at most by one piece of work. The least of
+ * three attempts: a busy machine delays one of them, a body that is parsed delays all.
+ */
 async function longestHold(during: () => Promise<void>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY
+  for (let attempt = 0; attempt < 3 && least >= bearableMs; attempt++)
+    least = Math.min(least, await holdOf(during))
+  return least
+}
+
+async function holdOf(during: () => Promise<void>): Promise<number> {
   let longest = 0
   let last = performance.now()
   let isOver = false
