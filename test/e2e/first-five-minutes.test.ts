@@ -250,7 +250,7 @@ const blocks = (text: string, language: string) =>
 
 test.each([
   ['quick-start.md', 1],
-  ['gateway.md', 2],
+  ['gateway.md', 3],
 ])('the programs in docs/%s run', { timeout: 120_000 }, async (name, count) => {
   const programs = blocks(await guide(name), 'ts')
   expect(programs).toHaveLength(count)
