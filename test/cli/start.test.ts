@@ -72,6 +72,7 @@ test('says in one line of the log what a banner would say, without any key', asy
     ready_seconds: expect.any(Number),
     base_url,
     ws_url,
+    admin_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
     docs_url: `${base_url}/docs`,
     openapi_url: `${base_url}/openapi.json`,
     database: 'embedded',

@@ -9,6 +9,7 @@ import { startStreams, testLog } from '../gateway-ws/gateway-ws.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 
 const many = {
+  server: { connections_per_address: 100_000 },
   gateway: {
     connections_per_key: 100_000,
     subscriptions_per_key: 100_000,
