@@ -71,10 +71,20 @@ requests[pathOf('admin', 'UpdateCredential')] = {
 requests[pathOf('admin', 'RotateCredential')] = { credential_id, overlap_seconds: 3_600 }
 requests[pathOf('admin', 'RevokeCredential')] = { credential_id }
 
+// Nor that of an organization that may be disabled and deleted.
+const { organization } = (await client.admin!.CreateOrganization!({
+  ...{ name: 'Closed', domain: `closed-${Date.now()}` },
+})) as { organization: { organization_id: string } }
+const { organization_id } = organization
+for (const name of ['Disable', 'Enable', 'Delete'])
+  requests[pathOf('admin', `${name}Organization`)] = { organization_id }
+requests[pathOf('admin', 'GetOrganizationDeletion')] = { organization_id }
+
 const isRead = (name: string) => /^(?:Get|List)/.test(name)
 const answers: Record<string, Recorded> = { 'admin/DeleteCredential': deleteCredential }
 // What is read comes last, so that there is something to read.
-const order = (name: string) => +isRead(name) * 2 + +(name === 'RevokeCredential')
+const isLast = (name: string) => name === 'RevokeCredential' || name === 'DeleteOrganization'
+const order = (name: string) => +isRead(name) * 2 + +isLast(name)
 for (const { service, name } of catalogue.toSorted((a, b) => order(a.name) - order(b.name))) {
   const key = `${service}/${name}`
   if (key in answers) continue
