@@ -51,9 +51,9 @@ export const listQueuedWebhooks = async (db: Db): Promise<QueuedWebhook[]> => {
         where webhook_id > q.webhook_id and next_attempt_time is not null
         order by webhook_id, next_attempt_time limit 1) n)
     select webhook_id, organization_id, next_attempt_time as first_time from queued q
-    where not exists (
-      select from organization o
-      where o.organization_id = q.organization_id and o.disable_time is not null)`.execute(db)
+    -- One look-up for each: an anti-join would read all organizations.
+    where (select o.disable_time from organization o
+      where o.organization_id = q.organization_id) is null`.execute(db)
   return rows
 }
 

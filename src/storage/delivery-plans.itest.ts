@@ -27,6 +27,10 @@ beforeAll(async () => {
       secret_sealed: randomBytes(8),
       create_time: now,
     })
+  await sql`
+    insert into organization (organization_id, name, domain, create_time, update_time)
+    select gen_random_uuid(), 'Other', 'other-' || i, ${now}, ${now}
+    from generate_series(1, 5000) i`.execute(db)
   // A long history, half of it of each webhook, and a queue of 5,000 for the first.
   await sql`
     with told as (

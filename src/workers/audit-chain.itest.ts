@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../test/helpers/database.ts'
@@ -82,6 +83,8 @@ describe('the audit chain', () => {
     const { db, work, put, verify, events } = await open()
     const old = new Date(Date.now() - 1_000_000)
     for (let count = 0; count < 5; count++) await put({ event_time: old })
+    // Ids of one millisecond have no order: the later ones must come later in the chain.
+    await delay(5)
     for (let count = 0; count < 2; count++) await put()
     await chainEvents(work, { before: longAgo(), limit: 100 })
     const before = new Date(Date.now() - 500_000)

@@ -70,6 +70,13 @@ test('every request that the API reference prefills succeeds on the demo, and ag
     'second admin/RotateCredential': 'CREDENTIAL_NOT_FOUND',
     'first admin/UpdateCredential': 'CREDENTIAL_NOT_FOUND',
     'second admin/UpdateCredential': 'CREDENTIAL_NOT_FOUND',
+    // Nor an organization that could be deleted: the demo has one.
+    'first admin/DisableOrganization': 'ORGANIZATION_NOT_FOUND',
+    'second admin/DisableOrganization': 'ORGANIZATION_NOT_FOUND',
+    'first admin/DeleteOrganization': 'ORGANIZATION_NOT_FOUND',
+    'second admin/DeleteOrganization': 'ORGANIZATION_NOT_FOUND',
+    'first admin/GetOrganizationDeletion': 'ORGANIZATION_NOT_FOUND',
+    'second admin/GetOrganizationDeletion': 'ORGANIZATION_NOT_FOUND',
     // The record is gone; SetRateLimit or the next start makes it again.
     'second admin/DeleteRateLimit': 'RATE_LIMIT_NOT_FOUND',
     // A domain is taken once. The next document has another one.

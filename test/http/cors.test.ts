@@ -31,7 +31,7 @@ describe.each([
         'access-control-allow-origin': origin,
         'access-control-allow-methods': 'POST',
         'access-control-allow-headers':
-          'content-type, x-request-id, idempotency-key, x-api-key, x-api-nonce, x-api-signature',
+          'content-type, x-request-id, authorization, idempotency-key, x-api-key, x-api-nonce, x-api-signature',
         'access-control-max-age': '7200',
         vary: 'origin',
       })
