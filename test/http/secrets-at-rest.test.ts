@@ -35,7 +35,8 @@ it('no key and no secret can be read from a dump of the database', async () => {
   expect(text).toContain('find-me-in-the-dump')
   expect(text).toContain(tenant.organization_id)
   expect(leaksIn(text)).toEqual([])
-  expect(text).not.toMatch(/pl[ks]_/)
+  // The audit log names a key by the four characters that lists of credentials show.
+  expect([...text.matchAll(/pl[ks]_[\w-]*/g)].filter(([word]) => word.length > 8)).toEqual([])
 })
 
 it('every sealed value is different', async () => {
