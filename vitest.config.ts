@@ -3,6 +3,9 @@ import { defineConfig } from 'vitest/config'
 // A busy machine is no failure: what is waited for may take its time.
 const patient = { poll: { timeout: 20_000 } }
 
+// Half a minute and more each, run by `npm run campaign`.
+const longTests = 'test/faults/*.long.test.ts'
+
 export default defineConfig({
   test: {
     // By default one less than there are cores, which is one on small machines.
@@ -21,6 +24,17 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/**/*.test.ts', 'src/**/*.itest.ts'],
+          exclude: ['**/node_modules/**', longTests],
+          globalSetup: ['test/helpers/global-setup.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          expect: patient,
+        },
+      },
+      {
+        test: {
+          name: 'campaign',
+          include: [longTests],
           globalSetup: ['test/helpers/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -17,6 +17,7 @@ const campaigns = [
     ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'unit'],
     ...['src/gateway/feed-model.test.ts', 'src/http/bare-sockets-model.test.ts'],
   ],
+  ['../node_modules/vitest/vitest.mjs', 'run', '--project', 'campaign'],
   // At least 130,000 bad requests, every tenant and role against every operation.
   [
     ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'integration', 'test/security'],

@@ -140,8 +140,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   await migrateDatabase(db, { log })
   // Requests signed from now on are not refused for a crash or a restore before the start.
   const nonceMemory = createNonceMemory(db)
-  const untrustedMs = await nonceMemory.begin()
-  if (untrustedMs > 0) await clock.sleep(untrustedMs)
+  const trustedTime = clock.now() + (await nonceMemory.begin())
   await ensurePartitions(db, new Date(clock.now()))
 
   const developmentRules = hasDevelopmentRules(config, local !== undefined)
@@ -322,6 +321,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const publicHosts = hostNames([`http://${hostInUrl(config.server.host)}`, config.server.base_url])
   const cors = openCors(config, front, developmentRules)
   metrics.watchStreams(networks.streams, opened)
+  await clock.sleep(Math.max(0, trustedTime - clock.now()))
   const http = own(
     await startServer({
       host: config.server.host,

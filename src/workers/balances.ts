@@ -145,9 +145,7 @@ async function readDue(
       return false
     }
   }
-  for (const [number, all] of groups) {
-    // What was to be read ahead and is confirmed meanwhile may stand here beside other work of the pair.
-    const pairs = distinctPairs(all)
+  for (const [number, pairs] of groups) {
     let at: BlockRef | undefined
     const isRead = await attempt(number, async () => {
       at = number === head ? newest : await findRef(tools, number, signal)

@@ -14,8 +14,8 @@ test('bash completes commands, operations and options', async () => {
     return stdout.toString().trim().split('\n')
   }
   expect(complete('or')).toEqual(['organizations'])
-  expect(complete('keys', '')).toEqual(expect.arrayContaining(['list', 'create', 'delete']))
-  expect(complete('call', 'admin', 'GetOrg')).toEqual(['GetOrganizationByDomain'])
+  expect(complete('keys', '')).toEqual(expect.arrayContaining(['list', 'create', 'revoke']))
+  expect(complete('call', 'admin', 'GetOrganizationB')).toEqual(['GetOrganizationByDomain'])
   expect(complete('start', '--p')).toEqual(['--port'])
   expect(complete('completion', 'z')).toEqual(['zsh'])
 })
