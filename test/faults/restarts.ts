@@ -167,7 +167,7 @@ async function compareBalances({ connection }: Service, dataDir: string): Promis
     const { wallet_id, address } = kept[service]
     const { node_url = '' } = connection.chains[service] ?? {}
     const asset_type = `ASSET_TYPE_${service.toUpperCase()}`
-    let both: unknown
+    let both = { stored: 0n, own: 0n }
     await waitFor(
       `the balance on ${service}`,
       async () => {
@@ -179,7 +179,7 @@ async function compareBalances({ connection }: Service, dataDir: string): Promis
       },
       patient,
     ).catch((error: Error) => {
-      throw new Error(`${error.message}: ${String(JSON.stringify(both, (_, v) => String(v)))}`)
+      throw new Error(`${error.message}: ${both.stored} stored, ${both.own} on the chain`)
     })
   }
 }
