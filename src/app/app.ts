@@ -140,7 +140,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   await migrateDatabase(db, { log })
   // Requests signed from now on are not refused for a crash or a restore before the start.
   const nonceMemory = createNonceMemory(db)
-  const trustedTime = clock.now() + (await nonceMemory.begin())
+  const untrustedMs = await nonceMemory.begin()
+  const trustedTime = clock.now() + untrustedMs
   await ensurePartitions(db, new Date(clock.now()))
 
   const developmentRules = hasDevelopmentRules(config, local !== undefined)
