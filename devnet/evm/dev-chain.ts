@@ -1,4 +1,5 @@
 import { mkdir } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { startAnvil } from '../anvil/anvil.ts'
 import type { DevChain, DevChainOptions } from '../dev-chain.ts'
 import { endLeftover, noteProcess } from '../leftover.ts'
@@ -73,10 +74,17 @@ export async function startEvmDevChain(
     traffic_address: traffic,
     call: anvil.call,
     // Not from the faucet's account: whoever signs with its key counts its nonces alone.
-    fund: (address, amount) =>
-      anvil.call('eth_sendTransaction', [
-        { from: treasury, to: address, value: `0x${amount.toString(16)}` },
-      ]),
+    fund: async (address, amount) => {
+      const transaction = { from: treasury, to: address, value: `0x${amount.toString(16)}` }
+      for (let left = 20; ; left--)
+        try {
+          return await anvil.call('eth_sendTransaction', [transaction])
+        } catch (error) {
+          // While a block is made, anvil may give a nonce that is taken. It has accepted nothing then.
+          if (left === 0 || !String(error).includes('replacement transaction')) throw error
+          await delay(50)
+        }
+    },
     setClock,
     reorganize: (depth) =>
       mining.aside(async () => {
