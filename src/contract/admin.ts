@@ -266,7 +266,7 @@ export const admin = {
   DeleteOrganization: operation({
     summary: 'Delete an organization with all that it has.',
     description:
-      'Keys, gateway and WebSockets end at once; rows are erased in the background, which GetOrganizationDeletion reports. `domain` must be that of the organization, so that nobody deletes the wrong one. It cannot be undone. Repeating it changes nothing.',
+      'Keys, gateway and WebSockets end at once; rows are erased in the background, which GetOrganizationDeletion reports. `domain` must be that of the organization, so that the wrong one is not deleted by mistake. It cannot be undone. Repeating it changes nothing.',
     services: 'A',
     role: 'ROLE_ADMIN',
     extension: true,

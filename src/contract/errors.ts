@@ -201,7 +201,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'It is the organization of the credential',
-    help: 'Call with a credential of another organization, or use the command line: nobody could undo it with this credential.',
+    help: 'Call with a credential of another organization, or use the command line: this credential could not undo the change.',
   },
   ORGANIZATION_DELETED: {
     status: 409,

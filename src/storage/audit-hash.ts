@@ -53,7 +53,7 @@ export const hashEvent = (previous: Buffer, event: HashedEvent): Buffer => {
   return createHash('sha256').update(previous).update(JSON.stringify(fields)).digest()
 }
 
-/** SHA-256 of the salt and the detail: without the salt nobody can guess an erased client address. */
+/** SHA-256 of the salt and the detail: without the salt an erased client address cannot be guessed. */
 export const hashDetail = (salt: Buffer, detail: string): Buffer =>
   createHash('sha256').update(salt).update(detail).digest()
 

@@ -114,7 +114,7 @@ describe('a chain of audit events', () => {
 
   it('does not verify when it was made anew without the key', async () => {
     const { ends, events } = makeChain(6)
-    // Whoever has the database but not the master key can compute hashes, and sign with a key of their own.
+    // An attacker who has the database but not the master key can compute hashes, and sign with a key of their own.
     let hash = genesisHash
     const forged = events.map((event, index) => {
       const changed = index === 1 ? { ...event, operation: 'ListWallets' } : event

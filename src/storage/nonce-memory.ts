@@ -22,7 +22,7 @@ export type NonceMemory = {
 }
 
 /**
- * The condition under which nobody can have spent a nonce of this time unknown to the memory `m`,
+ * The condition under which no nonce of this time can have been spent unknown to the memory `m`,
  * for the credential `c`: the memory is the original and not a copy of it.
  */
 export const isTrusted = (time: string, newest: string): string =>

@@ -58,7 +58,7 @@ export const countOpenShared = async (trx: Db, organization_id: string): Promise
   return rows[0]!
 }
 
-/** The same, once nobody else creates one; nobody does until the transaction ends. */
+/** The same, alone: no other transaction creates one until this transaction ends. */
 export const countOpenAlone = async (trx: Db, organization_id: string): Promise<QuotaUse> => {
   // In two statements: the second sees what was committed while the first one waited.
   await sql`

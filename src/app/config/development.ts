@@ -7,7 +7,7 @@ export const wantsLocalChains = (config: Config): boolean =>
   config.database.url === undefined &&
   Object.keys(config.chains).length === 0
 
-/** Whether only this machine is told how to reach the service. */
+/** Whether the service is reachable from this machine only. */
 export const isOnLoopback = ({ server }: Config): boolean =>
   isLoopback(server.host) &&
   (server.base_url === undefined ||
@@ -16,7 +16,7 @@ export const isOnLoopback = ({ server }: Config): boolean =>
 /**
  * Whether the development rules hold: the demo administrator, webhooks to `http://` and loopback, pages of
  * this machine, and the routes below `/dev`. A configuration by variables alone is no sign of development,
- * so they need local chains that nobody else reaches, or the switch.
+ * so they need local chains that no other machine reaches, or the switch.
  */
 export const hasDevelopmentRules = (config: Config, hasLocalChains: boolean): boolean =>
   config.security.development_rules ?? (hasLocalChains && isOnLoopback(config))

@@ -19,6 +19,8 @@ test.each([
   [-32005, 'daily request count exceeded, request rate limited', 'rate_limited'],
   [429, 'Your app has exceeded its compute units per second capacity', 'rate_limited'],
   [-32007, '50/second request limit reached', 'rate_limited'],
+  // Besu's refusal of a sender: it depends on the transaction and must not cool the node down.
+  [-32007, 'Sender account not authorized to send transactions', 'answer'],
   [-32029, 'Too Many Requests', 'rate_limited'],
   // answers
   [-32005, 'query returned more than 10000 results', 'answer'],

@@ -72,7 +72,7 @@ export function createKeyMac(key: Buffer): KeyMac {
   }
 }
 
-/** Refuses keys that nobody was given, as far as that can be known without the database. */
+/** Refuses keys that were never issued, as far as that can be known without the database. */
 export type KeyForms = {
   isForged(api_key: string): boolean
 }

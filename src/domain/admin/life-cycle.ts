@@ -74,7 +74,7 @@ async function reportOf({ db }: Context, organization_id: string) {
   return { deletion: presentDeletion(row) }
 }
 
-/** Whoever ends the organization of the own key could not undo it. */
+/** A caller that ends the organization of its own key could not undo it. */
 function checkNotOwn({ principal }: Context, organization_id: string): void {
   if (principal.organization_id === organization_id) throw new OperationError('OWN_ORGANIZATION')
 }
