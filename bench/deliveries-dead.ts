@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { disableWebhook, enableWebhook } from '../src/storage/webhooks.ts'
+import { disableWebhook, enableWebhook } from '../src/storage/webhooks/webhooks.ts'
 import type { BenchDatabase } from './lib/bench-database.ts'
 import {
   addWebhook,

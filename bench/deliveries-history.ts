@@ -1,11 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { sql } from 'kysely'
-import { listDeliveries } from '../src/storage/deliveries.ts'
+import { listDeliveries } from '../src/storage/webhooks/deliveries.ts'
 import {
   claimDeliveries,
   listQueuedWebhooks,
   releaseClaims,
-} from '../src/storage/delivery-claims.ts'
+} from '../src/storage/webhooks/delivery-claims.ts'
 import type { BenchDatabase } from './lib/bench-database.ts'
 import { addWebhook, at, type BenchReceiver, number, ownerIn, queue } from './lib/delivery-bench.ts'
 import { table, writeSection } from './lib/results.ts'

@@ -1,5 +1,5 @@
-import { createLogIndex } from '../src/gateway/log-index.ts'
-import { compileLogQuery, type LogKeys, type LogQuery } from '../src/gateway/topics.ts'
+import { compileLogQuery, type LogKeys, type LogQuery } from '../src/gateway/rpc/topics.ts'
+import { createLogIndex } from '../src/gateway/streams/log-index.ts'
 import { median } from './lib/results.ts'
 
 /** CPU time of one block of logs against that many different subscriptions. */

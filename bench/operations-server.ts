@@ -3,8 +3,8 @@ import { findHandler } from '../src/domain/handlers.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { systemIds } from '../src/lib/ids.ts'
 import { silentLog } from '../src/lib/log.ts'
-import { openDatabase } from '../src/storage/database.ts'
-import { createSealer } from '../src/storage/seal.ts'
+import { createSealer } from '../src/storage/access/seal.ts'
+import { openDatabase } from '../src/storage/pg/database.ts'
 
 // The same handler on the same database behind a bare node:http server: no authentication, no limits, no checks.
 const [host = '', user = '', database = '', port = ''] = process.argv.slice(2)

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { systemClock } from '../src/lib/clock.ts'
-import { listWalletTransfers } from '../src/storage/transfers.ts'
+import { listWalletTransfers } from '../src/storage/transfers/transfers.ts'
 import type { BenchDatabase } from './lib/bench-database.ts'
 import { startRecordedTracker } from './lib/recorded-tracker.ts'
 

@@ -1,4 +1,4 @@
-import { type ErrorRow, errors } from '../src/contract/errors.ts'
+import { type ErrorRow, errors } from '../src/contract/errors/errors.ts'
 
 const retries = { never: 'no', later: 'yes, later', after: 'yes, after `Retry-After`' }
 
@@ -10,7 +10,7 @@ export function errorsMarkdown(): string {
   )
   return `# Errors
 
-Written by \`npm run generate\` from \`src/contract/errors.ts\`.
+Written by \`npm run generate\` from \`src/contract/errors/errors.ts\`.
 
 A failed operation answers \`application/problem+json\` (RFC 9457):
 

@@ -1,6 +1,6 @@
 import { accessOf } from '../src/contract/access.ts'
-import { catalogue, type Entry } from '../src/contract/catalogue.ts'
 import { anyOfIn, requestSchema } from '../src/contract/operation.ts'
+import { catalogue, type Entry } from '../src/contract/operations/catalogue.ts'
 import { type Service, services } from '../src/contract/variant.ts'
 
 const titles: Record<Service, string> = {

@@ -4,7 +4,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient } from '../client/src/index.ts'
-import { catalogue, pathOf } from '../src/contract/catalogue.ts'
+import { catalogue, pathOf } from '../src/contract/operations/catalogue.ts'
 
 type Operations = Record<string, Record<string, (request: object) => Promise<object>>>
 type Recorded = { request: object; answer: object }

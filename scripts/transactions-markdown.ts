@@ -1,4 +1,4 @@
-import { transactionTransitions } from '../src/contract/states.ts'
+import { transactionTransitions } from '../src/contract/records/states.ts'
 
 const short = (state: string) => state.replace('TRANSACTION_STATE_', '')
 
@@ -15,7 +15,7 @@ export function transactionsMarkdown(): string {
   return `# Managed transactions
 
 Variant C makes transactions, brings them onto the chain and follows them. It never signs: the keys stay with you. (This page
-is written by \`npm run generate\`; its diagram and its table of states come from \`src/contract/states.ts\`.)
+is written by \`npm run generate\`; its diagram and its table of states come from \`src/contract/records/states.ts\`.)
 
 The way of one transaction:
 

@@ -3,11 +3,11 @@ import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silentLog } from '../../src/lib/log.ts'
-import { type Database, openDatabase } from '../../src/storage/database.ts'
 import { startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
 import type { EmbeddedConnection } from '../../src/storage/embedded/layout.ts'
 import type { Settings } from '../../src/storage/embedded/settings.ts'
-import { migrateDatabase } from '../../src/storage/migrate.ts'
+import { migrateDatabase } from '../../src/storage/migrations/migrate.ts'
+import { type Database, openDatabase } from '../../src/storage/pg/database.ts'
 
 /** A database with settings as in production, and what it costs. */
 export type BenchDatabase = Database & {

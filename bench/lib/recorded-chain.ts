@@ -1,8 +1,8 @@
-import type { Nodes } from '../../src/chains/evm/nodes.ts'
-import { toQuantity } from '../../src/chains/evm/raw.ts'
-import { addressOf, stubBlock, wordOf } from '../../src/chains/evm/stub-chain.ts'
-import { transferTopic } from '../../src/chains/evm/topics.ts'
-import type { Head, PoolRequest, RpcReply } from '../../src/chains/upstream/pool-types.ts'
+import { toQuantity } from '../../src/chains/evm/codec/raw.ts'
+import { transferTopic } from '../../src/chains/evm/codec/topics.ts'
+import type { Nodes } from '../../src/chains/evm/pool/nodes.ts'
+import type { Head, PoolRequest, RpcReply } from '../../src/chains/evm/pool/pool-types.ts'
+import { addressOf, stubBlock, wordOf } from '../../src/chains/evm/testing/stub-chain.ts'
 
 /** A chain as nodes would have sent it: the text of every answer, kept in memory. */
 export type RecordedChain = {

@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { sql } from 'kysely'
-import type { Db } from '../../src/storage/database.ts'
-import { insertOrganization } from '../../src/storage/organizations.ts'
-import { insertWallet, touchWallet } from '../../src/storage/wallets.ts'
+import { insertOrganization } from '../../src/storage/access/organizations.ts'
+import type { Db } from '../../src/storage/pg/database.ts'
+import { insertWallet, touchWallet } from '../../src/storage/wallets/wallets.ts'
 import { withoutIndexes } from './without-indexes.ts'
 
 /** An organization that tracks many addresses and some token contracts. */

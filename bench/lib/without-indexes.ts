@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../../src/storage/database.ts'
+import type { Db } from '../../src/storage/pg/database.ts'
 
 /** Drops a table's key and indexes, to be built when it is filled, which is much faster. */
 export async function withoutIndexes(trx: Db, table: string): Promise<() => Promise<void>> {

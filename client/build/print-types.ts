@@ -1,9 +1,9 @@
 import type { TSchema } from 'typebox'
-import { catalogue } from '../../src/contract/catalogue.ts'
-import { errors } from '../../src/contract/errors.ts'
+import { errors } from '../../src/contract/errors/errors.ts'
 import { requestSchema, responseSchema } from '../../src/contract/operation.ts'
-import { anySize } from '../../src/contract/query.ts'
-import { notificationTypes } from '../../src/contract/states.ts'
+import { catalogue } from '../../src/contract/operations/catalogue.ts'
+import { anySize } from '../../src/contract/operations/query.ts'
+import { notificationTypes } from '../../src/contract/records/states.ts'
 import { type OnRecord, type Service, services } from '../../src/contract/variant.ts'
 
 type Schema = {

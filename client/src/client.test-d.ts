@@ -1,4 +1,4 @@
-import type { Catalogue } from '../../src/contract/catalogue.ts'
+import type { Catalogue } from '../../src/contract/operations/catalogue.ts'
 import { createClient, items, type Notification, pages, verifyWebhook } from './index.ts'
 
 const { admin, q, t, s, p, c } = createClient({ base_url: '', api_key: '', api_secret: '' })

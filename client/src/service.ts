@@ -1,4 +1,4 @@
-import type { Catalogue } from '../../src/contract/catalogue.ts'
+import type { Catalogue } from '../../src/contract/operations/catalogue.ts'
 import type { Service } from '../../src/contract/variant.ts'
 import type { Call, CallOptions } from './call.ts'
 

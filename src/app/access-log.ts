@@ -1,7 +1,7 @@
 import { operationAt } from '../http/operations.ts'
 import type { Finished } from '../http/server.ts'
 import type { Log } from '../lib/log.ts'
-import type { Metrics } from './metrics.ts'
+import type { Metrics } from './metrics/metrics.ts'
 
 /** Counts every finished exchange, and logs it where there is a log for that. */
 export const createOnFinished =

@@ -1,8 +1,8 @@
 import { type AdminViews, adminRoutes } from '../http/admin.ts'
+import { hostNames } from '../http/clients/trusted-host.ts'
 import { type HttpServer, type ServerOptions, startServer } from '../http/server.ts'
-import { hostNames } from '../http/trusted-host.ts'
-import { hostInUrl } from '../lib/host-in-url.ts'
-import { tryListen } from '../lib/try-listen.ts'
+import { hostInUrl } from '../lib/net/host-in-url.ts'
+import { tryListen } from '../lib/net/try-listen.ts'
 import type { Config } from './config/schema.ts'
 
 /** Where `server.admin_listen` says that the operator's routes are; undefined when they are off. */

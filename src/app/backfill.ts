@@ -1,5 +1,9 @@
 import { systemClock } from '../lib/clock.ts'
-import { type BackfillOptions, type BackfillOutcome, runBackfill } from '../workers/backfill.ts'
+import {
+  type BackfillOptions,
+  type BackfillOutcome,
+  runBackfill,
+} from '../workers/tracker/backfill.ts'
 import type { Config } from './config/schema.ts'
 import { type ChainTools, withChain } from './open-chain.ts'
 

@@ -6,7 +6,7 @@ import type { Installation } from '../domain/context.ts'
 import { systemClock } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
-import { createSealer } from '../storage/seal.ts'
+import { createSealer } from '../storage/access/seal.ts'
 import { ensureDemo } from './bootstrap.ts'
 
 const open = async (): Promise<Installation & { count(): Promise<number> }> => {

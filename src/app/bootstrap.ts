@@ -1,10 +1,10 @@
 import { sealContext } from '../domain/access/credential-keys.ts'
 import { createCredential } from '../domain/admin/credentials.ts'
 import type { Installation, Principal } from '../domain/context.ts'
-import type { CredentialRow } from '../storage/access-tables.ts'
-import { listCredentials } from '../storage/credentials.ts'
-import type { Db } from '../storage/database.ts'
-import { findOrganizationByDomain, insertOrganization } from '../storage/organizations.ts'
+import { listCredentials } from '../storage/access/credentials.ts'
+import { findOrganizationByDomain, insertOrganization } from '../storage/access/organizations.ts'
+import type { CredentialRow } from '../storage/access/tables.ts'
+import type { Db } from '../storage/pg/database.ts'
 
 /** A credential with both halves in the clear. */
 export type Pair = { api_key: string; api_secret: string }

@@ -1,5 +1,5 @@
-import { type Cors, createCors } from '../http/cors.ts'
-import type { GatewayFront } from '../http/gateway-front.ts'
+import { type Cors, createCors } from '../http/clients/cors.ts'
+import type { GatewayFront } from '../http/fast-path/gateway-front.ts'
 import type { Config } from './config/schema.ts'
 
 const pagesHere = ['http://localhost:*', 'http://127.0.0.1:*']

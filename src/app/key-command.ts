@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { MasterKeyError } from '../storage/master-key.ts'
+import { MasterKeyError } from '../storage/access/master-key.ts'
 
 /** Begins a master key that a command prints. */
 export const execPrefix = 'exec:'

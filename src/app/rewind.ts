@@ -1,5 +1,5 @@
 import { systemClock } from '../lib/clock.ts'
-import { planRewind, type RewindPlan, runRewind } from '../workers/rewind.ts'
+import { planRewind, type RewindPlan, runRewind } from '../workers/tracker/rewind.ts'
 import type { Config } from './config/schema.ts'
 import { type ChainTools, withChain } from './open-chain.ts'
 

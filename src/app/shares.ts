@@ -3,7 +3,7 @@ import {
   type Failure,
   type FailureBudget,
 } from '../domain/access/failure-budget.ts'
-import { createShares, type Shares } from '../http/shares.ts'
+import { createShares, type Shares } from '../http/clients/shares.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Config } from './config/schema.ts'

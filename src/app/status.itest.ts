@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../test/helpers/database.ts'
-import { createManualClock } from '../domain/limits/fakes.ts'
 import { createLimiter } from '../domain/limits/limiter.ts'
+import { createManualClock } from '../domain/limits/testing/fakes.ts'
 import { silentLog } from '../lib/log.ts'
-import { type Db, openDatabase } from '../storage/database.ts'
-import { openEvent } from '../storage/operational-events.ts'
+import { type Db, openDatabase } from '../storage/pg/database.ts'
+import { openEvent } from '../storage/tracking/operational-events.ts'
 import { loadConfig } from './config/load.ts'
 import { createReadiness, createStatus } from './status.ts'
 

@@ -1,9 +1,9 @@
 import type { Installation } from '../domain/context.ts'
-import type { EndpointRules } from '../lib/endpoint.ts'
-import { createReachable } from '../lib/reachable.ts'
-import { type Courier, startCourier } from '../workers/courier.ts'
-import { createGuardedFetch } from '../workers/guarded-fetch.ts'
-import { startHistoryRetention } from '../workers/history-retention.ts'
+import type { EndpointRules } from '../lib/net/endpoint.ts'
+import { createReachable } from '../lib/net/reachable.ts'
+import { startHistoryRetention } from '../workers/janitor/history-retention.ts'
+import { type Courier, startCourier } from '../workers/webhooks/courier.ts'
+import { createGuardedFetch } from '../workers/webhooks/guarded-fetch.ts'
 import type { Config } from './config/schema.ts'
 
 const loopback = ['127.0.0.0/8', '::1']

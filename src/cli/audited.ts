@@ -3,7 +3,7 @@ import type { AuditSubject } from '../domain/audit/event.ts'
 import { performAudited } from '../domain/audit/trail.ts'
 import { systemClock } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
-import type { Db } from '../storage/database.ts'
+import type { Db } from '../storage/pg/database.ts'
 
 /** Does what a command changes in the database, and records it in the audit log. */
 export const audited = <result>(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { OperationError } from '../contract/errors.ts'
+import { OperationError } from '../contract/errors/errors.ts'
 import { CliError } from './cli-error.ts'
 import { explain } from './explain.ts'
 

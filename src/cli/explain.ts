@@ -1,5 +1,5 @@
-import type { FieldError } from '../contract/errors.ts'
-import { isDatabaseUnavailable, isDiskFull } from '../storage/database-errors.ts'
+import type { FieldError } from '../contract/errors/errors.ts'
+import { isDatabaseUnavailable, isDiskFull } from '../storage/pg/errors.ts'
 
 // By name rather than by class: the classes would load the database, the configuration and the
 // contract just to say that a file is missing.

@@ -1,6 +1,6 @@
 import { openInstallation } from '../app/installation.ts'
 import { accessOf } from '../contract/access.ts'
-import { type Catalogue, findOperation } from '../contract/catalogue.ts'
+import { type Catalogue, findOperation } from '../contract/operations/catalogue.ts'
 import { createProjection } from '../contract/project.ts'
 import { createCheck } from '../contract/validate.ts'
 import type { Context } from '../domain/context.ts'

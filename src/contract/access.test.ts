@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { accessOf, roleFor, roleMayCall } from './access.ts'
-import { catalogue } from './catalogue.ts'
+import { catalogue } from './operations/catalogue.ts'
 import { includesRole, roles } from './roles.ts'
 
 describe('the access of operations', () => {

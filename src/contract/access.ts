@@ -1,4 +1,4 @@
-import type { Catalogue, Entry } from './catalogue.ts'
+import type { Catalogue, Entry } from './operations/catalogue.ts'
 import type { Role } from './roles.ts'
 import { includesRole } from './roles.ts'
 import type { Service } from './variant.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { findOperation } from './catalogue.ts'
+import { findOperation } from './operations/catalogue.ts'
 import { createProjection } from './project.ts'
 
 const projection = (service: string, name: string) => {

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox'
-import type { Entry } from './catalogue.ts'
 import { responseSchema } from './operation.ts'
+import type { Entry } from './operations/catalogue.ts'
 
 /** Cuts a value down to what its schema declares. */
 export type Projection = (value: unknown) => unknown

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseJson } from '../lib/json.ts'
-import { catalogue, findOperation } from './catalogue.ts'
-import { OperationError } from './errors.ts'
+import { parseJson } from '../lib/json/json.ts'
+import { OperationError } from './errors/errors.ts'
+import { catalogue, findOperation } from './operations/catalogue.ts'
 import { createCheck } from './validate.ts'
 
 const address = `0x${'a'.repeat(40)}`

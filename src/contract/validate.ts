@@ -1,11 +1,11 @@
 import type { TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import { Settings } from 'typebox/system'
-import { joinPath } from '../lib/json.ts'
+import { joinPath } from '../lib/json/json.ts'
 import { findNearest } from '../lib/nearest.ts'
-import type { Entry } from './catalogue.ts'
-import { type FieldError, OperationError } from './errors.ts'
+import { type FieldError, OperationError } from './errors/errors.ts'
 import { anyOfIn, requestSchema } from './operation.ts'
+import type { Entry } from './operations/catalogue.ts'
 import { services } from './variant.ts'
 
 // TypeBox stops at 8 errors by default; a caller must see every bad address of a batch at once.

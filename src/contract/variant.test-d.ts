@@ -1,6 +1,6 @@
 import Type, { type Static, type TObject } from 'typebox'
-import type { Catalogue, Row } from './catalogue.ts'
 import type { Request } from './operation.ts'
+import type { Catalogue, Row } from './operations/catalogue.ts'
 import { each, list, only, type PropertiesIn, record } from './variant.ts'
 
 type Equal<a, b> =

@@ -1,4 +1,4 @@
-import type { Catalogue } from '../contract/catalogue.ts'
+import type { Catalogue } from '../contract/operations/catalogue.ts'
 import type { Service } from '../contract/variant.ts'
 import { RevokeCredential, RotateCredential, UpdateCredential } from './admin/credential-changes.ts'
 import { CreateCredential, DeleteCredential, ListCredentials } from './admin/credentials.ts'

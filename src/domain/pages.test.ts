@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { OperationError } from '../contract/errors.ts'
-import { createSealer } from '../storage/seal.ts'
+import { OperationError } from '../contract/errors/errors.ts'
+import { createSealer } from '../storage/access/seal.ts'
 import type { Context } from './context.ts'
 import { makePage, readPage } from './pages.ts'
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { OperationError } from '../contract/errors.ts'
+import { OperationError } from '../contract/errors/errors.ts'
 import type { Context } from './context.ts'
 
 type PageRequest = { page_size?: number; page_token?: string }

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../test/helpers/database.ts'
 import { type Caller, createWalletBench } from '../../test/helpers/wallets.ts'
 import type { QuotaName } from '../contract/quotas.ts'
-import { readMigrations } from '../storage/migrations.ts'
-import { listQuotaUses, setQuota } from '../storage/quotas.ts'
+import { listQuotaUses, setQuota } from '../storage/access/quotas.ts'
+import { readMigrations } from '../storage/migrations/files.ts'
 
 const { db, pool } = await freshDatabase()
 const bench = await createWalletBench(db, 'c')

@@ -1,13 +1,13 @@
-import { OperationError } from '../contract/errors.ts'
+import { OperationError } from '../contract/errors/errors.ts'
 import { type QuotaName, shippedQuotas } from '../contract/quotas.ts'
-import type { Db } from '../storage/database.ts'
 import {
   addUse,
   type CountedQuota,
   countOpenAlone,
   countOpenShared,
   type QuotaUse,
-} from '../storage/quotas.ts'
+} from '../storage/access/quotas.ts'
+import type { Db } from '../storage/pg/database.ts'
 import type { Context } from './context.ts'
 
 type Limits = { quotas?: Context['quotas'] | undefined }

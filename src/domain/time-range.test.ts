@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { OperationError } from '../contract/errors.ts'
+import type { OperationError } from '../contract/errors/errors.ts'
 import { readTimes } from './time-range.ts'
 
 test('a range is whole seconds, both ends included', () => {

@@ -1,10 +1,10 @@
-import { OperationError } from '../contract/errors.ts'
+import { OperationError } from '../contract/errors/errors.ts'
 import { invalidRequest } from '../contract/validate.ts'
 import type { ProfileKind } from '../lib/profile.ts'
+import { onTrustedHost } from './clients/trusted-host.ts'
 import { send } from './exchange.ts'
 import { get, sendJson } from './probes.ts'
 import type { Route } from './server.ts'
-import { onTrustedHost } from './trusted-host.ts'
 
 /** What an operator asks of the service. */
 export type AdminViews = {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
-import { OperationError } from '../contract/errors.ts'
+import { OperationError } from '../contract/errors/errors.ts'
 import type { Authenticator } from '../domain/access/authenticate.ts'
 import { type DevTools, devRoutes } from './dev.ts'
 import { startServer } from './server.ts'

@@ -1,16 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { FieldError } from '../contract/errors.ts'
-import { OperationError } from '../contract/errors.ts'
+import type { FieldError } from '../contract/errors/errors.ts'
+import { OperationError } from '../contract/errors/errors.ts'
 import { authHeaders } from '../contract/signature.ts'
 import { invalidRequest } from '../contract/validate.ts'
 import type { Authenticator } from '../domain/access/authenticate.ts'
 import { authorizeAdministration } from '../domain/access/authorize.ts'
-import { parseJson } from '../lib/json.ts'
+import { parseJson } from '../lib/json/json.ts'
+import { isLocal } from './clients/local.ts'
+import { onTrustedHost } from './clients/trusted-host.ts'
 import { type Exchange, readBody, send } from './exchange.ts'
-import { isLocal } from './local.ts'
 import { sendJson } from './probes.ts'
 import type { Route } from './server.ts'
-import { onTrustedHost } from './trusted-host.ts'
 
 /** What the embedded mode offers beside the API: its local chains, driven by hand. */
 export type DevTools = {

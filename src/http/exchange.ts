@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { OperationError, type Reason } from '../contract/errors.ts'
+import { OperationError, type Reason } from '../contract/errors/errors.ts'
 import type { Ids } from '../lib/ids.ts'
-import type { Bound, Shares } from './shares.ts'
+import type { Bound, Shares } from './clients/shares.ts'
 
 /** One request on its way through the server. */
 export type Exchange = {

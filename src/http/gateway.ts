@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
-import type { Served } from '../gateway/serve.ts'
-import type { ClientAddress } from './client-address.ts'
+import type { Served } from '../gateway/rpc/serve.ts'
+import type { ClientAddress } from './clients/client-address.ts'
+import type { Bound, Shares } from './clients/shares.ts'
 import { drainBody, noRoomReasons, openRoom } from './exchange.ts'
-import type { GatewayFront, LetIn } from './gateway-front.ts'
-import { readGatewayHeaders } from './gateway-headers.ts'
+import type { GatewayFront, LetIn } from './fast-path/gateway-front.ts'
+import { readGatewayHeaders } from './fast-path/gateway-headers.ts'
 import type { Lane } from './server.ts'
-import type { Bound, Shares } from './shares.ts'
 
 /**
  * Serves the gateway's addresses beside the general path of the server: what that does for every

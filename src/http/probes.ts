@@ -1,4 +1,4 @@
-import { OperationError } from '../contract/errors.ts'
+import { OperationError } from '../contract/errors/errors.ts'
 import { type Exchange, send } from './exchange.ts'
 import type { Route } from './server.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { errors, OperationError, type Reason } from '../contract/errors.ts'
+import { errors, OperationError, type Reason } from '../contract/errors/errors.ts'
 import { type Log, silentLog } from '../lib/log.ts'
 import { problemResponse, toOperationError } from './problems.ts'
 

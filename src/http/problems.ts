@@ -1,6 +1,6 @@
-import { errors, OperationError } from '../contract/errors.ts'
+import { errors, OperationError } from '../contract/errors/errors.ts'
 import type { Log } from '../lib/log.ts'
-import { isDatabaseUnavailable, isDiskFull } from '../storage/database-errors.ts'
+import { isDatabaseUnavailable, isDiskFull } from '../storage/pg/errors.ts'
 
 /** A failure, ready to be sent. */
 export type ProblemResponse = { status: number; headers: Record<string, string>; body: string }

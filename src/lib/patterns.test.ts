@@ -191,7 +191,7 @@ test('patterns that are put together at run time are known', () => {
     'app/config/env-source.ts',
     'contract/validate.ts',
     // Lists of constant words.
-    'gateway/answers.ts',
+    'gateway/rpc/answers.ts',
     'storage/archive/partitions.ts',
   ])
 })

@@ -3,28 +3,38 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { type FreshDatabase, freshDatabase, hasEngine } from '../../test/helpers/database.ts'
 import type { Engine } from '../../test/helpers/postgres.ts'
 import { silentLog } from '../lib/log.ts'
-import type { CredentialRow, OrganizationRow } from './access-tables.ts'
-import { insertRows } from './bulk.ts'
 import {
   deleteCredential,
   findCredentialByKeyHash,
   insertCredential,
   listCredentials,
   touchCredentials,
-} from './credentials.ts'
-import { type Db, openDatabase } from './database.ts'
-import { isUniqueViolation } from './database-errors.ts'
-import { addMethodUsage, listMethodUsage } from './method-usage.ts'
-import { createSpendNonces, deleteExpiredNonces, type SpendNonces } from './nonces.ts'
+} from './access/credentials.ts'
+import { addMethodUsage, listMethodUsage } from './access/method-usage.ts'
+import { createSpendNonces, deleteExpiredNonces, type SpendNonces } from './access/nonces.ts'
 import {
   findOrganization,
   findOrganizationByDomain,
   insertOrganization,
   listOrganizations,
   setOrganizationDisabled,
-} from './organizations.ts'
-import { deleteRateLimits, findRateLimit, listRateLimits, upsertRateLimit } from './rate-limits.ts'
-import { addRateUsage, deleteOldRateUsage, loadRateUsage, periodStarts } from './rate-usage.ts'
+} from './access/organizations.ts'
+import {
+  deleteRateLimits,
+  findRateLimit,
+  listRateLimits,
+  upsertRateLimit,
+} from './access/rate-limits.ts'
+import {
+  addRateUsage,
+  deleteOldRateUsage,
+  loadRateUsage,
+  periodStarts,
+} from './access/rate-usage.ts'
+import type { CredentialRow, OrganizationRow } from './access/tables.ts'
+import { insertRows } from './pg/bulk.ts'
+import { type Db, openDatabase } from './pg/database.ts'
+import { isUniqueViolation } from './pg/errors.ts'
 
 const time = new Date('2026-11-15T10:20:30.456Z')
 const later = new Date(time.getTime() + 60_000)

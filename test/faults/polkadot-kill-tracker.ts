@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { createPolkadotChain } from '../../src/chains/polkadot/chain.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { openDatabase } from '../../src/storage/database.ts'
-import { startTracker } from '../../src/workers/tracker.ts'
+import { openDatabase } from '../../src/storage/pg/database.ts'
+import { startTracker } from '../../src/workers/tracker/tracker.ts'
 
 // A tracker in a process of its own, which is killed at any moment.
 const { connection, chain_id, network, url } = JSON.parse(process.argv[2]!)

@@ -1,14 +1,14 @@
 import pg from 'pg'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
-import { createPool } from '../../src/chains/upstream/pool.ts'
+import { createPool } from '../../src/chains/evm/pool/pool.ts'
 import { SendTransaction } from '../../src/domain/transactions/send.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { type Connection, openDatabase } from '../../src/storage/database.ts'
-import { createSealer } from '../../src/storage/seal.ts'
-import { findTransaction } from '../../src/storage/transactions.ts'
-import { lookAfter } from '../../src/workers/sender-look-after.ts'
+import { createSealer } from '../../src/storage/access/seal.ts'
+import { type Connection, openDatabase } from '../../src/storage/pg/database.ts'
+import { findTransaction } from '../../src/storage/transactions/transactions.ts'
+import { lookAfter } from '../../src/workers/sender/look-after.ts'
 
 /** What the child does, and at which of its points it is killed. */
 export type Deed = {

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { createSuiChain } from '../../src/chains/sui/chain.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { openDatabase } from '../../src/storage/database.ts'
-import { startImporter } from '../../src/workers/importer.ts'
-import { startTracker } from '../../src/workers/tracker.ts'
+import { openDatabase } from '../../src/storage/pg/database.ts'
+import { startImporter } from '../../src/workers/jobs/importer.ts'
+import { startTracker } from '../../src/workers/tracker/tracker.ts'
 
 /** What the tracker in a process of its own is told. */
 export type ChildOptions = {

@@ -1,5 +1,5 @@
 import type { WalletService } from '../../src/chains/chain.ts'
-import type { Db } from '../../src/storage/database.ts'
+import type { Db } from '../../src/storage/pg/database.ts'
 import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { createRandom } from '../helpers/random.ts'
 import { compareWorld } from '../helpers/tracker-compare.ts'

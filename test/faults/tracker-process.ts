@@ -1,10 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
-import { createPool } from '../../src/chains/upstream/pool.ts'
+import { createPool } from '../../src/chains/evm/pool/pool.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { type Connection, openDatabase } from '../../src/storage/database.ts'
-import { startTracker } from '../../src/workers/tracker.ts'
+import { type Connection, openDatabase } from '../../src/storage/pg/database.ts'
+import { startTracker } from '../../src/workers/tracker/tracker.ts'
 
 /** What a tracker in a process of its own is made of. */
 export type TrackerProcess = {

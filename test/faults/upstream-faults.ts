@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { createPool } from '../../src/chains/upstream/pool.ts'
-import type { Pool, PoolOutcome, PoolRequest } from '../../src/chains/upstream/pool-types.ts'
+import { createPool } from '../../src/chains/evm/pool/pool.ts'
+import type { Pool, PoolOutcome, PoolRequest } from '../../src/chains/evm/pool/pool-types.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { startChain, type TestChain } from '../helpers/anvil.ts'

@@ -1,11 +1,11 @@
 import { systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { createReachable } from '../../src/lib/reachable.ts'
-import { openDatabase } from '../../src/storage/database.ts'
-import { createSealer } from '../../src/storage/seal.ts'
-import { startCourier } from '../../src/workers/courier.ts'
-import { createGuardedFetch } from '../../src/workers/guarded-fetch.ts'
+import { createReachable } from '../../src/lib/net/reachable.ts'
+import { createSealer } from '../../src/storage/access/seal.ts'
+import { openDatabase } from '../../src/storage/pg/database.ts'
+import { startCourier } from '../../src/workers/webhooks/courier.ts'
+import { createGuardedFetch } from '../../src/workers/webhooks/guarded-fetch.ts'
 
 // The victim of the campaign: a courier and nothing else, with claims that come back soon.
 const { connection, masterKey } = JSON.parse(process.argv[2]!)

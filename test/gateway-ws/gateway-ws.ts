@@ -4,7 +4,7 @@ import {
   type World,
   type WorldBlock,
   type WorldLog,
-} from '../../src/gateway/feed-world.ts'
+} from '../../src/gateway/testing/feed-world.ts'
 import { startTestGateway, type TestGateway } from '../gateway/gateway.ts'
 import { connect, type TestClient } from './client.ts'
 import { type NodeServer, serveNode } from './world-node.ts'

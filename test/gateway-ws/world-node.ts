@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
-import type { World, WorldBlock, WorldNode } from '../../src/gateway/feed-world.ts'
+import type { World, WorldBlock, WorldNode } from '../../src/gateway/testing/feed-world.ts'
 
 type Call = { id: number; method: string; params: unknown[] }
 

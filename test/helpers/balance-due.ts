@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../../src/storage/database.ts'
+import type { Db } from '../../src/storage/pg/database.ts'
 
 /** Whether a head makes balance work due that is not done, wherever it waits. */
 export const isBalanceDue = async (db: Db, chain_id: number, head: number): Promise<boolean> => {

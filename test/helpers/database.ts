@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, inject, onTestFinished, TestRunner } from 'vitest'
 import { silentLog } from '../../src/lib/log.ts'
-import type { Database } from '../../src/storage/database.ts'
 import type { EmbeddedConnection } from '../../src/storage/embedded/layout.ts'
+import type { Database } from '../../src/storage/pg/database.ts'
 import type { Engine } from './postgres.ts'
 
 /** A migrated database that nobody else uses. */
@@ -48,8 +48,8 @@ export const asOwner = async <T>(
 }
 
 const migrate = async (connection: EmbeddedConnection): Promise<void> => {
-  const { openDatabase } = await import('../../src/storage/database.ts')
-  const { migrateDatabase } = await import('../../src/storage/migrate.ts')
+  const { openDatabase } = await import('../../src/storage/pg/database.ts')
+  const { migrateDatabase } = await import('../../src/storage/migrations/migrate.ts')
   const database = openDatabase({ connection, log: silentLog })
   try {
     await migrateDatabase(database.db, { log: silentLog })
@@ -83,7 +83,7 @@ const create = async (engine: Engine, from: string): Promise<FreshDatabase> => {
   await asOwner(engine, (owner) =>
     owner.query(`create database ${connection.database} template ${from}`),
   )
-  const { openDatabase } = await import('../../src/storage/database.ts')
+  const { openDatabase } = await import('../../src/storage/pg/database.ts')
   const database = openDatabase({ connection, log: silentLog })
   let stopping: Promise<void> | undefined
   const stop = async () => {

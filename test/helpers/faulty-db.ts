@@ -1,4 +1,4 @@
-import type { Db } from '../../src/storage/database.ts'
+import type { Db } from '../../src/storage/pg/database.ts'
 
 /** Stands for the death of the process. */
 export class CrashError extends Error {

@@ -1,8 +1,8 @@
 import type { Openers } from '../../src/app/wallets.ts'
 import type { WalletService } from '../../src/chains/chain.ts'
 import { families } from '../../src/chains/registry.ts'
-import { createScriptedChain, type ScriptedChain } from '../../src/chains/scripted-chain.ts'
-import type { Db } from '../../src/storage/database.ts'
+import { createScriptedChain, type ScriptedChain } from '../../src/chains/testing/scripted-chain.ts'
+import type { Db } from '../../src/storage/pg/database.ts'
 import { waitFor } from './wait-for.ts'
 
 /** A chain in memory for each wallet service. */

@@ -1,5 +1,5 @@
-import { findCursor } from '../../src/storage/blocks.ts'
-import type { Db } from '../../src/storage/database.ts'
+import type { Db } from '../../src/storage/pg/database.ts'
+import { findCursor } from '../../src/storage/tracking/blocks.ts'
 import {
   expectedList,
   expectedTouches,

@@ -6,25 +6,25 @@ import {
   ChainUnavailableError,
   type WalletService,
 } from '../../src/chains/chain.ts'
-import type { ScriptedTransaction } from '../../src/chains/scripted-block.ts'
+import type { ScriptedTransaction } from '../../src/chains/testing/scripted-block.ts'
 import { systemClock } from '../../src/lib/clock.ts'
-import { findCursor } from '../../src/storage/blocks.ts'
-import type { Db } from '../../src/storage/database.ts'
-import { listOpenGaps } from '../../src/storage/gaps.ts'
-import { acquireLease } from '../../src/storage/leases.ts'
-import { settleBalances } from '../../src/workers/balances.ts'
-import { HistoryMovedError } from '../../src/workers/history.ts'
-import { createMonths } from '../../src/workers/months.ts'
-import { reconcilePage } from '../../src/workers/reconciling.ts'
-import { createRefill } from '../../src/workers/refill.ts'
-import { releasePage } from '../../src/workers/releasing.ts'
-import { findAncestor, rollBack } from '../../src/workers/reorg.ts'
+import type { Db } from '../../src/storage/pg/database.ts'
+import { findCursor } from '../../src/storage/tracking/blocks.ts'
+import { listOpenGaps } from '../../src/storage/tracking/gaps.ts'
+import { acquireLease } from '../../src/storage/tracking/leases.ts'
+import { settleBalances } from '../../src/workers/balances/balances.ts'
+import { reconcilePage } from '../../src/workers/balances/reconciling.ts'
+import { createMonths } from '../../src/workers/janitor/months.ts'
+import { HistoryMovedError } from '../../src/workers/tracker/history.ts'
+import { createRefill } from '../../src/workers/tracker/refill.ts'
+import { releasePage } from '../../src/workers/tracker/releasing.ts'
+import { findAncestor, rollBack } from '../../src/workers/tracker/reorg.ts'
 import {
   storeBeginning,
   storeBlocks,
   storeGap,
   type TrackerTools,
-} from '../../src/workers/tracker-store.ts'
+} from '../../src/workers/tracker/store.ts'
 import { CrashError, createFaultyDb } from './faulty-db.ts'
 import { own, type ReferenceWebhook, type Snapshot } from './tracker-reference.ts'
 import { type Caller, createWalletBench, type WalletBench } from './wallets.ts'

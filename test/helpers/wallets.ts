@@ -6,10 +6,10 @@ import {
   createScriptedChain,
   type ScriptedChain,
   type ScriptOptions,
-} from '../../src/chains/scripted-chain.ts'
-import { findOperation } from '../../src/contract/catalogue.ts'
-import { OperationError } from '../../src/contract/errors.ts'
+} from '../../src/chains/testing/scripted-chain.ts'
+import { OperationError } from '../../src/contract/errors/errors.ts'
 import { responseSchema } from '../../src/contract/operation.ts'
+import { findOperation } from '../../src/contract/operations/catalogue.ts'
 import { createProjection } from '../../src/contract/project.ts'
 import { createCheck } from '../../src/contract/validate.ts'
 import type { Installation } from '../../src/domain/context.ts'
@@ -17,10 +17,10 @@ import { findHandler } from '../../src/domain/handlers.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
-import { ensureChain } from '../../src/storage/chains.ts'
-import type { Db } from '../../src/storage/database.ts'
-import { insertOrganization } from '../../src/storage/organizations.ts'
-import { createSealer } from '../../src/storage/seal.ts'
+import { insertOrganization } from '../../src/storage/access/organizations.ts'
+import { createSealer } from '../../src/storage/access/seal.ts'
+import type { Db } from '../../src/storage/pg/database.ts'
+import { ensureChain } from '../../src/storage/tracking/chains.ts'
 
 /** An answer of an operation, or the failure that the caller is told of. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look at members of any answer

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
-import type { Entry } from '../../src/contract/catalogue.ts'
+import type { Entry } from '../../src/contract/operations/catalogue.ts'
 import { type Body, type Shape, sampleOf, shapeOf, validRequest } from './sample-requests.ts'
 
 /** One request that is, or may be, wrong. */

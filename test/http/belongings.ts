@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { WalletService } from '../../src/chains/chain.ts'
 import { families } from '../../src/chains/registry.ts'
-import { findOperation } from '../../src/contract/catalogue.ts'
+import { findOperation } from '../../src/contract/operations/catalogue.ts'
 import type { Service } from '../../src/contract/variant.ts'
 import type { Tenant, TestApp } from '../helpers/app.ts'
 import type { ScriptedChains } from '../helpers/scripted-chains.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { deleteExpiredNonces } from '../../src/storage/nonces.ts'
+import { deleteExpiredNonces } from '../../src/storage/access/nonces.ts'
 import { type Answer, shiftedClock, startTestApp, type TestApp } from '../helpers/app.ts'
 import { authHeaders, nextNonce, type Pair, signature } from '../helpers/signer.ts'
 

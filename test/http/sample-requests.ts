@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox'
-import { catalogue, type Entry } from '../../src/contract/catalogue.ts'
 import { anyOfIn, requestSchema } from '../../src/contract/operation.ts'
+import { catalogue, type Entry } from '../../src/contract/operations/catalogue.ts'
 import { services } from '../../src/contract/variant.ts'
 
 /** Fields of a request by name. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { Entry } from '../../src/contract/catalogue.ts'
 import { anyOfIn } from '../../src/contract/operation.ts'
+import type { Entry } from '../../src/contract/operations/catalogue.ts'
 import { services } from '../../src/contract/variant.ts'
 import { type Answer, startTestApp } from '../helpers/app.ts'
 import { createScriptedChains } from '../helpers/scripted-chains.ts'

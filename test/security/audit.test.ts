@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { accessOf } from '../../src/contract/access.ts'
-import { findAuditChain, readAuditEvents } from '../../src/storage/audit.ts'
-import type { AuditEventRow } from '../../src/storage/audit-tables.ts'
-import { verifyChain } from '../../src/storage/audit-verify.ts'
+import { findAuditChain, readAuditEvents } from '../../src/storage/audit/audit.ts'
+import type { AuditEventRow } from '../../src/storage/audit/tables.ts'
+import { verifyChain } from '../../src/storage/audit/verify.ts'
 import { shiftedClock, startTestApp } from '../helpers/app.ts'
 import { createScriptedChains } from '../helpers/scripted-chains.ts'
 

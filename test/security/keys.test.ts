@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { WebSocket } from 'ws'
 import { roleFor, roleMayCall } from '../../src/contract/access.ts'
-import { catalogue } from '../../src/contract/catalogue.ts'
+import { catalogue } from '../../src/contract/operations/catalogue.ts'
 import { type Role, roles } from '../../src/contract/roles.ts'
 import { startTestGateway, type TestGateway } from '../gateway/gateway.ts'
 import { startStubNode } from '../gateway/stub-node.ts'

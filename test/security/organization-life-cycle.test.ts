@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { listQueuedWebhooks } from '../../src/storage/delivery-claims.ts'
+import { listQueuedWebhooks } from '../../src/storage/webhooks/delivery-claims.ts'
 import { shiftedClock, startTestApp } from '../helpers/app.ts'
 import { createScriptedChains } from '../helpers/scripted-chains.ts'
 

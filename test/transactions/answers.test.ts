@@ -1,7 +1,7 @@
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { freshDatabase } from '../helpers/database.ts'
-import { anvilKeys, startSendingBench } from './bench.ts'
+import { anvilKeys, startSendingBench } from './harness.ts'
 import { type Manner, plain, type ScriptedNode, startScriptedNode } from './scripted-node.ts'
 
 const { db } = await freshDatabase()

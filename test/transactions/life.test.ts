@@ -3,7 +3,7 @@ import { privateKeyToAccount, sign } from 'viem/accounts'
 import { afterAll, expect, it } from 'vitest'
 import { createSender, encode } from '../chains/evm/token-contracts.ts'
 import { freshDatabase } from '../helpers/database.ts'
-import { anvilKeys, startSendingBench } from './bench.ts'
+import { anvilKeys, startSendingBench } from './harness.ts'
 import { createOwner, refusal } from './owner.ts'
 import { signWithRawKey, toText } from './raw-key.ts'
 

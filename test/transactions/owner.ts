@@ -1,6 +1,6 @@
 import { sign } from 'viem/accounts'
-import { OperationError } from '../../src/contract/errors.ts'
-import { anvilKeys, type SendingBench } from './bench.ts'
+import { OperationError } from '../../src/contract/errors/errors.ts'
+import { anvilKeys, type SendingBench } from './harness.ts'
 
 /** What the owner of one wallet does with its transactions. */
 export async function createOwner({ caller, accounts }: SendingBench) {

@@ -2,7 +2,7 @@ import { encodeFunctionData, erc20Abi, erc721Abi } from 'viem'
 import { afterAll, expect, it } from 'vitest'
 import { createSender, encode } from '../chains/evm/token-contracts.ts'
 import { freshDatabase } from '../helpers/database.ts'
-import { startSendingBench } from './bench.ts'
+import { startSendingBench } from './harness.ts'
 import { createOwner, refusal } from './owner.ts'
 
 const { db } = await freshDatabase()

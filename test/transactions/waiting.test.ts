@@ -1,6 +1,6 @@
 import { afterAll, expect, it } from 'vitest'
 import { freshDatabase } from '../helpers/database.ts'
-import { startSendingBench } from './bench.ts'
+import { startSendingBench } from './harness.ts'
 import { createOwner, refusal } from './owner.ts'
 
 const { db } = await freshDatabase()

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { systemIds } from '../../src/lib/ids.ts'
 import { freshDatabase } from '../helpers/database.ts'
 import { longWinded, reactions, startBadTls, startBehaviour } from './behaviours.ts'
-import { createWebhookBench } from './bench.ts'
+import { createWebhookBench } from './harness.ts'
 import { startReceiver } from './receiver.ts'
 
 const database = await freshDatabase()

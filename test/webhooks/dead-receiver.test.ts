@@ -2,8 +2,8 @@ import { createServer } from 'node:net'
 import { expect, it } from 'vitest'
 import { freshDatabase } from '../helpers/database.ts'
 import { waitFor } from '../helpers/wait-for.ts'
-import { createWebhookBench } from './bench.ts'
 import { realClock } from './fake-clock.ts'
+import { createWebhookBench } from './harness.ts'
 import { startReceiver } from './receiver.ts'
 
 const database = await freshDatabase()

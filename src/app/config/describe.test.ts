@@ -3,10 +3,10 @@ import { Check } from 'typebox/schema'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { exampleYaml } from './example.ts'
-import { loadText, sentencesOf } from './fixture.ts'
 import { configJsonSchema } from './json-schema.ts'
 import { configMarkdown } from './markdown.ts'
 import { isContainer, isRequired, mapOf, type Node, rootNode } from './node.ts'
+import { loadText, sentencesOf } from './testing/fixture.ts'
 
 type Key = { name: string; node: Node; parent: Node }
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { endpointRules } from '../webhooks.ts'
 import { developmentWarning, hasDevelopmentRules, wantsLocalChains } from './development.ts'
 import type { Env } from './env-source.ts'
-import { loadText } from './fixture.ts'
 import { loadConfig } from './load.ts'
+import { loadText } from './testing/fixture.ts'
 
 const load = (env: Env = {}) => loadConfig({ env, cwd: '/' })
 const database = { DATABASE_URL: 'postgres://localhost/portolan' }

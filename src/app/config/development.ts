@@ -1,4 +1,4 @@
-import { isLoopback } from '../../lib/loopback.ts'
+import { isLoopback } from '../../lib/net/loopback.ts'
 import type { Config } from './schema.ts'
 
 /** Whether `portolan start` runs local chains: with no file, no database and no chain configured. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { loadText, sentencesOf } from './fixture.ts'
 import { loadConfig } from './load.ts'
+import { loadText, sentencesOf } from './testing/fixture.ts'
 
 const load = (env: Record<string, string>) => loadConfig({ env, cwd: '/' })
 const node = 'PORTOLAN_CHAINS__C__NETWORKS__MAINNET__UPSTREAMS'

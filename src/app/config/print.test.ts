@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { loadText } from './fixture.ts'
 import { maskSecret } from './mask.ts'
 import { printConfig } from './print.ts'
+import { loadText } from './testing/fixture.ts'
 
 it('prints every value, masked where it is secret, with its origin', () => {
   const text = `server:

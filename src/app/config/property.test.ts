@@ -4,12 +4,12 @@ import fc, { type Arbitrary } from 'fast-check'
 import { expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { leafFault } from './complete.ts'
-import { loadText, sentencesOf, temporaryFolder } from './fixture.ts'
 import { leavesOf, mapLeaves } from './leaves.ts'
 import { loadConfig } from './load.ts'
 import { isRequired, mapOf, type Node, rootNode } from './node.ts'
 import { printConfig } from './print.ts'
 import type { Overrides } from './schema.ts'
+import { loadText, sentencesOf, temporaryFolder } from './testing/fixture.ts'
 
 const text = fc.oneof(
   fc.string(),

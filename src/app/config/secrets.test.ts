@@ -2,9 +2,9 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { checkConfig, checkSecrets } from './check.ts'
-import { sentencesOf, temporaryFolder } from './fixture.ts'
 import { loadConfig } from './load.ts'
 import { resolveSecret } from './secrets.ts'
+import { sentencesOf, temporaryFolder } from './testing/fixture.ts'
 
 describe('resolveSecret', () => {
   it('returns a literal, the content of a file or the value of a variable', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { sentencesOf } from './fixture.ts'
+import { sentencesOf } from './testing/fixture.ts'
 import { parseYaml } from './yaml-source.ts'
 
 const bomb = [

@@ -6,20 +6,20 @@ import {
   ChainUnavailableError,
   UnreadableError,
 } from '../chain.ts'
-import { createReadBalances } from './balances.ts'
+import { createReadBalances } from './balances/balances.ts'
+import { createReadTokenUris } from './balances/token-uris.ts'
+import { createVerifyContract } from './balances/tokens.ts'
+import { createFetchBlock } from './block/fetch.ts'
+import type { TracingPatience } from './block/internal.ts'
+import type { Proof, ProofRules } from './block/proof.ts'
+import { createSuspects } from './block/suspects.ts'
+import { readHeader, toHeader, whyRefused } from './codec/header.ts'
+import { toQuantity } from './codec/raw.ts'
 import { evmFamily } from './family.ts'
-import { createFetchBlock } from './fetch.ts'
 import { follow } from './follow.ts'
-import { readHeader, toHeader, whyRefused } from './header.ts'
-import type { TracingPatience } from './internal.ts'
-import { createExplored, isPruned, type Nodes } from './nodes.ts'
-import type { Proof, ProofRules } from './proof.ts'
-import { toQuantity } from './raw.ts'
-import { createRpc } from './rpc.ts'
-import { createSending, type OnBroadcast } from './sending.ts'
-import { createSuspects } from './suspects.ts'
-import { createReadTokenUris } from './token-uris.ts'
-import { createVerifyContract } from './tokens.ts'
+import { createExplored, isPruned, type Nodes } from './pool/nodes.ts'
+import { createRpc } from './pool/rpc.ts'
+import { createSending, type OnBroadcast } from './sending/sending.ts'
 
 /** What an EVM chain is made of. */
 export type EvmChainOptions = {

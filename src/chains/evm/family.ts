@@ -1,7 +1,7 @@
 import type { AssetView, Family } from '../chain.ts'
 import { parseHexHash, toHex } from '../hex.ts'
-import { parseAddress } from './address.ts'
-import { placesPerTransaction, valuePlace } from './native.ts'
+import { placesPerTransaction, valuePlace } from './block/native.ts'
+import { parseAddress } from './codec/address.ts'
 
 /** The sub-object of spec 2.6 that belongs to the asset's standard; none for the native coin. */
 const presentMetadata = (asset: AssetView): Record<string, unknown> => {

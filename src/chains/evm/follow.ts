@@ -8,10 +8,10 @@ import {
   type Position,
   UnreadableError,
 } from '../chain.ts'
-import { createFetchAhead } from '../fetch-ahead.ts'
-import { findGapEnd, takeLinked } from '../linked.ts'
-import type { FetchBlock } from './fetch.ts'
-import type { Nodes } from './nodes.ts'
+import { createFetchAhead } from '../follow/fetch-ahead.ts'
+import { findGapEnd, takeLinked } from '../follow/linked.ts'
+import type { FetchBlock } from './block/fetch.ts'
+import type { Nodes } from './pool/nodes.ts'
 
 /** What following needs. */
 export type FollowTools = {

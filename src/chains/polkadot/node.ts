@@ -2,8 +2,8 @@ import { createClient } from '@polkadot-api/substrate-client'
 import { getWsProvider, type WebSocketClass } from '@polkadot-api/ws-provider'
 import WebSocket from 'ws'
 import type { Clock } from '../../lib/clock.ts'
-import { createRateGate } from '../upstream/rate-gate.ts'
-import { headersOf, nameOf } from '../upstream/upstream-name.ts'
+import { createRateGate } from '../evm/pool/rate-gate.ts'
+import { headersOf, nameOf } from '../evm/pool/upstream-name.ts'
 
 /** A node as the configuration names it. */
 export type NodeOptions = {

@@ -8,8 +8,8 @@ import {
   ChainUnavailableError,
   type Position,
 } from '../chain.ts'
-import { createFetchAhead } from '../fetch-ahead.ts'
-import { findGapEnd, takeLinked } from '../linked.ts'
+import { createFetchAhead } from '../follow/fetch-ahead.ts'
+import { findGapEnd, takeLinked } from '../follow/linked.ts'
 import type { Fetcher } from './fetch.ts'
 import type { Nodes } from './nodes.ts'
 import { type RawBlockId, readBlockId } from './raw.ts'

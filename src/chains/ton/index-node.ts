@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
-import type { RateGate } from '../upstream/rate-gate.ts'
+import type { RateGate } from '../evm/pool/rate-gate.ts'
 import type { Query, Toncenter } from './toncenter.ts'
 
 /** A question to an index. */

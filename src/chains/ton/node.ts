@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
-import { createRateGate, type RateGate } from '../upstream/rate-gate.ts'
+import { createRateGate, type RateGate } from '../evm/pool/rate-gate.ts'
 import { createIndexNode, type IndexNode } from './index-node.ts'
 import { type RawBlockId, readBlockId, readHash, readRawHeader } from './raw.ts'
 import { createToncenter, type Reply, type UpstreamOptions } from './toncenter.ts'

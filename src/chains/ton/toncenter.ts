@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici'
-import { headersOf, nameOf } from '../upstream/upstream-name.ts'
+import { headersOf, nameOf } from '../evm/pool/upstream-name.ts'
 
 /** How a node is reached. */
 export type UpstreamOptions = {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { AuditEventRow } from '../../storage/audit-tables.ts'
+import type { AuditEventRow } from '../../storage/audit/tables.ts'
 import { formatEnds, formatEvent, parseEnds, parseEvent } from './lines.ts'
 
 const event: AuditEventRow = {

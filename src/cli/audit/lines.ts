@@ -1,6 +1,6 @@
 import { toTimestamp } from '../../lib/clock.ts'
-import type { AuditEventRow } from '../../storage/audit-tables.ts'
-import type { ChainEnds } from '../../storage/audit-verify.ts'
+import type { AuditEventRow } from '../../storage/audit/tables.ts'
+import type { ChainEnds } from '../../storage/audit/verify.ts'
 import { CliError } from '../cli-error.ts'
 
 // One JSON object per line: first the ends of the chain, then the events in their order.

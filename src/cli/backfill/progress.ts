@@ -1,4 +1,4 @@
-import type { BackfillProgress } from '../../workers/backfill.ts'
+import type { BackfillProgress } from '../../workers/tracker/backfill.ts'
 import { isWatched, type Shell } from '../shell.ts'
 
 const terminalMs = 100

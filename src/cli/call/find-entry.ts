@@ -1,4 +1,4 @@
-import { catalogue, type Entry, findOperation } from '../../contract/catalogue.ts'
+import { catalogue, type Entry, findOperation } from '../../contract/operations/catalogue.ts'
 import { type Service, services } from '../../contract/variant.ts'
 import { findNearest } from '../../lib/nearest.ts'
 import { usageError } from '../cli-error.ts'

@@ -1,5 +1,5 @@
-import { catalogue, type Entry } from '../../contract/catalogue.ts'
 import { anyOfIn, requestSchema } from '../../contract/operation.ts'
+import { catalogue, type Entry } from '../../contract/operations/catalogue.ts'
 import { services } from '../../contract/variant.ts'
 import { findHandler } from '../../domain/handlers.ts'
 import { print, type Shell } from '../shell.ts'

@@ -1,6 +1,6 @@
 import type { NetworkStatus } from '../../app/networks.ts'
 import type { ShownEvent } from '../../app/status.ts'
-import type { TrackerHealth } from '../../workers/tracker-watch.ts'
+import type { TrackerHealth } from '../../workers/tracker/watch.ts'
 import { readConnectionFile } from '../call/target.ts'
 import { CliError } from '../cli-error.ts'
 import { type GlobalOptions, print, printJson, type Shell } from '../shell.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { catalogue } from '../../contract/catalogue.ts'
+import { catalogue } from '../../contract/operations/catalogue.ts'
 
 /** A word that may come next, and what it means. */
 export type Word = { word: string; meaning: string }

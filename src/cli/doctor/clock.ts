@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { Db } from '../../storage/database.ts'
-import { findNewestCredential } from '../../storage/newest-credential.ts'
+import { findNewestCredential } from '../../storage/access/newest-credential.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
 
 const tolerableMs = 2_000

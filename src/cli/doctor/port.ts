@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ConnectionFile } from '../../app/connection-file.ts'
-import { tryListen } from '../../lib/try-listen.ts'
+import { tryListen } from '../../lib/net/try-listen.ts'
 import { explain } from '../explain.ts'
 import { type Finding, failure, ok } from './finding.ts'
 import type { Patient } from './run.ts'

@@ -1,5 +1,5 @@
 import { rewindChain } from '../../app/rewind.ts'
-import type { RewindPlan } from '../../workers/rewind.ts'
+import type { RewindPlan } from '../../workers/tracker/rewind.ts'
 import { audited } from '../audited.ts'
 import { openChainTools, readBlock, readService } from '../chain-tools.ts'
 import { type GlobalOptions, print, type Shell } from '../shell.ts'

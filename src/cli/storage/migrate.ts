@@ -1,6 +1,6 @@
 import { silentLog } from '../../lib/log.ts'
-import { migrateDatabase, pendingMigrations } from '../../storage/migrate.ts'
-import { readMigrations } from '../../storage/migrations.ts'
+import { readMigrations } from '../../storage/migrations/files.ts'
+import { migrateDatabase, pendingMigrations } from '../../storage/migrations/migrate.ts'
 import { type GlobalOptions, print, type Shell } from '../shell.ts'
 import { formatTable } from '../table.ts'
 import { withDatabase } from './with-database.ts'

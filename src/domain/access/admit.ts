@@ -1,4 +1,4 @@
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import type { Decision } from '../limits/decision.ts'
 import { isBlocked, rateLimitHeaders, retryAfterSeconds } from '../limits/headers.ts'
 import type { Limiter } from '../limits/limiter.ts'

@@ -1,6 +1,6 @@
 import { accessOf, roleFor, roleMayCall } from '../../contract/access.ts'
-import type { Entry } from '../../contract/catalogue.ts'
-import { OperationError, type Reason } from '../../contract/errors.ts'
+import { OperationError, type Reason } from '../../contract/errors/errors.ts'
+import type { Entry } from '../../contract/operations/catalogue.ts'
 import { coversScope, gatewayScope, operationScope } from '../../contract/scopes.ts'
 import type { Principal } from '../context.ts'
 

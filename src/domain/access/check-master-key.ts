@@ -1,6 +1,6 @@
-import type { Db } from '../../storage/database.ts'
-import { findNewestCredential } from '../../storage/newest-credential.ts'
-import type { Sealer } from '../../storage/seal.ts'
+import { findNewestCredential } from '../../storage/access/newest-credential.ts'
+import type { Sealer } from '../../storage/access/seal.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import { sealContext } from './credential-keys.ts'
 
 /** Opens a stored key, so that a wrong master key is noticed before anything is sealed with it; throws SealError. */

@@ -1,7 +1,7 @@
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { clientGroup } from '../../lib/ip.ts'
 import type { Log } from '../../lib/log.ts'
+import { clientGroup } from '../../lib/net/ip.ts'
 
 /** What was called with a credential that is not valid. */
 export type FailureKind = 'operation' | 'gateway'

@@ -1,10 +1,10 @@
-import { type FieldError, OperationError } from '../../contract/errors.ts'
+import { type FieldError, OperationError } from '../../contract/errors/errors.ts'
 import { includesRole, type Role } from '../../contract/roles.ts'
 import { coversScope } from '../../contract/scopes.ts'
 import { invalidRequest } from '../../contract/validate.ts'
-import { createSubnetList, parseAddress, parseSubnet, type Subnet } from '../../lib/ip.ts'
-import type { CredentialRow } from '../../storage/access-tables.ts'
-import type { CredentialLimits } from '../../storage/credentials.ts'
+import { createSubnetList, parseAddress, parseSubnet, type Subnet } from '../../lib/net/ip.ts'
+import type { CredentialLimits } from '../../storage/access/credentials.ts'
+import type { CredentialRow } from '../../storage/access/tables.ts'
 import type { Principal } from '../context.ts'
 
 /** All that a credential may do; null is not restricted. */

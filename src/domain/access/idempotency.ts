@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import {
   idempotencyHeader,
   idempotencyHours,
   idempotencyKeyPattern,
 } from '../../contract/idempotency.ts'
 import { invalidRequest } from '../../contract/validate.ts'
-import type { Db } from '../../storage/database.ts'
 import {
   answerIdempotencyKey,
   type Claim,
@@ -14,7 +13,8 @@ import {
   claimIdempotencyKey,
   countIdempotencyKeys,
   releaseIdempotencyKey,
-} from '../../storage/idempotency-keys.ts'
+} from '../../storage/access/idempotency-keys.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import type { Context } from '../context.ts'
 
 /** A creating request with an idempotency key. */

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { systemClock } from '../../lib/clock.ts'
 import { systemIds } from '../../lib/ids.ts'
 import { silentLog } from '../../lib/log.ts'
-import type { Db } from '../../storage/database.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import { createKeyForms, createKeyMac } from './key-mac.ts'
 
 const mac = createKeyMac(Buffer.alloc(32, 1))

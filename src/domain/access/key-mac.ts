@@ -2,10 +2,13 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
-import { hasKeysWithoutMac } from '../../storage/credential-changes.ts'
-import type { Db } from '../../storage/database.ts'
-import { findInstallationKey, insertInstallationKey } from '../../storage/installation-keys.ts'
-import type { Sealer } from '../../storage/seal.ts'
+import { hasKeysWithoutMac } from '../../storage/access/credential-changes.ts'
+import {
+  findInstallationKey,
+  insertInstallationKey,
+} from '../../storage/access/installation-keys.ts'
+import type { Sealer } from '../../storage/access/seal.ts'
+import type { Db } from '../../storage/pg/database.ts'
 
 /** The row of the key under which API keys are made; a rotation of the master key seals it again. */
 const keyName = 'api_key_mac'

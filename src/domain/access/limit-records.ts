@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
-import { notifyChange } from '../../storage/changes.ts'
-import type { Db } from '../../storage/database.ts'
-import { listRateLimits } from '../../storage/rate-limits.ts'
+import { listRateLimits } from '../../storage/access/rate-limits.ts'
+import { notifyChange } from '../../storage/pg/changes.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import { type ChainLimits, type RateLimits, resolveLimits } from '../limits/resolve.ts'
 
 /** The limits that apply, from memory where they can be. */

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { systemIds } from '../../lib/ids.ts'
 import { silentLog } from '../../lib/log.ts'
-import { openDatabase } from '../../storage/database.ts'
-import { insertOrganization } from '../../storage/organizations.ts'
+import { insertOrganization } from '../../storage/access/organizations.ts'
+import { openDatabase } from '../../storage/pg/database.ts'
 import { createNonceSpender } from './nonce-spender.ts'
 
 const database = await freshDatabase()

@@ -1,7 +1,7 @@
-import { OperationError } from '../../contract/errors.ts'
-import type { Database } from '../../storage/database.ts'
-import type { NonceMemory } from '../../storage/nonce-memory.ts'
-import { createSpendNonces, type NonceOutcome, type NonceUse } from '../../storage/nonces.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
+import type { NonceMemory } from '../../storage/access/nonce-memory.ts'
+import { createSpendNonces, type NonceOutcome, type NonceUse } from '../../storage/access/nonces.ts'
+import type { Database } from '../../storage/pg/database.ts'
 
 /** Spends nonces durably, several requests in one statement. */
 export type NonceSpender = { spend(row: NonceUse): Promise<NonceOutcome> }

@@ -1,4 +1,4 @@
-import type { MethodUsage } from '../../storage/method-usage.ts'
+import type { MethodUsage } from '../../storage/access/method-usage.ts'
 import type { Principal } from '../context.ts'
 
 /** How a call of an operation ended: refused is refused by a rate limit. */

@@ -1,5 +1,5 @@
-import { createNetworkList } from '../../lib/ip.ts'
-import type { CredentialRow } from '../../storage/access-tables.ts'
+import { createNetworkList } from '../../lib/net/ip.ts'
+import type { CredentialRow } from '../../storage/access/tables.ts'
 import type { Principal, Restrictions } from '../context.ts'
 
 /** What of a stored credential decides who its caller is and what it may do. */

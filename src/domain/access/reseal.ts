@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { Db } from '../../storage/database.ts'
-import type { Sealer } from '../../storage/seal.ts'
+import type { Sealer } from '../../storage/access/seal.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import { auditKeyContext } from '../audit/key-context.ts'
 import { headerContext, secretContext } from '../webhooks/secret.ts'
 import { sealContext } from './credential-keys.ts'

@@ -1,21 +1,21 @@
-import type { Catalogue } from '../../contract/catalogue.ts'
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
+import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import { includesRole } from '../../contract/roles.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { isUuid } from '../../lib/ids.ts'
-import type { CredentialRow } from '../../storage/access-tables.ts'
-import { notifyChange } from '../../storage/changes.ts'
 import {
   hasSpentNonces,
   lockCredential,
   updateCredential,
-} from '../../storage/credential-changes.ts'
+} from '../../storage/access/credential-changes.ts'
 import {
   deleteCredential,
   findCredentialById,
   findCredentialByKeyHash,
-} from '../../storage/credentials.ts'
-import type { Db } from '../../storage/database.ts'
+} from '../../storage/access/credentials.ts'
+import type { CredentialRow } from '../../storage/access/tables.ts'
+import { notifyChange } from '../../storage/pg/changes.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import { hashKey } from '../access/credential-keys.ts'
 import { exceeded, grantOf, readLimits, requireGrant } from '../access/grants.ts'
 import type { Context, Handler } from '../context.ts'

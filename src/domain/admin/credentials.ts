@@ -1,17 +1,17 @@
-import type { Catalogue } from '../../contract/catalogue.ts'
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
+import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import type { Role } from '../../contract/roles.ts'
 import { toTimestamp } from '../../lib/clock.ts'
-import type { CredentialRow } from '../../storage/access-tables.ts'
-import { notifyChange } from '../../storage/changes.ts'
-import { makeRoomForCredential } from '../../storage/credential-changes.ts'
+import { makeRoomForCredential } from '../../storage/access/credential-changes.ts'
 import {
   type CredentialLimits,
   deleteCredential,
   findCredentialByKeyHash,
   insertCredential,
   listCredentials,
-} from '../../storage/credentials.ts'
+} from '../../storage/access/credentials.ts'
+import type { CredentialRow } from '../../storage/access/tables.ts'
+import { notifyChange } from '../../storage/pg/changes.ts'
 import { createPair, hashKey, keyHint, sameSecret, sealContext } from '../access/credential-keys.ts'
 import { grantOf, presentLimits, readLimits, requireGrant } from '../access/grants.ts'
 import { loadKeyMac } from '../access/key-mac.ts'

@@ -1,15 +1,15 @@
-import type { Catalogue } from '../../contract/catalogue.ts'
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
+import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { isUuid } from '../../lib/ids.ts'
-import { notifyChange } from '../../storage/changes.ts'
 import {
   type DeletionRow,
   findDeletion,
   requestDeletion,
-} from '../../storage/organization-erasing.ts'
-import { renameOrganization } from '../../storage/organizations.ts'
+} from '../../storage/access/organization-erasing.ts'
+import { renameOrganization } from '../../storage/access/organizations.ts'
+import { notifyChange } from '../../storage/pg/changes.ts'
 import type { Context, Handler } from '../context.ts'
 import { setEnabled } from './operator.ts'
 import { domainTaken, getOrganization, presentOrganization } from './organizations.ts'

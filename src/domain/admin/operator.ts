@@ -1,15 +1,18 @@
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
-import type { OrganizationRow } from '../../storage/access-tables.ts'
-import { notifyChange } from '../../storage/changes.ts'
 import {
   deleteCredential,
   findCredentialById,
   findCredentialByKeyHash,
-} from '../../storage/credentials.ts'
-import { courierTopic } from '../../storage/notifications.ts'
-import { findDeletion } from '../../storage/organization-erasing.ts'
-import { findOrganizationByDomain, setOrganizationDisabled } from '../../storage/organizations.ts'
+} from '../../storage/access/credentials.ts'
+import { findDeletion } from '../../storage/access/organization-erasing.ts'
+import {
+  findOrganizationByDomain,
+  setOrganizationDisabled,
+} from '../../storage/access/organizations.ts'
+import type { OrganizationRow } from '../../storage/access/tables.ts'
+import { notifyChange } from '../../storage/pg/changes.ts'
+import { courierTopic } from '../../storage/webhooks/notifications.ts'
 import { hashKey } from '../access/credential-keys.ts'
 import type { Context, Installation } from '../context.ts'
 import { getOrganization } from './organizations.ts'

@@ -1,14 +1,14 @@
-import type { Catalogue } from '../../contract/catalogue.ts'
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
+import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { isUuid } from '../../lib/ids.ts'
-import type { OrganizationRow } from '../../storage/access-tables.ts'
 import {
   findOrganization,
   findOrganizationByDomain,
   insertOrganization,
   listOrganizations,
-} from '../../storage/organizations.ts'
+} from '../../storage/access/organizations.ts'
+import type { OrganizationRow } from '../../storage/access/tables.ts'
 import type { Context, Handler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 

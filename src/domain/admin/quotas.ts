@@ -1,6 +1,6 @@
-import type { Catalogue } from '../../contract/catalogue.ts'
+import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import { quotaNames } from '../../contract/quotas.ts'
-import { listQuotaUses, setQuota } from '../../storage/quotas.ts'
+import { listQuotaUses, setQuota } from '../../storage/access/quotas.ts'
 import type { Context, Handler } from '../context.ts'
 import { limitOf } from '../quotas.ts'
 import { getOrganization } from './organizations.ts'

@@ -1,17 +1,17 @@
-import type { Catalogue } from '../../contract/catalogue.ts'
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
+import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { services } from '../../contract/variant.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { findNearest } from '../../lib/nearest.ts'
-import type { RateLimitRow } from '../../storage/access-tables.ts'
 import {
   deleteRateLimits,
   findRateLimit,
   listRateLimits,
   upsertRateLimit,
-} from '../../storage/rate-limits.ts'
-import { loadRateUsage } from '../../storage/rate-usage.ts'
+} from '../../storage/access/rate-limits.ts'
+import { loadRateUsage } from '../../storage/access/rate-usage.ts'
+import type { RateLimitRow } from '../../storage/access/tables.ts'
 import { limitsChanged } from '../access/limit-records.ts'
 import type { Context, Handler } from '../context.ts'
 import { findLimits, SHIPPED_LIMITS } from '../limits/resolve.ts'

@@ -1,7 +1,7 @@
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Ids, isUuid } from '../../lib/ids.ts'
-import type { ActorType, AuditResult, PendingAuditRow } from '../../storage/audit-tables.ts'
+import type { ActorType, AuditResult, PendingAuditRow } from '../../storage/audit/tables.ts'
 import type { Principal } from '../context.ts'
 import { targetOf } from './target.ts'
 

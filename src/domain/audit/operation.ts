@@ -1,5 +1,5 @@
 import { accessOf } from '../../contract/access.ts'
-import { errors, OperationError } from '../../contract/errors.ts'
+import { errors, OperationError } from '../../contract/errors/errors.ts'
 import type { Principal } from '../context.ts'
 import type { AuditTrail } from './trail.ts'
 

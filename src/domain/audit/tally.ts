@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
-import type { PendingAuditRow } from '../../storage/audit-tables.ts'
+import type { PendingAuditRow } from '../../storage/audit/tables.ts'
 import type { AuditSubject } from './event.ts'
 
 /** Refusals of the present minute, counted. */

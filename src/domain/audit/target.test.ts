@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { catalogue } from '../../contract/catalogue.ts'
+import { catalogue } from '../../contract/operations/catalogue.ts'
 import { targetOf } from './target.ts'
 
 test('a target has the ids and settings of request and answer, without secrets', () => {

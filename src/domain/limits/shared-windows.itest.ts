@@ -7,12 +7,12 @@ import { startRedis } from '../../../test/helpers/redis.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
 import { connectRedis } from '../../storage/redis.ts'
-import { createFakeStore } from './fakes.ts'
 import { createLimitScript } from './limit-script.ts'
 import { createLimiter, type Limiter, type LimiterOptions } from './limiter.ts'
 import type { RateLimits } from './resolve.ts'
+import { createFakeStore } from './testing/fakes.ts'
 
-const HAMMER = fileURLToPath(new URL('hammer.ts', import.meta.url))
+const HAMMER = fileURLToPath(new URL('testing/hammer.ts', import.meta.url))
 
 const server = await startRedis()
 afterAll(() => server?.stop())

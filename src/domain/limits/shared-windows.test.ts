@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../lib/log.ts'
-import { createManualClock } from './fakes.ts'
 import { createLimiter } from './limiter.ts'
 import type { RateLimits } from './resolve.ts'
+import { createManualClock } from './testing/fakes.ts'
 import { calendarWindows } from './windows.ts'
 
 const NOON = Date.parse('2026-11-15T12:00:00Z')

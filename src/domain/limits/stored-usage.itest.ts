@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import { asOwner, freshDatabase } from '../../../test/helpers/database.ts'
 import { systemIds } from '../../lib/ids.ts'
 import { silentLog } from '../../lib/log.ts'
-import { createManualClock } from './fakes.ts'
 import { createLimiter, type Limiter } from './limiter.ts'
 import type { RateLimits } from './resolve.ts'
 import { createUsageStore } from './stored-usage.ts'
+import { createManualClock } from './testing/fakes.ts'
 
 const database = await freshDatabase()
 const store = createUsageStore(database.db)

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { Db } from '../../storage/database.ts'
-import { addRateUsage, loadRateUsage } from '../../storage/rate-usage.ts'
+import { addRateUsage, loadRateUsage } from '../../storage/access/rate-usage.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import type { UsageDelta, UsageStore, UsageTotal } from './usage-store.ts'
 import { type CalendarPeriod, calendarWindows } from './windows.ts'
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../lib/log.ts'
 import { createEntry } from './entry.ts'
-import { createFakeStore, createManualClock } from './fakes.ts'
 import { createLimiter, type LimiterOptions } from './limiter.ts'
 import type { RateLimits } from './resolve.ts'
+import { createFakeStore, createManualClock } from './testing/fakes.ts'
 import { adoptTotal } from './write-behind.ts'
 
 const NOON = Date.parse('2026-11-15T12:00:00Z')

@@ -1,5 +1,5 @@
-import { toBlock } from '../../chains/evm/records.ts'
-import { OperationError } from '../../contract/errors.ts'
+import { toBlock } from '../../chains/evm/block/records.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import type { Context } from '../context.ts'
 import { presented, readBlock } from './read.ts'
 import { sourceOf } from './source.ts'

@@ -1,6 +1,10 @@
-import { type CallFrame, readCallTracer, readParityTraces } from '../../chains/evm/call-frames.ts'
-import type { Capability } from '../../chains/upstream/pool-types.ts'
-import { OperationError } from '../../contract/errors.ts'
+import {
+  type CallFrame,
+  readCallTracer,
+  readParityTraces,
+} from '../../chains/evm/block/call-frames.ts'
+import type { Capability } from '../../chains/evm/pool/pool-types.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import type { Context } from '../context.ts'
 import { isCanonical, type Placed, readPlaced, resultOf } from './read.ts'
 import { type QuerySource, sourceOf } from './source.ts'

@@ -1,6 +1,6 @@
-import { MalformedAnswerError, type RawFields } from '../../chains/evm/records.ts'
-import type { PoolOutcome, RpcReply } from '../../chains/upstream/pool-types.ts'
-import { OperationError, type Reason } from '../../contract/errors.ts'
+import { MalformedAnswerError, type RawFields } from '../../chains/evm/block/records.ts'
+import type { PoolOutcome, RpcReply } from '../../chains/evm/pool/pool-types.ts'
+import { OperationError, type Reason } from '../../contract/errors/errors.ts'
 import type { Context } from '../context.ts'
 import { type QuerySource, sourceOf, unread } from './source.ts'
 

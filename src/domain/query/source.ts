@@ -1,6 +1,6 @@
-import type { RawFields } from '../../chains/evm/records.ts'
-import type { Pool } from '../../chains/upstream/pool-types.ts'
-import { OperationError, type Reason } from '../../contract/errors.ts'
+import type { RawFields } from '../../chains/evm/block/records.ts'
+import type { Pool } from '../../chains/evm/pool/pool-types.ts'
+import { OperationError, type Reason } from '../../contract/errors/errors.ts'
 import type { Context, Principal } from '../context.ts'
 
 /** What a method was answered: the text of its result, or why there is none. */

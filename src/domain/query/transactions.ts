@@ -4,8 +4,8 @@ import {
   toLogs,
   toReceipt,
   toTransaction,
-} from '../../chains/evm/records.ts'
-import { OperationError } from '../../contract/errors.ts'
+} from '../../chains/evm/block/records.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import type { Context } from '../context.ts'
 import { type Placed, presented, readPlaced } from './read.ts'
 

@@ -1,4 +1,4 @@
-import type { FieldError } from '../../contract/errors.ts'
+import type { FieldError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 
 const words = 1n << 256n

@@ -1,6 +1,6 @@
 import { toHex } from '../../chains/hex.ts'
-import { OperationError } from '../../contract/errors.ts'
-import type { TransactionRow } from '../../storage/transactions.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
+import type { TransactionRow } from '../../storage/transactions/transactions.ts'
 import { readScope, shared } from '../wallets/scope.ts'
 import { moveTransaction } from './move.ts'
 import { raisedPrice } from './price.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import { checkAgainstChain, type Facts } from './checks.ts'
 
 const facts: Facts = {

@@ -1,5 +1,5 @@
 import type { BlockLimits, TransactionFields } from '../../chains/sending.ts'
-import { type FieldError, OperationError } from '../../contract/errors.ts'
+import { type FieldError, OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 
 /** What a new transaction is held against. */

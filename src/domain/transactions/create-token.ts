@@ -1,6 +1,6 @@
-import { encodePayment } from '../../chains/evm/token-payment.ts'
+import { encodePayment } from '../../chains/evm/sending/token-payment.ts'
 import type { TokenPayment } from '../../chains/sending.ts'
-import type { FieldError } from '../../contract/errors.ts'
+import type { FieldError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { readAddress } from '../wallets/address-fields.ts'
 import { shared } from '../wallets/scope.ts'

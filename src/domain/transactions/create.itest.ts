@@ -3,7 +3,7 @@ import { privateKeyToAccount, sign } from 'viem/accounts'
 import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { type Caller, createWalletBench } from '../../../test/helpers/wallets.ts'
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 
 const { db } = await freshDatabase()
 const bench = await createWalletBench(db, 'c')

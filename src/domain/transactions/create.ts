@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
-import { bytesOf } from '../../chains/evm/raw.ts'
+import { bytesOf } from '../../chains/evm/codec/raw.ts'
 import type { EstimatedCall } from '../../chains/sending.ts'
-import { OperationError } from '../../contract/errors.ts'
-import { findOwners } from '../../storage/addresses.ts'
-import type { Db } from '../../storage/database.ts'
-import { queueTransactionNotifications } from '../../storage/notifications.ts'
-import { toTransactionRecord } from '../../storage/transaction-record.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { sumOpen } from '../../storage/transactions/nonces.ts'
+import { toTransactionRecord } from '../../storage/transactions/record.ts'
 import {
   findTransactionById,
   insertTransaction,
   type TransactionRow,
-} from '../../storage/transactions.ts'
-import { sumOpen } from '../../storage/transactions-nonces.ts'
-import type { WalletScope } from '../../storage/wallets.ts'
+} from '../../storage/transactions/transactions.ts'
+import { findOwners } from '../../storage/wallets/addresses.ts'
+import type { WalletScope } from '../../storage/wallets/wallets.ts'
+import { queueTransactionNotifications } from '../../storage/webhooks/notifications.ts'
 import type { Context } from '../context.ts'
 import { withinOpenQuota } from '../quotas.ts'
 import { readAddress } from '../wallets/address-fields.ts'

@@ -1,5 +1,5 @@
 import type { BlockLimits } from '../../chains/sending.ts'
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import type { Context } from '../context.ts'
 import { insufficientFunds } from './checks.ts'
 import type { Common, Prepared } from './create.ts'

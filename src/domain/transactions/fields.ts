@@ -1,5 +1,5 @@
 import type { TransactionFields } from '../../chains/sending.ts'
-import type { TransactionRow } from '../../storage/transactions.ts'
+import type { TransactionRow } from '../../storage/transactions/transactions.ts'
 
 /** What is signed of a transaction. */
 export const fieldsOf = (row: TransactionRow): TransactionFields => {

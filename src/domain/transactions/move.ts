@@ -1,10 +1,10 @@
-import { type TransactionEvent, transactionStateAfter } from '../../contract/states.ts'
-import type { Db } from '../../storage/database.ts'
+import { type TransactionEvent, transactionStateAfter } from '../../contract/records/states.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import {
   type TransactionChange,
   type TransactionRow,
   updateTransaction,
-} from '../../storage/transactions.ts'
+} from '../../storage/transactions/transactions.ts'
 
 /** What is to be written with a move. */
 export type Move = { event: TransactionEvent; change?: TransactionChange; now: Date }

@@ -1,12 +1,12 @@
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
-import type { Db } from '../../storage/database.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import {
   findFreeNonce,
   findHolders,
   lockSender,
   type Sender,
-} from '../../storage/transactions-nonces.ts'
+} from '../../storage/transactions/nonces.ts'
 import type { Defaults } from './defaults.ts'
 import { raisedPrice } from './price.ts'
 

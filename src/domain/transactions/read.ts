@@ -1,14 +1,14 @@
-import { signingHash } from '../../chains/evm/legacy-transaction.ts'
+import { signingHash } from '../../chains/evm/codec/legacy-transaction.ts'
 import { toHex } from '../../chains/hex.ts'
-import { OperationError } from '../../contract/errors.ts'
-import { findOwners } from '../../storage/addresses.ts'
-import { toTransactionRecord } from '../../storage/transaction-record.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
+import { toTransactionRecord } from '../../storage/transactions/record.ts'
 import {
   findTransaction,
   findTransactionByHash,
   listTransactions,
   type TransactionRow,
-} from '../../storage/transactions.ts'
+} from '../../storage/transactions/transactions.ts'
+import { findOwners } from '../../storage/wallets/addresses.ts'
 import type { Context } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { readOptionalAddress } from '../wallets/address-fields.ts'

@@ -1,8 +1,8 @@
 import type { Sending } from '../../chains/sending.ts'
-import type { Db } from '../../storage/database.ts'
-import { isStuck } from '../../storage/transaction-record.ts'
-import type { TransactionRow } from '../../storage/transactions.ts'
-import { findOwnHolder, type NonceHolder } from '../../storage/transactions-nonces.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { findOwnHolder, type NonceHolder } from '../../storage/transactions/nonces.ts'
+import { isStuck } from '../../storage/transactions/record.ts'
+import type { TransactionRow } from '../../storage/transactions/transactions.ts'
 import { raisedPrice } from './price.ts'
 
 /**

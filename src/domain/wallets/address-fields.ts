@@ -1,5 +1,5 @@
 import type { Family, Parsed } from '../../chains/chain.ts'
-import type { FieldError } from '../../contract/errors.ts'
+import type { FieldError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { distinctBytes, keyOf } from '../../lib/bytes.ts'
 

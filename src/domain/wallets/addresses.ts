@@ -1,16 +1,16 @@
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { toTimestamp } from '../../lib/clock.ts'
+import { expandBacklogs } from '../../storage/balances/backlog.ts'
+import { lockCursor } from '../../storage/tracking/blocks.ts'
+import type { JobRow } from '../../storage/tracking/jobs.ts'
 import {
   deleteAddresses,
   findOwners,
   insertAddresses,
   pageAddresses,
-} from '../../storage/addresses.ts'
-import { expandBacklogs } from '../../storage/balance-backlog.ts'
-import { lockCursor } from '../../storage/blocks.ts'
-import type { JobRow } from '../../storage/jobs.ts'
-import { touchWallet, type WalletScope } from '../../storage/wallets.ts'
+} from '../../storage/wallets/addresses.ts'
+import { touchWallet, type WalletScope } from '../../storage/wallets/wallets.ts'
 import type { Context } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { checkUse } from '../quotas.ts'

@@ -1,5 +1,5 @@
 import { ChainUnavailableError } from '../../chains/chain.ts'
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 
 /** Asks the chain on behalf of a caller, who is told when no node can answer. */
 export async function askChain<answer>(ask: () => Promise<answer>): Promise<answer> {

@@ -1,15 +1,15 @@
 import type { TokenInfo } from '../../chains/chain.ts'
 import { invalidRequest } from '../../contract/validate.ts'
-import { ensureAssets, setAssetInfo } from '../../storage/assets.ts'
-import { expandBacklogs } from '../../storage/balance-backlog.ts'
-import { lockCursor } from '../../storage/blocks.ts'
+import { subtractUse } from '../../storage/access/quotas.ts'
+import { expandBacklogs } from '../../storage/balances/backlog.ts'
+import { lockCursor } from '../../storage/tracking/blocks.ts'
+import { ensureAssets, setAssetInfo } from '../../storage/wallets/assets.ts'
 import {
   deleteContract,
   hasContract,
   listContracts,
   upsertContract,
-} from '../../storage/contracts.ts'
-import { subtractUse } from '../../storage/quotas.ts'
+} from '../../storage/wallets/contracts.ts'
 import { takeQuota } from '../quotas.ts'
 import { readAddress } from './address-fields.ts'
 import { askChain } from './ask-chain.ts'

@@ -1,11 +1,20 @@
 import type { AssetKey, BalanceQuery, Chain } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { holdAddresses, type OwnedAddress, pageOwnedAddresses } from '../../storage/addresses.ts'
-import { assetIdOf, findAssets, findOwnAccounts, insertTokenImports } from '../../storage/assets.ts'
-import type { Db } from '../../storage/database.ts'
-import { finishJob, type JobRow, keepJob } from '../../storage/jobs.ts'
-import { listRuleAssets } from '../../storage/token-rules.ts'
-import type { WalletScope } from '../../storage/wallets.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { finishJob, type JobRow, keepJob } from '../../storage/tracking/jobs.ts'
+import {
+  holdAddresses,
+  type OwnedAddress,
+  pageOwnedAddresses,
+} from '../../storage/wallets/addresses.ts'
+import {
+  assetIdOf,
+  findAssets,
+  findOwnAccounts,
+  insertTokenImports,
+} from '../../storage/wallets/assets.ts'
+import { listRuleAssets } from '../../storage/wallets/token-rules.ts'
+import type { WalletScope } from '../../storage/wallets/wallets.ts'
 import { whileHeld } from './held-job.ts'
 import { readAndStore } from './read-balances.ts'
 

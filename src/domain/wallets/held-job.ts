@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
-import type { Db } from '../../storage/database.ts'
-import { type JobRow, keepJob } from '../../storage/jobs.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { type JobRow, keepJob } from '../../storage/tracking/jobs.ts'
 
 /** How long a claim lasts before another process may take the job. */
 export const keepMs = 60_000

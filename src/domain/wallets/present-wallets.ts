@@ -1,7 +1,7 @@
 import { toTimestamp } from '../../lib/clock.ts'
-import { type ListedAddress, listFirstAddresses } from '../../storage/addresses.ts'
-import type { Db } from '../../storage/database.ts'
-import type { WalletRow } from '../../storage/wallet-tables.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { type ListedAddress, listFirstAddresses } from '../../storage/wallets/addresses.ts'
+import type { WalletRow } from '../../storage/wallets/tables.ts'
 import type { ReadScope } from './scope.ts'
 
 /** Addresses of one wallet in an answer: a wallet may have millions, which ListAddresses pages. */

@@ -9,16 +9,16 @@ import {
   ChainUnavailableError,
 } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { assetIdOf, ensureAssets } from '../../storage/assets.ts'
+import { rememberReadings, storeReadings } from '../../storage/balances/balances.ts'
 import {
   aheadBlockOf,
   firstPostponement,
   insertBalanceChanges,
-} from '../../storage/balance-changes.ts'
-import { insertPending } from '../../storage/balance-pending.ts'
-import { rememberReadings, storeReadings } from '../../storage/balances.ts'
-import { awaitCursor, findBlocks, holdBlock } from '../../storage/blocks.ts'
-import type { Db } from '../../storage/database.ts'
+} from '../../storage/balances/changes.ts'
+import { insertPending } from '../../storage/balances/pending.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { awaitCursor, findBlocks, holdBlock } from '../../storage/tracking/blocks.ts'
+import { assetIdOf, ensureAssets } from '../../storage/wallets/assets.ts'
 import { dueBlockOf } from './transfer-view.ts'
 
 type Tools = { db: Db; clock: Clock; chain: Chain; signal: AbortSignal }

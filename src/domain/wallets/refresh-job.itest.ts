@@ -3,7 +3,7 @@ import { freshDatabase } from '../../../test/helpers/database.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
 import { type Clock, systemClock } from '../../lib/clock.ts'
-import { claimJobs, enqueueJob } from '../../storage/jobs.ts'
+import { claimJobs, enqueueJob } from '../../storage/tracking/jobs.ts'
 import { refreshJobKind, runRefresh } from './refresh-job.ts'
 
 const { db } = await freshDatabase()

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
-import { createTrackedBenches, listAll } from '../../../test/helpers/tracked-bench.ts'
+import { createTrackedBenches, listAll } from '../../../test/helpers/tracked-harness.ts'
 import type { WalletService } from '../../chains/chain.ts'
 
 const database = await freshDatabase()

@@ -1,10 +1,10 @@
-import { deleteAddresses } from '../../storage/addresses.ts'
-import { expandBacklogs } from '../../storage/balance-backlog.ts'
-import { lockCursor } from '../../storage/blocks.ts'
-import { subtractUse } from '../../storage/quotas.ts'
-import { deleteTokenRules } from '../../storage/token-rules.ts'
-import { markRemoved } from '../../storage/wallets.ts'
-import { deleteWebhook, lockWebhooksOf } from '../../storage/webhooks.ts'
+import { subtractUse } from '../../storage/access/quotas.ts'
+import { expandBacklogs } from '../../storage/balances/backlog.ts'
+import { lockCursor } from '../../storage/tracking/blocks.ts'
+import { deleteAddresses } from '../../storage/wallets/addresses.ts'
+import { deleteTokenRules } from '../../storage/wallets/token-rules.ts'
+import { markRemoved } from '../../storage/wallets/wallets.ts'
+import { deleteWebhook, lockWebhooksOf } from '../../storage/webhooks/webhooks.ts'
 import { findOwnWallet, readScope, shared } from './scope.ts'
 
 /** Removes a wallet with its addresses, balances and webhooks; its history stays. Repeating it changes nothing. */

@@ -1,10 +1,10 @@
 import type { Chain, Family, WalletService } from '../../chains/chain.ts'
 import { families } from '../../chains/registry.ts'
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
-import { findFirstChain } from '../../storage/chains.ts'
-import type { WalletRow } from '../../storage/wallet-tables.ts'
-import { findWallet, type WalletScope } from '../../storage/wallets.ts'
+import { findFirstChain } from '../../storage/tracking/chains.ts'
+import type { WalletRow } from '../../storage/wallets/tables.ts'
+import { findWallet, type WalletScope } from '../../storage/wallets/wallets.ts'
 import type { Context, Handler } from '../context.ts'
 
 /** Where an operation reads: the rows of one organization on one chain, and how that chain writes. */

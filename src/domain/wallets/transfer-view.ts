@@ -1,7 +1,7 @@
 import type { Family, TransferView } from '../../chains/chain.ts'
-import type { TransferDirection } from '../../contract/states.ts'
+import type { TransferDirection } from '../../contract/records/states.ts'
 import { hashId } from '../../lib/hash-id.ts'
-import type { ListedTransfer } from '../../storage/transfers.ts'
+import type { ListedTransfer } from '../../storage/transfers/transfers.ts'
 
 /** How many blocks from this one to the head, itself included (docs/decisions.md). */
 export const confirmationsOf = (block_number: number, head: number): number =>

@@ -1,12 +1,12 @@
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
-import { findOwners } from '../../storage/addresses.ts'
-import { findCursor } from '../../storage/blocks.ts'
+import { findCursor } from '../../storage/tracking/blocks.ts'
 import {
   listTransactionTransfers,
   listWalletTransfers,
   type TransferPosition,
-} from '../../storage/transfers.ts'
+} from '../../storage/transfers/transfers.ts'
+import { findOwners } from '../../storage/wallets/addresses.ts'
 import { makePage, readPage } from '../pages.ts'
 import { readTimes } from '../time-range.ts'
 import { readOptionalAddress } from './address-fields.ts'

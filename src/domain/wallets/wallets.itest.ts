@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { type Caller, createWalletBench } from '../../../test/helpers/wallets.ts'
 import type { WalletService } from '../../chains/chain.ts'
-import type { OperationError } from '../../contract/errors.ts'
+import type { OperationError } from '../../contract/errors/errors.ts'
 
 const { db } = await freshDatabase()
 const failure = (answer: Promise<unknown>): Promise<OperationError> =>

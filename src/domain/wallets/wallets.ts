@@ -1,8 +1,13 @@
-import { OperationError } from '../../contract/errors.ts'
-import { findOwners } from '../../storage/addresses.ts'
-import { expandBacklogs } from '../../storage/balance-backlog.ts'
-import { lockCursor } from '../../storage/blocks.ts'
-import { insertWallet, listWallets, renameWallet, setConfirmation } from '../../storage/wallets.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
+import { expandBacklogs } from '../../storage/balances/backlog.ts'
+import { lockCursor } from '../../storage/tracking/blocks.ts'
+import { findOwners } from '../../storage/wallets/addresses.ts'
+import {
+  insertWallet,
+  listWallets,
+  renameWallet,
+  setConfirmation,
+} from '../../storage/wallets/wallets.ts'
 import { makePage, readPage } from '../pages.ts'
 import { takeQuota } from '../quotas.ts'
 import { readAddress, readOptionalAddress } from './address-fields.ts'

@@ -1,8 +1,8 @@
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
-import type { Db } from '../../storage/database.ts'
-import type { WalletScope } from '../../storage/wallets.ts'
-import { findWebhook, lockWebhook, type WebhookRow } from '../../storage/webhooks.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import type { WalletScope } from '../../storage/wallets/wallets.ts'
+import { findWebhook, lockWebhook, type WebhookRow } from '../../storage/webhooks/webhooks.ts'
 
 /** A webhook of the caller; one of somebody else answers as one that does not exist. */
 export async function getWebhook(

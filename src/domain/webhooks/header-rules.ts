@@ -1,4 +1,4 @@
-import type { FieldError } from '../../contract/errors.ts'
+import type { FieldError } from '../../contract/errors/errors.ts'
 
 // What the connection or the signature is made of, and what describes the body.
 const reserved = new Set([

@@ -1,7 +1,7 @@
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { isUuid } from '../../lib/ids.ts'
-import { subtractUse } from '../../storage/quotas.ts'
+import { subtractUse } from '../../storage/access/quotas.ts'
 import {
   deleteWebhookHeader,
   findWebhookHeader,
@@ -9,7 +9,7 @@ import {
   listWebhookHeaders,
   lockSharedHeaders,
   setWebhookHeader,
-} from '../../storage/webhook-headers.ts'
+} from '../../storage/webhooks/headers.ts'
 import { takeQuota } from '../quotas.ts'
 import { chainScope, readScope, shared } from '../wallets/scope.ts'
 import { getWebhook, getWebhookToChange } from './get-webhook.ts'

@@ -1,7 +1,8 @@
-import { OperationError } from '../../contract/errors.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { isUuid } from '../../lib/ids.ts'
+import type { WalletScope } from '../../storage/wallets/wallets.ts'
 import {
   findDelivery,
   type HistoryRow,
@@ -9,9 +10,8 @@ import {
   listDeliveries,
   retryDelivery,
   retryFailed,
-} from '../../storage/deliveries.ts'
-import { type DeliveryRow, wakeCouriers } from '../../storage/notifications.ts'
-import type { WalletScope } from '../../storage/wallets.ts'
+} from '../../storage/webhooks/deliveries.ts'
+import { type DeliveryRow, wakeCouriers } from '../../storage/webhooks/notifications.ts'
 import type { Context } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { readTimes } from '../time-range.ts'

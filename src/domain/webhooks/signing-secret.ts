@@ -1,4 +1,4 @@
-import { setWebhookSecret } from '../../storage/webhooks.ts'
+import { setWebhookSecret } from '../../storage/webhooks/webhooks.ts'
 import { readScope, shared } from '../wallets/scope.ts'
 import { getWebhook, getWebhookToChange } from './get-webhook.ts'
 import { createSecret, formatSecret, packSecrets, secretContext, unpackSecrets } from './secret.ts'

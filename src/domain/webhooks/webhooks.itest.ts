@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { type Caller, createWalletBench } from '../../../test/helpers/wallets.ts'
 import type { WalletService } from '../../chains/chain.ts'
-import { OperationError } from '../../contract/errors.ts'
-import { notificationTypes } from '../../contract/states.ts'
-import { disableWebhook } from '../../storage/webhooks.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
+import { notificationTypes } from '../../contract/records/states.ts'
+import { disableWebhook } from '../../storage/webhooks/webhooks.ts'
 
 const { db, pool } = await freshDatabase()
 const webhook_endpoint = 'https://receiver.invalid/hook'

@@ -1,18 +1,22 @@
 import type { WalletService } from '../../chains/chain.ts'
-import { OperationError } from '../../contract/errors.ts'
-import { notificationTypes, type WebhookEvent, webhookEvents } from '../../contract/states.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
+import {
+  notificationTypes,
+  type WebhookEvent,
+  webhookEvents,
+} from '../../contract/records/states.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { toTimestamp } from '../../lib/clock.ts'
-import { checkEndpoint } from '../../lib/endpoint.ts'
 import { isUuid } from '../../lib/ids.ts'
-import { createReachable } from '../../lib/reachable.ts'
-import { lockCursor } from '../../storage/blocks.ts'
-import type { Db } from '../../storage/database.ts'
-import { type EarlierEvents, findTurn } from '../../storage/notification-events.ts'
-import { queueNotifications, wakeCouriers } from '../../storage/notifications.ts'
-import { queuesAlone } from '../../storage/queue-locks.ts'
-import { subtractUse } from '../../storage/quotas.ts'
-import { holdWallet, type WalletScope } from '../../storage/wallets.ts'
+import { checkEndpoint } from '../../lib/net/endpoint.ts'
+import { createReachable } from '../../lib/net/reachable.ts'
+import { subtractUse } from '../../storage/access/quotas.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { lockCursor } from '../../storage/tracking/blocks.ts'
+import { holdWallet, type WalletScope } from '../../storage/wallets/wallets.ts'
+import { type EarlierEvents, findTurn } from '../../storage/webhooks/notification-events.ts'
+import { queueNotifications, wakeCouriers } from '../../storage/webhooks/notifications.ts'
+import { queuesAlone } from '../../storage/webhooks/queue-locks.ts'
 import {
   deleteWebhook,
   disableWebhook,
@@ -24,7 +28,7 @@ import {
   restartDeliveries,
   updateWebhook,
   type WebhookRow,
-} from '../../storage/webhooks.ts'
+} from '../../storage/webhooks/webhooks.ts'
 import type { Context } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { takeQuota } from '../quotas.ts'

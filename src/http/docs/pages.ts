@@ -1,4 +1,4 @@
-import { type ErrorRow, errors } from '../../contract/errors.ts'
+import { type ErrorRow, errors } from '../../contract/errors/errors.ts'
 
 const retries = {
   never: 'No: the same request fails again.',

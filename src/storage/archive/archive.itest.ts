@@ -9,14 +9,14 @@ import {
   hasEngine,
 } from '../../../test/helpers/database.ts'
 import { silentLog } from '../../lib/log.ts'
-import { migrateDatabase } from '../migrate.ts'
-import { readMigrations } from '../migrations.ts'
-import { createNonceMemory } from '../nonce-memory.ts'
-import { ensurePartitionsBetween } from '../partitions.ts'
+import { createNonceMemory } from '../access/nonce-memory.ts'
+import { readMigrations } from '../migrations/files.ts'
+import { migrateDatabase } from '../migrations/migrate.ts'
+import { ensurePartitionsBetween } from '../pg/partitions.ts'
 import { exportInstallation } from './export.ts'
 import { importInstallation } from './import.ts'
 import type { Progress } from './tally.ts'
-import { digestTables, fillTables } from './test-rows.ts'
+import { digestTables, fillTables } from './testing/test-rows.ts'
 
 const rowsPerTable = 40
 const flips = 20

@@ -4,9 +4,9 @@ import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import type { Log } from '../../lib/log.ts'
-import { migrateDatabase } from '../migrate.ts'
-import { readMigrations } from '../migrations.ts'
-import { distrustNonces } from '../nonce-memory.ts'
+import { distrustNonces } from '../access/nonce-memory.ts'
+import { readMigrations } from '../migrations/files.ts'
+import { migrateDatabase } from '../migrations/migrate.ts'
 import { type ArchiveReader, openArchive } from './archive-reader.ts'
 import {
   type ForeignKey,

@@ -1,7 +1,7 @@
 import { afterAll, expect, it } from 'vitest'
 import { startAnvil } from '../../../devnet/anvil/anvil.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
-import { createPool } from '../../../src/chains/upstream/pool.ts'
+import { createPool } from '../../../src/chains/evm/pool/pool.ts'
 import { createByteSet } from '../../../src/lib/bytes.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'

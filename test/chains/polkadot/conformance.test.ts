@@ -1,6 +1,6 @@
 import { startPolkadotDevChain } from '../../../devnet/polkadot/node.ts'
-import { describeChain } from '../../../src/chains/conformance.ts'
 import { createPolkadotChain } from '../../../src/chains/polkadot/chain.ts'
+import { describeChain } from '../../../src/chains/testing/conformance.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
 import { never } from './harness.ts'
 import { testRuntimes } from './runtimes.ts'

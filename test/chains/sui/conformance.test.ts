@@ -1,6 +1,6 @@
 import { startSuiNode } from '../../../devnet/sui/node.ts'
-import { describeChain } from '../../../src/chains/conformance.ts'
 import { createSuiChain } from '../../../src/chains/sui/chain.ts'
+import { describeChain } from '../../../src/chains/testing/conformance.ts'
 
 for (const transport of ['grpc', 'grpc-web'] as const)
   describeChain(`of Sui, on the dev node over ${transport}`, async () => {

@@ -1,5 +1,5 @@
 import { startTonDevChain } from '../../../devnet/ton/ton-dev-chain.ts'
-import { describeChain } from '../../../src/chains/conformance.ts'
+import { describeChain } from '../../../src/chains/testing/conformance.ts'
 import { createTonChain } from '../../../src/chains/ton/chain.ts'
 import { addressOf, createPayer, fundPayers } from './ton-payers.ts'
 

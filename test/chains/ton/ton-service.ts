@@ -4,7 +4,7 @@ import {
   type TonDevChainOptions,
 } from '../../../devnet/ton/ton-dev-chain.ts'
 import type { Overrides } from '../../../src/app/config/schema.ts'
-import { findCursor } from '../../../src/storage/blocks.ts'
+import { findCursor } from '../../../src/storage/tracking/blocks.ts'
 import { type Answer, startTestApp, type TestApp } from '../../helpers/app.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
 

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { parseSubnet } from '../../../lib/ip.ts'
+import { parseSubnet } from '../../../lib/net/ip.ts'
 import type { Finding } from '../finding.ts'
 import { publicUrl } from '../keys.ts'
 

@@ -1,0 +1,85 @@
+import type { TokenCheck, TokenInfo } from '../../chain.ts'
+import { toHex } from '../../hex.ts'
+import { encodeCall, isLongText, readText, readWord } from '../codec/abi.ts'
+import type { Rpc } from '../pool/rpc.ts'
+import { callContract } from './contract-calls.ts'
+
+const interfaces: Readonly<Record<string, bigint>> = {
+  CONTRACT_TYPE_ERC721: 0x80ac58cdn,
+  CONTRACT_TYPE_ERC1155: 0xd9b67a26n,
+}
+
+// ERC-20 has it as a uint8.
+const mostDecimals = 255n
+
+const somebody = Buffer.alloc(20, 1)
+
+/** Reads a contract at the head and proves its type (docs/decisions.md 10). */
+export function createVerifyContract({ rpc }: { rpc: Rpc }) {
+  return async (
+    { contract_address, contract_type }: { contract_address: Buffer; contract_type: string },
+    signal: AbortSignal,
+  ): Promise<TokenCheck<{ info: TokenInfo }>> => {
+    const to = toHex(contract_address)
+    const read = (signature: string, ...args: (bigint | Uint8Array)[]) =>
+      callContract(
+        rpc,
+        { call: { to, data: encodeCall(signature, ...args) }, block: 'latest' },
+        signal,
+      )
+    const number = async (signature: string, ...args: (bigint | Uint8Array)[]) => {
+      const data = await read(signature, ...args)
+      return data === undefined ? undefined : readWord(data)
+    }
+    const long: string[] = []
+    const text = async (signature: string) => {
+      const data = (await read(signature)) ?? '0x'
+      if (isLongText(data)) long.push(signature)
+      return readText(data) ?? null
+    }
+    const refuse = (detail: string) => ({ ok: false as const, field: 'contract_address', detail })
+    const tooLong = () => refuse(`The text of ${long.toSorted().join(' and ')} is too long.`)
+    const supports = async (id: bigint) =>
+      (await number('supportsInterface(bytes4)', id << 224n)) === 1n
+
+    const code = await rpc.ask({
+      method: '_getCode',
+      params: [to, 'latest'],
+      signal,
+      accept: (result) => (typeof result === 'string' ? result : undefined),
+    })
+    if (code === '0x')
+      return {
+        ok: false,
+        field: 'contract_address',
+        detail: 'There is no contract at this address.',
+      }
+    const other = (detail: string) => ({ ok: false as const, field: 'contract_type', detail })
+    const wanted = interfaces[contract_type]
+    if (wanted !== undefined) {
+      if (!(await supports(wanted))) return other(`The contract does not say that it is one.`)
+      const [name, symbol] = await Promise.all([text('name()'), text('symbol()')])
+      if (long.length > 0) return tooLong()
+      return { ok: true, info: { name, symbol, decimals: null } }
+    }
+    for (const [type, id] of Object.entries(interfaces))
+      if (await supports(id)) return other(`The contract is of ${type}.`)
+    const [supply, balance, decimals, name, symbol] = await Promise.all([
+      number('totalSupply()'),
+      number('balanceOf(address)', somebody),
+      number('decimals()'),
+      text('name()'),
+      text('symbol()'),
+    ])
+    if (supply === undefined || balance === undefined)
+      return other('The contract has no totalSupply and balanceOf.')
+    // As unknown it could be tracked, but applications that show amounts would take it for a usual token.
+    if (decimals !== undefined && decimals > mostDecimals)
+      return refuse(`decimals() answers more than ${mostDecimals}.`)
+    if (long.length > 0) return tooLong()
+    return {
+      ok: true,
+      info: { name, symbol, decimals: decimals === undefined ? null : Number(decimals) },
+    }
+  }
+}

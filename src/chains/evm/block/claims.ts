@@ -1,0 +1,161 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Pieces } from '../../../lib/bytes.ts'
+import { BlockForgedError, type BlockRef, type Tracked } from '../../chain.ts'
+import { toHex } from '../../hex.ts'
+import { loadRecoverSigner } from '../codec/signer.ts'
+import { internalPlace, type NativeEffects, nobody } from './native.ts'
+
+/** How claims are checked. */
+export type ClaimTools = {
+  /** Whether the senders of transactions are recovered from their signatures. */
+  verifySenders: boolean
+  /** Called with a transaction whose sender is false: the next node that is asked must prove it. */
+  onForged(number: number, transaction: number): void
+  /** Whether the state or a second trace shows that the coin of an account changed by this amount. */
+  confirm(question: ConfirmQuestion, signal: AbortSignal): Promise<boolean>
+}
+
+/** A change of an account that is known from a trace. */
+export type ConfirmQuestion = {
+  account: Buffer
+  /** By how much its coin changed in the block, as far as it is known. */
+  change: bigint | undefined
+  /** By how much it changed inside of calls. */
+  internal: bigint
+  block: BlockRef
+  parent_hash: Buffer
+  /** The node that traced the block. */
+  tracer: string | undefined
+  /** The hashes of the block's transactions. */
+  hashes(): string[]
+}
+
+// Checking delays the block: what is not confirmed by then is stored as not verified.
+const confirmMs = 10_000
+const confirmAtOnce = 16
+
+/** What nodes say of a block and no root commits to, as far as it concerns tracked accounts. */
+export type Claims = {
+  /** Whether something is not checked yet. Does no input or output. */
+  needsCheck(tracked: Tracked): boolean
+  check(tracked: Tracked, signal: AbortSignal): Promise<void>
+  /** Whether what traces say of an account was confirmed. */
+  isConfirmed(address: number): boolean
+}
+
+type Block = BlockRef & {
+  parent_hash: Buffer
+  addresses: Pieces
+  effects: readonly NativeEffects[]
+  rewarded: readonly number[]
+  tracer: string | undefined
+  hashOf(index: number): Buffer
+  /** The proved encoding of a transaction; undefined where nothing proves it. */
+  encodedOf(index: number): Uint8Array | undefined
+}
+
+/** Keeps what was checked of a block. */
+export function createClaims(block: Block, tools: ClaimTools | undefined): Claims {
+  const { addresses, effects } = block
+  const senders = new Set<number>()
+  /** By the place of the account among the distinct addresses. */
+  const decided = new Map<number, boolean>()
+  const placeOf = (number: number): number => addresses.at[number]!
+
+  const open = (tracked: Tracked): { transactions: number[]; accounts: number[] } => {
+    const transactions: number[] = []
+    const accounts = new Set<number>()
+    const isTracked = (number: number): boolean =>
+      number !== nobody && tracked.accounts.has(addresses.distinct[placeOf(number)]!)
+    for (let index = 0; index < effects.length; index++) {
+      const { sender, movements } = effects[index]!
+      let concerns = isTracked(sender)
+      for (const { place, from, to } of movements) {
+        const [isSent, isReceived] = [isTracked(from), isTracked(to)]
+        if (place < internalPlace) concerns ||= isSent || isReceived
+        else {
+          if (isSent && !decided.has(placeOf(from))) accounts.add(placeOf(from))
+          if (isReceived && !decided.has(placeOf(to))) accounts.add(placeOf(to))
+        }
+      }
+      if (concerns && tools?.verifySenders && !senders.has(index)) transactions.push(index)
+    }
+    return { transactions, accounts: [...accounts] }
+  }
+
+  /** By how much the coin of an account changed, as far as transactions and traces tell. */
+  const changesOf = (account: number): Pick<ConfirmQuestion, 'change' | 'internal'> => {
+    let change = 0n
+    let internal = 0n
+    for (const { sender, fee, movements } of effects) {
+      if (placeOf(sender) === account) change -= fee
+      for (const { place, from, to, value, failed } of movements) {
+        if (failed) continue
+        let net = 0n
+        if (from !== nobody && placeOf(from) === account) net -= value
+        if (to !== nobody && placeOf(to) === account) net += value
+        change += net
+        if (place >= internalPlace) internal += net
+      }
+    }
+    // Tips and withdrawals are not movements of transactions.
+    const isRewarded = block.rewarded.some((number) => placeOf(number) === account)
+    return { change: isRewarded ? undefined : change, internal }
+  }
+
+  const hashes = () => effects.map((_, index) => toHex(block.hashOf(index)))
+  const confirm = async (account: number, signal: AbortSignal): Promise<void> => {
+    const { number, hash, parent_hash, tracer } = block
+    const question = {
+      account: addresses.distinct[account]!,
+      ...changesOf(account),
+      block: { number, hash },
+      parent_hash,
+      tracer,
+      hashes,
+    }
+    decided.set(account, await tools!.confirm(question, signal))
+  }
+
+  return {
+    needsCheck: (tracked) => {
+      if (!tools) return false
+      const { transactions, accounts } = open(tracked)
+      return transactions.length + accounts.length > 0
+    },
+    check: async (tracked, signal) => {
+      if (!tools) return
+      const { transactions, accounts } = open(tracked)
+      if (transactions.length > 0) {
+        const recover = await loadRecoverSigner()
+        for (const index of transactions) {
+          signal.throwIfAborted()
+          const encoded = block.encodedOf(index)
+          const signer = encoded && recover(encoded)
+          const sender = addresses.distinct[placeOf(effects[index]!.sender)]!
+          if (signer !== undefined && signer !== `0x${sender.toString('hex')}`) {
+            tools.onForged(block.number, index)
+            throw new BlockForgedError(
+              `transaction ${index} of block ${block.number} was not signed by the sender that a node gave`,
+            )
+          }
+          senders.add(index)
+          // Recovering takes about two milliseconds: other work goes on in between.
+          await turn()
+        }
+      }
+      for (const account of accounts) decided.set(account, false)
+      const limit = AbortSignal.timeout(confirmMs)
+      const bounded = AbortSignal.any([signal, limit])
+      const lanes = Array.from({ length: confirmAtOnce }, async () => {
+        for (let account = accounts.pop(); account !== undefined; account = accounts.pop())
+          await confirm(account, bounded)
+      })
+      await Promise.all(lanes).catch((error: unknown) => {
+        signal.throwIfAborted()
+        if (!limit.aborted) throw error
+      })
+    },
+    isConfirmed: (number) => !tools || decided.get(placeOf(number)) === true,
+  }
+}

@@ -1,0 +1,61 @@
+import { quantityOf, type RawReceipt, type ReadTransaction, typeOf } from '../codec/raw.ts'
+
+/** The type of a deposit on OP-style chains, and of a message on Scroll: paid for on the other chain. */
+export const depositType = 0x7e
+const blobType = 0x03
+// Requests from the other chain and upgrades on ZKsync (PRIORITY_OPERATION_L2_TX_TYPE and PROTOCOL_UPGRADE_TX_TYPE in
+// matter-labs/zksync-era, core/lib/types): the fee comes out of what is minted for them.
+const priorityTypes = new Set([0xfe, 0xff])
+// The redeem of a retryable ticket on Arbitrum (ArbitrumRetryTx in OffchainLabs/nitro, arbos/tx_processor.go):
+// its gas was paid with the ticket. It is minted for the sender before, and what is left is taken away.
+const redeemType = 0x68
+
+/** Whether a transaction came from the other chain. */
+export const isDeposit = (transaction: ReadTransaction): boolean =>
+  typeOf(transaction) === depositType
+
+/**
+ * What the sender of a transaction paid for it in the native coin, a rollup's and a blob's fees
+ * included. On Arbitrum, Linea, Taiko and ZKsync `gasUsed` holds all of it; Scroll and OP-style chains
+ * name the fee for the other chain in `l1Fee`.
+ */
+export function feeOf(transaction: ReadTransaction, receipt: RawReceipt): bigint {
+  const type = typeOf(transaction)
+  if (type === depositType || type === redeemType || priorityTypes.has(type)) return 0n
+  // Celo (CIP-64): price and fee are in the token, and its transfer is a log of its own.
+  if (transaction.feeCurrency) return 0n
+  const gasUsed = quantityOf(receipt.gasUsed)
+  const price = quantityOf(receipt.effectiveGasPrice ?? transaction.gasPrice)
+  let fee = gasUsed * price
+  // Since Jovian `blobGasUsed` of other types is the data footprint, which costs nothing by itself
+  // (ethereum-optimism/specs, protocol/jovian/exec-engine.md).
+  if (type === blobType) fee += quantityOf(receipt.blobGasUsed) * quantityOf(receipt.blobGasPrice)
+  if (receipt.l1Fee && !isL1FeeInGas(receipt)) fee += quantityOf(receipt.l1Fee)
+  return fee + operatorFeeOf(receipt, gasUsed)
+}
+
+/**
+ * Mantle before Arsia takes the fee for the other chain as gas (mantlenetworkio/op-geth,
+ * core/state_transition.go: `l1Gas`), so it is in `gasUsed` already. Arsia has the fields of Jovian.
+ */
+const isL1FeeInGas = (receipt: RawReceipt): boolean =>
+  receipt.tokenRatio !== undefined &&
+  receipt.daFootprintGasScalar === undefined &&
+  receipt.operatorFeeScalar === undefined &&
+  receipt.operatorFeeConstant === undefined
+
+/**
+ * The receipt has the scalars, seldom the sum. Isthmus divides by 10^6, Jovian multiplies by 100
+ * (ethereum-optimism/specs, protocol/isthmus/exec-engine.md and protocol/jovian/exec-engine.md;
+ * OPERATOR_FEE_SCALAR_DECIMAL and OPERATOR_FEE_JOVIAN_MULTIPLIER in op-revm). op-geth and op-reth add
+ * `daFootprintGasScalar` to every receipt but those of deposits since Jovian, and to none before.
+ */
+function operatorFeeOf(receipt: RawReceipt, gasUsed: bigint): bigint {
+  if (receipt.operatorFee !== undefined) return quantityOf(receipt.operatorFee)
+  if (!receipt.operatorFeeScalar && !receipt.operatorFeeConstant) return 0n
+  const product = gasUsed * quantityOf(receipt.operatorFeeScalar)
+  const isJovian =
+    receipt.daFootprintGasScalar !== undefined && receipt.daFootprintGasScalar !== null
+  const scaled = isJovian ? product * 100n : product / 1_000_000n
+  return scaled + quantityOf(receipt.operatorFeeConstant)
+}

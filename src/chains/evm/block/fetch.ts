@@ -1,0 +1,189 @@
+import type { Clock } from '../../../lib/clock.ts'
+import {
+  type AssetKey,
+  BlockMissingError,
+  type ChainBlock,
+  ChainUnavailableError,
+  UnreadableError,
+} from '../../chain.ts'
+import { type ReadBlock, readBlock, whyRefused } from '../codec/header.ts'
+import { type RawReceipt, toQuantity } from '../codec/raw.ts'
+import { provesReceipts } from '../codec/receipts.ts'
+import { isPassing, isPruned, type Nodes, reached } from '../pool/nodes.ts'
+import type { Answered, Rpc } from '../pool/rpc.ts'
+import { createBlock } from './block.ts'
+import type { ClaimTools } from './claims.ts'
+import { createConfirm } from './confirm.ts'
+import { createForgedSenders, type ForgedSenders } from './forged-senders.ts'
+import {
+  createFetchInternal,
+  type Internal,
+  type Tracing,
+  type TracingPatience,
+} from './internal.ts'
+import type { ProofRules } from './proof.ts'
+import { createTraceElsewhere } from './trace-elsewhere.ts'
+
+/** Fetches whole blocks; without `tracing` it does not wait for nodes that are away. */
+export type FetchBlock = (
+  number: number,
+  signal: AbortSignal,
+  tracing?: Tracing,
+) => Promise<ChainBlock>
+
+const impatient: Tracing = { isExpected: false, isPatient: false }
+
+type Tools = {
+  rpc: Rpc
+  pool: Nodes
+  native: AssetKey
+  rules: ProofRules
+  /** Whether the senders of transactions are recovered from their signatures. */
+  verifySenders: boolean
+  clock: Clock
+  /** How long traces are waited for. */
+  patience?: Partial<TracingPatience> | undefined
+  /** Waits until it is known what the nodes can do. */
+  explored(signal: AbortSignal): Promise<void>
+}
+
+/** Makes the function that fetches a block with its receipts and traces, all of them proved. */
+export function createFetchBlock(tools: Tools): FetchBlock {
+  const fetchInternal = createFetchInternal(tools)
+  const forged = createForgedSenders()
+  const claims: ClaimTools = {
+    verifySenders: tools.verifySenders,
+    onForged: forged.add,
+    confirm: createConfirm({ ...tools, traceElsewhere: createTraceElsewhere(tools) }),
+  }
+  return async (number, signal, tracing = impatient) => {
+    await tools.explored(signal)
+    await forged.prepare(number)
+    const block = await fetchRaw(tools, forged, number, signal)
+    const some = block.transactions.length > 0
+    const inside = block.isPlain
+      ? Promise.resolve(nothingInside)
+      : fetchInternal(block, tracing, signal)
+    const [receipts, internal] = await Promise.all([
+      some ? fetchReceiptsBeside(tools, block, inside, signal) : [],
+      inside,
+    ])
+    return createBlock({ block, receipts, internal, native: tools.native, claims })
+  }
+}
+
+const nothingInside: Internal = { transfers: [] }
+
+async function fetchRaw(
+  { rpc, pool, rules }: Tools,
+  forged: ForgedSenders,
+  number: number,
+  signal: AbortSignal,
+) {
+  let isNull = false
+  let refusal: string | undefined
+  const answered = await rpc.try({
+    method: '_getBlockByNumber',
+    params: [toQuantity(number), true],
+    ...reached(pool, number),
+    signal,
+    accept: (result) => {
+      isNull = result === null
+      const block = readBlock(result, { number, rules })
+      if (!block) refusal ??= whyRefused(result, rules)
+      return block && forged.areSigned(number, block) ? block : undefined
+    },
+  })
+  return take(answered, `block ${number}`, { isNull, refusal })
+}
+
+/** The answer; throws what says whether asking again can help. */
+function take<answer>(
+  answered: Answered<answer>,
+  what: string,
+  { isNull, refusal }: { isNull: boolean; refusal?: string | undefined },
+): answer {
+  if (answered.kind === 'answer') return answered.answer
+  if (answered.kind === 'error' ? isPruned(answered) : isNull)
+    throw new BlockMissingError(`no node has ${what}`)
+  const reason =
+    answered.kind === 'error' ? answered.message : (refusal ?? 'no answer can be trusted')
+  if (answered.kind === 'error' && isPassing(answered))
+    throw new ChainUnavailableError(`${what}: ${reason}`)
+  throw new UnreadableError(`${what}: ${reason}`)
+}
+
+/**
+ * The receipts, while the block is traced. A trace that is too large ends a WebSocket and the calls
+ * beside it: then they are asked for once more after it.
+ */
+const fetchReceiptsBeside = async (
+  tools: Tools,
+  block: ReadBlock,
+  inside: Promise<Internal>,
+  signal: AbortSignal,
+): Promise<RawReceipt[]> =>
+  await fetchReceipts(tools, block, signal).catch(async (error: unknown) => {
+    const isAnswered = error instanceof BlockMissingError || error instanceof UnreadableError
+    if (isAnswered || !(error instanceof ChainUnavailableError)) throw error
+    await inside
+    // The connection comes back in the meantime.
+    await tools.clock.sleep(afterTraceMs, signal)
+    return await fetchReceipts(tools, block, signal)
+  })
+
+const afterTraceMs = 1_000
+
+const receiptsAtOnce = 256
+
+async function fetchReceipts(
+  { rpc, pool, rules }: Tools,
+  block: ReadBlock,
+  signal: AbortSignal,
+): Promise<RawReceipt[]> {
+  const number = Number(block.number)
+  if (pool.can('block_receipts')) {
+    let isNull = false
+    const asking = rpc.try({
+      method: '_getBlockReceipts',
+      params: [block.hash],
+      needs: 'block_receipts',
+      ...reached(pool, number),
+      signal,
+      accept: (result) => {
+        isNull = result === null
+        const receipts = result as RawReceipt[]
+        return Array.isArray(result) && provesReceipts(block, receipts, rules)
+          ? receipts
+          : undefined
+      },
+    })
+    const answered = await asking.catch((error: unknown) => {
+      // Too large as a whole: then one by one.
+      if (error instanceof UnreadableError) return undefined
+      throw error
+    })
+    if (answered) return take(answered, `the receipts of block ${number}`, { isNull })
+  }
+  const receipts: RawReceipt[] = []
+  for (let at = 0; at < block.transactions.length; at += receiptsAtOnce)
+    receipts.push(
+      ...(await Promise.all(
+        block.transactions.slice(at, at + receiptsAtOnce).map(({ hash }) =>
+          rpc.ask({
+            method: '_getTransactionReceipt',
+            params: [hash],
+            ...reached(pool, number),
+            signal,
+            accept: (result) => {
+              const receipt = result as RawReceipt | null
+              return receipt?.blockHash === block.hash ? receipt : undefined
+            },
+          }),
+        ),
+      )),
+    )
+  if (!provesReceipts(block, receipts, rules))
+    throw new UnreadableError(`the receipts of block ${number} are not those of its header`)
+  return receipts
+}

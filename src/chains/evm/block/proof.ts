@@ -1,0 +1,34 @@
+import { typeOf } from '../codec/raw.ts'
+import { depositType } from './fees.ts'
+
+/**
+ * How transactions and receipts are proved: by the header's roots; receipts by its bloom only; or
+ * (a chain with rules of its own) not at all.
+ */
+export type Proof = 'root' | 'bloom' | 'none'
+
+/** How far the blocks of a network must be proved. */
+export type ProofRules = {
+  proof: Proof
+  /** Transaction types whose encoding is not known here and that the operator accepts unproven. */
+  unproven_types: ReadonlySet<number>
+}
+
+const provableTypes = new Set([0, 1, 2, 3, 4, depositType])
+
+/** Whether transactions or receipts can be proved, are taken without a proof, or are refused. */
+export function provabilityOf(
+  typed: readonly { type?: string | undefined }[],
+  { proof, unproven_types }: ProofRules,
+): 'proved' | 'unproved' | 'refused' {
+  if (proof !== 'root') return 'unproved'
+  let found: 'proved' | 'unproved' = 'proved'
+  for (const one of typed) {
+    const type = typeOf(one)
+    if (provableTypes.has(type)) continue
+    // An invented type must not switch off the proof of the whole block.
+    if (!unproven_types.has(type)) return 'refused'
+    found = 'unproved'
+  }
+  return found
+}

@@ -1,0 +1,100 @@
+import type { BlockHeader } from '../../chain.ts'
+import { type Proof, type ProofRules, provabilityOf } from '../block/proof.ts'
+import { checkBlock, unknownMembers } from '../pool/verify.ts'
+import {
+  bytesOf,
+  isHeader,
+  quantityOf,
+  type RawBlock,
+  type RawHeader,
+  type RawTransaction,
+} from './raw.ts'
+import { type ReadTransactions, readTransactions } from './transactions.ts'
+
+/** What is used of a block once it is proved; nothing else of what came stays. */
+export type ReadBlock = ReadTransactions &
+  Pick<
+    RawBlock,
+    | 'hash'
+    | 'parentHash'
+    | 'number'
+    | 'timestamp'
+    | 'miner'
+    | 'logsBloom'
+    | 'receiptsRoot'
+    | 'withdrawals'
+  > & {
+    /** No transaction of it can have run code. */
+    isPlain: boolean
+  }
+
+/**
+ * A header that is what its hash says. With `root` the hash must be that of the header. Otherwise a
+ * header with fields of its own passes: an operator has said that this chain follows other rules.
+ */
+export const readHeader = (result: unknown, proof: Proof): RawHeader | undefined => {
+  if (!isHeader(result)) return undefined
+  const checked = checkBlock(result)
+  return checked === 'ok' || (checked === 'unknown' && proof !== 'root') ? result : undefined
+}
+
+/** Why a block cannot be proved by the rules that are known here, for the operator. */
+export function whyRefused(result: unknown, rules: ProofRules): string | undefined {
+  if (!isHeader(result) || rules.proof !== 'root') return undefined
+  if (checkBlock(result) === 'unknown') {
+    const names = unknownMembers(result).slice(0, 5).join(', ')
+    return `the hash does not fit the known header fields (other members: ${names || 'none'}); set \`proof: bloom\` if the network has a header of its own`
+  }
+  const { transactions } = result
+  if (!Array.isArray(transactions) || provabilityOf(transactions, rules) !== 'refused')
+    return undefined
+  return 'a transaction has a type that cannot be proved; list it in `unproven_types` if the network has it'
+}
+
+/** A block of this number with whole transactions, those that its header commits to. */
+export function readBlock(
+  result: unknown,
+  { number, rules }: { number: number; rules: ProofRules },
+): ReadBlock | undefined {
+  const block = readHeader(result, rules.proof) as RawBlock | undefined
+  if (!block || Number(quantityOf(block.number)) !== number) return undefined
+  if (!Array.isArray(block.transactions)) return undefined
+  const root = block.transactionsRoot
+  const read = readTransactions(block.transactions, { root, rules })
+  if (!read) return undefined
+  const { hash, parentHash, timestamp, miner, logsBloom, receiptsRoot } = block
+  return {
+    hash,
+    parentHash,
+    number: block.number,
+    timestamp,
+    miner,
+    logsBloom,
+    receiptsRoot,
+    isPlain: block.transactions.every(isPlain),
+    ...(block.withdrawals && { withdrawals: block.withdrawals }),
+    ...read,
+  }
+}
+
+// The least that a transaction costs before it runs anything.
+const plainGas = 21_000
+
+/**
+ * Whether a transaction cannot run code, as far as the block itself proves it: all the gas that it was
+ * given is what it costs to be sent at all, so that nothing was left to run with. The gas that was
+ * used proves nothing: system transactions may be free, and refunds make any sum possible.
+ */
+function isPlain(transaction: RawTransaction): boolean {
+  const { type, to, input, gas } = transaction as RawTransaction & { gas?: unknown }
+  const isUsual = type === undefined || type === '0x0' || type === '0x1' || type === '0x2'
+  return isUsual && typeof to === 'string' && input === '0x' && Number(gas) === plainGas
+}
+
+/** A header as the port has it. */
+export const toHeader = ({ number, hash, parentHash, timestamp }: RawHeader): BlockHeader => ({
+  number: Number(quantityOf(number)),
+  hash: bytesOf(hash),
+  parent_hash: bytesOf(parentHash),
+  time: Number(quantityOf(timestamp)) * 1_000,
+})

@@ -1,0 +1,178 @@
+import { hash } from 'node:crypto'
+import { depositType } from '../block/fees.ts'
+import { type ProofRules, provabilityOf } from '../block/proof.ts'
+import {
+  bytesOf,
+  isHash,
+  isProvableTransaction,
+  isTransaction,
+  type RawTransaction,
+  type ReadTransaction,
+  typeOf,
+} from './raw.ts'
+import { byteDigits, quantityDigits, rlpData, rlpList, rlpQuantity } from './rlp.ts'
+import { createListTrie, type ListTrie } from './trie.ts'
+
+/** The transactions of a block, and their hashes, which are made when they are asked for. */
+export type ReadTransactions = {
+  transactions: readonly ReadTransaction[]
+  hashOf(index: number): Buffer
+  /** The encoding to which the header commits; undefined where it does not, or where it is not signed. */
+  encodedOf(index: number): Uint8Array | undefined
+}
+
+type Fields = RawTransaction & Record<string, unknown>
+
+const quantity = (value: unknown): string => rlpQuantity(value as string | null | undefined)
+const data = (value: unknown): string => rlpData(value as string | null | undefined)
+const list = <item>(value: unknown, each: (item: item) => string): string => {
+  let joined = ''
+  for (const item of (value ?? []) as item[]) joined += each(item)
+  return rlpList(joined)
+}
+
+const accessList = (value: unknown): string =>
+  list<{ address: string; storageKeys: string[] }>(value, ({ address, storageKeys }) =>
+    rlpList(rlpData(address) + list(storageKeys, rlpData)),
+  )
+const authorizations = (value: unknown): string =>
+  list<Record<string, string>>(value, (one) =>
+    rlpList(
+      quantity(one.chainId) +
+        data(one.address) +
+        quantity(one.nonce) +
+        quantity(one.yParity ?? one.v) +
+        quantity(one.r) +
+        quantity(one.s),
+    ),
+  )
+
+const payload = ({ to, value, input }: Fields): string => data(to) + quantity(value) + data(input)
+const signature = ({ yParity, v, r, s }: Fields): string =>
+  quantity(yParity ?? v) + quantity(r) + quantity(s)
+const feeMarket = (tx: Fields): string =>
+  quantity(tx.chainId) +
+  quantity(tx.nonce) +
+  quantity(tx.maxPriorityFeePerGas) +
+  quantity(tx.maxFeePerGas) +
+  quantity(tx.gas) +
+  payload(tx) +
+  accessList(tx.accessList)
+const priced = (tx: Fields): string =>
+  quantity(tx.nonce) + quantity(tx.gasPrice) + quantity(tx.gas) + payload(tx)
+
+// What each type signs or commits to, in the order of its proposal.
+const encodings: Readonly<Record<number, (tx: Fields) => string>> = {
+  0: (tx) => priced(tx) + quantity(tx.v) + quantity(tx.r) + quantity(tx.s),
+  1: (tx) => quantity(tx.chainId) + priced(tx) + accessList(tx.accessList) + signature(tx),
+  2: (tx) => feeMarket(tx) + signature(tx),
+  3: (tx) =>
+    feeMarket(tx) +
+    quantity(tx.maxFeePerBlobGas) +
+    list(tx.blobVersionedHashes, rlpData) +
+    signature(tx),
+  4: (tx) => feeMarket(tx) + authorizations(tx.authorizationList) + signature(tx),
+  [depositType]: (tx) =>
+    data(tx.sourceHash) +
+    data(tx.from) +
+    data(tx.to) +
+    quantity(tx.mint) +
+    quantity(tx.value) +
+    quantity(tx.gas) +
+    quantity(tx.isSystemTx ? '0x1' : '0x0') +
+    data(tx.input),
+}
+
+/** A transaction as consensus sees it, in hex digits; undefined where its type is not known here. */
+export function encodeTransaction(transaction: RawTransaction): string | undefined {
+  const type = typeOf(transaction)
+  const fields = encodings[type]?.(transaction as Fields)
+  if (fields === undefined) return undefined
+  return type === 0 ? rlpList(fields) : byteDigits[type] + rlpList(fields)
+}
+
+/**
+ * Reads the transactions that a header commits to, all of them; undefined where they are others. Their
+ * hashes are not looked at: see `hashOf`.
+ */
+export function readTransactions(
+  raw: readonly RawTransaction[],
+  { root, rules }: { root: unknown; rules: ProofRules },
+): ReadTransactions | undefined {
+  const judged = provabilityOf(raw, rules)
+  if (judged === 'refused') return undefined
+  if (judged === 'unproved') return raw.every(isTransaction) ? readUnproved(raw) : undefined
+  if (!raw.every(isProvableTransaction)) return undefined
+  const trie = createListTrie(raw.map((one) => encodeTransaction(one)!))
+  if (trie.root !== String(root).toLowerCase()) return undefined
+  const hashOf = provedHashes(raw, trie)
+  if (!hashOf) return undefined
+  // The encoding of a deposit names its sender.
+  const isSigned = raw.map((one) => typeOf(one) !== depositType && !isUnsigned(one))
+  const encodedOf = (index: number) => (isSigned[index] ? trie.value(index) : undefined)
+  return { transactions: raw.map(reduce), hashOf, encodedOf }
+}
+
+/** Transactions that cannot be proved. */
+const readUnproved = (transactions: readonly RawTransaction[]): ReadTransactions => ({
+  transactions,
+  hashOf: (index) => {
+    const transaction = transactions[index]!
+    const bytes = isUnsigned(transaction) ? undefined : bytesIfKnown(transaction)
+    return bytes ? keccak(bytes) : bytesOf(transaction.hash)
+  },
+  encodedOf: () => undefined,
+})
+
+function bytesIfKnown(transaction: RawTransaction): Uint8Array | undefined {
+  try {
+    const digits = encodeTransaction(transaction)
+    return digits === undefined ? undefined : Uint8Array.fromHex(digits)
+  } catch {
+    // A chain with rules of its own may write its fields in a way of its own.
+    return undefined
+  }
+}
+
+/**
+ * What is used later. The rest is most of a block's text, and whatever lives until the block is stored
+ * is copied by the garbage collector on the way.
+ */
+const reduce = ({ hash, type, from, to, value, nonce, gasPrice, mint }: RawTransaction) => ({
+  hash,
+  type,
+  from,
+  to,
+  value,
+  nonce,
+  gasPrice,
+  mint,
+})
+
+/** Made of what was encoded for the proof, which costs as much as to prove the hash that was given. */
+function provedHashes(
+  raw: readonly RawTransaction[],
+  trie: ListTrie,
+): ((index: number) => Buffer) | undefined {
+  const unsigned = new Map<number, string>()
+  for (let index = 0; index < raw.length; index++)
+    if (isUnsigned(raw[index]!)) unsigned.set(index, raw[index]!.hash)
+  if (![...unsigned.values()].every(isHash)) return undefined
+  return (index) => {
+    const given = unsigned.get(index)
+    return given === undefined ? keccak(trie.value(index)) : bytesOf(given)
+  }
+}
+
+// By way of a text: as a buffer it costs half as much again.
+const keccak = (bytes: Uint8Array): Buffer =>
+  Buffer.from(hash('keccak-256', bytes, 'latin1'), 'latin1')
+
+/** Test nodes let anybody send for anybody, and then make a hash of their own. */
+const isUnsigned = (transaction: RawTransaction): boolean => {
+  const { r, s } = transaction as Fields
+  return typeOf(transaction) !== depositType && isZero(r) && isZero(s)
+}
+
+const isZero = (value: unknown): boolean =>
+  quantityDigits(value as string | null | undefined) === ''

@@ -1,0 +1,100 @@
+import type { Clock } from '../../../lib/clock.ts'
+import { badReply, type FailureKind, type TransportOutcome } from '../transport/transport.ts'
+import { meaningOf } from './node-error.ts'
+import type { RawJson, RpcReply } from './pool-types.ts'
+import type { Upstream } from './upstream.ts'
+
+/** How a call to one node ended, for metrics. */
+export type CallOutcome = 'ok' | 'error' | FailureKind
+
+/** Told of every call to a node. */
+export type Observe = (upstream: string, method: string, outcome: CallOutcome, ms: number) => void
+
+/** One call to one node. */
+export type AskCall = {
+  method: string
+  params: RawJson
+  timeoutMs: number
+  idempotent: boolean
+  isUrgent?: boolean
+  longestString?: number | undefined
+  isWrong?: ((reply: RpcReply) => boolean) | undefined
+}
+
+/** Makes calls to single nodes and keeps the books on how they do. */
+export type Asker = (
+  upstream: Upstream,
+  call: AskCall,
+  done: (outcome: TransportOutcome, ms: number) => void,
+) => void
+
+/** The books: latency, errors, breaker, rate limit. */
+export function createAsker({
+  clock,
+  observe,
+  changed,
+}: {
+  clock: Clock
+  observe: Observe
+  /** A node that was tried carefully may take more calls, or none. */
+  changed(): void
+}): Asker {
+  const settle = (
+    upstream: Upstream,
+    call: AskCall,
+    outcome: TransportOutcome,
+    ms: number,
+  ): CallOutcome => {
+    if (!('failed' in outcome)) {
+      upstream.latency.add(ms)
+      upstream.answeredAt = clock.now()
+      if (!outcome.ok && meaningOf(outcome.error, call.params) === 'rate_limited') {
+        upstream.gate.coolDown(clock.now())
+        return 'rate_limited'
+      }
+      upstream.breaker.succeed()
+      upstream.gate.relax()
+      return outcome.ok ? 'ok' : 'error'
+    }
+    // Our own queue was too long; that is no fault of the node.
+    if (outcome.failed === 'queued') return outcome.failed
+    upstream.errors++
+    upstream.problem = outcome.detail
+    if (outcome.failed === 'rate_limited') upstream.gate.coolDown(clock.now(), outcome.retryAfterMs)
+    else if (isFaultOfNode(call, outcome.failed)) {
+      upstream.breaker.fail(clock.now())
+      // The next connection may lead to another node, or to the same on another chain.
+      if (outcome.failed === 'connect') upstream.isVerified = false
+    }
+    return outcome.failed
+  }
+
+  return (upstream, call, done) => {
+    const startedAt = clock.now()
+    upstream.gate.take(startedAt)
+    upstream.inFlight++
+    upstream.requests++
+    upstream.transport.send({
+      ...call,
+      done: (told) => {
+        const isWrong = !('failed' in told) && call.isWrong?.(told)
+        const outcome = isWrong ? badReply('an answer that cannot be right') : told
+        upstream.inFlight--
+        const ms = clock.now() - startedAt
+        const isTrial = upstream.breaker.state() !== 'closed'
+        observe(upstream.name, call.method, settle(upstream, call, outcome, ms), ms)
+        if (isTrial) changed()
+        done(outcome, ms)
+      },
+    })
+  }
+}
+
+// How long a trace takes and how large it is, the transactions decide, and anybody can send those.
+const costsAnything = /^(?:debug|trace)_/
+
+/** Whether a failure says something about the node, not only about this one call. */
+const isFaultOfNode = ({ method }: AskCall, failed: FailureKind): boolean =>
+  failed !== 'too_large' &&
+  failed !== 'interrupted' &&
+  !(failed === 'timeout' && costsAnything.test(method))

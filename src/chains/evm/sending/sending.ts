@@ -1,0 +1,143 @@
+import { ChainUnavailableError } from '../../chain.ts'
+import { toHex } from '../../hex.ts'
+import type { BlockLimits, EstimatedCall, Sending } from '../../sending.ts'
+import type { FetchBlock } from '../block/fetch.ts'
+import { toQuantity } from '../codec/raw.ts'
+import { reasonOf } from '../codec/revert-reason.ts'
+import { meaningOf } from '../pool/node-error.ts'
+import type { Nodes } from '../pool/nodes.ts'
+import type { Rpc } from '../pool/rpc.ts'
+import { handoverOf } from './handover.ts'
+import { createFindNonceUse } from './nonce-use.ts'
+import { createExplainPayment } from './token-payment.ts'
+
+/** Told of a transaction that is handed to the nodes: its bytes and its hash. */
+export type OnBroadcast = (raw: Buffer, hash: Buffer) => void
+
+type Tools = {
+  rpc: Rpc
+  pool: Nodes
+  fetchBlock: FetchBlock
+  onBroadcast?: OnBroadcast | undefined
+  broadcastTimeoutMs?: number | undefined
+}
+
+// Shorter than the time after which the sender takes over what an operation has begun.
+const usualTimeoutMs = 8_000
+
+const quantity = /^0x[0-9a-f]{1,64}$/i
+const acceptQuantity = (result: unknown): bigint | undefined =>
+  typeof result === 'string' && quantity.test(result) ? BigInt(result) : undefined
+
+const acceptLimits = (result: unknown): BlockLimits | undefined => {
+  const block = result as { gasLimit?: unknown; baseFeePerGas?: unknown } | null
+  const gas_limit = acceptQuantity(block?.gasLimit)
+  return gas_limit === undefined
+    ? undefined
+    : { gas_limit, base_fee: acceptQuantity(block?.baseFeePerGas) }
+}
+
+/**
+ * 21,000 and the data, 16 for a byte and 4 for a zero (EIP-2028). Later forks and rollups ask for
+ * more (EIP-7623, the data fee of Arbitrum), none for less: below this every node refuses.
+ */
+export const intrinsicGas = (data: Buffer): bigint => {
+  let gas = 21_000
+  for (const byte of data) gas += byte === 0 ? 4 : 16
+  return BigInt(gas)
+}
+
+/** Brings signed transactions onto an EVM chain. */
+export function createSending(tools: Tools): Sending {
+  const { rpc, pool, fetchBlock, onBroadcast, broadcastTimeoutMs = usualTimeoutMs } = tools
+
+  /** Only of nodes that are at the head: one that lags would give a nonce away twice. */
+  const atHead = (): { minBlock?: number } => {
+    const number = pool.head()?.number
+    return number === undefined ? {} : { minBlock: number }
+  }
+  const countAt = async (address: Buffer, at: string, signal: AbortSignal): Promise<number> =>
+    Number(
+      await rpc.ask({
+        method: '_getTransactionCount',
+        params: [toHex(address), at],
+        ...atHead(),
+        signal,
+        accept: acceptQuantity,
+      }),
+    )
+
+  const estimate = async (call: EstimatedCall, signal: AbortSignal) => {
+    const answered = await rpc.try({
+      method: '_estimateGas',
+      params: [
+        {
+          from: toHex(call.from),
+          to: toHex(call.to),
+          value: toQuantity(call.value),
+          ...(call.data.length > 0 && { data: toHex(call.data) }),
+        },
+      ],
+      ...atHead(),
+      signal,
+      accept: acceptQuantity,
+    })
+    if (answered.kind === 'answer') return { ok: true as const, gas: answered.answer }
+    // What a node says of itself is not about the call.
+    if (answered.kind === 'error' && meaningOf(JSON.stringify(answered)) === 'answer')
+      return { ok: false as const, detail: reasonOf(answered) }
+    throw new ChainUnavailableError('no node estimates gas')
+  }
+
+  return {
+    chainId: async (signal) => {
+      const pinned = pool.chainId()
+      if (pinned !== undefined) return BigInt(pinned)
+      return await rpc.ask({ method: '_chainId', params: [], signal, accept: acceptQuantity })
+    },
+    transactionCount: countAt,
+    gasPrice: (signal) =>
+      rpc.ask({ method: '_gasPrice', params: [], ...atHead(), signal, accept: acceptQuantity }),
+    balance: (address, signal) =>
+      rpc.ask({
+        method: '_getBalance',
+        params: [toHex(address), 'latest'],
+        ...atHead(),
+        signal,
+        accept: acceptQuantity,
+      }),
+    blockLimits: (signal) =>
+      rpc.ask({
+        method: '_getBlockByNumber',
+        params: ['latest', false],
+        ...atHead(),
+        signal,
+        accept: acceptLimits,
+      }),
+    intrinsicGas,
+    estimate,
+    explainPayment: createExplainPayment({ rpc }),
+    broadcast: async (raw, hash) => {
+      onBroadcast?.(raw, hash)
+      return handoverOf(await pool.broadcast(`"${toHex(raw)}"`, broadcastTimeoutMs))
+    },
+    findBlockOf: async (hash, signal) => {
+      const found = await rpc.ask<{ number: number | undefined }>({
+        method: '_getTransactionReceipt',
+        params: [toHex(hash)],
+        ...atHead(),
+        signal,
+        accept: (result) => {
+          if (result === null) return { number: undefined }
+          const number = acceptQuantity((result as { blockNumber?: unknown }).blockNumber)
+          return number === undefined ? undefined : { number: Number(number) }
+        },
+      })
+      return found.number
+    },
+    findNonceUse: createFindNonceUse({
+      countAt: (address, number, signal) => countAt(address, toQuantity(number), signal),
+      fetchBlock,
+    }),
+  }
+}

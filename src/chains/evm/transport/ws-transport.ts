@@ -1,0 +1,170 @@
+import { isUtf8 } from 'node:buffer'
+import type { Duplex } from 'node:stream'
+import WebSocket from 'ws'
+import type { Clock } from '../../../lib/clock.ts'
+import { createPendingCalls } from '../pool/pending-calls.ts'
+import { scanOneReply } from './reply-scanner.ts'
+import type { Timer, Timers } from './timers.ts'
+import {
+  badReply,
+  lateAfter,
+  type Transport,
+  type TransportCall,
+  type TransportFailure,
+  type TransportOptions,
+  type TransportOutcome,
+  toRequestText,
+} from './transport.ts'
+
+type Entry = { call: TransportCall; id: number; timer: Timer }
+
+const firstRetryMs = 100
+const longestRetryMs = 5_000
+const maxInFlight = 1_000
+const maxUnsentBytes = 16 * 1024 * 1024
+
+// Answers whose size the transactions of others decide.
+const isTrace = (method: string): boolean => /^(?:debug|trace)_/.test(method)
+const isLarge = (method: string): boolean =>
+  /^txpool_|_(?:getLogs|getFilterLogs|getBlockReceipts|getBlockBy(?:Number|Hash)|call)$/.test(
+    method,
+  )
+
+/** One WebSocket to a node that carries all calls; it connects again by itself. */
+export function createWsTransport(
+  options: TransportOptions & {
+    timers: Timers
+    clock: Clock
+    random(): number
+    onOpen(): void
+    /** Called with the parsed params of every push of the node. */
+    onPush(params: unknown): void
+  },
+): Transport {
+  const { timers } = options
+  const pending = createPendingCalls<Entry>()
+  let socket: WebSocket | undefined
+  let stream: Duplex | undefined
+  let retryMs = firstRetryMs
+  let isCorked = false
+  let retryTimer: Timer | undefined
+  let isStopped = false
+
+  const connect = (): void => {
+    const attempt = new WebSocket(options.url, {
+      headers: options.headers,
+      perMessageDeflate: false,
+      // Checked once for the whole message instead.
+      skipUTF8Validation: true,
+      handshakeTimeout: options.connectTimeoutMs,
+      maxPayload: options.maxReplyBytes,
+      followRedirects: false,
+    })
+    let problem = ''
+    attempt.on('upgrade', (response) => {
+      stream = response.socket
+    })
+    attempt.on('open', () => {
+      socket = attempt
+      retryMs = firstRetryMs
+      options.onOpen()
+    })
+    attempt.on('message', (data, isBinary) => receive(data as Buffer, isBinary))
+    attempt.on('error', (error) => {
+      problem = 'code' in error ? `${error.code}` : 'handshake refused'
+      // A polite goodbye would wait until the node has sent what is too much.
+      attempt.terminate()
+    })
+    attempt.on('close', (code) => lose(problem || `closed with ${code}`))
+  }
+
+  const lose = (reason: string): void => {
+    socket = undefined
+    stream = undefined
+    isCorked = false
+    const isTooLarge = reason === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'
+    const calls = [...pending.values()]
+    // The likeliest are suspected; the others have lost their connection for nothing.
+    const traces = calls.filter(({ call }) => isTrace(call.method))
+    const large = traces.length > 0 ? traces : calls.filter(({ call }) => isLarge(call.method))
+    const suspects = large.length > 0 ? large : calls
+    for (const entry of calls) {
+      const failed = !isTooLarge ? 'closed' : suspects.includes(entry) ? 'too_large' : 'interrupted'
+      finish(entry.id, { failed, detail: reason })
+    }
+    options.onClose(reason)
+    if (isStopped) return
+    retryTimer = timers.after(retryMs * (0.5 + options.random() / 2), connect)
+    retryMs = Math.min(retryMs * 2, longestRetryMs)
+  }
+
+  const finish = (id: number, outcome: TransportOutcome): void => {
+    const entry = pending.take(id)
+    if (!entry) return
+    timers.cancel(entry.timer)
+    entry.call.done(outcome)
+  }
+
+  const receive = (data: Buffer, isBinary: boolean): void => {
+    const reply = scanOneReply(data)
+    if (!reply) {
+      receivePush(data.toString('latin1'))
+      return
+    }
+    const isText = !isBinary && isUtf8(data)
+    const raw = data.toString('latin1', reply.from, reply.to)
+    if (!isText) finish(reply.id, badReply('not UTF-8 text'))
+    else finish(reply.id, reply.ok ? { ok: true, result: raw } : { ok: false, error: raw })
+  }
+
+  // An answer that cannot be read is that of nobody: its call runs into the time limit.
+  const receivePush = (text: string): void => {
+    if (!text.includes('"params"')) return
+    try {
+      options.onPush(JSON.parse(text).params)
+    } catch {}
+  }
+
+  const write = (text: string): void => {
+    if (!isCorked) {
+      isCorked = true
+      stream?.cork()
+      setImmediate(() => {
+        isCorked = false
+        stream?.uncork()
+      })
+    }
+    socket?.send(Buffer.from(text, 'latin1'), { binary: false })
+  }
+
+  const unsent: TransportFailure = { failed: 'connect', detail: 'not connected' }
+
+  connect()
+  return {
+    kind: 'ws',
+    send: (call) => {
+      if (socket?.readyState !== WebSocket.OPEN || socket.bufferedAmount > maxUnsentBytes) {
+        setImmediate(() => call.done(unsent))
+        return
+      }
+      const entry: Entry = {
+        call,
+        id: 0,
+        timer: timers.after(call.timeoutMs, () => finish(entry.id, lateAfter(call.timeoutMs))),
+      }
+      entry.id = pending.add(entry)
+      write(toRequestText(entry.id, call))
+    },
+    abandon: (detail) => {
+      for (const { id, call } of pending.values())
+        if (call.idempotent) finish(id, { failed: 'stalled', detail })
+    },
+    isOpen: () => socket?.readyState === WebSocket.OPEN,
+    capacity: () => maxInFlight,
+    stop: async () => {
+      isStopped = true
+      if (retryTimer) timers.cancel(retryTimer)
+      socket?.terminate()
+    },
+  }
+}

@@ -1,0 +1,83 @@
+import Type, { type TObject } from 'typebox'
+import { Count, Timestamp, text } from '../fields.ts'
+import { ManagedTransaction } from '../operations/transaction.ts'
+import { notificationTypes } from '../records/states.ts'
+import { Transfer } from '../records/wallet.ts'
+import { fieldIn, type OnRecord, services } from '../variant.ts'
+import { answerDocument } from './schema.ts'
+
+type WalletService = keyof typeof notificationTypes
+
+const headers = {
+  'webhook-id': 'The webhook_history_id; the same in every attempt.',
+  'webhook-timestamp': 'Unix time of the attempt in seconds.',
+  'webhook-signature': 'v1 and the base64 of the HMAC-SHA256, as in Standard Webhooks.',
+}
+
+/** The notifications of some services as the `webhooks` of an OpenAPI document. */
+export function webhookPaths(
+  wanted: readonly string[],
+  componentsOf: (service: WalletService) => OnRecord,
+): Record<string, unknown> {
+  const found = (Object.keys(notificationTypes) as WalletService[]).filter((service) =>
+    wanted.includes(service),
+  )
+  return Object.fromEntries(
+    found.map((service) => [
+      notificationTypes[service],
+      { post: notification(service, componentsOf(service)) },
+    ]),
+  )
+}
+
+const notification = (service: WalletService, onRecord: OnRecord) => ({
+  operationId: `${service}_notification`,
+  summary: 'A transaction that concerns a wallet of the webhook.',
+  description: 'Sent to the webhook_endpoint of RegisterWebhook. Anything but 2xx is tried again.',
+  tags: ['Notifications'],
+  security: [],
+  parameters: Object.entries(headers).map(([name, description]) => ({
+    name,
+    in: 'header',
+    required: true,
+    description,
+    schema: { type: 'string' },
+  })),
+  requestBody: {
+    required: true,
+    content: { 'application/json': { schema: answerDocument(bodyOf(service, onRecord)) } },
+  },
+  responses: {
+    '2XX': { description: 'Taken.' },
+    410: { description: 'The webhook is disabled at once.' },
+    '4XX': { description: 'Tried again later.' },
+    '5XX': { description: 'Tried again later.' },
+  },
+})
+
+function bodyOf(service: WalletService, onRecord: OnRecord): TObject {
+  const tag = services[service]
+  const transfer = Type.Intersect([
+    Type.Object({ wallet_id: text }),
+    fieldIn(Transfer, tag, onRecord)!,
+  ])
+  const identifier = service === 's' ? 'transaction_digest' : 'transaction_hash'
+  const sequence = Type.Integer({ minimum: 1, description: 'counts without a gap, from 1' })
+  const transfers = Type.Object({
+    sequence,
+    [identifier]: text,
+    confirmations: Count,
+    transfers: Type.Array(transfer),
+    backfilled: Type.Optional(Type.Boolean()),
+    test: Type.Optional(Type.Boolean()),
+  })
+  const change = () =>
+    Type.Object({ sequence, transaction: fieldIn(ManagedTransaction, tag, onRecord)! })
+  return Type.Object({
+    webhook_id: text,
+    webhook_history_id: text,
+    notification_type: Type.Enum([notificationTypes[service]]),
+    create_time: Timestamp,
+    data: service === 'c' ? Type.Union([transfers, change()]) : transfers,
+  })
+}

@@ -1,0 +1,58 @@
+import type { NamesIn, Operation, Request, Response } from '../operation.ts'
+import { token } from '../records/token.ts'
+import { type Service, services } from '../variant.ts'
+import { admin } from './admin.ts'
+import { query } from './query.ts'
+import { transaction } from './transaction.ts'
+import { wallet } from './wallet.ts'
+import { webhook } from './webhook.ts'
+
+const walletRows = { ...wallet, ...webhook }
+
+/** Every row that a service may offer; a row counts where its `services` has the tag. */
+const rows = {
+  admin,
+  q: query,
+  t: walletRows,
+  s: walletRows,
+  p: walletRows,
+  c: { ...walletRows, ...transaction, ...token },
+}
+type Rows = typeof rows
+type Tags = typeof services
+
+/** The operations of a service by name. */
+export type Catalogue<service extends Service> = {
+  [name in NamesIn<Rows[service], Tags[service]>]: Rows[service][name] extends infer row extends
+    Operation
+    ? {
+        request: Request<row, Tags[service]>
+        response: Response<row, Tags[service]>
+      }
+    : never
+}
+
+/** The row of an operation by service and name, with its literal types. */
+export type Row<
+  service extends Service,
+  name extends keyof Rows[service],
+> = Rows[service][name] extends infer row extends Operation ? row : never
+
+/** One operation of one service. */
+export type Entry = { service: Service; name: string; row: Operation }
+
+/** Every operation of every service: the specification's 95 and the extensions. */
+export const catalogue: readonly Entry[] = Object.entries(rows).flatMap(([service, operations]) =>
+  Object.entries(operations as Record<string, Operation>)
+    .filter(([, row]) => row.services.includes(services[service as Service]))
+    .map(([name, row]) => ({ service: service as Service, name, row })),
+)
+
+const index = new Map(catalogue.map((entry) => [`${entry.service}/${entry.name}`, entry]))
+
+/** Finds an operation by the two segments of its path; undefined for anything else. */
+export const findOperation = (service: string, name: string): Entry | undefined =>
+  index.get(`${service}/${name}`)
+
+/** The path of an operation. */
+export const pathOf = (service: Service, name: string): string => `/v1/${service}/${name}`

@@ -1,0 +1,149 @@
+import Type from 'typebox'
+import {
+  Count,
+  Decimal,
+  EvmAddress,
+  extension,
+  Hash,
+  HexData,
+  Id,
+  optional,
+  Pagination,
+  page,
+  SendableContractType,
+  text,
+} from '../fields.ts'
+import { operation } from '../operation.ts'
+import { transactionStates } from '../records/states.ts'
+import { list, record } from '../variant.ts'
+
+/** Spec 2.9. */
+export const ManagedTransaction = record('ManagedTransaction', {
+  wallet_id: text,
+  transaction_id: text,
+  transaction_hash: Type.String({ description: 'empty until it is signed' }),
+  transaction_state: Type.Enum(transactionStates),
+  from: text,
+  to: text,
+  value: Decimal,
+  gas: Decimal,
+  gas_price: Decimal,
+  data: text,
+  nonce: Decimal,
+  stuck: extension(
+    Type.Boolean({ description: 'on its way for more than 10 minutes and not on the chain' }),
+  ),
+  last_error: extension(
+    Type.String({
+      description:
+        'what the nodes last said against it, or what it waits for: a missing nonce and its holder, a price; empty when nothing',
+    }),
+  ),
+  warnings: extension(
+    Type.Array(extension(Type.String()), {
+      description: 'what was doubtful when it was created, one sentence each',
+    }),
+  ),
+  replaced_by: extension(
+    Type.String({ description: 'the hash of the other transaction that took the nonce' }),
+  ),
+})
+
+const defaults = {
+  gas: optional(Decimal),
+  gas_price: optional(Decimal),
+  nonce: optional(Count),
+  transaction_id: optional(Id),
+}
+
+const erc20 = Type.Object(
+  { contract_address: EvmAddress, value: Decimal },
+  { additionalProperties: false },
+)
+const erc721 = Type.Object(
+  { contract_address: EvmAddress, token_id: Decimal },
+  { additionalProperties: false },
+)
+const erc1155 = Type.Object(
+  { contract_address: EvmAddress, token_id: Decimal, value: Decimal },
+  { additionalProperties: false },
+)
+const TokenPayload = Type.Object(
+  { erc20: optional(erc20), erc721: optional(erc721), erc1155: optional(erc1155) },
+  { additionalProperties: false, description: 'the key that matches contract_type, and no other' },
+)
+
+/** Managed transactions of variant C (spec 4.4). */
+export const transaction = {
+  CreateTransaction: operation({
+    creates: true,
+    summary: 'Create a transaction to be signed outside.',
+    services: 'C',
+    request: {
+      wallet_id: Id,
+      from: EvmAddress,
+      to: EvmAddress,
+      value: Decimal,
+      data: optional(HexData),
+      ...defaults,
+    },
+    response: { transaction: ManagedTransaction },
+  }),
+  CreateTokenTransaction: operation({
+    creates: true,
+    summary: 'Create a token transfer to be signed outside.',
+    services: 'C',
+    request: {
+      wallet_id: Id,
+      contract_type: SendableContractType,
+      from: EvmAddress,
+      to: EvmAddress,
+      token_payload: TokenPayload,
+      ...defaults,
+    },
+    response: { transaction: ManagedTransaction },
+  }),
+  GetTransaction: operation({
+    summary: 'Read a managed transaction, by its id or its hash.',
+    services: 'C',
+    request: { transaction_id: optional(Id), transaction_hash: optional(Hash) },
+    anyOf: ['transaction_id', 'transaction_hash'],
+    response: { transaction: ManagedTransaction },
+  }),
+  GetTransactionMessageToSign: operation({
+    summary: 'Read the 32-byte hash that the sender signs.',
+    services: 'C',
+    request: { transaction_id: Id },
+    response: { transaction_message_to_sign: text },
+  }),
+  ListTransactions: operation({
+    summary: 'List managed transactions, newest first.',
+    services: 'C',
+    request: {
+      wallet_id: optional(Id),
+      address: optional(EvmAddress),
+      transaction_state: optional(extension(Type.Enum(transactionStates))),
+      ...page,
+    },
+    anyOf: ['wallet_id', 'address'],
+    response: { transactions: list(ManagedTransaction), pagination: Pagination },
+  }),
+  SendTransaction: operation({
+    summary: 'Broadcast a signed transaction.',
+    services: 'C',
+    request: { transaction_id: Id },
+    response: { transaction: ManagedTransaction },
+  }),
+  SubmitTransactionSignature: operation({
+    summary: 'Hand in the signature of a transaction.',
+    services: 'C',
+    request: { transaction_id: Id, signature: Type.String({ minLength: 1, maxLength: 200 }) },
+    response: {},
+  }),
+  CancelTransaction: operation({
+    summary: 'Cancel a transaction that was never broadcast.',
+    services: 'C',
+    request: { transaction_id: Id },
+    response: {},
+  }),
+}

@@ -1,0 +1,205 @@
+import Type from 'typebox'
+import {
+  Confirmation,
+  Count,
+  Endpoint,
+  extension,
+  HeaderKey,
+  HeaderValue,
+  Id,
+  optional,
+  Pagination,
+  page,
+  Timestamp,
+  text,
+  timeRange,
+  UnixTime,
+} from '../fields.ts'
+import { operation } from '../operation.ts'
+import { webhookEvents, webhookStatuses } from '../records/states.ts'
+import { list, only, record } from '../variant.ts'
+
+const MaybeTime = Type.Union([Timestamp, Type.Null()])
+
+/** Spec 2.11. */
+export const WebhookHeader = record('WebhookHeader', {
+  webhook_header_id: text,
+  webhook_id: Type.String({ description: 'empty when the header applies to all webhooks' }),
+  header_key: text,
+  header_value: text,
+})
+
+/** Spec 2.11. */
+export const WebhookHistory = record('WebhookHistory', {
+  webhook_history_id: text,
+  webhook_id: text,
+  webhook_status: Type.Enum(webhookStatuses),
+  notification_type: text,
+  delivery_count: Count,
+  delivery_time: MaybeTime,
+  data: Type.Object({}, { additionalProperties: true }),
+})
+
+// In the other variants there are transfers only.
+const Events = Type.Array(Type.Enum(webhookEvents), {
+  minItems: 1,
+  maxItems: webhookEvents.length,
+  description: 'what it notifies of: transfers, states of managed transactions, or both',
+})
+
+const Webhook = record('Webhook', {
+  webhook_id: text,
+  wallet_id: Type.String({ description: 'empty when it covers all wallets' }),
+  webhook_endpoint: text,
+  confirmation: Type.Integer(),
+  events: only('C', Events),
+  enabled: Type.Boolean(),
+  disable_reason: text,
+  success_rate: Type.Union([Type.Number(), Type.Null()]),
+  last_error: text,
+  create_time: Timestamp,
+})
+
+const WebhookAttempt = record('WebhookAttempt', {
+  attempt: Count,
+  attempt_time: Timestamp,
+  status_code: Type.Union([Type.Integer(), Type.Null()]),
+  duration_ms: Count,
+  error: text,
+  response_body: text,
+})
+
+const SigningSecret = Type.String({ description: 'whsec_ and base64, as in Standard Webhooks' })
+
+/** The webhook operations (spec 4.3) and their extensions, the same in every variant. */
+export const webhook = {
+  ListWebhookHeaders: operation({
+    summary: 'List the custom headers of a webhook, or those of all webhooks.',
+    services: 'TSPC',
+    request: { webhook_id: optional(Id) },
+    response: { webhook_headers: list(WebhookHeader) },
+  }),
+  ListWebhookHistories: operation({
+    summary: 'List notifications and how their delivery went, newest first.',
+    services: 'TSPC',
+    request: { webhook_id: optional(Id), ...timeRange, ...page },
+    response: { webhook_histories: list(WebhookHistory), pagination: Pagination },
+  }),
+  RegisterWebhook: operation({
+    creates: true,
+    summary: 'Notify an endpoint of wallet activity.',
+    services: 'TSPC',
+    request: {
+      wallet_id: optional(Id),
+      webhook_endpoint: Endpoint,
+      confirmation: Confirmation,
+      events: only('C', optional(extension(Events))),
+    },
+    response: { webhook_id: text },
+  }),
+  RegisterWebhookHeader: operation({
+    creates: true,
+    summary: 'Attach a custom header to the deliveries of a webhook, or of all.',
+    services: 'TSPC',
+    request: { webhook_id: optional(Id), header_key: HeaderKey, header_value: HeaderValue },
+    response: { webhook_header_id: text },
+  }),
+  RemoveWebhook: operation({
+    summary: 'Remove a webhook; its history stays.',
+    description: 'One that is not there, or no longer, is no error.',
+    services: 'TSPC',
+    request: { webhook_id: Id },
+    response: {},
+  }),
+  RemoveWebhookHeader: operation({
+    summary: 'Remove a custom header.',
+    description: 'One that is not there, or no longer, is no error.',
+    services: 'TSPC',
+    request: { webhook_header_id: Id },
+    response: {},
+  }),
+  ListWebhooks: operation({
+    summary: 'List webhooks with their state, success rate and last error.',
+    services: 'TSPC',
+    extension: true,
+    request: { wallet_id: optional(Id), ...page },
+    response: { webhooks: list(Webhook), pagination: Pagination },
+  }),
+  GetWebhookSigningSecret: operation({
+    summary: 'Read the secret with which a webhook signs its deliveries.',
+    services: 'TSPC',
+    extension: true,
+    request: { webhook_id: Id },
+    response: { signing_secret: SigningSecret },
+  }),
+  RotateWebhookSigningSecret: operation({
+    summary: 'Give a webhook a new signing secret; both sign for 24 hours.',
+    services: 'TSPC',
+    extension: true,
+    request: { webhook_id: Id },
+    response: { signing_secret: SigningSecret },
+  }),
+  UpdateWebhook: operation({
+    summary: 'Change the endpoint, the confirmation or the events of a webhook.',
+    description:
+      'What is left out stays as it is. Notifications that wait for their confirmation wait for the new one; those that wait for a retry are sent to a new endpoint at once.',
+    services: 'TSPC',
+    extension: true,
+    request: {
+      webhook_id: Id,
+      webhook_endpoint: optional(Endpoint),
+      confirmation: optional(Confirmation),
+      events: only('C', optional(Events)),
+    },
+    anyOf: {
+      T: ['webhook_endpoint', 'confirmation'],
+      S: ['webhook_endpoint', 'confirmation'],
+      P: ['webhook_endpoint', 'confirmation'],
+      C: ['webhook_endpoint', 'confirmation', 'events'],
+    },
+    response: {},
+  }),
+  DisableWebhook: operation({
+    summary: 'Disable a webhook; its notifications are held back until it is enabled.',
+    services: 'TSPC',
+    extension: true,
+    request: { webhook_id: Id },
+    response: {},
+  }),
+  EnableWebhook: operation({
+    summary: 'Enable a webhook that was disabled; it resumes where it stopped.',
+    description:
+      'All notifications that were not delivered are sent, failed ones too, in the order of their sequence.',
+    services: 'TSPC',
+    extension: true,
+    request: { webhook_id: Id },
+    response: {},
+  }),
+  SendTestWebhook: operation({
+    creates: true,
+    summary: 'Send a test notification.',
+    services: 'TSPC',
+    extension: true,
+    request: { webhook_id: Id },
+    response: { webhook_history_id: text },
+  }),
+  RetryWebhookHistory: operation({
+    summary: 'Deliver a notification again, or all failed ones since a time.',
+    services: 'TSPC',
+    extension: true,
+    request: {
+      webhook_history_id: optional(Id),
+      webhook_id: optional(Id),
+      start_time: optional(UnixTime),
+    },
+    anyOf: ['webhook_history_id', 'webhook_id'],
+    response: { retried_count: Count },
+  }),
+  ListWebhookAttempts: operation({
+    summary: 'List the attempts to deliver a notification.',
+    services: 'TSPC',
+    extension: true,
+    request: { webhook_history_id: Id },
+    response: { webhook_attempts: list(WebhookAttempt) },
+  }),
+}

@@ -1,0 +1,97 @@
+import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
+import type { ParamType, RpcParam } from '../../contract/operations/gateway.ts'
+import { findCallProblem } from './check-call.ts'
+import { findFilterProblem } from './check-filter.ts'
+import { isAddress, isBlock, isData, isHash, isQuantity } from './encodings.ts'
+import { type Refusal, refuse } from './rpc-error.ts'
+import { hasDuplicateKeys } from './scan.ts'
+
+type FindProblem = (value: unknown) => string | undefined
+
+const must =
+  (is: (value: unknown) => boolean, sentence: string): FindProblem =>
+  (value) =>
+    is(value) ? undefined : `must be ${sentence}`
+
+const isObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const problems: Record<ParamType, FindProblem> = {
+  address: must(isAddress, '0x and 40 hex digits'),
+  block: must(isBlock, 'a quantity, earliest, latest or pending'),
+  quantity: must(isQuantity, '0x and hex digits without leading zeros'),
+  hash: must(isHash, '0x and 64 hex digits'),
+  data: must(isData, '0x and two hex digits per byte'),
+  boolean: must((value) => typeof value === 'boolean', 'true or false'),
+  call: findCallProblem,
+  filter: findFilterProblem,
+  // In any form: of an unknown one it is said that it is gone (spec 7).
+  filterId: must((value) => typeof value === 'string', 'the id that the gateway gave'),
+  subscription: must((value) => typeof value === 'string', 'the name of a subscription'),
+  // Nodes also take true and false, for whole transactions or their hashes.
+  options: must((value) => isObject(value) || typeof value === 'boolean', 'an object'),
+  // What they hold is for nodes to check: clients of several chains send fields of their own.
+  overrides: must((value) => isObject(value), 'an object'),
+}
+
+// Nodes also take a storage position of 32 bytes, which is how some libraries write it.
+const positionProblem: FindProblem = (value) =>
+  isHash(value) ? undefined : problems.quantity(value)
+
+// The state of a block may also be asked for by its hash (EIP-1898 and its short form).
+const stateBlockProblem: FindProblem = (value) =>
+  isBlock(value) || isHash(value) || isBlockObject(value)
+    ? undefined
+    : 'must be a quantity, earliest, latest or pending'
+
+function isBlockObject(value: unknown): boolean {
+  if (!isObject(value)) return false
+  const { blockHash, blockNumber, requireCanonical, ...rest } = value as Record<string, unknown>
+  if (Object.keys(rest).length > 0) return false
+  if (requireCanonical !== undefined && typeof requireCanonical !== 'boolean') return false
+  return blockHash === undefined ? isBlock(blockNumber) : isHash(blockHash) && !blockNumber
+}
+
+/** Checks the count and the encodings of a call's parameters; undefined when all is well. */
+export type CheckParams = (args: readonly unknown[], raw: RawJson) => Refusal | undefined
+
+/** Makes the check for a method's parameters. */
+export function createParamsCheck(
+  params: readonly RpcParam[],
+  { stateOf }: { stateOf: boolean },
+): CheckParams {
+  const finders = params.map(({ name, type }) => {
+    if (name === 'storage position') return positionProblem
+    return type === 'block' && stateOf ? stateBlockProblem : problems[type]
+  })
+  const required = params.filter(({ optional }) => !optional).length
+  const hasObject = params.some(({ type }) => type === 'call' || type === 'filter')
+  const named = (index: number) => `parameter ${index + 1} (${params[index]?.name})`
+
+  return (args, raw) => {
+    if (args.length > params.length)
+      return refuse(
+        'INVALID_PARAMS',
+        `too many parameters: ${args.length} instead of at most ${params.length}`,
+      )
+    for (let index = 0; index < params.length; index++) {
+      const value = args[index]
+      if (value === undefined || (value === null && index >= required)) {
+        if (index >= required) continue
+        return refuse('INVALID_PARAMS', `${named(index)} is missing`, dataOf(params, index))
+      }
+      const problem = finders[index]!(value)
+      if (problem)
+        return refuse('INVALID_PARAMS', `${named(index)} ${problem}`, dataOf(params, index))
+    }
+    // Two readers could disagree about which of the two counts.
+    if (hasObject && hasDuplicateKeys(raw))
+      return refuse('INVALID_PARAMS', `${named(0)} has a field twice`, dataOf(params, 0))
+    return undefined
+  }
+}
+
+const dataOf = (params: readonly RpcParam[], index: number) => ({
+  parameter: params[index]?.name,
+  index,
+})

@@ -1,0 +1,201 @@
+import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
+import { measureJson } from '../../lib/json/walk.ts'
+import { type Refusal, refuse } from './rpc-error.ts'
+import { readString, scanArray, scanObject, skipSpace } from './scan.ts'
+
+/** One call as it came. */
+export type RpcCall = {
+  /** The text of the id, to be given back byte for byte; undefined for a notification. */
+  id: RawJson | undefined
+  method: string
+  /** The text of the params, an array. */
+  params: RawJson
+  args: readonly unknown[]
+  /** Why this is no call; the other members mean nothing then. */
+  refusal: Refusal | undefined
+}
+
+/** What a body holds. */
+export type Envelope =
+  | { batch: boolean; calls: RpcCall[]; refusal: undefined }
+  /** Nothing in the body can be answered by itself: one error with the id null. */
+  | { batch: false; calls: []; refusal: Refusal }
+
+/**
+ * Reads bodies: one character per byte, known to be UTF-8. With `isGlance` params are passed over and not
+ * parsed: enough to refuse the calls by their ids.
+ */
+export type ReadEnvelope = (body: RawJson, isGlance?: boolean) => Envelope
+
+/** How deep a body may be nested. The deepest parameters of any method have about ten levels. */
+export const maxDepth = 64
+
+const noArgs: readonly unknown[] = []
+const malformed = refuse('INVALID_JSON', 'The body is not valid JSON.')
+/** Why a body is refused that is nested too deep. */
+export const tooDeep: Refusal = refuse(
+  'INVALID_JSON',
+  `The body is nested deeper than ${maxDepth} levels.`,
+)
+const emptyBatch = refuse('INVALID_RPC_REQUEST', 'The batch is empty.')
+const noObject = refuse('INVALID_RPC_REQUEST', 'A request must be an object.')
+const twice = refuse('INVALID_RPC_REQUEST', 'A member of the request stands there twice.')
+const badVersion = refuse('INVALID_RPC_REQUEST', 'The member jsonrpc must be "2.0".')
+const badId = refuse('INVALID_RPC_REQUEST', 'The id must be a string, a number or null.')
+const badMethod = refuse('INVALID_RPC_REQUEST', 'The member method must be a string.')
+const badParams = refuse('INVALID_RPC_REQUEST', 'The member params must be an array.')
+const namedParams = refuse('INVALID_PARAMS', 'params must be an array, not an object.')
+
+const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them in strings
+const shortId = /^(?:0|[1-9]\d{0,14}|"[^"\\\x00-\x1f]*")$/
+
+/** Makes the reader; a batch may have that many calls. */
+export function createEnvelopeReader({ batchLimit }: { batchLimit: number }): ReadEnvelope {
+  const tooLarge = refuse('BATCH_TOO_LARGE', `The batch has more than ${batchLimit} calls.`, {
+    limit: batchLimit,
+  })
+  // The members of the object at hand: one scratch area, because a body is read in one go.
+  let text = ''
+  let jsonrpc = ''
+  let id: string | undefined
+  let method = ''
+  let params = ''
+  let duplicate = false
+  let broken = false
+  let isGlance = false
+
+  const onMember = (quoted: string, from: number, to: number): boolean => {
+    const name = quoted.includes('\\') ? `"${readString(quoted)}"` : quoted
+    const value = text.slice(from, to)
+    if (name === '"jsonrpc"') {
+      if (jsonrpc !== '') duplicate = true
+      jsonrpc = value
+    } else if (name === '"id"') {
+      if (id !== undefined) duplicate = true
+      id = value
+    } else if (name === '"method"') {
+      if (method !== '') duplicate = true
+      method = value
+    } else if (name === '"params"') {
+      if (params !== '') duplicate = true
+      params = value
+    } else if (readString(quoted) === undefined || !isJson(value)) broken = true
+    return !broken
+  }
+
+  /** Reads the object that begins here; undefined when the body is no JSON. */
+  const readCall = (from: number, to: number): RpcCall | undefined => {
+    jsonrpc = ''
+    id = undefined
+    method = ''
+    params = ''
+    duplicate = false
+    broken = false
+    if (text.charCodeAt(from) !== 0x7b)
+      return isJson(text.slice(from, to)) ? invalid(undefined, noObject) : undefined
+    if (scanObject(text, from, onMember, maxDepth) !== to) return undefined
+    let args: unknown
+    try {
+      args = params === '' || isGlance ? noArgs : JSON.parse(params)
+    } catch {
+      return undefined
+    }
+    const idKind = id === undefined ? 'absent' : kindOfId(id)
+    if (idKind === 'malformed' || (jsonrpc !== '"2.0"' && jsonrpc !== '' && !isJson(jsonrpc)))
+      return undefined
+    const name = readString(method)
+    if (name === undefined && method !== '' && !isJson(method)) return undefined
+    if (idKind === 'wrong') return invalid(undefined, badId)
+    if (duplicate) return invalid(undefined, twice)
+    if (jsonrpc !== '"2.0"' && readString(jsonrpc) !== '2.0') return invalid(id, badVersion)
+    if (name === undefined) return invalid(id, badMethod)
+    if (args === null) return { id, method: name, params: '[]', args: noArgs, refusal: undefined }
+    if (typeof args !== 'object') return invalid(id, badParams)
+    if (!Array.isArray(args))
+      return { id, method: name, params: '[]', args: noArgs, refusal: namedParams }
+    return { id, method: name, params: params || '[]', args, refusal: undefined }
+  }
+
+  const readBatch = (from: number): Envelope => {
+    const calls: RpcCall[] = []
+    let many = false
+    const onElement = (at: number, to: number) => {
+      many = calls.length >= batchLimit
+      const call = many ? undefined : readCall(at, to)
+      if (call) calls.push(call)
+      return call !== undefined
+    }
+    const end = scanArray(text, from, onElement, maxDepth)
+    if (many) return whole(tooLarge)
+    if (end < 0 || skipSpace(text, end) !== text.length) return unreadable(text)
+    return calls.length === 0 ? whole(emptyBatch) : { batch: true, calls, refusal: undefined }
+  }
+
+  return (body, glance = false) => {
+    text = body
+    isGlance = glance
+    const from = skipSpace(body, 0)
+    if (body.charCodeAt(from) === 0x5b) return readBatch(from)
+    let to = body.length
+    while (to > from && isSpace(body.charCodeAt(to - 1))) to--
+    const call = from === to ? undefined : readCall(from, to)
+    return call ? { batch: false, calls: [call], refusal: undefined } : unreadable(body)
+  }
+}
+
+const unreadable = (text: RawJson): Envelope => {
+  const bounds = { maxDepth, maxValues: Number.POSITIVE_INFINITY }
+  return whole(measureJson(text, bounds).beyond === 'depth' ? tooDeep : malformed)
+}
+
+const whole = (refusal: Refusal): Envelope => ({ batch: false, calls: [], refusal })
+
+const invalid = (id: RawJson | undefined, refusal: Refusal): RpcCall => ({
+  // Whoever sent it gets an answer in any case: what is no request is no notification either.
+  id: id ?? 'null',
+  method: '',
+  params: '[]',
+  args: noArgs,
+  refusal,
+})
+
+const idAhead = 512
+const idBehind =
+  /"id"\s{0,9}:\s{0,9}(\d{1,15}|"[\w-]{1,64}")\s{0,9}(?:,\s{0,9}"jsonrpc"\s{0,9}:\s{0,9}"2\.0"\s{0,9})?\}\s{0,9}$/
+
+/**
+ * The id of a call that is not read: looked for in front of its params, where most clients put it, and
+ * behind them, in a bounded part of the body each. Null when it is in neither.
+ */
+export function glimpseId(body: RawJson): RawJson {
+  const start = body.slice(0, idAhead)
+  const from = skipSpace(start, 0)
+  if (start.charCodeAt(from) !== 0x7b) return 'null'
+  let id = ''
+  scanObject(start, from, (name, at, to) => {
+    if (name !== '"id"') return true
+    // At the end of the part it may go on.
+    if (to < start.length) id = start.slice(at, to)
+    return false
+  })
+  if (id !== '') return kindOfId(id) === 'fine' ? id : 'null'
+  return idBehind.exec(body.slice(-256))?.[1] ?? 'null'
+}
+
+const isSpace = (char: number) => char === 0x20 || char === 0x0a || char === 0x0d || char === 0x09
+
+function kindOfId(text: string): 'fine' | 'wrong' | 'malformed' {
+  if (shortId.test(text) || text === 'null' || jsonNumber.test(text)) return 'fine'
+  if (!isJson(text)) return 'malformed'
+  return text.startsWith('"') ? 'fine' : 'wrong'
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,291 @@
+import type {
+  Pool,
+  PoolOutcome,
+  PoolRequest,
+  RawJson,
+  RpcReply,
+} from '../../chains/evm/pool/pool-types.ts'
+import type { AnswerCache } from '../cache/cache.ts'
+import type { ChainView } from '../cache/chain-view.ts'
+import type { Flights } from '../cache/flights.ts'
+import type { Progress } from '../cache/progress.ts'
+import type { Session } from '../streams/session.ts'
+import { type Answer, answered, failed, refused } from './answer.ts'
+import { filterHash, type LogFilter } from './check-filter.ts'
+import type { Dispatch } from './dispatch.ts'
+import { isQuantity, toNumber, toQuantity } from './encodings.ts'
+import {
+  heightOf,
+  isContradictory,
+  nodeTagsOf,
+  ranged,
+  rangeTooLarge,
+  written,
+} from './log-range.ts'
+import { createLogSplitter, type SplitLogs } from './log-splitter.ts'
+import { createNodeTags } from './log-tags.ts'
+import { plainFilter, withTopics } from './log-topics.ts'
+import type { Method } from './methods.ts'
+import { isNull, isRefusedRange } from './node-errors.ts'
+import { refuse } from './rpc-error.ts'
+
+/** What is asked of the nodes. */
+type Query = {
+  key: string
+  params: RawJson
+  filter: LogFilter
+  /** Logs with fewer topics are left out. */
+  leastTopics: number
+  /** The range that may be asked for in parts; -1 where it may not. */
+  from: number
+  to: number
+  /** The block that the answer depends on; -1 and empty when not known. */
+  number: number
+  hash: string
+  minBlock: number
+  isKept: boolean
+  /** One block by a hash that is not among the last ones of the chain. */
+  isUnknownHash: boolean
+}
+
+const maxSplits = 3
+const gatewayReasons = ['LOG_RANGE_TOO_LARGE', 'LOG_BLOCK_NOT_FOUND'] as const
+const unknownBlock = refuse('LOG_BLOCK_NOT_FOUND', 'unknown block')
+
+/** Makes the way of `getLogs`: pinned to blocks, split where nodes refuse the range. */
+export function createLogs(options: {
+  pool: Pool
+  view: ChainView
+  cache: AnswerCache | undefined
+  flights: Flights
+  timeoutMs: number
+  maxLogRange: number
+  progress: Progress
+  now(): number
+}): Dispatch {
+  const { pool, view, cache, flights, timeoutMs, maxLogRange, progress, now } = options
+  const split = createLogSplitter({ pool, now, timeoutMs })
+  const nodeTags = createNodeTags({ pool, timeoutMs })
+
+  /** Parts that were read before and after a change of the chain do not belong together. */
+  const splitAtRest: SplitLogs = async (...range) => {
+    for (let attempt = 0; attempt < maxSplits; attempt++) {
+      const begun = view.generation()
+      const outcome = await split(...range)
+      if ('failure' in outcome || !outcome.ok || begun === view.generation()) return outcome
+    }
+    return { failure: 'ABORTED' }
+  }
+
+  const plan = (method: Method, raw: RawJson, given: LogFilter, session: Session): Query => {
+    const head = progress.usableHead(session)
+    const minBlock = progress.lowest(session)
+    const { filter, leastTopics } = plainFilter(given)
+    const params = written(given, filter, raw, filter === given)
+    const live: Query = {
+      key: `${method.name}>${minBlock}${raw}`,
+      params,
+      filter,
+      leastTopics,
+      from: -1,
+      to: -1,
+      number: -1,
+      hash: '',
+      minBlock,
+      isKept: false,
+      isUnknownHash: false,
+    }
+    if (isContradictory(given)) return live
+    const hash = filterHash(given)?.toLowerCase()
+    if (hash !== undefined) {
+      const number = view.numberOf(hash) ?? -1
+      const isKnown = number >= 0
+      const key = method.name + raw
+      return { ...live, key, number, hash, isKept: isKnown, isUnknownHash: !isKnown }
+    }
+    const isFixed = isQuantity(given.fromBlock) && isQuantity(given.toBlock)
+    const isPending = given.fromBlock === 'pending' || given.toBlock === 'pending'
+    if (isPending || (!head && !isFixed)) return live
+    const height = head?.number ?? -1
+    const from = heightOf(given.fromBlock, height)
+    const to = heightOf(given.toBlock, height)
+    // A range that runs backwards or begins after the head: nodes say what they think of it.
+    if (from > to || (head && from > height)) return live
+    // What lies beyond the head may be there already: a node is asked as the client asked.
+    if (!cache || !head || to > height) return { ...live, from, to }
+    return {
+      ...live,
+      key: isFixed ? method.name + raw : `${method.name}@${height}${raw}`,
+      params: isFixed ? params : ranged(filter, from, to),
+      from,
+      to,
+      number: to,
+      hash: view.hashAt(to) ?? (to === height ? head.hash : ''),
+      minBlock: minBlock < 0 ? -1 : Math.max(to, progress.leastOf(session)),
+      isKept: true,
+    }
+  }
+
+  const keep = ({ key, number, hash }: Query, result: RawJson) => {
+    if (result === 'null') return
+    if (number <= view.final() || (hash !== '' && view.hashAt(number) === hash))
+      cache?.keep(key, { result, number, hash }, view)
+  }
+
+  /**
+   * What a node refuses is asked for up to the head, then in parts. When that does not help either the
+   * first error is the answer: it is about what the client asked for.
+   */
+  const narrow = async (request: PoolRequest, query: Query, first: RpcReply) => {
+    const { filter, from, to } = query
+    const end = Math.min(to, pool.head()?.number ?? -1)
+    let outcome: PoolOutcome = first
+    if (from <= end && end < to)
+      outcome = await pool.request({ ...request, params: ranged(filter, from, end) })
+    if (!('failure' in outcome) && !outcome.ok && from < end && isRefusedRange(outcome.error))
+      outcome = await splitAtRest(request, filter, from, end)
+    const isOurs =
+      'failure' in outcome
+        ? outcome.failure === 'ABORTED'
+        : outcome.ok || reasonOf(outcome.error) !== undefined
+    return isOurs ? outcome : first
+  }
+
+  /** EIP-234: of a block that is not in the chain there are no logs, not even none. */
+  const confirm = async (method: Method, { hash }: Query, reply: RpcReply & { ok: true }) => {
+    let number = numberIn(reply.result, 'blockNumber')
+    if (number < 0) {
+      const outcome = await pool.request({
+        method: method.name.replace(/getLogs$/, 'getBlockByHash'),
+        params: `["${hash}",false]`,
+        idempotent: true,
+        timeoutMs,
+        isUseless: isNull,
+      })
+      if ('failure' in outcome || !outcome.ok) return outcome
+      if (outcome.result === 'null') return { ok: false as const, error: unknownBlock.error }
+      number = numberIn(outcome.result, 'number')
+    }
+    const best = view.bestHashAt(number)
+    const isOrphaned = best !== undefined && best !== hash
+    return isOrphaned ? { ok: false as const, error: unknownBlock.error } : reply
+  }
+
+  const fetch = (method: Method, query: Query, land: Land) => {
+    const { params, minBlock, from, leastTopics } = query
+    const request: PoolRequest = {
+      method: method.name,
+      params,
+      idempotent: true,
+      timeoutMs,
+      isUseless: isNull,
+    }
+    if (minBlock >= 0) request.minBlock = minBlock
+    const begun = view.generation()
+    const abort = () => land({ failure: 'ABORTED' })
+    const conclude: Land = (outcome) => {
+      if ('failure' in outcome || !outcome.ok) return land(outcome)
+      const fixed = method.fix ? method.fix(outcome, []) : outcome
+      const reply = fixed.ok && leastTopics > 0 ? trimmed(fixed.result, leastTopics) : fixed
+      if (query.isKept && reply.ok && begun === view.generation()) keep(query, reply.result)
+      if (!reply.ok || !query.isUnknownHash) return land(reply)
+      confirm(method, query, reply).then(land, abort)
+    }
+    pool.send(request, (outcome) => {
+      if ('failure' in outcome || outcome.ok || from < 0) return conclude(outcome)
+      narrow(request, query, outcome).then(conclude, abort)
+    })
+  }
+
+  /** How many blocks a filter covers, as far as the chain reaches. */
+  const isTooWide = ({ fromBlock, toBlock }: LogFilter, session: Session): number => {
+    const height = Math.max(pool.head()?.number ?? -1, session.highest)
+    const from = heightOf(fromBlock, height)
+    const to = heightOf(toBlock, height)
+    const end = height < 0 ? to : Math.min(to, height)
+    return from >= 0 && end - from >= maxLogRange ? from : -1
+  }
+
+  const answer = (
+    method: Method,
+    raw: RawJson,
+    filter: LogFilter,
+    session: Session,
+    done: (answer: Answer) => void,
+  ) => {
+    const tooWideFrom = isTooWide(filter, session)
+    if (tooWideFrom >= 0) return done(refused(rangeTooLarge(maxLogRange, tooWideFrom)))
+    const query = plan(method, raw, filter, session)
+    const see = (number: number) => {
+      if (!isQuantity(filter.toBlock)) progress.see(session, number)
+    }
+    const entry = query.isKept ? cache?.find(query.key, view) : undefined
+    if (entry) {
+      see(entry.number)
+      const { result: text, number, hash } = entry
+      return done({ ok: true, text, refusal: undefined, hit: true, number, hash })
+    }
+    const finish = (outcome: PoolOutcome) => {
+      const answer = answerOf(outcome, query)
+      if (answer.ok) see(query.to)
+      done(answer)
+    }
+    if (flights.join(query.key, finish)) return
+    fetch(method, query, flights.open(query.key, finish))
+  }
+
+  return (method, { args, params }, session, done) => {
+    const filter = args[0] as LogFilter
+    if (nodeTagsOf(filter).length === 0) return answer(method, params, filter, session, done)
+    nodeTags.resolve(method, filter).then(
+      (resolved) => {
+        if ('failure' in resolved) return done(failed(resolved.failure))
+        if ('error' in resolved) return done({ ...answered(resolved.error), ok: false })
+        const numbered = { ...filter }
+        for (const name of ['fromBlock', 'toBlock'] as const) {
+          const number = resolved.numbers.get(filter[name] ?? '')
+          if (number !== undefined) numbered[name] = toQuantity(number)
+        }
+        answer(method, JSON.stringify([numbered]), numbered, session, done)
+      },
+      () => done(failed('ABORTED')),
+    )
+  }
+}
+
+type Land = (outcome: PoolOutcome) => void
+
+const trimmed = (result: RawJson, least: number): RpcReply => ({
+  ok: true,
+  result: withTopics(result, least) ?? result,
+})
+
+const numbers = {
+  number: /"number": ?"(0x[0-9a-f]{1,13})"/,
+  blockNumber: /"blockNumber": ?"(0x[0-9a-f]{1,13})"/,
+}
+const numberIn = (text: RawJson, name: keyof typeof numbers): number => {
+  const found = numbers[name].exec(text)?.[1]
+  return found === undefined ? -1 : toNumber(found)
+}
+
+/** Why the gateway itself, and not a node, refuses. */
+const reasonOf = (error: RawJson) =>
+  gatewayReasons.find((reason) => error.includes(`"source":"gateway","reason":"${reason}"`))
+
+function answerOf(outcome: PoolOutcome, { number, hash, isKept }: Query): Answer {
+  if ('failure' in outcome) return failed(outcome.failure)
+  if (!outcome.ok) {
+    const reason = reasonOf(outcome.error)
+    if (reason) return refused({ reason, status: 200, error: outcome.error })
+    return { ...answered(outcome.error), ok: false }
+  }
+  const answer = answered(outcome.result)
+  if (!isKept) return answer
+  answer.hit = false
+  if (hash !== '') {
+    answer.number = number
+    answer.hash = hash
+  }
+  return answer
+}

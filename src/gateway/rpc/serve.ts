@@ -1,0 +1,281 @@
+import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
+import type { Admission } from '../../domain/access/admit.ts'
+import { admitBody, maxBodyValues, smallBodyBytes } from '../../domain/access/admit-body.ts'
+import type { Principal } from '../../domain/context.ts'
+import type { Decision } from '../../domain/limits/decision.ts'
+import { isBlocked, retryAfterSeconds } from '../../domain/limits/headers.ts'
+import { isDatabaseUnavailable } from '../../storage/pg/errors.ts'
+import type { Network } from '../network.ts'
+import type { Session } from '../streams/session.ts'
+import { type Answer, refused } from './answer.ts'
+import { glimpseId, maxDepth, type ReadEnvelope, type RpcCall, tooDeep } from './envelope.ts'
+import { errorAnswer, type Refusal, refuse, resultAnswer } from './rpc-error.ts'
+import { skipSpace } from './scan.ts'
+
+/** The answer to a body, for whatever carries it. */
+export type Served = {
+  status: number
+  /** Empty when nothing is answered. */
+  body: RawJson
+  decision: Decision | undefined
+  hit: boolean | undefined
+  number: number
+  hash: string
+  retryAfter: number | undefined
+}
+
+/** Answers a body of one or many calls; `done` is called exactly once. */
+export type Serve = (
+  network: Network,
+  principal: Principal,
+  body: RawJson,
+  done: (served: Served) => void,
+) => void
+
+const openArray = 0x5b
+
+/** Calls of one batch that are on their way at the same time. */
+const atOnce = 100
+
+const tooLarge = refused(refuse('RESPONSE_TOO_LARGE', 'The answers of the batch are too large.'))
+const tooManyValues = refuse(
+  'BODY_TOO_LARGE',
+  `The body holds more than ${maxBodyValues} values.`,
+  { limit: maxBodyValues },
+)
+const internal = refuse('INTERNAL')
+const databaseAway: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
+
+/** What the caller is told of a fault inside. */
+export const faultOf = (error: unknown): Answer => {
+  if (error instanceof OperationError && error.reason !== 'DATABASE_UNAVAILABLE')
+    return refused(refuse(error.reason))
+  const isAway = error instanceof OperationError || isDatabaseUnavailable(error)
+  return refused(isAway ? databaseAway : internal)
+}
+
+/** Makes the way from a body to its answer: read, count, call, put together. */
+export function createServe(options: {
+  read: ReadEnvelope
+  admission: Admission
+  maxBatchBytes: number
+}): Serve {
+  const { read, admission, maxBatchBytes } = options
+
+  /** Admits as many of the calls as fit, the first ones first. */
+  const admitPart = async (
+    organization_id: string,
+    chain: string,
+    whole: Decision,
+  ): Promise<{ admitted: number; decision: Decision }> => {
+    let decision = whole
+    // Others may take what is left in between, so that it is looked at again, and not for ever.
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const room = Math.min(...decision.windows.map(({ remaining }) => remaining))
+      if (!(room >= 1)) break
+      decision = await admission.admit(organization_id, chain, room)
+      if (decision.allowed)
+        return { admitted: room, decision: { ...whole, windows: decision.windows } }
+    }
+    return { admitted: 0, decision: whole }
+  }
+
+  const serveSingle = (
+    network: Network,
+    session: Session,
+    call: RpcCall,
+    decision: Decision,
+    done: (served: Served) => void,
+  ) => {
+    network.call(call, session, (answer) => {
+      const { id } = call
+      const { refusal, hit, number, hash } = answer
+      done({
+        status: id === undefined ? 204 : (refusal?.status ?? 200),
+        body: id === undefined ? '' : textOf(id, answer),
+        decision,
+        hit,
+        number,
+        hash,
+        retryAfter: refusal?.retryAfter,
+      })
+    })
+  }
+
+  const serveBatch = (
+    network: Network,
+    session: Session,
+    calls: readonly RpcCall[],
+    admitted: number,
+    decision: Decision,
+    done: (served: Served) => void,
+  ) => {
+    const texts: RawJson[] = new Array(calls.length).fill('')
+    const over = admitted < calls.length ? refused(overLimit(decision)) : undefined
+    let bytes = 0
+    let left = calls.length
+    let next = 0
+    let hit: boolean | undefined
+    const finish = (index: number, call: RpcCall, answer: Answer) => {
+      if (answer.hit !== undefined) hit = answer.hit && hit !== false
+      if (call.id !== undefined) {
+        const text = textOf(call.id, answer)
+        bytes += text.length
+        texts[index] = bytes > maxBatchBytes ? textOf(call.id, tooLarge) : text
+      }
+      if (--left > 0) return start()
+      const body = texts.filter(Boolean).join(',')
+      const none = over !== undefined && admitted === 0
+      done({
+        status: none ? (over.refusal?.status ?? 429) : body === '' ? 204 : 200,
+        body: body === '' ? '' : `[${body}]`,
+        decision,
+        hit,
+        number: -1,
+        hash: '',
+        retryAfter: over && retryAfterOf(decision),
+      })
+    }
+    // Answers may come at once, so that this is a loop and not a recursion.
+    let starting = false
+    const start = () => {
+      if (starting) return
+      starting = true
+      while (next < calls.length && next - (calls.length - left) < atOnce) {
+        const index = next++
+        const call = calls[index] as RpcCall
+        if (over && index >= admitted) {
+          network.countRefused(call, session, over)
+          finish(index, call, over)
+        } else network.call(call, session, (answer) => finish(index, call, answer))
+      }
+      starting = false
+    }
+    start()
+  }
+
+  const proceed = (
+    network: Network,
+    principal: Principal,
+    calls: readonly RpcCall[],
+    batch: boolean,
+    decision: Decision,
+    done: (served: Served) => void,
+  ) => {
+    const session = network.sessionOf(principal)
+    if (decision.allowed) {
+      if (batch) return serveBatch(network, session, calls, calls.length, decision, done)
+      return serveSingle(network, session, calls[0] as RpcCall, decision, done)
+    }
+    if (batch) {
+      admitPart(principal.organization_id, network.chain, decision).then(
+        (part) => serveBatch(network, session, calls, part.admitted, part.decision, done),
+        (error) => done(alone(faultOf(error))),
+      )
+      return
+    }
+    const call = calls[0] as RpcCall
+    const over = refused(overLimit(decision))
+    network.countRefused(call, session, over)
+    done({
+      ...alone(over, call.id),
+      decision,
+      retryAfter: retryAfterOf(decision),
+    })
+  }
+
+  const unread = { id: undefined, method: '', params: '[]', args: [] }
+
+  /** Refuses a body as a whole. What cannot be read counts all the same. */
+  const refuseWhole = (
+    network: Network,
+    principal: Principal,
+    refusal: Refusal,
+    decision: Decision,
+    done: (served: Served) => void,
+    id?: RawJson,
+  ) => {
+    const answer = refused(refusal)
+    network.countRefused({ ...unread, refusal }, network.sessionOf(principal), answer)
+    const retryAfter = decision.allowed ? refusal.retryAfter : retryAfterOf(decision)
+    done({ ...alone(answer, id), decision, retryAfter })
+  }
+
+  /** A body that may take long to parse: it is admitted by its size and its values before. */
+  const serveLarge = async (
+    network: Network,
+    principal: Principal,
+    body: RawJson,
+    done: (served: Served) => void,
+  ): Promise<void> => {
+    const { organization_id } = principal
+    const { chain } = network
+    const size = { bytes: body.length, text: () => body, maxDepth }
+    const { decision, paid, shape } = await admitBody(admission, { organization_id, chain }, size)
+    const refuseIt = (refusal: Refusal, id?: RawJson) =>
+      refuseWhole(network, principal, refusal, decision, done, id)
+    if (!decision.allowed) return refuseIt(overLimit(decision), glimpseId(body))
+    if (shape?.beyond) return refuseIt(shape.beyond === 'depth' ? tooDeep : tooManyValues)
+    const { batch, calls, refusal } = read(body)
+    if (refusal) return refuseIt(refusal)
+    if (!batch || calls.length <= paid)
+      return proceed(network, principal, calls, batch, decision, done)
+    const rest = await admission.admit(organization_id, chain, calls.length - paid)
+    if (rest.allowed) return proceed(network, principal, calls, batch, rest, done)
+    const part = await admitPart(organization_id, chain, rest)
+    const admitted = paid + part.admitted
+    serveBatch(network, network.sessionOf(principal), calls, admitted, part.decision, done)
+  }
+
+  return (network, principal, body, done) => {
+    const { organization_id } = principal
+    const fail = (error: unknown) => done(alone(faultOf(error)))
+    if (body.length > smallBodyBytes) {
+      serveLarge(network, principal, body, done).catch(fail)
+      return
+    }
+    // How many calls a batch holds is known only when it was read.
+    const isBatch = body.charCodeAt(skipSpace(body, 0)) === openArray
+    const counted = isBatch ? read(body) : undefined
+    const cost = counted?.calls.length || 1
+    const decision = admission.admit(organization_id, network.chain, cost)
+    const go = (known: Decision) => {
+      const { batch, calls, refusal } = counted ?? read(body, !known.allowed)
+      if (!refusal) return proceed(network, principal, calls, batch, known, done)
+      // Why it failed is the better answer, also for one that is over a limit.
+      network.countRefused({ ...unread, refusal }, network.sessionOf(principal), refused(refusal))
+      done({ ...alone(refused(refusal)), decision: known })
+    }
+    if (decision instanceof Promise) decision.then(go, fail)
+    else go(decision)
+  }
+}
+
+const textOf = (id: RawJson, { ok, text }: Answer): RawJson =>
+  ok ? resultAnswer(id, text) : errorAnswer(id, text)
+
+/** The answer to a body that is refused as a whole. */
+export const alone = (answer: Answer, id: RawJson = 'null'): Served => ({
+  status: answer.refusal?.status ?? 500,
+  body: textOf(id, answer),
+  decision: undefined,
+  hit: undefined,
+  number: -1,
+  hash: '',
+  retryAfter: answer.refusal?.retryAfter,
+})
+
+const retryAfterOf = (decision: Decision): number | undefined =>
+  isBlocked(decision) ? undefined : retryAfterSeconds(decision)
+
+/** The refusal of a call that does not fit into a window (docs/decisions.md 4). */
+function overLimit(decision: Decision): Refusal {
+  const { window, limit } = decision
+  if (isBlocked(decision)) return refuse('RATE_LIMIT_BLOCKED')
+  return refuse('RATE_LIMITED', `The limit of ${limit} calls per ${window} is used up.`, {
+    window,
+    limit,
+    retry_after: retryAfterSeconds(decision),
+  })
+}

@@ -1,0 +1,119 @@
+import type { Head, RawJson } from '../../chains/evm/pool/pool-types.ts'
+import type { ChainView } from '../cache/chain-view.ts'
+import { isHash, isQuantity, toNumber, toQuantity } from './encodings.ts'
+import type { RpcCall } from './envelope.ts'
+import type { Method } from './methods.ts'
+import { scanArray } from './scan.ts'
+
+/** What exactly is asked of the nodes, and what the answer will depend on. */
+export type Target = {
+  /** Identical calls have the same; different ones never. */
+  key: string
+  params: RawJson
+  /** -1 when any node will do. */
+  minBlock: number
+  /** The block that the answer depends on; -1 when none, or when only the answer tells. */
+  number: number
+  /** Its hash; empty when not known. */
+  hash: string
+  keep: 'never' | 'static' | 'block' | 'answer'
+  /** The head was put in the place of `latest`: if nodes do not have it, `latest` may still do. */
+  pinned: boolean
+}
+
+/** Asks as the client did, of nodes that are not behind what the key has seen. */
+export const liveTarget = (method: Method, call: RpcCall, minBlock: number): Target => ({
+  key: `${method.name}>${minBlock}${call.params}`,
+  params: askedParams(method, call),
+  minBlock,
+  number: -1,
+  hash: '',
+  keep: 'never',
+  pinned: false,
+})
+
+function askedParams({ plan }: Method, { args, params }: RpcCall): RawJson {
+  if (plan.kind !== 'number' || !plan.isWritten || args[plan.index] != null) return params
+  return setParam(params, plan.index, '"latest"')
+}
+
+/** The target of a method whose parameter names a block. */
+export function numberTarget(options: {
+  method: Method
+  call: RpcCall
+  index: number
+  impliesLatest: boolean
+  head: Head | undefined
+  view: ChainView
+  lowest: number
+}): Target {
+  const { method, call, index, impliesLatest, head, view, lowest } = options
+  const block = call.args[index] ?? (impliesLatest ? 'latest' : undefined)
+  if (typeof block !== 'string') return liveTarget(method, call, lowest)
+  const number = block === 'earliest' ? 0 : isQuantity(block) ? toNumber(block) : -1
+  // What is final does not depend on the head, nor on whether any node is there.
+  const isFinal = number >= 0 && number <= view.final()
+  if (!head && !isFinal) return liveTarget(method, call, lowest)
+  if (head && block === 'latest')
+    return {
+      key: `${method.name}@${head.number}${call.params}`,
+      // Written only when it is sent: a hit in the cache has no use for it.
+      params: call.params,
+      minBlock: head.number,
+      number: head.number,
+      hash: head.hash,
+      keep: 'block',
+      pinned: true,
+    }
+  if (isHash(block)) return hashTarget(method, call, block, view, lowest)
+  if (number < 0 || (head && number > head.number)) return liveTarget(method, call, lowest)
+  return {
+    key: method.name + call.params,
+    params: call.params,
+    minBlock: number,
+    number,
+    hash: view.hashAt(number) ?? '',
+    keep: 'block',
+    pinned: false,
+  }
+}
+
+/** The target of a method whose parameter is the hash of a block. */
+export function hashTarget(
+  method: Method,
+  call: RpcCall,
+  hash: string,
+  view: ChainView,
+  lowest: number,
+): Target {
+  const lower = hash.toLowerCase()
+  const number = view.numberOf(lower) ?? -1
+  return {
+    key: method.name + call.params,
+    params: call.params,
+    minBlock: Math.max(lowest, number),
+    number,
+    hash: lower,
+    keep: number >= 0 ? 'block' : 'answer',
+    pinned: false,
+  }
+}
+
+/** The params with the number of a block in the place of the parameter at this index. */
+export const pinParams = (params: RawJson, index: number, number: number): RawJson =>
+  setParam(params, index, `"${toQuantity(number)}"`)
+
+function setParam(params: RawJson, index: number, value: RawJson): RawJson {
+  let at = 0
+  let from = -1
+  let to = -1
+  scanArray(params, 0, (start, end) => {
+    if (at++ === index) {
+      from = start
+      to = end
+    }
+    return true
+  })
+  if (from >= 0) return params.slice(0, from) + value + params.slice(to)
+  return `${params.slice(0, params.lastIndexOf(']'))},${value}]`
+}

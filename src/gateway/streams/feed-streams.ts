@@ -1,0 +1,130 @@
+import type { Pool, RawJson } from '../../chains/evm/pool/pool-types.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Ids } from '../../lib/ids.ts'
+import type { Log } from '../../lib/log.ts'
+import { type Refusal, refuse } from '../rpc/rpc-error.ts'
+import { createSyncing } from '../rpc/syncing.ts'
+import { createFeed, type Feed, type FeedOptions } from './feed.ts'
+import type { FilterBudget, Owner } from './filter-budget.ts'
+import { createFilters, type Filters } from './filters.ts'
+import { createLogIndex } from './log-index.ts'
+import { createPending } from './pending.ts'
+import {
+  createSubscriptions,
+  type LogListener,
+  type Receiver,
+  type Subscriptions,
+  tellLogs,
+} from './subscriptions.ts'
+import { type Client, createClient } from './subscriptions-client.ts'
+
+/** Everything of a network that is pushed or gathered: all of it reads one feed. */
+export type Streams = {
+  feed: Feed
+  filters: Filters
+  subscriptions: Subscriptions
+  /** The book of subscriptions of a connection of this key. */
+  open(receiver: Receiver, owner: Owner): Client
+  stop(): void
+}
+
+/** How to build the streams. */
+export type StreamsOptions = {
+  pool: Pool
+  prefix: string
+  clock: Clock
+  log: Log
+  ids: Ids
+  encode(text: RawJson): Buffer
+  subscriptionsPerKey: number
+  filtersPerKey: number
+  /** Shared by all networks. */
+  budget: FilterBudget
+  feed?: Partial<FeedOptions>
+}
+
+/** Joins the feed with all who listen to it. */
+export function createStreams(options: StreamsOptions): Streams {
+  const { pool, ids, clock, encode, budget, subscriptionsPerKey: limit } = options
+  const index = createLogIndex<LogListener>()
+  const pending = createPending({
+    pool,
+    tell: (hash) => {
+      filters.pending(hash)
+      subscriptions.pending(hash)
+    },
+  })
+  const syncing = createSyncing({ ...options, tell: (value) => subscriptions.syncing(value) })
+  const feed = createFeed({
+    ...options,
+    ...options.feed,
+    sink: {
+      removed(blocks, added) {
+        for (const block of blocks)
+          if (block.isLogged && block.logs) tellLogs(index, block, block.logs, true)
+        pending.removed(blocks, added)
+      },
+      header(block) {
+        filters.header(block)
+        subscriptions.header(block)
+      },
+      logs: (block, logs) => tellLogs(index, block, logs, false),
+      lost(reason, what) {
+        filters.lost(what)
+        subscriptions.lost(reason, what)
+      },
+    },
+  })
+  const subscriptions: Subscriptions = createSubscriptions({
+    feed: () => feed,
+    index,
+    pending,
+    syncing,
+    ids,
+    encode,
+  })
+  const filters: Filters = createFilters({
+    feed: () => feed,
+    index,
+    pending,
+    clock,
+    ids,
+    budget,
+    maxPerKey: options.filtersPerKey,
+  })
+  const counts = new Map<string, number>()
+  const tooMany = refuse('TOO_MANY_OPEN', `The key has ${limit} subscriptions already.`, { limit })
+
+  const takeOne = (owner: Owner, terms: number): (() => void) | Refusal => {
+    const { credential_id } = owner
+    const count = counts.get(credential_id) ?? 0
+    if (count >= limit) return tooMany
+    const release = budget.take(owner, terms)
+    if ('reason' in release) return release
+    counts.set(credential_id, count + 1)
+    return () => {
+      release()
+      const left = (counts.get(credential_id) ?? 1) - 1
+      if (left > 0) counts.set(credential_id, left)
+      else counts.delete(credential_id)
+    }
+  }
+
+  return {
+    feed,
+    filters,
+    subscriptions,
+    open: (receiver, owner) =>
+      createClient({
+        subscriptions,
+        receiver,
+        quota: { take: (terms) => takeOne(owner, terms) },
+      }),
+    stop() {
+      filters.stop()
+      pending.stop()
+      syncing.stop()
+      feed.stop()
+    },
+  }
+}

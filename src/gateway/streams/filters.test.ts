@@ -1,0 +1,189 @@
+import { expect, test } from 'vitest'
+import { createFakeClock } from '../../chains/evm/testing/fake-clock.ts'
+import { systemIds } from '../../lib/ids.ts'
+import { silentLog } from '../../lib/log.ts'
+import { createWorld, type WorldLog } from '../testing/feed-world.ts'
+import { createStreams } from './feed-streams.ts'
+import { createFilterBudget } from './filter-budget.ts'
+import { createFilters } from './filters.ts'
+import { createLogIndex } from './log-index.ts'
+import type { Session } from './session.ts'
+import type { LogListener } from './subscriptions.ts'
+
+const owner = { organization_id: 'o', credential_id: 'key' }
+const log: WorldLog = { address: `0x${'1'.repeat(40)}`, topics: [] }
+
+/** Filters on a feed that a test moves by hand. */
+const createBench = (
+  limits: { maxPerKey?: number; maxChanges?: number; maxBytes?: number } = {},
+) => {
+  const clock = createFakeClock()
+  const index = createLogIndex<LogListener>()
+  const needs = { headers: 0, logs: 0, pending: 0 }
+  const need = (what: keyof typeof needs) => {
+    needs[what]++
+    return () => {
+      needs[what]--
+    }
+  }
+  const filters = createFilters({
+    feed: () => ({ order: () => 1, need, begun: () => true }) as never,
+    index,
+    pending: { need: () => need('pending'), begun: () => true },
+    clock,
+    ids: systemIds,
+    budget: createFilterBudget({ perKey: 1_000_000, perOrganization: 1_000_000 }),
+    maxPerKey: 100,
+    ...limits,
+  })
+  const call = (name: string, args: unknown[] = [], credential_id = 'key') => {
+    const session = { principal: { credential_id } } as Session
+    let text = ''
+    const done = (answer: { text: string }) => {
+      text = answer.text
+    }
+    filters.dispatch({ name: `eth_${name}` } as never, { args } as never, session, done)
+    return JSON.parse(text)
+  }
+  const tell = (text: string, order = 2) =>
+    index.match(log, (listener) => listener.tell(text, { order }))
+  return { clock, filters, index, needs, call, tell }
+}
+
+test('a filter lives for 5 minutes after it was last asked, to the millisecond', async () => {
+  const { clock, call, needs, filters } = createBench()
+  const id = call('newFilter', [{}])
+  await clock.advance(299_999)
+  expect(call('getFilterChanges', [id])).toEqual([])
+  await clock.advance(299_999)
+  expect(call('getFilterChanges', [id])).toEqual([])
+  await clock.advance(300_000)
+  expect(call('getFilterChanges', [id])).toMatchObject({
+    code: -32000,
+    message: 'filter not found',
+  })
+  expect(call('uninstallFilter', [id])).toBe(false)
+  call('newBlockFilter')
+  call('newPendingTransactionFilter')
+  expect(needs).toEqual({ headers: 2, logs: 0, pending: 1 })
+  await clock.advance(310_000)
+  expect(filters.size()).toBe(0)
+  expect(needs).toEqual({ headers: 0, logs: 0, pending: 0 })
+})
+
+test('a filter that holds too much is gone, and never has a gap', () => {
+  const { call, tell, index } = createBench({ maxChanges: 3 })
+  const id = call('newFilter', [{}])
+  for (let value = 1; value <= 3; value++) tell(String(value))
+  expect(call('getFilterChanges', [id])).toEqual([1, 2, 3])
+  for (let value = 1; value <= 4; value++) tell(String(value))
+  expect(call('getFilterChanges', [id]).message).toBe('filter not found')
+  expect(index.size()).toBe(0)
+})
+
+test('the bytes of all filters of a key are bounded together', () => {
+  const { call, tell } = createBench({ maxBytes: 100 })
+  const first = call('newFilter', [{}])
+  const second = call('newFilter', [{}])
+  const other = call('newFilter', [{}], 'other')
+  tell(`"${'x'.repeat(48)}"`)
+  tell('1')
+  expect(call('getFilterChanges', [first])).toMatchObject({ code: -32000 })
+  expect(call('getFilterChanges', [second])).toHaveLength(2)
+  expect(call('getFilterChanges', [other], 'other')).toHaveLength(2)
+  tell('2')
+  expect(call('getFilterChanges', [second])).toEqual([2])
+})
+
+test('a block filter that was not asked for too long is gone', () => {
+  const { call, filters } = createBench({ maxChanges: 2 })
+  const id = call('newBlockFilter')
+  for (const hash of ['0x1', '0x2']) filters.header({ hash } as never)
+  expect(call('getFilterChanges', [id])).toEqual(['0x1', '0x2'])
+  for (const hash of ['0x3', '0x4', '0x5']) filters.header({ hash } as never)
+  expect(call('getFilterChanges', [id]).code).toBe(-32000)
+})
+
+test('a key may have so many filters, and others may have theirs', () => {
+  const { call } = createBench({ maxPerKey: 2 })
+  const id = call('newFilter', [{}])
+  call('newBlockFilter')
+  expect(call('newFilter', [{}])).toMatchObject({ code: -32005, data: { limit: 2 } })
+  expect(call('newFilter', [{}], 'other')).toMatch(/^0x/)
+  expect(call('uninstallFilter', [id])).toBe(true)
+  expect(call('newFilter', [{}])).toMatch(/^0x/)
+})
+
+test('logs of blocks before the filter are not its own, neither added nor removed', () => {
+  const { call, tell } = createBench()
+  const id = call('newFilter', [{}])
+  tell('1', 1)
+  expect(call('getFilterChanges', [id])).toEqual([])
+})
+
+test('a chain that cannot be followed ends filters and connections instead of leaving a gap', async () => {
+  const world = createWorld({ forgets: true })
+  const [node] = world.nodes as [(typeof world.nodes)[0]]
+  const clock = createFakeClock()
+  const streams = createStreams({
+    pool: world.pool,
+    prefix: 'eth',
+    clock,
+    log: silentLog,
+    ids: systemIds,
+    encode: (text) => Buffer.from(text),
+    subscriptionsPerKey: 1,
+    filtersPerKey: 1,
+    budget: createFilterBudget({ perKey: 1_000_000, perOrganization: 1_000_000 }),
+  })
+  const session = { principal: { credential_id: 'key' } } as Session
+  const closed: number[] = []
+  const client = streams.open({ push() {}, close: (code) => closed.push(code) }, owner)
+  const call = { method: 'eth_subscribe', args: ['newHeads'] }
+  client.dispatch({ name: 'eth_subscribe' } as never, call as never, session, () => {})
+  streams.filters.dispatch(
+    { name: 'eth_newBlockFilter' } as never,
+    call as never,
+    session,
+    () => {},
+  )
+  world.show(node, world.mine(world.genesis))
+  await clock.advance(1_000)
+  let far = world.genesis
+  for (let left = 2_000; left > 0; left--) far = world.mine(far)
+  world.show(node, far)
+  await clock.advance(5_000)
+  expect(closed).toEqual([1013])
+  expect(streams.filters.size()).toBe(0)
+  expect(streams.feed.tip()?.hash).toBe(far.hash)
+  streams.stop()
+})
+
+test('what a filter of logs was made with can be read by its key, and keeps it alive', async () => {
+  const { clock, call, filters } = createBench()
+  const given = { address: log.address, fromBlock: '0x1' }
+  const id = call('newFilter', [given])
+  const session = { principal: { credential_id: 'key' } } as Session
+  const stranger = { principal: { credential_id: 'another' } } as Session
+  await clock.advance(200_000)
+  expect(filters.filterOf(id, session)).toEqual(given)
+  expect(filters.filterOf(id, stranger)).toBeUndefined()
+  expect(filters.filterOf(call('newBlockFilter'), session)).toBeUndefined()
+  await clock.advance(200_000)
+  expect(filters.filterOf(id, session)).toEqual(given)
+  await clock.advance(300_000)
+  expect(filters.filterOf(id, session)).toBeUndefined()
+})
+
+test('a filter whose blocks contradict each other is refused', () => {
+  const { call } = createBench()
+  expect(call('newFilter', [{ fromBlock: '0x5', toBlock: '0x1' }])).toMatchObject({ code: -32602 })
+  const blockHash = `0x${'1'.repeat(64)}`
+  expect(call('newFilter', [{ blockHash, toBlock: '0x1' }])).toMatchObject({ code: -32602 })
+})
+
+test('an id that is no id is not there', () => {
+  const { call } = createBench()
+  expect(call('uninstallFilter', [''])).toBe(false)
+  expect(call('getFilterChanges', [''])).toMatchObject({ code: -32000 })
+})

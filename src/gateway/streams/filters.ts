@@ -1,0 +1,264 @@
+import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Ids } from '../../lib/ids.ts'
+import { answered, failed, type OnAnswer, refused } from '../rpc/answer.ts'
+import { findRangeProblem, type LogFilter } from '../rpc/check-filter.ts'
+import type { Dispatch } from '../rpc/dispatch.ts'
+import { refuse } from '../rpc/rpc-error.ts'
+import { compileLogQuery } from '../rpc/topics.ts'
+import type { Feed } from './feed.ts'
+import type { FeedBlock } from './feed-block.ts'
+import { type FilterBudget, type Owner, termsOf, termsOfOne } from './filter-budget.ts'
+import { createChanges } from './filters-changes.ts'
+import type { LogIndex } from './log-index.ts'
+import type { Demand } from './pending.ts'
+import type { Session } from './session.ts'
+import { type LogListener, newId } from './subscriptions.ts'
+import { whenBegun } from './when-begun.ts'
+
+/** The filters of one network: they live here and not in a node, and belong to the API key. */
+export type Filters = {
+  dispatch: Dispatch
+  /** What a filter of logs of this key was made with. */
+  filterOf(id: unknown, session: Session): LogFilter | undefined
+  header(block: FeedBlock): void
+  pending(hash: string): void
+  /** What filters of blocks and logs, or of logs alone, have gathered has a gap now. */
+  lost(what: 'chain' | 'logs'): void
+  size(): number
+  stop(): void
+}
+
+type Filter = {
+  id: string
+  owner: string
+  /** When it was last asked for its changes. */
+  used: number
+  take(): RawJson | undefined
+  kind: 'blocks' | 'logs' | 'pending'
+  given?: LogFilter
+  close(): void
+  /** Gives back what it takes of the budget. */
+  release(): void
+}
+
+const notFound = refused(refuse('FILTER_NOT_FOUND', 'filter not found'))
+const yes = answered('true')
+const no = answered('false')
+const sweepMs = 5_000
+const filterData = { parameter: 'filter', index: 0 }
+
+/** What a key holds: the number of its filters, and the bytes of logs that they have gathered. */
+type Holder = { filters: number; bytes: number }
+
+/** Makes the filters. */
+export function createFilters(options: {
+  feed(): Feed
+  index: LogIndex<LogListener>
+  pending: Demand
+  clock: Clock
+  ids: Ids
+  budget: FilterBudget
+  maxPerKey: number
+  idleMs?: number
+  /** Changes that one filter gathers; with more it is gone, rather than that some are missing. */
+  maxChanges?: number
+  /** Bytes of logs that all filters of a key gather. */
+  maxBytes?: number
+}): Filters {
+  const { feed, index, pending, clock, ids, budget, maxPerKey } = options
+  const { idleMs = 300_000, maxChanges = 10_000, maxBytes = 16_777_216 } = options
+  // The longest unused first.
+  const filters = new Map<string, Filter>()
+  const owners = new Map<string, Holder>()
+  const blocks = createChanges(maxChanges)
+  const transactions = createChanges(maxChanges)
+  const stopped = new AbortController()
+  let isSweeping = false
+  const tooMany = refused(
+    refuse('TOO_MANY_OPEN', `The key has ${maxPerKey} filters already.`, { limit: maxPerKey }),
+  )
+
+  const drop = (filter: Filter) => {
+    if (!filters.delete(filter.id)) return
+    filter.close()
+    filter.release()
+    const owner = owners.get(filter.owner)
+    if (owner && --owner.filters === 0) owners.delete(filter.owner)
+  }
+
+  const use = (filter: Filter) => {
+    filter.used = clock.now()
+    filters.delete(filter.id)
+    filters.set(filter.id, filter)
+  }
+
+  const isIdle = ({ used }: Filter) => clock.now() - used >= idleMs
+
+  const sweep = async () => {
+    isSweeping = true
+    while (filters.size > 0 && !stopped.signal.aborted) {
+      await clock.sleep(sweepMs, stopped.signal).catch(() => {})
+      for (const filter of filters.values()) {
+        if (!isIdle(filter)) break
+        drop(filter)
+      }
+    }
+    isSweeping = false
+  }
+
+  const add = (
+    who: Owner,
+    terms: number,
+    make: (holder: Holder) => Omit<Filter, 'id' | 'owner' | 'used' | 'release'>,
+    done: OnAnswer,
+  ) => {
+    const owner = who.credential_id
+    const holder = owners.get(owner) ?? { filters: 0, bytes: 0 }
+    if (holder.filters >= maxPerKey) return done(tooMany)
+    const release = budget.take(who, terms)
+    if ('reason' in release) return done(refused(release))
+    holder.filters++
+    owners.set(owner, holder)
+    const id = newId(ids)
+    const filter: Filter = { ...make(holder), id, owner, release, used: clock.now() }
+    filters.set(id, filter)
+    if (!isSweeping) void sweep()
+    whenBegun({ feed: feed(), ...(filter.kind === 'pending' && { pending }) }, (isBegun) => {
+      filter.used = clock.now()
+      if (!isBegun) drop(filter)
+      done(isBegun ? answered(`"${id}"`) : failed('NO_UPSTREAM'))
+    })
+  }
+
+  const find = (id: unknown, owner: string): Filter | undefined => {
+    const filter = filters.get(String(id).toLowerCase())
+    if (!filter || filter.owner !== owner) return undefined
+    if (!isIdle(filter)) return filter
+    drop(filter)
+    return undefined
+  }
+
+  const blockFilter = () => {
+    let place = blocks.end()
+    return {
+      kind: 'blocks' as const,
+      take: () => {
+        const hashes = blocks.since(place)
+        place = blocks.end()
+        return hashes && `[${hashes.join()}]`
+      },
+      close: feed().need('headers'),
+    }
+  }
+
+  const pendingFilter = () => {
+    let place = transactions.end()
+    const releases = [pending.need(), feed().need('headers')]
+    return {
+      kind: 'pending' as const,
+      take: () => {
+        const hashes = transactions.since(place)
+        place = transactions.end()
+        return hashes && `[${hashes.join()}]`
+      },
+      close: () => {
+        for (const release of releases) release()
+      },
+    }
+  }
+
+  const logFilter = (given: LogFilter, holder: Holder) => {
+    const since = feed().order()
+    let logs: RawJson[] = []
+    let bytes = 0
+    let isFull = false
+    const empty = () => {
+      holder.bytes -= bytes
+      logs = []
+      bytes = 0
+    }
+    const listener: LogListener = {
+      query: compileLogQuery(given),
+      tell(text, { order }) {
+        if (order <= since || isFull) return
+        isFull = logs.length >= maxChanges || holder.bytes + text.length > maxBytes
+        if (isFull) return empty()
+        logs.push(text)
+        bytes += text.length
+        holder.bytes += text.length
+      },
+    }
+    index.add(listener)
+    const release = feed().need('logs')
+    return {
+      kind: 'logs' as const,
+      given,
+      take: () => {
+        if (isFull) return undefined
+        const changes = `[${logs.join()}]`
+        empty()
+        return changes
+      },
+      close: () => {
+        empty()
+        index.remove(listener)
+        release()
+      },
+    }
+  }
+
+  const addLogFilter = (owner: Owner, given: LogFilter, done: OnAnswer) => {
+    const problem = findRangeProblem(given)
+    if (problem)
+      return done(refused(refuse('INVALID_PARAMS', `parameter 1 (filter) ${problem}`, filterData)))
+    add(owner, termsOf(given), (holder) => logFilter(given, holder), done)
+  }
+
+  const takeChanges = (filter: Filter | undefined, done: OnAnswer) => {
+    const changes = filter?.take()
+    if (filter && changes !== undefined) {
+      use(filter)
+      return done(answered(changes))
+    }
+    if (filter) drop(filter)
+    done(notFound)
+  }
+
+  return {
+    dispatch({ name }, { args }, { principal }, done) {
+      const owner = principal.credential_id
+      switch (name.slice(name.indexOf('_') + 1)) {
+        case 'newBlockFilter':
+          return add(principal, termsOfOne, blockFilter, done)
+        case 'newPendingTransactionFilter':
+          return add(principal, termsOfOne, pendingFilter, done)
+        case 'newFilter':
+          return addLogFilter(principal, args[0] as LogFilter, done)
+        case 'getFilterChanges':
+          return takeChanges(find(args[0], owner), done)
+        default: {
+          const filter = find(args[0], owner)
+          if (filter) drop(filter)
+          return done(filter ? yes : no)
+        }
+      }
+    },
+    filterOf(id, { principal }) {
+      const filter = find(id, principal.credential_id)
+      if (filter?.given) use(filter)
+      return filter?.given
+    },
+    header: ({ hash }) => blocks.push(`"${hash}"`),
+    pending: (hash) => transactions.push(`"${hash}"`),
+    lost(what) {
+      for (const filter of [...filters.values()])
+        if (filter.kind === 'logs' || (filter.kind === 'blocks' && what === 'chain')) drop(filter)
+    },
+    size: () => filters.size,
+    stop() {
+      stopped.abort()
+      for (const filter of [...filters.values()]) drop(filter)
+    },
+  }
+}

@@ -1,0 +1,219 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { LogFilter } from '../rpc/check-filter.ts'
+import { compileLogQuery, keyOfQuery, matchesBlock, matchesKeys } from '../rpc/topics.ts'
+import { createLogIndex } from './log-index.ts'
+
+const [a, b, c] = [1, 2, 3].map((value) => `0x${value.toString(16).padStart(64, '0')}`) as [
+  string,
+  string,
+  string,
+]
+const address = (value: number) => `0x${value.toString(16).padStart(40, '0')}`
+const log = (...topics: string[]) => ({ address: address(1), topics })
+const matches = (filter: LogFilter, topics: string[]) =>
+  matchesKeys(compileLogQuery(filter), log(...topics))
+
+// The table of spec 4.5, and what geth does beside it.
+test.for<[LogFilter['topics'], string[][], string[][]]>([
+  [[], [[], [a], [a, b]], []],
+  [[a], [[a], [a, c]], [[], [b], [b, a]]],
+  [
+    [null, b],
+    [
+      [a, b],
+      [c, b, a],
+    ],
+    [[b], [a, a], []],
+  ],
+  [
+    [a, b],
+    [
+      [a, b],
+      [a, b, c],
+    ],
+    [[a], [b, a]],
+  ],
+  [
+    [
+      [a, b],
+      [a, b],
+    ],
+    [
+      [a, b],
+      [b, b, c],
+    ],
+    [
+      [a, c],
+      [c, a],
+    ],
+  ],
+  [[[]], [[a]], [[]]],
+  [[[a, null]], [[c]], [[]]],
+  [[null, null], [[a, b]], [[a]]],
+])('topics %j', ([topics, yes, no]) => {
+  for (const one of yes) expect(matches({ topics: topics ?? [] }, one), `${one}`).toBe(true)
+  for (const one of no) expect(matches({ topics: topics ?? [] }, one), `${one}`).toBe(false)
+})
+
+test('addresses and topics are compared without regard to case, blocks by range and hash', () => {
+  const upper = compileLogQuery({ address: address(0xabc).toUpperCase().replace('0X', '0x') })
+  expect(matchesKeys(upper, { address: address(0xabc), topics: [] })).toBe(true)
+  const ranged = compileLogQuery({ fromBlock: '0x5', toBlock: '0x7' })
+  expect([4, 5, 7, 8].map((number) => matchesBlock(ranged, number, a))).toEqual([
+    ...[false, true],
+    ...[true, false],
+  ])
+  expect(matchesBlock(compileLogQuery({ blockhash: a }), 1, b)).toBe(false)
+})
+
+test('queries that want the same have the same key', () => {
+  const key = (filter: LogFilter) => keyOfQuery(compileLogQuery(filter))
+  expect(key({ address: [address(1), address(2)] })).toBe(
+    key({ address: [address(2), address(1)] }),
+  )
+  expect(key({ address: [] })).toBe(key({}))
+  expect(key({ topics: [null] })).not.toBe(key({ topics: [] }))
+  expect(key({ topics: [a, b] })).not.toBe(key({ topics: [[a, b]] }))
+})
+
+test('the index finds exactly what a comparison with every target finds', () => {
+  const topic = fc.constantFrom(a, b, c)
+  const filters = fc.array(
+    fc.record({
+      address: fc.uniqueArray(fc.integer({ min: 1, max: 4 }).map(address), { maxLength: 3 }),
+      topics: fc.array(fc.oneof(fc.constant(null), topic, fc.uniqueArray(topic)), { maxLength: 4 }),
+    }),
+    { maxLength: 30 },
+  )
+  const logs = fc.array(
+    fc.record({
+      address: fc.integer({ min: 1, max: 4 }).map(address),
+      topics: fc.array(topic, { maxLength: 4 }),
+    }),
+    { maxLength: 20 },
+  )
+  fc.assert(
+    fc.property(filters, logs, fc.nat(), (given, some, removed) => {
+      const index = createLogIndex()
+      const targets = given.map((filter) => ({ query: compileLogQuery(filter) }))
+      for (const target of targets) index.add(target)
+      const gone = targets.splice(removed % (targets.length + 1), 3)
+      for (const target of gone) index.remove(target)
+      expect(index.size()).toBe(targets.length)
+      for (const one of some) {
+        const found: unknown[] = []
+        index.match(one, (target) => found.push(target))
+        expect(new Set(found).size).toBe(found.length)
+        expect(new Set(found)).toEqual(
+          new Set(targets.filter(({ query }) => matchesKeys(query, one))),
+        )
+      }
+      for (const target of targets) index.remove(target)
+      expect(index.size()).toBe(0)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('a query of a thousand addresses and topics takes a bounded number of places', () => {
+  const index = createLogIndex()
+  const many = Array.from({ length: 1_000 }, (_, value) => value)
+  const topics = many.map((value) => `0x${value.toString(16).padStart(64, '0')}`)
+  // Of the processor, because others may have it in between.
+  const begun = process.cpuUsage()
+  for (let count = 0; count < 100; count++)
+    index.add({ query: compileLogQuery({ address: many.map(address), topics: [topics, topics] }) })
+  const { user, system } = process.cpuUsage(begun)
+  expect((user + system) / 1000).toBeLessThan(2_000)
+  let found = 0
+  index.match({ address: address(5), topics: [topics[1]!, topics[2]!] }, () => found++)
+  expect(found).toBe(100)
+})
+
+test('with ranges and hashes the same targets are found as by a look at all, wherever the chain goes', () => {
+  const hashOf = (number: number) => `0x${(number % 7).toString(16).padStart(64, '0')}`
+  const number = fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 6_000 }))
+  const query = fc
+    .record({
+      from: fc.option(number, { nil: undefined }),
+      length: fc.option(number, { nil: undefined }),
+      hash: fc.option(fc.integer({ min: 0, max: 9 }), { nil: undefined, freq: 6 }),
+      address: fc.boolean(),
+    })
+    .map(({ from, length, hash, address: hasAddress }) => ({
+      query: {
+        addresses: hasAddress ? new Set([address(1)]) : undefined,
+        topics: [],
+        from: hash === undefined ? (from ?? 0) : 0,
+        to:
+          hash === undefined && length !== undefined
+            ? (from ?? 0) + length
+            : Number.POSITIVE_INFINITY,
+        hash: hash === undefined ? undefined : hashOf(hash),
+      },
+    }))
+  const step = fc.oneof(
+    { weight: 3, arbitrary: query.map((target) => ({ kind: 'add' as const, target })) },
+    { weight: 1, arbitrary: fc.nat().map((at) => ({ kind: 'remove' as const, at })) },
+    { weight: 3, arbitrary: number.map((to) => ({ kind: 'jump' as const, to })) },
+    {
+      weight: 3,
+      arbitrary: fc.integer({ min: -3, max: 5 }).map((by) => ({ kind: 'move' as const, by })),
+    },
+  )
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const index = createLogIndex<{ query: ReturnType<typeof compileLogQuery> }>()
+      const targets: { query: ReturnType<typeof compileLogQuery> }[] = []
+      let now = 0
+      for (const one of steps) {
+        if (one.kind === 'add') {
+          targets.push(one.target)
+          index.add(one.target)
+          continue
+        }
+        if (one.kind === 'remove') {
+          for (const gone of targets.splice(one.at % (targets.length + 1), 1)) index.remove(gone)
+          continue
+        }
+        now = one.kind === 'jump' ? one.to : Math.max(0, now + one.by)
+        index.reach({ number: now, hash: hashOf(now) })
+        const found: unknown[] = []
+        index.match(log(), (target) => found.push(target))
+        const wanted = targets.filter(({ query }) => matchesBlock(query, now, hashOf(now)))
+        expect(new Set(found).size).toBe(found.length)
+        expect(new Set(found)).toEqual(new Set(wanted))
+      }
+      expect(index.size()).toBe(targets.length)
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
+test.each([
+  ['begin later', (at: number) => ({ fromBlock: `0x${(2_000 + at).toString(16)}` })],
+  ['are over', (at: number) => ({ toBlock: `0x${(1 + (at % 400)).toString(16)}` })],
+  [
+    'are of other blocks',
+    (at: number) => ({ blockHash: `0x${at.toString(16).padStart(64, 'f')}` }),
+  ],
+])('20,000 subscriptions whose ranges %s cost a block nothing', (_, filterOf) => {
+  const index = createLogIndex()
+  let looks = 0
+  for (let at = 0; at < 20_000; at++) {
+    const query = compileLogQuery(filterOf(at))
+    index.add({
+      get query() {
+        looks++
+        return query
+      },
+    })
+  }
+  for (let number = 1_800; number < 1_805; number++) {
+    index.reach({ number, hash: '0x1' })
+    looks = 0
+    for (let count = 0; count < 200; count++) index.match(log(), () => {})
+    expect(looks).toBe(0)
+  }
+})

@@ -1,0 +1,147 @@
+import { createLogRanges } from '../rpc/log-ranges.ts'
+import { type LogKeys, type LogQuery, matchesBlock, matchesKeys } from '../rpc/topics.ts'
+
+/** Somebody who wants logs. */
+export type LogTarget = { query: LogQuery }
+
+/** Finds who wants a log without looking at all who want some. */
+export type LogIndex<target extends LogTarget> = {
+  add(target: target): void
+  remove(target: target): void
+  /** The logs that are matched next are those of this block. */
+  reach(block: { number: number; hash: string }): void
+  /** Calls `visit` once with each target that wants this log of the block. */
+  match(log: LogKeys, visit: (target: target) => void): void
+  size(): number
+}
+
+type Places<target> = {
+  /** Those that no topic tells apart. */
+  plain: Set<target>
+  /** By position and topic. */
+  topics: (Map<string, Set<target>> | undefined)[]
+}
+
+// A query of 1,000 addresses with 1,000 topics each must not take a million places.
+const maxPlaces = 1_000
+
+/**
+ * An index over address and topic. Each target stands at the places of one position only, the one that
+ * tells most, so that a log finds it at most once; the rest of its query is compared then.
+ */
+export function createLogIndex<target extends LogTarget>(): LogIndex<target> {
+  const anywhere: Places<target> = { plain: new Set(), topics: [] }
+  const byAddress = new Map<string, Places<target>>()
+  const byHash = new Map<string, Set<target>>()
+  let ofHash: ReadonlySet<target> | undefined
+  let block = { number: 0, hash: '' }
+  let size = 0
+
+  const eachPlace = (query: LogQuery, visit: (address: string | undefined) => void) => {
+    if (usesAddresses(query)) for (const address of query.addresses ?? []) visit(address)
+    else visit(undefined)
+  }
+
+  const put = (places: Places<target>, target: target) => {
+    const position = positionOf(target.query)
+    if (position < 0) return void places.plain.add(target)
+    places.topics[position] ??= new Map()
+    const map = places.topics[position]
+    for (const topic of target.query.topics[position] ?? []) {
+      const there = map.get(topic)
+      if (there) there.add(target)
+      else map.set(topic, new Set([target]))
+    }
+  }
+
+  const take = (places: Places<target>, target: target) => {
+    const position = positionOf(target.query)
+    if (position < 0) return void places.plain.delete(target)
+    const map = places.topics[position]
+    for (const topic of target.query.topics[position] ?? []) {
+      const there = map?.get(topic)
+      if (there?.delete(target) && there.size === 0) map?.delete(topic)
+    }
+    if (map?.size === 0) places.topics[position] = undefined
+  }
+
+  const enter = (target: target) =>
+    eachPlace(target.query, (address) => {
+      if (address === undefined) return put(anywhere, target)
+      const places = byAddress.get(address) ?? { plain: new Set(), topics: [] }
+      byAddress.set(address, places)
+      put(places, target)
+    })
+
+  const leave = (target: target) =>
+    eachPlace(target.query, (address) => {
+      if (address === undefined) return take(anywhere, target)
+      const places = byAddress.get(address)
+      if (!places) return
+      take(places, target)
+      if (places.plain.size === 0 && places.topics.every((map) => map === undefined))
+        byAddress.delete(address)
+    })
+
+  const ranges = createLogRanges<target>({ enter, leave })
+
+  const wants = ({ query }: target, log: LogKeys): boolean =>
+    matchesKeys(query, log) && matchesBlock(query, block.number, block.hash)
+
+  const look = (places: Places<target>, log: LogKeys, visit: (target: target) => void) => {
+    for (const target of places.plain) if (wants(target, log)) visit(target)
+    const { topics } = places
+    for (let position = 0; position < topics.length; position++) {
+      const found = topics[position]?.get(log.topics[position] as string)
+      if (found) for (const target of found) if (wants(target, log)) visit(target)
+    }
+  }
+
+  return {
+    add(target) {
+      size++
+      const { hash } = target.query
+      if (hash === undefined) return ranges.add(target)
+      const there = byHash.get(hash)
+      if (there) there.add(target)
+      else byHash.set(hash, new Set([target]))
+    },
+    remove(target) {
+      size--
+      const { hash } = target.query
+      if (hash === undefined) return ranges.remove(target)
+      const there = byHash.get(hash)
+      if (there?.delete(target) && there.size === 0) byHash.delete(hash)
+    },
+    reach(next) {
+      block = next
+      ofHash = byHash.get(next.hash)
+      ranges.reach(next.number)
+    },
+    match(log, visit) {
+      const places = byAddress.get(log.address)
+      if (places) look(places, log, visit)
+      look(anywhere, log, visit)
+      if (ofHash) for (const target of ofHash) if (wants(target, log)) visit(target)
+    },
+    size: () => size,
+  }
+}
+
+/** The position that tells most: an indexed value rather than the event, few values rather than many. */
+function positionOf(query: LogQuery): number {
+  const room = usesAddresses(query) ? maxPlaces / (query.addresses?.size ?? 1) : maxPlaces
+  let best = -1
+  let fewest = Number.POSITIVE_INFINITY
+  for (let position = query.topics.length - 1; position >= 0; position--) {
+    const size = query.topics[position]?.size ?? Number.POSITIVE_INFINITY
+    const weight = position === 0 ? size * maxPlaces : size
+    if (size <= room && weight < fewest) {
+      best = position
+      fewest = weight
+    }
+  }
+  return best
+}
+
+const usesAddresses = ({ addresses }: LogQuery): boolean => addresses !== undefined

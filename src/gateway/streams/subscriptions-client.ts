@@ -1,0 +1,174 @@
+import { answered, failed, type OnAnswer, refused } from '../rpc/answer.ts'
+import { findFilterProblem, findRangeProblem, type LogFilter } from '../rpc/check-filter.ts'
+import type { Dispatch } from '../rpc/dispatch.ts'
+import { isHash } from '../rpc/encodings.ts'
+import { type Refusal, refuse } from '../rpc/rpc-error.ts'
+import { compileLogQuery } from '../rpc/topics.ts'
+import { termsOf, termsOfOne } from './filter-budget.ts'
+import {
+  keyOfTopic,
+  type Order,
+  type Receiver,
+  type Subscription,
+  type Subscriptions,
+  type Topic,
+} from './subscriptions.ts'
+
+/** The subscriptions of one connection; they end with it (spec 6.2.2). */
+export type Client = {
+  /** Answers `subscribe` and `unsubscribe`. */
+  dispatch: Dispatch
+  stop(): void
+}
+
+/** What a key may have, over all its connections: a refusal, or what gives it back. */
+export type Quota = { take(terms: number): (() => void) | Refusal }
+
+/** What a subscription holds until it ends. */
+type Holding = { key: string; release(): void }
+
+const yes = answered('true')
+const no = answered('false')
+
+const invalid = (message: string): Refusal =>
+  refuse('INVALID_PARAMS', `parameter 2 (options) ${message}`, { parameter: 'options', index: 1 })
+const resumeLost = refuse(
+  'RESUME_BLOCK_NOT_FOUND',
+  'The block to resume from is not among the last ones of the chain.',
+)
+
+/** Opens the book of one connection. */
+export function createClient(options: {
+  subscriptions: Subscriptions
+  receiver: Receiver
+  quota: Quota
+}): Client {
+  const { subscriptions, receiver, quota } = options
+  const own = new Map<string, Subscription>()
+  // Equal subscriptions of one connection must have different ids, and so different numbers.
+  const equals = new Map<string, { live: number; next: number }>()
+  const waiting = new Set<() => void>()
+  let isStopped = false
+
+  const countOf = (key: string): number => {
+    const known = equals.get(key) ?? { live: 0, next: 0 }
+    equals.set(key, known)
+    known.live++
+    return known.next++
+  }
+
+  const give = ({ key, release }: Holding) => {
+    release()
+    const known = equals.get(key)
+    if (known && --known.live === 0) equals.delete(key)
+  }
+
+  const keep = ({ id, cancel }: Subscription, held: Holding, done: OnAnswer) => {
+    own.set(id, {
+      id,
+      cancel: () => {
+        cancel()
+        give(held)
+      },
+    })
+    done(answered(`"${id}"`))
+  }
+
+  const resume = (topic: Topic, order: Order, held: Holding, from: string, done: OnAnswer) => {
+    const fail = () => {
+      give(held)
+      done(refused(resumeLost))
+    }
+    subscriptions
+      .resume(receiver, topic, order, from, (subscription) => {
+        if (!isStopped) return keep(subscription, held, done)
+        subscription.cancel()
+        give(held)
+      })
+      .then((isThere) => isThere || fail(), fail)
+  }
+
+  const subscribe: Dispatch = (_, { method: name, args }, __, done) => {
+    const topic = topicOf(args[0] as string, args[1])
+    if ('reason' in topic) return done(refused(topic))
+    const from = resumeOf(args[1])
+    if (from !== undefined && !isHash(from)) return done(refused(invalid('resume must be a hash')))
+    const isLogs = topic.name === 'logs'
+    const release = quota.take(isLogs ? termsOf((args[1] ?? {}) as LogFilter) : termsOfOne)
+    if ('reason' in release) return done(refused(release))
+    const method = name.replace(/_subscribe$/, '_subscription')
+    const key = `${method} ${keyOfTopic(topic)}`
+    const held = { key, release }
+    const order = { method, key: `${countOf(key)} ${key}` }
+    if (from !== undefined && (topic.name === 'newHeads' || topic.name === 'logs'))
+      return resume(topic, order, held, from.toLowerCase(), done)
+    begin(subscriptions.add(receiver, topic, order), topic, held, done)
+  }
+
+  /** Answers once nothing that comes later can be missed. */
+  const begin = (subscription: Subscription, topic: Topic, held: Holding, done: OnAnswer) => {
+    const { id, cancel } = subscription
+    let isWaiting = true
+    const end = () => {
+      if (!isWaiting) return
+      isWaiting = false
+      cancel()
+      give(held)
+    }
+    waiting.add(end)
+    subscriptions.whenBegun(topic, (isBegun) => {
+      waiting.delete(end)
+      if (!isWaiting) return
+      if (!isBegun) {
+        end()
+        return done(failed('NO_UPSTREAM'))
+      }
+      isWaiting = false
+      keep({ id, cancel }, held, done)
+    })
+  }
+
+  const unsubscribe: Dispatch = (_, { args }, __, done) => {
+    const id = String(args[0]).toLowerCase()
+    const subscription = own.get(id)
+    if (!subscription) return done(no)
+    own.delete(id)
+    subscription.cancel()
+    done(yes)
+  }
+
+  return {
+    dispatch: (method, call, session, done) => {
+      const answer = method.name.endsWith('_subscribe') ? subscribe : unsubscribe
+      answer(method, call, session, done)
+    },
+    stop() {
+      isStopped = true
+      for (const end of [...waiting]) end()
+      for (const { cancel } of own.values()) cancel()
+      own.clear()
+    },
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const resumeOf = (options: unknown): string | undefined => {
+  if (!isObject(options) || options.resume == null) return undefined
+  return String(options.resume)
+}
+
+function topicOf(name: string, options: unknown): Topic | Refusal {
+  if (name === 'newHeads' || name === 'newPendingTransactions' || name === 'syncing')
+    return { name }
+  if (name !== 'logs')
+    return refuse(
+      'RPC_METHOD_NOT_FOUND',
+      `There is no subscription ${JSON.stringify(name.slice(0, 50))}.`,
+    )
+  const { resume: _, ...filter } = isObject(options) ? options : {}
+  const problem = findFilterProblem(filter) ?? findRangeProblem(filter as LogFilter)
+  if (problem) return invalid(problem)
+  return { name, query: compileLogQuery(filter as LogFilter) }
+}

@@ -1,0 +1,258 @@
+import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
+import type { Ids } from '../../lib/ids.ts'
+import type { Syncing } from '../rpc/syncing.ts'
+import { keyOfQuery, type LogQuery, matchesBlock, matchesKeys } from '../rpc/topics.ts'
+import type { Feed, FeedPath } from './feed.ts'
+import { type FeedBlock, type FeedLog, logText } from './feed-block.ts'
+import type { LogIndex, LogTarget } from './log-index.ts'
+import type { Demand } from './pending.ts'
+import { whenBegun } from './when-begun.ts'
+
+/** Who gets notifications: a connection. */
+export type Receiver = {
+  /** Takes a notification, never waits; it is shared with others and must not be changed. */
+  push(frame: Buffer): void
+  close(code: number, reason: string): void
+}
+
+/** What can be subscribed to. */
+export type Topic =
+  | { name: 'newHeads' }
+  | { name: 'logs'; query: LogQuery }
+  | { name: 'newPendingTransactions' }
+  | { name: 'syncing' }
+
+/** Told of every log that fits its query. */
+export type LogListener = LogTarget & {
+  tell(text: RawJson, block: { order: number }): void
+}
+
+/** One subscription of one connection. */
+export type Subscription = { id: string; cancel(): void }
+
+/** How a connection subscribes. */
+export type Order = {
+  /** Of the notifications. */
+  method: string
+  /** Equal for subscriptions that share everything; a connection has one of a kind. */
+  key: string
+}
+
+/** All subscriptions of one network. */
+export type Subscriptions = {
+  /** Subscribes. Notifications go out at once: the caller holds them back until it has answered. */
+  add(receiver: Receiver, topic: Topic, order: Order): Subscription
+  /** Goes on when what comes from then on will be told; false when no node can be reached. */
+  whenBegun(topic: Topic, go: (isBegun: boolean) => void): void
+  /** Subscribes from a block on; false when that block is not known any more. */
+  resume(
+    receiver: Receiver,
+    topic: Topic,
+    order: Order,
+    from: string,
+    /** Called before the first notification. */
+    begin: (subscription: Subscription) => void,
+  ): Promise<boolean>
+  header(block: FeedBlock): void
+  pending(hash: string): void
+  syncing(value: RawJson): void
+  lost(reason: string, what: 'chain' | 'logs'): void
+  size(): number
+  notifications(): number
+}
+
+/**
+ * Equal subscriptions of any number of connections. They have one id, which is the connection's own
+ * affair, and so one frame for all of them.
+ */
+type Group = LogListener & {
+  key: string
+  id: string
+  /** The notification up to its result. */
+  lead: RawJson
+  topic: Topic
+  /** Each with the order of the last header before it came. */
+  members: Map<Receiver, number>
+  release(): void
+}
+
+const anything: LogQuery = {
+  addresses: undefined,
+  topics: [],
+  from: 0,
+  to: Number.POSITIVE_INFINITY,
+  hash: undefined,
+}
+
+/** Makes the board of subscriptions. */
+export function createSubscriptions(options: {
+  feed(): Feed
+  index: LogIndex<LogListener>
+  pending: Demand
+  syncing: Syncing
+  ids: Ids
+  /** Makes a message of a connection out of a text. */
+  encode(text: RawJson): Buffer
+}): Subscriptions {
+  const { feed, index, pending, syncing, ids, encode } = options
+  const groups = new Map<string, Group>()
+  const byName = {
+    newHeads: new Set<Group>(),
+    logs: new Set<Group>(),
+    newPendingTransactions: new Set<Group>(),
+    syncing: new Set<Group>(),
+  }
+  let size = 0
+  let notifications = 0
+
+  const tell = ({ lead, members }: Group, result: RawJson, order: number) => {
+    let frame: Buffer | undefined
+    for (const [receiver, since] of members) {
+      if (since >= order) continue
+      frame ??= encode(`${lead}${result}}}`)
+      notifications++
+      receiver.push(frame)
+    }
+  }
+
+  const needs = (topic: Topic): (() => void) => {
+    if (topic.name === 'newHeads') return feed().need('headers')
+    if (topic.name === 'logs') return feed().need('logs')
+    if (topic.name === 'syncing') return syncing.need()
+    // Transactions of dropped blocks are pending again.
+    const releases = [pending.need(), feed().need('headers')]
+    return () => {
+      for (const release of releases) release()
+    }
+  }
+
+  const open = (key: string, topic: Topic, method: string): Group => {
+    const id = newId(ids)
+    const group: Group = {
+      key,
+      id,
+      lead: `{"jsonrpc":"2.0","method":"${method}","params":{"subscription":"${id}","result":`,
+      topic,
+      query: topic.name === 'logs' ? topic.query : anything,
+      members: new Map(),
+      release: needs(topic),
+      tell: (text, { order }) => tell(group, text, order),
+    }
+    groups.set(key, group)
+    byName[topic.name].add(group)
+    if (topic.name === 'logs') index.add(group)
+    return group
+  }
+
+  const leave = (group: Group, receiver: Receiver) => {
+    if (!group.members.delete(receiver)) return
+    size--
+    if (group.members.size > 0) return
+    groups.delete(group.key)
+    byName[group.topic.name].delete(group)
+    if (group.topic.name === 'logs') index.remove(group)
+    group.release()
+  }
+
+  const join = (receiver: Receiver, topic: Topic, { key, method }: Order, since: number) => {
+    const group = groups.get(key) ?? open(key, topic, method)
+    group.members.set(receiver, since)
+    size++
+    return { group, id: group.id, cancel: () => leave(group, receiver) }
+  }
+
+  const replay = (receiver: Receiver, { lead }: Group, topic: Topic, path: FeedPath) => {
+    const push = (result: RawJson) => {
+      notifications++
+      receiver.push(encode(`${lead}${result}}}`))
+    }
+    const pushLogs = (block: FeedBlock, removed: boolean) => {
+      if (topic.name !== 'logs' || !matchesBlock(topic.query, block.number, block.hash)) return
+      for (const log of block.logs ?? [])
+        if (matchesKeys(topic.query, log)) push(logText(log, removed))
+    }
+    for (const block of path.removed) pushLogs(block, true)
+    for (const block of path.added) {
+      if (topic.name === 'newHeads') push(block.header)
+      pushLogs(block, false)
+    }
+  }
+
+  return {
+    add(receiver, topic, order) {
+      const subscription = join(receiver, topic, order, feed().order())
+      const current = topic.name === 'syncing' ? syncing.current() : undefined
+      if (current !== undefined) {
+        notifications++
+        receiver.push(encode(`${subscription.group.lead}${current}}}`))
+      }
+      return subscription
+    },
+    whenBegun({ name }, go) {
+      if (name === 'syncing') return go(true)
+      whenBegun({ feed: feed(), ...(name === 'newPendingTransactions' && { pending }) }, go)
+    },
+    async resume(receiver, topic, order, from, begin) {
+      // Held while the way is looked for: without anybody who needs it there would be no feed.
+      const release = feed().need(topic.name === 'logs' ? 'logs' : 'headers')
+      try {
+        return await feed().replay(from, topic.name === 'logs', (path) => {
+          // What it saw before it came back may be removed as well.
+          const subscription = join(receiver, topic, order, 0)
+          begin(subscription)
+          replay(receiver, subscription.group, topic, path)
+        })
+      } finally {
+        release()
+      }
+    },
+    header(block) {
+      for (const group of byName.newHeads) tell(group, block.header, block.order)
+    },
+    pending(hash) {
+      for (const group of byName.newPendingTransactions)
+        tell(group, `"${hash}"`, Number.POSITIVE_INFINITY)
+    },
+    syncing(value) {
+      for (const group of byName.syncing) tell(group, value, Number.POSITIVE_INFINITY)
+    },
+    lost(reason, what) {
+      const receivers = new Set<Receiver>()
+      const heads = what === 'chain' ? byName.newHeads : []
+      for (const { members } of [...heads, ...byName.logs])
+        for (const receiver of members.keys()) receivers.add(receiver)
+      for (const receiver of receivers) receiver.close(1013, reason)
+    },
+    size: () => size,
+    notifications: () => notifications,
+  }
+}
+
+/** Tells all who want them of the logs of a block. */
+export function tellLogs(
+  index: LogIndex<LogListener>,
+  block: FeedBlock,
+  logs: readonly FeedLog[],
+  removed: boolean,
+): void {
+  if (index.size() === 0) return
+  index.reach(block)
+  for (const log of logs) {
+    let text = ''
+    index.match(log, (listener) => {
+      text ||= logText(log, removed)
+      listener.tell(text, block)
+    })
+  }
+}
+
+/** Random, as long as all others, and a quantity as geth's are. */
+export function newId(ids: Ids): string {
+  const bytes = ids.bytes(16)
+  bytes[0]! |= 0x10
+  return `0x${bytes.toString('hex')}`
+}
+
+/** The same text for topics that are the same. */
+export const keyOfTopic = (topic: Topic): string =>
+  topic.name === 'logs' ? `logs ${keyOfQuery(topic.query)}` : topic.name

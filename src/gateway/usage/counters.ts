@@ -1,0 +1,72 @@
+import type { Method } from '../rpc/methods.ts'
+
+/** How calls end, as metrics tell it. */
+export const outcomes = [
+  'ok',
+  'node_error',
+  'invalid',
+  'unknown_method',
+  'rate_limited',
+  'unavailable',
+  'timeout',
+  'failed',
+] as const
+
+/** How a call ended. */
+export type Outcome = (typeof outcomes)[number]
+
+/** Bounds of the latency histogram in seconds: powers of two of a microsecond. */
+export const latencyBounds: readonly number[] = Array.from(
+  { length: 19 },
+  (_, power) => 2 ** (power + 6) / 1e6,
+)
+
+/** What is counted of the calls of a network. Plain numbers: they are added up for every call. */
+export type Counters = {
+  /** The names that `method` indices stand for; the last one is `other`. */
+  methods: readonly string[]
+  count(method: Method | undefined, outcome: Outcome, microseconds: number): void
+  countCache(hit: boolean): void
+  /** Calls of a method that ended so. */
+  calls(method: number, outcome: number): number
+  /** The number of calls in each bucket, and the sum of their times in seconds. */
+  latency(method: number): { buckets: readonly number[]; sum: number }
+  cache(): { hits: number; misses: number }
+}
+
+const indexOf = Object.fromEntries(outcomes.map((name, index) => [name, index])) as Record<
+  Outcome,
+  number
+>
+
+/** Makes counters for the methods of a network. */
+export function createCounters(list: readonly Method[]): Counters {
+  const size = list.length + 1
+  const width = latencyBounds.length + 1
+  const byOutcome = new Float64Array(size * outcomes.length)
+  const byBucket = new Float64Array(size * width)
+  const sums = new Float64Array(size)
+  let hits = 0
+  let misses = 0
+  return {
+    methods: [...list.map(({ name }) => name), 'other'],
+    count(method, outcome, microseconds) {
+      const index = method ? method.index : size - 1
+      byOutcome[index * outcomes.length + indexOf[outcome]]! += 1
+      const bits = 32 - Math.clz32(microseconds)
+      const bucket = bits <= 6 ? 0 : Math.min(bits - 6, width - 1)
+      byBucket[index * width + bucket]! += 1
+      sums[index]! += microseconds
+    },
+    countCache(hit) {
+      if (hit) hits++
+      else misses++
+    },
+    calls: (method, outcome) => byOutcome[method * outcomes.length + outcome] ?? 0,
+    latency: (method) => ({
+      buckets: [...byBucket.subarray(method * width, (method + 1) * width)],
+      sum: (sums[method] ?? 0) / 1e6,
+    }),
+    cache: () => ({ hits, misses }),
+  }
+}

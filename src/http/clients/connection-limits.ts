@@ -1,0 +1,51 @@
+import { type Server, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { OperationError, type Reason } from '../../contract/errors/errors.ts'
+import type { Ids } from '../../lib/ids.ts'
+import { problemResponse } from '../problems.ts'
+import type { ClientAddress } from './client-address.ts'
+import type { Shares } from './shares.ts'
+
+/** How connections are counted. */
+export type ConnectionShares = {
+  connections: Shares
+  /** Connections of proxies are counted in all, but not for their address: many clients share them. */
+  isProxy(address: string): boolean
+}
+
+/**
+ * Counts connections before anything is read from them, and refuses those that are too many. The refusal is
+ * made once: an attacker who opens connections as fast as possible must not make work.
+ */
+export function limitConnections(
+  server: Server,
+  { connections, isProxy }: ConnectionShares,
+  clientOf: ClientAddress,
+  ids: Ids,
+): void {
+  const listeners = server.listeners('connection')
+  const refusals = { client: refusal('TOO_MANY_CONNECTIONS', ids), all: refusal('OVERLOADED', ids) }
+  server.removeAllListeners('connection')
+  server.on('connection', (socket: Socket) => {
+    const peer = clientOf(socket.remoteAddress, undefined)
+    const client = isProxy(peer) ? undefined : peer
+    const bound = connections.take(client, 1)
+    if (bound) {
+      socket.on('error', () => {})
+      socket.end(refusals[bound], 'latin1', () => socket.destroy())
+      return
+    }
+    socket.once('close', () => connections.giveBack(client, 1))
+    for (const listener of listeners) listener.call(server, socket)
+  })
+}
+
+function refusal(reason: Reason, ids: Ids): string {
+  const { status, headers, body } = problemResponse(new OperationError(reason), ids.uuid())
+  const lines = Object.entries({
+    ...headers,
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+  }).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`
+}

@@ -1,0 +1,98 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { expect, it, onTestFinished } from 'vitest'
+import type { Served } from '../../gateway/rpc/serve.ts'
+import { createBareSockets } from './bare-sockets.ts'
+import type { GatewayFront } from './gateway-front.ts'
+
+const served = (body: string): Served => ({
+  status: 200,
+  body,
+  decision: undefined,
+  hit: undefined,
+  number: -1,
+  hash: '',
+  retryAfter: undefined,
+})
+
+/** Answers every request with as many bytes, at once or a little later. */
+const start = async (options: { bytes: number; keepAliveTimeoutMs: number; lateMs?: number }) => {
+  const front = {
+    bodyLimitBytes: 1_000,
+    find: () => ({ network: undefined, key: '', client: '' }),
+    requestId: () => 'r',
+    admit: () => ({}) as never,
+    answer: (_in, _id, _body, done) => {
+      const reply = () => done(served('x'.repeat(options.bytes)))
+      if (options.lateMs === undefined) reply()
+      else setTimeout(reply, options.lateMs)
+    },
+    headersOf: ({ body }) => ['content-length', `${body.length}`],
+  } as Partial<GatewayFront> as GatewayFront
+  const given: Socket[] = []
+  const { accept } = createBareSockets({
+    front,
+    clientOf: () => '',
+    handOver: (socket) => given.push(socket),
+    keepAliveTimeoutMs: options.keepAliveTimeoutMs,
+  })
+  const accepted: Socket[] = []
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    accepted.push(socket)
+    accept(socket)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as { port: number }
+  const client = connect(port, '127.0.0.1')
+  onTestFinished(() => {
+    client.destroy()
+    for (const socket of accepted) socket.destroy()
+    server.close()
+  })
+  client.on('error', () => {})
+  await once(client, 'connect')
+  return { client, accepted, given }
+}
+
+const request = 'POST /c/m/v1/k HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}'
+
+it('a client that takes no byte of its answer loses its connection', async () => {
+  const { client, accepted } = await start({ bytes: 30_000_000, keepAliveTimeoutMs: 100 })
+  client.pause()
+  client.write(request)
+  await expect.poll(() => accepted[0]?.destroyed, { timeout: 10_000 }).toBe(true)
+}, 60_000)
+
+it('so does one that has said its last word before', async () => {
+  const { client, accepted } = await start({
+    bytes: 30_000_000,
+    keepAliveTimeoutMs: 100,
+    lateMs: 50,
+  })
+  client.pause()
+  client.end(request)
+  await expect.poll(() => accepted[0]?.destroyed, { timeout: 10_000 }).toBe(true)
+}, 60_000)
+
+it('a client that reads slowly gets all of its answer', async () => {
+  const { client, accepted } = await start({ bytes: 30_000_000, keepAliveTimeoutMs: 1_000 })
+  client.write(request)
+  let size = 0
+  client.on('data', (chunk) => {
+    size += chunk.length
+    client.pause()
+    setTimeout(() => client.resume(), 1)
+  })
+  await expect.poll(() => size, { timeout: 20_000 }).toBeGreaterThan(30_000_000)
+  await expect.poll(() => accepted[0]?.destroyed, { timeout: 10_000 }).toBe(true)
+}, 60_000)
+
+it('a connection that says nothing is given to Node without a listener left', async () => {
+  const { accepted, given } = await start({ bytes: 1, keepAliveTimeoutMs: 100 })
+  await expect.poll(() => given.length, { timeout: 10_000 }).toBe(1)
+  const [socket] = accepted as [Socket]
+  expect(['data', 'timeout', 'close', 'drain'].map((name) => socket.listenerCount(name))).toEqual([
+    0, 0, 0, 0,
+  ])
+  expect(socket.timeout ?? 0).toBe(0)
+})

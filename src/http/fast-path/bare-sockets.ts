@@ -1,0 +1,285 @@
+import { isUtf8 } from 'node:buffer'
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Served } from '../../gateway/rpc/serve.ts'
+import type { ClientAddress } from '../clients/client-address.ts'
+import type { GatewayFront, LetIn, Place } from './gateway-front.ts'
+import type { FoundOperation, OperationsFront } from './operations-front.ts'
+import { type RequestHead, readRequestHead } from './request-head.ts'
+
+/** Takes new connections before Node's HTTP server does. */
+export type BareSockets = {
+  accept(socket: Socket): void
+  /** From now on every answer is the last one of its connection. Idle connections stay open. */
+  drain(): void
+  /** Ends idle connections now and the others after their answer. */
+  close(): void
+  /** Ends all of them now. */
+  destroy(): void
+}
+
+type Connection = {
+  /** Looks whether the client has been silent for too long. */
+  age(): void
+  close(): void
+  destroy(): void
+}
+
+/** What came behind a request that is being answered, at most. */
+const maxWaitingBytes = 65_536
+/** Longer heads are judged by Node's server, which has a bound of its own for them. */
+const maxHeadBytes = 8_192
+/** A connection that says nothing at first is given to Node, which has its own patience for such. */
+const silenceMs = 1_000
+/** How exactly the patience is measured: a timer of its own for each socket would be set anew with every byte. */
+const turnMs = 250
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the bytes that are not ASCII
+const ascii = /^[\x00-\x7f]*$/
+
+/**
+ * Answers requests of the gateway and for operations on the bare socket: for small calls the general
+ * server of Node costs more than all that is done for them. Only requests that arrive whole and are as plain as can be are
+ * answered here; at the first other one the connection is handed to Node's server for good, with
+ * nothing taken away, so that everything unusual is judged by Node's own parser.
+ */
+export function createBareSockets(options: {
+  front: GatewayFront
+  operations?: OperationsFront | undefined
+  clientOf: ClientAddress
+  /** The way into Node's server. */
+  handOver(socket: Socket): void
+  keepAliveTimeoutMs: number
+}): BareSockets {
+  const { front, operations, clientOf, handOver, keepAliveTimeoutMs } = options
+  const connections = new Set<Connection>()
+  const keepAlive = `connection: keep-alive\r\nkeep-alive: timeout=${Math.floor(keepAliveTimeoutMs / 1000)}\r\n\r\n`
+  const dateLine = createDateLine()
+  const silentTurns = Math.ceil(silenceMs / turnMs)
+  const keptTurns = Math.ceil(keepAliveTimeoutMs / turnMs)
+  let isClosing = false
+  let isLeaving = false
+  let turning: NodeJS.Timeout | undefined
+
+  const turn = () => {
+    for (const connection of connections) connection.age()
+    if (connections.size > 0) return
+    clearInterval(turning)
+    turning = undefined
+  }
+
+  const textOf = (
+    status: number,
+    headers: readonly string[],
+    body: string,
+    isFinal: boolean,
+  ): string => {
+    let text = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
+    for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`
+    return text + dateLine() + (isFinal ? 'connection: close\r\n\r\n' : keepAlive) + body
+  }
+
+  const accept = (socket: Socket): void => {
+    /** A request is being answered, or its answer is not taken yet. */
+    let isBusy = false
+    let isDraining = false
+    /** The client has said its last word. */
+    let isLast = false
+    /** Turns since anything has moved. */
+    let idleTurns = 0
+    let waiting: Buffer | undefined
+    // Clients send the same head again and again.
+    let lastText = ''
+    let lastHead: RequestHead | undefined
+    let lastPlace: Place | undefined
+    let lastOperation: FoundOperation | undefined
+    /** Ends the operation under way. */
+    let hangUp: (() => void) | undefined
+
+    const release = () => {
+      connections.delete(connection)
+      socket.off('data', onData).off('end', onEnd)
+      socket.off('error', ignore).off('close', onClose)
+    }
+    const giveAway = (bytes?: Buffer) => {
+      release()
+      if (socket.isPaused()) socket.resume()
+      handOver(socket)
+      if (bytes) socket.unshift(bytes)
+    }
+
+    const reply = (request_id: string, served: Served) => {
+      if (socket.destroyed) return
+      const headers = front.headersOf(served, request_id, lastPlace as Place)
+      put(served.status, headers, served.body, 'latin1')
+    }
+    const put = (
+      status: number,
+      headers: readonly string[],
+      body: string,
+      encoding: 'latin1' | 'utf8',
+    ) => {
+      if (socket.destroyed) return
+      // Requests that have arrived behind this one are answered first.
+      const isFinal = isClosing || (isLeaving && !waiting)
+      const text = textOf(status, headers, body, isFinal)
+      idleTurns = 0
+      const isFlushed = socket.write(text, encoding)
+      if (!isFlushed) {
+        isDraining = true
+        // Only the socket's own timer knows of parts that were taken.
+        socket.once('timeout', onStuck).setTimeout(keepAliveTimeoutMs)
+      }
+      if (isFinal || (isLast && !waiting)) return socket.destroySoon()
+      // One that does not read its answers is not asked for more questions.
+      if (isFlushed) isBusy = false
+      else socket.pause().once('drain', onDrain)
+    }
+    // No byte of an answer was taken in all that time: nobody is there.
+    const onStuck = () => socket.destroy()
+    const onDrain = () => {
+      socket.setTimeout(0)
+      socket.off('timeout', onStuck)
+      isBusy = isDraining = false
+      idleTurns = 0
+      if (isClosing) socket.destroySoon()
+      else proceed()
+    }
+
+    const answer = (admitted: LetIn | Served, request_id: string, body: string) => {
+      if ('status' in admitted) return reply(request_id, admitted)
+      if (!ascii.test(body) && !isUtf8(Buffer.from(body, 'latin1')))
+        return reply(request_id, front.badText)
+      // Answers may come at once or later; only the later ones have to set the rest in motion.
+      let isLater = false
+      front.answer(admitted, request_id, body, (served) => {
+        reply(request_id, served)
+        if (isLater) proceed()
+      })
+      isLater = true
+    }
+
+    const perform = (front: OperationsFront, found: FoundOperation, body: Buffer) => {
+      hangUp = front.answer(found, body, (status, headers, body) => {
+        hangUp = undefined
+        headers.push('content-length', `${Buffer.byteLength(body)}`)
+        put(status, headers, body, 'utf8')
+        proceed()
+      })
+    }
+
+    /** Answers the request at the beginning of these bytes; false when it is not for this place. */
+    const take = (bytes: Buffer): boolean => {
+      const text = bytes.toString('latin1')
+      const end = text.indexOf('\r\n\r\n')
+      if (end < 0 || end > maxHeadBytes) return false
+      const head = text.slice(0, end + 2)
+      if (head !== lastText) {
+        lastHead = readRequestHead(head)
+        lastPlace = lastOperation = undefined
+        if (lastHead) {
+          const client = clientOf(socket.remoteAddress, lastHead.headers.forwardedFor)
+          lastPlace = front.find(lastHead.url, client)
+          if (!lastPlace) lastOperation = operations?.find(lastHead, client)
+        }
+        lastText = head
+      }
+      if (!lastHead || !(lastPlace || lastOperation)) return false
+      const { headers } = lastHead
+      const from = end + 4
+      const to = from + headers.contentLength
+      // One that is too large is refused at the end of its connection.
+      const { bodyLimitBytes } = lastOperation && operations ? operations : front
+      if (to > text.length || headers.contentLength > bodyLimitBytes) return false
+      waiting = to < text.length ? bytes.subarray(to) : undefined
+      isBusy = true
+      if (lastOperation && operations) perform(operations, lastOperation, bytes.subarray(from, to))
+      else if (lastPlace) enter(lastPlace, headers, text.slice(from, to))
+      return true
+    }
+
+    const enter = (place: Place, headers: RequestHead['headers'], body: string) => {
+      const request_id = front.requestId(headers.request_id)
+      const admitted = front.admit(place, true, headers)
+      if (admitted instanceof Promise)
+        void admitted.then((known) => {
+          answer(known, request_id, body)
+          proceed()
+        })
+      else answer(admitted, request_id, body)
+    }
+
+    const proceed = () => {
+      while (!isBusy && waiting && !socket.destroyed) {
+        const bytes = waiting
+        waiting = undefined
+        if (isClosing || !take(bytes)) return isLast ? socket.destroySoon() : giveAway(bytes)
+      }
+      if (isBusy || socket.destroyed) return
+      if (isLast) socket.destroySoon()
+      else if (socket.isPaused()) socket.resume()
+    }
+
+    const onData = (bytes: Buffer) => {
+      idleTurns = 0
+      if (waiting) waiting = Buffer.concat([waiting, bytes])
+      else waiting = bytes
+      if (isBusy) {
+        if (waiting.length > maxWaitingBytes) socket.pause()
+      } else proceed()
+    }
+    const onEnd = () => {
+      // What is done for somebody who has left would be done for nothing, here as in Node's server.
+      if (isBusy && !hangUp) isLast = true
+      else socket.destroySoon()
+    }
+    const onClose = () => {
+      connections.delete(connection)
+      hangUp?.()
+    }
+    const connection: Connection = {
+      age: () => {
+        if (++idleTurns <= (lastText === '' ? silentTurns : keptTurns) || isBusy) return
+        if (lastText === '') giveAway()
+        else socket.destroy()
+      },
+      close: () => {
+        if (!isBusy || isDraining) socket.destroySoon()
+      },
+      destroy: () => socket.destroy(),
+    }
+    connections.add(connection)
+    turning ??= setInterval(turn, turnMs).unref()
+    socket.on('data', onData).on('end', onEnd)
+    socket.on('error', ignore).on('close', onClose)
+  }
+
+  return {
+    accept,
+    drain: () => {
+      isLeaving = true
+    },
+    close: () => {
+      isClosing = true
+      for (const connection of connections) connection.close()
+    },
+    destroy: () => {
+      for (const connection of connections) connection.destroy()
+    },
+  }
+}
+
+const ignore = () => {}
+
+/** The date header, made anew once a second. */
+function createDateLine(): () => string {
+  let second = 0
+  let line = ''
+  return () => {
+    const now = Math.floor(Date.now() / 1000)
+    if (now !== second) {
+      second = now
+      line = `date: ${new Date(now * 1000).toUTCString()}\r\n`
+    }
+    return line
+  }
+}

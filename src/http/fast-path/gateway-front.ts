@@ -1,0 +1,188 @@
+import { OperationError, type Reason } from '../../contract/errors/errors.ts'
+import { gatewayDenial } from '../../domain/access/authorize.ts'
+import type { GatewayKeys } from '../../domain/access/gateway-keys.ts'
+import type { Principal } from '../../domain/context.ts'
+import { createRateLimitList } from '../../domain/limits/headers.ts'
+import type { Network } from '../../gateway/network.ts'
+import { refused } from '../../gateway/rpc/answer.ts'
+import { refusalOf, refuse } from '../../gateway/rpc/rpc-error.ts'
+import { alone, faultOf, type Serve, type Served } from '../../gateway/rpc/serve.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Ids } from '../../lib/ids.ts'
+import type { Log } from '../../lib/log.ts'
+import { isTemporary, keyChallenge } from '../problems.ts'
+import type { GatewayHeaders } from './gateway-headers.ts'
+
+/** What the gateway's part of the server needs. */
+export type GatewayFrontOptions = {
+  /** By the first two segments of their address: `/c/mainnet`. */
+  networks: ReadonlyMap<string, Network>
+  keys: GatewayKeys
+  serve: Serve
+  bodyLimitBytes: number
+  clock: Clock
+  ids: Ids
+  log: Log
+  /** Whether every answer is logged. */
+  isLogged: boolean
+}
+
+/** Where a request goes: an address of the gateway's form, its network if there is one. */
+export type Place = {
+  network: Network | undefined
+  /** Empty where the key is in the header. */
+  key: string
+  /** The address that the request comes from. */
+  client: string
+  isSocket?: true
+}
+
+/** A request that was let in. */
+export type LetIn = { network: Network; principal: Principal; client: string }
+
+/** What every way of carrying gateway requests has in common. */
+export type GatewayFront = {
+  bodyLimitBytes: number
+  /** Undefined for addresses that are not the gateway's. */
+  find(url: string, client: string): Place | undefined
+  /** The same for the addresses of WebSockets, which get no other answer over HTTP than how to use them. */
+  findSocket(url: string, client: string): Place | undefined
+  noUpgrade(place: Place, isGet: boolean): Served
+  /** The id of a request: the caller's, or a new one. */
+  requestId(given: string | undefined): string
+  /** Decides by address and headers alone whether a body is worth reading. */
+  admit(
+    place: Place,
+    isPost: boolean,
+    headers: GatewayHeaders,
+  ): LetIn | Served | Promise<LetIn | Served>
+  answer(letIn: LetIn, request_id: string, body: string, done: (served: Served) => void): void
+  /** The headers of an answer, names and values in turn. */
+  headersOf(served: Served, request_id: string, place: Place): string[]
+  badText: Served
+  malformed(detail: string): Served
+  tooLarge: Served
+  noRoom(reason: Reason): Served
+  stopping: Served
+}
+
+/** Where a WebSocket is: its network, and the key unless that is in the header. */
+export const socketAddress: RegExp = /^(\/[^/]+\/[^/]+)\/v1\/ws(?:\/([^/?]*))?(?:\?|$)/
+const bareAddress = /^(\/[^/?]+\/[^/?]+)\/v1(?:\?|$)/
+const networkPath = /^\/[^/]+\/[^/]+$/
+
+const refusal = (reason: Reason, message?: string): Served =>
+  alone(refused(refuse(reason, message)))
+
+/** Such a refusal is the failure budget's to log. */
+export const isTooManyFailures = (error: unknown): boolean =>
+  error instanceof OperationError && error.reason === 'TOO_MANY_FAILURES'
+
+/** Makes the front. */
+export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
+  const { networks, keys, serve, bodyLimitBytes, clock, ids, log, isLogged } = options
+  const notFound = refusal('NETWORK_NOT_FOUND')
+  const notAllowed = refusal('METHOD_NOT_ALLOWED', 'The gateway takes POST only.')
+  const notUpgraded = refusal('UPGRADE_REQUIRED')
+  const notSocket = refusal(
+    'METHOD_NOT_ALLOWED',
+    'This is the address of a WebSocket. Over HTTP the gateway is at /<chain>/<network>/v1/<api_key>.',
+  )
+  const badKey = refusal('INVALID_KEY')
+  const badType = refusal('UNSUPPORTED_MEDIA_TYPE')
+  const tooLarge = refusal('BODY_TOO_LARGE', `The body is larger than ${bodyLimitBytes} bytes.`)
+  const listLimits = createRateLimitList()
+  // Unique without the cost of a UUID: where it came from, and a running number.
+  const idPrefix = ids.bytes(9).toString('base64url')
+  let lastId = 0
+
+  const settle = (
+    network: Network,
+    principal: Principal | undefined,
+    client: string,
+    { isJson, contentLength }: GatewayHeaders,
+  ): LetIn | Served => {
+    if (!principal) return badKey
+    const denial = principal.restrictions && gatewayDenial(principal, network, clock.now(), client)
+    if (denial) return alone(refused(refusalOf(denial)))
+    if (!isJson) return badType
+    return contentLength > bodyLimitBytes ? tooLarge : { network, principal, client }
+  }
+
+  /** The address without a key: that is in the header. */
+  const findBare = (url: string, client: string): Place | undefined => {
+    const [, path = ''] = bareAddress.exec(url) ?? []
+    return path === '' ? undefined : { network: networks.get(path), key: '', client }
+  }
+
+  return {
+    bodyLimitBytes,
+    badText: refusal('INVALID_JSON', 'The body is not valid UTF-8.'),
+    malformed: (detail) => refusal('MALFORMED_REQUEST', detail),
+    tooLarge,
+    noRoom: (reason) => refusal(reason),
+    stopping: { ...refusal('SHUTTING_DOWN'), retryAfter: 1 },
+    find(url, client) {
+      const at = url.indexOf('/v1/')
+      if (at <= 0) return findBare(url, client)
+      const path = url.slice(0, at)
+      const network = networks.get(path)
+      if (!network && !networkPath.test(path)) return undefined
+      const query = url.indexOf('?', at)
+      const key = query < 0 ? url.slice(at + 4) : url.slice(at + 4, query)
+      // Longer addresses are not the gateway's HTTP ones, nor is that of its WebSockets.
+      return key.includes('/') || key === 'ws' ? undefined : { network, key, client }
+    },
+    findSocket(url, client) {
+      const [, path, key = ''] = socketAddress.exec(url) ?? []
+      if (path === undefined) return undefined
+      return { network: networks.get(path), key, client, isSocket: true }
+    },
+    noUpgrade: ({ network }, isGet) => (!network ? notFound : isGet ? notUpgraded : notSocket),
+    requestId: (given) => given ?? `${idPrefix}-${(lastId++).toString(36)}`,
+    admit({ network, key, client }, isPost, headers) {
+      if (!network) return notFound
+      if (!isPost) return notAllowed
+      const principal = keys.principalOf(key || (headers.bearer ?? ''), client)
+      if (!(principal instanceof Promise)) return settle(network, principal, client, headers)
+      return principal.then(
+        (known) => settle(network, known, client, headers),
+        (error: unknown) => {
+          if (!isTooManyFailures(error))
+            log.warn({ err: error, client }, 'a key could not be checked')
+          return alone(faultOf(error))
+        },
+      )
+    },
+    answer({ network, principal, client }, request_id, body, done) {
+      try {
+        serve(network, principal, body, done)
+      } catch (error) {
+        log.error({ err: error, request_id, client }, 'request failed')
+        done(alone(faultOf(error)))
+      }
+    },
+    headersOf(served, request_id, place) {
+      const { status, body, decision, hit, hash, retryAfter } = served
+      const headers = ['x-request-id', request_id, 'x-content-type-options', 'nosniff']
+      if (status !== 204)
+        headers.push('content-type', 'application/json', 'content-length', `${body.length}`)
+      if (status === 405) headers.push('allow', place.isSocket ? 'GET' : 'POST')
+      else if (status === 426) headers.push('upgrade', 'websocket')
+      else if (status === 401) headers.push('www-authenticate', keyChallenge)
+      if (hit !== undefined) headers.push('x-portolan-cache', hit ? 'HIT' : 'MISS')
+      if (hash !== '') headers.push('x-portolan-block', `${served.number}:${hash}`)
+      if (decision) headers.push(...listLimits(decision))
+      // What the limits say of a refusal stands there already.
+      if (decision?.allowed !== false && (retryAfter !== undefined || isTemporary(status)))
+        headers.push('Retry-After', `${retryAfter ?? 1}`)
+      if (isLogged && place.network) {
+        const { client, network: at } = place
+        const { chain, network } = at
+        const bytes = body.length
+        log.debug({ request_id, client, chain, network, status, bytes, hit }, 'gateway answer')
+      }
+      return headers
+    },
+  }
+}

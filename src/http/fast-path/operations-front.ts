@@ -1,0 +1,115 @@
+import { idempotencyHeader } from '../../contract/idempotency.ts'
+import type { Entry } from '../../contract/operations/catalogue.ts'
+import { authHeaders } from '../../contract/signature.ts'
+import type { Ids } from '../../lib/ids.ts'
+import type { Log } from '../../lib/log.ts'
+import { requestIdOf } from '../exchange.ts'
+import { type Operations, operationAt } from '../operations.ts'
+import { problemResponse, toOperationError } from '../problems.ts'
+import { type Finished, hungUp } from '../server.ts'
+import type { RequestHead } from './request-head.ts'
+
+/** A request for an operation as a bare socket brings it. */
+export type FoundOperation = {
+  entry: Entry
+  target: string
+  path: string
+  client: string
+  headers: Record<string, string>
+}
+
+/** Takes the answer: its status, names and values of its headers in turn, its body. */
+type Done = (status: number, headers: string[], body: string) => void
+
+/** Answers plain requests for operations on bare sockets. */
+export type OperationsFront = {
+  bodyLimitBytes: number
+  /** Undefined for what is not an operation, or is left to Node's server. */
+  find(head: RequestHead, client: string): FoundOperation | undefined
+  /** Calls back once and later; answers with what is to be done if the caller hangs up before. */
+  answer(found: FoundOperation, body: Buffer, done: Done): () => void
+}
+
+const wanted: ReadonlySet<string> = new Set([
+  ...Object.values(authHeaders),
+  idempotencyHeader,
+  'content-type',
+  'content-encoding',
+  'x-request-id',
+])
+
+/** Makes the front. */
+export function createOperationsFront(options: {
+  operations: Pick<Operations, 'perform'>
+  bodyLimitBytes: number
+  ids: Ids
+  log: Log
+  onFinished(finished: Finished): void
+}): OperationsFront {
+  const { operations, bodyLimitBytes, ids, log, onFinished } = options
+  return {
+    bodyLimitBytes,
+    find({ url, raw }, client) {
+      const query = url.indexOf('?')
+      const path = query < 0 ? url : url.slice(0, query)
+      const entry = operationAt(path)
+      if (!entry) return undefined
+      const headers: Record<string, string> = {}
+      for (let at = 0; at < raw.length; at += 2) {
+        const name = raw[at]!.toLowerCase()
+        if (!wanted.has(name)) continue
+        // What a header means that comes twice is for Node to say.
+        if (name in headers) return undefined
+        headers[name] = raw[at + 1]!
+      }
+      return { entry, target: url, path, client, headers }
+    },
+    answer({ entry, target, path, client, headers }, body, done) {
+      const begun = performance.now()
+      const request_id = requestIdOf(headers['x-request-id'], ids)
+      const lines = ['x-request-id', request_id, 'x-content-type-options', 'nosniff']
+      const hangUp = new AbortController()
+      let isOver = false
+      const finish = (status: number): boolean => {
+        if (isOver) return false
+        isOver = true
+        const seconds = (performance.now() - begun) / 1000
+        // After the answer, which it would hold up.
+        setImmediate(onFinished, { route: 'operations', path, status, seconds, request_id, client })
+        return true
+      }
+      const setHeader = (name: string, value: string) => void lines.push(name, value)
+      const { signal } = hangUp
+      const call = { entry, method: 'POST', target, headers, body, client, signal, setHeader }
+      operations.perform(call).then(
+        (answer) => {
+          lines.push('content-type', 'application/json')
+          if (finish(200)) done(200, lines, answer)
+        },
+        (error: unknown) => {
+          if (isOver) return
+          const problem = problemResponse(
+            toOperationError(error, log, { request_id, client }),
+            request_id,
+          )
+          for (const [name, value] of Object.entries(problem.headers)) put(lines, name, value)
+          if (finish(problem.status)) done(problem.status, lines, problem.body)
+        },
+      )
+      return () => {
+        if (finish(hungUp)) hangUp.abort(new Error('the caller hung up'))
+      }
+    },
+  }
+}
+
+/** A header that comes again takes the place of the first one, as in Node's server. */
+function put(lines: string[], name: string, value: string): void {
+  for (let at = 0; at < lines.length; at += 2)
+    if (lines[at]!.toLowerCase() === name.toLowerCase()) {
+      lines[at] = name
+      lines[at + 1] = value
+      return
+    }
+  lines.push(name, value)
+}

@@ -1,0 +1,192 @@
+import { isUtf8 } from 'node:buffer'
+import type { Duplex } from 'node:stream'
+import type { WebSocket } from 'ws'
+import type { Principal } from '../../domain/context.ts'
+import type { Network } from '../../gateway/network.ts'
+import { refused } from '../../gateway/rpc/answer.ts'
+import type { Dispatch } from '../../gateway/rpc/dispatch.ts'
+import { refuse } from '../../gateway/rpc/rpc-error.ts'
+import { alone, faultOf, type Serve, type Served } from '../../gateway/rpc/serve.ts'
+import type { Streams } from '../../gateway/streams/feed-streams.ts'
+import { textFrame } from './frame.ts'
+import { createOutbox } from './outbox.ts'
+
+/** A client that is connected. */
+export type Connection = {
+  principal: Principal
+  /** The address that it was opened from. */
+  client: string
+  /** Who is behind its key now; it is closed when the key does not open the gateway any more. */
+  recheck(): Promise<Principal | undefined>
+  /** Called now and then: looks whether the client is still there. */
+  beat(): void
+  close(code: number, reason: string): void
+  terminate(): void
+}
+
+/** The bounds of a connection. */
+export type ConnectionLimits = {
+  /** Notifications that wait for the client (spec 6.2.3). */
+  maxNotifications: number
+  /** Bytes that wait for the client. */
+  maxBytes: number
+  /** Messages that are being answered at the same time; more are not read. */
+  maxInFlight: number
+  /** Bytes of answers that wait, from which on nothing more is read. */
+  pauseBytes: number
+  /** How long a client may take to answer the end of a connection. */
+  closeMs: number
+}
+
+/** How the bounds are set. */
+export const defaultConnectionLimits: ConnectionLimits = {
+  maxNotifications: 10_000,
+  maxBytes: 67_108_864,
+  maxInFlight: 64,
+  pauseBytes: 1_048_576,
+  closeMs: 5_000,
+}
+
+const badText = alone(refused(refuse('INVALID_JSON', 'The message is not valid UTF-8.')))
+const noLife = 'no sign of life'
+
+/** Serves one WebSocket until it ends. */
+export function openConnection(options: {
+  ws: WebSocket
+  socket: Duplex
+  network: Network
+  streams: Streams
+  principal: Principal
+  client: string
+  serve: Serve
+  limits: ConnectionLimits
+  /** Who is behind the key now. */
+  check(): Principal | undefined | Promise<Principal | undefined>
+  onClosed(connection: Connection): void
+  onOverflow(): void
+}): Connection {
+  const { ws, socket, network, streams, principal, serve, limits, check } = options
+  let inFlight = 0
+  let isPaused = false
+  let hasReceived = true
+  let isDoubted = false
+  let ping: Buffer | undefined
+
+  const close = (code: number, reason: string) => {
+    outbox.close()
+    client.stop()
+    ws.close(code, reason)
+    // The peer may never read that; its socket is not kept for it.
+    setTimeout(() => ws.terminate(), limits.closeMs).unref()
+  }
+  const outbox = createOutbox(socket, {
+    ...limits,
+    onOverflow: (reason) => {
+      options.onOverflow()
+      close(1013, reason)
+    },
+    onEmpty: () => {
+      resume()
+      if (ping) pong(ping)
+    },
+  })
+  const client = streams.open({ push: outbox.notify, close }, principal)
+
+  const resume = () => {
+    if (!isPaused || inFlight >= limits.maxInFlight || outbox.bytes() > limits.pauseBytes) return
+    isPaused = false
+    ws.resume()
+  }
+  const begin = () => {
+    inFlight++
+    if (isPaused || (inFlight < limits.maxInFlight && outbox.bytes() <= limits.pauseBytes)) return
+    isPaused = true
+    ws.pause()
+  }
+
+  const answer = ({ body }: Served) => {
+    inFlight--
+    if (body !== '' && ws.readyState === ws.OPEN) outbox.answer(textFrame(body))
+    resume()
+  }
+
+  const ask = (who: Principal, body: string) => {
+    let hasHeld = false
+    const subscribe: Dispatch = (method, call, session, done) => {
+      // The answer comes before the first notification, though it may be one of a slow batch.
+      if (!hasHeld) outbox.hold()
+      hasHeld = true
+      client.dispatch(method, call, session, done)
+    }
+    const own: Network = {
+      ...network,
+      call: (call, session, done) => network.call(call, session, done, subscribe),
+    }
+    serve(own, who, body, (served) => {
+      answer(served)
+      if (hasHeld) outbox.release()
+    })
+  }
+
+  const goOn = (who: Principal | undefined, body: string) => {
+    if (who) return ask(who, body)
+    inFlight--
+    close(1008, 'the API key is not valid any more')
+  }
+
+  ws.on('message', (data: Buffer, isBinary: boolean) => {
+    hasReceived = true
+    begin()
+    // A text that is not UTF-8 has ended the connection with 1007 before it came here.
+    if (isBinary && !isUtf8(data)) return answer(badText)
+    const body = data.toString('latin1')
+    try {
+      const who = check()
+      if (!(who instanceof Promise)) return goOn(who, body)
+      who.then((known) => goOn(known, body)).catch((error) => answer(alone(faultOf(error))))
+    } catch (error) {
+      answer(alone(faultOf(error)))
+    }
+  })
+
+  // Only the last ping needs an answer (RFC 6455 5.5.3), so that a flood of them fills no memory.
+  const pong = (data: Buffer) => {
+    ping = socket.writableLength > 0 ? data : undefined
+    if (!ping) ws.pong(data)
+  }
+  ws.on('ping', (data) => {
+    hasReceived = true
+    pong(data)
+  })
+  ws.on('pong', () => {
+    hasReceived = true
+  })
+  // The end follows in any case.
+  ws.on('error', () => {})
+  ws.on('close', () => {
+    outbox.close()
+    client.stop()
+    options.onClosed(connection)
+  })
+
+  const connection: Connection = {
+    principal,
+    client: options.client,
+    async recheck() {
+      const known = await Promise.resolve(check()).catch(() => principal)
+      if (!known) close(1008, 'the API key is not valid any more')
+      return known
+    },
+    beat() {
+      const isAlive = hasReceived || (outbox.waiting() > 0 && outbox.hasMoved())
+      if (!isAlive && isDoubted) return close(1001, noLife)
+      isDoubted = !isAlive
+      hasReceived = false
+      if (ping) pong(ping)
+      if (socket.writableLength === 0) ws.ping()
+    },
+    close,
+    terminate: () => ws.terminate(),
+  }
+  return connection
+}

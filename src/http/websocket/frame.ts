@@ -1,0 +1,22 @@
+import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
+
+const textFin = 0x81
+
+/** A text as one unmasked frame (RFC 6455), made once for all who get it. */
+export function textFrame(text: RawJson): Buffer {
+  const { length } = text
+  const start = length < 126 ? 2 : length < 65_536 ? 4 : 10
+  const frame = Buffer.allocUnsafe(start + length)
+  frame[0] = textFin
+  if (start === 2) frame[1] = length
+  else if (start === 4) {
+    frame[1] = 126
+    frame.writeUInt16BE(length, 2)
+  } else {
+    frame[1] = 127
+    frame.writeUIntBE(0, 2, 2)
+    frame.writeUIntBE(length, 4, 6)
+  }
+  frame.write(text, start, 'latin1')
+  return frame
+}

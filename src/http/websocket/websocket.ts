@@ -1,0 +1,254 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import { gatewayDenial } from '../../domain/access/authorize.ts'
+import type { GatewayKeys } from '../../domain/access/gateway-keys.ts'
+import type { Principal } from '../../domain/context.ts'
+import type { Network } from '../../gateway/network.ts'
+import { type Refusal, refusalOf, refuse } from '../../gateway/rpc/rpc-error.ts'
+import type { Serve } from '../../gateway/rpc/serve.ts'
+import type { Streams } from '../../gateway/streams/feed-streams.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Ids } from '../../lib/ids.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Change } from '../../storage/pg/changes.ts'
+import type { ClientAddress } from '../clients/client-address.ts'
+import type { ConnectionShares } from '../clients/connection-limits.ts'
+import { isTooManyFailures, socketAddress } from '../fast-path/gateway-front.ts'
+import { readGatewayHeaders } from '../fast-path/gateway-headers.ts'
+import { headFault } from '../fast-path/request-target.ts'
+import {
+  type Connection,
+  type ConnectionLimits,
+  defaultConnectionLimits,
+  openConnection,
+} from './connection.ts'
+import { handshakeFault } from './handshake.ts'
+import { refuseHandshake } from './refuse.ts'
+
+/** The gateway's WebSockets. */
+export type Sockets = {
+  /** Takes a request to change the protocol. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** A credential or an organization is not as it was. */
+  forget(change: Change): void
+  /** Connections by the path of their network. */
+  connections(): ReadonlyMap<string, number>
+  /** Connections that were closed because their clients did not read. */
+  overflows(): number
+  stop(): Promise<void>
+}
+
+/** What WebSockets are served with. */
+export type SocketsOptions = {
+  /** By the first two segments of their address: `/c/mainnet`. */
+  networks: ReadonlyMap<string, Network>
+  streams: ReadonlyMap<string, Streams>
+  keys: GatewayKeys
+  serve: Serve
+  clock: Clock
+  ids: Ids
+  log: Log
+  clientOf: ClientAddress
+  /** How many WebSockets each client behind a proxy may have. */
+  shares: ConnectionShares
+  connectionsPerKey: number
+  maxMessageBytes: number
+  /** How long clients have to say goodbye at the end. */
+  shutdownTimeoutMs: number
+  limits?: Partial<ConnectionLimits>
+  beatMs?: number
+}
+
+type Shaken = { path: string; key: string; client: string; principal: Principal }
+
+// Looked after one part at a time: thousands of pings at once would be felt by everybody.
+const parts = 30
+
+const notFound = refuse('NETWORK_NOT_FOUND')
+const badRoute = refuse(
+  'ROUTE_NOT_FOUND',
+  'The gateway is at /<chain>/<network>/v1/ws/<api_key>, or at /<chain>/<network>/v1/ws with the key in a header.',
+)
+const badKey = refuse('INVALID_KEY')
+const notAllowed = refuse('METHOD_NOT_ALLOWED', 'A WebSocket begins with GET.')
+const stoppingNow: Refusal = { ...refuse('SHUTTING_DOWN'), retryAfter: 1 }
+const tooManyFailures: Refusal = { ...refuse('TOO_MANY_FAILURES'), retryAfter: 1 }
+const tooManyHere: Refusal = { ...refuse('TOO_MANY_CONNECTIONS'), retryAfter: 1 }
+const unknownKey: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
+
+/** Serves the gateway over WebSocket. */
+export function createSockets(options: SocketsOptions): Sockets {
+  const { networks, streams, keys, serve, clock, ids, log, clientOf, connectionsPerKey } = options
+  const limits = { ...defaultConnectionLimits, ...options.limits }
+  const { beatMs = 30_000 } = options
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    autoPong: false,
+    maxPayload: options.maxMessageBytes,
+    maxFragments: 16_384,
+  })
+  server.on('headers', (lines) => lines.push(`Date: ${new Date().toUTCString()}`))
+  // What remains after our own look at the handshake: a malformed list of protocols.
+  server.on('wsClientError', (error, socket) =>
+    refuseHandshake(socket, refuse('INVALID_HANDSHAKE', `${error.message}.`), ids.uuid()),
+  )
+  const rings = Array.from({ length: parts }, () => new Set<Connection>())
+  const perKey = new Map<string, number>()
+  const perPath = new Map<string, number>()
+  const stopped = new AbortController()
+  let turn = 0
+  let overflows = 0
+  const tooMany: Refusal = {
+    ...refuse('TOO_MANY_OPEN', `The key has ${connectionsPerKey} connections already.`),
+    retryAfter: 1,
+  }
+
+  const count = (map: Map<string, number>, key: string, change: number) => {
+    const now = (map.get(key) ?? 0) + change
+    if (now > 0) map.set(key, now)
+    else map.delete(key)
+  }
+
+  /** Who is behind a key, if it may be used on this network, from there, and still. */
+  const check = (network: Network, key: string, client: string) => {
+    const judge = (principal: Principal | undefined) =>
+      principal && !gatewayDenial(principal, network, clock.now(), client) ? principal : undefined
+    const principal = keys.principalOf(key, client)
+    return principal instanceof Promise ? principal.then(judge) : judge(principal)
+  }
+
+  /** A key that expires before its connection is looked after again is looked at when it does. */
+  const expireSoon = (connection: Connection, principal: Principal | undefined) => {
+    const left = (principal?.restrictions?.expireAt ?? Number.POSITIVE_INFINITY) - clock.now()
+    if (left > beatMs) return
+    // A timer may be early by a moment.
+    clock.sleep(Math.max(left, 0) + 5, stopped.signal).then(
+      () => connection.recheck(),
+      () => {},
+    )
+  }
+
+  const shake = (
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    { path, key, client, principal }: Shaken,
+  ) => {
+    const { credential_id } = principal
+    const ring = rings[turn++ % parts] as Set<Connection>
+    const network = networks.get(path) as Network
+    // Counted at once: many handshakes of one key may be under way.
+    count(perKey, credential_id, 1)
+    let isOpen = false
+    const leave = () => {
+      if (!isOpen) count(perKey, credential_id, -1)
+    }
+    socket.once('close', leave)
+    server.handleUpgrade(request, socket, head, (ws) => {
+      isOpen = true
+      count(perPath, path, 1)
+      const connection = openConnection({
+        ws,
+        socket,
+        network,
+        streams: streams.get(path) as Streams,
+        principal,
+        client,
+        serve,
+        limits,
+        check: () => check(network, key, client),
+        onClosed: (closed) => {
+          ring.delete(closed)
+          count(perKey, credential_id, -1)
+          count(perPath, path, -1)
+        },
+        onOverflow: () => {
+          overflows++
+        },
+      })
+      ring.add(connection)
+      expireSoon(connection, principal)
+      log.debug({ client, chain: network.chain, network: network.network }, 'WebSocket opened')
+    })
+  }
+
+  const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', () => {})
+    const request_id = ids.uuid()
+    const refuseWith = (refusal: Refusal) => refuseHandshake(socket, refusal, request_id)
+    const headers = readGatewayHeaders(request.rawHeaders)
+    const client = clientOf(request.socket.remoteAddress, headers.forwardedFor)
+    const fault = headFault(request)
+    if (fault !== undefined) return refuseWith(refuse('MALFORMED_REQUEST', fault))
+    const [, path, keyInPath = ''] = socketAddress.exec(request.url ?? '') ?? []
+    const key = keyInPath || (headers.bearer ?? '')
+    if (stopped.signal.aborted) return refuseWith(stoppingNow)
+    if (path === undefined) return refuseWith(badRoute)
+    const network = networks.get(path)
+    if (!network) return refuseWith(notFound)
+    if (request.method !== 'GET') return refuseWith(notAllowed)
+    const bad = handshakeFault(request)
+    if (bad) return refuseWith(bad)
+    const { connections, isProxy } = options.shares
+    if (isProxy(clientOf(request.socket.remoteAddress, undefined))) {
+      if (connections.take(client, 1)) return refuseWith(tooManyHere)
+      socket.once('close', () => connections.giveBack(client, 1))
+    }
+    const proceed = (principal: Principal | undefined) => {
+      if (socket.destroyed) return
+      if (stopped.signal.aborted) return refuseWith(stoppingNow)
+      if (!principal) return refuseWith(badKey)
+      const denial = gatewayDenial(principal, network, clock.now(), client)
+      if (denial) return refuseWith(refusalOf(denial))
+      if ((perKey.get(principal.credential_id) ?? 0) >= connectionsPerKey)
+        return refuseWith(tooMany)
+      shake(request, socket, head, { path, key, client, principal })
+    }
+    const principal = keys.principalOf(key, client)
+    if (!(principal instanceof Promise)) return proceed(principal)
+    principal.then(proceed).catch((error: unknown) => {
+      if (isTooManyFailures(error)) return refuseWith(tooManyFailures)
+      log.warn({ err: error, request_id, client }, 'a key could not be checked')
+      refuseWith(unknownKey)
+    })
+  }
+
+  const all = () => rings.flatMap((ring) => [...ring])
+
+  const beat = async () => {
+    for (let part = 0; !stopped.signal.aborted; part = (part + 1) % parts) {
+      await clock.sleep(beatMs / parts, stopped.signal).catch(() => {})
+      if (stopped.signal.aborted) return
+      for (const connection of [...(rings[part] as Set<Connection>)]) {
+        connection.beat()
+        expireSoon(connection, await connection.recheck())
+      }
+    }
+  }
+  void beat().catch((error) => log.error({ err: error }, 'connections are not looked after'))
+
+  return {
+    upgrade,
+    forget(change) {
+      if (change.kind !== 'credential' && change.kind !== 'organization') return
+      for (const connection of all()) {
+        const { organization_id, credential_id } = connection.principal
+        if (organization_id !== change.organization_id) continue
+        if (change.kind === 'credential' && credential_id !== change.credential_id) continue
+        void connection.recheck().then((principal) => expireSoon(connection, principal))
+      }
+    },
+    connections: () => perPath,
+    overflows: () => overflows,
+    async stop() {
+      stopped.abort()
+      for (const connection of all()) connection.close(1001, 'the service is stopping')
+      const deadline = clock.now() + options.shutdownTimeoutMs
+      while (perPath.size > 0 && clock.now() < deadline) await clock.sleep(20)
+      for (const connection of all()) connection.terminate()
+    },
+  }
+}

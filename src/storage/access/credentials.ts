@@ -1,0 +1,135 @@
+import { sql } from 'kysely'
+import type { Db } from '../pg/database.ts'
+import type { CredentialRow, OrganizationRow } from './tables.ts'
+
+/** Where a page of credentials goes on: the last one seen. */
+export type CredentialCursor = Pick<CredentialRow, 'create_time' | 'credential_id'>
+
+/** A credential with what its organization says about it. */
+export type CredentialWithOrganization = CredentialRow & Pick<OrganizationRow, 'disable_time'>
+
+/** What a credential is restricted to; null is not restricted. */
+export type CredentialLimits = Pick<
+  CredentialRow,
+  'expire_time' | 'scopes' | 'allowed_client_networks'
+>
+
+/** A credential to be stored. */
+export type NewCredential = Pick<
+  CredentialRow,
+  | 'credential_id'
+  | 'organization_id'
+  | 'role'
+  | 'name'
+  | 'api_key_hash'
+  | 'api_key_sealed'
+  | 'api_secret_sealed'
+  | 'create_time'
+> &
+  Partial<CredentialLimits & Pick<CredentialRow, 'has_mac'>>
+
+/** Stores a credential; undefined when its organization does not exist. */
+export const insertCredential = async (
+  db: Db,
+  credential: NewCredential,
+): Promise<CredentialRow | undefined> => {
+  const { scopes = null, allowed_client_networks = null, expire_time = null } = credential
+  const { rows } = await sql<CredentialRow>`
+    insert into credential (credential_id, organization_id, role, name,
+      api_key_hash, api_key_sealed, api_secret_sealed, create_time,
+      scopes, allowed_client_networks, expire_time, has_mac)
+    select ${credential.credential_id}::uuid, organization_id, ${credential.role}::text,
+      ${credential.name}::text, ${credential.api_key_hash}::bytea, ${credential.api_key_sealed}::bytea,
+      ${credential.api_secret_sealed}::bytea, ${credential.create_time}::timestamptz,
+      ${scopes}::text[], ${allowed_client_networks}::text[], ${expire_time}::timestamptz,
+      ${credential.has_mac ?? null}::boolean
+    from organization where organization_id = ${credential.organization_id}
+    returning *`.execute(db)
+  return rows[0]
+}
+
+/** The credential whose api_key has this SHA-256, whatever its organization: it names the caller. */
+export const findCredentialByKeyHash = async (
+  db: Db,
+  api_key_hash: Buffer,
+): Promise<CredentialWithOrganization | undefined> =>
+  await db
+    .selectFrom('credential')
+    .innerJoin('organization', 'organization.organization_id', 'credential.organization_id')
+    .selectAll('credential')
+    .select('organization.disable_time')
+    .where('credential.api_key_hash', '=', api_key_hash)
+    .executeTakeFirst()
+
+/** The credential with this id, whatever its organization: for the operator of the installation. */
+export const findCredentialById = async (
+  db: Db,
+  credential_id: string,
+): Promise<CredentialRow | undefined> =>
+  await db
+    .selectFrom('credential')
+    .selectAll()
+    .where('credential_id', '=', credential_id)
+    .executeTakeFirst()
+
+/** Deletes a credential of an organization; false when it has none of that id. */
+export const deleteCredential = async (
+  db: Db,
+  { credential_id, organization_id }: Pick<CredentialRow, 'credential_id' | 'organization_id'>,
+): Promise<boolean> => {
+  const { numDeletedRows } = await db
+    .deleteFrom('credential')
+    .where('credential_id', '=', credential_id)
+    .where('organization_id', '=', organization_id)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+/** One page of an organization's credentials, oldest first. */
+export const listCredentials = async (
+  db: Db,
+  organization_id: string,
+  { after, limit }: { after?: CredentialCursor | undefined; limit: number },
+): Promise<CredentialRow[]> => {
+  const page = db
+    .selectFrom('credential')
+    .selectAll()
+    .where('organization_id', '=', organization_id)
+    .orderBy('create_time')
+    .orderBy('credential_id')
+    .limit(limit)
+  if (!after) return await page.execute()
+  return await page
+    .where((eb) =>
+      eb(
+        eb.refTuple('create_time', 'credential_id'),
+        '>',
+        eb.tuple(after.create_time, after.credential_id),
+      ),
+    )
+    .execute()
+}
+
+/** A credential that was used, and the address of the client where it is known. */
+export type CredentialUse = { credential_id: string; client: string | undefined }
+
+/** Notes that these credentials were used; a row that another replica is noting is left to it. */
+export const touchCredentials = async (
+  db: Db,
+  uses: readonly CredentialUse[],
+  time: Date,
+): Promise<void> => {
+  if (uses.length === 0) return
+  const ids = uses.map(({ credential_id }) => credential_id)
+  const clients = uses.map(({ client }) => client ?? null)
+  await sql`
+    update credential c set last_used_time = ${time}::timestamptz,
+      last_used_address = coalesce(used.client, c.last_used_address)
+    from (
+      select l.credential_id, u.client
+      from unnest(${ids}::uuid[], ${clients}::text[]) as u (credential_id, client)
+      join credential l using (credential_id)
+      where l.last_used_time is null or l.last_used_time < ${time}::timestamptz
+      for no key update of l skip locked) used
+    where c.credential_id = used.credential_id`.execute(db)
+}

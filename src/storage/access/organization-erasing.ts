@@ -1,0 +1,333 @@
+import { type RawBuilder, sql } from 'kysely'
+import { expandBacklogs } from '../balances/backlog.ts'
+import type { RowOf } from '../pg/columns.ts'
+import type { Db } from '../pg/database.ts'
+import { lockCursor } from '../tracking/blocks.ts'
+import type { accessTables } from './tables.ts'
+
+/** A deletion and what came of it. */
+export type DeletionRow = RowOf<typeof accessTables.organization_deletion>
+
+/** Rows that were removed, by table. */
+export type Erased = Record<string, number>
+
+type Page = { organization_id: string; limit: number }
+type Step = (db: Db, page: Page) => Promise<Erased>
+
+/**
+ * Removes rows of some tables, a page of each at most. Rows that others hold are left for the next time:
+ * erasing waits for nobody, so it is never part of a circle of waiting transactions.
+ */
+const byOrganization =
+  (...tables: string[]): Step =>
+  async (db, { organization_id, limit }) => {
+    const erased: Erased = {}
+    for (const table of tables)
+      erased[table] = await removed(
+        db,
+        sql`
+          delete from ${sql.table(table)} where ctid = any(array(
+            select ctid from ${sql.table(table)} where organization_id = ${organization_id}
+            limit ${limit} for update skip locked))`,
+      )
+    return erased
+  }
+
+const removed = async (db: Db, statement: RawBuilder<unknown>): Promise<number> =>
+  Number((await statement.execute(db)).numAffectedRows ?? 0n)
+
+/** Led by the wallets: their rows have no index by organization. */
+const byWallet = (table: string, { organization_id, limit }: Page, chain_id: number) => sql`
+  delete from ${sql.table(table)} where ctid = any(array(
+    select r.ctid from wallet w, lateral (
+      select ctid from ${sql.table(table)} where wallet_id = w.wallet_id
+      limit ${limit} for update skip locked) r
+    where w.organization_id = ${organization_id} and w.chain_id = ${chain_id} limit ${limit}))`
+
+/** What the tracker looks up and what it writes for that, in the order in which tracking ends. */
+const trackedTables = [
+  'wallet_address',
+  'token_import',
+  'balance_change',
+  'balance_pending',
+  'balance',
+] as const
+
+/**
+ * Ends tracking, a page of each table: with the cursor in hand, as RemoveAddress does, so that no block
+ * stores something for an address that has just been removed. A page is small, because blocks wait for it.
+ */
+const tracked: Step = async (db, { organization_id, limit }) => {
+  const erased: Erased = {}
+  for (const chain_id of await allChains(db))
+    await db.transaction().execute(async (trx) => {
+      const page = { organization_id, limit: Math.min(limit, 500) }
+      await lockCursor(trx, chain_id)
+      await expandBacklogs(trx, chain_id)
+      await sql`
+        update wallet set remove_time = coalesce(remove_time, update_time), address_count = 0
+        where wallet_id = any(array(
+          select wallet_id from wallet where organization_id = ${organization_id}
+            and chain_id = ${chain_id} and (remove_time is null or address_count > 0)
+          limit ${page.limit} for update skip locked))`.execute(trx)
+      for (const table of trackedTables)
+        add(erased, { [table]: await removed(trx, byWallet(table, page, chain_id)) })
+      for (const table of ['token_rule', 'contract'])
+        add(erased, {
+          [table]: await removed(
+            trx,
+            sql`
+              delete from ${sql.table(table)} where ctid = any(array(
+                select ctid from ${sql.table(table)} where organization_id = ${organization_id}
+                  and chain_id = ${chain_id} limit ${page.limit} for update skip locked))`,
+          ),
+        })
+    })
+  return erased
+}
+
+/** A page of transfers; the key instead of the place, which is not unique over partitions. */
+const transfers: Step = async (db, { organization_id, limit }) => ({
+  transfer: await removed(
+    db,
+    sql`
+      delete from transfer t using (
+        select r.* from wallet w, lateral (
+          select wallet_id, block_time, block_number, ordinal, side from transfer
+          where wallet_id = w.wallet_id limit ${limit} for update skip locked) r
+        where w.organization_id = ${organization_id} limit ${limit}) r
+      where t.wallet_id = r.wallet_id and t.block_time = r.block_time
+        and t.block_number = r.block_number and t.ordinal = r.ordinal and t.side = r.side`,
+  ),
+})
+
+/** A page of notifications with their queue and attempts, and of those that wait for a confirmation. */
+const deliveries: Step = async (db, { organization_id, limit }) => {
+  const erased: Erased = {}
+  for (const chain_id of await allChains(db))
+    await db.transaction().execute(async (trx) => {
+      const { rows } = await sql<{
+        webhook_history_id: string
+        webhook_id: string
+        sequence: number
+      }>`
+        select webhook_history_id, webhook_id, sequence from delivery
+        where organization_id = ${organization_id} and chain_id = ${chain_id}
+          and sequence is not null
+        order by create_time, webhook_history_id limit ${limit} for update skip locked`.execute(trx)
+      const ids = rows.map((row) => row.webhook_history_id)
+      const sequences = sql`unnest(${rows.map((row) => row.webhook_id)}::uuid[],
+        ${rows.map((row) => row.sequence)}::int8[]) r (webhook_id, sequence)`
+      add(erased, {
+        delivery_queue: await removed(
+          trx,
+          sql`delete from delivery_queue where webhook_history_id = any(${ids}::uuid[])`,
+        ),
+        delivery_attempt: await removed(
+          trx,
+          sql`delete from delivery_attempt a using ${sequences}
+            where a.webhook_id = r.webhook_id and a.sequence = r.sequence`,
+        ),
+        delivery: await removed(
+          trx,
+          sql`delete from delivery where webhook_history_id = any(${ids}::uuid[])`,
+        ),
+      })
+      add(erased, {
+        delivery: await removed(
+          trx,
+          sql`
+            delete from delivery where webhook_history_id = any(array(
+              select webhook_history_id from delivery
+              where chain_id = ${chain_id} and due_block is not null
+                and organization_id = ${organization_id}
+              limit ${limit} for update skip locked))`,
+        ),
+      })
+    })
+  return erased
+}
+
+/** Webhooks without headers: those would go with them, uncounted. */
+const webhooks: Step = async (db, { organization_id, limit }) => ({
+  webhook: await removed(
+    db,
+    sql`
+      delete from webhook where webhook_id = any(array(
+        select w.webhook_id from webhook w
+        where w.organization_id = ${organization_id} and not exists (
+          select from webhook_header h where h.webhook_id = w.webhook_id)
+        limit ${limit} for update skip locked))`,
+  ),
+})
+
+/** Wallets of which nothing is left: what others held a moment ago is found by them the next time. */
+const wallets: Step = async (db, { organization_id, limit }) => {
+  const unused = ['transfer', 'managed_transaction', 'webhook', 'token_rule', ...trackedTables].map(
+    (table) => sql`not exists (select from ${sql.table(table)} r where r.wallet_id = w.wallet_id)`,
+  )
+  return {
+    wallet: await removed(
+      db,
+      sql`
+        delete from wallet where wallet_id = any(array(
+          select w.wallet_id from wallet w
+          where w.organization_id = ${organization_id} and ${sql.join(unused, sql` and `)}
+          limit ${limit} for update skip locked))`,
+    ),
+  }
+}
+
+/** Client address and target of audit events; the events themselves stay, and their chain verifies. */
+const auditDetails: Step = async (db, { organization_id, limit }) => ({
+  'audit_event.detail': await removed(
+    db,
+    sql`
+      update audit_event set detail = null, detail_salt = null where sequence = any(array(
+        select sequence from audit_event
+        where organization_id = ${organization_id} and detail is not null limit ${limit}))`,
+  ),
+})
+
+// Tracking ends first, so that nothing new is written. Rows that others refer to come last.
+const steps: readonly Step[] = [
+  byOrganization('credential', 'idempotency_key'),
+  tracked,
+  byOrganization('notification_event'),
+  deliveries,
+  byOrganization('webhook_header'),
+  webhooks,
+  transfers,
+  byOrganization('managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'),
+  byOrganization('balance_difference', 'notification_turn', 'quota', 'quota_use'),
+  wallets,
+  auditDetails,
+]
+
+/** The tables that are erased; a test holds them against the columns of the database. */
+export const erasedTables: readonly string[] = [
+  ...['credential', 'idempotency_key', ...trackedTables, 'token_rule', 'contract'],
+  ...['delivery', 'delivery_queue', 'delivery_attempt', 'webhook_header', 'webhook', 'transfer'],
+  ...['managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'],
+  ...['balance_difference', 'wallet', 'organization', 'notification_event', 'notification_turn'],
+  ...['quota', 'quota_use'],
+]
+
+/** Removes one page of everything that belongs to an organization; empty when there was nothing left. */
+export async function erasePage(db: Db, page: Page): Promise<Erased> {
+  const { organization_id } = page
+  const all: Erased = {}
+  for (const step of steps) {
+    const erased = await step(db, page)
+    add(all, erased)
+    // Written step by step: after a crash at most the counts of one step are missing.
+    await addErased(db, organization_id, erased)
+  }
+  return all
+}
+
+// Without a reference to the organization or to a wallet, which would keep it.
+const loose = [
+  'delivery',
+  'notification_event',
+  'notification_turn',
+  'quota_use',
+  'job',
+  'rate_usage',
+  'method_usage',
+  'balance_difference',
+]
+
+/** Removes the organization itself and ends its deletion; false while something of it is left. */
+export const finishDeletion = async (
+  db: Db,
+  organization_id: string,
+  finish_time: Date,
+): Promise<boolean> =>
+  await db.transaction().execute(async (trx) => {
+    for (const table of ['wallet', ...loose]) {
+      const { rows } = await sql`
+        select from ${sql.table(table)} where organization_id = ${organization_id} limit 1`.execute(
+        trx,
+      )
+      if (rows.length > 0) return false
+    }
+    const organization = await removed(
+      trx,
+      sql`delete from organization where organization_id = ${organization_id}`,
+    )
+    await addErased(trx, organization_id, { organization })
+    await sql`
+      update organization_deletion set finish_time = ${finish_time}
+      where organization_id = ${organization_id}`.execute(trx)
+    return true
+  })
+
+/** Deletions that are under way, oldest first. */
+export const listOpenDeletions = async (db: Db): Promise<DeletionRow[]> =>
+  await db
+    .selectFrom('organization_deletion')
+    .selectAll()
+    .where('finish_time', 'is', null)
+    .orderBy('request_time')
+    .limit(100)
+    .execute()
+
+/** The deletion of an organization. */
+export const findDeletion = async (
+  db: Db,
+  organization_id: string,
+): Promise<DeletionRow | undefined> =>
+  await db
+    .selectFrom('organization_deletion')
+    .selectAll()
+    .where('organization_id', '=', organization_id)
+    .executeTakeFirst()
+
+/**
+ * Disables an organization for good and notes what is to be erased. One that is being deleted stays as
+ * it is; false when there is none.
+ */
+export const requestDeletion = async (
+  trx: Db,
+  organization_id: string,
+  now: Date,
+): Promise<boolean> => {
+  const { rows } = await sql`
+    update organization set disable_time = coalesce(disable_time, ${now}), update_time = ${now}
+    where organization_id = ${organization_id} returning 1`.execute(trx)
+  if (rows.length === 0) return false
+  const of = (table: string) =>
+    sql`select count(*) from ${sql.table(table)} where organization_id = ${organization_id}`
+  await sql`
+    insert into organization_deletion (organization_id, request_time, erased, credential_count,
+      webhook_count, canceled_transaction_count, in_flight_transaction_count)
+    select ${organization_id}, ${now}, '{}', (${of('credential')}), (${of('webhook')}),
+      (${of('managed_transaction')} and transaction_state in
+        ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED')),
+      (${of('managed_transaction')} and transaction_state in
+        ('TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT'))
+    on conflict do nothing`.execute(trx)
+  return true
+}
+
+const addErased = async (db: Db, organization_id: string, erased: Erased): Promise<void> => {
+  const some = Object.entries(erased).filter(([, count]) => count > 0)
+  if (some.length === 0) return
+  await sql`
+    update organization_deletion set erased = (
+      select jsonb_object_agg(name, count) from (
+        select name, sum(count::int8) as count from (
+          select * from jsonb_each_text(erased)
+          union all
+          select * from jsonb_each_text(${JSON.stringify(Object.fromEntries(some))}::jsonb)) e (name, count)
+        group by name) s)
+    where organization_id = ${organization_id}`.execute(db)
+}
+
+const allChains = async (db: Db): Promise<number[]> =>
+  (await db.selectFrom('chain').select('chain_id').execute()).map(({ chain_id }) => chain_id)
+
+const add = (into: Erased, more: Erased): void => {
+  for (const [table, count] of Object.entries(more)) into[table] = (into[table] ?? 0) + count
+}

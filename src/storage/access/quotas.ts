@@ -1,0 +1,106 @@
+import { sql } from 'kysely'
+import type { QuotaName } from '../../contract/quotas.ts'
+import type { Db } from '../pg/database.ts'
+
+/** What is counted with every change. */
+export type CountedQuota = Exclude<QuotaName, 'QUOTA_OPEN_TRANSACTIONS'>
+
+/** How much is used of a quota, and its limit where the organization has one of its own. */
+export type QuotaUse = { used: number; quota_limit: number | null }
+
+/**
+ * Counts what an organization gains, or loses where the number is negative. Holds the counter until
+ * the transaction ends, so that two processes never count past each other. To be called last, and for
+ * several quotas in one order: addresses, wallets, webhooks, headers.
+ */
+export const addUse = async (
+  trx: Db,
+  organization_id: string,
+  { quota_name, gained }: { quota_name: CountedQuota; gained: number },
+): Promise<QuotaUse> => {
+  const { rows } = await sql<QuotaUse>`
+    insert into quota_use (organization_id, quota_name, used)
+    values (${organization_id}, ${quota_name}, ${gained})
+    on conflict (organization_id, quota_name) do update set used = quota_use.used + ${gained}
+    returning used, (
+      select quota_limit from quota q where q.organization_id = quota_use.organization_id
+        and q.quota_name = quota_use.quota_name) as quota_limit`.execute(trx)
+  return rows[0]!
+}
+
+/** Counts what was removed, in the order of the locks. */
+export const subtractUse = async (
+  trx: Db,
+  organization_id: string,
+  removed: readonly (readonly [CountedQuota, number])[],
+): Promise<void> => {
+  for (const [quota_name, count] of removed)
+    if (count > 0) await addUse(trx, organization_id, { quota_name, gained: -count })
+}
+
+const lockClass = 5_713_305
+
+const open = sql`transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED',
+  'TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED')`
+
+const openUse = (organization_id: string) => sql`
+  (select count(*) from managed_transaction
+    where organization_id = ${organization_id} and ${open}) as used,
+  (select quota_limit from quota where organization_id = ${organization_id}
+    and quota_name = 'QUOTA_OPEN_TRANSACTIONS') as quota_limit`
+
+/** The open transactions of an organization, counted beside others that are being created. */
+export const countOpenShared = async (trx: Db, organization_id: string): Promise<QuotaUse> => {
+  const { rows } = await sql<QuotaUse>`
+    select ${openUse(organization_id)} from (
+      select pg_advisory_xact_lock_shared(${sql.lit(lockClass)}, hashtext(${organization_id}))
+      offset 0) held`.execute(trx)
+  return rows[0]!
+}
+
+/** The same, alone: no other transaction creates one until this transaction ends. */
+export const countOpenAlone = async (trx: Db, organization_id: string): Promise<QuotaUse> => {
+  // In two statements: the second sees what was committed while the first one waited.
+  await sql`
+    select pg_advisory_xact_lock(${sql.lit(lockClass)}, hashtext(${organization_id}))`.execute(trx)
+  const { rows } = await sql<QuotaUse>`select ${openUse(organization_id)}`.execute(trx)
+  return rows[0]!
+}
+
+/** What an organization uses of each quota, with the limits that are its own. */
+export const listQuotaUses = async (
+  db: Db,
+  organization_id: string,
+): Promise<Map<string, QuotaUse>> => {
+  const { rows } = await sql<QuotaUse & { quota_name: string }>`
+    select coalesce(u.quota_name, q.quota_name) as quota_name, coalesce(u.used, 0) as used,
+      q.quota_limit
+    from (
+      select quota_name, used from quota_use where organization_id = ${organization_id}
+      union all
+      select 'QUOTA_OPEN_TRANSACTIONS', count(*) from managed_transaction
+      where organization_id = ${organization_id} and ${open}) u
+    full join (select * from quota where organization_id = ${organization_id}) q
+      on q.quota_name = u.quota_name`.execute(db)
+  return new Map(
+    rows.map(({ quota_name, used, quota_limit }) => [quota_name, { used, quota_limit }]),
+  )
+}
+
+/** Gives an organization a limit of its own, or takes it away. */
+export const setQuota = async (
+  db: Db,
+  { organization_id, quota_name }: { organization_id: string; quota_name: QuotaName },
+  { quota_limit, update_time }: { quota_limit: number | undefined; update_time: Date },
+): Promise<void> => {
+  if (quota_limit === undefined)
+    await sql`
+      delete from quota where organization_id = ${organization_id}
+        and quota_name = ${quota_name}`.execute(db)
+  else
+    await sql`
+      insert into quota (organization_id, quota_name, quota_limit, update_time)
+      values (${organization_id}, ${quota_name}, ${quota_limit}, ${update_time})
+      on conflict (organization_id, quota_name) do update
+        set quota_limit = excluded.quota_limit, update_time = excluded.update_time`.execute(db)
+}

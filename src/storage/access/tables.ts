@@ -1,0 +1,158 @@
+import type { Role } from '../../contract/roles.ts'
+import {
+  bool,
+  bytea,
+  date,
+  int2,
+  int4,
+  int8,
+  jsonb,
+  nullable,
+  oid,
+  oneOf,
+  type RowOf,
+  someOf,
+  text,
+  timestamptz,
+  uuid,
+  xid,
+} from '../pg/columns.ts'
+
+/** A calendar window, in UTC, whose use is kept. */
+export type UsagePeriod = 'hour' | 'day' | 'month'
+
+/** The tables of 0001-access.sql, 0181-quotas.sql and 0190-credential-access.sql. */
+export const accessTables = {
+  chain: {
+    chain_id: int2,
+    chain: text,
+    network: text,
+    identity: nullable(text),
+    create_time: timestamptz,
+    is_traced: bool,
+  },
+  quota: {
+    organization_id: uuid,
+    quota_name: text,
+    quota_limit: int8,
+    update_time: timestamptz,
+  },
+  quota_use: {
+    organization_id: uuid,
+    quota_name: text,
+    used: int8,
+  },
+  organization: {
+    organization_id: uuid,
+    name: text,
+    domain: text,
+    disable_time: nullable(timestamptz),
+    create_time: timestamptz,
+    update_time: timestamptz,
+  },
+  organization_deletion: {
+    organization_id: uuid,
+    request_time: timestamptz,
+    finish_time: nullable(timestamptz),
+    erased: jsonb,
+    credential_count: int8,
+    webhook_count: int8,
+    canceled_transaction_count: int8,
+    in_flight_transaction_count: int8,
+  },
+  credential: {
+    credential_id: uuid,
+    organization_id: uuid,
+    role: oneOf<Role>(),
+    name: text,
+    api_key_hash: bytea,
+    api_key_sealed: bytea,
+    api_secret_sealed: bytea,
+    create_time: timestamptz,
+    last_used_time: nullable(timestamptz),
+    nonce_lead_ms: nullable(int4),
+    expire_time: nullable(timestamptz),
+    scopes: nullable(someOf<string>()),
+    allowed_client_networks: nullable(someOf<string>()),
+    successor_credential_id: nullable(uuid),
+    revision: nullable(int4),
+    has_mac: nullable(bool),
+    last_used_address: nullable(text),
+  },
+  installation_key: { name: text, key_sealed: bytea, create_time: timestamptz },
+  request_nonce: { credential_id: uuid, nonce: text, expire_time: timestamptz },
+  nonce_memory: {
+    id: int2,
+    trusted_after: timestamptz,
+    written_by: nullable(xid),
+    written_as: nullable(oid),
+    system_identifier: nullable(text),
+    timeline: nullable(text),
+    database_oid: nullable(oid),
+    seen_time: nullable(timestamptz),
+    restored_after: nullable(timestamptz),
+    server_start_time: nullable(timestamptz),
+  },
+  idempotency_key: {
+    credential_id: uuid,
+    key_hash: bytea,
+    organization_id: uuid,
+    operation: text,
+    request_hash: bytea,
+    claim_id: uuid,
+    claim_until: timestamptz,
+    expire_time: timestamptz,
+    answer_sealed: nullable(bytea),
+  },
+  rate_limit: {
+    organization_id: uuid,
+    chain: text,
+    per_second_limit: int8,
+    per_hour_limit: int8,
+    per_day_limit: int8,
+    per_month_limit: int8,
+    create_time: timestamptz,
+    update_time: timestamptz,
+  },
+  rate_usage: {
+    organization_id: uuid,
+    chain: text,
+    period: oneOf<UsagePeriod>(),
+    period_start: timestamptz,
+    used: int8,
+  },
+  method_usage: {
+    organization_id: uuid,
+    day: date,
+    credential_id: uuid,
+    chain: text,
+    network: text,
+    method: text,
+    call_count: int8,
+    error_count: int8,
+    refused_count: int8,
+  },
+  job: {
+    job_id: uuid,
+    kind: text,
+    organization_id: nullable(uuid),
+    chain_id: nullable(int2),
+    payload: jsonb,
+    progress: nullable(jsonb),
+    attempt_count: int4,
+    next_attempt_time: timestamptz,
+    last_error: nullable(text),
+    create_time: timestamptz,
+    update_time: timestamptz,
+  },
+  lease: { name: text, holder: uuid, epoch: int8, expire_time: timestamptz },
+}
+
+/** A stored organization. */
+export type OrganizationRow = RowOf<typeof accessTables.organization>
+
+/** A stored credential; key and secret are sealed. */
+export type CredentialRow = RowOf<typeof accessTables.credential>
+
+/** The limits of one organization and chain. */
+export type RateLimitRow = RowOf<typeof accessTables.rate_limit>

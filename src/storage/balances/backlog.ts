@@ -1,0 +1,168 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { sql } from 'kysely'
+import { type BulkRow, insertRows } from '../pg/bulk.ts'
+import type { Db } from '../pg/database.ts'
+import { type AddressList, addressesIn, unfoldLists } from '../wallets/address-lists.ts'
+import type { AssetKey } from '../wallets/assets.ts'
+import type { DueBalance } from './changes.ts'
+
+/** Balance work of a batch of blocks that is done together or not at all. */
+export type Backlog = { backlog_id: string; pairs: DueBalance[] }
+
+type Change = BulkRow<'balance_change'>
+
+/** Whose balance of what; a document names it once, with all addresses that it concerns and their blocks. */
+type Owner = AddressList & {
+  wallet_id: string
+  organization_id: string
+  confirmation: number
+  asset_id: string
+  asset_type: string
+  contract_address: string
+  token_id: string
+  /** Twelve hex digits each. */
+  blocks: string
+}
+
+type Work = { owners: Owner[] }
+
+const blockDigits = 12
+
+/** Making ordinary work of these takes up to two seconds, for which whoever removes an address waits. */
+const mostPairs = 100_000
+
+/**
+ * Notes balance work as one row, and says whether it did: not beyond a bound. Every block of a pair
+ * stands there, because a reorganization may take back the newest one only.
+ */
+export const insertBacklog = async (
+  trx: Db,
+  {
+    chain_id,
+    changes,
+    assets,
+  }: { chain_id: number; changes: readonly Change[]; assets: ReadonlyMap<string, AssetKey> },
+): Promise<boolean> => {
+  if (changes.length === 0) return true
+  const { rows } = await sql<{ pairs: number }>`
+    select coalesce(sum(pair_count), 0)::int8 as pairs from balance_backlog
+    where chain_id = ${chain_id}`.execute(trx)
+  if (rows[0]!.pairs + changes.length > mostPairs) return false
+  const work = pack(changes, assets)
+  const due_block = changes.reduce((due, change) => Math.max(due, change.due_block), 0)
+  await insertRows(trx, 'balance_backlog', [
+    { chain_id, backlog_id: randomUUIDv7(), due_block, pair_count: changes.length, work },
+  ])
+  return true
+}
+
+function pack(changes: readonly Change[], assets: ReadonlyMap<string, AssetKey>): Work {
+  const owners = new Map<string, Owner>()
+  for (const {
+    wallet_id,
+    organization_id,
+    asset_id,
+    address,
+    block_number,
+    due_block,
+  } of changes) {
+    const confirmation = due_block - block_number + 1
+    const { length } = address
+    const key = `${wallet_id}/${asset_id}/${confirmation}/${length}`
+    let owner = owners.get(key)
+    if (!owner) {
+      const { asset_type, contract_address, token_id } = assets.get(asset_id)!
+      owner = {
+        ...{ wallet_id, organization_id, confirmation, asset_id, asset_type, length },
+        contract_address: contract_address.toString('hex'),
+        token_id: token_id.toString(),
+        addresses: '',
+        blocks: '',
+      }
+      owners.set(key, owner)
+    }
+    owner.addresses += address.toString('hex')
+    owner.blocks += block_number.toString(16).padStart(blockDigits, '0')
+  }
+  return { owners: [...owners.values()] }
+}
+
+function unpack({ owners }: Work): DueBalance[] {
+  return owners.flatMap((owner) => {
+    const { wallet_id, organization_id, confirmation, asset_id, asset_type, blocks } = owner
+    const contract_address = Buffer.from(owner.contract_address, 'hex')
+    const token_id = BigInt(owner.token_id)
+    return addressesIn(owner).map((address, index) => ({
+      wallet_id,
+      organization_id,
+      confirmation,
+      asset_id,
+      asset_type,
+      contract_address,
+      token_id,
+      address,
+      block_number: Number.parseInt(blocks.substr(index * blockDigits, blockDigits), 16),
+      ahead: null,
+      token_account_address: null,
+    }))
+  })
+}
+
+/** Rows that this head makes due, oldest first, at least one and no more than so many pairs. */
+export const listDueBacklogs = async (
+  db: Db,
+  { chain_id, head, pairs }: { chain_id: number; head: number; pairs: number },
+): Promise<Backlog[]> => {
+  const { rows } = await sql<{ backlog_id: string; work: Work }>`
+    select b.backlog_id, b.work from (
+      select backlog_id, sum(pair_count) over (order by backlog_id) - pair_count as before
+      from balance_backlog where chain_id = ${chain_id} and due_block <= ${head}) d
+    join balance_backlog b on b.chain_id = ${chain_id} and b.backlog_id = d.backlog_id
+    where d.before < ${pairs} order by b.backlog_id`.execute(db)
+  return rows.map(({ backlog_id, work }) => ({ backlog_id, pairs: unpack(work) }))
+}
+
+const locked = (chain_id: number, backlog_ids?: readonly string[]) => sql`
+  select backlog_id from balance_backlog where chain_id = ${chain_id}
+    ${backlog_ids ? sql`and backlog_id = any(${backlog_ids as string[]}::uuid[])` : sql``}
+  order by backlog_id for update`
+
+/** Takes rows away, because their work is done, and says which of them were still there. */
+export const settleBacklogs = async (
+  trx: Db,
+  chain_id: number,
+  backlog_ids: readonly string[],
+): Promise<Set<string>> => {
+  const { rows } = await sql<{ backlog_id: string }>`
+    with held as materialized (${locked(chain_id, backlog_ids)})
+    delete from balance_backlog b using held h
+    where b.chain_id = ${chain_id} and b.backlog_id = h.backlog_id
+    returning b.backlog_id`.execute(trx)
+  return new Set(rows.map(({ backlog_id }) => backlog_id))
+}
+
+/**
+ * Makes ordinary balance work of a chain's rows, all of them unless some are named. To be called
+ * by whoever takes work back, moves it or looks for it, before that and with the cursor in hand.
+ */
+export const expandBacklogs = async (
+  trx: Db,
+  chain_id: number,
+  backlog_ids?: readonly string[],
+): Promise<void> => {
+  await sql`
+    with held as materialized (${locked(chain_id, backlog_ids)}),
+    gone as (
+      delete from balance_backlog b using held h
+      where b.chain_id = ${chain_id} and b.backlog_id = h.backlog_id returning b.work)
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
+      chain_id, due_block)
+    select (l.list->>'wallet_id')::uuid, a.address, (l.list->>'asset_id')::uuid, n.block,
+      (l.list->>'organization_id')::uuid, ${chain_id}::int2,
+      n.block + (l.list->>'confirmation')::int8 - 1
+    from gone g, ${unfoldLists(sql`g.work->'owners'`)}
+    cross join lateral (
+      select ('x' || substr(l.list->>'blocks', 1 + a.place * ${sql.lit(blockDigits)},
+        ${sql.lit(blockDigits)}))::bit(48)::int8 as block) n
+    on conflict do nothing`.execute(trx)
+}

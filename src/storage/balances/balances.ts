@@ -1,0 +1,289 @@
+import { type RawBuilder, sql } from 'kysely'
+import { insertRows, unnestRows } from '../pg/bulk.ts'
+import type { Db } from '../pg/database.ts'
+import type { AddressList } from '../wallets/address-lists.ts'
+import type { AssetInfo, AssetKey } from '../wallets/assets.ts'
+import type { WalletScope } from '../wallets/wallets.ts'
+
+/** A balance as it is listed. */
+export type ListedBalance = AssetKey &
+  AssetInfo & {
+    wallet_id: string
+    address: Buffer
+    asset_id: string
+    balance: bigint
+    /** Whether the contract fails: then the balance is the last one that could be read. */
+    is_unreadable: boolean
+    /** As text, which has the microseconds that a Date has not. */
+    create_time: string
+    token_uri: string | null
+    token_data: string | null
+    token_account_address: Buffer | null
+  }
+
+/** The sum of an asset over addresses. */
+export type ListedSum = Omit<ListedBalance, 'wallet_id' | 'address' | 'token_account_address'>
+
+/** Which balances are wanted. */
+export type BalanceFilter = {
+  wallet_id?: string | undefined
+  address?: Buffer | undefined
+  asset_type: string
+  contract_address?: Buffer | undefined
+  exclude_zero: boolean
+}
+
+/** A balance as it was read from the chain. */
+export type Reading = {
+  wallet_id: string
+  organization_id: string
+  address: Buffer
+  asset_id: string
+  asset_type: string
+  contract_address: Buffer
+  /** Null where the contract that holds it fails. */
+  balance: bigint | null
+  as_of_block: number
+}
+
+const all = (conditions: (RawBuilder<unknown> | undefined | false)[]): RawBuilder<unknown> =>
+  sql.join(conditions.filter(Boolean) as RawBuilder<unknown>[], sql` and `)
+
+const filterOf = ({ address, asset_type, contract_address }: BalanceFilter) => [
+  sql`b.asset_type = ${asset_type}`,
+  address && sql`b.address = ${address}`,
+  contract_address && sql`b.contract_address = ${contract_address}`,
+]
+
+const known = sql`a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals,
+  a.token_uri, a.token_data`
+
+/** One page of balances: wallet by wallet, and in each in the order of their creation. */
+export const listBalances = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  filter: BalanceFilter,
+  {
+    after,
+    limit,
+  }: {
+    after?: Pick<ListedBalance, 'wallet_id' | 'create_time' | 'asset_id' | 'address'> | undefined
+    limit: number
+  },
+): Promise<ListedBalance[]> => {
+  const wallets = all([
+    sql`w.organization_id = ${organization_id} and w.chain_id = ${chain_id}`,
+    filter.wallet_id && sql`w.wallet_id = ${filter.wallet_id}`,
+    after && sql`w.wallet_id >= ${after.wallet_id}`,
+  ] as RawBuilder<unknown>[])
+  const balances = all([
+    ...filterOf(filter),
+    filter.exclude_zero && sql`b.balance > 0`,
+    // The first condition alone says it; by the second the index is entered where the page begins.
+    after &&
+      sql`(b.wallet_id > ${after.wallet_id} or (b.create_time, b.asset_id, b.address)
+        > (${after.create_time}::timestamptz, ${after.asset_id}::uuid, ${after.address}::bytea))
+        and b.create_time >= case when w.wallet_id = ${after.wallet_id}
+          then ${after.create_time}::timestamptz else '-infinity' end`,
+  ])
+  // Each wallet gives its own page at most, so that the order comes from the index and not from a sort.
+  // The index ends with the time: what comes behind it here only tells apart those of the same microsecond.
+  const { rows } = await sql<ListedBalance>`
+    select b.wallet_id, b.address, b.asset_id, b.balance, b.create_time::text, ${known},
+      b.unreadable_block is not null as is_unreadable,
+      i.token_account_address
+    from wallet w
+    cross join lateral (
+      select * from balance b where b.wallet_id = w.wallet_id and ${balances}
+      order by b.create_time, b.asset_id, b.address limit ${limit}) b
+    join asset a on a.asset_id = b.asset_id
+    left join token_import i on i.chain_id = w.chain_id and i.address = b.address
+      and i.asset_id = b.asset_id and i.organization_id = w.organization_id
+    where ${wallets}
+    order by w.wallet_id, b.create_time, b.asset_id, b.address limit ${limit}`.execute(db)
+  return rows
+}
+
+/** One page of sums, one per asset, in the order in which the assets first appeared. */
+export const listSums = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  filter: BalanceFilter,
+  {
+    after,
+    limit,
+  }: { after?: Pick<ListedSum, 'create_time' | 'asset_id'> | undefined; limit: number },
+): Promise<ListedSum[]> => {
+  const balances = all([
+    sql`w.organization_id = ${organization_id} and w.chain_id = ${chain_id}`,
+    filter.wallet_id ? sql`w.wallet_id = ${filter.wallet_id}` : undefined,
+    ...filterOf(filter),
+  ])
+  const groups = all([
+    sql`true`,
+    filter.exclude_zero && sql`sum(b.balance) > 0`,
+    after &&
+      sql`(min(b.create_time), b.asset_id)
+        > (${after.create_time}::timestamptz, ${after.asset_id}::uuid)`,
+  ])
+  const { rows } = await sql<ListedSum>`
+    select s.asset_id, s.balance, s.is_unreadable, s.create_time::text, ${known}
+    from (
+      select b.asset_id, sum(b.balance) as balance, min(b.create_time) as create_time,
+        bool_or(b.unreadable_block is not null) as is_unreadable
+      from wallet w join balance b on b.wallet_id = w.wallet_id
+      where ${balances} group by b.asset_id having ${groups}
+      order by min(b.create_time), b.asset_id limit ${limit}) s
+    join asset a on a.asset_id = s.asset_id
+    order by s.create_time, s.asset_id`.execute(db)
+  return rows
+}
+
+/** The assets of one type that some addresses of a wallet have a balance of, zero included. */
+export const listHeldAssets = async (
+  db: Db,
+  {
+    wallet_id,
+    addresses,
+    asset_type,
+  }: { wallet_id: string; addresses: Buffer[]; asset_type: string },
+): Promise<(AssetKey & { address: Buffer })[]> => {
+  const { rows } = await sql<AssetKey & { address: Buffer }>`
+    select b.address, a.asset_type, a.contract_address, a.token_id
+    from balance b join asset a on a.asset_id = b.asset_id
+    where b.wallet_id = ${wallet_id} and b.address = any(${addresses}::bytea[])
+      and b.asset_type = ${asset_type}`.execute(db)
+  return rows
+}
+
+/**
+ * Stores readings of addresses and tokens that are still tracked. A reading of an older block changes
+ * nothing. To be called by whoever holds the cursor: those who remove something wait for it.
+ */
+export const storeReadings = async (
+  trx: Db,
+  readings: readonly Reading[],
+  { chain_id, now }: { chain_id: number; now: Date },
+): Promise<void> => {
+  if (readings.length === 0) return
+  // In one order for everybody: two writers of the same balances wait, but never for each other.
+  await sql`
+    insert into balance (${names(stored)})
+    select ${readColumns}, ${unreadable},
+      ${apart(now, sql`r.wallet_id, r.address, r.asset_id`)}, ${now}::timestamptz
+    from ${unnestRows('balance', columns, readings)} r
+    ${whereTracked(chain_id)}
+    order by r.wallet_id, r.address, r.asset_id
+    on conflict (wallet_id, address, asset_id) do update set
+      balance = case when excluded.unreadable_block is null
+        then excluded.balance else balance.balance end,
+      as_of_block = case when excluded.unreadable_block is null
+        then excluded.as_of_block else balance.as_of_block end,
+      unreadable_block = excluded.unreadable_block, update_time = excluded.update_time
+    where balance.as_of_block <= excluded.as_of_block`.execute(trx)
+}
+
+/**
+ * The same, for whoever holds the proof that all of it is still tracked, an open backlog, and is alone
+ * at the cursor: no balance appears meanwhile, so those that are new need not be looked for one by one.
+ */
+export const storeTracked = async (
+  trx: Db,
+  readings: readonly Reading[],
+  now: Date,
+): Promise<void> => {
+  if (readings.length === 0) return
+  // In the order of the key, which is where both looking for them and storing them goes along. All are
+  // looked for (hence the count) before the first is stored: of a table that was empty when it was last
+  // looked at the planner reads every page for each of them, and it would be growing meanwhile.
+  const order = sql`r.address, r.wallet_id, r.asset_id`
+  await sql`
+    with read as materialized (
+      select r.*, b.wallet_id is not null as is_known
+      from (
+        select r.*, ${apart(now, order)} as create_time
+        from ${unnestRows('balance', columns, readings)} r order by ${order}) r
+      left join balance b
+        on b.wallet_id = r.wallet_id and b.address = r.address and b.asset_id = r.asset_id),
+    known as (
+      update balance b set balance = coalesce(r.balance, b.balance), update_time = ${now},
+        as_of_block = case when r.balance is null then b.as_of_block else r.as_of_block end,
+        unreadable_block = ${unreadable}
+      from read r
+      where r.is_known and b.wallet_id = r.wallet_id and b.address = r.address
+        and b.asset_id = r.asset_id and b.as_of_block <= r.as_of_block)
+    insert into balance (${names(stored)})
+    select ${readColumns}, ${unreadable}, create_time, ${now}::timestamptz from read r
+    where not is_known and (select count(*) from read) > 0`.execute(trx)
+}
+
+/** Only those readings `r` whose address and token are tracked. */
+export const whereTracked = (chain_id: number): RawBuilder<unknown> => sql`
+  join wallet_address t on t.chain_id = ${chain_id} and t.address = r.address
+    and t.organization_id = r.organization_id and t.wallet_id = r.wallet_id
+  where (r.contract_address = '' or exists (
+      select 1 from contract c where c.organization_id = r.organization_id
+        and c.chain_id = ${chain_id} and c.contract_address = r.contract_address)
+    or exists (
+      select 1 from token_import i where i.chain_id = ${chain_id} and i.address = r.address
+        and i.asset_id = r.asset_id and i.organization_id = r.organization_id)
+    or exists (
+      select 1 from token_rule u where u.chain_id = ${chain_id} and u.asset_id = r.asset_id
+        and u.organization_id = r.organization_id
+        and (u.wallet_id is null or u.wallet_id = r.wallet_id)))`
+
+/** The time of each new balance: a microsecond after the one before, which is the order in which they are listed. */
+const apart = (now: Date, order: RawBuilder<unknown>) => sql`
+  ${now}::timestamptz + (row_number() over (order by ${order}) - 1) * interval '1 microsecond'`
+
+const columns = [
+  'wallet_id',
+  'organization_id',
+  'address',
+  'asset_id',
+  'asset_type',
+  'contract_address',
+  'balance',
+  'as_of_block',
+] as const
+
+const stored = [...columns, 'unreadable_block', 'create_time', 'update_time'] as const
+
+/** What was read, as it is stored where there is no balance yet. */
+const readColumns = sql.join(
+  columns.map((name) =>
+    name === 'balance' ? sql`coalesce(r.balance, 0)` : sql`r.${sql.ref(name)}`,
+  ),
+)
+
+const unreadable = sql`case when r.balance is null then r.as_of_block end`
+
+const names = (list: readonly string[]) => sql.join(list.map((name) => sql.ref(name)))
+
+/** Leaves a trace of readings, for the case that their block leaves the chain. */
+export const rememberReadings = async (
+  trx: Db,
+  readings: readonly Reading[],
+  { chain_id, reading_id }: { chain_id: number; reading_id: string },
+): Promise<void> => {
+  for (const [block_number, some] of Map.groupBy(readings, (row) => row.as_of_block)) {
+    const pairs = { owners: ownersOf(some) }
+    await insertRows(trx, 'balance_reading', [{ chain_id, block_number, reading_id, pairs }])
+  }
+}
+
+/** Of whose balances of what these are, with the addresses of each. */
+function ownersOf(readings: readonly Reading[]) {
+  const owners = new Map<string, AddressList & { wallet_id: string; asset_id: string }>()
+  for (const { wallet_id, asset_id, address } of readings) {
+    const { length } = address
+    const key = `${wallet_id}/${asset_id}/${length}`
+    let owner = owners.get(key)
+    if (!owner) {
+      owner = { wallet_id, asset_id, length, addresses: '' }
+      owners.set(key, owner)
+    }
+    owner.addresses += address.toString('hex')
+  }
+  return [...owners.values()]
+}

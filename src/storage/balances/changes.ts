@@ -1,0 +1,261 @@
+import { sql } from 'kysely'
+import { type BulkRow, insertRows } from '../pg/bulk.ts'
+import type { Db } from '../pg/database.ts'
+import { unfoldLists } from '../wallets/address-lists.ts'
+import type { AssetKey } from '../wallets/assets.ts'
+
+/** Balance work that is due. */
+export type DueBalance = AssetKey & {
+  wallet_id: string
+  address: Buffer
+  asset_id: string
+  organization_id: string
+  confirmation: number
+  /** The block that made this work. */
+  block_number: number
+  /** Whether it may be read before the block is confirmed. */
+  ahead: boolean | null
+  token_account_address: Buffer | null
+}
+
+/**
+ * Wallets that ask for more confirmations are read at the newest block, and the balance is kept until
+ * that one is confirmed. Full nodes have the states of the last 128 blocks (geth), some services of 64.
+ */
+export const deepConfirmation = 32
+
+// Of a wallet with very many confirmations, at most about so many balances of a pair are kept.
+const mostKept = 128
+
+/** The head at which a block's balance is read for a wallet with that many confirmations, if that is before they are there. */
+export const aheadBlockOf = (block_number: number, confirmation: number): number | undefined => {
+  if (confirmation <= deepConfirmation) return undefined
+  const step = Math.max(1, Math.floor(confirmation / mostKept))
+  return Math.ceil(block_number / step) * step
+}
+
+/** Notes balance work; what is noted already stays as it is. */
+export const insertBalanceChanges = async (
+  trx: Db,
+  changes: readonly BulkRow<'balance_change'>[],
+): Promise<void> => {
+  await insertRows(trx, 'balance_change', changes)
+}
+
+/** Work that this head makes due, oldest first; a pair stands there once per block that made it. */
+export const listDueBalances = async (
+  db: Db,
+  { chain_id, head, limit }: { chain_id: number; head: number; limit: number },
+): Promise<DueBalance[]> => {
+  const { rows } = await sql<DueBalance>`
+    select d.wallet_id, d.address, d.asset_id, d.organization_id, d.block_number, d.ahead,
+      w.confirmation, a.asset_type, a.contract_address, a.token_id, i.token_account_address
+    from (
+      select * from balance_change
+      where chain_id = ${chain_id} and due_block <= ${head}
+      order by due_block limit ${limit}) d
+    join wallet w on w.wallet_id = d.wallet_id
+    join asset a on a.asset_id = d.asset_id
+    left join token_import i on i.chain_id = ${chain_id} and i.address = d.address
+      and i.asset_id = d.asset_id and i.organization_id = d.organization_id`.execute(db)
+  return rows
+}
+
+type Pair = Pick<DueBalance, 'wallet_id' | 'address' | 'asset_id'>
+
+/** The work of some pairs. */
+const workOf = (pairs: readonly Pair[]) => {
+  const wallet_ids = pairs.map(({ wallet_id }) => wallet_id)
+  const addresses = pairs.map(({ address }) => address)
+  const asset_ids = pairs.map(({ asset_id }) => asset_id)
+  return sql`(c.wallet_id, c.address, c.asset_id) in (
+      select * from unnest(${wallet_ids}::uuid[], ${addresses}::bytea[], ${asset_ids}::uuid[]))`
+}
+
+/** Work that cannot be done is tried again after so many blocks, and each time after twice as many. */
+export const firstPostponement = 32
+const lastPostponement = 8_192
+
+/**
+ * Lets the work of pairs that a head made due wait for a later one, and says whose there was. Of each
+ * pair the oldest stays, which stands for all: a contract that always fails must not collect work.
+ */
+export const postponeBalanceChanges = async (
+  trx: Db,
+  pairs: readonly Pair[],
+  head: number,
+): Promise<Pair[]> => {
+  if (pairs.length === 0) return []
+  const { rows } = await sql<Pair>`
+    with due as (
+      select c.wallet_id, c.address, c.asset_id, min(c.block_number) as block_number
+      from balance_change c where ${workOf(pairs)} and c.due_block <= ${head}
+      group by c.wallet_id, c.address, c.asset_id),
+    merged as (
+      delete from balance_change c using due d
+      where c.wallet_id = d.wallet_id and c.address = d.address and c.asset_id = d.asset_id
+        and c.block_number > d.block_number and c.due_block <= ${head})
+    update balance_change c set due_block = ${head}::int8
+      + least(greatest(${head}::int8 - c.block_number, ${firstPostponement}), ${lastPostponement})
+    from due d
+    where c.wallet_id = d.wallet_id and c.address = d.address and c.asset_id = d.asset_id
+      and c.block_number = d.block_number
+    returning c.wallet_id, c.address, c.asset_id`.execute(trx)
+  return rows
+}
+
+/** Lets the work of pairs that a head made due go behind what the next head makes due. */
+export const deferBalanceChanges = async (
+  db: Db,
+  pairs: readonly Pair[],
+  head: number,
+): Promise<void> => {
+  if (pairs.length === 0) return
+  await sql`
+    update balance_change c set due_block = ${head}::int8 + 1
+    where ${workOf(pairs)} and c.due_block <= ${head}`.execute(db)
+}
+
+const baselineOf = sql`
+  select 1 from balance b
+  where b.wallet_id = c.wallet_id and b.address = c.address and b.asset_id = c.asset_id`
+
+/**
+ * Takes away the work of pairs up to a block, because it is done, and says whose there was. Of what is
+ * kept until it is confirmed, net changes stay that are not confirmed themselves, or for which there is
+ * a balance to which they are added.
+ */
+export const settleBalanceChanges = async (
+  trx: Db,
+  pairs: readonly Pair[],
+  { block_number, isKept, head }: { block_number: number; isKept: boolean; head: number },
+): Promise<Pair[]> => {
+  if (pairs.length === 0) return []
+  const { rows } = await sql<Pair>`
+    delete from balance_change c
+    where ${workOf(pairs)} and c.block_number <= ${block_number}
+      ${isKept ? sql`and (c.delta is null or (c.due_block <= ${head} and not exists (${baselineOf})))` : sql``}
+    returning c.wallet_id, c.address, c.asset_id`.execute(trx)
+  return rows
+}
+
+/**
+ * Adds the net changes that this head makes due to the balances that have a baseline, and forgets
+ * them; changes that the baseline holds already are only forgotten. Says how many balances changed.
+ * The balances are locked first: a baseline that is stored meanwhile must not get what it holds once more.
+ */
+export const applyDeltas = async (
+  trx: Db,
+  { chain_id, head, now }: { chain_id: number; head: number; now: Date },
+): Promise<number> => {
+  const { numAffectedRows } = await sql`
+    with held as materialized (
+      select b.wallet_id, b.address, b.asset_id, b.as_of_block from balance b
+      where (b.wallet_id, b.address, b.asset_id) in (
+        select c.wallet_id, c.address, c.asset_id from balance_change c
+        where c.chain_id = ${chain_id} and c.due_block <= ${head} and c.delta is not null)
+      order by b.wallet_id, b.address, b.asset_id for update),
+    due as (
+      delete from balance_change c using held b
+      where c.chain_id = ${chain_id} and c.due_block <= ${head} and c.delta is not null
+        and b.wallet_id = c.wallet_id and b.address = c.address and b.asset_id = c.asset_id
+      returning c.*, b.as_of_block),
+    total as (
+      select wallet_id, address, asset_id, sum(delta) as delta, max(block_number) as block_number
+      from due where block_number > as_of_block group by wallet_id, address, asset_id)
+    update balance b set balance = b.balance + t.delta, as_of_block = t.block_number,
+      update_time = ${now}
+    from total t
+    where b.wallet_id = t.wallet_id and b.address = t.address and b.asset_id = t.asset_id`.execute(
+    trx,
+  )
+  return Number(numAffectedRows ?? 0n)
+}
+
+/**
+ * Takes back the work of blocks above a number. Balances that were read from `suspect_from` on are
+ * read again at that number now; those that had a reading before it when its block is confirmed,
+ * because the dropped work may have stood for blocks below as well.
+ */
+export const reopenBalances = async (
+  trx: Db,
+  {
+    chain_id,
+    above,
+    suspect_from,
+    now,
+  }: { chain_id: number; above: number; suspect_from: number; now: Date },
+): Promise<void> => {
+  await sql`
+    with undone as (
+      delete from balance_change where chain_id = ${chain_id} and block_number > ${above}
+      returning wallet_id, address, asset_id),
+    unread as (
+      delete from balance_reading
+      where chain_id = ${chain_id} and block_number >= ${suspect_from}
+      returning pairs),
+    gone as (
+      select wallet_id, address, asset_id, false as was_read from undone
+      union all
+      select (l.list->>'wallet_id')::uuid, a.address, (l.list->>'asset_id')::uuid, true
+      from unread u, ${unfoldLists(sql`u.pairs->'owners'`)}),
+    suspect as (
+      select b.wallet_id, b.address, b.asset_id, b.organization_id, w.confirmation,
+        bool_or(g.was_read or b.as_of_block > ${above}) as applied
+      from gone g join wallet w on w.wallet_id = g.wallet_id
+      join balance b on b.wallet_id = g.wallet_id and b.address = g.address
+        and b.asset_id = g.asset_id
+      group by b.wallet_id, b.address, b.asset_id, b.organization_id, w.confirmation),
+    lowered as (
+      update balance b set as_of_block = ${above}, update_time = ${now} from suspect s
+      where b.wallet_id = s.wallet_id and b.address = s.address and b.asset_id = s.asset_id
+        and b.as_of_block > ${above})
+    insert into balance_change as c (wallet_id, address, asset_id, block_number, organization_id,
+      chain_id, due_block, ahead)
+    select wallet_id, address, asset_id, ${above}::int8, organization_id, ${chain_id}::int2,
+      ${above}::int8 + case when applied or confirmation > ${deepConfirmation} then 0
+        else greatest(confirmation, 1) - 1 end,
+      case when not applied and confirmation > ${deepConfirmation} then true end
+    from suspect
+    on conflict (wallet_id, address, asset_id, block_number) do update
+      set due_block = least(c.due_block, excluded.due_block),
+        ahead = case when excluded.ahead then c.ahead end`.execute(trx)
+  // What was kept is read again at the newest block that is left.
+  await sql`
+    with gone as (
+      delete from balance_pending
+      where chain_id = ${chain_id} and block_number >= ${suspect_from}
+      returning wallet_id, address, asset_id, organization_id)
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
+      chain_id, due_block, ahead)
+    select distinct wallet_id, address, asset_id, ${above}::int8, organization_id,
+      ${chain_id}::int2, ${above}::int8, true
+    from gone
+    on conflict (wallet_id, address, asset_id, block_number) do nothing`.execute(trx)
+}
+
+/** Lets the balances of pairs be read at a block where none is known yet. */
+export const openNewBalances = async (
+  trx: Db,
+  pairs: readonly Pair[],
+  { chain_id, block_number }: { chain_id: number; block_number: number },
+): Promise<void> => {
+  if (pairs.length === 0) return
+  const wallet_ids = pairs.map(({ wallet_id }) => wallet_id)
+  const addresses = pairs.map(({ address }) => address)
+  const asset_ids = pairs.map(({ asset_id }) => asset_id)
+  await sql`
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, chain_id,
+      due_block, ahead)
+    select distinct p.wallet_id, p.address, p.asset_id, ${block_number}::int8, w.organization_id,
+      ${chain_id}::int2, ${block_number}::int8
+        + case when w.confirmation > ${deepConfirmation} then 0
+          else greatest(w.confirmation, 1) - 1 end,
+      case when w.confirmation > ${deepConfirmation} then true end
+    from unnest(${wallet_ids}::uuid[], ${addresses}::bytea[], ${asset_ids}::uuid[])
+      p (wallet_id, address, asset_id) join wallet w on w.wallet_id = p.wallet_id
+    where not exists (select from balance b where b.wallet_id = p.wallet_id
+      and b.address = p.address and b.asset_id = p.asset_id)
+    on conflict (wallet_id, address, asset_id, block_number) do update
+      set delta = null, due_block = excluded.due_block, ahead = excluded.ahead`.execute(trx)
+}

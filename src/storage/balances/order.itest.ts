@@ -1,0 +1,238 @@
+import { createHash, randomUUID, randomUUIDv7 } from 'node:crypto'
+import { sql } from 'kysely'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { emptyDatabase, freshDatabase, hasEngine } from '../../../test/helpers/database.ts'
+import type { Engine } from '../../../test/helpers/postgres.ts'
+import { silentLog } from '../../lib/log.ts'
+import { insertOrganization } from '../access/organizations.ts'
+import { readMigrations } from '../migrations/files.ts'
+import { migrateDatabase } from '../migrations/migrate.ts'
+import type { Db } from '../pg/database.ts'
+import { ensureChain } from '../tracking/chains.ts'
+import { insertWallet } from '../wallets/wallets.ts'
+import {
+  type BalanceFilter,
+  type ListedBalance,
+  listBalances,
+  listSums,
+  storeReadings,
+  storeTracked,
+} from './balances.ts'
+import { pageBalances } from './reconcile.ts'
+
+const { db, pool } = await freshDatabase()
+const create_time = new Date('2026-01-01T00:00:00Z')
+const organization_id = randomUUIDv7()
+const wallet_ids = [randomUUIDv7(), randomUUIDv7()]
+const assets = ['a0', 'b1'].map((code) => ({
+  asset_id: randomUUIDv7(),
+  asset_type: 'ASSET_TYPE_ERC20',
+  contract_address: Buffer.from(code, 'hex'),
+}))
+let scope = { organization_id, chain_id: 0 }
+
+beforeAll(async () => {
+  const chain_id = await ensureChain(db, { chain: 'c', network: 'mainnet', create_time })
+  scope = { organization_id, chain_id }
+  await insertOrganization(db, { organization_id, name: 'o', domain: 'o', create_time })
+  for (const wallet_id of wallet_ids)
+    await insertWallet(db, { wallet_id, ...scope, name: 'w', confirmation: 1, create_time })
+  for (const { asset_id, asset_type, contract_address } of assets)
+    await sql`
+      insert into asset (asset_id, chain_id, asset_type, contract_address, token_id, create_time)
+      values (${asset_id}, ${chain_id}, ${asset_type}, ${contract_address}, 0, ${create_time})`.execute(
+      db,
+    )
+  await sql`
+    insert into wallet_address (chain_id, address, organization_id, wallet_id, create_time)
+    select ${chain_id}::int2, sha256(int4send(i)), ${organization_id}::uuid,
+      (${wallet_ids}::uuid[])[1 + i % 2], ${create_time}::timestamptz
+    from generate_series(0, 99) i`.execute(db)
+  const { rows } = await sql<{ wallet_id: string; address: Buffer }>`
+    select wallet_id, address from wallet_address order by sha256(address)`.execute(db)
+  const readings = rows.flatMap(({ wallet_id, address }) =>
+    assets.map((asset) => ({
+      ...{ wallet_id, organization_id, address, ...asset },
+      balance: BigInt(address[0]! % 2),
+      as_of_block: 1,
+    })),
+  )
+  for (const { contract_address } of assets)
+    await sql`
+      insert into contract (organization_id, chain_id, contract_address, contract_type, create_time)
+      values (${organization_id}, ${chain_id}, ${contract_address}, 'CONTRACT_TYPE_ERC20', ${create_time})`.execute(
+      db,
+    )
+  // Three batches at the same moment, two of which are written in the other way.
+  await storeTracked(db, readings.slice(0, 80), create_time)
+  await storeReadings(db, readings.slice(80, 130), { chain_id, now: create_time })
+  await storeReadings(db, readings.slice(130), { chain_id, now: create_time })
+  // A wallet in which a page must not read all.
+  await sql`
+    insert into balance (wallet_id, address, asset_id, organization_id, asset_type, contract_address,
+      balance, as_of_block, create_time, update_time)
+    select ${wallet_ids[0]}::uuid, sha256(int4send(i)), ${assets[0]!.asset_id}::uuid,
+      ${organization_id}::uuid, ${assets[0]!.asset_type}, ${assets[0]!.contract_address}::bytea, 1, 1,
+      ${create_time}::timestamptz + i * interval '1 microsecond', ${create_time}::timestamptz
+    from generate_series(1000, 20000) i`.execute(db)
+  await pool.query('vacuum analyze balance')
+}, 60_000)
+
+const nameOf = ({ wallet_id, address, asset_id }: ListedBalance) =>
+  `${wallet_id}/${address.toString('hex')}/${asset_id}`
+
+const pagesOf = async (filter: BalanceFilter, limit: number): Promise<ListedBalance[]> => {
+  const all: ListedBalance[] = []
+  for (;;) {
+    const page = await listBalances(db, scope, filter, { after: all.at(-1), limit })
+    all.push(...page)
+    if (page.length < limit) return all
+  }
+}
+
+describe.each([
+  ['all wallets', {}],
+  ['a wallet', { wallet_id: wallet_ids[1] }],
+  ['a contract', { wallet_id: wallet_ids[1], contract_address: assets[1]!.contract_address }],
+  ['what is not zero', { wallet_id: wallet_ids[1], exclude_zero: true }],
+] as [string, Partial<BalanceFilter>][])('pages of balances of %s', (_, some) => {
+  const filter = { asset_type: 'ASSET_TYPE_ERC20', exclude_zero: false, ...some }
+
+  it('hold each one once, those of one batch and of one moment too', async () => {
+    const whole = await listBalances(db, scope, filter, { limit: 100_000 })
+    const { rows } = await sql<ListedBalance>`
+      select wallet_id, address, asset_id from balance
+      where ${filter.wallet_id ?? null}::uuid is null or (wallet_id = ${filter.wallet_id ?? null}
+        and (${filter.contract_address ?? null}::bytea is null
+          or contract_address = ${filter.contract_address ?? null})
+        and (balance > 0 or not ${filter.exclude_zero}))`.execute(db)
+    expect(whole.map(nameOf).sort()).toEqual(rows.map(nameOf).sort())
+    const limit = whole.length > 1_000 ? 997 : 7
+    expect((await pagesOf(filter, limit)).map(nameOf)).toEqual(whole.map(nameOf))
+  })
+})
+
+/** How many balances some work reads. The server adds up what a session has not told of yet. */
+const countRead = async (work: (trx: Db) => Promise<unknown>): Promise<number> =>
+  await db.transaction().execute(async (trx) => {
+    const soFar = async () => {
+      const { rows } = await sql<{ read: string | null }>`
+        select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::text as read
+        from pg_stat_xact_user_tables where relname = 'balance'`.execute(trx)
+      return Number(rows[0]?.read)
+    }
+    const before = await soFar()
+    await work(trx)
+    return (await soFar()) - before
+  })
+
+describe.each([
+  ['a wallet', {}],
+  ['a contract', { contract_address: assets[0]!.contract_address }],
+])('a page of a large wallet by %s', (_, some) => {
+  it('reads no more balances than it has, at any depth', async () => {
+    const filter = {
+      wallet_id: wallet_ids[0]!,
+      asset_type: 'ASSET_TYPE_ERC20',
+      exclude_zero: false,
+      ...some,
+    }
+    const whole = await listBalances(db, scope, filter, { limit: 100_000 })
+    for (const after of [undefined, whole[10_000]]) {
+      const read = await countRead((trx) => listBalances(trx, scope, filter, { after, limit: 101 }))
+      expect(read).toBeGreaterThan(100)
+      expect(read).toBeLessThan(210)
+    }
+  })
+})
+
+it('sums page in the order in which the assets came', async () => {
+  const filter = { asset_type: 'ASSET_TYPE_ERC20', exclude_zero: false }
+  const whole = await listSums(db, scope, filter, { limit: 10 })
+  expect(whole).toHaveLength(2)
+  const [first] = await listSums(db, scope, filter, { limit: 1 })
+  const rest = await listSums(db, scope, filter, { after: first!, limit: 10 })
+  expect([first, ...rest]).toEqual(whole)
+})
+
+it('all balances of tracked addresses come by in turn, wallet by wallet', async () => {
+  const { chain_id } = scope
+  const whole = await pageBalances(db, chain_id, { after: undefined, limit: 1_000 })
+  expect(whole).toHaveLength(200)
+  const paged: typeof whole = []
+  for (;;) {
+    const page = await pageBalances(db, chain_id, { after: paged.at(-1), limit: 7 })
+    paged.push(...page)
+    if (page.length < 7) break
+  }
+  expect(paged).toEqual(whole)
+})
+
+it('storing what was read asks for each balance by its key, however many there are', async () => {
+  const rows = await listBalances(
+    db,
+    scope,
+    { wallet_id: wallet_ids[0]!, asset_type: 'ASSET_TYPE_ERC20', exclude_zero: false },
+    { limit: 4_000 },
+  )
+  const readings = rows.map((row) => ({ ...row, organization_id, as_of_block: 2 }))
+  const read = await countRead((trx) => storeTracked(trx, readings, create_time))
+  expect(read).toBeLessThanOrEqual(2 * readings.length)
+})
+
+it.each<Engine>(['embedded', 'system'])(
+  'the first balances of all are not looked for in what is being stored, on %s',
+  async (engine) => {
+    if (!hasEngine(engine)) return
+    const { db: empty, pool: first } = await freshDatabase(engine)
+    const readings = Array.from({ length: 4_000 }, (_, at) => ({
+      ...{ organization_id, ...assets[at % 2]!, balance: 1n, as_of_block: 1 },
+      wallet_id: wallet_ids[at % 2]!,
+      address: createHash('sha256').update(String(at)).digest(),
+    }))
+    await empty.transaction().execute(async (trx) => {
+      await storeTracked(trx, readings, create_time)
+      await sql`select pg_stat_force_next_flush()`.execute(trx)
+    })
+    const { rows } = await first.query(
+      `select (select count(*) from balance)::int as stored,
+         heap_blks_hit::int as visits from pg_statio_user_tables where relname = 'balance'`,
+    )
+    expect(rows[0].stored).toBe(4_000)
+    expect(rows[0].visits).toBeLessThan(40_000)
+  },
+)
+
+it('0072: balances keep their order, and those of one moment get times of their own', async () => {
+  const { db: old, pool: oldPool } = await emptyDatabase('embedded')
+  const files = await readMigrations()
+  const before = files.filter(({ name }) => name < '0072')
+  await migrateDatabase(old, { log: silentLog, files: before })
+  const wallet_id = randomUUID()
+  for (let at = 0; at < 40; at++)
+    await oldPool.query(
+      `insert into balance (wallet_id, address, asset_id, organization_id, asset_type,
+         contract_address, balance, as_of_block, create_time, update_time)
+       values ($1, $2, $3, $1, $4, '', 1, 1, $5, now())`,
+      [
+        wallet_id,
+        Buffer.from([at]),
+        randomUUID(),
+        at % 3 ? 'ASSET_TYPE_ERC20' : 'ASSET_TYPE_ETH',
+        new Date(create_time.getTime() + (at % 4)),
+      ],
+    )
+  const listed = async () =>
+    (
+      await oldPool.query(
+        `select address, asset_type, create_time::text from balance
+         order by asset_type, create_time, asset_id, address`,
+      )
+    ).rows
+  const earlier = await listed()
+  await migrateDatabase(old, { log: silentLog, files })
+  const later = await listed()
+  expect(later.map(({ address }) => address)).toEqual(earlier.map(({ address }) => address))
+  const times = new Set(later.map((row) => `${row.asset_type} ${row.create_time}`))
+  expect(times.size).toBe(40)
+})

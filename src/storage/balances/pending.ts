@@ -1,0 +1,91 @@
+import { sql } from 'kysely'
+import { unnestRows } from '../pg/bulk.ts'
+import type { Db } from '../pg/database.ts'
+import type { CursorRow } from '../tracking/blocks.ts'
+import { type Reading, storeReadings, whereTracked } from './balances.ts'
+
+/** The cursor of a chain, and what waits besides balance work. */
+export type Standing = CursorRow & { has_pending: boolean; has_reopening: boolean }
+
+/** How a chain stands; undefined before its first block. */
+export const findStanding = async (db: Db, chain_id: number): Promise<Standing | undefined> => {
+  const { rows } = await sql<Standing>`
+    select c.*,
+      exists (select 1 from balance_pending p
+        where p.chain_id = c.chain_id and p.due_block <= c.block_number) as has_pending,
+      exists (select 1 from balance_reopening o where o.chain_id = c.chain_id) as has_reopening
+    from tracker_cursor c where c.chain_id = ${chain_id} and c.name = 'tracker'`.execute(db)
+  return rows[0]
+}
+
+/** A reading that is kept until its block has the wallet's confirmation; one that could be read. */
+export type PendingReading = Reading & { since_block: number; due_block: number }
+
+const columns = [
+  'wallet_id',
+  'address',
+  'asset_id',
+  'block_number',
+  'organization_id',
+  'asset_type',
+  'contract_address',
+  'balance',
+  'since_block',
+  'due_block',
+] as const
+
+/** Keeps readings of unconfirmed blocks, of addresses and tokens that are still tracked. */
+export const insertPending = async (
+  trx: Db,
+  readings: readonly PendingReading[],
+  chain_id: number,
+): Promise<void> => {
+  if (readings.length === 0) return
+  const rows = readings.map((row) => ({ ...row, block_number: row.as_of_block }))
+  const names = columns.map((name) => sql.ref(name))
+  await sql`
+    insert into balance_pending as p (${sql.join(names)}, chain_id)
+    select r.*, ${chain_id}::int2 from ${unnestRows('balance_pending', columns, rows)} r
+    ${whereTracked(chain_id)}
+    on conflict (address, wallet_id, asset_id, block_number) do update
+      set since_block = least(p.since_block, excluded.since_block),
+        due_block = least(p.due_block, excluded.due_block)`.execute(trx)
+}
+
+/**
+ * Makes balances of readings that this head makes due, and gives them; the newest of each pair counts.
+ * Net changes that the reading holds and that are not confirmed are taken off: they are added when they
+ * are. Of what is not tracked any more nothing is stored.
+ */
+export const applyPending = async (
+  trx: Db,
+  { chain_id, head, limit, now }: { chain_id: number; head: number; limit: number; now: Date },
+): Promise<Reading[]> => {
+  const { rows } = await sql<Reading>`
+    with due as materialized (
+      select address, wallet_id, asset_id, block_number from balance_pending
+      where chain_id = ${chain_id} and due_block <= ${head} order by due_block limit ${limit}
+      for update),
+    gone as (
+      delete from balance_pending p using due d
+      where p.address = d.address and p.wallet_id = d.wallet_id and p.asset_id = d.asset_id
+        and p.block_number = d.block_number
+      returning p.*)
+    select g.wallet_id, g.organization_id, g.address, g.asset_id, g.asset_type, g.contract_address,
+      g.balance - coalesce(l.delta, 0) as balance,
+      least(g.block_number, ${head} - greatest(w.confirmation, 1) + 1) as as_of_block
+    from gone g join wallet w on w.wallet_id = g.wallet_id
+    left join lateral (
+      select sum(c.delta) as delta from balance_change c
+      where c.wallet_id = g.wallet_id and c.address = g.address and c.asset_id = g.asset_id
+        and c.delta is not null and c.block_number <= g.block_number and c.due_block > ${head}) l
+      on true
+    order by g.block_number`.execute(trx)
+  // One statement changes a row once.
+  const newest = new Map(
+    rows.map((row) => [`${row.wallet_id}/${row.address.toString('latin1')}/${row.asset_id}`, row]),
+  )
+  const applied = [...newest.values()]
+  await storeReadings(trx, applied, { chain_id, now })
+  return applied
+}

@@ -1,0 +1,120 @@
+import { sql } from 'kysely'
+import type { Db } from '../pg/database.ts'
+import type { AssetKey } from '../wallets/assets.ts'
+
+/** The name of a balance. */
+export type BalancePair = { wallet_id: string; address: Buffer; asset_id: string }
+
+/** A balance that is compared, with what is needed to read it. */
+export type ComparedBalance = BalancePair &
+  AssetKey & { organization_id: string; confirmation: number; token_account_address: Buffer | null }
+
+/** A page of balances of a chain, in a fixed order, so that all of them come by in turn. */
+export const pageBalances = async (
+  db: Db,
+  chain_id: number,
+  { after, limit }: { after: BalancePair | undefined; limit: number },
+): Promise<ComparedBalance[]> => {
+  const beyond = after
+    ? sql`and (t.wallet_id, t.address) >= (${after.wallet_id}::uuid, ${after.address}::bytea)
+        and (t.wallet_id, t.address, b.asset_id)
+          > (${after.wallet_id}::uuid, ${after.address}::bytea, ${after.asset_id}::uuid)`
+    : sql``
+  // Along the addresses of the wallets: the key of the balances begins with the address.
+  const { rows } = await sql<ComparedBalance>`
+    select t.wallet_id, t.address, b.asset_id, a.asset_type, a.contract_address, a.token_id,
+      b.organization_id, w.confirmation, i.token_account_address
+    from wallet w join wallet_address t on t.wallet_id = w.wallet_id
+    join balance b on b.address = t.address and b.wallet_id = t.wallet_id
+    join asset a on a.asset_id = b.asset_id
+    left join token_import i on i.chain_id = w.chain_id and i.address = b.address
+      and i.asset_id = b.asset_id and i.organization_id = b.organization_id
+    where w.chain_id = ${chain_id} ${beyond}
+    order by t.wallet_id, t.address, b.asset_id limit ${limit}`.execute(db)
+  return rows
+}
+
+/** What a balance was found to be at a block. */
+export type Found = BalancePair & { balance: bigint; block_number: number }
+
+/** A balance that was not what it should be. */
+export type Difference = BalancePair & { expected: bigint; found: bigint; block_number: number }
+
+/**
+ * Compares balances that follow by net changes with what was read at a block that the cursor has
+ * reached: the balance and the changes up to that block that wait for their confirmation must add up
+ * to it. What differs is put right by the difference, so that waiting changes go on waiting. Balances
+ * that are beyond the block, or are going to be read again anyway, are left alone.
+ */
+export const repairBalances = async (
+  trx: Db,
+  found: readonly Found[],
+  now: Date,
+): Promise<Difference[]> => {
+  const column = <key extends keyof Found>(key: key) => found.map((one) => one[key])
+  const { rows } = await sql<Difference>`
+    with found as (
+      select * from unnest(${column('wallet_id')}::uuid[], ${column('address')}::bytea[],
+        ${column('asset_id')}::uuid[], ${found.map(({ balance }) => balance.toString())}::numeric[],
+        ${column('block_number')}::int8[]) as f (wallet_id, address, asset_id, found, block_number)),
+    held as materialized (
+      select b.*, f.found, f.block_number from found f join balance b
+        on b.wallet_id = f.wallet_id and b.address = f.address and b.asset_id = f.asset_id
+      where b.as_of_block <= f.block_number
+      order by b.wallet_id, b.address, b.asset_id for update of b),
+    waiting as (
+      select h.wallet_id, h.address, h.asset_id, coalesce(sum(c.delta), 0) as delta,
+        bool_or(c.block_number is not null and c.delta is null) as unsure
+      from held h left join balance_change c
+        on c.wallet_id = h.wallet_id and c.address = h.address and c.asset_id = h.asset_id
+          and c.block_number > h.as_of_block
+          and (c.block_number <= h.block_number or c.delta is null)
+      group by h.wallet_id, h.address, h.asset_id)
+    update balance b set balance = b.balance + h.found - (h.balance + w.delta), update_time = ${now}
+    from held h join waiting w
+      on w.wallet_id = h.wallet_id and w.address = h.address and w.asset_id = h.asset_id
+    where b.wallet_id = h.wallet_id and b.address = h.address and b.asset_id = h.asset_id
+      and not w.unsure and h.found <> h.balance + w.delta
+    returning b.wallet_id, b.address, b.asset_id, h.balance + w.delta as expected, h.found,
+      h.block_number`.execute(trx)
+  return rows
+}
+
+/** What is stored of a balance that was read again, where nothing else is going to change it. */
+export type StoredBalance = BalancePair & { balance: bigint; is_unreadable: boolean }
+
+/**
+ * The stored balances of pairs for which no work is open, that are not beyond the block at which they
+ * were read again. Of what is kept until it is confirmed, the newest counts.
+ */
+export const findComparable = async (
+  trx: Db,
+  found: readonly (BalancePair & { as_of_block: number })[],
+): Promise<StoredBalance[]> => {
+  const column = <key extends keyof (typeof found)[number]>(key: key) =>
+    found.map((one) => one[key])
+  const { rows } = await sql<StoredBalance>`
+    select b.wallet_id, b.address, b.asset_id, coalesce(p.balance, b.balance) as balance,
+      b.unreadable_block is not null as is_unreadable
+    from unnest(${column('wallet_id')}::uuid[], ${column('address')}::bytea[],
+      ${column('asset_id')}::uuid[], ${column('as_of_block')}::int8[])
+      as f (wallet_id, address, asset_id, as_of_block)
+    join balance b on b.wallet_id = f.wallet_id and b.address = f.address
+      and b.asset_id = f.asset_id and b.as_of_block <= f.as_of_block
+    left join lateral (
+      select p.balance, p.block_number from balance_pending p
+      where p.address = f.address and p.wallet_id = f.wallet_id and p.asset_id = f.asset_id
+      order by p.block_number desc limit 1) p on true
+    where coalesce(p.block_number, 0) <= f.as_of_block
+      and not exists (select 1 from balance_change c where c.wallet_id = f.wallet_id
+        and c.address = f.address and c.asset_id = f.asset_id)
+    order by b.wallet_id, b.address, b.asset_id for update of b`.execute(trx)
+  return rows
+}
+
+/** Whether balance work of a chain waits in backlogs. */
+export const hasBacklog = async (trx: Db, chain_id: number): Promise<boolean> => {
+  const { rows } = await sql`
+    select 1 from balance_backlog where chain_id = ${chain_id} limit 1`.execute(trx)
+  return rows.length > 0
+}

@@ -1,0 +1,68 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { sql } from 'kysely'
+import { insertRows } from '../pg/bulk.ts'
+import type { RowOf } from '../pg/columns.ts'
+import type { Db } from '../pg/database.ts'
+import type { walletTables } from '../wallets/tables.ts'
+import type { BalancePair } from './reconcile.ts'
+
+/** A round through all balances of a chain. */
+export type BalanceRound = RowOf<typeof walletTables.balance_round>
+
+/** The round that is under way, if any. */
+export const findRound = async (db: Db, chain_id: number): Promise<BalanceRound | undefined> =>
+  await db
+    .selectFrom('balance_round')
+    .selectAll()
+    .where('chain_id', '=', chain_id)
+    .executeTakeFirst()
+
+/** Begins a round, in place of one that was there. */
+export const beginRound = async (db: Db, chain_id: number, now: Date): Promise<BalanceRound> => {
+  const { rows } = await sql<BalanceRound>`
+    insert into balance_round (chain_id, begin_time, balance_count)
+    select ${chain_id}::int2, ${now}, count(*) from wallet w
+      join balance b on b.wallet_id = w.wallet_id where w.chain_id = ${chain_id}
+    on conflict (chain_id) do update set begin_time = excluded.begin_time,
+      balance_count = excluded.balance_count, wallet_id = null, address = null, asset_id = null
+    returning *`.execute(db)
+  return rows[0]!
+}
+
+/** Notes how far a round is; without a pair it begins anew from the first one. */
+export const moveRound = async (
+  db: Db,
+  chain_id: number,
+  after: BalancePair | undefined,
+): Promise<void> => {
+  await sql`
+    update balance_round set wallet_id = ${after?.wallet_id ?? null},
+      address = ${after?.address ?? null}, asset_id = ${after?.asset_id ?? null}
+    where chain_id = ${chain_id}`.execute(db)
+}
+
+/** A balance that was not what the chain says. */
+export type BalanceDifference = Omit<
+  RowOf<typeof walletTables.balance_difference>,
+  'difference_id' | 'create_time'
+>
+
+const keptDifferences = 100_000
+
+/** Stores differences; the oldest of the chain go when there are too many. */
+export const insertDifferences = async (
+  trx: Db,
+  differences: readonly BalanceDifference[],
+  { chain_id, now }: { chain_id: number; now: Date },
+): Promise<void> => {
+  if (differences.length === 0) return
+  await insertRows(
+    trx,
+    'balance_difference',
+    differences.map((one) => ({ ...one, difference_id: randomUUIDv7(), create_time: now })),
+  )
+  await sql`
+    delete from balance_difference where chain_id = ${chain_id} and create_time < (
+      select create_time from balance_difference where chain_id = ${chain_id}
+      order by create_time desc offset ${keptDifferences} limit 1)`.execute(trx)
+}

@@ -1,0 +1,115 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
+import pg from 'pg'
+import type { Log } from '../../lib/log.ts'
+import type { Connection, Db } from './database.ts'
+
+/** What the replicas are told: something they may have cached is not as it was. */
+export type Change =
+  | { kind: 'credential'; organization_id: string; credential_id: string }
+  | { kind: 'organization'; organization_id: string }
+  | { kind: 'rate_limit'; organization_id: string }
+  | { kind: 'wake'; topic: string }
+
+const channel = 'portolan_change'
+const firstRetryMs = 100
+const lastRetryMs = 5_000
+const heartbeatMs = 15_000
+const heartbeatTimeoutMs = 5_000
+
+/** Tells all replicas of a change; inside a transaction, when and if that commits. */
+export const notifyChange = async (db: Db, change: Change): Promise<void> => {
+  await sql`select pg_notify(${channel}, ${JSON.stringify(change)})`.execute(db)
+}
+
+const parseChange = (payload: string | undefined): Change | undefined => {
+  try {
+    return JSON.parse(payload ?? '') as Change
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Listens until stopped, and connects again whenever the connection is lost. `onReconnect` is called
+ * at every connect, the first one too: what was cached before may be out of date. Changes are a
+ * quick hint, not a guarantee: caches bound their age as well.
+ */
+export const listenForChanges = (options: {
+  connection: Connection
+  onChange(change: Change): void
+  onReconnect(): void
+  /** From now until the next `onReconnect` nothing is heard. */
+  onLost?(): void
+  log: Log
+}): { stop(): Promise<void> } => {
+  const { connection, onChange, onReconnect, onLost, log } = options
+  const stopping = new AbortController()
+
+  const deliver = (payload: string | undefined): void => {
+    const change = parseChange(payload)
+    try {
+      if (change) onChange(change)
+      else log.warn({ payload }, 'unreadable change notification')
+    } catch (error) {
+      // Thrown on, it would end the process from inside the driver's event.
+      log.error({ err: error, change }, 'change handler failed')
+    }
+  }
+
+  // Resolves when the connection is lost or we stop.
+  const listen = async (onReady: () => void): Promise<void> => {
+    const client = new pg.Client({
+      ...connection,
+      application_name: 'portolan listener',
+      connectionTimeoutMillis: heartbeatTimeoutMs,
+      query_timeout: heartbeatTimeoutMs,
+      keepAlive: true,
+    })
+    const lost = new AbortController()
+    client.on('error', (error) => lost.abort(error))
+    client.on('end', () => lost.abort(new Error('connection closed')))
+    client.on('notification', ({ payload }) => deliver(payload))
+    const ended = AbortSignal.any([lost.signal, stopping.signal])
+    try {
+      await client.connect()
+      await client.query(`listen ${channel}`)
+      onReady()
+      while (!ended.aborted) {
+        await delay(heartbeatMs, undefined, { signal: ended }).catch(() => {})
+        // A peer that vanished without a word would leave us deaf.
+        if (!ended.aborted) await client.query('select 1')
+      }
+      if (!stopping.signal.aborted) throw lost.signal.reason
+    } finally {
+      // Not awaited on a dead peer: its answer would never come.
+      await Promise.race([client.end(), delay(1_000, undefined, { ref: false })]).catch(() => {})
+    }
+  }
+
+  const run = async (): Promise<void> => {
+    let retryMs = firstRetryMs
+    while (!stopping.signal.aborted) {
+      try {
+        await listen(() => {
+          retryMs = firstRetryMs
+          onReconnect()
+        })
+      } catch (error) {
+        if (stopping.signal.aborted) return
+        onLost?.()
+        log.warn({ err: error, retry_ms: retryMs }, 'change listener lost its connection')
+        await delay(retryMs, undefined, { signal: stopping.signal }).catch(() => {})
+        retryMs = Math.min(retryMs * 2, lastRetryMs)
+      }
+    }
+  }
+
+  const running = run()
+  return {
+    stop: async () => {
+      stopping.abort()
+      await running
+    },
+  }
+}

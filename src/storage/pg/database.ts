@@ -1,0 +1,85 @@
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import type { Log } from '../../lib/log.ts'
+import { withPrepared } from './prepared.ts'
+import type { Tables } from './tables.ts'
+
+/** A way to the server, as `pg` takes it; a connection string wins over the rest. */
+export type Connection = {
+  connectionString?: string
+  host?: string
+  port?: number
+  user?: string
+  database?: string
+  password?: string
+}
+
+/** What every storage function takes: the database, or a transaction of it. */
+export type Db = Kysely<Tables>
+
+/** An open database. */
+export type Database = { db: Db; pool: pg.Pool; stop(): Promise<void> }
+
+type Parser = (value: string) => unknown
+
+const parseInt8: Parser = (value) => {
+  const number = Number(value)
+  if (!Number.isSafeInteger(number)) throw new RangeError(`int8 ${value} does not fit a number`)
+  return number
+}
+
+const asText: Parser = (value) => value
+
+// Of this pool only: a global parser would change other users of pg in the same process.
+const parsers = new Map<number, Parser>([
+  [pg.types.builtins.INT8, parseInt8],
+  [pg.types.builtins.NUMERIC, BigInt],
+  // The driver would make midnight in the machine's own time zone of it.
+  [pg.types.builtins.DATE, asText],
+])
+
+/** How values of the server become values of ours: int8 number, numeric bigint, date text. */
+export const typeParsers: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    (format !== 'binary' && parsers.get(oid)) ||
+    pg.types.getTypeParser(oid, format as 'text')) as pg.CustomTypesConfig['getTypeParser'],
+}
+
+/** Opens a pool of connections. Nothing is connected until the first statement. */
+export const openDatabase = (options: {
+  connection: Connection
+  log: Log
+  max?: number
+  statementTimeoutMs?: number
+}): Database => {
+  const { connection, log, max = 10, statementTimeoutMs = 30_000 } = options
+  const pool = new pg.Pool({
+    ...connection,
+    max,
+    types: typeParsers,
+    application_name: 'portolan',
+    connectionTimeoutMillis: 5_000,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    statement_timeout: statementTimeoutMs,
+    // A writer put to sleep inside a transaction holds the lease's row: it must not hold it for long.
+    idle_in_transaction_session_timeout: 15_000,
+  })
+  let stopped: Promise<void> | undefined
+  // An idle connection that dies is no reason to die with it: the pool opens another one.
+  pool.on('error', (error) => {
+    // The pool does not wait for the goodbye of its connections; an embedded server may be quicker.
+    if (!stopped) log.warn({ err: error }, 'idle database connection lost')
+  })
+  pool.on('connect', (client) => {
+    // Between a statement's error and the connection's end the pool does not listen.
+    client.on('error', (error) => log.debug({ err: error }, 'database connection lost'))
+  })
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: withPrepared(pool) }) })
+  const stop = (): Promise<void> => {
+    stopped ??= pool.end()
+    return stopped
+  }
+  return { db, pool, stop }
+}

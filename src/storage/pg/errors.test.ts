@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest'
+import { isDatabaseUnavailable, isForeignKeyViolation, isUniqueViolation } from './errors.ts'
+
+const failure = (fields: object, message = 'failed') => Object.assign(new Error(message), fields)
+
+describe('isDatabaseUnavailable', () => {
+  test.each([
+    failure({ code: 'ECONNREFUSED' }),
+    failure({ code: 'ECONNRESET' }),
+    failure({ code: 'ENOENT', syscall: 'connect' }),
+    failure({ code: '57P01' }),
+    failure({ code: '57P02' }),
+    failure({ code: '57P03' }),
+    failure({ code: '57014' }),
+    failure({ code: '25006' }),
+    failure({ code: '40001' }),
+    failure({ code: '40P01' }),
+    failure({ code: '08006' }),
+    failure({ code: '53300' }),
+    failure({ code: '53100' }),
+    failure({}, 'timeout exceeded when trying to connect'),
+    failure({}, 'Connection terminated unexpectedly'),
+    failure({}, 'Connection terminated due to connection timeout'),
+    failure({}, 'Client has encountered a connection error and is not queryable'),
+    new AggregateError([failure({ code: 'ECONNREFUSED' })]),
+    new Error('wrapped', { cause: failure({ code: '57P01' }) }),
+  ])('yes: %o', (error) => {
+    expect(isDatabaseUnavailable(error)).toBe(true)
+  })
+
+  test.each([
+    undefined,
+    'ECONNREFUSED',
+    new Error('anything'),
+    failure({ code: 'ENOENT', syscall: 'open' }),
+    failure({ code: '23505' }),
+    failure({ code: '22P02' }, 'Connection terminated'),
+    failure({ code: '42P01' }),
+  ])('no: %o', (error) => {
+    expect(isDatabaseUnavailable(error)).toBe(false)
+  })
+})
+
+test('broken rules are told apart by kind and by name', () => {
+  const unique = failure({ code: '23505', constraint: 'organization_domain_key' })
+  expect(isUniqueViolation(unique)).toBe(true)
+  expect(isUniqueViolation(unique, 'organization_domain_key')).toBe(true)
+  expect(isUniqueViolation(unique, 'other')).toBe(false)
+  expect(isForeignKeyViolation(unique)).toBe(false)
+  expect(isForeignKeyViolation(failure({ code: '23503' }))).toBe(true)
+  expect(isUniqueViolation(undefined)).toBe(false)
+})

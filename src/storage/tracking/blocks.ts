@@ -1,0 +1,197 @@
+import { sql } from 'kysely'
+import { insertRows } from '../pg/bulk.ts'
+import type { RowOf } from '../pg/columns.ts'
+import type { Db } from '../pg/database.ts'
+import type { walletTables } from '../wallets/tables.ts'
+
+/** How far a tracker is. */
+export type CursorRow = RowOf<typeof walletTables.tracker_cursor>
+
+/** A stored block. */
+export type BlockRow = RowOf<typeof walletTables.block>
+
+const name = 'tracker'
+
+/** The last block that was stored; undefined before the first one. */
+export const findCursor = async (db: Db, chain_id: number): Promise<CursorRow | undefined> =>
+  await db
+    .selectFrom('tracker_cursor')
+    .selectAll()
+    .where('chain_id', '=', chain_id)
+    .where('name', '=', name)
+    .executeTakeFirst()
+
+// The space of advisory locks whose second key is the chain_id.
+const cursorClass = 5_713_303
+
+/**
+ * PostgreSQL lets `for share` pass a waiting `for update`, so shared lockers that overlap would keep
+ * a writer waiting without end. Advisory locks queue in the order of arrival. The row is locked after
+ * the advisory lock (`lateral` and `offset 0` fix that order): this reads its newest version although
+ * the snapshot of the statement is older than the wait, and it excludes processes of an older version
+ * of Portolan, which lock the row alone.
+ */
+const lockedCursor = async (
+  db: Db,
+  chain_id: number,
+  { take, row }: { take: string; row: string },
+): Promise<CursorRow | undefined> => {
+  const { rows } = await sql<CursorRow>`
+    select c.* from (
+      select count(${sql.raw(take)}(${sql.lit(cursorClass)}, ${chain_id}::int4)) as held) l
+    cross join lateral (
+      select * from tracker_cursor
+      where chain_id = ${chain_id} and name = ${name} and l.held > 0 offset 0
+      ${sql.raw(row)}) c`.execute(db)
+  return rows[0]
+}
+
+/**
+ * The cursor, once no block is being stored. A tracker locks it before it looks up who is tracked:
+ * blocks after this one are matched against everything that was committed before the call.
+ */
+export const awaitCursor = async (db: Db, chain_id: number): Promise<CursorRow | undefined> =>
+  await lockedCursor(db, chain_id, {
+    take: 'pg_advisory_xact_lock_shared',
+    row: 'for share',
+  })
+
+/** The cursor, locked against other writers and against awaitCursor until the transaction ends. */
+export const lockCursor = async (trx: Db, chain_id: number): Promise<CursorRow | undefined> =>
+  await lockedCursor(trx, chain_id, { take: 'pg_advisory_xact_lock', row: 'for update' })
+
+/** Moves the cursor. */
+export const setCursor = async (
+  trx: Db,
+  cursor: Omit<CursorRow, 'name' | 'detail'> & { detail?: unknown },
+): Promise<void> => {
+  const detail = cursor.detail === undefined ? null : JSON.stringify(cursor.detail)
+  const { chain_id, block_number, block_hash, update_time } = cursor
+  await sql`
+    insert into tracker_cursor (chain_id, name, block_number, block_hash, detail, update_time)
+    values (${chain_id}, ${name}, ${block_number}, ${block_hash}, ${detail}::jsonb, ${update_time})
+    on conflict (chain_id, name) do update set block_number = excluded.block_number,
+      block_hash = excluded.block_hash, detail = excluded.detail,
+      update_time = excluded.update_time`.execute(trx)
+}
+
+/** Stores blocks. */
+export const insertBlocks = async (trx: Db, blocks: readonly BlockRow[]): Promise<void> => {
+  await insertRows(trx, 'block', blocks)
+}
+
+/** The stored blocks of these numbers that exist. */
+export const findBlocks = async (
+  db: Db,
+  chain_id: number,
+  numbers: readonly number[],
+): Promise<BlockRow[]> =>
+  await db
+    .selectFrom('block')
+    .selectAll()
+    .where('chain_id', '=', chain_id)
+    .where(sql<boolean>`block_number = any(${numbers as number[]}::int8[])`)
+    .execute()
+
+/** The newest stored blocks below a number, newest first. */
+export const listBlocksBelow = async (
+  db: Db,
+  chain_id: number,
+  number: number,
+  limit: number,
+): Promise<BlockRow[]> =>
+  await db
+    .selectFrom('block')
+    .selectAll()
+    .where('chain_id', '=', chain_id)
+    .where('block_number', '<', number)
+    .orderBy('block_number', 'desc')
+    .limit(limit)
+    .execute()
+
+/** The number of the oldest stored block. */
+export const findLowestBlock = async (db: Db, chain_id: number): Promise<number | undefined> => {
+  const { rows } = await sql<{ min: number | null }>`
+    select min(block_number) as min from block where chain_id = ${chain_id}`.execute(db)
+  return rows[0]?.min ?? undefined
+}
+
+/** The oldest stored block above a number. */
+export const findBlockAbove = async (
+  db: Db,
+  chain_id: number,
+  number: number,
+): Promise<BlockRow | undefined> =>
+  await db
+    .selectFrom('block')
+    .selectAll()
+    .where('chain_id', '=', chain_id)
+    .where('block_number', '>', number)
+    .orderBy('block_number')
+    .limit(1)
+    .executeTakeFirst()
+
+/** The highest number of a stretch of which no block is stored. */
+export const findHighestMissing = async (
+  db: Db,
+  chain_id: number,
+  { from, to }: { from: number; to: number },
+): Promise<number | undefined> => {
+  const { rows } = await sql<{ number: number }>`
+    select n.number::int8 as number from generate_series(${to}::int8, ${from}::int8, -1) n (number)
+    where not exists (
+      select from block where chain_id = ${chain_id} and block_number = n.number)
+    limit 1`.execute(db)
+  return rows[0]?.number
+}
+
+/**
+ * Whether a block is still the stored one of its number, or older than all that are stored; it stays
+ * so until the transaction ends.
+ */
+export const holdBlock = async (
+  trx: Db,
+  chain_id: number,
+  { number, hash }: { number: number; hash: Buffer },
+): Promise<boolean> => {
+  const { rows: held } = await sql`
+    select 1 from block where chain_id = ${chain_id} and block_number = ${number}
+      and block_hash = ${hash} for key share`.execute(trx)
+  if (held.length > 0) return true
+  const { rows: older } = await sql<{ min: number | null }>`
+    select min(block_number) as min from block where chain_id = ${chain_id}`.execute(trx)
+  const min = older[0]?.min ?? null
+  return min === null || number < min
+}
+
+/** Drops the blocks above a number. */
+export const deleteBlocksAbove = async (
+  trx: Db,
+  chain_id: number,
+  number: number,
+): Promise<void> => {
+  await sql`
+    delete from block where chain_id = ${chain_id} and block_number > ${number}`.execute(trx)
+}
+
+/**
+ * Forgets what can no longer leave the chain: blocks below a number that are older than a time or
+ * below the lowest one that is kept, and what was read at them.
+ */
+export const trimBlocks = async (
+  trx: Db,
+  chain_id: number,
+  { number, before, lowest }: { number: number; before: Date; lowest: number },
+): Promise<void> => {
+  // Oldest first by the key: the first one that is young enough ends the search.
+  const { rows } = await sql<{ block_number: number }>`
+    select block_number from block
+    where chain_id = ${chain_id}
+      and (block_number >= ${number} or (block_number >= ${lowest} and block_time >= ${before}))
+    order by block_number limit 1`.execute(trx)
+  const below = Math.min(rows[0]?.block_number ?? number, number)
+  await sql`delete from block where chain_id = ${chain_id} and block_number < ${below}`.execute(trx)
+  await sql`
+    delete from balance_reading
+    where chain_id = ${chain_id} and block_number < ${below}`.execute(trx)
+}

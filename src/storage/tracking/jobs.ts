@@ -1,0 +1,88 @@
+import { sql } from 'kysely'
+import type { accessTables } from '../access/tables.ts'
+import type { RowOf } from '../pg/columns.ts'
+import type { Db } from '../pg/database.ts'
+
+/** A stored job. */
+export type JobRow = RowOf<typeof accessTables.job>
+
+/** The right to work on a job: whoever takes it later makes this one void. */
+export type JobClaim = Pick<JobRow, 'job_id' | 'attempt_count'>
+
+/**
+ * Stores a job that its maker works on first; others take it over after `next_attempt_time`. A job
+ * that is there begins anew: what its runner reads from now on is what the new caller asked for.
+ */
+export const enqueueJob = async (
+  db: Db,
+  job: Pick<JobRow, 'job_id' | 'kind' | 'organization_id' | 'chain_id' | 'next_attempt_time'> & {
+    payload: object
+    now: Date
+  },
+): Promise<JobRow> => {
+  const { rows } = await sql<JobRow>`
+    insert into job (job_id, kind, organization_id, chain_id, payload, attempt_count,
+      next_attempt_time, create_time, update_time)
+    values (${job.job_id}, ${job.kind}, ${job.organization_id}, ${job.chain_id},
+      ${JSON.stringify(job.payload)}::jsonb, 1, ${job.next_attempt_time}, ${job.now}, ${job.now})
+    on conflict (job_id) do update set progress = null, last_error = null,
+      attempt_count = job.attempt_count + 1, next_attempt_time = excluded.next_attempt_time,
+      update_time = excluded.update_time
+    returning *`.execute(db)
+  return rows[0]!
+}
+
+// Among how many of the oldest due jobs the organizations take turns.
+const turnsAmong = 1_000
+
+/**
+ * Takes due jobs of a kind; no other process gets them before `until`. The oldest of each organization come
+ * first, so that one with many jobs does not keep the others waiting.
+ */
+export const claimJobs = async (
+  db: Db,
+  claim: { kind: string; chain_id: number; now: Date; until: Date; limit: number },
+): Promise<JobRow[]> => {
+  const { rows } = await sql<JobRow>`
+    with due as materialized (
+      select job_id, organization_id, next_attempt_time from job
+      where kind = ${claim.kind} and chain_id = ${claim.chain_id}
+        and next_attempt_time <= ${claim.now}
+      order by next_attempt_time limit ${sql.lit(turnsAmong)}),
+    chosen as materialized (
+      select job_id from (
+        select job_id, next_attempt_time, row_number() over (
+          partition by organization_id order by next_attempt_time) as turn from due) d
+      order by turn, next_attempt_time limit ${claim.limit})
+    update job set attempt_count = attempt_count + 1, next_attempt_time = ${claim.until},
+      update_time = ${claim.now}
+    where job_id in (
+      select job_id from job where job_id in (select job_id from chosen)
+        and next_attempt_time <= ${claim.now} for update skip locked)
+    returning *`.execute(db)
+  return rows
+}
+
+/** Notes how far a job is and keeps it; false when somebody else has it now. */
+export const keepJob = async (
+  db: Db,
+  { job_id, attempt_count }: JobClaim,
+  change: { progress?: object; next_attempt_time: Date; last_error?: string; now: Date },
+): Promise<boolean> => {
+  const { numAffectedRows } = await sql`
+    update job set next_attempt_time = ${change.next_attempt_time}, update_time = ${change.now},
+      progress = coalesce(${change.progress ? JSON.stringify(change.progress) : null}::jsonb, progress),
+      last_error = ${change.last_error ?? null}
+    where job_id = ${job_id} and attempt_count = ${attempt_count}`.execute(db)
+  return numAffectedRows === 1n
+}
+
+/** Takes a finished job away; false when somebody began it anew meanwhile. */
+export const finishJob = async (db: Db, { job_id, attempt_count }: JobClaim): Promise<boolean> => {
+  const { numDeletedRows } = await db
+    .deleteFrom('job')
+    .where('job_id', '=', job_id)
+    .where('attempt_count', '=', attempt_count)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}

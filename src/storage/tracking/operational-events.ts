@@ -1,0 +1,80 @@
+import { sql } from 'kysely'
+import type { Db } from '../pg/database.ts'
+import type { OperationalEventRow } from './tables.ts'
+
+/**
+ * What an operational event is about. A new kind needs a name here and nothing else: `/status`,
+ * `portolan chains` and `doctor` show every kind.
+ */
+export type EventKind = 'tracker_failing' | 'tracker_stalled' | 'gap'
+
+/** Names one event: at most one with this name is open at a time. */
+export type EventName = {
+  kind: EventKind
+  chain: string
+  network: string
+  /** Tells apart several of one kind on one network, such as the first block of a gap. */
+  subject?: string
+}
+
+/** How many resolved events are kept. */
+export const keptEvents = 1_000
+
+// A node's answer may be part of the detail.
+const longestDetail = 1_000
+
+/**
+ * Records that something is wrong, inside a transaction of the caller or without one. While an event
+ * of this name is open, only its detail changes: true when this call opened it. The caller then logs
+ * it (`logEvent` in `workers/janitor/operational-log.ts`), after its transaction is committed.
+ */
+export const openEvent = async (
+  db: Db,
+  event: EventName & { detail: string; now: Date },
+): Promise<boolean> => {
+  const { kind, chain, network, subject = '', now } = event
+  const detail = event.detail.slice(0, longestDetail)
+  const { rows } = await sql<{ opened: boolean }>`
+    insert into operational_event as e
+      (kind, chain, network, subject, detail, create_time, update_time, resolve_time)
+    values (${kind}, ${chain}, ${network}, ${subject}, ${detail}, ${now}, ${now}, null)
+    on conflict (chain, network, kind, subject) where resolve_time is null
+      do update set detail = excluded.detail, update_time = excluded.update_time
+      where e.detail <> excluded.detail
+    returning xmax = 0 as opened`.execute(db)
+  return rows[0]?.opened ?? false
+}
+
+/** Records that what an event told of is over; the event's row, or undefined when none was open. */
+export const resolveEvent = async (
+  db: Db,
+  event: EventName & { now: Date },
+): Promise<OperationalEventRow | undefined> => {
+  const { kind, chain, network, subject = '', now } = event
+  const { rows } = await sql<OperationalEventRow>`
+    update operational_event set resolve_time = ${now}
+    where kind = ${kind} and chain = ${chain} and network = ${network} and subject = ${subject}
+      and resolve_time is null
+    returning *`.execute(db)
+  return rows[0]
+}
+
+/** The events that last, and the newest of those that are over; newest first. */
+export const listEvents = async (
+  db: Db,
+  limit: number,
+): Promise<{ open: OperationalEventRow[]; resolved: OperationalEventRow[] }> => {
+  const list = () =>
+    db.selectFrom('operational_event').selectAll().orderBy('create_time', 'desc').limit(limit)
+  const open = await list().where('resolve_time', 'is', null).execute()
+  const resolved = await list().where('resolve_time', 'is not', null).execute()
+  return { open, resolved }
+}
+
+/** Deletes the oldest resolved events beyond those that are kept. */
+export const deleteOldEvents = async (db: Db, kept = keptEvents): Promise<void> => {
+  await sql`
+    delete from operational_event where resolve_time is not null and create_time < (
+      select create_time from operational_event where resolve_time is not null
+      order by create_time desc offset ${kept - 1} limit 1)`.execute(db)
+}

@@ -1,0 +1,149 @@
+import { sql, type Updateable } from 'kysely'
+import type { TransactionState } from '../../contract/records/states.ts'
+import type { RowOf } from '../pg/columns.ts'
+import type { Db } from '../pg/database.ts'
+import type { Tables } from '../pg/tables.ts'
+import type { WalletScope } from '../wallets/wallets.ts'
+import type { transactionTables } from './tables.ts'
+
+/** A managed transaction. */
+export type TransactionRow = Omit<
+  RowOf<typeof transactionTables.managed_transaction>,
+  'transaction_state'
+> & { transaction_state: TransactionState }
+
+/** What may change of a managed transaction. */
+export type TransactionChange = Updateable<Tables['managed_transaction']>
+
+/** What a new managed transaction is made of. */
+export type NewTransaction = Pick<
+  TransactionRow,
+  | 'organization_id'
+  | 'transaction_id'
+  | 'chain_id'
+  | 'wallet_id'
+  | 'transaction_state'
+  | 'from'
+  | 'to'
+  | 'value'
+  | 'gas'
+  | 'gas_price'
+  | 'data'
+  | 'nonce'
+  | 'eip155_chain_id'
+  | 'request_hash'
+  | 'create_time'
+> & { warnings: readonly string[] }
+
+/** A place in a list of transactions, newest first. */
+export type TransactionPosition = { create_time: Date; transaction_id: string }
+
+/** Stores a transaction; undefined when its id is taken. */
+export const insertTransaction = async (
+  trx: Db,
+  row: NewTransaction,
+): Promise<TransactionRow | undefined> =>
+  (await trx
+    .insertInto('managed_transaction')
+    .values({
+      ...row,
+      warnings: row.warnings.length > 0 ? JSON.stringify(row.warnings) : null,
+      update_time: row.create_time,
+      broadcast_count: 0,
+      is_unsure: false,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returningAll()
+    .executeTakeFirst()) as TransactionRow | undefined
+
+const ofScope = (db: Db, { organization_id, chain_id }: WalletScope) =>
+  db
+    .selectFrom('managed_transaction')
+    .selectAll()
+    .where('organization_id', '=', organization_id)
+    .where('chain_id', '=', chain_id)
+
+/** A transaction of an organization. */
+export const findTransaction = async (
+  db: Db,
+  scope: WalletScope,
+  transaction_id: string,
+): Promise<TransactionRow | undefined> =>
+  (await ofScope(db, scope).where('transaction_id', '=', transaction_id).executeTakeFirst()) as
+    | TransactionRow
+    | undefined
+
+/** The transaction of an organization that has an id, on whichever network. */
+export const findTransactionById = async (
+  db: Db,
+  organization_id: string,
+  transaction_id: string,
+): Promise<TransactionRow | undefined> =>
+  (await db
+    .selectFrom('managed_transaction')
+    .selectAll()
+    .where('organization_id', '=', organization_id)
+    .where('transaction_id', '=', transaction_id)
+    .executeTakeFirst()) as TransactionRow | undefined
+
+/** The newest transaction of an organization with a hash. */
+export const findTransactionByHash = async (
+  db: Db,
+  scope: WalletScope,
+  transaction_hash: Buffer,
+): Promise<TransactionRow | undefined> =>
+  (await ofScope(db, scope)
+    .where('transaction_hash', '=', transaction_hash)
+    .orderBy('create_time', 'desc')
+    .executeTakeFirst()) as TransactionRow | undefined
+
+/** A transaction, locked until the caller's ends. */
+export const lockTransaction = async (
+  trx: Db,
+  scope: WalletScope,
+  transaction_id: string,
+): Promise<TransactionRow | undefined> =>
+  (await ofScope(trx, scope)
+    .where('transaction_id', '=', transaction_id)
+    .forUpdate()
+    .executeTakeFirst()) as TransactionRow | undefined
+
+/** Changes a transaction that the caller has locked. */
+export const updateTransaction = async (
+  trx: Db,
+  { organization_id, transaction_id }: Pick<TransactionRow, 'organization_id' | 'transaction_id'>,
+  change: TransactionChange,
+): Promise<TransactionRow> =>
+  (await trx
+    .updateTable('managed_transaction')
+    .set(change)
+    .where('organization_id', '=', organization_id)
+    .where('transaction_id', '=', transaction_id)
+    .returningAll()
+    .executeTakeFirstOrThrow()) as TransactionRow
+
+/** One page of transactions, newest first. */
+export const listTransactions = async (
+  db: Db,
+  scope: WalletScope,
+  filter: {
+    wallet_id?: string | undefined
+    from?: Buffer | undefined
+    transaction_state?: string | undefined
+  },
+  { after, limit }: { after?: TransactionPosition | undefined; limit: number },
+): Promise<TransactionRow[]> => {
+  let page = ofScope(db, scope)
+    .orderBy('create_time', 'desc')
+    .orderBy('transaction_id', 'desc')
+    .limit(limit)
+  if (filter.wallet_id !== undefined) page = page.where('wallet_id', '=', filter.wallet_id)
+  if (filter.from) page = page.where('from', '=', filter.from)
+  if (filter.transaction_state)
+    page = page.where('transaction_state', '=', filter.transaction_state)
+  if (after)
+    page = page.where(
+      sql<boolean>`(create_time, transaction_id) < (${after.create_time}, ${after.transaction_id})`,
+    )
+  return (await page.execute()) as TransactionRow[]
+}

@@ -1,0 +1,183 @@
+import { sql } from 'kysely'
+import { encodeArray } from '../pg/binary-arrays.ts'
+import { insertRows } from '../pg/bulk.ts'
+import type { Db } from '../pg/database.ts'
+import type { WalletScope } from './wallets.ts'
+
+/** A tracked address with what the tracker needs of its wallet. */
+export type TrackedAddress = {
+  address: Buffer
+  organization_id: string
+  wallet_id: string
+  confirmation: number
+}
+
+/** An address of a wallet and when it was registered. */
+export type ListedAddress = { address: Buffer; create_time: Date }
+
+/** Registers addresses in a wallet and says how many are new; those of any wallet stay as they are. */
+export const insertAddresses = async (
+  trx: Db,
+  { organization_id, chain_id }: WalletScope,
+  {
+    wallet_id,
+    addresses,
+    create_time,
+  }: { wallet_id: string; addresses: Buffer[]; create_time: Date },
+): Promise<number> => {
+  // In one order for everybody: two batches with the same addresses wait, but never for each other.
+  const sorted = addresses.toSorted(Buffer.compare)
+  return await insertRows(
+    trx,
+    'wallet_address',
+    sorted.map((address) => ({ chain_id, address, organization_id, wallet_id, create_time })),
+  )
+}
+
+/** Which wallets of the organization have these addresses. */
+export const findOwners = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  addresses: readonly Buffer[],
+): Promise<{ address: Buffer; wallet_id: string }[]> =>
+  await db
+    .selectFrom('wallet_address')
+    .select(['address', 'wallet_id'])
+    .where('chain_id', '=', chain_id)
+    .where('organization_id', '=', organization_id)
+    .where(sql<boolean>`address = any(${addresses as Buffer[]}::bytea[])`)
+    .execute()
+
+/** The first addresses of each wallet in the order of their bytes. */
+export const listFirstAddresses = async (
+  db: Db,
+  wallet_ids: readonly string[],
+  limit: number,
+): Promise<(ListedAddress & { wallet_id: string })[]> => {
+  const { rows } = await sql<ListedAddress & { wallet_id: string }>`
+    select w.wallet_id, a.address, a.create_time
+    from unnest(${wallet_ids as string[]}::uuid[]) w (wallet_id)
+    cross join lateral (
+      select address, create_time from wallet_address
+      where wallet_id = w.wallet_id order by address limit ${limit}) a`.execute(db)
+  return rows
+}
+
+/** Some addresses of a wallet in the order of their bytes. */
+export const pageAddresses = async (
+  db: Db,
+  wallet_id: string,
+  { after, limit }: { after?: Buffer | undefined; limit: number },
+): Promise<ListedAddress[]> => {
+  const page = db
+    .selectFrom('wallet_address')
+    .select(['address', 'create_time'])
+    .where('wallet_id', '=', wallet_id)
+    .orderBy('address')
+    .limit(limit)
+  return await (after ? page.where('address', '>', after) : page).execute()
+}
+
+/** An address with the wallet that has it. */
+export type OwnedAddress = { wallet_id: string; address: Buffer; confirmation: number }
+
+/** Some addresses of an organization, or of one of its wallets, wallet by wallet. */
+export const pageOwnedAddresses = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  page: {
+    wallet_id?: string | undefined
+    after?: { wallet_id: string; address: Buffer } | undefined
+    limit: number
+  },
+): Promise<OwnedAddress[]> => {
+  const { wallet_id, after, limit } = page
+  const one = wallet_id === undefined ? sql`` : sql`and w.wallet_id = ${wallet_id}`
+  // The first condition enters the index of the wallets, the second one that of the addresses.
+  const beyond = after
+    ? sql`and w.wallet_id >= ${after.wallet_id}
+        and (t.wallet_id, t.address) > (${after.wallet_id}::uuid, ${after.address}::bytea)`
+    : sql``
+  const { rows } = await sql<OwnedAddress>`
+    select t.wallet_id, t.address, w.confirmation
+    from wallet w join wallet_address t on t.wallet_id = w.wallet_id
+    where w.organization_id = ${organization_id} and w.chain_id = ${chain_id} ${one} ${beyond}
+    order by t.wallet_id, t.address limit ${limit}`.execute(db)
+  return rows
+}
+
+/** Which of these addresses a wallet has; they stay until the transaction ends. */
+export const holdAddresses = async (
+  trx: Db,
+  { organization_id, chain_id }: WalletScope,
+  addresses: readonly Buffer[],
+): Promise<OwnedAddress[]> => {
+  const { rows } = await sql<OwnedAddress>`
+    select t.wallet_id, t.address, w.confirmation
+    from wallet_address t join wallet w on w.wallet_id = t.wallet_id
+    where t.chain_id = ${chain_id} and t.organization_id = ${organization_id}
+      and t.address = any(${addresses as Buffer[]}::bytea[])
+    order by t.address for share of t`.execute(trx)
+  return rows
+}
+
+/**
+ * Takes addresses out of a wallet, all of them when none are named, and says how many there were.
+ * Their balances and waiting work go with them; their transfers stay.
+ */
+export const deleteAddresses = async (
+  trx: Db,
+  { organization_id, chain_id }: WalletScope,
+  { wallet_id, addresses }: { wallet_id: string; addresses?: readonly Buffer[] },
+): Promise<number> => {
+  const chosen = addresses
+    ? sql`wallet_id = ${wallet_id} and address = any(${addresses as Buffer[]}::bytea[])`
+    : sql`wallet_id = ${wallet_id}`
+  const { numAffectedRows } = await sql`
+    delete from wallet_address
+    where ${chosen} and organization_id = ${organization_id} and chain_id = ${chain_id}`.execute(
+    trx,
+  )
+  await sql`delete from token_import where ${chosen}`.execute(trx)
+  await sql`delete from balance_change where ${chosen}`.execute(trx)
+  await sql`delete from balance_pending where ${chosen}`.execute(trx)
+  await sql`delete from balance where ${chosen}`.execute(trx)
+  return Number(numAffectedRows ?? 0n)
+}
+
+type TrackedWallet = Omit<TrackedAddress, 'address'> & { addresses: Buffer }
+
+/** Which of a block's addresses are tracked, and by whom: one look-up whatever their number. */
+export const findTracked = async (
+  trx: Db,
+  chain_id: number,
+  addresses: readonly Buffer[],
+): Promise<TrackedAddress[]> => {
+  if (addresses.length === 0) return []
+  // One row for each wallet with all its addresses, each after its length: a row for each address costs
+  // the server as much to write, and us to read, as to find it. The addresses come by a query of their own:
+  // the planner would estimate each of them.
+  const { rows } = await sql<TrackedWallet>`
+    select a.organization_id, a.wallet_id, w.confirmation, a.addresses
+    from (
+      select organization_id, wallet_id,
+        string_agg(set_byte('\\x00', 0, octet_length(address)) || address, '') as addresses
+      from wallet_address
+      where chain_id = ${chain_id}
+        and address = any((select ${encodeArray('bytea', addresses)}::bytea[])::bytea[])
+      group by organization_id, wallet_id) a
+    join wallet w on w.wallet_id = a.wallet_id`.execute(trx)
+  return rows.flatMap(addressesOf)
+}
+
+function addressesOf({ addresses, organization_id, wallet_id, confirmation }: TrackedWallet) {
+  const found: TrackedAddress[] = []
+  let end = 0
+  while (end < addresses.length) {
+    const begin = end + 1
+    end = begin + addresses[end]!
+    const address = addresses.subarray(begin, end)
+    found.push({ address, organization_id, wallet_id, confirmation })
+  }
+  return found
+}

@@ -1,0 +1,104 @@
+import { sql } from 'kysely'
+import type { Db } from '../pg/database.ts'
+import type { ContractRow } from './tables.ts'
+import type { WalletScope } from './wallets.ts'
+
+/** Registers a contract, or brings what is known of it up to date; says whether it is new. */
+export const upsertContract = async (
+  db: Db,
+  contract: Omit<ContractRow, 'contract_metadata'> & { contract_metadata: object | null },
+): Promise<boolean> => {
+  const contract_metadata = contract.contract_metadata && JSON.stringify(contract.contract_metadata)
+  const row = await db
+    .insertInto('contract')
+    .values({ ...contract, contract_metadata })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['organization_id', 'chain_id', 'contract_address'])
+        .doUpdateSet({ contract_type: contract.contract_type, contract_metadata }),
+    )
+    // A row that was there has been locked by the update.
+    .returning(sql<boolean>`xmax = 0`.as('is_new'))
+    .executeTakeFirstOrThrow()
+  return row.is_new
+}
+
+/** The contracts of an organization in the order of their registration. */
+export const listContracts = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  contract_type?: string,
+): Promise<ContractRow[]> => {
+  const all = db
+    .selectFrom('contract')
+    .selectAll()
+    .where('organization_id', '=', organization_id)
+    .where('chain_id', '=', chain_id)
+    .orderBy('create_time')
+    .orderBy('contract_address')
+  return await (contract_type ? all.where('contract_type', '=', contract_type) : all).execute()
+}
+
+/** Whether a contract is registered. */
+export const hasContract = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  contract_address: Buffer,
+): Promise<boolean> => {
+  const row = await db
+    .selectFrom('contract')
+    .select('chain_id')
+    .where('organization_id', '=', organization_id)
+    .where('chain_id', '=', chain_id)
+    .where('contract_address', '=', contract_address)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Takes a contract out with its balances, which are no longer kept up to date; says whether it was there. */
+export const deleteContract = async (
+  trx: Db,
+  { organization_id, chain_id }: WalletScope,
+  contract_address: Buffer,
+): Promise<boolean> => {
+  const { numDeletedRows } = await trx
+    .deleteFrom('contract')
+    .where('organization_id', '=', organization_id)
+    .where('chain_id', '=', chain_id)
+    .where('contract_address', '=', contract_address)
+    .executeTakeFirst()
+  if (numDeletedRows === 0n) return false
+  const wallets = sql`select wallet_id from wallet
+    where organization_id = ${organization_id} and chain_id = ${chain_id}`
+  await sql`
+    delete from balance_change where wallet_id in (${wallets}) and asset_id in (
+      select asset_id from asset
+      where chain_id = ${chain_id} and contract_address = ${contract_address})`.execute(trx)
+  await sql`
+    delete from balance_pending
+    where wallet_id in (${wallets}) and contract_address = ${contract_address}`.execute(trx)
+  await sql`
+    delete from balance
+    where wallet_id in (${wallets}) and contract_address = ${contract_address}`.execute(trx)
+  return true
+}
+
+/** Which of a block's contracts are watched, and by whom. */
+export const findWatched = async (
+  trx: Db,
+  chain_id: number,
+  contracts: readonly Buffer[],
+): Promise<
+  Pick<
+    ContractRow,
+    'organization_id' | 'contract_address' | 'contract_type' | 'contract_metadata'
+  >[]
+> => {
+  if (contracts.length === 0) return []
+  return await trx
+    .selectFrom('contract')
+    .select(['organization_id', 'contract_address', 'contract_type', 'contract_metadata'])
+    .where('chain_id', '=', chain_id)
+    .where(sql<boolean>`contract_address = any(${contracts as Buffer[]}::bytea[])`)
+    .execute()
+}

@@ -1,0 +1,42 @@
+import { sql } from 'kysely'
+import type { Db } from '../pg/database.ts'
+import type { AssetKey } from './assets.ts'
+
+/** The kind of the jobs that look for the description of an item. */
+export const metadataJobKind = 'token_metadata'
+
+/** Lets items be described that nobody has looked for yet. The job has the id of the asset. */
+export const enqueueMetadata = async (
+  trx: Db,
+  { chain_id, asset_ids, now }: { chain_id: number; asset_ids: readonly string[]; now: Date },
+): Promise<void> => {
+  if (asset_ids.length === 0) return
+  await sql`
+    insert into job (job_id, kind, chain_id, payload, attempt_count, next_attempt_time, create_time,
+      update_time)
+    select asset_id, ${metadataJobKind}, ${chain_id}::int2, '{}', 0, ${now}::timestamptz,
+      ${now}::timestamptz, ${now}::timestamptz
+    from asset where asset_id = any(${asset_ids as string[]}::uuid[]) and metadata_time is null
+    order by asset_id
+    on conflict do nothing`.execute(trx)
+}
+
+/** An item with what is known of its description. */
+export const findItem = async (
+  db: Db,
+  asset_id: string,
+): Promise<(AssetKey & { token_uri: string | null }) | undefined> =>
+  await db
+    .selectFrom('asset')
+    .select(['asset_type', 'contract_address', 'token_id', 'token_uri'])
+    .where('asset_id', '=', asset_id)
+    .executeTakeFirst()
+
+/** Stores what was found of an item; with a time nobody looks again. */
+export const setTokenMetadata = async (
+  db: Db,
+  asset_id: string,
+  found: { token_uri?: string | null; token_data?: string; metadata_time?: Date },
+): Promise<void> => {
+  await db.updateTable('asset').set(found).where('asset_id', '=', asset_id).execute()
+}

@@ -1,0 +1,92 @@
+import { sql } from 'kysely'
+import { hashId } from '../../lib/hash-id.ts'
+import type { Db } from '../pg/database.ts'
+import type { AssetKey } from './assets.ts'
+import type { WalletScope } from './wallets.ts'
+
+/** A token that is tracked for all addresses of a wallet, or without one of the organization. */
+export type TokenRule = { wallet_id?: string | undefined; asset_id: string }
+
+const lockClass = 5_713_304
+
+/**
+ * Keeps new rules of an organization away until the transaction ends. To be called before the rules
+ * are listed for new addresses: otherwise a rule and an address that are stored at the same time would
+ * not see each other.
+ */
+export const holdTokenRules = async (trx: Db, organization_id: string): Promise<void> => {
+  await sql`select pg_advisory_xact_lock_shared(${sql.lit(lockClass)}, hashtext(${organization_id}))`.execute(
+    trx,
+  )
+}
+
+/** Stores a rule once no address is being registered; false when the organization has `most` already. */
+export const insertTokenRule = async (
+  trx: Db,
+  { organization_id, chain_id }: WalletScope,
+  { wallet_id, asset_id }: TokenRule,
+  { most, create_time }: { most: number; create_time: Date },
+): Promise<boolean> => {
+  await sql`select pg_advisory_xact_lock(${sql.lit(lockClass)}, hashtext(${organization_id}))`.execute(
+    trx,
+  )
+  const rule_id = hashId('token_rule', organization_id, chain_id, wallet_id ?? '', asset_id)
+  const { rows } = await sql<{ count: bigint; is_known: boolean }>`
+    select count(*) as count, coalesce(bool_or(rule_id = ${rule_id}), false) as is_known
+    from token_rule
+    where organization_id = ${organization_id} and chain_id = ${chain_id}`.execute(trx)
+  const { count, is_known } = rows[0]!
+  if (is_known) return true
+  if (Number(count) >= most) return false
+  await trx
+    .insertInto('token_rule')
+    .values({
+      ...{ rule_id, organization_id, chain_id, asset_id, create_time },
+      wallet_id: wallet_id ?? null,
+    })
+    .execute()
+  return true
+}
+
+/** The tokens that rules track for the addresses of a wallet. */
+export const listRuleAssets = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  wallet_id: string,
+): Promise<(AssetKey & { asset_id: string })[]> => {
+  const { rows } = await sql<AssetKey & { asset_id: string }>`
+    select distinct a.asset_id, a.asset_type, a.contract_address, a.token_id
+    from token_rule r join asset a on a.asset_id = r.asset_id
+    where r.organization_id = ${organization_id} and r.chain_id = ${chain_id}
+      and (r.wallet_id is null or r.wallet_id = ${wallet_id})
+    order by a.asset_id`.execute(db)
+  return rows
+}
+
+/** The rules of some organizations for some tokens: the tracker's look-up. */
+export const findTokenRules = async (
+  trx: Db,
+  chain_id: number,
+  { asset_ids, organization_ids }: { asset_ids: string[]; organization_ids: string[] },
+): Promise<{ organization_id: string; wallet_id: string | null; asset_id: string }[]> =>
+  await trx
+    .selectFrom('token_rule')
+    .select(['organization_id', 'wallet_id', 'asset_id'])
+    .where('chain_id', '=', chain_id)
+    .where(sql<boolean>`asset_id = any(${asset_ids}::uuid[])`)
+    .where(sql<boolean>`organization_id = any(${organization_ids}::uuid[])`)
+    .execute()
+
+/** Takes the rules of a wallet away. */
+export const deleteTokenRules = async (
+  trx: Db,
+  { organization_id, chain_id }: WalletScope,
+  wallet_id: string,
+): Promise<void> => {
+  await trx
+    .deleteFrom('token_rule')
+    .where('organization_id', '=', organization_id)
+    .where('chain_id', '=', chain_id)
+    .where('wallet_id', '=', wallet_id)
+    .execute()
+}

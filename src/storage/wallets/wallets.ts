@@ -1,0 +1,162 @@
+import { sql } from 'kysely'
+import type { QuotaUse } from '../access/quotas.ts'
+import { deepConfirmation } from '../balances/changes.ts'
+import type { Db } from '../pg/database.ts'
+import type { WalletRow } from './tables.ts'
+
+/** Whose wallets, on which chain. */
+export type WalletScope = { organization_id: string; chain_id: number }
+
+/** Stores a wallet. */
+export const insertWallet = async (
+  db: Db,
+  wallet: Omit<WalletRow, 'update_time' | 'address_count' | 'confirmed_block' | 'remove_time'>,
+): Promise<void> => {
+  await db
+    .insertInto('wallet')
+    .values({ ...wallet, update_time: wallet.create_time, address_count: 0 })
+    .execute()
+}
+
+/** A wallet of this organization and chain, removed or not. */
+export const findWallet = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  wallet_id: string,
+): Promise<WalletRow | undefined> =>
+  await db
+    .selectFrom('wallet')
+    .selectAll()
+    .where('wallet_id', '=', wallet_id)
+    .where('organization_id', '=', organization_id)
+    .where('chain_id', '=', chain_id)
+    .executeTakeFirst()
+
+/** One page of wallets in the order of their creation. */
+export const listWallets = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  { after, limit }: { after?: string | undefined; limit: number },
+): Promise<WalletRow[]> => {
+  const page = db
+    .selectFrom('wallet')
+    .selectAll()
+    .where('organization_id', '=', organization_id)
+    .where('chain_id', '=', chain_id)
+    .where('remove_time', 'is', null)
+    .orderBy('wallet_id')
+    .limit(limit)
+  return await (after ? page.where('wallet_id', '>', after) : page).execute()
+}
+
+/** Whether a wallet is there, and not removed; it stays so until the transaction ends. */
+export const holdWallet = async (trx: Db, wallet_id: string): Promise<boolean> => {
+  const { rows } = await sql`
+    select 1 from wallet where wallet_id = ${wallet_id} and remove_time is null for share`.execute(
+    trx,
+  )
+  return rows.length > 0
+}
+
+/** Gives a wallet another name and says whether it is there. */
+export const renameWallet = async (
+  db: Db,
+  { wallet_id, name, update_time }: Pick<WalletRow, 'wallet_id' | 'name' | 'update_time'>,
+): Promise<boolean> => {
+  const { numUpdatedRows } = await db
+    .updateTable('wallet')
+    .set({ name, update_time })
+    .where('wallet_id', '=', wallet_id)
+    .where('remove_time', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Marks a wallet as removed and says whether it was there. */
+export const markRemoved = async (
+  trx: Db,
+  wallet_id: string,
+  remove_time: Date,
+): Promise<boolean> => {
+  const { numUpdatedRows } = await trx
+    .updateTable('wallet')
+    .set({ remove_time, update_time: remove_time, address_count: 0 })
+    .where('wallet_id', '=', wallet_id)
+    .where('remove_time', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/**
+ * Notes how many addresses a wallet has gained, or lost where the number is negative, and counts them
+ * against the quota: in one statement, because bulk registrations would feel another one. Undefined
+ * when the wallet was removed meanwhile.
+ */
+export const touchWallet = async (
+  trx: Db,
+  wallet_id: string,
+  { gained, update_time }: { gained: number; update_time: Date },
+): Promise<QuotaUse | undefined> => {
+  // The wallet first, as those do that remove it.
+  const { rows } = await sql<QuotaUse>`
+    with touched as (
+      update wallet set update_time = ${update_time}, address_count = address_count + ${gained}
+      where wallet_id = ${wallet_id} and remove_time is null
+      returning organization_id)
+    insert into quota_use (organization_id, quota_name, used)
+    select organization_id, 'QUOTA_ADDRESSES', ${gained}::int8 from touched
+    on conflict (organization_id, quota_name) do update set used = quota_use.used + excluded.used
+    returning used, (
+      select quota_limit from quota q where q.organization_id = quota_use.organization_id
+        and q.quota_name = quota_use.quota_name) as quota_limit`.execute(trx)
+  return rows[0]
+}
+
+/**
+ * Changes the confirmation of a wallet, of the balance work and of the notifications that wait for it.
+ * No block is stored meanwhile.
+ */
+export const setConfirmation = async (
+  trx: Db,
+  scope: WalletScope,
+  change: Pick<WalletRow, 'wallet_id' | 'confirmation' | 'update_time'> & { head: number },
+): Promise<boolean> => {
+  const { wallet_id, confirmation, update_time, head } = change
+  const { organization_id, chain_id } = scope
+  const { numAffectedRows } = await sql`
+    update wallet set confirmation = ${confirmation}, update_time = ${update_time},
+      confirmed_block = greatest(confirmed_block, ${head}::int8 - greatest(confirmation, 1) + 1)
+    where wallet_id = ${wallet_id} and organization_id = ${organization_id}
+      and chain_id = ${chain_id}`.execute(trx)
+  if (!numAffectedRows) return false
+  const due = sql`block_number + greatest(${confirmation}::int8, 1) - 1`
+  await (confirmation > deepConfirmation
+    ? sql`
+        update balance_change set due_block = case when delta is null then ${head} else ${due} end,
+          ahead = case when delta is null then true end
+        where wallet_id = ${wallet_id} and due_block > ${head}`
+    : sql`
+        update balance_change set due_block = ${due}
+        where wallet_id = ${wallet_id} and due_block > ${head}`
+  ).execute(trx)
+  await sql`
+    update balance_pending set
+      due_block = greatest(block_number, since_block + greatest(${confirmation}::int8, 1) - 1)
+    where wallet_id = ${wallet_id}`.execute(trx)
+  // What waits for more than it needs now. What waits for less is postponed when its block comes.
+  await sql`
+    update delivery d set due_block = d.block_number + greatest(${confirmation}::int8, 1) - 1
+    where d.chain_id = ${chain_id} and d.due_block > ${head} and d.organization_id = ${organization_id}
+      and d.data ? 'pending' and d.due_block > d.block_number + greatest(${confirmation}::int8, 1) - 1
+      and exists (
+        select from transfer t where t.transaction_hash = d.transaction_hash
+          and t.wallet_id = ${wallet_id} and t.block_number = d.block_number)`.execute(trx)
+  return true
+}
+
+/** Forgets confirmations of blocks above a number, which have left the chain. */
+export const unconfirmAbove = async (trx: Db, chain_id: number, number: number): Promise<void> => {
+  await sql`
+    update wallet set confirmed_block = ${number}
+    where chain_id = ${chain_id} and confirmed_block > ${number}`.execute(trx)
+}

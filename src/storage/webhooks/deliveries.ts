@@ -1,0 +1,145 @@
+import { sql } from 'kysely'
+import type { RowOf } from '../pg/columns.ts'
+import type { Db } from '../pg/database.ts'
+import type { WalletScope } from '../wallets/wallets.ts'
+import type { DeliveryRow } from './notifications.ts'
+import { queuesAlone } from './queue-locks.ts'
+import type { webhookTables } from './tables.ts'
+
+/** A stored attempt. */
+export type AttemptRow = RowOf<typeof webhookTables.delivery_attempt>
+
+/** Where a page of histories goes on. */
+export type DeliveryPosition = Pick<DeliveryRow, 'create_time' | 'webhook_history_id'>
+
+/** A notification with what became of it. */
+export type HistoryRow = DeliveryRow & {
+  webhook_status: string
+  /** The number of attempts. */
+  delivery_count: number
+  /** The last one. */
+  delivery_time: Date | null
+}
+
+type Filter = {
+  webhook_id?: string | undefined
+  /** Both ends included. */
+  from_time?: Date | undefined
+  to_time?: Date | undefined
+  after?: DeliveryPosition | undefined
+  limit: number
+  now: Date
+}
+
+// A claim does not write the status: it is what the claim says it is.
+const stateOf = (now: Date) => sql`
+  coalesce(a.attempt, 0) as delivery_count, a.attempt_time as delivery_time,
+  case when q.webhook_history_id is null then 'WEBHOOK_STATUS_COMPLETED'
+    when q.webhook_status = 'WEBHOOK_STATUS_PENDING' and q.claim_expire_time > ${now}
+      then 'WEBHOOK_STATUS_IN_PROGRESS'
+    else q.webhook_status end as webhook_status`
+
+const stateJoins = sql`
+  left join delivery_queue q on q.webhook_history_id = d.webhook_history_id
+  left join lateral (
+    select attempt, attempt_time from delivery_attempt
+    where webhook_id = d.webhook_id and sequence = d.sequence
+    order by attempt desc limit 1) a on true`
+
+/** One page of notifications that are more than waiting, newest first. */
+export const listDeliveries = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  { webhook_id, from_time, to_time, after, limit, now }: Filter,
+): Promise<HistoryRow[]> => {
+  const inScope = sql`d.organization_id = ${organization_id} and d.chain_id = ${chain_id}`
+  // A webhook is of one organization: asked for both at once, the server may walk through all of the
+  // organization's history for the few rows of a quiet webhook.
+  const { rows } = await sql<HistoryRow>`
+    select d.*, ${stateOf(now)} from (
+      select * from delivery d
+      where sequence is not null and ${webhook_id ? sql`webhook_id = ${webhook_id}` : inScope}
+        ${from_time ? sql`and create_time >= ${from_time}` : sql``}
+        ${to_time ? sql`and create_time <= ${to_time}` : sql``}
+        ${
+          after
+            ? sql`and (create_time, webhook_history_id)
+              < (${after.create_time}::timestamptz, ${after.webhook_history_id}::uuid)`
+            : sql``
+        }
+      order by create_time desc, webhook_history_id desc limit ${limit}) d
+    ${stateJoins}
+    ${webhook_id ? sql`where ${inScope}` : sql``}
+    order by d.create_time desc, d.webhook_history_id desc`.execute(db)
+  return rows
+}
+
+/** A notification that is more than waiting. */
+export const findDelivery = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  webhook_history_id: string,
+): Promise<DeliveryRow | undefined> =>
+  await db
+    .selectFrom('delivery')
+    .selectAll()
+    .where('webhook_history_id', '=', webhook_history_id)
+    .where('organization_id', '=', organization_id)
+    .where('chain_id', '=', chain_id)
+    .where('sequence', 'is not', null)
+    .executeTakeFirst()
+
+/** The newest attempts to deliver a notification, oldest first. */
+export const listAttempts = async (
+  db: Db,
+  { webhook_id, sequence }: Pick<DeliveryRow, 'webhook_id' | 'sequence'>,
+  limit: number,
+): Promise<AttemptRow[]> => {
+  const rows = await db
+    .selectFrom('delivery_attempt')
+    .selectAll()
+    .where('webhook_id', '=', webhook_id)
+    .where('sequence', '=', sequence)
+    .orderBy('attempt', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.toReversed()
+}
+
+const again = (now: Date) => sql`
+  webhook_status = 'WEBHOOK_STATUS_PENDING', next_attempt_time = ${now}, retry_step = 0`
+
+/** Makes a notification due now, whatever became of it. Its webhook is locked and enabled. */
+export const retryDelivery = async (
+  trx: Db,
+  webhook_history_id: string,
+  now: Date,
+): Promise<number> => {
+  const { numAffectedRows } = await sql`
+    insert into delivery_queue (webhook_history_id, organization_id, webhook_id, sequence,
+      webhook_status, next_attempt_time, retry_step)
+    select webhook_history_id, organization_id, webhook_id, sequence, 'WEBHOOK_STATUS_PENDING',
+      ${now}, 0
+    from delivery where webhook_history_id = ${webhook_history_id}
+    for key share
+    on conflict (webhook_history_id) do update set ${again(now)}`.execute(trx)
+  return Number(numAffectedRows ?? 0n)
+}
+
+/** Makes all failed notifications of a webhook due now; it is locked and enabled. */
+export const retryFailed = async (
+  trx: Db,
+  webhook_id: string,
+  { from_time, now }: { from_time: Date; now: Date },
+): Promise<number> => {
+  await queuesAlone([webhook_id]).execute(trx)
+  const { numAffectedRows } = await sql`
+    update delivery_queue q set ${again(now)}
+    from delivery d
+    where q.webhook_id = ${webhook_id} and q.next_attempt_time is null
+      and q.webhook_status = 'WEBHOOK_STATUS_FAILED'
+      and d.webhook_history_id = q.webhook_history_id and d.create_time >= ${from_time}`.execute(
+    trx,
+  )
+  return Number(numAffectedRows ?? 0n)
+}

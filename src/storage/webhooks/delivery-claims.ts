@@ -1,0 +1,145 @@
+import { sql } from 'kysely'
+import { bulkRows } from '../pg/bulk.ts'
+import type { Db } from '../pg/database.ts'
+import type { WebhookHeaderRow } from './headers.ts'
+import type { DeliveryRow } from './notifications.ts'
+import { queuesAlone } from './queue-locks.ts'
+import type { WebhookRow } from './webhooks.ts'
+
+/** A webhook that has something to send, now or later. */
+export type QueuedWebhook = Pick<WebhookRow, 'webhook_id' | 'organization_id'> & {
+  /** When the first of it is due. */
+  first_time: Date
+}
+
+/** A notification that one courier has until the claim expires. */
+export type ClaimedDelivery = Pick<
+  DeliveryRow,
+  'webhook_history_id' | 'organization_id' | 'webhook_id' | 'notification_type' | 'create_time'
+> & {
+  sequence: number
+  retry_step: number
+  claim_expire_time: Date
+  /** As JSON text, which goes into the body as it is. */
+  data: string
+}
+
+/** What a courier must know of the receiving end. */
+export type ReceiverRow = Pick<
+  WebhookRow,
+  | 'webhook_id'
+  | 'organization_id'
+  | 'chain_id'
+  | 'webhook_endpoint'
+  | 'webhook_state'
+  | 'failing_since'
+  | 'secret_sealed'
+  | 'previous_secret_sealed'
+  | 'previous_secret_expire_time'
+>
+
+/** All webhooks that have something to send, without those of disabled organizations: one look into the index for each, however long its queue. */
+export const listQueuedWebhooks = async (db: Db): Promise<QueuedWebhook[]> => {
+  const { rows } = await sql<QueuedWebhook>`
+    with recursive queued as (
+      (select webhook_id, organization_id, next_attempt_time from delivery_queue
+        where next_attempt_time is not null
+        order by webhook_id, next_attempt_time limit 1)
+      union all
+      select n.webhook_id, n.organization_id, n.next_attempt_time from queued q, lateral (
+        select webhook_id, organization_id, next_attempt_time from delivery_queue
+        where webhook_id > q.webhook_id and next_attempt_time is not null
+        order by webhook_id, next_attempt_time limit 1) n)
+    select webhook_id, organization_id, next_attempt_time as first_time from queued q
+    -- One look-up for each: an anti-join would read all organizations.
+    where (select o.disable_time from organization o
+      where o.organization_id = q.organization_id) is null`.execute(db)
+  return rows
+}
+
+/**
+ * Claims due notifications, so many of each webhook at most; those of another courier are passed over.
+ * Written so that there is one plan only, row by row: nobody knows beforehand how many there will be,
+ * and a plan made for many would read the whole history.
+ */
+export const claimDeliveries = async (
+  db: Db,
+  wanted: readonly { webhook_id: string; count: number }[],
+  { now, expire }: { now: Date; expire: Date },
+): Promise<ClaimedDelivery[]> => {
+  const { rows } = await sql<Omit<ClaimedDelivery, 'claim_expire_time'>>`
+    with claimed as (
+      update delivery_queue set claim_expire_time = ${expire}
+      where ctid = any(array(
+        select c.ctid
+        from unnest(${wanted.map(({ webhook_id }) => webhook_id)}::uuid[],
+            ${wanted.map(({ count }) => count)}::int4[]) w (webhook_id, count),
+          lateral (
+            select ctid from delivery_queue
+            where webhook_id = w.webhook_id and next_attempt_time <= ${now}
+              and (claim_expire_time is null or claim_expire_time <= ${now})
+            order by next_attempt_time, sequence limit w.count
+            for update skip locked) c))
+      returning webhook_id, sequence, retry_step)
+    select d.webhook_history_id, d.organization_id, d.webhook_id, d.notification_type,
+      c.retry_step, d.create_time, d.sequence, d.data::text as data
+    from claimed c, lateral (
+      select * from delivery where webhook_id = c.webhook_id and sequence = c.sequence
+      limit 1) d`.execute(db)
+  const claims = rows.map((row) => Object.assign(row, { claim_expire_time: expire }))
+  // First attempts go out in the order of their numbers.
+  return claims.sort((a, b) => a.sequence - b.sequence)
+}
+
+/** Gives claims back, so that nobody has to wait for them to expire. */
+export const releaseClaims = async (
+  db: Db,
+  claims: readonly Pick<
+    ClaimedDelivery,
+    'webhook_history_id' | 'webhook_id' | 'claim_expire_time'
+  >[],
+): Promise<void> => {
+  if (claims.length === 0) return
+  const rows = claims.map(({ webhook_history_id, claim_expire_time }) => ({
+    webhook_history_id,
+    claim_expire_time,
+  }))
+  const webhooks = claims.map(({ webhook_id }) => webhook_id)
+  await sql`
+    with held as materialized (${queuesAlone(webhooks)})
+    update delivery_queue q set claim_expire_time = null
+    from json_to_recordset(${bulkRows(rows)}::text::json)
+      r (webhook_history_id uuid, claim_expire_time timestamptz)
+    where q.webhook_history_id = r.webhook_history_id
+      and q.claim_expire_time = r.claim_expire_time
+      and (select held from held) > 0`.execute(db)
+}
+
+/** The webhooks of some deliveries as they are now; removed ones are missing. */
+export const listReceivers = async (
+  db: Db,
+  webhook_ids: readonly string[],
+): Promise<ReceiverRow[]> => {
+  const { rows } = await sql<ReceiverRow>`
+    select webhook_id, organization_id, chain_id, webhook_endpoint, webhook_state, failing_since,
+      secret_sealed, previous_secret_sealed, previous_secret_expire_time
+    from webhook where webhook_id = any(${webhook_ids as string[]}::uuid[])`.execute(db)
+  return rows
+}
+
+/** The headers of some webhooks, and those of all webhooks of their organizations. */
+export const listReceiverHeaders = async (
+  db: Db,
+  webhook_ids: readonly string[],
+): Promise<WebhookHeaderRow[]> => {
+  const ids = webhook_ids as string[]
+  const { rows } = await sql<WebhookHeaderRow>`
+    select * from webhook_header where webhook_id = any(${ids}::uuid[])
+    union all
+    select h.* from (
+      select distinct organization_id, chain_id from webhook
+      where webhook_id = any(${ids}::uuid[])) w
+    join webhook_header h on h.organization_id = w.organization_id and h.chain_id = w.chain_id
+      and h.webhook_id is null`.execute(db)
+  return rows
+}

@@ -1,0 +1,179 @@
+import { sql } from 'kysely'
+import { bulkRows, unnestRows } from '../pg/bulk.ts'
+import type { Db } from '../pg/database.ts'
+import { queuesAlone, queuesShared } from './queue-locks.ts'
+import { disableWebhook } from './webhooks.ts'
+
+/** What became of one attempt. */
+export type AttemptRecord = {
+  webhook_history_id: string
+  sequence: number
+  organization_id: string
+  webhook_id: string
+  claim_expire_time: Date
+  is_delivered: boolean
+  attempt_time: Date
+  duration_ms: number
+  status_code: number | null
+  error: string | null
+  response_body: Buffer | null
+  /** Null when it was delivered, or when no attempt is left. */
+  next_attempt_time: Date | null
+  /** The receiver said that it does not exist any more (410). */
+  is_gone: boolean
+  /** The webhook was failing when the attempt began. */
+  was_failing: boolean
+}
+
+// A webhook of which every delivery failed for so long is disabled (docs/decisions.md).
+const patienceMs = 5 * 86_400_000
+
+/** Records attempts in one transaction, with what they mean for their webhooks. Gives the webhooks that it disabled. */
+export const recordAttempts = async (
+  db: Db,
+  attempts: readonly AttemptRecord[],
+  now: Date,
+): Promise<string[]> => {
+  // In one order: another courier, whose claim had expired, may record the same deliveries.
+  const records = attempts.toSorted((a, b) => compare(a.webhook_history_id, b.webhook_history_id))
+  const outcomes = summarize(attempts)
+  // The common case, and one statement: nobody failed, and nobody had.
+  if (outcomes.length === 0) {
+    await storeAttempts(db, records)
+    return []
+  }
+  return await db.transaction().execute(async (trx) => {
+    // The webhooks first: whoever disables or removes one locks in this order too.
+    const failing = await updateWebhooks(trx, outcomes)
+    const disabled = failing.filter(
+      ({ is_gone, failing_since }) =>
+        is_gone || (failing_since && now.getTime() - failing_since.getTime() >= patienceMs),
+    )
+    await queuesAlone(records.map(({ webhook_id }) => webhook_id)).execute(trx)
+    await rescheduleFailed(trx, records)
+    await storeAttempts(trx, records)
+    for (const { webhook_id, is_gone } of disabled) {
+      const reason = is_gone
+        ? 'The endpoint answered 410 Gone.'
+        : 'Every delivery failed for 5 days.'
+      await disableWebhook(trx, webhook_id, { reason, now })
+    }
+    return disabled.map(({ webhook_id }) => webhook_id)
+  })
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+type Outcome = {
+  webhook_id: string
+  is_well: boolean
+  is_gone: boolean
+  attempt_time: Date
+  error: string | null
+}
+
+/** One line for each webhook that failed or recovered. */
+const summarize = (records: readonly AttemptRecord[]): Outcome[] => {
+  const byWebhook = Map.groupBy(records, ({ webhook_id }) => webhook_id)
+  return [...byWebhook].flatMap(([webhook_id, mine]) => {
+    const failed = mine.filter(({ is_delivered }) => !is_delivered)
+    const is_well = failed.length < mine.length
+    if (failed.length === 0 && !mine.some(({ was_failing }) => was_failing)) return []
+    const last = failed.at(-1)
+    return {
+      webhook_id,
+      is_well,
+      is_gone: mine.some(({ is_gone }) => is_gone),
+      attempt_time: last?.attempt_time ?? mine[0]!.attempt_time,
+      error: last?.error ?? null,
+    }
+  })
+}
+
+const updateWebhooks = async (trx: Db, outcomes: readonly Outcome[]) => {
+  const { rows } = await sql<{ webhook_id: string; failing_since: Date | null; is_gone: boolean }>`
+    with outcome as (
+      select w.webhook_id, o.is_well, o.is_gone, o.attempt_time, o.error from webhook w
+      join json_to_recordset(${bulkRows(outcomes)}::text::json) o (webhook_id uuid,
+        is_well boolean, is_gone boolean, attempt_time timestamptz, error text)
+        on o.webhook_id = w.webhook_id
+      order by w.webhook_id for no key update of w)
+    update webhook w set
+      failing_since = case when o.is_well then null
+        else coalesce(w.failing_since, o.attempt_time) end,
+      last_error = coalesce(o.error, w.last_error)
+    from outcome o where w.webhook_id = o.webhook_id
+    returning w.webhook_id, w.failing_since, o.is_gone`.execute(trx)
+  return rows
+}
+
+const isWaiting = sql`q.next_attempt_time is not null`
+
+/** Says when what failed is due again. */
+const rescheduleFailed = async (trx: Db, records: readonly AttemptRecord[]): Promise<void> => {
+  const delivered = new Set(
+    records.filter((record) => record.is_delivered).map((record) => record.webhook_history_id),
+  )
+  const rows = records
+    .filter(({ webhook_history_id }) => !delivered.has(webhook_history_id))
+    .map(({ webhook_history_id, claim_expire_time, next_attempt_time }) => ({
+      webhook_history_id,
+      claim_expire_time,
+      next_attempt_time,
+    }))
+  if (rows.length === 0) return
+  // A claim that has passed to another courier is that one's to bring to an end. What is on hold or
+  // removed meanwhile stays so.
+  await sql`
+    update delivery_queue q set
+      claim_expire_time = null,
+      retry_step = case when ${isWaiting} then q.retry_step + 1 else q.retry_step end,
+      next_attempt_time = case when ${isWaiting} then r.next_attempt_time end,
+      webhook_status = case when not ${isWaiting} then q.webhook_status
+        when r.next_attempt_time is null then 'WEBHOOK_STATUS_FAILED'
+        else 'WEBHOOK_STATUS_IN_PROGRESS' end
+    from json_to_recordset(${bulkRows(rows)}::text::json)
+      r (webhook_history_id uuid, claim_expire_time timestamptz, next_attempt_time timestamptz)
+    where q.webhook_history_id = r.webhook_history_id
+      and q.claim_expire_time = r.claim_expire_time`.execute(trx)
+}
+
+const attemptColumns = [
+  'webhook_id',
+  'sequence',
+  'attempt',
+  'organization_id',
+  'attempt_time',
+  'duration_ms',
+  'status_code',
+  'error',
+  'response_body',
+] as const
+
+/**
+ * Adds attempts after those that are there; a success ends a delivery, whoever has its claim. Locks
+ * the queue first: who inserts waits for another who inserts the same.
+ */
+const storeAttempts = async (db: Db, records: readonly AttemptRecord[]): Promise<void> => {
+  const delivered = records
+    .filter(({ is_delivered }) => is_delivered)
+    .map(({ webhook_history_id }) => webhook_history_id)
+  const counts = new Map<string, number>()
+  const rows = records.map((record) => {
+    const attempt = (counts.get(record.webhook_history_id) ?? 0) + 1
+    counts.set(record.webhook_history_id, attempt)
+    return { ...record, attempt }
+  })
+  const columns = sql.join(attemptColumns.map((name) => sql.ref(name)))
+  await sql`
+    with held as materialized (${queuesShared(records.map(({ webhook_id }) => webhook_id))}),
+    done as (
+      delete from delivery_queue where webhook_history_id = any(${delivered}::uuid[]))
+    insert into delivery_attempt (${columns})
+    select r.webhook_id, r.sequence, r.attempt + coalesce((
+        select max(a.attempt) from delivery_attempt a
+        where a.webhook_id = r.webhook_id and a.sequence = r.sequence), 0),
+      r.organization_id, r.attempt_time, r.duration_ms, r.status_code, r.error, r.response_body
+    from ${unnestRows('delivery_attempt', attemptColumns, rows)} r
+    where (select held from held) >= 0`.execute(db)
+}

@@ -1,0 +1,120 @@
+import { randomBytes, randomUUIDv7 } from 'node:crypto'
+import { expect, it } from 'vitest'
+import { freshDatabase } from '../../../test/helpers/database.ts'
+import { createWalletBench } from '../../../test/helpers/wallets.ts'
+import type { ManagedTransactionRow } from '../transactions/record.ts'
+import { queueTransactionNotifications } from './notifications.ts'
+
+const { db } = await freshDatabase()
+const bench = await createWalletBench(db, 'c')
+const now = new Date('2026-01-02T03:04:05.678Z')
+
+const addWebhook = async (organization_id: string, wallet_id: string | null, enabled = true) => {
+  const webhook_id = randomUUIDv7()
+  await db
+    .insertInto('webhook')
+    .values({
+      webhook_id,
+      organization_id,
+      chain_id: bench.chain_id,
+      wallet_id,
+      webhook_endpoint: 'https://receiver.invalid',
+      confirmation: 1,
+      webhook_state: enabled ? 'WEBHOOK_STATE_ENABLED' : 'WEBHOOK_STATE_DISABLED',
+      secret_sealed: randomBytes(8),
+      next_sequence: 1,
+      create_time: now,
+      update_time: now,
+    })
+    .execute()
+  return webhook_id
+}
+
+const rowsOf = (webhook_id: string) =>
+  db
+    .selectFrom('delivery')
+    .innerJoin('delivery_queue', 'delivery_queue.webhook_history_id', 'delivery.webhook_history_id')
+    .selectAll()
+    .where('delivery.webhook_id', '=', webhook_id)
+    .orderBy('delivery.sequence')
+    .execute()
+
+it('a change of state is told to the webhooks of its wallet and to those of all', async () => {
+  const { organization_id, call } = await bench.createCaller()
+  const other = await bench.createCaller()
+  const { wallet_id } = await call('RegisterWallet', { name: 'mine' })
+  const { wallet_id: second } = await call('RegisterWallet', { name: 'second' })
+  const mine = await addWebhook(organization_id, wallet_id)
+  const all = await addWebhook(organization_id, null, false)
+  const silent = [
+    await addWebhook(organization_id, second),
+    await addWebhook(other.organization_id, null),
+  ]
+  const transaction = (transaction_state: string): ManagedTransactionRow => ({
+    organization_id,
+    transaction_id: 'tx-1',
+    chain_id: bench.chain_id,
+    wallet_id,
+    transaction_state,
+    from: bench.account(1),
+    to: bench.account(2),
+    value: 10n ** 30n,
+    gas: 21_000n,
+    gas_price: 7n,
+    data: Buffer.alloc(0),
+    nonce: 3,
+    eip155_chain_id: 1n,
+    request_hash: randomBytes(32),
+    signature: null,
+    raw_transaction: null,
+    transaction_hash: Buffer.alloc(32, 1),
+    last_error: null,
+    replaced_by: null,
+    sent_time: null,
+    broadcast_time: null,
+    block_number: null,
+    block_hash: null,
+    receipt_status: null,
+    create_time: now,
+    update_time: now,
+    broadcast_count: 1,
+    is_unsure: true,
+    next_broadcast_time: null,
+    replaced_block_number: null,
+    warnings: null,
+  })
+  const sent = [transaction('TRANSACTION_STATE_SENT'), transaction('TRANSACTION_STATE_MINED')]
+  expect(await queueTransactionNotifications(db, sent, now)).toBe(4)
+  // The same states again, as a reorganization brings them about.
+  expect(await queueTransactionNotifications(db, sent, now)).toBe(4)
+
+  const rows = await rowsOf(mine)
+  expect(rows.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4])
+  expect(rows[0]).toMatchObject({
+    organization_id,
+    notification_type: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED',
+    webhook_status: 'WEBHOOK_STATUS_PENDING',
+    next_attempt_time: now,
+    due_block: null,
+    data: {
+      sequence: 1,
+      transaction: {
+        wallet_id,
+        transaction_id: 'tx-1',
+        transaction_hash: `0x${'01'.repeat(32)}`,
+        transaction_state: 'TRANSACTION_STATE_SENT',
+        value: '1000000000000000000000000000000',
+        data: '0x',
+        nonce: '3',
+      },
+    },
+  })
+  const held = await rowsOf(all)
+  expect(held).toHaveLength(4)
+  expect(held[0]).toMatchObject({
+    webhook_status: 'WEBHOOK_STATUS_ON_HOLD',
+    next_attempt_time: null,
+  })
+  for (const webhook_id of silent) expect(await rowsOf(webhook_id)).toEqual([])
+  expect(await queueTransactionNotifications(db, [], now)).toBe(0)
+})

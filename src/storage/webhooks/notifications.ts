@@ -1,0 +1,349 @@
+import { type RawBuilder, sql } from 'kysely'
+import { notificationTypes, type WebhookEvent } from '../../contract/records/states.ts'
+import { distinctBytes } from '../../lib/bytes.ts'
+import { hashId } from '../../lib/hash-id.ts'
+import { type BulkRow, bulkRows, insertRows } from '../pg/bulk.ts'
+import { notifyChange } from '../pg/changes.ts'
+import type { RowOf } from '../pg/columns.ts'
+import type { Db } from '../pg/database.ts'
+import { type ManagedTransactionRow, toTransactionRecord } from '../transactions/record.ts'
+import type { ListedTransfer } from '../transfers/transfers.ts'
+import type { webhookTables } from './tables.ts'
+
+/** A stored notification. */
+export type DeliveryRow = RowOf<typeof webhookTables.delivery>
+
+/** The topic under which couriers are woken. */
+export const courierTopic = 'courier'
+
+/** What the tracker needs of a webhook. */
+export type WatchingWebhook = {
+  webhook_id: string
+  organization_id: string
+  wallet_id: string | null
+  confirmation: number
+}
+
+/** A notification that is due, with its body. */
+export type DueDelivery = Pick<DeliveryRow, 'webhook_history_id' | 'webhook_id'> & { data: object }
+
+/** A notification that waits for nothing. */
+export type NewNotification = Pick<
+  DeliveryRow,
+  'organization_id' | 'chain_id' | 'webhook_id' | 'notification_type'
+> & { data: object; transaction_hash?: Buffer | null }
+
+/** Wakes the couriers when the transaction commits; once in it, for NOTIFY takes a lock of the whole server. */
+export const wakeCouriers = async (trx: Db): Promise<void> =>
+  await notifyChange(trx, { kind: 'wake', topic: courierTopic })
+
+/**
+ * Tells the webhooks of a wallet that managed transactions have changed their state (docs/decisions.md).
+ * To be called once, last in the database transaction that changes them, with the rows as they are
+ * then: it locks the webhooks until that ends.
+ */
+export const queueTransactionNotifications = async (
+  trx: Db,
+  transactions: readonly ManagedTransactionRow[],
+  now: Date,
+): Promise<number> => {
+  const [first] = transactions
+  if (!first) return 0
+  const webhooksOf = await findWebhooks(
+    trx,
+    first.chain_id,
+    transactions,
+    'WEBHOOK_EVENT_TRANSACTION_STATE',
+  )
+  const notifications = transactions.flatMap((row) =>
+    webhooksOf(row).map(({ webhook_id }) => ({
+      organization_id: row.organization_id,
+      chain_id: row.chain_id,
+      webhook_id,
+      notification_type: notificationTypes.c,
+      transaction_hash: row.transaction_hash,
+      data: { transaction: toTransactionRecord(row, now) },
+    })),
+  )
+  return (await queueNotifications(trx, notifications, now)).length
+}
+
+/** Queues notifications that wait for nothing, and gives their ids; those of a removed webhook are left out. */
+export const queueNotifications = async (
+  trx: Db,
+  notifications: readonly NewNotification[],
+  now: Date,
+): Promise<string[]> => {
+  if (notifications.length === 0) return []
+  const numbered = await numberDeliveries(trx, notifications)
+  const rows = numbered.map((row) => ({
+    ...row,
+    // The number makes it one of a kind.
+    webhook_history_id: hashId('sequence', row.webhook_id, row.sequence),
+  }))
+  await sql`
+    with told as (
+      insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
+        notification_type, data, sequence, transaction_hash, create_time)
+      select webhook_history_id, organization_id, chain_id, webhook_id, notification_type, data,
+        sequence, transaction_hash, ${now}
+      from json_to_recordset(${bulkRows(rows)}::text::json)
+        r (webhook_history_id uuid, organization_id uuid, chain_id int2, webhook_id uuid,
+          notification_type text, data jsonb, sequence int8, transaction_hash bytea)
+      returning webhook_history_id, webhook_id, sequence)
+    ${enqueue(now)}`.execute(trx)
+  if (rows.length > 0) await wakeCouriers(trx)
+  return rows.map(({ webhook_history_id }) => webhook_history_id)
+}
+
+// Read under the lock that numbering took: nobody enables or disables the webhook meanwhile.
+const enqueue = (now: Date) => sql`
+  insert into delivery_queue (webhook_history_id, organization_id, webhook_id, sequence,
+    webhook_status, next_attempt_time, retry_step)
+  select told.webhook_history_id, w.organization_id, told.webhook_id, told.sequence,
+    case w.webhook_state when 'WEBHOOK_STATE_ENABLED'
+      then 'WEBHOOK_STATUS_PENDING' else 'WEBHOOK_STATUS_ON_HOLD' end,
+    case w.webhook_state when 'WEBHOOK_STATE_ENABLED' then ${now}::timestamptz end, 0
+  from told join webhook w on w.webhook_id = told.webhook_id`
+
+/** Gives notifications their numbers, in the order in which they come; locks their webhooks. */
+export const numberDeliveries = async <row extends { webhook_id: string; data: object }>(
+  trx: Db,
+  rows: readonly row[],
+): Promise<(row & { sequence: number })[]> => {
+  const counts = new Map<string, number>()
+  for (const { webhook_id } of rows) counts.set(webhook_id, (counts.get(webhook_id) ?? 0) + 1)
+  const next = await takeSequences(trx, counts)
+  return rows
+    .filter(({ webhook_id }) => next.has(webhook_id))
+    .map((row) => {
+      const sequence = next.get(row.webhook_id)!
+      next.set(row.webhook_id, sequence + 1)
+      return { ...row, sequence, data: { ...row.data, sequence } }
+    })
+}
+
+/** What a notification may be about: something of one wallet. */
+export type WalletEvent = { organization_id: string; wallet_id: string }
+
+/**
+ * Finds the webhooks that want some events: those of their wallets, and those of all. With a limit at
+ * most so many of each wallet, and as many of all.
+ */
+export const findWebhooks = async (
+  trx: Db,
+  chain_id: number,
+  events: readonly WalletEvent[],
+  kind: WebhookEvent,
+  limit: number | null = null,
+): Promise<(event: WalletEvent) => readonly WatchingWebhook[]> => {
+  const organizations = [...new Set(events.map(({ organization_id }) => organization_id))]
+  const wallets = [...new Map(events.map((event) => [event.wallet_id, event])).values()]
+  const wanted = sql`chain_id = ${chain_id} and (events is null or ${kind} = any(events))`
+  // In two parts, each one look into the index: an organization may have a webhook for every wallet.
+  const { rows } = await sql<WatchingWebhook>`
+    select w.* from unnest(${organizations}::uuid[]) o (organization_id), lateral (
+      select webhook_id, organization_id, wallet_id, confirmation from webhook
+      where ${wanted} and organization_id = o.organization_id and wallet_id is null
+      order by webhook_id limit ${limit}::int8) w
+    union all
+    select w.* from unnest(${wallets.map(({ organization_id }) => organization_id)}::uuid[],
+        ${wallets.map(({ wallet_id }) => wallet_id)}::uuid[]) o (organization_id, wallet_id), lateral (
+      select webhook_id, organization_id, wallet_id, confirmation from webhook
+      where ${wanted} and organization_id = o.organization_id and wallet_id = o.wallet_id
+      order by webhook_id limit ${limit}::int8) w`.execute(trx)
+  const found = Map.groupBy(rows, (row) => row.wallet_id ?? row.organization_id)
+  return ({ organization_id, wallet_id }) => [
+    ...(found.get(wallet_id) ?? []),
+    ...(found.get(organization_id) ?? []),
+  ]
+}
+
+/** Stores notifications that wait for their block; those that are there stay as they are. */
+export const insertWaiting = async (
+  trx: Db,
+  rows: readonly BulkRow<'delivery'>[],
+): Promise<number> => await insertRows(trx, 'delivery', rows)
+
+// Anybody can send an item whose description is as long as `token_data` may be. A body is stored for each
+// webhook and sent at every attempt: ListTransfers has the whole text.
+const longestTokenText = 4_096
+
+const shortText = (name: 'token_uri' | 'token_data') => {
+  const column = sql.ref(`a.${name}`)
+  return sql`
+    case when octet_length(${column}) <= ${longestTokenText} then ${column} end as ${sql.ref(name)},
+    octet_length(${column}) > ${longestTokenText} as ${sql.ref(`${name}_omitted`)}`
+}
+
+/** The transfers that notifications tell of, in the order of the chain, so many at most. */
+export const listNotifiedTransfers = async (
+  trx: Db,
+  chain_id: number,
+  waiting: readonly { transaction_hash: Buffer; transfer_block: number }[],
+  limit: number,
+): Promise<ListedTransfer[]> => {
+  const hashes = distinctBytes(waiting.map(({ transaction_hash }) => transaction_hash))
+  const numbers = [...new Set(waiting.map(({ transfer_block }) => transfer_block))]
+  const { rows } = await sql<ListedTransfer>`
+    select t.*, a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals,
+      ${shortText('token_uri')}, ${shortText('token_data')}, w.confirmation, w.confirmed_block
+    from transfer t join asset a on a.asset_id = t.asset_id join wallet w on w.wallet_id = t.wallet_id
+    where t.chain_id = ${chain_id} and t.block_number = any(${numbers}::int8[])
+      and t.transaction_hash = any(${hashes}::bytea[])
+    order by t.block_number, t.ordinal, t.side limit ${limit}`.execute(trx)
+  return rows
+}
+
+/** Lets waiting notifications wait for another block. */
+export const postponeWaiting = async (
+  trx: Db,
+  waiting: readonly { webhook_history_id: string; due_block: number }[],
+): Promise<void> => {
+  if (waiting.length === 0) return
+  await sql`
+    update delivery d set due_block = r.due_block
+    from json_to_recordset(${bulkRows(waiting)}::text::json) r (webhook_history_id uuid, due_block int8)
+    where d.webhook_history_id = r.webhook_history_id`.execute(trx)
+}
+
+/** Takes numbers out of the webhooks' sequences and says the first one of each. */
+const takeSequences = async (
+  trx: Db,
+  counts: ReadonlyMap<string, number>,
+): Promise<Map<string, number>> => {
+  const rows = [...counts].map(([webhook_id, count]) => ({ webhook_id, count }))
+  // Locked in one order, so that two writers wait but never for each other.
+  const { rows: taken } = await sql<{ webhook_id: string; first: number }>`
+    with taken as (
+      select w.webhook_id, t.count from webhook w
+      join json_to_recordset(${bulkRows(rows)}::text::json) t (webhook_id uuid, count int8)
+        on t.webhook_id = w.webhook_id
+      order by w.webhook_id for no key update of w)
+    update webhook w set next_sequence = w.next_sequence + t.count from taken t
+    where w.webhook_id = t.webhook_id
+    returning w.webhook_id, w.next_sequence - t.count as first`.execute(trx)
+  return new Map(taken.map(({ webhook_id, first }) => [webhook_id, first]))
+}
+
+/**
+ * Makes waiting notifications real: they get number, body and time, and the courier finds them.
+ * Gives the ids of those; a webhook that was removed meanwhile wants none.
+ */
+export const releaseWaiting = async (
+  trx: Db,
+  waiting: readonly DueDelivery[],
+  now: Date,
+): Promise<Set<string>> => {
+  const due = await numberDeliveries(trx, waiting)
+  if (due.length === 0) return new Set()
+  await sql`
+    with told as (
+      update delivery d set sequence = r.sequence, data = r.data, due_block = null,
+        create_time = ${now}
+      from json_to_recordset(${bulkRows(due)}::text::json)
+        r (webhook_history_id uuid, sequence int8, data jsonb)
+      where d.webhook_history_id = r.webhook_history_id
+      returning d.webhook_history_id, d.webhook_id, d.sequence)
+    ${enqueue(now)}`.execute(trx)
+  return new Set(due.map(({ webhook_history_id }) => webhook_history_id))
+}
+
+/** Locks all webhooks that were told of blocks above a number, and those that want some events. */
+export const lockToldWebhooks = async (
+  trx: Db,
+  { chain_id, above }: { chain_id: number; above: number },
+  events: readonly WalletEvent[],
+): Promise<void> =>
+  await lockWebhooks(trx, sql`delivery where chain_id = ${chain_id} and block_number > ${above}`, {
+    chain_id,
+    events,
+  })
+
+/**
+ * Locks the webhooks of some deliveries (what follows `from`) and those that want some events. All at
+ * once and in the order in which they are always locked: a transaction that locks some first and
+ * others later may wait for one that waits for it.
+ */
+export const lockWebhooks = async (
+  trx: Db,
+  deliveries: RawBuilder<unknown>,
+  { chain_id, events }: { chain_id: number; events: readonly WalletEvent[] },
+): Promise<void> => {
+  const organizations = [...new Set(events.map(({ organization_id }) => organization_id))]
+  const wallets = [...new Set(events.map(({ wallet_id }) => wallet_id))]
+  await sql`
+    select count(*) from (
+      select 1 from webhook where webhook_id in (
+        select webhook_id from ${deliveries}
+        union all
+        select webhook_id from webhook
+        where chain_id = ${chain_id} and organization_id = any(${organizations}::uuid[])
+          and (wallet_id is null or wallet_id = any(${wallets}::uuid[])))
+      order by webhook_id for no key update) w`.execute(trx)
+}
+
+/** Drops waiting notifications by their ids. */
+export const deleteWaiting = async (trx: Db, ids: readonly string[]): Promise<void> => {
+  if (ids.length === 0) return
+  await sql`
+    delete from delivery where webhook_history_id = any(${ids as string[]}::uuid[])
+      and due_block is not null`.execute(trx)
+}
+
+/** Cancels what waits for blocks above a number. */
+export const cancelWaitingAbove = async (
+  trx: Db,
+  chain_id: number,
+  number: number,
+): Promise<void> => {
+  await sql`
+    delete from delivery where chain_id = ${chain_id} and block_number > ${number}
+      and due_block is not null`.execute(trx)
+}
+
+/** One page of what was sent of blocks above a number, from the oldest block on. */
+export const listSentAbove = async (
+  trx: Db,
+  { chain_id, number }: { chain_id: number; number: number },
+  { after, limit }: { after: DeliveryRow | undefined; limit: number },
+): Promise<DeliveryRow[]> => {
+  const { rows } = await sql<DeliveryRow>`
+    select * from delivery where chain_id = ${chain_id} and block_number > ${number}
+      ${
+        after
+          ? sql`and block_number >= ${after.block_number} and (block_number, webhook_history_id)
+              > (${after.block_number}::int8, ${after.webhook_history_id}::uuid)`
+          : sql``
+      }
+    order by block_number, webhook_history_id limit ${limit}`.execute(trx)
+  return rows
+}
+
+/**
+ * What was sent of blocks above a number is of no block from now on: neither the next reorganization
+ * nor the next generation counts it.
+ */
+export const detachAbove = async (trx: Db, chain_id: number, number: number): Promise<void> => {
+  await sql`
+    update delivery set block_number = null
+    where chain_id = ${chain_id} and block_number > ${number}`.execute(trx)
+}
+
+/** Which of these notifications exist. */
+export const findExisting = async (trx: Db, ids: readonly string[]): Promise<Set<string>> => {
+  const { rows } = await sql<{ webhook_history_id: string }>`
+    select webhook_history_id from delivery
+    where webhook_history_id = any(${ids as string[]}::uuid[])`.execute(trx)
+  return new Set(rows.map(({ webhook_history_id }) => webhook_history_id))
+}
+
+/** Which of these notifications a reorganization has taken back. */
+export const findTakenBack = async (trx: Db, ids: readonly string[]): Promise<Set<string>> => {
+  const { rows } = await sql<{ webhook_history_id: string }>`
+    select webhook_history_id from delivery
+    where webhook_history_id = any(${ids as string[]}::uuid[]) and block_number is null`.execute(
+    trx,
+  )
+  return new Set(rows.map(({ webhook_history_id }) => webhook_history_id))
+}

@@ -1,0 +1,224 @@
+import { sql } from 'kysely'
+import type { RowOf } from '../pg/columns.ts'
+import type { Db } from '../pg/database.ts'
+import type { WalletScope } from '../wallets/wallets.ts'
+import { queuesAlone } from './queue-locks.ts'
+import type { webhookTables } from './tables.ts'
+
+/** A stored webhook. */
+export type WebhookRow = RowOf<typeof webhookTables.webhook>
+
+/** A webhook as it is listed. */
+export type ListedWebhook = WebhookRow & { success_rate: number | null }
+
+// Of so many newest notifications the success rate is taken.
+const rated = 100
+
+/** Stores a webhook. */
+export const insertWebhook = async (
+  db: Db,
+  webhook: Pick<
+    WebhookRow,
+    | 'webhook_id'
+    | 'organization_id'
+    | 'chain_id'
+    | 'wallet_id'
+    | 'webhook_endpoint'
+    | 'confirmation'
+    | 'secret_sealed'
+    | 'create_time'
+  > &
+    Partial<Pick<WebhookRow, 'first_event'>> &
+    WebhookChange,
+): Promise<void> => {
+  await db
+    .insertInto('webhook')
+    .values({
+      ...webhook,
+      webhook_state: 'WEBHOOK_STATE_ENABLED',
+      next_sequence: 1,
+      update_time: webhook.create_time,
+    })
+    .execute()
+}
+
+const ofScope = (db: Db, { organization_id, chain_id }: WalletScope) =>
+  db
+    .selectFrom('webhook')
+    .selectAll()
+    .where('organization_id', '=', organization_id)
+    .where('chain_id', '=', chain_id)
+
+/** A webhook of this organization and chain. */
+export const findWebhook = async (
+  db: Db,
+  scope: WalletScope,
+  webhook_id: string,
+): Promise<WebhookRow | undefined> =>
+  await ofScope(db, scope).where('webhook_id', '=', webhook_id).executeTakeFirst()
+
+/** The same, locked against everything that numbers, enables, disables or removes it. */
+export const lockWebhook = async (
+  trx: Db,
+  scope: WalletScope,
+  webhook_id: string,
+): Promise<WebhookRow | undefined> =>
+  await ofScope(trx, scope).where('webhook_id', '=', webhook_id).forNoKeyUpdate().executeTakeFirst()
+
+/** One page of webhooks in the order of their creation. */
+export const listWebhooks = async (
+  db: Db,
+  { organization_id, chain_id }: WalletScope,
+  filter: { wallet_id?: string | undefined; after?: string | undefined; limit: number },
+): Promise<ListedWebhook[]> => {
+  const { wallet_id, after, limit } = filter
+  const { rows } = await sql<ListedWebhook>`
+    select w.*, r.success_rate from (
+      select * from webhook
+      where organization_id = ${organization_id} and chain_id = ${chain_id}
+        ${wallet_id ? sql`and wallet_id = ${wallet_id}` : sql``}
+        ${after ? sql`and webhook_id > ${after}` : sql``}
+      order by webhook_id limit ${limit}) w
+    left join lateral (
+      select avg(case when q.webhook_history_id is null then 1 when exists (
+          select 1 from delivery_attempt a
+          where a.webhook_id = n.webhook_id and a.sequence = n.sequence)
+          then 0 end)::float8 as success_rate
+      from (
+        select webhook_history_id, webhook_id, sequence from delivery
+        where webhook_id = w.webhook_id and sequence is not null
+        order by create_time desc, webhook_history_id desc limit ${rated}) n
+      left join delivery_queue q on q.webhook_history_id = n.webhook_history_id) r on true
+    order by w.webhook_id`.execute(db)
+  return rows
+}
+
+/** Gives a locked webhook its secrets: the newest, and those that sign too until they expire. */
+export const setWebhookSecret = async (
+  trx: Db,
+  webhook: Pick<
+    WebhookRow,
+    | 'webhook_id'
+    | 'secret_sealed'
+    | 'previous_secret_sealed'
+    | 'previous_secret_expire_time'
+    | 'update_time'
+  >,
+): Promise<void> => {
+  const { webhook_id, ...values } = webhook
+  await trx.updateTable('webhook').set(values).where('webhook_id', '=', webhook_id).execute()
+}
+
+/** Changes a locked webhook. What waits for its confirmation waits for the new one: no block is stored meanwhile. */
+export const updateWebhook = async (
+  trx: Db,
+  {
+    webhook_id,
+    organization_id,
+    chain_id,
+  }: Pick<WebhookRow, 'webhook_id' | 'organization_id' | 'chain_id'>,
+  change: WebhookChange & { earlier_events?: string | null; update_time: Date },
+): Promise<void> => {
+  await trx.updateTable('webhook').set(change).where('webhook_id', '=', webhook_id).execute()
+  if (change.confirmation === undefined) return
+  await sql`
+    update delivery set due_block = block_number + greatest(${change.confirmation}::int8, 1) - 1
+    where chain_id = ${chain_id} and organization_id = ${organization_id}
+      and due_block is not null and webhook_id = ${webhook_id}
+      and block_number is not null and not data ? 'pending'`.execute(trx)
+}
+
+/** What can be changed of a webhook. */
+export type WebhookChange = Partial<
+  Pick<WebhookRow, 'webhook_endpoint' | 'confirmation' | 'events'>
+>
+
+/** Begins a new round for what a locked webhook could not deliver so far, which is due now. */
+export const restartDeliveries = async (trx: Db, webhook_id: string, now: Date): Promise<void> => {
+  await trx
+    .updateTable('webhook')
+    .set({ failing_since: null })
+    .where('webhook_id', '=', webhook_id)
+    .execute()
+  await queuesAlone([webhook_id]).execute(trx)
+  await sql`
+    update delivery_queue set next_attempt_time = ${now}, retry_step = 0
+    where webhook_id = ${webhook_id} and next_attempt_time > ${now}`.execute(trx)
+}
+
+/** The webhooks of one wallet, locked in the order of their ids. */
+export const lockWebhooksOf = async (
+  trx: Db,
+  { organization_id, chain_id }: WalletScope,
+  wallet_id: string,
+): Promise<string[]> => {
+  const { rows } = await sql<{ webhook_id: string }>`
+    select webhook_id from webhook
+    where chain_id = ${chain_id} and organization_id = ${organization_id}
+      and wallet_id = ${wallet_id}
+    order by webhook_id for no key update`.execute(trx)
+  return rows.map(({ webhook_id }) => webhook_id)
+}
+
+/**
+ * Enables a locked webhook: all that was not delivered is due, in the order of its numbers. Also what
+ * had failed for good: most of that failed while the endpoint was about to be disabled.
+ */
+export const enableWebhook = async (trx: Db, webhook_id: string, now: Date): Promise<void> => {
+  await sql`
+    update webhook set webhook_state = 'WEBHOOK_STATE_ENABLED', disable_reason = null,
+      disable_time = null, failing_since = null, update_time = ${now}
+    where webhook_id = ${webhook_id}`.execute(trx)
+  await queuesAlone([webhook_id]).execute(trx)
+  await sql`
+    update delivery_queue set webhook_status = 'WEBHOOK_STATUS_PENDING', next_attempt_time = ${now},
+      retry_step = 0
+    where webhook_id = ${webhook_id} and next_attempt_time is null
+      and webhook_status in ('WEBHOOK_STATUS_ON_HOLD', 'WEBHOOK_STATUS_FAILED')`.execute(trx)
+}
+
+/** Disables a webhook, which is locked with its queue: what is not delivered yet is held back, and so is what comes. */
+export const disableWebhook = async (
+  trx: Db,
+  webhook_id: string,
+  { reason, now }: { reason: string; now: Date },
+): Promise<void> => {
+  await sql`
+    update webhook set webhook_state = 'WEBHOOK_STATE_DISABLED', disable_reason = ${reason},
+      disable_time = ${now}, update_time = ${now}
+    where webhook_id = ${webhook_id} and webhook_state = 'WEBHOOK_STATE_ENABLED'`.execute(trx)
+  await sql`
+    update delivery_queue set webhook_status = 'WEBHOOK_STATUS_ON_HOLD', next_attempt_time = null
+    where webhook_id = ${webhook_id} and next_attempt_time is not null`.execute(trx)
+}
+
+/**
+ * Removes a locked webhook with its headers, and says how many those were. Its history stays; what is
+ * not delivered never will be.
+ */
+export const deleteWebhook = async (trx: Db, webhook_id: string): Promise<number> => {
+  // What the tracker has in hand it drops itself, because nobody wants it any more; to wait for it
+  // here would be to wait in a circle.
+  await sql`
+    delete from delivery where webhook_history_id in (
+      select d.webhook_history_id from webhook w
+      join delivery d on d.chain_id = w.chain_id and d.organization_id = w.organization_id
+        and d.webhook_id = w.webhook_id and d.due_block is not null
+      where w.webhook_id = ${webhook_id}
+      for update of d skip locked)`.execute(trx)
+  await queuesAlone([webhook_id]).execute(trx)
+  // In two parts, one for each index.
+  await sql`
+    update delivery_queue set webhook_status = 'WEBHOOK_STATUS_FAILED', next_attempt_time = null
+    where webhook_id = ${webhook_id} and next_attempt_time is not null`.execute(trx)
+  await sql`
+    update delivery_queue set webhook_status = 'WEBHOOK_STATUS_FAILED'
+    where webhook_id = ${webhook_id} and next_attempt_time is null
+      and webhook_status = 'WEBHOOK_STATUS_ON_HOLD'`.execute(trx)
+  const { numDeletedRows } = await trx
+    .deleteFrom('webhook_header')
+    .where('webhook_id', '=', webhook_id)
+    .executeTakeFirst()
+  await trx.deleteFrom('webhook').where('webhook_id', '=', webhook_id).execute()
+  return Number(numDeletedRows)
+}

@@ -1,0 +1,108 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { BlockGoneError, BlockMissingError, type BlockRef, type Chain } from '../../chains/chain.ts'
+import {
+  type Backlog,
+  expandBacklogs,
+  listDueBacklogs,
+  settleBacklogs,
+} from '../../storage/balances/backlog.ts'
+import { type Reading, rememberReadings, storeTracked } from '../../storage/balances/balances.ts'
+import { firstPostponement, insertBalanceChanges } from '../../storage/balances/changes.ts'
+import { awaitCursor, lockCursor } from '../../storage/tracking/blocks.ts'
+import { assertLease } from '../../storage/tracking/leases.ts'
+import type { TrackerTools } from '../tracker/store.ts'
+import { blockFor, distinctPairs, findRef, holdRead, keyOfWork, readPairs } from './read-pairs.ts'
+
+const pairsPerRound = 8_000
+
+/** Whether a chain's work may go as backlogs: net changes (S) and imported tokens (T) have more to say than a pair. */
+export const hasBacklogs = (chain: Chain): boolean =>
+  chain.balances === 'read' && chain.parseToken === undefined
+
+/**
+ * Reads what the backlogs name that the cursor has made due, and stores it in one transaction that
+ * takes them away. Of a backlog that is gone by then nothing is stored: it has become ordinary work,
+ * or was taken back. Says how many pairs were done.
+ */
+export async function settleBacklog(
+  tools: TrackerTools,
+  newest: BlockRef,
+  signal: AbortSignal,
+): Promise<number> {
+  const { db, chain_id, chain } = tools
+  const head = newest.number
+  if (!hasBacklogs(chain)) return 0
+  const backlogs = await listDueBacklogs(db, { chain_id, head, pairs: pairsPerRound })
+  if (backlogs.length === 0) return 0
+  const pairs = distinctPairs(backlogs.flatMap((backlog) => backlog.pairs))
+  try {
+    const at: BlockRef[] = []
+    const readings: Reading[] = []
+    for (const [number, some] of Map.groupBy(pairs, (pair) => blockFor(pair, head))) {
+      signal.throwIfAborted()
+      const block = number === head ? newest : await findRef(tools, number, signal)
+      at.push(block)
+      readings.push(...(await readPairs(chain, some, block, signal)))
+    }
+    await store(tools, { backlogs, readings, at, newest })
+    return pairs.length
+  } catch (error) {
+    // Something of it cannot be read: as ordinary work it keeps nothing else waiting.
+    const isPartly = error instanceof BlockGoneError || error instanceof BlockMissingError
+    if (isPartly) await expand(tools, backlogs)
+    throw error
+  }
+}
+
+async function store(
+  tools: TrackerTools,
+  read: { backlogs: Backlog[]; readings: Reading[]; at: BlockRef[]; newest: BlockRef },
+): Promise<void> {
+  const { db, clock, chain_id, chain, lease } = tools
+  const { backlogs } = read
+  const now = new Date(clock.now())
+  await db.transaction().execute(async (trx) => {
+    await assertLease(trx, lease.name, lease.epoch)
+    await lockCursor(trx, chain_id)
+    await holdRead(trx, tools, read)
+    const ids = backlogs.map(({ backlog_id }) => backlog_id)
+    const open = await settleBacklogs(trx, chain_id, ids)
+    const readings = open.size === backlogs.length ? read.readings : namedBy(open)
+    await storeTracked(trx, readings, now)
+    const failing = readings.filter(({ balance }) => balance === null)
+    await insertBalanceChanges(
+      trx,
+      failing.map(({ wallet_id, address, asset_id, organization_id, as_of_block }) => ({
+        ...{ wallet_id, address, asset_id, organization_id, chain_id },
+        block_number: as_of_block,
+        due_block: read.newest.number + firstPostponement,
+      })),
+    )
+    if (chain.reorganizes)
+      await rememberReadings(trx, readings, { chain_id, reading_id: randomUUIDv7() })
+  })
+
+  function namedBy(open: ReadonlySet<string>): Reading[] {
+    const named = new Set(
+      backlogs
+        .filter(({ backlog_id }) => open.has(backlog_id))
+        .flatMap(({ pairs }) => pairs.map(keyOfWork)),
+    )
+    return read.readings.filter((reading) => named.has(keyOfWork(reading)))
+  }
+}
+
+async function expand(
+  { db, chain_id, lease }: TrackerTools,
+  backlogs: readonly Backlog[],
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    await assertLease(trx, lease.name, lease.epoch)
+    await awaitCursor(trx, chain_id)
+    await expandBacklogs(
+      trx,
+      chain_id,
+      backlogs.map(({ backlog_id }) => backlog_id),
+    )
+  })
+}

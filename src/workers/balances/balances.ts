@@ -1,0 +1,192 @@
+import { randomUUIDv7 } from 'node:crypto'
+import type { BlockRef } from '../../chains/chain.ts'
+import { BlockGoneError, BlockMissingError, ChainUnavailableError } from '../../chains/chain.ts'
+import { dueBlockOf } from '../../domain/wallets/transfer-view.ts'
+import { rememberReadings } from '../../storage/balances/balances.ts'
+import {
+  applyDeltas,
+  type DueBalance,
+  deepConfirmation,
+  deferBalanceChanges,
+  listDueBalances,
+  postponeBalanceChanges,
+} from '../../storage/balances/changes.ts'
+import { applyPending, findStanding } from '../../storage/balances/pending.ts'
+import { reopenPage } from '../../storage/balances/reopening.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { awaitCursor } from '../../storage/tracking/blocks.ts'
+import { assertLease } from '../../storage/tracking/leases.ts'
+import { type Patience, tryOnce } from '../tracker/patience.ts'
+import type { TrackerTools } from '../tracker/store.ts'
+import { settleBacklog } from './backlog.ts'
+import { type Group, readGroup } from './read-group.ts'
+import { blockFor, distinctPairs, findRef, keyOfWork } from './read-pairs.ts'
+
+const rowsPerRound = 2_000
+// Of those that are read apart, so that a round which has any ends soon.
+const mostApart = 50
+const pendingPerRound = 5_000
+// What is read again goes behind everything that is due, and new work waits for one page at the most.
+const reopenedPerRound = 1_000
+
+/**
+ * Brings the balances up to date that the cursor has made due: adds net changes, or reads at the
+ * newest block that has the wallet's confirmation, once per address and asset however many wallets
+ * and blocks ask for it. Says how many pairs were done; call it again until there are none.
+ */
+export async function settleBalances(
+  tools: TrackerTools,
+  signal: AbortSignal,
+  patience: Patience = tryOnce,
+): Promise<number> {
+  const { db, clock, chain_id, chain } = tools
+  const standing = await findStanding(db, chain_id)
+  if (!standing) return 0
+  const head = standing.block_number
+  const newest = { number: head, hash: standing.block_hash }
+  let done = 0
+  if (chain.balances === 'delta')
+    done += await write(tools, (trx) =>
+      applyDeltas(trx, { chain_id, head, now: new Date(clock.now()) }),
+    )
+  if (standing.has_pending) done += await write(tools, (trx) => confirmPending(trx, tools, head))
+  // A pair may be due twice: to be put right at an early block, and to be read ahead at the newest one.
+  const rows = await listDueBalances(db, { chain_id, head, limit: rowsPerRound })
+  const { ahead = [], others = [] } = Object.groupBy(rows, ({ ahead }) =>
+    ahead ? 'ahead' : 'others',
+  )
+  const due = [...distinctPairs(others), ...distinctPairs(ahead)]
+  const { apart = [], usual = [] } = Object.groupBy(due, (pair) =>
+    chain.isReadApart?.(pair) ? 'apart' : 'usual',
+  )
+  await deferBalanceChanges(db, apart.slice(mostApart), head)
+  const errors: unknown[] = []
+  // What fails or is slow is read when everything else is stored.
+  for (const pairs of [usual, apart.slice(0, mostApart)])
+    done += await readDue(tools, { pairs, newest, patience, errors }, signal)
+  try {
+    done += await settleBacklog(tools, newest, signal)
+  } catch (error) {
+    if (!isRepeatable(error)) throw error
+    errors.push(error)
+  }
+  if (standing.has_reopening && done + due.length === 0)
+    done += await write(tools, (trx) =>
+      reopenPage(trx, { chain_id, head, limit: reopenedPerRound }),
+    )
+  // One block that cannot be read must not hold up the rest, and must not be kept quiet either.
+  if (errors.length > 0) throw errors[0]
+  return done
+}
+
+/** A database transaction under the lease, during which no block is stored. */
+const write = async (
+  { db, chain_id, lease }: TrackerTools,
+  act: (trx: Db) => Promise<number>,
+): Promise<number> =>
+  await db.transaction().execute(async (trx) => {
+    await assertLease(trx, lease.name, lease.epoch)
+    await awaitCursor(trx, chain_id)
+    return await act(trx)
+  })
+
+async function confirmPending(
+  trx: Db,
+  { clock, chain_id, chain }: TrackerTools,
+  head: number,
+): Promise<number> {
+  const now = new Date(clock.now())
+  const applied = await applyPending(trx, { chain_id, head, limit: pendingPerRound, now })
+  if (chain.reorganizes)
+    await rememberReadings(trx, applied, { chain_id, reading_id: randomUUIDv7() })
+  return applied.length
+}
+
+type Due = {
+  pairs: readonly DueBalance[]
+  newest: BlockRef
+  patience: Patience
+  errors: unknown[]
+}
+
+/** Reads pairs, each at its block, and says how many were done. */
+async function readDue(
+  tools: TrackerTools,
+  { pairs: due, newest, patience, errors }: Due,
+  signal: AbortSignal,
+): Promise<number> {
+  const { db, chain } = tools
+  const head = newest.number
+  const isAhead = ({ ahead, confirmation, block_number }: DueBalance): boolean =>
+    ahead === true &&
+    (confirmation > deepConfirmation || head < dueBlockOf(block_number, confirmation))
+  const { ahead = [], confirmed = [] } = Object.groupBy(due, (pair) =>
+    chain.balances === 'read' && isAhead(pair) ? 'ahead' : 'confirmed',
+  )
+  // Work to be read ahead may be confirmed by now: then it is the same reading as that of other work.
+  const groups = Map.groupBy(distinctPairs(confirmed), (pair) =>
+    chain.balances === 'delta' ? head : blockFor(pair, head),
+  )
+  let done = 0
+  const failed = new Set<string>()
+  const read = async (group: Group): Promise<void> => {
+    await readGroup(tools, group, signal)
+    done += group.pairs.length
+  }
+  const attempt = async (number: number, act: () => Promise<void>): Promise<boolean> => {
+    signal.throwIfAborted()
+    try {
+      await act()
+      patience.succeed(number)
+      return true
+    } catch (error) {
+      if (!isRepeatable(error)) throw error
+      errors.push(error)
+      return false
+    }
+  }
+  for (const [number, pairs] of groups) {
+    let at: BlockRef | undefined
+    const isRead = await attempt(number, async () => {
+      at = number === head ? newest : await findRef(tools, number, signal)
+      await read({ at, newest, pairs, isKept: false })
+    })
+    if (isRead) continue
+    const isGone = await isStateGone(tools, errors.at(-1), at, signal)
+    if (!isGone || !patience.isOver(number)) {
+      for (const pair of pairs) failed.add(keyOfWork(pair))
+      continue
+    }
+    // No node has the block any more, or its state. The newest one is read instead, and the balance is
+    // kept until that is confirmed; where there is none, the others go first.
+    if (number < head) await attempt(head, () => read({ at: newest, newest, pairs, isKept: true }))
+    else await postponeBalanceChanges(db, pairs, head)
+  }
+  // Last, and without pairs that are still to be put right: what is read ahead settles all their work.
+  const rest = failed.size > 0 ? ahead.filter((pair) => !failed.has(keyOfWork(pair))) : ahead
+  if (rest.length > 0)
+    await attempt(head, () => read({ at: newest, newest, pairs: rest, isKept: true }))
+  return done
+}
+
+const isRepeatable = (error: unknown): boolean =>
+  error instanceof BlockGoneError || error instanceof ChainUnavailableError
+
+/** Whether an error says that no node has a block or its state, although it is on the chain. */
+async function isStateGone(
+  { chain }: TrackerTools,
+  error: unknown,
+  at: BlockRef | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (error instanceof BlockMissingError) return true
+  if (!(error instanceof BlockGoneError) || !at) return false
+  try {
+    return (await chain.header(at.number, signal))?.hash.equals(at.hash) === true
+  } catch (thrown) {
+    // One that no node has any more did not leave the chain.
+    if (thrown instanceof BlockMissingError) return true
+    if (isRepeatable(thrown)) return false
+    throw thrown
+  }
+}

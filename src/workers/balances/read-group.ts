@@ -1,0 +1,77 @@
+import { randomUUIDv7 } from 'node:crypto'
+import type { BlockRef } from '../../chains/chain.ts'
+import { dueBlockOf } from '../../domain/wallets/transfer-view.ts'
+import { rememberReadings, storeReadings } from '../../storage/balances/balances.ts'
+import {
+  type DueBalance,
+  postponeBalanceChanges,
+  settleBalanceChanges,
+} from '../../storage/balances/changes.ts'
+import { insertPending, type PendingReading } from '../../storage/balances/pending.ts'
+import { awaitCursor } from '../../storage/tracking/blocks.ts'
+import { assertLease } from '../../storage/tracking/leases.ts'
+import type { TrackerTools } from '../tracker/store.ts'
+import { holdRead, keyOfWork, readPairs } from './read-pairs.ts'
+
+/** Pairs that are read at one block; `isKept` when that is not confirmed yet. */
+export type Group = {
+  at: BlockRef
+  newest: BlockRef
+  pairs: readonly DueBalance[]
+  isKept: boolean
+}
+
+type Read = PendingReading & { isKept: boolean }
+
+/** Reads the balances of a group and stores them, or keeps them until their block is confirmed. */
+export async function readGroup(
+  tools: TrackerTools,
+  group: Group,
+  signal: AbortSignal,
+): Promise<void> {
+  const { db, clock, chain_id, chain, lease } = tools
+  const { at, newest, pairs } = group
+  const all = (await readPairs(chain, pairs, at, signal)).map((reading, index): Read => {
+    const { confirmation, block_number } = pairs[index]!
+    const { as_of_block } = reading
+    // Every net change since the block that made the work is known, and can be taken off again.
+    const since_block = chain.balances === 'delta' ? block_number : as_of_block
+    return {
+      ...reading,
+      since_block,
+      due_block: Math.max(as_of_block, dueBlockOf(since_block, confirmation)),
+      // On chains that follow by net changes the nodes answer for the present only.
+      isKept: group.isKept || (chain.balances === 'delta' && confirmation > 1),
+    }
+  })
+  const now = new Date(clock.now())
+  await db.transaction().execute(async (trx) => {
+    await assertLease(trx, lease.name, lease.epoch)
+    await awaitCursor(trx, chain_id)
+    await holdRead(trx, tools, { at: [at], newest })
+    // Work that is gone was taken back with its address or contract. Should they be there again, they
+    // were away for some blocks, which this reading may not know.
+    const open = new Set<string>()
+    for (const some of Map.groupBy(
+      all.filter(({ balance }) => balance !== null),
+      ({ as_of_block, isKept }) => `${as_of_block}/${isKept}`,
+    ).values()) {
+      const { as_of_block: block_number, isKept } = some[0]!
+      for (const pair of await settleBalanceChanges(trx, some, {
+        ...{ block_number, isKept, head: newest.number },
+      }))
+        open.add(keyOfWork(pair))
+    }
+    const failing = all.filter(({ balance }) => balance === null)
+    for (const pair of await postponeBalanceChanges(trx, failing, newest.number))
+      open.add(keyOfWork(pair))
+    const rows = all.filter((row) => open.has(keyOfWork(row)))
+    const { kept = [], stored = [] } = Object.groupBy(rows, (row) =>
+      row.isKept && row.balance !== null ? 'kept' : 'stored',
+    )
+    await insertPending(trx, kept, chain_id)
+    await storeReadings(trx, stored, { chain_id, now })
+    if (chain.reorganizes)
+      await rememberReadings(trx, stored, { chain_id, reading_id: randomUUIDv7() })
+  })
+}

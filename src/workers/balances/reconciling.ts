@@ -1,0 +1,127 @@
+import type { Log } from '../../lib/log.ts'
+import { expandBacklogs } from '../../storage/balances/backlog.ts'
+import {
+  type BalancePair,
+  type Difference,
+  pageBalances,
+  repairBalances,
+} from '../../storage/balances/reconcile.ts'
+import { findCursor, lockCursor } from '../../storage/tracking/blocks.ts'
+import { assertLease } from '../../storage/tracking/leases.ts'
+import type { TrackerTools } from '../tracker/store.ts'
+
+/** The loop that compares balances that may drift (`delta`, `changesSilently`) with what the nodes say. */
+export type Reconciling = { stop(): Promise<void> }
+
+/** When it begins, and how long after the end of a round the next one begins. */
+export type ReconcileTimes = { firstMs: number; everyMs: number }
+
+const perPage = 100
+const betweenPagesMs = 1_000
+const usualTimes: ReconcileTimes = { firstMs: 10 * 60_000, everyMs: 6 * 60 * 60_000 }
+const pauseMs = 30_000
+const cursorPollMs = 100
+const cursorWaitMs = 30_000
+
+/** One page: reads, waits until the cursor has come as far, compares and repairs. */
+export async function reconcilePage(
+  tools: TrackerTools,
+  after: BalancePair | undefined,
+  signal: AbortSignal,
+): Promise<{ checked: number; differences: Difference[]; last: BalancePair | undefined }> {
+  const { db, clock, chain_id, chain, lease } = tools
+  const page = await pageBalances(db, chain_id, { after, limit: perPage })
+  const cursor = await findCursor(db, chain_id)
+  const last = page.length < perPage ? undefined : page.at(-1)
+  if (page.length === 0 || !cursor) return { checked: 0, differences: [], last: undefined }
+  const readings = await chain.readBalances(
+    page.map(({ address, asset_type, contract_address, token_id }) => ({
+      address,
+      asset: { asset_type, contract_address, token_id },
+    })),
+    { number: cursor.block_number, hash: cursor.block_hash },
+    signal,
+  )
+  const highest = Math.max(...readings.map(({ block_number }) => block_number))
+  const deadline = clock.now() + cursorWaitMs
+  while (((await findCursor(db, chain_id))?.block_number ?? 0) < highest) {
+    if (clock.now() > deadline) throw new Error(`the cursor did not reach block ${highest}`)
+    await clock.sleep(cursorPollMs, signal)
+  }
+  const found = page.flatMap(({ wallet_id, address, asset_id }, index) => {
+    const { balance, block_number } = readings[index]!
+    return balance === null ? [] : [{ wallet_id, address, asset_id, balance, block_number }]
+  })
+  const differences = await db.transaction().execute(async (trx) => {
+    await assertLease(trx, lease.name, lease.epoch)
+    // Alone at the cursor: work that waits in a backlog must be seen, too.
+    await lockCursor(trx, chain_id)
+    await expandBacklogs(trx, chain_id)
+    return await repairBalances(trx, found, new Date(clock.now()))
+  })
+  return { checked: page.length, differences, last }
+}
+
+/** Goes through all balances every few hours, slowly. */
+export function startReconciling(
+  options: {
+    tools: TrackerTools
+    log: Log
+    signal: AbortSignal
+    /** Added to. */
+    counts: { checked: number; repaired: number }
+  } & Partial<ReconcileTimes>,
+): Reconciling {
+  const { tools, log, counts } = options
+  const { firstMs, everyMs } = { ...usualTimes, ...options }
+  const { clock, chain } = tools
+  const stopping = new AbortController()
+  const signal = AbortSignal.any([options.signal, stopping.signal])
+
+  const round = async (): Promise<void> => {
+    let after: BalancePair | undefined
+    do {
+      const page = await reconcilePage(tools, after, signal)
+      counts.checked += page.checked
+      counts.repaired += page.differences.length
+      for (const {
+        wallet_id,
+        address,
+        asset_id,
+        expected,
+        found,
+        block_number,
+      } of page.differences)
+        log.error(
+          {
+            ...{ chain: chain.service, wallet_id, address: chain.formatAddress(address), asset_id },
+            ...{ expected: String(expected), found: String(found), block_number },
+          },
+          'a balance differed from the chain and was put right',
+        )
+      after = page.last
+      if (after) await clock.sleep(betweenPagesMs, signal)
+    } while (after)
+  }
+  const run = async (): Promise<void> => {
+    let waitMs = firstMs
+    while (!signal.aborted) {
+      try {
+        await clock.sleep(waitMs, signal)
+        await round()
+        waitMs = everyMs
+      } catch (error) {
+        if (signal.aborted) return
+        log.warn({ err: error, retry_ms: pauseMs }, 'balances not compared, will repeat')
+        waitMs = pauseMs
+      }
+    }
+  }
+  const running = run()
+  return {
+    stop: async () => {
+      stopping.abort(new Error('stopping'))
+      await running
+    },
+  }
+}

@@ -1,0 +1,75 @@
+import { BlockGoneError } from '../../chains/chain.ts'
+import type { Log } from '../../lib/log.ts'
+import { createPatience } from '../tracker/patience.ts'
+import type { TrackerTools } from '../tracker/store.ts'
+import { settleBalances } from './balances.ts'
+
+/** The loop that keeps balances up to date beside the one that stores blocks. */
+export type Settling = {
+  /** Says that the cursor moved, and how far it is behind the head. */
+  wake(news: { behind: number }): void
+  stop(): Promise<void>
+}
+
+const pollMs = 5_000
+const firstPauseMs = 250
+const lastPauseMs = 10_000
+const blockPauseMs = 1_000
+
+/** Settles balances after each move of the cursor, and now and then by itself. */
+export function startSettling(options: {
+  tools: TrackerTools
+  log: Log
+  signal: AbortSignal
+  /** Further behind, reading waits: what is touched again and again is then read once, at the end. */
+  farBehind: number
+}): Settling {
+  const { tools, log, farBehind } = options
+  const stopping = new AbortController()
+  const signal = AbortSignal.any([options.signal, stopping.signal])
+  let woken = Promise.withResolvers<void>()
+  let behind = 0
+  let pauseMs = firstPauseMs
+  const patience = createPatience(tools.clock)
+
+  const wait = async (ms: number): Promise<void> => {
+    const waiting = new AbortController()
+    const timer = tools.clock.sleep(ms, AbortSignal.any([signal, waiting.signal])).catch(() => {})
+    await Promise.race([timer, woken.promise])
+    waiting.abort()
+    woken = Promise.withResolvers()
+  }
+
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      try {
+        let done = 1
+        while (done > 0 && behind <= farBehind && !signal.aborted)
+          done = await settleBalances(tools, signal, patience)
+        pauseMs = firstPauseMs
+        await wait(pollMs)
+      } catch (error) {
+        if (signal.aborted) return
+        // A block that left the chain, or that a node lacks, is nothing to look for in a stack.
+        const about = error instanceof BlockGoneError ? { reason: error.message } : { err: error }
+        log.warn({ ...about, retry_ms: pauseMs }, 'balances not read, will repeat')
+        await wait(pauseMs)
+        // A block that one node lacks comes soon, or another node is asked.
+        const longestMs = error instanceof BlockGoneError ? blockPauseMs : lastPauseMs
+        pauseMs = Math.min(pauseMs * 2, longestMs)
+      }
+    }
+  }
+
+  const running = run()
+  return {
+    wake: (news) => {
+      behind = news.behind
+      woken.resolve()
+    },
+    stop: async () => {
+      stopping.abort()
+      await running
+    },
+  }
+}

@@ -1,0 +1,63 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import {
+  listOldHistories,
+  type Removed,
+  removeOldHistory,
+} from '../../storage/webhooks/delivery-retention.ts'
+
+/** How to build it. */
+export type HistoryRetentionOptions = {
+  db: Db
+  clock: Clock
+  log: Log
+  /** How long what came to an end is kept. */
+  keepMs: number
+  batch?: number
+  /** Between two batches: deliveries go first. */
+  pauseMs?: number
+  intervalMs?: number
+}
+
+/**
+ * Removes notifications that came to an end long ago, in small batches. Every process runs one: each
+ * passes over the rows that another one holds.
+ */
+export function startHistoryRetention(options: HistoryRetentionOptions): { stop(): Promise<void> } {
+  const { db, clock, log, keepMs, batch = 500, pauseMs = 50, intervalMs = 3_600_000 } = options
+  const stopping = new AbortController()
+  const { signal } = stopping
+
+  const sweep = async (): Promise<void> => {
+    const before = new Date(clock.now() - keepMs)
+    let count = 0
+    for (const scope of await listOldHistories(db, before)) {
+      let after: Removed['next']
+      do {
+        if (signal.aborted) return
+        const removed = await removeOldHistory(db, scope, { before, after, limit: batch })
+        count += removed.count
+        after = removed.next
+        if (after) await clock.sleep(pauseMs, signal).catch(() => {})
+      } while (after)
+    }
+    if (count > 0) log.info({ count }, 'old webhook histories removed')
+  }
+
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await sweep().catch((error: unknown) =>
+        log.warn({ err: error }, 'old webhook histories not removed, will repeat'),
+      )
+      await clock.sleep(intervalMs, signal).catch(() => {})
+    }
+  }
+  const running = run()
+  return {
+    async stop() {
+      stopping.abort()
+      await running
+    },
+  }
+}

@@ -1,0 +1,67 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import { type CredentialUse, touchCredentials } from '../../storage/access/credentials.ts'
+import { deleteExpiredIdempotencyKeys } from '../../storage/access/idempotency-keys.ts'
+import { deleteExpiredNonces } from '../../storage/access/nonces.ts'
+import { deleteOldRateUsage } from '../../storage/access/rate-usage.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { ensurePartitions } from '../../storage/pg/partitions.ts'
+import { deleteOldEvents } from '../../storage/tracking/operational-events.ts'
+
+/** How to build the janitor. */
+export type JanitorOptions = {
+  db: Db
+  clock: Clock
+  log: Log
+  /** Credentials used since the last call. */
+  takeUsedCredentials(): readonly CredentialUse[]
+  /** Records that the memory of nonces is in use, so that an older copy of it is recognized. */
+  keepNonces?(): Promise<void>
+  intervalMs?: number
+}
+
+const nonceBatch = 5_000
+const slowEveryMs = 3_600_000
+
+/**
+ * Sweeps what has expired and makes next month's room ahead of time. Every process runs one: each
+ * step is idempotent and skips rows that another one holds.
+ */
+export function startJanitor(options: JanitorOptions): { stop(): Promise<void> } {
+  const { db, clock, log, takeUsedCredentials, keepNonces, intervalMs = 10_000 } = options
+  const stopping = new AbortController()
+  let slowAt = 0
+
+  const sweep = async () => {
+    const now = clock.now()
+    await keepNonces?.()
+    await touchCredentials(db, takeUsedCredentials(), new Date(now))
+    let deleted = nonceBatch
+    while (deleted === nonceBatch && !stopping.signal.aborted)
+      deleted = await deleteExpiredNonces(db, new Date(now), nonceBatch)
+    deleted = nonceBatch
+    while (deleted === nonceBatch && !stopping.signal.aborted)
+      deleted = await deleteExpiredIdempotencyKeys(db, new Date(now), nonceBatch)
+    if (now < slowAt) return
+    await ensurePartitions(db, new Date(now))
+    await deleteOldRateUsage(db, new Date(now))
+    await deleteOldEvents(db)
+    slowAt = now + slowEveryMs
+  }
+
+  const run = async () => {
+    while (!stopping.signal.aborted) {
+      await sweep().catch((error: unknown) => log.warn({ err: error }, 'sweep failed, will repeat'))
+      await clock.sleep(intervalMs, stopping.signal).catch(() => {})
+    }
+  }
+  const running = run()
+  return {
+    async stop() {
+      stopping.abort()
+      await running
+      await keepNonces?.().catch(() => {})
+      await touchCredentials(db, takeUsedCredentials(), new Date(clock.now())).catch(() => {})
+    },
+  }
+}

@@ -1,0 +1,62 @@
+import type { Chain } from '../../chains/chain.ts'
+import { coverJobKind, postponeCover, runCover } from '../../domain/wallets/cover-job.ts'
+import { refreshJobKind, runRefresh } from '../../domain/wallets/refresh-job.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { type JobRow, keepJob } from '../../storage/tracking/jobs.ts'
+import { startJobs } from './jobs.ts'
+
+/** What an importer is made of. */
+export type ImporterOptions = {
+  db: Db
+  clock: Clock
+  log: Log
+  chain_id: number
+  chain: Chain
+  pollMs?: number
+}
+
+const jobsAtOnce = 4
+const coversAtOnce = 2
+const lastPauseSeconds = 300
+
+/** Reads the balances that an operation has promised and not read itself. */
+export function startImporter(options: ImporterOptions): { stop(): Promise<void> } {
+  const { db, clock, log, chain_id, chain, pollMs = 1_000 } = options
+
+  const work = async (job: JobRow, signal: AbortSignal): Promise<void> => {
+    try {
+      await runRefresh({ db, clock, chain, signal }, job)
+    } catch (error) {
+      const now = clock.now()
+      const seconds = signal.aborted ? 0 : Math.min(2 ** job.attempt_count, lastPauseSeconds)
+      if (!signal.aborted)
+        log.warn({ err: error, job_id: job.job_id, retry_s: seconds }, 'balances not read yet')
+      await keepJob(db, job, {
+        next_attempt_time: new Date(now + seconds * 1_000),
+        last_error: error instanceof Error ? error.message : String(error),
+        now: new Date(now),
+      }).catch(() => {})
+    }
+  }
+
+  const cover = async (job: JobRow, signal: AbortSignal): Promise<void> => {
+    try {
+      await runCover({ db, clock, chain, signal }, job)
+    } catch (error) {
+      if (!signal.aborted) log.warn({ err: error, job_id: job.job_id }, 'tokens not tracked yet')
+      await postponeCover({ db, clock }, job, error).catch(() => {})
+    }
+  }
+
+  const shared = { db, clock, log, chain_id, pollMs }
+  const running = [startJobs({ ...shared, kind: refreshJobKind, atOnce: jobsAtOnce, work })]
+  if (chain.parseToken)
+    running.push(startJobs({ ...shared, kind: coverJobKind, atOnce: coversAtOnce, work: cover }))
+  return {
+    stop: async () => {
+      await Promise.all(running.map((jobs) => jobs.stop()))
+    },
+  }
+}

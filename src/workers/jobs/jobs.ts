@@ -1,0 +1,59 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { claimJobs, type JobRow } from '../../storage/tracking/jobs.ts'
+
+/** What works off the jobs of one kind on one chain. */
+export type JobsOptions = {
+  db: Db
+  clock: Clock
+  log: Log
+  chain_id: number
+  kind: string
+  /** How many are worked on at once. */
+  atOnce: number
+  pollMs: number
+  /** Ends the job or keeps it for later; never throws. */
+  work(job: JobRow, signal: AbortSignal): Promise<void>
+}
+
+const claimMs = 60_000
+
+/**
+ * Works off jobs as they come. Every process may do so: a job is claimed by one of them, and the
+ * claim of a dead one comes back by itself.
+ */
+export function startJobs(options: JobsOptions): { stop(): Promise<void> } {
+  const { db, clock, log, chain_id, kind, atOnce, pollMs, work } = options
+  const stopping = new AbortController()
+  const { signal } = stopping
+
+  const sweep = async (): Promise<number> => {
+    const now = clock.now()
+    const jobs = await claimJobs(db, {
+      kind,
+      chain_id,
+      now: new Date(now),
+      until: new Date(now + claimMs),
+      limit: atOnce,
+    })
+    await Promise.all(jobs.map((job) => work(job, signal)))
+    return jobs.length
+  }
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      const done = await sweep().catch((error: unknown) => {
+        log.warn({ err: error }, 'jobs not claimed, will repeat')
+        return 0
+      })
+      if (done === 0) await clock.sleep(pollMs, signal).catch(() => {})
+    }
+  }
+  const running = run()
+  return {
+    stop: async () => {
+      stopping.abort(new Error('stopping'))
+      await running
+    },
+  }
+}

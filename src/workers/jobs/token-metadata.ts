@@ -1,0 +1,83 @@
+import type { Chain } from '../../chains/chain.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { finishJob, type JobRow, keepJob } from '../../storage/tracking/jobs.ts'
+import {
+  findItem,
+  metadataJobKind,
+  setTokenMetadata,
+} from '../../storage/wallets/token-metadata.ts'
+import { GuardedFetchError } from '../webhooks/guarded-exchange.ts'
+import { startJobs } from './jobs.ts'
+import { fetchTokenData, type TokenDataTools } from './token-data.ts'
+
+/** What the worker is made of. */
+export type TokenMetadataOptions = TokenDataTools & {
+  db: Db
+  clock: Clock
+  log: Log
+  chain_id: number
+  chain: Chain
+  pollMs?: number
+  firstPauseMs?: number
+}
+
+const jobsAtOnce = 8
+const mostAttempts = 12
+const lastPauseMs = 6 * 3_600_000
+
+/**
+ * Looks for what items of collections say of themselves: the URI from the contract, then the JSON
+ * behind it (docs/decisions.md 9).
+ */
+export function startTokenMetadata(options: TokenMetadataOptions): { stop(): Promise<void> } {
+  const { db, clock, log, chain_id, chain, pollMs = 1_000, firstPauseMs = 5_000 } = options
+  const readUris = chain.tokens?.readTokenUris
+  if (!readUris) return { stop: async () => {} }
+
+  const describe = async (job: JobRow, signal: AbortSignal) => {
+    const asset = await findItem(db, job.job_id)
+    if (!asset) return
+    const [token_uri = null] = await readUris([asset], signal)
+    // Shown at once: the JSON behind it may take long, or never come.
+    if (token_uri !== asset.token_uri) await setTokenMetadata(db, job.job_id, { token_uri })
+    const token_data = token_uri ? await fetchTokenData(token_uri, options, signal) : undefined
+    await setTokenMetadata(db, job.job_id, {
+      ...(token_data !== undefined && { token_data }),
+      metadata_time: new Date(clock.now()),
+    })
+  }
+
+  const work = async (job: JobRow, signal: AbortSignal): Promise<void> => {
+    try {
+      await describe(job, signal)
+      await finishJob(db, job)
+    } catch (error) {
+      const isLast = job.attempt_count >= mostAttempts || isForbidden(error)
+      const now = clock.now()
+      const pauseMs = Math.min(firstPauseMs * 2 ** (job.attempt_count - 1), lastPauseMs)
+      const last_error = error instanceof Error ? error.message : String(error)
+      // What anybody can write into a contract is no trouble of the operator's.
+      log.debug({ err: error, asset_id: job.job_id, is_last: isLast }, 'no description of a token')
+      if (isLast) await giveUp(job).catch(() => {})
+      else
+        await keepJob(db, job, {
+          next_attempt_time: new Date(signal.aborted ? now : now + pauseMs),
+          last_error,
+          now: new Date(now),
+        }).catch(() => {})
+    }
+  }
+  const giveUp = async (job: JobRow): Promise<void> => {
+    await setTokenMetadata(db, job.job_id, { metadata_time: new Date(clock.now()) })
+    await finishJob(db, job)
+  }
+
+  const kind = metadataJobKind
+  return startJobs({ db, clock, log, chain_id, kind, atOnce: jobsAtOnce, pollMs, work })
+}
+
+/** Where nobody may go today, nobody will go tomorrow. */
+const isForbidden = (error: unknown): boolean =>
+  error instanceof GuardedFetchError && error.failure === 'forbidden'

@@ -1,0 +1,260 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { freshDatabase } from '../../../test/helpers/database.ts'
+import { waitFor } from '../../../test/helpers/wait-for.ts'
+import type { RawFields } from '../../chains/evm/block/records.ts'
+import type { Head, Pool, PoolOutcome } from '../../chains/evm/pool/pool-types.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { silentLog } from '../../lib/log.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { ensureChain } from '../../storage/tracking/chains.ts'
+import { findPending, listPending } from '../../storage/transactions/pending.ts'
+import { type PendingLimits, startPendingRecorder } from './pending.ts'
+
+const { db } = await freshDatabase()
+const quick: Partial<PendingLimits> = {
+  ...{ recheckMs: 50, sweepMs: 50, contentMs: 50, forgetMs: 50, doubtMs: 20 },
+}
+let chains = 0
+let made = 0
+
+/** Nodes with one pool of transactions. */
+const createNodes = () => {
+  const held = new Map<string, RawFields>()
+  const blocks = new Map<string, string[]>()
+  const announced = new Set<(hash: string) => void>()
+  const heads = new Set<(head: Head, upstream: string) => void>()
+  const state = { failing: false, hasPool: false, asked: 0 }
+  const answer = ({ method, params }: { method: string; params: string }): PoolOutcome => {
+    state.asked++
+    if (state.failing) return { failure: 'NO_UPSTREAM' }
+    const [first] = JSON.parse(params)
+    const found =
+      method === 'txpool_content'
+        ? { pending: { any: Object.fromEntries(held) }, queued: {} }
+        : method === 'eth_getBlockByHash'
+          ? { transactions: blocks.get(first) ?? [] }
+          : (held.get(first) ?? null)
+    return { ok: true, result: JSON.stringify(found) }
+  }
+  return {
+    state,
+    held,
+    /** Until the nodes were asked that often again. */
+    asked: (times: number) => {
+      const target = state.asked + times
+      return waitFor('the nodes are asked', () => state.asked >= target)
+    },
+    /** Announces a transaction that is held, or one that is not. */
+    announce: (hash: string) => {
+      for (const tell of announced) tell(hash)
+    },
+    mine: (hash: string) => {
+      const block = `0x${(++made).toString(16).padStart(64, 'b')}`
+      blocks.set(block, [hash])
+      held.set(hash, { ...held.get(hash), blockHash: block })
+      const head = { number: made, hash: block, parent_hash: block, timestamp: 0 }
+      for (const tell of heads) tell(head, 'node')
+    },
+    pool: {
+      request: async (request) => answer(request),
+      can: (capability) => capability === 'txpool' && state.hasPool,
+      onPending: (listener) => {
+        announced.add(listener)
+        return () => announced.delete(listener)
+      },
+      onHead: (listener) => {
+        heads.add(listener)
+        return () => heads.delete(listener)
+      },
+      pendingSources: () => ['node'],
+    } satisfies Pick<Pool, 'request' | 'can' | 'onPending' | 'pendingSources' | 'onHead'>,
+  }
+}
+
+const from = `0x${'1'.repeat(40)}`
+const transaction = (nonce = 0, gasPrice = '0x5'): RawFields & { hash: string } => ({
+  hash: `0x${(++made).toString(16).padStart(64, 'e')}`,
+  ...{ from, to: from, gas: '0x5208', gasPrice, input: '0x', nonce: `0x${nonce.toString(16)}` },
+  ...{ value: '0x1', r: '0x1', s: '0x2', v: '0x1b', blockHash: null, blockNumber: null },
+})
+
+const open = async (limits: Partial<PendingLimits> = {}, own: Db = db) => {
+  const chain_id = await ensureChain(db, {
+    chain: 'q',
+    network: `n${++chains}`,
+    create_time: new Date(),
+  })
+  const nodes = createNodes()
+  const start = ({ listens = true } = {}) => {
+    const recorder = startPendingRecorder({
+      ...{ db: own, pool: nodes.pool, prefix: 'eth', chain_id, clock: systemClock, listens },
+      ...{ log: silentLog, limits: { ...quick, ...limits } },
+    })
+    onTestFinished(recorder.stop)
+    return recorder
+  }
+  const listed = async () => {
+    const sender = Buffer.from(from.slice(2), 'hex')
+    const rows = await listPending(db, chain_id, { from: sender, limit: 1_000 })
+    return rows.map(({ detail }) => (detail as RawFields).hash)
+  }
+  const find = (hash: string) =>
+    findPending(db, chain_id, {
+      transaction_hash: Buffer.from(hash.slice(2), 'hex'),
+      now: Date.now(),
+    })
+  const shows = (...hashes: string[]) =>
+    waitFor(`${hashes} is listed`, async () => String(await listed()) === String(hashes))
+  const hold = (...args: Parameters<typeof transaction>) => {
+    const one = transaction(...args)
+    nodes.held.set(one.hash, one)
+    return one.hash
+  }
+  return { nodes, start, listed, find, shows, hold, chain_id }
+}
+
+describe('the recorder', () => {
+  it('waits for what is announced before a node has it, and for nodes that are away', async () => {
+    const { nodes, start, shows } = await open()
+    start()
+    const late = transaction()
+    nodes.state.failing = true
+    nodes.announce(late.hash)
+    await nodes.asked(2)
+    nodes.state.failing = false
+    nodes.held.set(late.hash, late)
+    await shows(late.hash)
+  })
+
+  it('concludes nothing while no node answers', async () => {
+    const { nodes, start, shows, hold, listed } = await open()
+    start()
+    const hash = hold()
+    nodes.announce(hash)
+    await shows(hash)
+    nodes.state.failing = true
+    nodes.held.delete(hash)
+    await nodes.asked(5)
+    expect(await listed()).toEqual([hash])
+    nodes.state.failing = false
+    await shows()
+  })
+
+  it('two of them record once; each notices what the other has not seen', async () => {
+    const { nodes, start, shows, hold } = await open()
+    start()
+    start()
+    const hashes = [hold(0), hold(1), hold(2)]
+    for (const hash of hashes) nodes.announce(hash)
+    await shows(...hashes)
+    nodes.mine(hashes[0]!)
+    await shows(...hashes.slice(1))
+  })
+
+  it('lists one that comes back, with its first time', async () => {
+    const { nodes, start, shows, hold, find } = await open()
+    nodes.state.hasPool = true
+    start()
+    const hash = hold()
+    await shows(hash)
+    const first = await find(hash)
+    const taken = nodes.held.get(hash)!
+    nodes.held.delete(hash)
+    await shows()
+    expect(await find(hash)).toEqual(first)
+    nodes.held.set(hash, taken)
+    await shows(hash)
+    expect(await find(hash)).toEqual(first)
+  })
+
+  it('keeps no more than it may, the newest', async () => {
+    const { nodes, start, shows, hold } = await open({ maxRows: 3 })
+    const recorder = start()
+    const hashes: string[] = []
+    for (let nonce = 0; nonce < 6; nonce++) {
+      hashes.push(hold(nonce))
+      await recorder.record([nodes.held.get(hashes.at(-1)!)!])
+      // The next one is younger.
+      await systemClock.sleep(2)
+    }
+    await shows(...hashes.slice(3))
+  })
+
+  it('forgets what left long ago, and loses nothing when the database fails', async () => {
+    let isBroken = false
+    const faulty = db.withPlugin({
+      transformQuery: ({ node }) => {
+        if (isBroken) throw new Error('broken')
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    })
+    const { nodes, start, shows, hold, chain_id } = await open({}, faulty)
+    const old = {
+      ...{ chain_id, transaction_hash: Buffer.alloc(32, 7), from: Buffer.alloc(20, 7), nonce: 0n },
+      ...{ detail: '{}', record_time: new Date(0), leave_time: new Date(Date.now() - 90_000_000) },
+    }
+    await db.insertInto('pending_transaction').values(old).execute()
+    start()
+    await waitFor('the old one is gone', async () => {
+      const rows = await db
+        .selectFrom('pending_transaction')
+        .select('nonce')
+        .where('chain_id', '=', chain_id)
+        .execute()
+      return rows.length === 0
+    })
+    const hash = hold()
+    isBroken = true
+    nodes.announce(hash)
+    await nodes.asked(2)
+    isBroken = false
+    await shows(hash)
+  })
+
+  it('tells what it recorded, what it keeps and what its bounds cost', async () => {
+    const { nodes, start, hold } = await open({ maxRows: 2 })
+    const recorder = start()
+    const hashes = [0, 1, 2].map((nonce) => hold(nonce))
+    for (const hash of hashes) nodes.announce(hash)
+    await waitFor('the oldest is gone', () => {
+      const { recorded, dropped, kept } = recorder.status()
+      return recorded === 3 && dropped === 1 && kept === 2
+    })
+    nodes.mine(hashes[2]!)
+    await waitFor('one waits', () => recorder.status().waiting < 2)
+    expect(recorder.status()).toMatchObject({ sources: ['node'], reads_txpool: false, queued: 0 })
+    nodes.state.hasPool = true
+    expect(recorder.status().reads_txpool).toBe(true)
+    expect(start({ listens: false }).status()).toMatchObject({ sources: [], reads_txpool: false })
+  })
+
+  it('records only what it is told of where it does not listen', async () => {
+    const { nodes, start, shows, hold } = await open()
+    nodes.state.hasPool = true
+    const recorder = start({ listens: false })
+    const [announced, told] = [hold(0), hold(1)]
+    nodes.announce(announced)
+    recorder.see(told)
+    await shows(told)
+    await nodes.asked(5)
+    await shows(told)
+    nodes.mine(told)
+    await shows()
+  })
+
+  it('records nothing that is no transaction', async () => {
+    const { nodes, start, shows, hold, listed } = await open()
+    const recorder = start()
+    const fine = hold()
+    await recorder.record([
+      { ...transaction(), nonce: `0x${'f'.repeat(17)}` },
+      { ...transaction(), from: '0x12' },
+      { ...transaction(), input: `0x${'00'.repeat(200_000)}` },
+      { ...transaction(), r: 'no' },
+      { ...nodes.held.get(fine), accessList: ['\u0000'], data: '\u0000', yParity: '\u0000' },
+    ])
+    await shows(fine)
+    expect(await listed()).toHaveLength(1)
+  })
+})

@@ -1,0 +1,230 @@
+import type { RawFields } from '../../chains/evm/block/records.ts'
+import type { Head, Pool } from '../../chains/evm/pool/pool-types.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import {
+  claimUnchecked,
+  countPending,
+  forgetPending,
+  markLeft,
+  readableMs,
+  recordPending,
+  type SeenPending,
+} from '../../storage/transactions/pending.ts'
+import { createPendingNodes } from './nodes.ts'
+import { createPendingQueue } from './queue.ts'
+import { toSeen } from './seen.ts'
+
+/** Records the transactions of one network that wait for a block. */
+export type PendingRecorder = {
+  /** A node took this transaction, or told of it. */
+  see(hash: string): void
+  /** Records what nodes gave whole. */
+  record(transactions: readonly RawFields[]): Promise<void>
+  /** What the nodes hold of one sender. */
+  contentOf(from: string, signal: AbortSignal): Promise<RawFields[]>
+  status(): PendingStatus
+  stop(): Promise<void>
+}
+
+/** What a recorder has done since it began, and what it has. */
+export type PendingStatus = {
+  /** The nodes that announce transactions to it. */
+  sources: string[]
+  /** Whether a node shows its whole pool. */
+  reads_txpool: boolean
+  /** Announced and not fetched yet. */
+  queued: number
+  /** New ones, and those that came back. */
+  recorded: number
+  /** Left out or removed because a bound was reached. */
+  dropped: number
+  /** Rows, and those of them that wait, at the last look: every minute. */
+  kept: number
+  waiting: number
+}
+
+/** The bounds of a recorder; each has a default. */
+export type PendingLimits = {
+  /** Rows of the chain; beyond, the oldest go. */
+  maxRows: number
+  /** How often a waiting one is asked for. */
+  recheckMs: number
+  sweepMs: number
+  contentMs: number
+  forgetMs: number
+  /** Between the two questions after which one counts as gone. */
+  doubtMs: number
+}
+
+const defaults: PendingLimits = {
+  maxRows: 100_000,
+  recheckMs: 2_000,
+  sweepMs: 1_000,
+  contentMs: 2_000,
+  forgetMs: 60_000,
+  doubtMs: 500,
+}
+
+/** What one batch to a node holds. */
+const batch = 100
+const idleMs = 100
+const perCallMs = 50
+const maxHeads = 64
+// A pool that takes long to write out is asked for accordingly less often.
+const restFactor = 20
+
+/** Starts to record. Every process may do so: what two of them see is stored once. */
+export function startPendingRecorder(options: {
+  db: Db
+  pool: Pick<Pool, 'request' | 'can' | 'onHead' | 'onPending' | 'pendingSources'>
+  prefix: string
+  chain_id: number
+  clock: Clock
+  log: Log
+  /** Whether what nodes announce or hold is recorded, and not only what it is told of. */
+  listens?: boolean
+  limits?: Partial<PendingLimits>
+}): PendingRecorder {
+  const { db, pool, prefix, chain_id, clock, log, listens = true } = options
+  const limits = { ...defaults, ...options.limits }
+  const nodes = createPendingNodes({ pool, prefix, clock })
+  const queue = createPendingQueue()
+  const heads: Head[] = []
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let isReplacing = false
+  let recorded = 0
+  let dropped = 0
+  let counts = { kept: 0, waiting: 0 }
+
+  const store = async (seen: readonly SeenPending[]) => {
+    const { stored, replaces } = await recordPending(db, chain_id, seen)
+    recorded += stored
+    if (replaces) isReplacing = true
+  }
+  const rowsOf = (transactions: readonly RawFields[], time: number): SeenPending[] =>
+    transactions.flatMap((raw) => toSeen(raw, time) ?? [])
+
+  const fetch = async () => {
+    const taken = queue.take(clock.now(), batch)
+    if (taken.length === 0) return clock.sleep(idleMs, signal)
+    try {
+      const found = await Promise.all(taken.map(([hash]) => nodes.find(hash, signal)))
+      await store(
+        found.flatMap((raw, index) => (raw ? (toSeen(raw, taken[index]![1].time) ?? []) : [])),
+      )
+      for (const [index, raw] of found.entries()) {
+        if (raw === null) queue.retry(...taken[index]!, clock.now())
+        else if (raw === undefined) queue.postpone(...taken[index]!, clock.now())
+      }
+    } catch (error) {
+      for (const one of taken) queue.postpone(...one, clock.now())
+      throw error
+    }
+    const lost = queue.takeLost()
+    dropped += lost
+    if (lost > 0) log.warn({ lost }, 'pending transactions came faster than they can be recorded')
+  }
+
+  /** What is in a block does not wait any more. */
+  const leave = async () => {
+    const head = heads.shift()
+    if (!head) return clock.sleep(idleMs, signal)
+    const hashes = await nodes.transactionsOf(head.hash, signal)
+    const bytes = hashes.map((hash) => Buffer.from(hash.slice(2), 'hex'))
+    await markLeft(db, chain_id, bytes, new Date(clock.now()))
+  }
+
+  /** Finds out what was replaced or dropped, and what was mined while nobody looked. */
+  const sweep = async () => {
+    isReplacing = false
+    const now = clock.now()
+    const claimed = await claimUnchecked(db, chain_id, {
+      now: new Date(now),
+      before: new Date(now - limits.recheckMs),
+      limit: batch,
+    })
+    const ask = async (hashes: readonly Buffer[]) => {
+      const found = await Promise.all(
+        hashes.map((hash) => nodes.find(`0x${hash.toString('hex')}`, signal)),
+      )
+      const isMined = (raw: RawFields) => raw.blockHash !== null && raw.blockHash !== undefined
+      return {
+        mined: hashes.filter((_, index) => found[index] && isMined(found[index])),
+        missing: hashes.filter((_, index) => found[index] === null),
+      }
+    }
+    const { mined, missing } = await ask(claimed)
+    await markLeft(db, chain_id, mined, new Date(clock.now()))
+    if (missing.length > 0) {
+      // Behind one address may be several nodes, of which one is a little late.
+      await clock.sleep(limits.doubtMs, signal)
+      const again = await ask(missing)
+      await markLeft(db, chain_id, [...again.mined, ...again.missing], new Date(clock.now()))
+    }
+    // The more there are, the less often each: nodes answer other questions too, and some cost money.
+    const end = clock.now() + Math.max(limits.sweepMs, claimed.length * perCallMs)
+    while (!isReplacing && clock.now() < end) await clock.sleep(idleMs, signal)
+  }
+
+  const readContent = async () => {
+    const begun = clock.now()
+    await store(rowsOf(await nodes.content(signal), begun))
+    await clock.sleep(Math.max(limits.contentMs, (clock.now() - begun) * restFactor), signal)
+  }
+
+  const forget = async () => {
+    const leftBefore = new Date(clock.now() - readableMs)
+    const bounds = { leftBefore, max: limits.maxRows, limit: 5_000 }
+    for (let isMore = true; isMore; signal.throwIfAborted()) {
+      const { expired, beyond } = await forgetPending(db, chain_id, bounds)
+      dropped += beyond
+      isMore = Math.max(expired, beyond) >= bounds.limit
+    }
+    counts = await countPending(db, chain_id)
+    await clock.sleep(limits.forgetMs, signal)
+  }
+
+  const repeat = async (step: () => Promise<void>) => {
+    while (!signal.aborted) {
+      try {
+        await step()
+      } catch (error) {
+        if (signal.aborted) return
+        log.warn({ err: error }, 'recording of pending transactions failed, will repeat')
+        await clock.sleep(1_000, signal).catch(() => {})
+      }
+    }
+  }
+
+  const unsubscribe = [
+    listens ? pool.onPending((hash) => queue.add(hash, clock.now())) : () => {},
+    pool.onHead((head) => {
+      // What is left out here the sweep finds.
+      if (heads.length < maxHeads) heads.push(head)
+    }),
+  ]
+  const steps = [fetch, leave, sweep, forget, ...(listens ? [readContent] : [])]
+  const running = steps.map(repeat)
+
+  return {
+    see: (hash) => queue.add(hash.toLowerCase(), clock.now()),
+    record: (transactions) => store(rowsOf(transactions, clock.now())),
+    contentOf: nodes.contentOf,
+    status: () => ({
+      sources: listens ? pool.pendingSources() : [],
+      reads_txpool: listens && pool.can('txpool'),
+      queued: queue.size(),
+      recorded,
+      dropped,
+      ...counts,
+    }),
+    stop: async () => {
+      for (const end of unsubscribe) end()
+      stopping.abort(new Error('stopping'))
+      await Promise.all(running)
+    },
+  }
+}

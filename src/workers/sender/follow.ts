@@ -1,0 +1,127 @@
+import type { BlockRef, ChainBlock } from '../../chains/chain.ts'
+import { moveTransaction } from '../../domain/transactions/move.ts'
+import { distinctBytes, keyOf } from '../../lib/bytes.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import {
+  hasOpenTransactions,
+  lockConfirmed,
+  lockDecidedAbove,
+  lockOnTheWay,
+} from '../../storage/transactions/open.ts'
+import { type TransactionRow, updateTransaction } from '../../storage/transactions/transactions.ts'
+import { lockDueWebhooks } from '../../storage/webhooks/due-notifications.ts'
+import {
+  lockToldWebhooks,
+  queueTransactionNotifications,
+} from '../../storage/webhooks/notifications.ts'
+
+type Scene = { chain_id: number; now: Date }
+
+/**
+ * Takes managed transactions along with the blocks that are being stored, in the same database
+ * transaction: what is mined, what has its confirmation, whose nonce another transaction took.
+ */
+export async function followBlocks(
+  trx: Db,
+  { chain_id, now }: Scene,
+  blocks: readonly ChainBlock[],
+): Promise<void> {
+  if (!blocks.some((block) => block.sent)) return
+  if (!(await hasOpenTransactions(trx, chain_id))) return
+  const sent = blocks.flatMap((block) => block.sent ?? [])
+  const senders = distinctBytes(sent.map(({ from }) => from))
+  const rows = await lockOnTheWay(trx, chain_id, senders)
+  const nameOf = (from: Buffer, nonce: number) => `${keyOf(from)}/${nonce}`
+  const waiting = Map.groupBy(rows, ({ from, nonce }) => nameOf(from, nonce))
+  const moved: TransactionRow[] = []
+  for (const block of waiting.size > 0 ? blocks : [])
+    for (const { from, nonce, failed, hash } of block.sent ?? [])
+      for (const row of waiting.get(nameOf(from, nonce)) ?? []) {
+        const decided = await decideBy(trx, row, { hash: hash(), block, failed }, now)
+        if (decided) moved.push(decided)
+      }
+  const head = blocks.at(-1)!.number
+  moved.push(...(await confirm(trx, { chain_id, now }, head)))
+  // With those that the same database transaction will tell of transfers.
+  if (moved.length > 0) await lockDueWebhooks(trx, { chain_id, head }, moved)
+  await queueTransactionNotifications(trx, moved, now)
+}
+
+/** Writes down that a block holds a transaction with the nonce; says how it moved, if it did. */
+export async function decideBy(
+  trx: Db,
+  row: TransactionRow,
+  use: { hash: Buffer; block: BlockRef; failed: boolean },
+  now: Date,
+): Promise<TransactionRow | undefined> {
+  const { number, hash: block_hash } = use.block
+  if (row.transaction_hash?.equals(use.hash))
+    return await moveTransaction(trx, row, {
+      event: 'mined',
+      now,
+      change: {
+        block_number: number,
+        block_hash,
+        receipt_status: use.failed ? 0 : 1,
+        replaced_by: null,
+        replaced_block_number: null,
+        next_broadcast_time: null,
+        last_error: null,
+      },
+    })
+  // Not lost yet: the block may leave the chain.
+  await updateTransaction(trx, row, {
+    replaced_by: use.hash,
+    replaced_block_number: number,
+    next_broadcast_time: null,
+  })
+  return undefined
+}
+
+/** Ends what a head has confirmed. */
+export async function confirm(
+  trx: Db,
+  { chain_id, now }: Scene,
+  head: number,
+): Promise<TransactionRow[]> {
+  const moved: TransactionRow[] = []
+  for (const row of await lockConfirmed(trx, chain_id, head)) {
+    const done = row.receipt_status === 0 ? ('reverted' as const) : ('confirmed' as const)
+    const event = row.transaction_state === 'TRANSACTION_STATE_MINED' ? done : 'replaced'
+    moved.push(await moveTransaction(trx, row, { event, now }))
+  }
+  return moved
+}
+
+/** Takes back what blocks above a number decided, and lets the sender see to it at once. */
+export async function unfollowAbove(
+  trx: Db,
+  { chain_id, now }: Scene,
+  number: number,
+): Promise<void> {
+  const moved: TransactionRow[] = []
+  for (const row of await lockDecidedAbove(trx, chain_id, number)) {
+    const change = {
+      block_number: null,
+      block_hash: null,
+      receipt_status: null,
+      replaced_by: null,
+      replaced_block_number: null,
+      next_broadcast_time: now,
+    }
+    const wasDecided =
+      row.block_number !== null || row.transaction_state === 'TRANSACTION_STATE_REPLACED'
+    if (wasDecided)
+      moved.push(
+        await moveTransaction(trx, row, {
+          event: 'reorganized',
+          now,
+          change: { ...change, sent_time: now },
+        }),
+      )
+    else await updateTransaction(trx, row, change)
+  }
+  // With those that the same database transaction will tell of the reorganization.
+  if (moved.length > 0) await lockToldWebhooks(trx, { chain_id, above: number }, moved)
+  await queueTransactionNotifications(trx, moved, now)
+}

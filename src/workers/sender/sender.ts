@@ -1,0 +1,89 @@
+import type { Chain } from '../../chains/chain.ts'
+import type { Sending } from '../../chains/sending.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { countOnTheWay, listDueBroadcasts } from '../../storage/transactions/open.ts'
+import { stuckAfterMs } from '../../storage/transactions/record.ts'
+import { type LeasedState, startLeased } from '../lease.ts'
+import { expireUnsigned } from './expire.ts'
+import { lookAfter } from './look-after.ts'
+
+/** What a sender is made of. */
+export type SenderOptions = {
+  db: Db
+  clock: Clock
+  log: Log
+  /** An id of this process. */
+  holder: string
+  chain_id: number
+  network: string
+  chain: Chain & { sending: Sending }
+  ttlMs?: number
+  pollMs?: number
+  /** After that long without a signature a transaction is canceled; undefined means never. */
+  createdExpiryMs?: number | undefined
+}
+
+/** A sender of one chain and network. */
+export type Sender = { status(): Promise<SenderStatus>; stop(): Promise<void> }
+
+/** How a sender stands, for `/status`; the counts are missing while the database is. */
+export type SenderStatus = { state: LeasedState; open?: number; stuck?: number }
+
+const rowsPerRound = 100
+const atOnce = 8
+const expireEveryMs = 60_000
+
+/**
+ * Looks after the transactions that are on their way, in one process at a time: repeats what a crash
+ * or a silent node left open, sends again what a node may have forgotten, and finds out who used a
+ * nonce. What becomes of them on the chain is the tracker's to see.
+ */
+export function startSender(options: SenderOptions): Sender {
+  const { db, clock, log, holder, chain_id, network, chain, ttlMs, pollMs = 1_000 } = options
+  const { createdExpiryMs } = options
+  const tools = { db, clock, log, chain_id, sending: chain.sending }
+
+  const run = async (_: unknown, signal: AbortSignal, works: () => void): Promise<void> => {
+    let expireTime = 0
+    while (!signal.aborted) {
+      const due = await listDueBroadcasts(db, {
+        chain_id,
+        now: new Date(clock.now()),
+        limit: rowsPerRound,
+      })
+      const next = due.values()
+      const work = async () => {
+        for (const row of next) {
+          if (signal.aborted) return
+          await lookAfter(tools, row, signal)
+        }
+      }
+      await Promise.all(Array.from({ length: Math.min(atOnce, due.length) }, work))
+      if (createdExpiryMs !== undefined && clock.now() >= expireTime) {
+        const isMore = await expireUnsigned(tools, createdExpiryMs, signal)
+        expireTime = isMore ? 0 : clock.now() + expireEveryMs
+      }
+      works()
+      if (due.length < rowsPerRound) await clock.sleep(pollMs, signal).catch(() => {})
+    }
+  }
+  const leased = startLeased({
+    db,
+    clock,
+    log,
+    holder,
+    name: `sender:${chain.service}:${network}`,
+    run,
+    ...(ttlMs !== undefined && { ttlMs }),
+  })
+  return {
+    status: async () => {
+      const sentBefore = new Date(clock.now() - stuckAfterMs)
+      const counts = await countOnTheWay(db, chain_id, sentBefore).catch(() => undefined)
+      return { state: leased.state(), ...counts }
+    },
+    stop: leased.stop,
+  }
+}

@@ -1,0 +1,137 @@
+import { BlockForgedError, type Chain, type ChainBlock, type Position } from '../../chains/chain.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { findBackfill, finishBackfill, setBackfill } from '../../storage/tracking/backfill.ts'
+import { findCursor } from '../../storage/tracking/blocks.ts'
+import { findTraced, pinIdentity } from '../../storage/tracking/chains.ts'
+import { createMonths } from '../janitor/months.ts'
+import { HistoryMovedError, linkWindow, storeHistory } from './history.ts'
+import { reorganizationWindow } from './reorg.ts'
+import { ForeignChainError } from './tracker.ts'
+
+/** What is to be indexed. */
+export type BackfillOptions = {
+  db: Db
+  clock: Clock
+  chain_id: number
+  chain: Chain
+  from: number
+  /** The last block that the tracker has stored, unless given. */
+  to?: number
+  signal: AbortSignal
+  onProgress?(progress: BackfillProgress): void
+}
+
+/** How far it is. */
+export type BackfillProgress = {
+  from: number
+  to: number
+  block_number: number
+  transfers: number
+}
+
+/** What it came to. */
+export type BackfillOutcome = {
+  from: number
+  to: number
+  transfers: number
+  /** Gaps of the tracker that are closed now. */
+  closed: number
+  /** Blocks that no node has, or not whole any more. */
+  missing: { from: number; to: number; reason: string }[]
+}
+
+/** It cannot be done as asked for; the message says why. */
+export class BackfillError extends Error {
+  override name = 'BackfillError'
+}
+
+const pauseMs = 500
+
+/**
+ * Indexes history for the addresses that are registered now. What is new is notified as backfilled;
+ * balances are read from the present. Gaps are closed as far as they are filled.
+ */
+export async function runBackfill(options: BackfillOptions): Promise<BackfillOutcome> {
+  const { db, clock, chain_id, chain, signal, onProgress = () => {} } = options
+  const { from, to } = await chooseRange(options)
+  const range = { chain_id, from, to }
+  const ensureMonths = createMonths(db)
+  const missing: BackfillOutcome['missing'] = []
+  let done = (await findBackfill(db, range)) ?? from - 1
+  let transfers = 0
+  let closed = 0
+  const isTraced = await findTraced(db, chain_id)
+
+  const store = async (blocks: readonly ChainBlock[]): Promise<void> => {
+    await ensureMonths(blocks.map(({ time }) => time))
+    const last = blocks.at(-1)!
+    const { number: block_number, hash: block_hash } = last
+    const stored = await storeHistory(options, blocks, signal, (trx) =>
+      setBackfill(trx, range, { block_number, block_hash, update_time: new Date(clock.now()) }),
+    )
+    transfers += stored.transfers
+    closed += stored.closed
+    done = last.number
+    onProgress({ from, to, block_number: done, transfers })
+  }
+
+  /** Goes on after a position until the end or until the chain moves. */
+  const goOn = async (position: Position): Promise<void> => {
+    for await (const event of chain.follow(position, signal)) {
+      if (event.kind === 'fork') throw new HistoryMovedError('the chain left the position')
+      if (event.kind === 'gap') {
+        const { from, reason } = event
+        missing.push({ from, to: Math.min(event.to.number, to), reason })
+        done = event.to.number
+      } else {
+        const wanted = event.blocks.filter(({ number }) => number <= to)
+        if (wanted.length > 0) await store(wanted)
+        for (const block of wanted) noteLack(missing, block)
+      }
+      if (done >= to) return
+    }
+  }
+
+  while (done < to) {
+    signal.throwIfAborted()
+    const position = await chain.header(done, signal)
+    if (!position) throw new BackfillError(`No node has block ${done}.`)
+    try {
+      if (chain.reorganizes) await linkWindow(options, { from: done + 1, to }, signal)
+      await goOn({ ...position, isTraced })
+    } catch (error) {
+      if (!(error instanceof HistoryMovedError) && !(error instanceof BlockForgedError)) throw error
+      await clock.sleep(pauseMs, signal)
+      done = Math.max(from - 1, done - reorganizationWindow)
+    }
+  }
+  await finishBackfill(db, range)
+  return { from, to, transfers, closed, missing }
+}
+
+function noteLack(missing: BackfillOutcome['missing'], { number, lacks }: ChainBlock): void {
+  if (lacks === undefined) return
+  const last = missing.at(-1)
+  if (last?.to === number - 1 && last.reason === lacks) last.to = number
+  else missing.push({ from: number, to: number, reason: lacks })
+}
+
+async function chooseRange(options: BackfillOptions): Promise<{ from: number; to: number }> {
+  const { db, chain_id, chain, signal } = options
+  const cursor = await findCursor(db, chain_id)
+  if (!cursor)
+    throw new BackfillError('The chain was never tracked yet. Start the service with it first.')
+  const identity = await chain.identity(signal)
+  const pinned = await pinIdentity(db, chain_id, identity)
+  if (pinned !== identity)
+    throw new ForeignChainError(`the nodes are of ${identity}, the rows of ${pinned}`)
+  // The first block of all has no transactions, and nothing before it to begin at.
+  const from = Math.max(options.from, 1)
+  const to = Math.min(options.to ?? cursor.block_number, cursor.block_number)
+  if (from > to)
+    throw new BackfillError(
+      `There is nothing between ${options.from} and ${options.to ?? to}: the tracker is at block ${cursor.block_number}.`,
+    )
+  return { from, to }
+}

@@ -1,0 +1,176 @@
+import type { Chain, ChainBlock } from '../../chains/chain.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { openNewBalances } from '../../storage/balances/changes.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import {
+  awaitCursor,
+  type BlockRow,
+  findBlockAbove,
+  findBlocks,
+  findCursor,
+  findHighestMissing,
+  findLowestBlock,
+  insertBlocks,
+} from '../../storage/tracking/blocks.ts'
+import { syncGapEvent } from '../../storage/tracking/gap-events.ts'
+import { coverGaps } from '../../storage/tracking/gaps.ts'
+import { insertMissingTransfers, updateTransfers } from '../../storage/transfers/transfers.ts'
+import { ensureAssets } from '../../storage/wallets/assets.ts'
+import { type AssertChecked, storeChecked } from './checked.ts'
+import { addTokenRules, lookUp } from './lookup.ts'
+import { matchBlock } from './match.ts'
+import { type FanOutLimits, noteBackfilled, noteUpdates } from './notify.ts'
+import { reorganizationWindow } from './reorg.ts'
+
+/** The chain was reorganized beneath some blocks of history: they are fetched again. */
+export class HistoryMovedError extends Error {
+  override name = 'HistoryMovedError'
+}
+
+/** What storing history needs. */
+export type HistoryTools = {
+  db: Db
+  clock: Clock
+  chain_id: number
+  chain: Chain
+  fanOutLimits?: FanOutLimits
+}
+
+/** What storing some blocks of history came to. */
+export type StoredHistory = { transfers: number; closed: number }
+
+/**
+ * Stores blocks that the tracker has gone past: the transfers that are missing, notifications of those,
+ * and the gaps that are closed by it. Safe beside the tracker and to be done again: records have the
+ * same keys, and blocks that can still leave the chain must be the tracker's. The notifications wait
+ * as all others do; the tracker releases them with its next block, so that their numbers are in order.
+ */
+export const storeHistory = (
+  tools: HistoryTools,
+  blocks: readonly ChainBlock[],
+  signal: AbortSignal,
+  note: (trx: Db) => Promise<void> = async () => {},
+): Promise<StoredHistory> =>
+  storeChecked((assertChecked) => storeOnce(tools, blocks, { note, assertChecked }), signal)
+
+async function storeOnce(
+  { db, clock, chain_id, chain, fanOutLimits: limits }: HistoryTools,
+  blocks: readonly ChainBlock[],
+  { note, assertChecked }: { note(trx: Db): Promise<void>; assertChecked: AssertChecked },
+): Promise<StoredHistory> {
+  const first = blocks[0]!
+  const last = blocks.at(-1)!
+  return await db.transaction().execute(async (trx) => {
+    // No reorganization and no removal meanwhile: what is stored here is what they find afterwards.
+    const cursor = await awaitCursor(trx, chain_id)
+    if (!cursor || cursor.block_number < last.number)
+      throw new HistoryMovedError('the tracker went back')
+    if (chain.reorganizes) await assertStored(trx, { chain_id, head: cursor.block_number }, blocks)
+    const now = new Date(clock.now())
+    const { tracked, matches: known } = await lookUp(trx, { chain_id, chain }, blocks)
+    assertChecked(blocks, tracked)
+    const contents = blocks.map((block) => ({ block, content: block.decode(tracked) }))
+    const matches = await addTokenRules(trx, chain, known, contents)
+    const rows = contents.map(({ block, content }) => matchBlock(block, content, matches))
+    const assets = new Map(rows.flatMap((row) => [...row.assets]))
+    await ensureAssets(trx, chain_id, [...assets.values()], now)
+    const found = rows.flatMap((row) => row.transfers)
+    const added = await insertMissingTransfers(trx, found)
+    // Balances are read from the present; those of a token that was first seen here do not exist yet.
+    await openNewBalances(trx, added, { chain_id, block_number: cursor.block_number })
+    const scene = { chain_id, service: chain.service, now, limits }
+    await noteBackfilled(trx, scene, blocks, added)
+    for (const { block, content } of contents) {
+      const updated = await updateTransfers(trx, chain_id, content.updates ?? [])
+      await noteUpdates(trx, scene, block, updated)
+    }
+    const lacking = new Map(
+      blocks.flatMap(({ number, lacks }) => (lacks === undefined ? [] : [[number, lacks]])),
+    )
+    const covered = { chain_id, from: first.number, to: last.number, lacking, now }
+    const closed = await coverGaps(trx, covered)
+    if (closed > 0) await syncGapEvent(trx, chain_id, now)
+    await note(trx)
+    return { transfers: added.length, closed }
+  })
+}
+
+/** A block that can still leave the chain must be one that the tracker would take back. */
+async function assertStored(
+  trx: Db,
+  { chain_id, head }: { chain_id: number; head: number },
+  blocks: readonly ChainBlock[],
+): Promise<void> {
+  const numbers = blocks.map(({ number }) => number)
+  const stored = new Map(
+    (await findBlocks(trx, chain_id, numbers)).map((row) => [row.block_number, row.block_hash]),
+  )
+  const first = await findWindowStart(trx, chain_id, head)
+  for (const { number, hash } of blocks)
+    if (number >= first && stored.get(number)?.equals(hash) !== true)
+      throw new HistoryMovedError(`block ${number} is not the tracker's`)
+}
+
+const headersAtOnce = 8
+const headersPerStep = 128
+
+/**
+ * Lets the tracker know those blocks from `from` on that can still leave the chain and that it has not
+ * stored, each the parent of the one above: it would not take back what is added to them otherwise.
+ * They are stored in steps from the top down, so that what was interrupted goes on.
+ */
+export async function linkWindow(
+  { db, chain_id, chain }: HistoryTools,
+  { from, to }: { from: number; to: number },
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    const cursor = await findCursor(db, chain_id)
+    if (!cursor) throw new HistoryMovedError('no block is stored')
+    const first = Math.max(from, await findWindowStart(db, chain_id, cursor.block_number), 1)
+    const missing = await findHighestMissing(db, chain_id, { from: first, to })
+    if (missing === undefined) return
+    const above = await findBlockAbove(db, chain_id, missing)
+    const wanted = above ? above.parent_hash : cursor.block_hash
+    const top = above ? above.block_number - 1 : cursor.block_number
+    const numbers: number[] = []
+    for (let number = top; number >= first && numbers.length < headersPerStep; number--)
+      numbers.push(number)
+    const rows = await readLinked(chain, { chain_id, numbers, wanted }, signal)
+    await db.transaction().execute(async (trx) => {
+      const still = await awaitCursor(trx, chain_id)
+      const [anchor] = above ? await findBlocks(trx, chain_id, [above.block_number]) : []
+      const isSame = above
+        ? anchor?.block_hash.equals(above.block_hash)
+        : still?.block_hash.equals(cursor.block_hash)
+      if (!isSame) throw new HistoryMovedError('the tracker took its blocks back')
+      await insertBlocks(trx, rows)
+    })
+  }
+}
+
+/** The first block that can still leave the chain. */
+const findWindowStart = async (db: Db, chain_id: number, head: number): Promise<number> =>
+  Math.min(head - reorganizationWindow + 1, (await findLowestBlock(db, chain_id)) ?? head)
+
+/** Headers from the top down, each the parent of the one before. */
+async function readLinked(
+  chain: Chain,
+  { chain_id, numbers, wanted }: { chain_id: number; numbers: readonly number[]; wanted: Buffer },
+  signal: AbortSignal,
+): Promise<BlockRow[]> {
+  const rows: BlockRow[] = []
+  let expected = wanted
+  for (let at = 0; at < numbers.length; at += headersAtOnce) {
+    const some = numbers.slice(at, at + headersAtOnce)
+    const headers = await Promise.all(some.map((number) => chain.header(number, signal)))
+    for (const [index, header] of headers.entries()) {
+      if (!header?.hash.equals(expected))
+        throw new HistoryMovedError(`block ${some[index]} is not the one that the tracker knows`)
+      const { number: block_number, hash: block_hash, parent_hash, time } = header
+      rows.push({ chain_id, block_number, block_hash, parent_hash, block_time: new Date(time) })
+      expected = parent_hash
+    }
+  }
+  return rows
+}

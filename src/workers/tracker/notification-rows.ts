@@ -1,0 +1,34 @@
+import { hashId } from '../../lib/hash-id.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { findTakenBack, insertWaiting } from '../../storage/webhooks/notifications.ts'
+
+/** A waiting notification before it has its id. */
+export type Waiting = Omit<Parameters<typeof insertWaiting>[1][number], 'webhook_history_id'> & {
+  /** What the id is made of beside the webhook, as hex. */
+  key: readonly string[]
+}
+
+/**
+ * Stores each notification once. Where a reorganization has taken one back and the block has returned,
+ * it is stored anew under the id of the next generation: receivers drop what has an id that they know.
+ */
+export async function insertGenerations(trx: Db, waiting: readonly Waiting[]): Promise<void> {
+  let left = waiting
+  for (let generation = 0; left.length > 0; generation++) {
+    const rows = left.map(({ key, ...row }) => ({
+      ...row,
+      webhook_history_id: hashId(
+        'notification',
+        row.webhook_id,
+        ...key.map((part) => Buffer.from(part, 'hex')),
+        ...(generation > 0 ? [generation] : []),
+      ),
+    }))
+    if ((await insertWaiting(trx, rows)) === rows.length) return
+    const gone = await findTakenBack(
+      trx,
+      rows.map((row) => row.webhook_history_id),
+    )
+    left = left.filter((_, at) => gone.has(rows[at]!.webhook_history_id))
+  }
+}

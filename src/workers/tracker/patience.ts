@@ -1,0 +1,29 @@
+import type { Clock } from '../../lib/clock.ts'
+
+/** How long blocks that no node can read are tried again before something else is done. */
+export type Patience = {
+  /** Notes that a block could not be read, and says whether that has lasted too long. */
+  isOver(block_number: number): boolean
+  succeed(block_number: number): void
+}
+
+const longestMs = 10_000
+const mostBlocks = 1_000
+
+/** A node may lack a block, or the state of one, for some seconds: another one has it, or it comes. */
+export function createPatience(clock: Clock): Patience {
+  const since = new Map<number, number>()
+  return {
+    isOver: (block_number) => {
+      const begun = since.get(block_number)
+      if (begun !== undefined) return clock.now() - begun >= longestMs
+      if (since.size >= mostBlocks) since.delete(since.keys().next().value!)
+      since.set(block_number, clock.now())
+      return false
+    },
+    succeed: (block_number) => void since.delete(block_number),
+  }
+}
+
+/** None at all. */
+export const tryOnce: Patience = { isOver: () => true, succeed: () => {} }

@@ -1,0 +1,207 @@
+import { describe, expect, it } from 'vitest'
+import { freshDatabase } from '../../../test/helpers/database.ts'
+import { createTrackedBenches, listAll } from '../../../test/helpers/tracked-harness.ts'
+import { waitFor } from '../../../test/helpers/wait-for.ts'
+import type { WalletService } from '../../chains/chain.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { findTraced } from '../../storage/tracking/chains.ts'
+import { listOpenGaps } from '../../storage/tracking/gaps.ts'
+import { listEvents } from '../../storage/tracking/operational-events.ts'
+import { runBackfill } from './backfill.ts'
+
+const database = await freshDatabase()
+const { db } = database
+const { startBench, settled, addWebhook, told } = createTrackedBenches(database)
+
+const soon = {
+  refill: { everyMs: 20, firstPauseMs: 20, lastPauseMs: 50 },
+  patience: { unreadableMs: 0, silentMs: 0 },
+}
+
+/** A tracked wallet with a webhook, and payments to it. */
+const startScene = async (service: WalletService) => {
+  const scene = await startBench(service)
+  const { bench, caller } = scene
+  const { account, address, chain, chain_id } = bench
+  const { wallet_id } = await caller.call('RegisterWallet', {
+    name: 'w',
+    address: address(1),
+    ...((service === 's' || service === 'c') && { confirmation: 1 }),
+  })
+  const webhook_id = await addWebhook(bench, caller, 1)
+  const pay = (value: bigint) => ({ movements: [{ from: account(9), to: account(1), value }] })
+  const dueNow = async () => {
+    await database.pool.query('update tracker_gap set next_time = null where chain_id = $1', [
+      chain_id,
+    ])
+  }
+  const values = async () =>
+    (await listAll(caller, { wallet_id, page_size: 100 })).map(({ value }) => Number(value))
+  const notified = async () =>
+    (await told(webhook_id)).map(({ data }) => ({
+      values: data.transfers.map(({ value }: { value: string }) => Number(value)),
+      backfilled: data.backfilled === true,
+    }))
+  const gaps = async () =>
+    (await listOpenGaps(db, chain_id)).map(({ from_block, to_block }) => [from_block, to_block])
+  const events = async () => {
+    const { rows } = await database.pool.query('select network from chain where chain_id = $1', [
+      chain_id,
+    ])
+    return (await listEvents(db, 100)).open.filter(({ network }) => network === rows[0].network)
+  }
+  return { ...scene, chain, chain_id, pay, dueNow, values, notified, gaps, events, wallet_id }
+}
+
+describe.each<WalletService>(['t', 's', 'p', 'c'])('a gap of %s', (service) => {
+  it('of blocks that no node had is filled once some node has them, and told of as backfilled', async () => {
+    const { chain, pay, bench, start, ...scene } = await startScene(service)
+    const tracker = start(soon)
+    await settled(bench)
+    chain.setMode('down')
+    for (let value = 1n; value <= 40n; value++) chain.mine([pay(value)])
+    chain.prune(40)
+    chain.mine([pay(1_000n)])
+    chain.setMode('up')
+    await settled(bench)
+    expect(await scene.values()).toEqual([1_000, 40])
+    expect(await scene.gaps()).toEqual([[1, 39]])
+    expect(await scene.events()).toMatchObject([
+      { kind: 'gap', detail: '1 gaps with 39 blocks between 1 and 39: pruned' },
+    ])
+    chain.prune(0)
+    await scene.dueNow()
+    await waitFor('the gap is filled', async () => (await scene.gaps()).length === 0)
+    chain.mine()
+    await settled(bench)
+    expect(await scene.values()).toEqual([1_000, ...Array.from({ length: 40 }, (_, i) => 40 - i)])
+    const told = await scene.notified()
+    expect(told.slice(0, 2)).toEqual([
+      { values: [40], backfilled: false },
+      { values: [1_000], backfilled: false },
+    ])
+    expect(told.slice(2)).toEqual(
+      Array.from({ length: 39 }, (_, i) => ({ values: [i + 1], backfilled: true })),
+    )
+    expect(await scene.events()).toEqual([])
+    expect(tracker.status()).toMatchObject({ refill: { filled: 39 } })
+  })
+
+  it('of a block that cannot be read does not stop those after it, and the head is the true one', async () => {
+    const { chain, pay, bench, start, ...scene } = await startScene(service)
+    const tracker = start({ ...soon, patience: { unreadableMs: 3_600_000 } })
+    await settled(bench)
+    chain.spoil(3, 'unreadable')
+    for (let value = 1n; value <= 5n; value++) chain.mine([pay(value)])
+    await waitFor('it fails', () => tracker.status().state === 'failing')
+    expect(tracker.status()).toMatchObject({ block_number: 2, head: 5 })
+    expect(tracker.status().last_error).toBe('block 3 cannot be read')
+    await tracker.stop()
+    start(soon)
+    await settled(bench)
+    expect(await scene.values()).toEqual([5, 4, 2, 1])
+    expect(await scene.gaps()).toEqual([[3, 3]])
+    chain.spoil(3, 'whole')
+    await scene.dueNow()
+    await waitFor('the gap is filled', async () => (await scene.gaps()).length === 0)
+    chain.mine()
+    await settled(bench)
+    expect(await scene.values()).toEqual([5, 4, 3, 2, 1])
+    expect((await scene.notified()).at(-1)).toEqual({ values: [3], backfilled: true })
+  })
+
+  it('is not made by nodes that are away, however long', async () => {
+    const { chain, pay, bench, start, ...scene } = await startScene(service)
+    const tracker = start(soon)
+    await settled(bench)
+    chain.setMode('down')
+    chain.mine([pay(1n)])
+    await waitFor('it fails', () => tracker.status().state === 'failing')
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    chain.setMode('up')
+    await settled(bench)
+    expect(await scene.values()).toEqual([1])
+    expect(await scene.gaps()).toEqual([])
+  })
+})
+
+it('an untraced block tells of its inner transfers alone once it is traced', async () => {
+  const { chain, bench, start, ...scene } = await startScene('c')
+  const { account } = bench
+  start(soon)
+  await settled(bench)
+  chain.spoil(1, 'untraced')
+  chain.mine([
+    {
+      movements: [
+        { from: account(9), to: account(1), value: 5n },
+        { from: account(8), to: account(1), value: 7n, isInner: true },
+      ],
+    },
+  ])
+  chain.mine()
+  await settled(bench)
+  expect(await scene.values()).toEqual([5])
+  expect(await scene.gaps()).toEqual([[1, 1]])
+  await scene.dueNow()
+  chain.mine()
+  await settled(bench)
+  expect(await scene.gaps()).toEqual([[1, 1]])
+  // Nodes that do not trace do not close it, by hand neither.
+  const { chain_id } = bench
+  const range = { db, clock: systemClock, chain_id, chain, from: 1 }
+  const { signal } = new AbortController()
+  expect(await runBackfill({ ...range, signal })).toMatchObject({ closed: 0, transfers: 0 })
+  chain.spoil(1, 'whole')
+  await scene.dueNow()
+  await waitFor('the gap is filled', async () => (await scene.gaps()).length === 0)
+  chain.mine()
+  await settled(bench)
+  expect(await scene.values()).toEqual([7, 5])
+  expect(await scene.notified()).toEqual([
+    { values: [5], backfilled: false },
+    { values: [7], backfilled: true },
+  ])
+})
+
+it('balances are read again because of a gap that is filled before its turn', async () => {
+  const { chain, bench, caller, start, ...scene } = await startScene('c')
+  const { account, chain_id } = bench
+  const balance = async () => {
+    const request = { wallet_id: scene.wallet_id, asset_type: 'ASSET_TYPE_C' }
+    return (await caller.call('ListAssets', request)).assets[0]?.balance
+  }
+  start(soon)
+  await settled(bench)
+  const mineUntraced = async (value: bigint) => {
+    const number = chain.canonical().length
+    chain.spoil(number, 'untraced')
+    const inner = { from: account(8), to: account(1), value, isInner: true }
+    chain.mine([{ movements: [inner] }])
+    chain.mine()
+    await settled(bench)
+    chain.spoil(number, 'whole')
+    await scene.dueNow()
+    await waitFor('the gap is filled', async () => (await scene.gaps()).length === 0)
+  }
+  await mineUntraced(5n)
+  await waitFor('the first one', async () => (await balance()) === '1000005')
+  await mineUntraced(7n)
+  expect(await scene.values()).toEqual([7, 5])
+  // Not for every gap at once, but in the end.
+  await database.pool.query(
+    `update tracker_gap set reopen_time = reopen_time - interval '1 hour' where chain_id = $1`,
+    [chain_id],
+  )
+  await waitFor('the second one', async () => (await balance()) === '1000012')
+})
+
+it('that a network was traced is remembered', async () => {
+  const { chain, pay, bench, start } = await startScene('c')
+  start(soon)
+  await settled(bench)
+  expect(await findTraced(db, bench.chain_id)).toBe(false)
+  chain.mine([pay(1n)])
+  await settled(bench)
+  expect(await findTraced(db, bench.chain_id)).toBe(true)
+})

@@ -1,0 +1,162 @@
+import type { ChainBlock } from '../../chains/chain.ts'
+import type { Log } from '../../lib/log.ts'
+import { findCursor, lockCursor } from '../../storage/tracking/blocks.ts'
+import { findTraced } from '../../storage/tracking/chains.ts'
+import { findDueGap, type GapRow, hasUnreopened, postponeGap } from '../../storage/tracking/gaps.ts'
+import { createMonths } from '../janitor/months.ts'
+import { linkWindow, storeHistory } from './history.ts'
+import { reopenUnlessLately, type TrackerTools } from './store.ts'
+
+/** When gaps are asked for again, and how much of one at a time. */
+export type RefillTimes = {
+  /** How often to look for a gap that is due. */
+  everyMs: number
+  /** The pause after an attempt that brought nothing; it doubles with each. */
+  firstPauseMs: number
+  lastPauseMs: number
+  /** Blocks of one attempt; after it other gaps have their turn. */
+  blocks: number
+}
+
+const usualTimes: RefillTimes = {
+  everyMs: 5_000,
+  firstPauseMs: 30_000,
+  lastPauseMs: 3_600_000,
+  blocks: 16,
+}
+
+const fetchesAtOnce = 4
+// Between two attempts that bring something: the head comes first.
+const breathMs = 100
+
+/** Fills gaps beside the tracker, by any node that has their blocks, for as long as there are some. */
+export function startRefilling(options: {
+  tools: TrackerTools
+  log: Log
+  signal: AbortSignal
+  counts: { filled: number; failed: number }
+  times?: Partial<RefillTimes> | undefined
+  /** Some blocks were stored: there may be notifications to release. */
+  onStored?(): void
+}): { stop(): Promise<void> } {
+  const { tools, log, counts, onStored = () => {} } = options
+  const { db, clock, chain_id, chain } = tools
+  const times = { ...usualTimes, ...options.times }
+  const stopping = new AbortController()
+  const signal = AbortSignal.any([options.signal, stopping.signal])
+  const refill = createRefill(tools, times.blocks)
+
+  const once = async (): Promise<number> => {
+    await reopenLate(tools)
+    const gap = await findDueGap(db, chain_id, new Date(clock.now()))
+    if (!gap) return times.everyMs
+    const { from_block: from, to_block: to } = gap
+    const about = { chain: chain.service, chain_id, from, to }
+    try {
+      const { filled, closed } = await refill(gap, signal)
+      counts.filled += filled
+      onStored()
+      if (closed > 0) log.info(about, 'a gap is filled')
+      if (filled > 0) return breathMs
+      log.debug({ ...about, attempts: gap.attempts + 1 }, 'a gap cannot be filled yet')
+    } catch (error) {
+      signal.throwIfAborted()
+      const reason = error instanceof Error ? error.message : String(error)
+      log.debug({ ...about, reason, attempts: gap.attempts + 1 }, 'a gap cannot be filled yet')
+    }
+    counts.failed++
+    const pauseMs = Math.min(
+      times.firstPauseMs * 2 ** Math.min(gap.attempts, 20),
+      times.lastPauseMs,
+    )
+    const next_time = new Date(clock.now() + pauseMs)
+    await postponeGap(db, gap, { attempts: gap.attempts + 1, next_time })
+    return breathMs
+  }
+
+  const loop = async (): Promise<void> => {
+    while (!signal.aborted)
+      try {
+        await clock.sleep(await once(), signal)
+      } catch (error) {
+        if (signal.aborted) return
+        log.warn({ err: error, chain: chain.service }, 'gap refill failed, will retry')
+        await clock.sleep(times.everyMs, signal).catch(() => {})
+      }
+  }
+  const running = loop()
+  return {
+    stop: async () => {
+      stopping.abort(new Error('stopping'))
+      await running
+    },
+  }
+}
+
+/** Makes the function that asks for some blocks of a gap and stores those that are there now. */
+export function createRefill(
+  tools: TrackerTools,
+  most: number,
+): (gap: GapRow, signal: AbortSignal) => Promise<{ filled: number; closed: number }> {
+  const { db, chain_id, chain } = tools
+  const ensureMonths = createMonths(db)
+
+  const fetch = async (numbers: readonly number[], signal: AbortSignal) => {
+    const isTraced = await findTraced(db, chain_id)
+    const blocks: ChainBlock[] = []
+    let failure: unknown
+    for (let at = 0; at < numbers.length && failure === undefined; at += fetchesAtOnce) {
+      const some = numbers.slice(at, at + fetchesAtOnce)
+      const fetched = await Promise.allSettled(
+        some.map((number) => chain.block(number, { isTraced }, signal)),
+      )
+      signal.throwIfAborted()
+      for (const one of fetched)
+        if (one.status === 'fulfilled') blocks.push(one.value)
+        else failure ??= one.reason
+    }
+    if (blocks.length === 0) throw failure
+    return blocks
+  }
+
+  return async (gap, signal) => {
+    const cursor = await findCursor(db, chain_id)
+    const to = Math.min(gap.to_block, cursor?.block_number ?? -1)
+    // Nodes have the newer blocks of a gap more often: every other attempt begins elsewhere.
+    const places = to - gap.from_block + 1
+    const from = gap.from_block + (gap.attempts % 2 === 0 ? 0 : (gap.attempts * 7_919) % places)
+    const last = Math.min(from + most - 1, to)
+    const numbers = Array.from({ length: last - from + 1 }, (_, at) => from + at)
+    const blocks = await fetch(numbers, signal)
+    if (chain.reorganizes) await linkWindow(tools, { from, to: last }, signal)
+    await ensureMonths(blocks.map(({ time }) => time))
+    let closed = 0
+    let filled = 0
+    // Those that follow each other are stored together.
+    for (const run of runsOf(blocks)) {
+      closed += (await storeHistory(tools, run, signal)).closed
+      filled += run.filter(({ lacks }) => lacks === undefined).length
+    }
+    return { filled, closed }
+  }
+}
+
+function runsOf(blocks: readonly ChainBlock[]): ChainBlock[][] {
+  const runs: ChainBlock[][] = []
+  for (const block of blocks) {
+    const run = runs.at(-1)
+    if (run?.at(-1)?.number === block.number - 1) run.push(block)
+    else runs.push([block])
+  }
+  return runs
+}
+
+/** Reads all balances again because of gaps for which that was put off. */
+async function reopenLate({ db, clock, chain_id }: TrackerTools): Promise<void> {
+  if (!(await hasUnreopened(db, chain_id))) return
+  await db.transaction().execute(async (trx) => {
+    const cursor = await lockCursor(trx, chain_id)
+    const now = new Date(clock.now())
+    if (cursor) await reopenUnlessLately(trx, { ...cursor, now })
+  })
+}

@@ -1,0 +1,93 @@
+import type { Log } from '../../lib/log.ts'
+import { lockCursor } from '../../storage/tracking/blocks.ts'
+import { assertLease } from '../../storage/tracking/leases.ts'
+import { usualPage } from '../../storage/webhooks/due-notifications.ts'
+import { expandPage } from '../webhooks/fan-out.ts'
+import { releaseDue } from './confirmations.ts'
+import type { TrackerTools } from './store.ts'
+
+/** The loop that writes and releases the notifications that the transaction of a block has left. */
+export type Releasing = { wake(): void; stop(): Promise<void> }
+
+const firstPauseMs = 250
+const lastPauseMs = 10_000
+const pollMs = 5_000
+
+/** Expands one page of events and releases one page of what is due at the cursor. Says whether there is more. */
+export async function releasePage(tools: Parameters<typeof releaseSome>[0]): Promise<boolean> {
+  // In two transactions, so that a block waits for one of them at most.
+  const isExpanding = await expandPage(tools, tools.releaseLimits?.notifications ?? usualPage)
+  const isReleasing = await releaseSome(tools)
+  return isExpanding || isReleasing
+}
+
+async function releaseSome(
+  tools: Pick<TrackerTools, 'db' | 'clock' | 'chain_id' | 'chain' | 'lease' | 'releaseLimits'>,
+): Promise<boolean> {
+  const { db, clock, chain_id, chain, lease, releaseLimits } = tools
+  return await db.transaction().execute(async (trx) => {
+    await assertLease(trx, lease.name, lease.epoch)
+    const cursor = await lockCursor(trx, chain_id)
+    if (!cursor) return false
+    const { isMore } = await releaseDue(trx, {
+      chain_id,
+      chain,
+      head: cursor.block_number,
+      now: new Date(clock.now()),
+      ...(releaseLimits && { limits: releaseLimits }),
+    })
+    return isMore
+  })
+}
+
+/**
+ * Releases page after page when it is woken, and once at the beginning, for what a crash has left.
+ * Each page has a database transaction of its own, so that blocks are stored in between.
+ */
+export function startReleasing(options: {
+  tools: TrackerTools
+  log: Log
+  signal: AbortSignal
+}): Releasing {
+  const { tools, log } = options
+  const stopping = new AbortController()
+  const signal = AbortSignal.any([options.signal, stopping.signal])
+  const aborted = Promise.withResolvers<void>()
+  signal.addEventListener('abort', () => aborted.resolve(), { once: true })
+  if (signal.aborted) aborted.resolve()
+  let woken = Promise.withResolvers<void>()
+  let pauseMs = firstPauseMs
+
+  // Another process that stores history may leave events without waking this one.
+  const rest = async (): Promise<void> => {
+    const resting = new AbortController()
+    const pause = tools.clock.sleep(pollMs, resting.signal).catch(() => {})
+    await Promise.race([woken.promise, aborted.promise, pause])
+    resting.abort()
+  }
+
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      try {
+        while (!signal.aborted && (await releasePage(tools)));
+        pauseMs = firstPauseMs
+        await rest()
+        woken = Promise.withResolvers()
+      } catch (error) {
+        if (signal.aborted) return
+        log.warn({ err: error, retry_ms: pauseMs }, 'notifications not released, will retry')
+        await tools.clock.sleep(pauseMs, signal).catch(() => {})
+        pauseMs = Math.min(pauseMs * 2, lastPauseMs)
+      }
+    }
+  }
+
+  const running = run()
+  return {
+    wake: () => woken.resolve(),
+    stop: async () => {
+      stopping.abort()
+      await running
+    },
+  }
+}

@@ -1,0 +1,300 @@
+import {
+  type AssetKey,
+  type BlockHeader,
+  type BlockRef,
+  type Chain,
+  type ChainBlock,
+  type ChainEvent,
+  ChainUnavailableError,
+  type Position,
+} from '../../chains/chain.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { insertBacklog } from '../../storage/balances/backlog.ts'
+import { insertBalanceChanges } from '../../storage/balances/changes.ts'
+import { reopenAllBalances } from '../../storage/balances/reopening.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import {
+  type CursorRow,
+  insertBlocks,
+  lockCursor,
+  setCursor,
+  trimBlocks,
+} from '../../storage/tracking/blocks.ts'
+import { syncGapEvent } from '../../storage/tracking/gap-events.ts'
+import { extendGap, insertGap, setReopened, wasReopenedSince } from '../../storage/tracking/gaps.ts'
+import { assertLease } from '../../storage/tracking/leases.ts'
+import {
+  insertNewTransfers,
+  insertTransfers,
+  updateTransfers,
+} from '../../storage/transfers/transfers.ts'
+import { ensureAssets } from '../../storage/wallets/assets.ts'
+import { enqueueMetadata } from '../../storage/wallets/token-metadata.ts'
+import { hasBacklogs } from '../balances/backlog.ts'
+import type { HeldLease } from '../lease.ts'
+import { followBlocks } from '../sender/follow.ts'
+import { type AssertChecked, storeChecked } from './checked.ts'
+import { type Released, type ReleaseLimits, releaseDue } from './confirmations.ts'
+import { addTokenRules, lookUp } from './lookup.ts'
+import { matchBlock } from './match.ts'
+import { type FanOutLimits, noteTransfers, noteUpdates } from './notify.ts'
+
+/** What every write of a tracker needs. */
+export type TrackerTools = {
+  db: Db
+  clock: Clock
+  chain_id: number
+  chain: Chain
+  lease: HeldLease
+  /** How many blocks back a reorganization may reach. */
+  window: number
+  releaseLimits?: ReleaseLimits
+  fanOutLimits?: FanOutLimits
+}
+
+/** The cursor is not where the writer believed: somebody else has moved it. */
+export class CursorMovedError extends Error {
+  override name = 'CursorMovedError'
+}
+
+/** What storing some blocks came to. */
+export type Stored = {
+  transfers: number
+  notifications: Released
+  unknown_kinds: Record<string, number>
+}
+
+/** Begins a write: fenced by the lease, alone at the cursor, which must be where it is expected. */
+export async function beginWrite(
+  trx: Db,
+  { chain_id, lease }: Pick<TrackerTools, 'chain_id' | 'lease'>,
+  expected: { number: number; hash: Buffer } | undefined,
+): Promise<CursorRow | undefined> {
+  await assertLease(trx, lease.name, lease.epoch)
+  const cursor = await lockCursor(trx, chain_id)
+  const same = cursor
+    ? cursor.block_number === expected?.number && cursor.block_hash.equals(expected.hash)
+    : expected === undefined
+  if (!same) throw new CursorMovedError(`the cursor is at ${cursor?.block_number ?? 'no block'}`)
+  return cursor
+}
+
+/**
+ * Stores consecutive blocks in one transaction: block, transfers, balance work, notifications and
+ * cursor. A crash anywhere means to do it again, and doing it again changes nothing. Balance work that
+ * is due up to `backlogUntil` waits together, because nobody reads it before the cursor is there.
+ */
+export const storeBlocks = (
+  tools: TrackerTools,
+  blocks: readonly ChainBlock[],
+  options: { after?: Position; backlogUntil?: number; signal?: AbortSignal } = {},
+): Promise<Stored> =>
+  storeChecked(
+    (assertChecked) => storeOnce(tools, blocks, { ...options, assertChecked }),
+    options.signal,
+  )
+
+async function storeOnce(
+  tools: TrackerTools,
+  blocks: readonly ChainBlock[],
+  {
+    after,
+    backlogUntil = -1,
+    assertChecked,
+  }: { after?: Position; backlogUntil?: number; assertChecked: AssertChecked },
+): Promise<Stored> {
+  const { db, clock, chain_id, chain, window, releaseLimits: limits } = tools
+  const first = blocks[0]!
+  const last = blocks.at(-1)!
+  return await db.transaction().execute(async (trx) => {
+    await beginWrite(trx, tools, { number: first.number - 1, hash: first.parent_hash })
+    const now = new Date(clock.now())
+    const { tracked, matches: known } = await lookUp(trx, { chain_id, chain }, blocks)
+    assertChecked(blocks, tracked)
+    const unknown_kinds: Record<string, number> = {}
+    const contents = blocks.map((block) => ({ block, content: block.decode(tracked) }))
+    const matches = await addTokenRules(trx, chain, known, contents)
+    const rows = contents.map(({ block, content }) => matchBlock(block, content, matches))
+
+    const assets = new Map(rows.flatMap((row) => [...row.assets]))
+    await ensureAssets(trx, chain_id, [...assets.values()], now)
+    if (chain.tokens?.readTokenUris)
+      await enqueueMetadata(trx, { chain_id, asset_ids: itemsIn(assets), now })
+    const transfers = rows.flatMap((row) => row.transfers)
+    // At the head the two statements more would cost more than they save.
+    const insert = blocks.length > 1 ? insertNewTransfers : insertTransfers
+    const inserted = await insert(trx, transfers)
+    const changes = rows.flatMap((row) => row.changes)
+    const until = hasBacklogs(chain) ? backlogUntil : -1
+    const isBacklog = ({ due_block, ahead }: (typeof changes)[number]) =>
+      due_block <= until && !ahead
+    const backlog = changes.filter(isBacklog)
+    const isNoted = await insertBacklog(trx, { chain_id, changes: backlog, assets })
+    await insertBalanceChanges(
+      trx,
+      isNoted ? changes.filter((change) => !isBacklog(change)) : changes,
+    )
+    const scene = { chain_id, service: chain.service, now, limits: tools.fanOutLimits }
+    let isLeft = await noteTransfers(trx, scene, blocks, transfers)
+    for (const { block, content } of contents) {
+      for (const [kind, count] of Object.entries(content.unknown_kinds ?? {}))
+        unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
+      const updated = await updateTransfers(trx, chain_id, content.updates ?? [])
+      if (await noteUpdates(trx, scene, block, updated)) isLeft = true
+    }
+
+    await insertBlocks(
+      trx,
+      blocks.map(({ number, hash, parent_hash, time }) => ({
+        chain_id,
+        block_number: number,
+        block_hash: hash,
+        parent_hash,
+        block_time: new Date(time),
+      })),
+    )
+    await noteIncomplete(trx, { chain_id, now }, blocks, after)
+    // Now and then: a delete per block would cost more than the rows it saves.
+    if (Math.floor(last.number / 32) > Math.floor((first.number - 1) / 32))
+      await trimBlocks(trx, chain_id, {
+        number: last.number - window,
+        before: new Date(last.time - windowMs),
+        lowest: last.number - largestWindow,
+      })
+    await setCursor(trx, {
+      chain_id,
+      block_number: last.number,
+      block_hash: last.hash,
+      detail: last.detail,
+      update_time: now,
+    })
+    await followBlocks(trx, { chain_id, now }, blocks)
+    const due = { chain_id, chain, head: last.number, now, ...(limits && { limits }) }
+    const { count, isMore } = await releaseDue(trx, due)
+    const notifications = { count, isMore: isMore || isLeft }
+    return { transfers: inserted, notifications, unknown_kinds }
+  })
+}
+
+// On a chain with fast blocks a number of blocks is soon over: those of an hour are kept as well.
+const windowMs = 3_600_000
+
+/** How many blocks are kept at most. */
+export const largestWindow = 20_000
+
+// A stranger who can make blocks incomplete must not cause a read of every balance for each of them.
+const reopenPauseMs = 600_000
+
+/**
+ * A block of which not everything is known is a gap; after it, every balance is read again. Where that
+ * was done shortly before, it is done later (`reopenLate`).
+ */
+async function noteIncomplete(
+  trx: Db,
+  { chain_id, now }: { chain_id: number; now: Date },
+  blocks: readonly ChainBlock[],
+  after: Position | undefined,
+): Promise<void> {
+  let lacked = after?.lacks !== undefined
+  for (const { number: block_number, lacks: reason } of blocks) {
+    if (reason !== undefined) await extendGap(trx, { chain_id, block_number, reason, now })
+    else if (lacked) await reopenUnlessLately(trx, { chain_id, block_number, now })
+    lacked = reason !== undefined
+  }
+  if (blocks.some(({ lacks }) => lacks !== undefined)) await syncGapEvent(trx, chain_id, now)
+}
+
+/** Reads all balances again because of gaps, unless that was done shortly before. */
+export async function reopenUnlessLately(
+  trx: Db,
+  at: { chain_id: number; block_number: number; now: Date },
+): Promise<void> {
+  const { chain_id, block_number, now } = at
+  const since = new Date(now.getTime() - reopenPauseMs)
+  if (await wasReopenedSince(trx, chain_id, since)) return
+  await reopenAllBalances(trx, { chain_id, block_number })
+  await setReopened(trx, { chain_id, block_number, now })
+}
+
+/** The items of collections, which have descriptions of their own. */
+const itemsIn = (assets: ReadonlyMap<string, AssetKey>): string[] =>
+  [...assets].flatMap(([asset_id, { asset_type }]) =>
+    asset_type === 'ASSET_TYPE_ERC721' || asset_type === 'ASSET_TYPE_ERC1155' ? [asset_id] : [],
+  )
+
+/** Begins at a block without looking into it: what happened before it is not tracked. */
+export async function storeBeginning(tools: TrackerTools, block: ChainHeader): Promise<void> {
+  const { db, clock, chain_id } = tools
+  await db.transaction().execute(async (trx) => {
+    await beginWrite(trx, tools, undefined)
+    const now = new Date(clock.now())
+    const { number: block_number, hash: block_hash, parent_hash, time } = block
+    await insertBlocks(trx, [
+      { chain_id, block_number, block_hash, parent_hash, block_time: new Date(time) },
+    ])
+    await setCursor(trx, { chain_id, block_number, block_hash, update_time: now })
+    // Balances that were read before this block lack the changes in between.
+    await reopenAllBalances(trx, { chain_id, block_number })
+  })
+}
+
+type ChainHeader = Pick<ChainBlock, 'number' | 'hash' | 'parent_hash' | 'time'>
+
+/** Notes blocks that no node can serve, goes on after them and lets every balance be read again. */
+export async function storeGap(
+  tools: TrackerTools,
+  after: { number: number; hash: Buffer },
+  { from, to, reason }: Extract<ChainEvent, { kind: 'gap' }>,
+): Promise<void> {
+  const { db, clock, chain_id, chain } = tools
+  // The cursor needs a stored block where blocks can leave the chain: without its row no balance that is
+  // read meanwhile can be held, and a reorganization cannot find it as the common block.
+  const end = chain.reorganizes ? await findHeader(chain, to) : undefined
+  await db.transaction().execute(async (trx) => {
+    await beginWrite(trx, tools, after)
+    const now = new Date(clock.now())
+    if (end)
+      await insertBlocks(trx, [
+        {
+          chain_id,
+          block_number: end.number,
+          block_hash: end.hash,
+          parent_hash: end.parent_hash,
+          block_time: new Date(end.time),
+        },
+      ])
+    await insertGap(trx, {
+      chain_id,
+      from_block: from,
+      to_block: to.number,
+      reason,
+      create_time: now,
+    })
+    await syncGapEvent(trx, chain_id, now)
+    // At the first block that there is again.
+    await reopenAllBalances(trx, { chain_id, block_number: to.number + 1 })
+    await setCursor(trx, {
+      chain_id,
+      block_number: to.number,
+      block_hash: to.hash,
+      update_time: now,
+    })
+    await releaseDue(trx, { chain_id, chain, head: to.number, now })
+  })
+}
+
+const headerMs = 10_000
+
+/** The header of a block; undefined where no node can give it now, or another block has its place. */
+async function findHeader(
+  chain: Chain,
+  { number, hash }: BlockRef,
+): Promise<BlockHeader | undefined> {
+  try {
+    const header = await chain.header(number, AbortSignal.timeout(headerMs))
+    return header?.hash.equals(hash) ? header : undefined
+  } catch (error) {
+    if (error instanceof ChainUnavailableError) return undefined
+    throw error
+  }
+}

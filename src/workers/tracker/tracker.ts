@@ -1,0 +1,346 @@
+import {
+  BlockForgedError,
+  type BlockHeader,
+  BlockMissingError,
+  type BlockRef,
+  type Chain,
+  type ChainEvent,
+  type Position,
+  UnreadableError,
+} from '../../chains/chain.ts'
+import { findGapEnd } from '../../chains/follow/linked.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { findCursor } from '../../storage/tracking/blocks.ts'
+import { findTraced, pinIdentity, setTraced } from '../../storage/tracking/chains.ts'
+import { findGapAt, listOpenGaps } from '../../storage/tracking/gaps.ts'
+import { startComparing } from '../balances/comparing.ts'
+import { type ReconcileTimes, startReconciling } from '../balances/reconciling.ts'
+import { startSettling } from '../balances/settling.ts'
+import { createMonths } from '../janitor/months.ts'
+import { type HeldLease, type LeasedState, startLeased } from '../lease.ts'
+import { type RefillTimes, startRefilling } from './refill.ts'
+import { startReleasing } from './releasing.ts'
+import { DivergedError, findAncestor, reorganizationWindow, rollBack } from './reorg.ts'
+import { storeBeginning, storeBlocks, storeGap, type TrackerTools } from './store.ts'
+import { createTroubles, type TroublePatience } from './trouble.ts'
+
+/** What a tracker is made of. */
+export type TrackerOptions = {
+  db: Db
+  clock: Clock
+  log: Log
+  /** An id of this process. */
+  holder: string
+  chain_id: number
+  network: string
+  chain: Chain
+  ttlMs?: number
+  /** How many blocks back a reorganization may reach. */
+  window?: number
+  /** How many blocks behind the head reading balances waits. */
+  farBehind?: number
+  /** When balances that follow by net changes are compared with the nodes. */
+  reconcile?: Partial<ReconcileTimes>
+  /** When gaps are asked for again. */
+  refill?: Partial<RefillTimes>
+  /** How long a block that cannot be read holds up those after it. */
+  patience?: Partial<TroublePatience>
+}
+
+/** How a tracker stands, for `/status` and metrics. */
+export type TrackerStatus = {
+  chain: string
+  network: string
+  state: LeasedState
+  block_number: number | null
+  head: number | null
+  reorganizations: number
+  /** Blocks in which a node gave a false sender. */
+  forged_blocks: number
+  /** Blocks of gaps that were filled later, and attempts that brought nothing. */
+  refill: { filled: number; failed: number }
+  unknown_kinds: Record<string, number>
+  /** How many balances were compared with the chain, and differed. */
+  reconciliation?: { checked: number; repaired: number }
+  last_error: string
+}
+
+/** A tracker of one chain and network. */
+export type Tracker = {
+  status(): TrackerStatus
+  /** Since when this process has failed to track without storing anything, and why. */
+  failing(): { since: number; reason: string } | undefined
+  /** The gaps that no node could fill. */
+  gaps(): Promise<{ from_block: number; to_block: number; reason: string }[]>
+  stop(): Promise<void>
+}
+
+const waitForBranchMs = 1_000
+
+/** The chain's nodes are not those that the rows came from. */
+export class ForeignChainError extends Error {
+  override name = 'ForeignChainError'
+}
+
+/** Follows a chain and stores what concerns the tracked addresses, in one process at a time. */
+export function startTracker(options: TrackerOptions): Tracker {
+  const {
+    db,
+    clock,
+    log,
+    holder,
+    chain_id,
+    network,
+    chain,
+    ttlMs,
+    window = reorganizationWindow,
+    farBehind = 100,
+  } = options
+  const ensureMonths = createMonths(db)
+  const seen = { block_number: null as number | null, head: null as number | null }
+  const unknown_kinds: Record<string, number> = {}
+  const reconciliation = { checked: 0, repaired: 0 }
+  const isReconciled = chain.balances === 'delta' || chain.changesSilently !== undefined
+  const refill = { filled: 0, failed: 0 }
+  const troubles = createTroubles({ clock, patience: options.patience })
+  let reorganizations = 0
+  let isReleaseLeft = false
+  let forged = 0
+  let isTraced = false
+
+  const begin = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
+    const identity = await chain.identity(signal)
+    const pinned = await pinIdentity(db, chain_id, identity)
+    if (pinned !== identity)
+      throw new ForeignChainError(
+        `the nodes are of another chain (${identity}) than the stored blocks (${pinned}): name nodes of that chain, or another network; of local chains, start with --reset`,
+      )
+    const cursor = await findCursor(db, chain_id)
+    if (cursor) {
+      const { block_number: number, block_hash: hash, detail } = cursor
+      const lacks = await findGapAt(db, chain_id, number)
+      isTraced = await findTraced(db, chain_id)
+      return { number, hash, detail, isTraced, ...(lacks !== undefined && { lacks }) }
+    }
+    const head = await chain.head(signal)
+    await storeBeginning(tools, head)
+    return head
+  }
+
+  const take = async (
+    tools: TrackerTools,
+    after: Position,
+    event: Exclude<ChainEvent, { kind: 'fork' }>,
+    signal: AbortSignal,
+  ): Promise<Position> => {
+    if (event.kind === 'gap') {
+      const { from, to, reason } = event
+      log.error(
+        { chain: chain.service, network, from, to: to.number, reason },
+        'blocks that cannot be read are skipped and asked for again later',
+      )
+      await storeGap(tools, after, event)
+      isReleaseLeft = true
+      seen.block_number = to.number
+      return { ...to, isTraced }
+    }
+    await ensureMonths(event.blocks.map(({ time }) => time))
+    const incomplete = event.blocks.filter(({ lacks }) => lacks !== undefined)
+    if (incomplete.length > 0)
+      log.error(
+        {
+          chain: chain.service,
+          network,
+          from: incomplete[0]!.number,
+          to: incomplete.at(-1)!.number,
+        },
+        `blocks of which not everything can be known: ${incomplete[0]!.lacks}`,
+      )
+    if (!isTraced && event.blocks.some((block) => block.isTraced === true)) {
+      await setTraced(db, chain_id, true)
+      isTraced = true
+    }
+    const backlogUntil = event.head - farBehind
+    let position = after
+    // After a failure one by one, so that those before the block that fails are stored.
+    const batches = troubles.isAny() ? event.blocks.map((block) => [block]) : [event.blocks]
+    for (const blocks of batches) {
+      const stored = await storeBlocks(tools, blocks, { after: position, backlogUntil, signal })
+      isReleaseLeft = stored.notifications.isMore
+      for (const [kind, count] of Object.entries(stored.unknown_kinds))
+        unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
+      position = blocks.at(-1)!
+      seen.block_number = position.number
+      troubles.passed(position.number)
+    }
+    return { ...position, isTraced }
+  }
+
+  /**
+   * Goes past a block that has held up the chain for too long: it is a gap then, and refilled. Only
+   * failures count during which the nodes could name the block: an outage of the nodes loses nothing.
+   */
+  const skipUnreadable = async (
+    tools: TrackerTools,
+    error: unknown,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    const cursor = await findCursor(db, chain_id)
+    if (!cursor) return
+    const position = { number: cursor.block_number, hash: cursor.block_hash }
+    const from = position.number + 1
+    troubles.failed(from, error)
+    if (!troubles.isAny()) return
+    const to = await findReadable(chain, position, signal).catch(() => undefined)
+    if (!to) troubles.forget()
+    const reason = troubles.lasting(from)
+    if (!to || reason === undefined) return
+    await take(tools, position, { kind: 'gap', from, to, reason }, signal)
+    troubles.skipped(to.number)
+  }
+
+  const reorganize = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
+    if (!chain.reorganizes) {
+      const message = `the chain has no longer the block at ${seen.block_number}`
+      log.error(
+        { chain: chain.service, network, block_number: seen.block_number },
+        'chain diverged',
+      )
+      throw new DivergedError(message)
+    }
+    for (;;) {
+      const ancestor = await findAncestor(tools, signal)
+      if (ancestor) {
+        await rollBack(tools, ancestor)
+        reorganizations++
+        log.info({ chain: chain.service, network, to: ancestor.number }, 'chain reorganized')
+        return ancestor
+      }
+      await clock.sleep(waitForBranchMs, signal)
+    }
+  }
+
+  const run = async (lease: HeldLease, signal: AbortSignal, works: () => void): Promise<void> => {
+    const tools: TrackerTools = { db, clock, chain_id, chain, lease, window }
+    let position = await begin(tools, signal)
+    seen.block_number = position.number
+    const settling = startSettling({ tools, log, signal, farBehind })
+    const releasing = startReleasing({ tools, log, signal })
+    const beginReconciling = chain.changesSilently === 'tokens' ? startComparing : startReconciling
+    const reconciling = isReconciled
+      ? beginReconciling({ tools, log, signal, counts: reconciliation, ...options.reconcile })
+      : undefined
+    const refilling = startRefilling({
+      tools,
+      log,
+      signal,
+      counts: refill,
+      times: options.refill,
+      onStored: releasing.wake,
+    })
+    try {
+      while (!signal.aborted) {
+        for await (const event of chain.follow(position, signal)) {
+          if (event.kind === 'fork') {
+            position = await reorganize(tools, signal)
+            break
+          }
+          seen.head = event.kind === 'blocks' ? event.head : seen.head
+          const taken = await take(tools, position, event, signal).catch((error: unknown) => {
+            if (!(error instanceof BlockForgedError)) throw error
+            forged++
+            log.error(
+              { chain: chain.service, network, reason: error.message },
+              'node returned a forged block, asking another node',
+            )
+            return undefined
+          })
+          if (!taken) {
+            position = await begin(tools, signal)
+            break
+          }
+          position = taken
+          works()
+          settling.wake({ behind: (seen.head ?? 0) - position.number })
+          if (isReleaseLeft) releasing.wake()
+        }
+        settling.wake({ behind: 0 })
+      }
+    } catch (error) {
+      if (!signal.aborted) await skipUnreadable(tools, error, signal)
+      throw error
+    } finally {
+      await Promise.all([settling.stop(), releasing.stop(), reconciling?.stop(), refilling.stop()])
+    }
+  }
+
+  const leased = startLeased({
+    db,
+    clock,
+    log,
+    holder,
+    name: `tracker:${chain.service}:${network}`,
+    run,
+    ...(ttlMs !== undefined && { ttlMs }),
+  })
+  const lastError = () => {
+    const error = leased.lastError()
+    return error instanceof Error ? error.message : ''
+  }
+  return {
+    failing: () => {
+      const since = leased.failingSince()
+      return since === undefined ? undefined : { since, reason: lastError() }
+    },
+    status: () => {
+      return {
+        chain: chain.service,
+        network,
+        state: leased.state(),
+        block_number: seen.block_number,
+        // By itself: a chain that cannot be read must not look like one that stands still.
+        head: highest(seen.head, chain.newest()),
+        reorganizations,
+        forged_blocks: forged,
+        refill: { ...refill },
+        unknown_kinds: { ...unknown_kinds },
+        ...(isReconciled && { reconciliation: { ...reconciliation } }),
+        last_error: lastError(),
+      }
+    },
+    gaps: () => listOpenGaps(db, chain_id),
+    stop: leased.stop,
+  }
+}
+
+const highest = (one: number | null, other: number | undefined): number | null =>
+  one === null ? (other ?? null) : Math.max(one, other ?? one)
+
+/**
+ * The last of the blocks from the next one on that cannot be named: the next one, where its header can
+ * be read or that of its child, else all up to the first one whose header can.
+ */
+async function findReadable(
+  chain: Chain,
+  position: Position,
+  signal: AbortSignal,
+): Promise<BlockRef | undefined> {
+  const find = async (number: number): Promise<BlockHeader | undefined> =>
+    await chain.header(number, signal).catch((error: unknown) => {
+      signal.throwIfAborted()
+      if (error instanceof BlockMissingError || error instanceof UnreadableError) return undefined
+      throw error
+    })
+  const head = (await chain.head(signal)).number
+  const next = position.number + 1
+  if (head < next) return undefined
+  const own = await find(next)
+  if (own) {
+    const { number, hash, parent_hash } = own
+    // Another branch is no unreadable block: following finds that out.
+    return parent_hash.equals(position.hash) ? { number, hash } : undefined
+  }
+  return await findGapEnd(find, { from: next, head })
+}

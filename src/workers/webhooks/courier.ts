@@ -1,0 +1,233 @@
+import type { Clock } from '../../lib/clock.ts'
+import type { Ids } from '../../lib/ids.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Sealer } from '../../storage/access/seal.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import {
+  claimDeliveries,
+  listQueuedWebhooks,
+  releaseClaims,
+} from '../../storage/webhooks/delivery-claims.ts'
+import type { GuardedFetch } from './guarded-fetch.ts'
+import { createLanes, type LaneLimits, type Parcel } from './lanes.ts'
+import { createReceivers } from './receivers.ts'
+import { createRecorder } from './recorder.ts'
+import { send } from './send.ts'
+
+/** How to build a courier. */
+export type CourierOptions = {
+  db: Db
+  clock: Clock
+  ids: Ids
+  sealer: Sealer
+  log: Log
+  http: GuardedFetch
+  /** For one attempt. */
+  timeoutMs: number
+  limits: LaneLimits
+  /** A claim lasts for one attempt and so much longer; after a crash others wait that long. */
+  claimMarginMs?: number
+  /** How long a stop waits for what is under way. */
+  stopTimeoutMs?: number
+  /** The longest time between two looks at the queue, whoever is awake or not. */
+  pollMs?: number
+}
+
+/** What a courier has done and has to do. */
+export type CourierStatus = {
+  delivered: number
+  failed: number
+  in_flight: number
+  claimed: number
+  /** Attempts that the database does not know of yet. */
+  unrecorded: number
+  /** Webhooks that have something to send, now or later. */
+  queued_webhooks: number
+  /** How long the oldest due notification has been due. */
+  oldest_due_seconds: number
+  last_error: string
+}
+
+/** Delivers due notifications until it is stopped. */
+export type Courier = {
+  /** Says that something may be due. */
+  wake(): void
+  status(): CourierStatus
+  stop(): Promise<void>
+}
+
+const batch = 500
+const failedPauseMs = 1_000
+const gatherMs = 10
+
+/** Starts a courier; any number of processes may run one each. */
+export function startCourier(options: CourierOptions): Courier {
+  const { db, clock, ids, sealer, log, http, timeoutMs, limits } = options
+  const { stopTimeoutMs = timeoutMs, claimMarginMs = 15_000, pollMs = 2_000 } = options
+  const stopping = new AbortController()
+  const aborting = new AbortController()
+  const receivers = createReceivers({ db, sealer, log })
+  const lanes = createLanes(limits)
+  const recorder = createRecorder({
+    db,
+    clock,
+    log,
+    onRecorded: () => {
+      if (isStarved) wakeSoon()
+    },
+  })
+  const sending = new Set<Promise<void>>()
+  const seen = {
+    delivered: 0,
+    failed: 0,
+    queued_webhooks: 0,
+    oldest_due_seconds: 0,
+    last_error: '',
+  }
+  let isWoken = false
+  let isStarved = false
+  let soon: NodeJS.Timeout | undefined
+  let sleeping: AbortController | undefined
+
+  const wake = (): void => {
+    isWoken = true
+    sleeping?.abort()
+  }
+  // Receivers that are hungry within a few milliseconds are served together: claims cost the
+  // database much the same whatever their number.
+  const wakeSoon = (): void => {
+    soon ??= setTimeout(() => {
+      soon = undefined
+      wake()
+    }, gatherMs)
+  }
+  const random = (): number => ids.bytes(4).readUInt32BE() / 0xffff_ffff
+
+  const giveBack = async (parcels: readonly Parcel[]): Promise<void> => {
+    await releaseClaims(
+      db,
+      parcels.map(({ claim }) => claim),
+    ).catch((error: unknown) => log.warn({ err: error }, 'claims not given back, they will expire'))
+  }
+
+  const start = (parcel: Parcel): void => {
+    const running = deliver(parcel).catch((error: unknown) => {
+      log.error({ err: error, ...idsOf(parcel) }, 'delivery failed inside, will be repeated')
+    })
+    sending.add(running)
+    void running.finally(() => sending.delete(running))
+  }
+
+  const deliver = async (parcel: Parcel): Promise<void> => {
+    const begun = performance.now()
+    let isWell: boolean | undefined
+    try {
+      // It waited here for so long that another courier could have it before an answer came.
+      const isLate = parcel.claim.claim_expire_time.getTime() - clock.now() < timeoutMs
+      const signal = aborting.signal
+      const record = isLate
+        ? undefined
+        : await send(parcel, { http, clock, timeoutMs, random, signal })
+      if (record) {
+        isWell = record.is_delivered
+        seen[isWell ? 'delivered' : 'failed']++
+        recorder.add(record)
+      } else {
+        await giveBack([parcel])
+        wake()
+      }
+    } finally {
+      const durationMs = performance.now() - begun
+      const { next, dropped, isHungry } = lanes.finish(parcel, {
+        isWell,
+        durationMs,
+        now: clock.now(),
+      })
+      if (stopping.signal.aborted) dropped.push(...next)
+      else next.forEach(start)
+      if (dropped.length > 0) await giveBack(dropped)
+      if (isHungry || dropped.length > 0) wakeSoon()
+    }
+  }
+
+  /** Claims and starts what is due, and says when to look again. */
+  const collect = async (): Promise<number> => {
+    const now = clock.now()
+    const queued = await listQueuedWebhooks(db)
+    const due = queued.filter(({ first_time }) => first_time.getTime() <= now)
+    const later = queued.filter(({ first_time }) => first_time.getTime() > now)
+    const times = due.map(({ first_time }) => first_time.getTime())
+    seen.queued_webhooks = queued.length
+    seen.oldest_due_seconds = Math.max(0, now - Math.min(now, ...times)) / 1000
+    // What the database cannot take in is not sent out either.
+    const room = Math.max(0, batch - recorder.waiting())
+    isStarved = due.length > 0 && room < batch / 2
+    const wanted = lanes.plan(due, now, room)
+    if (wanted.length > 0) {
+      const expire = new Date(now + timeoutMs + claimMarginMs)
+      const claims = await claimDeliveries(db, wanted, { now: new Date(now), expire })
+      const webhooks = [...new Set(claims.map(({ webhook_id }) => webhook_id))]
+      const known = webhooks.length > 0 ? await receivers.load(webhooks, now) : new Map()
+      const parcels = claims.map((claim) => ({ claim, receiver: known.get(claim.webhook_id) }))
+      // Removed or disabled since, which its rows say already, or not readable.
+      const lost = parcels.filter(({ receiver }) => !receiver?.is_enabled)
+      const ready = parcels.filter(({ receiver }) => receiver?.is_enabled)
+      for (const parcel of lanes.add(ready, wanted)) start(parcel)
+      if (lost.length > 0) await giveBack(lost)
+      // More than fit into one claim: the others come at once.
+      if (wanted.length < due.length && claims.length > 0) return now
+    }
+    return Math.min(
+      now + pollMs,
+      lanes.resumeTime(due, now),
+      ...later.map(({ first_time }) => first_time.getTime()),
+    )
+  }
+
+  const sleepUntil = async (time: number): Promise<void> => {
+    if (isWoken || stopping.signal.aborted) return
+    sleeping = new AbortController()
+    await clock.sleep(Math.max(0, time - clock.now()), sleeping.signal).catch(() => {})
+    sleeping = undefined
+  }
+
+  const run = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      isWoken = false
+      const next = await collect().catch((error: unknown) => {
+        seen.last_error = error instanceof Error ? error.message : String(error)
+        log.warn({ err: error, retry_ms: failedPauseMs }, 'no deliveries claimed, will repeat')
+        isWoken = false
+        return clock.now() + failedPauseMs
+      })
+      await sleepUntil(next)
+    }
+  }
+  const running = run()
+
+  return {
+    wake,
+    status: () => ({
+      ...seen,
+      in_flight: lanes.open(),
+      claimed: lanes.held(),
+      unrecorded: recorder.waiting(),
+    }),
+    stop: async () => {
+      stopping.abort()
+      sleeping?.abort()
+      clearTimeout(soon)
+      await running
+      await giveBack(lanes.drain())
+      const timer = setTimeout(() => aborting.abort(), stopTimeoutMs)
+      while (sending.size > 0) await Promise.all(sending)
+      clearTimeout(timer)
+      await recorder.stop()
+    },
+  }
+}
+
+const idsOf = ({ claim: { webhook_id, webhook_history_id } }: Parcel) => ({
+  webhook_id,
+  webhook_history_id,
+})

@@ -1,0 +1,259 @@
+import { randomBytes, randomUUIDv7 } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { freshDatabase } from '../../../test/helpers/database.ts'
+import { type Caller, createWalletBench } from '../../../test/helpers/wallets.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { findCursor } from '../../storage/tracking/blocks.ts'
+import { acquireLease } from '../../storage/tracking/leases.ts'
+import { createMonths } from '../janitor/months.ts'
+import { releasePage } from '../tracker/releasing.ts'
+import { findAncestor, rollBack } from '../tracker/reorg.ts'
+import { storeBeginning, storeBlocks, type TrackerTools } from '../tracker/store.ts'
+
+const { db, pool } = await freshDatabase()
+const never = new AbortController().signal
+let networks = 0
+
+/** A chain whose blocks are stored one by one, and two organizations with a wallet each. */
+const begin = async (limits: Partial<TrackerTools> = {}) => {
+  const network = `fan-out-${networks++}`
+  const bench = await createWalletBench(db, 'c', { network, salt: network })
+  const { chain, chain_id, account, address } = bench
+  const lease = await acquireLease(db, { name: network, holder: randomUUIDv7(), ttl_ms: 3_600_000 })
+  const tools: TrackerTools = {
+    db,
+    clock: systemClock,
+    chain_id,
+    chain,
+    lease: { name: network, epoch: lease!.epoch },
+    window: 64,
+    ...limits,
+  }
+  const [large, small] = [await bench.createCaller(), await bench.createCaller()]
+  const wallets: string[] = []
+  for (const [at, caller] of [large, small].entries())
+    wallets.push(
+      (
+        await caller.call('RegisterWallet', {
+          name: 'w',
+          confirmation: 1,
+          address: address(at + 1),
+        })
+      ).wallet_id,
+    )
+  await storeBeginning(tools, chain.canonical().at(-1)!)
+  const addWebhooks = async (caller: Caller, count: number) => {
+    await pool.query(
+      `insert into webhook (webhook_id, organization_id, chain_id, webhook_endpoint, confirmation,
+         webhook_state, secret_sealed, next_sequence, create_time, update_time)
+       select gen_random_uuid(), $1, $2, 'https://example.org', 1, 'WEBHOOK_STATE_ENABLED', $3, 1,
+         now(), now() from generate_series(1, $4)`,
+      [caller.organization_id, chain_id, randomBytes(8), count],
+    )
+  }
+  const register = async (caller: Caller, fields: object = {}): Promise<string> =>
+    (
+      await caller.call('RegisterWebhook', {
+        webhook_endpoint: 'https://receiver.invalid',
+        confirmation: 1,
+        ...fields,
+      })
+    ).webhook_id
+  /** Stores the next block of the chain. */
+  const store = async () => {
+    const cursor = (await findCursor(db, chain_id))!
+    const position = { number: cursor.block_number, hash: cursor.block_hash }
+    const event = (await chain.follow(position, never)[Symbol.asyncIterator]().next()).value
+    await createMonths(db)(event.blocks.map(({ time }: { time: number }) => time))
+    return await storeBlocks(tools, event.blocks)
+  }
+  /** A transaction that pays some accounts, in a block that is stored. */
+  const pay = async (...values: [to: number, value: bigint][]) => {
+    chain.mine([{ movements: values.map(([to, value]) => ({ to: account(to), value })) }])
+    return await store()
+  }
+  const storeAll = async () => {
+    const head = chain.canonical().length - 1
+    while ((await findCursor(db, chain_id))!.block_number < head) await store()
+  }
+  const goBack = async () => await rollBack(tools, (await findAncestor(tools, never))!)
+  const count = async (table: 'delivery' | 'notification_event', { organization_id }: Caller) =>
+    (
+      await pool.query(`select count(*)::int4 as count from ${table} where organization_id = $1`, [
+        organization_id,
+      ])
+    ).rows[0].count as number
+  const numbered = async ({ organization_id }: Caller) =>
+    (
+      await pool.query(
+        `select count(*)::int4 as count from delivery
+         where organization_id = $1 and sequence is not null`,
+        [organization_id],
+      )
+    ).rows[0].count as number
+  /** The values that a webhook was notified of, with their states where they are not final. */
+  const told = async (webhook_id: string): Promise<string[]> => {
+    const { rows } = await pool.query(
+      `select sequence::int4, data from delivery
+       where webhook_id = $1 and sequence is not null order by sequence`,
+      [webhook_id],
+    )
+    expect(rows.map(({ sequence }) => sequence)).toEqual(rows.map((_, at) => at + 1))
+    return rows.map(({ data }) =>
+      data.transfers
+        .map((one: { value: string; transfer_state: string }) =>
+          one.transfer_state.endsWith('REORGED') ? `-${one.value}` : one.value,
+        )
+        .join(),
+    )
+  }
+  const drain = async () => {
+    while (await releasePage(tools));
+  }
+  return {
+    ...{ bench, chain, account, tools, large, small, wallets, addWebhooks, register },
+    ...{ store, storeAll, pay, goBack, count, numbered, told, drain },
+  }
+}
+
+describe('an organization with 4,000 webhooks', () => {
+  it('adds one row to a block, and the notification of another organization is released with it', async () => {
+    const { large, small, addWebhooks, register, pay, count, numbered, told, tools, drain } =
+      await begin()
+    await addWebhooks(large, 4_000)
+    const webhook_id = await register(small)
+    const { notifications } = await pay([1, 7n], [2, 8n])
+    expect(notifications).toEqual({ count: 1, isMore: true })
+    expect(await told(webhook_id)).toEqual(['8'])
+    expect([await count('delivery', large), await count('notification_event', large)]).toEqual([
+      0, 1,
+    ])
+    // The next block too, while the first is being expanded.
+    await releasePage(tools)
+    const expanded = await count('delivery', large)
+    expect(expanded).toBeGreaterThan(0)
+    expect(expanded).toBeLessThanOrEqual(500)
+    await pay([1, 5n], [2, 6n])
+    expect(await told(webhook_id)).toEqual(['8', '6'])
+    expect(await numbered(large)).toBe(0)
+    await drain()
+    expect(await count('notification_event', large)).toBe(0)
+    expect(await numbered(large)).toBe(8_000)
+    const { rows } = await pool.query(
+      `select count(distinct (webhook_id, sequence))::int4 as count, min(sequence)::int4 as first,
+         max(sequence)::int4 as last from delivery where organization_id = $1`,
+      [large.organization_id],
+    )
+    expect(rows[0]).toEqual({ count: 8_000, first: 1, last: 2 })
+  })
+
+  it('leaves other organizations their part of what is released after a block', async () => {
+    const { large, small, addWebhooks, register, pay, told, tools, drain } = await begin({
+      releaseLimits: { notifications: 10, transfers: 1_000 },
+    })
+    await addWebhooks(large, 100)
+    const webhook_id = await register(small)
+    // Few enough to be written with the block, and more than one page.
+    await pay([1, 7n])
+    await pay([1, 7n], [2, 8n])
+    expect(await told(webhook_id)).toEqual(['8'])
+    await pay([1, 7n], [2, 9n])
+    await releasePage(tools)
+    expect(await told(webhook_id)).toEqual(['8', '9'])
+    await drain()
+  })
+})
+
+describe('what is expanded after its block', () => {
+  const fanOutLimits = { inline: 0, perEvent: 0 }
+  const releaseLimits = { notifications: 2, transfers: 100 }
+
+  it('is notified in the order of the chain, whatever was left and whatever is written at once', async () => {
+    const scene = await begin({ fanOutLimits, releaseLimits })
+    const { large, register, pay, told, tools, drain } = scene
+    const hooks = [await register(large), await register(large), await register(large)]
+    await pay([1, 1n])
+    await pay([1, 2n])
+    // As if it had few webhooks from now on: what follows waits behind what is left.
+    tools.fanOutLimits = { inline: 100, perEvent: 4 }
+    await pay([1, 3n])
+    await releasePage(tools)
+    await pay([1, 4n])
+    await drain()
+    await pay([1, 5n])
+    await drain()
+    for (const webhook_id of hooks)
+      expect(await told(webhook_id)).toEqual(['1', '2', '3', '4', '5'])
+    expect(await scene.count('notification_event', large)).toBe(0)
+  })
+
+  it('goes to the webhooks that were there, with what they wanted then', async () => {
+    const { large, wallets, register, pay, told, drain } = await begin({ fanOutLimits })
+    const all = await register(large)
+    const mine = await register(large, { wallet_id: wallets[0] })
+    const gone = await register(large)
+    const states = await register(large, { events: ['WEBHOOK_EVENT_TRANSACTION_STATE'] })
+    const changed = await register(large)
+    await pay([1, 1n])
+    const late = await register(large)
+    await large.call('RemoveWebhook', { webhook_id: gone })
+    const update = async (webhook_id: string, events: string[]) =>
+      await large.call('UpdateWebhook', { webhook_id, events })
+    await update(changed, ['WEBHOOK_EVENT_TRANSACTION_STATE'])
+    await update(states, ['WEBHOOK_EVENT_TRANSFER'])
+    await pay([1, 2n])
+    await update(changed, ['WEBHOOK_EVENT_TRANSFER'])
+    await pay([1, 3n])
+    await drain()
+    await pay([1, 4n])
+    await drain()
+    expect(await told(all)).toEqual(['1', '2', '3', '4'])
+    expect(await told(mine)).toEqual(['1', '2', '3', '4'])
+    expect(await told(gone)).toEqual([])
+    expect(await told(late)).toEqual(['2', '3', '4'])
+    expect(await told(states)).toEqual(['2', '3', '4'])
+    expect(await told(changed)).toEqual(['1', '3', '4'])
+  })
+
+  it('waits for the confirmation that the webhook has when it is expanded', async () => {
+    const { large, register, pay, store, chain, told, drain } = await begin({ fanOutLimits })
+    const webhook_id = await register(large)
+    await pay([1, 1n])
+    await large.call('UpdateWebhook', { webhook_id, confirmation: 3 })
+    await drain()
+    expect(await told(webhook_id)).toEqual([])
+    for (let more = 0; more < 2; more++) {
+      chain.mine()
+      await store()
+    }
+    expect(await told(webhook_id)).toEqual(['1'])
+  })
+
+  it('is not notified when its block leaves the chain before, and is when it returns', async () => {
+    const scene = await begin({ fanOutLimits, releaseLimits })
+    const { large, chain, account, register, pay, storeAll, goBack, count, told, tools, drain } =
+      scene
+    const hooks = [await register(large), await register(large), await register(large)]
+    await pay([1, 1n])
+    await drain()
+    const { number, hash } = chain.canonical().at(-1)!
+    await pay([1, 2n])
+    // Some of the webhooks have their notification.
+    await releasePage(tools)
+    const head = chain.canonical().at(-1)!
+    chain.reorganize(2, [[{ movements: [{ to: account(1), value: 3n }] }], [], []])
+    await goBack()
+    expect(await count('notification_event', large)).toBe(0)
+    await storeAll()
+    await drain()
+    chain.resume({ number: head.number, hash: head.hash })
+    chain.mine()
+    chain.mine()
+    await goBack()
+    await storeAll()
+    await drain()
+    for (const webhook_id of hooks)
+      expect(await told(webhook_id)).toEqual(['1', '-1', '3', '-3', '1', '2'])
+    expect(chain.canonical()[number]!.hash).toEqual(hash)
+  })
+})

@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest'
+import type { ClaimedDelivery } from '../../storage/webhooks/delivery-claims.ts'
+import { createLanes, type Parcel } from './lanes.ts'
+import type { Receiver } from './receivers.ts'
+
+const now = 1_000_000
+const queued = (webhook_id: string, organization_id = 'org') => ({
+  webhook_id,
+  organization_id,
+  first_time: new Date(now),
+})
+const parcels = (webhook_id: string, count: number, organization_id = 'org'): Parcel[] =>
+  Array.from({ length: count }, (_, sequence) => ({
+    claim: { webhook_id, organization_id, sequence } as ClaimedDelivery,
+    receiver: {} as Receiver,
+  }))
+const well = { isWell: true, durationMs: 5, now }
+const badly = { isWell: false, durationMs: 5, now }
+
+/** Claims all that the plan allows and starts it. */
+const fill = (
+  lanes: ReturnType<typeof createLanes>,
+  due: ReturnType<typeof queued>[],
+  at = now,
+) => {
+  const wanted = lanes.plan(due, at, 500)
+  const organizations = new Map(due.map((one) => [one.webhook_id, one.organization_id]))
+  const claimed = wanted.flatMap(({ webhook_id, count }) =>
+    parcels(webhook_id, count, organizations.get(webhook_id)),
+  )
+  return { wanted, started: lanes.add(claimed, wanted) }
+}
+
+test('a receiver that is fast gets more claimed than is sent at once', () => {
+  const lanes = createLanes({ perReceiver: 4, total: 100 })
+  const first = fill(lanes, [queued('a')])
+  expect(first.wanted).toEqual([{ webhook_id: 'a', count: 4 }])
+  expect(first.started).toHaveLength(4)
+  for (const parcel of first.started) lanes.finish(parcel, well)
+  const second = fill(lanes, [queued('a')])
+  expect(second.wanted).toEqual([{ webhook_id: 'a', count: 16 }])
+  expect(second.started).toHaveLength(4)
+  expect(lanes.held()).toBe(16)
+  // What ends lets the next one go, and asks for more when little is left.
+  const { next, isHungry } = lanes.finish(second.started[0]!, well)
+  expect(next).toHaveLength(1)
+  expect(isHungry).toBe(false)
+})
+
+test('a receiver that fails gives the rest back, and then gets one at a time after a pause', () => {
+  const lanes = createLanes({ perReceiver: 2, total: 100 })
+  const warm = fill(lanes, [queued('a')])
+  for (const parcel of warm.started) lanes.finish(parcel, well)
+  const { started } = fill(lanes, [queued('a')])
+  const { dropped, next } = lanes.finish(started[0]!, badly)
+  expect(dropped).toHaveLength(6)
+  expect(next).toEqual([])
+  lanes.finish(started[1]!, badly)
+  expect(lanes.held()).toBe(0)
+  expect(fill(lanes, [queued('a')]).wanted).toEqual([])
+  expect(lanes.resumeTime([queued('a')], now)).toBe(now + 200)
+  const probe = fill(lanes, [queued('a')], now + 200)
+  expect(probe.wanted).toEqual([{ webhook_id: 'a', count: 1 }])
+  expect(fill(lanes, [queued('a')], now + 999).wanted).toEqual([])
+  lanes.finish(probe.started[0]!, well)
+  expect(fill(lanes, [queued('a')], now + 999).wanted[0]!.count).toBeGreaterThan(1)
+})
+
+test('the pause grows to a second and no further', () => {
+  const lanes = createLanes({ perReceiver: 1, total: 100 })
+  let at = now
+  const pauses: number[] = []
+  for (let failed = 0; failed < 6; failed++) {
+    const [parcel] = fill(lanes, [queued('a')], at).started
+    lanes.finish(parcel!, { ...badly, now: at })
+    const resume = lanes.resumeTime([queued('a')], at)
+    pauses.push(resume - at)
+    at = resume
+  }
+  expect(pauses).toEqual([100, 200, 400, 800, 1_000, 1_000])
+})
+
+test('a slow receiver holds a quarter', () => {
+  const lanes = createLanes({ perReceiver: 8, total: 100 })
+  const { started } = fill(lanes, [queued('a')])
+  for (const parcel of started) lanes.finish(parcel, { ...well, durationMs: 10_000 })
+  expect(fill(lanes, [queued('a')]).wanted).toEqual([{ webhook_id: 'a', count: 2 }])
+})
+
+test('one organization has half of the room at most, and all of it is a bound', () => {
+  const lanes = createLanes({ perReceiver: 10, total: 40 })
+  const greedy = Array.from({ length: 10 }, (_, at) => queued(`g${at}`, 'greedy'))
+  fill(lanes, greedy)
+  expect(lanes.held()).toBe(20)
+  const { wanted } = fill(lanes, [...greedy, queued('b', 'modest')])
+  expect(wanted).toEqual([{ webhook_id: 'b', count: 10 }])
+  expect(lanes.held()).toBe(30)
+})
+
+test('what is not being sent can be taken back whole', () => {
+  const lanes = createLanes({ perReceiver: 1, total: 100 })
+  const { started } = fill(lanes, [queued('a')])
+  lanes.finish(started[0]!, well)
+  fill(lanes, [queued('a')])
+  expect(lanes.drain()).toHaveLength(3)
+  expect(lanes.held()).toBe(1)
+  expect(lanes.open()).toBe(1)
+})
+
+test('many receivers get their part each, however much one alone could have', () => {
+  const lanes = createLanes({ perReceiver: 16, total: 1_000 })
+  const many = Array.from({ length: 100 }, (_, at) => queued(`w${at}`, `org${at}`))
+  const wanted = lanes.plan(many, now, 500)
+  expect(wanted).toHaveLength(100)
+  expect(new Set(wanted.map(({ count }) => count))).toEqual(new Set([5]))
+})
+
+test('more receivers than fit are served in turn', () => {
+  const lanes = createLanes({ perReceiver: 16, total: 1_000 })
+  const many = Array.from({ length: 50 }, (_, at) => queued(`w${at}`, `org${at}`))
+  const served = new Set<string>()
+  for (let round = 0; round < 60; round++)
+    for (const { webhook_id } of lanes.plan(many, now, 10)) served.add(webhook_id)
+  expect(served.size).toBe(50)
+})

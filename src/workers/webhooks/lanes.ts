@@ -1,0 +1,197 @@
+import type { ClaimedDelivery, QueuedWebhook } from '../../storage/webhooks/delivery-claims.ts'
+import type { Receiver } from './receivers.ts'
+
+/** A claimed delivery with where it goes. */
+export type Parcel = { claim: ClaimedDelivery; receiver: Receiver }
+
+type Lane = {
+  webhook_id: string
+  organization_id: string
+  /** Being sent. */
+  open: number
+  /** Claimed, and not being sent yet. */
+  queue: Parcel[]
+  /** Failed attempts in a row. */
+  failures: number
+  /** A failing receiver is left alone until then. */
+  pausedUntil: number
+  /** A running average. */
+  durationMs: number
+  /** There was more to claim than was claimed. */
+  hasMore: boolean
+}
+
+/** How to bound what is under way. */
+export type LaneLimits = {
+  /** At once to one receiver. */
+  perReceiver: number
+  /** Claims of this process in all; an organization has half of them at most. */
+  total: number
+}
+
+const firstPauseMs = 100
+const longestPauseMs = 1_000
+const fastMs = 100
+const slowMs = 2_000
+const keptLanes = 10_000
+
+/**
+ * One lane per webhook: how much may be claimed for it and sent at once. A fast receiver gets its
+ * next deliveries claimed ahead, a slow one few at a time, and one that fails a single one at a time
+ * with a pause: so that no receiver takes the place of others.
+ */
+export function createLanes({ perReceiver, total }: LaneLimits) {
+  const lanes = new Map<string, Lane>()
+  const perOrganization = new Map<string, number>()
+  let held = 0
+  let turn = 0
+
+  const heldBy = ({ open, queue }: Lane): number => open + queue.length
+
+  const laneOf = ({
+    webhook_id,
+    organization_id,
+  }: Pick<QueuedWebhook, 'webhook_id' | 'organization_id'>): Lane => {
+    const known = lanes.get(webhook_id)
+    if (known) return known
+    if (lanes.size >= keptLanes)
+      for (const lane of lanes.values()) if (heldBy(lane) === 0) lanes.delete(lane.webhook_id)
+    const lane: Lane = {
+      webhook_id,
+      organization_id,
+      open: 0,
+      queue: [],
+      failures: 0,
+      pausedUntil: 0,
+      durationMs: fastMs,
+      hasMore: false,
+    }
+    lanes.set(webhook_id, lane)
+    return lane
+  }
+
+  const count = ({ organization_id }: Lane, change: number): void => {
+    held += change
+    const now = (perOrganization.get(organization_id) ?? 0) + change
+    if (now === 0) perOrganization.delete(organization_id)
+    else perOrganization.set(organization_id, now)
+  }
+
+  const roomOf = (lane: Lane, now: number): number => {
+    const has = heldBy(lane)
+    if (lane.failures > 0) return has === 0 && now >= lane.pausedUntil ? 1 : 0
+    if (lane.durationMs > slowMs) return Math.ceil(perReceiver / 4) - has
+    if (lane.durationMs >= fastMs) return perReceiver - has
+    // Claimed in larger lots: a claim costs the database much the same whatever its size.
+    return has <= perReceiver ? 4 * perReceiver - has : 0
+  }
+
+  const startable = (lane: Lane): Parcel[] => {
+    const most = lane.failures > 0 ? 1 : perReceiver
+    const parcels = lane.queue.splice(0, Math.max(0, most - lane.open))
+    lane.open += parcels.length
+    return parcels
+  }
+
+  return {
+    held: () => held,
+    open: () => lanes.values().reduce((sum, { open }) => sum + open, 0),
+
+    /**
+     * How many to claim of each webhook: of those first that have least under way, and of each its
+     * part only, because a queue may turn out shorter than what is asked for.
+     */
+    plan: (due: readonly QueuedWebhook[], now: number, most: number) => {
+      const wanted: { webhook_id: string; count: number }[] = []
+      let left = Math.min(most, total - held)
+      const spoken = new Map<string, number>()
+      // Begun elsewhere every time: what is always last in a long row would never be served.
+      turn = due.length > 0 ? (turn + 97) % due.length : 0
+      const hungry = [...due.slice(turn), ...due.slice(0, turn)]
+        .map((webhook) => laneOf(webhook))
+        .filter((lane) => roomOf(lane, now) > 0)
+      for (const lane of hungry) lane.hasMore = true
+      const half = Math.max(1, Math.floor(total / 2))
+      const asking = hungry
+        .filter(({ organization_id }) => (perOrganization.get(organization_id) ?? 0) < half)
+        .sort((a, b) => heldBy(a) - heldBy(b))
+      asking.forEach((lane, index) => {
+        const { webhook_id, organization_id } = lane
+        const mine =
+          (perOrganization.get(organization_id) ?? 0) + (spoken.get(organization_id) ?? 0)
+        const share = half - mine
+        const room = roomOf(lane, now)
+        const part = Math.max(1, Math.floor(left / (asking.length - index)))
+        const number = Math.min(room, share, left, part)
+        lane.hasMore = number < room
+        if (number <= 0) return
+        wanted.push({ webhook_id, count: number })
+        spoken.set(organization_id, (spoken.get(organization_id) ?? 0) + number)
+        left -= number
+      })
+      return wanted
+    },
+
+    /** When the first paused receiver of these may be tried again. */
+    resumeTime: (due: readonly QueuedWebhook[], now: number): number =>
+      due.reduce((first, webhook) => {
+        const lane = lanes.get(webhook.webhook_id)
+        const waits = lane && lane.failures > 0 && heldBy(lane) === 0 && lane.pausedUntil > now
+        return waits ? Math.min(first, lane.pausedUntil) : first
+      }, Number.POSITIVE_INFINITY),
+
+    /** Takes what was claimed and gives what is to be sent now. */
+    add: (parcels: readonly Parcel[], wanted: readonly { webhook_id: string; count: number }[]) => {
+      const asked = new Map(wanted.map(({ webhook_id, count: number }) => [webhook_id, number]))
+      const starting: Parcel[] = []
+      for (const [webhook_id, mine] of Map.groupBy(parcels, ({ claim }) => claim.webhook_id)) {
+        const lane = laneOf(mine[0]!.claim)
+        lane.queue.push(...mine)
+        count(lane, mine.length)
+        lane.hasMore ||= mine.length >= (asked.get(webhook_id) ?? 0)
+        starting.push(...startable(lane))
+      }
+      return starting
+    },
+
+    /**
+     * Notes how an attempt ended, or that there was none. Gives what to send next, what to give back
+     * because the receiver fails, and whether there is room to claim more.
+     */
+    finish: (
+      { claim }: Parcel,
+      {
+        isWell,
+        durationMs,
+        now,
+      }: { isWell?: boolean | undefined; durationMs: number; now: number },
+    ): { next: Parcel[]; dropped: Parcel[]; isHungry: boolean } => {
+      const lane = laneOf(claim)
+      lane.open--
+      count(lane, -1)
+      if (isWell !== undefined) lane.durationMs += (durationMs - lane.durationMs) / 4
+      let dropped: Parcel[] = []
+      if (isWell) lane.failures = 0
+      else if (isWell === false) {
+        const pause = Math.min(firstPauseMs * 2 ** Math.min(lane.failures, 10), longestPauseMs)
+        lane.failures++
+        lane.pausedUntil = now + pause
+        dropped = lane.queue.splice(0)
+        count(lane, -dropped.length)
+      }
+      const next = startable(lane)
+      const isHungry = lane.hasMore && roomOf(lane, Number.POSITIVE_INFINITY) > 0
+      if (heldBy(lane) === 0 && lane.failures === 0 && !lane.hasMore) lanes.delete(lane.webhook_id)
+      return { next, dropped, isHungry }
+    },
+
+    /** Takes all that is not being sent yet. */
+    drain: (): Parcel[] => {
+      const all = [...lanes.values()].flatMap((lane) => {
+        count(lane, -lane.queue.length)
+        return lane.queue.splice(0)
+      })
+      return all
+    },
+  }
+}

@@ -1,0 +1,83 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Clock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { isDatabaseUnavailable, isUniqueViolation } from '../../storage/pg/errors.ts'
+import { type AttemptRecord, recordAttempts } from '../../storage/webhooks/delivery-records.ts'
+
+const batch = 500
+const pauseMs = 250
+// Writing a hundred attempts costs the database little more than writing one.
+const gatherMs = 20
+
+/**
+ * Records attempts together that end within a few milliseconds, or while others are being written.
+ * What the database cannot take now is kept: a lost record would only repeat the delivery, with its id.
+ */
+export function createRecorder(options: {
+  db: Db
+  clock: Clock
+  log: Log
+  /** Some were written: there is room for more. */
+  onRecorded(): void
+}) {
+  const { db, clock, log, onRecorded } = options
+  let waiting: AttemptRecord[] = []
+  let running: Promise<void> | undefined
+  const stopping = new AbortController()
+
+  const store = async (records: readonly AttemptRecord[], repeats = 3): Promise<void> => {
+    try {
+      const disabled = await recordAttempts(db, records, new Date(clock.now()))
+      for (const webhook_id of disabled) log.warn({ webhook_id }, 'webhook disabled')
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) throw error
+      // Two couriers numbered an attempt alike: what the other one wrote is there now.
+      if (isUniqueViolation(error) && repeats > 0) return await store(records, repeats - 1)
+      if (records.length === 1) {
+        const [{ webhook_history_id } = { webhook_history_id: '' }] = records
+        log.error({ err: error, webhook_history_id }, 'attempt not recorded, will be repeated')
+        return
+      }
+      // One bad record must not keep the others from being written.
+      const middle = Math.ceil(records.length / 2)
+      await store(records.slice(0, middle))
+      await store(records.slice(middle))
+    }
+  }
+
+  const run = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      await delay(gatherMs, undefined, { signal: stopping.signal }).catch(() => {})
+      const records = waiting.slice(0, batch)
+      try {
+        await store(records)
+        waiting = waiting.slice(records.length)
+        onRecorded()
+      } catch (error) {
+        log.warn({ err: error, attempts: waiting.length }, 'attempts not recorded, will repeat')
+        if (stopping.signal.aborted) return
+        await clock.sleep(pauseMs, stopping.signal).catch(() => {})
+      }
+    }
+  }
+
+  const flush = (): Promise<void> => {
+    running ??= run().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+
+  return {
+    add: (record: AttemptRecord): void => {
+      waiting.push(record)
+      void flush()
+    },
+    waiting: () => waiting.length,
+    stop: async (): Promise<void> => {
+      stopping.abort()
+      await flush()
+    },
+  }
+}

@@ -1,0 +1,104 @@
+import { sign } from '../../domain/webhooks/secret.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { ClaimedDelivery } from '../../storage/webhooks/delivery-claims.ts'
+import type { AttemptRecord } from '../../storage/webhooks/delivery-records.ts'
+import { type GuardedAnswer, GuardedFetchError } from './guarded-exchange.ts'
+import type { GuardedFetch } from './guarded-fetch.ts'
+import type { Parcel } from './lanes.ts'
+import { nextAttempt } from './schedule.ts'
+
+/** What is kept of an answer. */
+const maxBytes = 16_384
+
+/** How to send. */
+export type SendOptions = {
+  http: GuardedFetch
+  clock: Clock
+  timeoutMs: number
+  /** Between 0 and 1. */
+  random(): number
+  signal: AbortSignal
+}
+
+/** The body of a delivery (docs/decisions.md); the same bytes in every attempt. */
+const bodyOf = ({
+  data,
+  webhook_id,
+  webhook_history_id,
+  notification_type,
+  create_time,
+}: ClaimedDelivery): Buffer =>
+  // Written out: none of these values has a character that JSON would escape.
+  Buffer.from(
+    `{"webhook_id":"${webhook_id}","webhook_history_id":"${webhook_history_id}","notification_type":"${notification_type}","create_time":"${create_time.toISOString()}","data":${data}}`,
+  )
+
+/** Makes one attempt; undefined when the service stopped before it was answered. */
+export async function send(
+  { claim, receiver }: Parcel,
+  { http, clock, timeoutMs, random, signal }: SendOptions,
+): Promise<AttemptRecord | undefined> {
+  const { webhook_history_id, organization_id, webhook_id, sequence } = claim
+  const { claim_expire_time, retry_step } = claim
+  const attempt_time = clock.now()
+  const begun = performance.now()
+  const timestamp = Math.floor(attempt_time / 1000)
+  const body = bodyOf(claim)
+  const outcome = await http
+    .request({
+      url: receiver.webhook_endpoint,
+      method: 'POST',
+      headers: {
+        ...receiver.headers,
+        'content-type': 'application/json',
+        'webhook-id': webhook_history_id,
+        'webhook-timestamp': `${timestamp}`,
+        'webhook-signature': sign(receiver.secrets, { id: webhook_history_id, timestamp, body }),
+      },
+      body,
+      timeoutMs,
+      maxBytes,
+      signal,
+    })
+    .catch((error: unknown) => {
+      if (error instanceof GuardedFetchError) return error
+      throw error
+    })
+  if (outcome instanceof GuardedFetchError && outcome.failure === 'stopped') return undefined
+  const answer = outcome instanceof GuardedFetchError ? undefined : outcome
+  const is_delivered = answer !== undefined && answer.status >= 200 && answer.status < 300
+  const next = is_delivered
+    ? undefined
+    : nextAttempt({
+        now: clock.now(),
+        failed: retry_step + 1,
+        retryAfter: retryAfterOf(answer),
+        random: random(),
+      })
+  return {
+    webhook_history_id,
+    sequence,
+    organization_id,
+    webhook_id,
+    claim_expire_time,
+    is_delivered,
+    attempt_time: new Date(attempt_time),
+    duration_ms: Math.round(performance.now() - begun),
+    status_code: answer?.status ?? null,
+    error: is_delivered ? null : errorOf(outcome),
+    response_body: answer && answer.body.length > 0 ? answer.body : null,
+    next_attempt_time: next === undefined ? null : new Date(next),
+    is_gone: answer?.status === 410,
+    was_failing: receiver.is_failing,
+  }
+}
+
+const errorOf = (outcome: GuardedAnswer | GuardedFetchError): string =>
+  outcome instanceof GuardedFetchError
+    ? outcome.message
+    : `The endpoint answered ${outcome.status}.`
+
+const retryAfterOf = (answer: GuardedAnswer | undefined): string | undefined => {
+  const text = answer?.headers['retry-after']
+  return Array.isArray(text) ? text[0] : text
+}
