@@ -5,8 +5,10 @@ const root = join(import.meta.dirname, '..')
 
 /** An index of the documentation for programs that read it: title and first sentence of each page. */
 export function llmsText(): string {
-  const pages = readdirSync(join(root, 'docs'))
-    .filter((name) => name.endsWith('.md'))
+  const pages = [
+    ...readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md')),
+    'decisions/README.md',
+  ]
     .sort()
     .map((name) => entryOf(`docs/${name}`))
   return `# Portolan
