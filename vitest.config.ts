@@ -3,6 +3,9 @@ import { defineConfig } from 'vitest/config'
 // A busy machine is no failure: what is waited for may take its time.
 const patient = { poll: { timeout: 20_000 } }
 
+// About the sources themselves; they need no server.
+const architectureTests = 'test/architecture/*.test.ts'
+
 // Half a minute and more each, run by `npm run campaign`.
 const longTests = 'test/faults/*.long.test.ts'
 
@@ -15,7 +18,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           pool: 'threads',
-          include: ['src/**/*.test.ts', 'client/src/**/*.test.ts'],
+          include: ['src/**/*.test.ts', 'client/src/**/*.test.ts', architectureTests],
           testTimeout: 30_000,
           expect: patient,
         },
@@ -24,7 +27,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/**/*.test.ts', 'src/**/*.itest.ts'],
-          exclude: ['**/node_modules/**', longTests],
+          exclude: ['**/node_modules/**', longTests, architectureTests],
           globalSetup: ['test/helpers/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,

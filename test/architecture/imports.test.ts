@@ -1,0 +1,120 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { expect, test } from 'vitest'
+
+// The linter's rule for cycles ignores `import type`. A cycle through types still means that neither file
+// can be read without the other, so this test builds the graph of every import.
+
+const root = join(import.meta.dirname, '../..')
+
+/** Imports by file, within `src`. */
+const graph = new Map(listSources().map((file) => [file, importsOf(file)]))
+const cycles = findCycles(graph)
+
+/** Files that are part of an import cycle. Remove entries; never add one. */
+const known: readonly string[] = [
+  'src/chains/chain.ts',
+  'src/chains/sending.ts',
+  'src/cli/doctor/database.ts',
+  'src/cli/doctor/machine.ts',
+  'src/cli/doctor/port.ts',
+  'src/cli/doctor/redis.ts',
+  'src/cli/doctor/run.ts',
+  'src/cli/doctor/tracking.ts',
+  'src/cli/doctor/upstreams.ts',
+  'src/cli/nodes/ask-node.ts',
+  'src/cli/nodes/rpc.ts',
+  'src/contract/access.ts',
+  'src/contract/errors/access.ts',
+  'src/contract/errors/errors.ts',
+  'src/contract/errors/gateway.ts',
+  'src/contract/errors/transaction.ts',
+  'src/contract/errors/webhook.ts',
+  'src/contract/fields.ts',
+  'src/contract/idempotency.ts',
+  'src/contract/operations/admin.ts',
+  'src/contract/operations/catalogue.ts',
+  'src/contract/operations/query.ts',
+  'src/contract/operations/transaction.ts',
+  'src/contract/operations/wallet.ts',
+  'src/contract/operations/webhook.ts',
+  'src/contract/records/admin.ts',
+  'src/contract/records/token.ts',
+  'src/contract/records/wallet.ts',
+  'src/contract/scopes.ts',
+  'src/domain/context.ts',
+  'src/domain/query/source.ts',
+  'src/domain/transactions/create.ts',
+  'src/domain/transactions/defaults.ts',
+  'src/domain/transactions/nonce.ts',
+  'src/gateway/rpc/dispatch.ts',
+  'src/gateway/rpc/logs.ts',
+  'src/gateway/rpc/send.ts',
+  'src/http/fast-path/bare-sockets.ts',
+  'src/http/fast-path/operations-front.ts',
+  'src/http/server.ts',
+  'src/storage/access/nonce-leads.ts',
+  'src/storage/access/nonces.ts',
+  'src/storage/balances/changes.ts',
+  'src/storage/wallets/assets.ts',
+  'src/storage/wallets/wallets.ts',
+  'src/workers/balances/backlog.ts',
+  'src/workers/balances/read-pairs.ts',
+  'src/workers/tracker/store.ts',
+]
+
+test('no file outside of the known ones is part of an import cycle', () => {
+  const unknown = cycles.filter((cycle) => cycle.some((file) => !known.includes(file)))
+  expect(unknown).toEqual([])
+})
+
+test('the list of known files has no file whose cycle is gone', () => {
+  const found = new Set(cycles.flat())
+  expect(known.filter((file) => !found.has(file))).toEqual([])
+})
+
+test('finds a cycle', () => {
+  const small = new Map([
+    ['a', ['b']],
+    ['b', ['c']],
+    ['c', ['b', 'd']],
+    ['d', []],
+  ])
+  expect(findCycles(small)).toEqual([['b', 'c']])
+})
+
+/** Every import of a source file, type imports and dynamic imports included. */
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8')
+  const found = text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/g)
+  return [...found].map(([, path]) => relative(root, join(root, dirname(file), path!)))
+}
+
+function listSources(): string[] {
+  return readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => `src/${name.replaceAll('\\', '/')}`)
+}
+
+/** The strongly connected components of more than one file (Tarjan), each sorted. */
+function findCycles(graph: ReadonlyMap<string, readonly string[]>): string[][] {
+  const index = new Map<string, number>()
+  const low = new Map<string, number>()
+  const stack: string[] = []
+  const found: string[][] = []
+  const visit = (node: string): void => {
+    index.set(node, index.size)
+    low.set(node, index.get(node)!)
+    stack.push(node)
+    for (const next of graph.get(node) ?? []) {
+      if (!graph.has(next)) continue
+      if (!index.has(next)) visit(next)
+      if (stack.includes(next)) low.set(node, Math.min(low.get(node)!, low.get(next)!))
+    }
+    if (low.get(node) !== index.get(node)) return
+    const component = stack.splice(stack.indexOf(node))
+    if (component.length > 1) found.push(component.sort())
+  }
+  for (const node of graph.keys()) if (!index.has(node)) visit(node)
+  return found.sort()
+}
