@@ -1,6 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { exampleYaml } from '../src/app/config/example.ts'
-import { configMarkdown } from '../src/app/config/markdown.ts'
+import { configMarkdown, exampleYaml } from '../src/app/config/describe.ts'
 import { errorsMarkdown } from './errors-markdown.ts'
 import { llmsText } from './llms-text.ts'
 import { operationsMarkdown } from './operations-markdown.ts'

@@ -11,7 +11,7 @@ import { connectEmbedded } from '../storage/embedded/connect-embedded.ts'
 import { readMigrations } from '../storage/migrations/files.ts'
 import { migrateDatabase, pendingMigrations } from '../storage/migrations/migrate.ts'
 import { type Database, openDatabase } from '../storage/pg/database.ts'
-import type { Env } from './config/env-source.ts'
+import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { openDataDir, openMasterSealer, openServer } from './data-directory.ts'
 

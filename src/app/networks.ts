@@ -8,7 +8,7 @@ import { textFrame } from '../http/websocket/frame.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
-import type { Env } from './config/env-source.ts'
+import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { resolveSecret } from './config/secrets.ts'
 

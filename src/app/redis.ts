@@ -2,7 +2,7 @@ import { createLimitScript } from '../domain/limits/limit-script.ts'
 import type { LimitScript } from '../domain/limits/shared-windows.ts'
 import type { Log } from '../lib/log.ts'
 import { connectRedis } from '../storage/redis.ts'
-import type { Env } from './config/env-source.ts'
+import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { resolveSecret } from './config/secrets.ts'
 

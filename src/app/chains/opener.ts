@@ -1,7 +1,7 @@
 import type { Chain } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import type { Env } from '../config/env-source.ts'
+import type { Env } from '../config/problem.ts'
 import type { Config } from '../config/schema.ts'
 import type { Networks } from '../networks.ts'
 

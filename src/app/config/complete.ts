@@ -1,12 +1,10 @@
 import type { TSchema } from 'typebox'
 import { Check } from 'typebox/value'
-import type { Finding, Path } from './finding.ts'
 import { isRecord } from './layers.ts'
-import { maskText } from './mask.ts'
-import { isRequired, mapOf, type Node } from './node.ts'
-import { isReference, parseReference } from './reference.ts'
-import { expectation } from './sentences.ts'
-import { shownValue, shownWord } from './text.ts'
+import { expectation, isRequired, mapOf, type Node } from './node.ts'
+import type { Finding, Path } from './problem.ts'
+import { shownValue, shownWord } from './problem.ts'
+import { isReference, maskText, parseReference } from './secrets.ts'
 
 /** What a walk over a value reports. */
 export type Report = { finding: (finding: Finding) => void; unknown: (path: Path) => void }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { endpointRules } from '../webhooks.ts'
 import { developmentWarning, hasDevelopmentRules, wantsLocalChains } from './development.ts'
-import type { Env } from './env-source.ts'
 import { loadConfig } from './load.ts'
+import type { Env } from './problem.ts'
 import { loadText } from './testing/fixture.ts'
 
 const load = (env: Env = {}) => loadConfig({ env, cwd: '/' })

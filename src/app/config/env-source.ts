@@ -1,21 +1,48 @@
 import { findNearest } from '../../lib/nearest.ts'
-import type { Path } from './finding.ts'
+import { parseYaml } from './file-source.ts'
 import { type Assignment, assignmentsOf } from './layers.ts'
 import { isContainer, mapOf, type Node, rootNode } from './node.ts'
-import { ConfigError, type Problem } from './problem.ts'
-import type { Origin } from './source.ts'
-import { shownWord } from './text.ts'
 import {
-  isForeignVariable,
-  prefix,
-  reservedVariables,
-  shortVariables,
-  variableOf,
-} from './variables.ts'
-import { parseYaml } from './yaml-source.ts'
+  ConfigError,
+  type Env,
+  type Origin,
+  type Path,
+  type Problem,
+  shownWord,
+} from './problem.ts'
 
-/** Environment variables by name. */
-export type Env = Readonly<Record<string, string | undefined>>
+/** Start of every variable of ours; two underscores go one level down. */
+export const prefix = 'PORTOLAN_'
+
+/** Variables with a name of their own, and the key that each one sets. */
+export const shortVariables: Readonly<Record<string, readonly string[]>> = {
+  PORTOLAN_DATA_DIR: ['data_dir'],
+  PORTOLAN_PORT: ['server', 'port'],
+  DATABASE_URL: ['database', 'url'],
+  REDIS_URL: ['redis', 'url'],
+}
+
+/** Variables of ours that are not keys: the file, what the command line signs with, local nodes. */
+export const reservedVariables: ReadonlySet<string> = new Set([
+  'PORTOLAN_CONFIG',
+  'PORTOLAN_API_KEY',
+  'PORTOLAN_API_SECRET',
+  'PORTOLAN_BASE_URL',
+  'PORTOLAN_ANVIL',
+  'PORTOLAN_CAST',
+])
+
+/** The variable that sets a key. */
+export const variableOf = (path: Path): string => `${prefix}${path.join('__').toUpperCase()}`
+
+/**
+ * Whether Kubernetes set the variable. It tells every container about a Service named `portolan`
+ * in the old style of Docker links, with `PORTOLAN_PORT=tcp://…` among them.
+ */
+export const isForeignVariable = (variable: string, text: string): boolean =>
+  /^PORTOLAN_(?:[A-Z0-9_]+_)?SERVICE_(?:HOST|PORT(?:_[A-Z0-9_]+)?)$/.test(variable) ||
+  /^PORTOLAN_(?:[A-Z0-9_]+_)?PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/.test(variable) ||
+  (/^PORTOLAN_(?:[A-Z0-9_]+_)?PORT$/.test(variable) && /^(?:tcp|udp|sctp):\/\//.test(text))
 
 /** What the environment says about the configuration. `allowed` are names that secrets refer to. */
 export const readEnv = (

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { isReference } from './reference.ts'
+import { isReference } from './secrets.ts'
 
 type UrlNotes = { description: string; unset?: string; example: string }
 

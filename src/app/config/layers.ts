@@ -1,7 +1,5 @@
-import type { Path } from './finding.ts'
-import { type Problem, problemAt } from './problem.ts'
-import type { Origin } from './source.ts'
-import { pathKey, pathText } from './text.ts'
+import type { Origin, Path } from './problem.ts'
+import { type Problem, pathKey, pathText, problemAt } from './problem.ts'
 
 /** One value put at one place by one source. */
 export type Assignment = { path: Path; value: unknown; origin: Origin }

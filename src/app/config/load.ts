@@ -1,17 +1,33 @@
+/*
+ * Configuration: one YAML file, environment variables and command line options, checked against the schema.
+ * Uses `lib` only. Guarantees that a loaded configuration is complete and valid, and that every problem is
+ * reported at once, with its place; nothing but `app` and `cli` reads the environment.
+ */
+
 import { dirname, resolve } from 'node:path'
-import { complete, findingText } from './complete.ts'
-import { readConfigFile } from './config-file.ts'
-import { type Env, readEnv } from './env-source.ts'
-import type { Finding, Path } from './finding.ts'
+import { findNearest } from '../../lib/nearest.ts'
+import { complete, findingText, leafFault } from './complete.ts'
+import { readEnv } from './env-source.ts'
+import { readConfigFile } from './file-source.ts'
 import { assignmentsOf, isRecord, mergeLayers } from './layers.ts'
-import { leavesOf, mapLeaves } from './leaves.ts'
-import { rootNode } from './node.ts'
-import { ConfigError, type Problem, placeOf, placeText, problemAt } from './problem.ts'
-import { parseReference } from './reference.ts'
+import { leavesOf, mapLeaves, mapOf, type Node, rootNode } from './node.ts'
+import {
+  ConfigError,
+  type Env,
+  type Finding,
+  type Origin,
+  type Path,
+  type Problem,
+  pathKey,
+  pathText,
+  placeOf,
+  placeText,
+  problemAt,
+  type Source,
+  shownWord,
+} from './problem.ts'
 import { type Config, checkRules, type Overrides, type Settings } from './schema.ts'
-import type { Origin, Source } from './source.ts'
-import { pathKey, pathText } from './text.ts'
-import { namedPath, unknownKeyHint } from './unknown-key.ts'
+import { isReference, parseReference, resolveSecret } from './secrets.ts'
 
 /** Where to look for a configuration. */
 export type LoadOptions = { file?: string; env: Env; cwd: string; overrides?: Overrides }
@@ -97,3 +113,85 @@ const sourceOf = (
   })
   return { ...(file === undefined ? {} : { file }), origins: Object.fromEntries(origins) }
 }
+
+/** The path to name for an unknown key: down to the one key inside it, where a person looks for the typo. */
+export const namedPath = (path: Path, value: unknown): Path => {
+  let here = path
+  let part = value
+  while (isRecord(part)) {
+    const [first, second] = Object.keys(part)
+    if (first === undefined || second !== undefined) break
+    here = [...here, first]
+    part = part[first]
+  }
+  return here
+}
+
+/** What to write instead of an unknown key, as a sentence. `known` is how many parts of the path exist. */
+export const unknownKeyHint = (path: Path, known: number): string => {
+  const parent = path.slice(0, known)
+  const name = pathKey(path.slice(known))
+  const siblings = nodeAt(parent)
+  const near = findNearest(name, keysBelow(siblings))
+  if (near !== undefined)
+    return near === name ? nested(near) : didYouMean(pathText([...parent, near]))
+  // The right key in the wrong section, such as `port` at the top.
+  const places = [...keysBelow(rootNode)].filter((key) => key.split('.').at(-1) === path.at(-1))
+  if (places.length === 1) return didYouMean(places[0]!)
+  return `The keys here are ${Object.keys(siblings?.properties ?? {})
+    .map(shownWord)
+    .join(', ')}.`
+}
+
+const didYouMean = (key: string): string => `Did you mean \`${key}\`?`
+
+// A key with a dot in it is one key to YAML.
+const nested = (key: string): string => {
+  const dot = key.lastIndexOf('.')
+  return `Write \`${key.slice(dot + 1)}\` on a line of its own below \`${key.slice(0, dot)}:\`.`
+}
+
+const nodeAt = (path: Path): Node | undefined =>
+  path.reduce<Node | undefined>(
+    (node, part) =>
+      node && (node.properties?.[part] ?? mapOf(node)?.entry ?? (node.items as Node | undefined)),
+    rootNode,
+  )
+
+function* keysBelow(node: Node | undefined, prefix = ''): Generator<string> {
+  for (const [name, child] of Object.entries(node?.properties ?? {})) {
+    yield prefix + name
+    yield* keysBelow(child, `${prefix}${name}.`)
+  }
+}
+
+/** Everything that is wrong with a configuration, its secret references included; empty when it is fine. */
+export const checkConfig = (options: LoadOptions): Problem[] => {
+  try {
+    return checkSecrets(loadConfig(options), { env: options.env })
+  } catch (error) {
+    if (error instanceof ConfigError) return [...error.problems]
+    throw error
+  }
+}
+
+/** References of a loaded configuration that lead nowhere, or to something that does not fit the key. */
+export const checkSecrets = (
+  config: Config,
+  options: { env: Env; warn?: (message: string) => void },
+): Problem[] =>
+  leavesOf(rootNode, config).flatMap(({ path, node, value }): Problem[] => {
+    if (!node.secret || typeof value !== 'string' || !isReference(value)) return []
+    const key = pathText(path)
+    try {
+      const secret = resolveSecret(value, { ...options, key })
+      const must = isReference(secret) ? 'be the secret itself' : leafFault(node, secret)
+      if (must === undefined) return []
+      return [
+        { message: `\`${key}\` is ${shownWord(value)}, and what is there must ${must}.`, key },
+      ]
+    } catch (error) {
+      if (error instanceof ConfigError) return [...error.problems]
+      throw error
+    }
+  })

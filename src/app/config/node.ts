@@ -1,3 +1,5 @@
+import { isRecord } from './layers.ts'
+import { type Path, shownWord } from './problem.ts'
 import { configSchema } from './schema.ts'
 
 /** The part of JSON Schema that the sections use, and our own notes, as plain data. */
@@ -57,4 +59,61 @@ export const isRequired = (parent: Node, name: string): boolean => {
     child.default === undefined &&
     child.properties === undefined
   )
+}
+
+/** The value of one key, with its schema. Empty maps and lists count as values. */
+export type Leaf = { path: Path; node: Node; value: unknown }
+
+/** A copy of a valid value in which every leaf is what `change` makes of it. */
+export const mapLeaves = (
+  node: Node,
+  value: unknown,
+  change: (leaf: Leaf) => unknown,
+  path: Path = [],
+): unknown => {
+  if (Array.isArray(value) && node.items && value.length > 0)
+    return value.map((item, index) => mapLeaves(node.items!, item, change, [...path, index]))
+  if (isRecord(value) && Object.keys(value).length > 0) {
+    const entryNode = (name: string) => node.properties?.[name] ?? mapOf(node)?.entry
+    return Object.fromEntries(
+      Object.entries(value).flatMap(([name, part]) => {
+        const child = entryNode(name)
+        return child ? [[name, mapLeaves(child, part, change, [...path, name])]] : []
+      }),
+    )
+  }
+  return change({ path, node, value })
+}
+
+/** Every leaf of a valid value. */
+export const leavesOf = (node: Node, value: unknown): Leaf[] => {
+  const leaves: Leaf[] = []
+  mapLeaves(node, value, (leaf) => leaves.push(leaf))
+  return leaves
+}
+
+/** What a value must be, as the end of "must be …". */
+export const expectation = (node: Node): string => {
+  if (node.expects !== undefined) return node.expects
+  if (node.const !== undefined) return shownWord(String(node.const))
+  if (node.enum) return `one of ${node.enum.map((value) => shownWord(String(value))).join(', ')}`
+  if (node.anyOf) return node.anyOf.map(expectation).join(', ')
+  if (node.properties) return 'a section with keys'
+  if (mapOf(node)) return atLeast('a section', node.minProperties, node.entry ?? 'key')
+  if (node.items) return atLeast('a list', node.minItems, 'item')
+  if (node.type === 'boolean') return '`true` or `false`'
+  if (node.type === 'integer') return `a whole number${range(node)}`
+  if (node.type === 'number') return `a number${range(node)}`
+  return node.minLength === undefined ? 'a text' : 'a text that is not empty'
+}
+
+const atLeast = (what: string, count: number | undefined, part: string): string =>
+  count === undefined ? `${what} of ${part}s` : `${what} of at least ${count} ${part}`
+
+const range = ({ minimum, maximum }: Node): string => {
+  // The largest safe integer says nothing to a person.
+  const most = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum
+  if (minimum !== undefined && most !== undefined) return ` from ${minimum} to ${most}`
+  if (minimum !== undefined) return ` of at least ${minimum}`
+  return most === undefined ? '' : ` of at most ${most}`
 }

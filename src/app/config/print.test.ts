@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { maskSecret } from './mask.ts'
-import { printConfig } from './print.ts'
+import { printConfig } from './describe.ts'
+import { maskSecret } from './secrets.ts'
 import { loadText } from './testing/fixture.ts'
 
 it('prints every value, masked where it is secret, with its origin', () => {

@@ -1,6 +1,57 @@
-import type { Path } from './finding.ts'
-import type { Origin } from './source.ts'
-import { pathText, shownWord } from './text.ts'
+/** Where a value is: keys of sections and maps, indices of lists. */
+export type Path = readonly (string | number)[]
+
+/** A value that breaks a rule: "`path` must `must`; it is `value`". */
+export type Finding = { path: Path; must: string; value?: unknown }
+
+/** Where a value came from. */
+export type Origin =
+  | { from: 'default' }
+  | { from: 'file'; file: string; line?: number; column?: number }
+  | { from: 'env'; variable: string }
+  | { from: 'override' }
+
+/** Where a configuration came from: its file if there is one, and the origin of each key that is not a default. */
+export type Source = {
+  readonly file?: string
+  readonly origins: Readonly<Record<string, Origin>>
+}
+
+/** Environment variables by name. */
+export type Env = Readonly<Record<string, string | undefined>>
+
+/** `chains.c.networks.mainnet.upstreams[0].url`, the name of a value in data. */
+export const pathKey = (path: Path): string => join(path, (part) => part)
+
+/** The same as a person may see it: whatever the file holds, safe to print and not too long. */
+export const pathText = (path: Path): string => join(path, clip)
+
+const join = (path: Path, show: (part: string) => string): string =>
+  path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`
+    return text === '' ? show(part) : `${text}.${show(part)}`
+  }, '')
+
+/** A word in back-quotes, safe to print whatever it holds. */
+export const shownWord = (word: string): string => `\`${clip(word)}\``
+
+/** A value as a person would write it, on one line and not too long. */
+export const shownValue = (value: unknown): string => {
+  if (value === null || value === undefined) return 'empty'
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
+  if (typeof value === 'object')
+    return Object.keys(value).length === 0 ? 'an empty section' : 'a section with keys'
+  if (value === '') return 'an empty text'
+  return shownWord(String(value))
+}
+
+const clip = (text: string): string => {
+  const safe = safeText(text).replaceAll('`', "'")
+  return safe.length > 60 ? `${safe.slice(0, 57)}...` : safe
+}
+
+/** A text without the characters that could rewrite the terminal on which it is shown. */
+export const safeText = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '\u{fffd}')
 
 /** One thing that is wrong with the configuration: a sentence, and where it is. */
 export type Problem = {

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { Finding } from './finding.ts'
+import type { Finding, Source } from './problem.ts'
 import { auditSection } from './sections/audit.ts'
 import { balancesSection } from './sections/balances.ts'
 import { chainsRules, chainsSection } from './sections/chains.ts'
@@ -14,7 +14,6 @@ import { securitySection } from './sections/security.ts'
 import { serverRules, serverSection } from './sections/server.ts'
 import { transactionsSection } from './sections/transactions.ts'
 import { webhooksRules, webhooksSection } from './sections/webhooks.ts'
-import type { Source } from './source.ts'
 
 /** The whole configuration. A new section is one file and one line here. */
 export const configSchema = Type.Object({

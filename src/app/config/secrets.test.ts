@@ -1,8 +1,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkConfig, checkSecrets } from './check.ts'
-import { loadConfig } from './load.ts'
+import { checkConfig, checkSecrets, loadConfig } from './load.ts'
 import { resolveSecret } from './secrets.ts'
 import { sentencesOf, temporaryFolder } from './testing/fixture.ts'
 

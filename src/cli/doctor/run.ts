@@ -1,4 +1,4 @@
-import { checkSecrets } from '../../app/config/check.ts'
+import { checkSecrets } from '../../app/config/load.ts'
 import { ConfigError } from '../../app/config/problem.ts'
 import type { Config } from '../../app/config/schema.ts'
 import { CliError } from '../cli-error.ts'

@@ -1,7 +1,7 @@
 import Type, { type TSchema } from 'typebox'
-import type { Finding } from '../finding.ts'
 import { secretUrl } from '../keys.ts'
-import { shownWord } from '../text.ts'
+import type { Finding } from '../problem.ts'
+import { shownWord } from '../problem.ts'
 import { upstreams } from './upstream.ts'
 
 const defaultNetwork = Type.String({

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import type { Finding } from '../finding.ts'
+import type { Finding } from '../problem.ts'
 
 // They act on keys, on the node itself or on its chain: no gateway for many should pass them on.
 const forbidden =

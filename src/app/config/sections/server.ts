@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { parseSubnet } from '../../../lib/net/ip.ts'
-import type { Finding } from '../finding.ts'
 import { publicUrl } from '../keys.ts'
+import type { Finding } from '../problem.ts'
 
 /** The HTTP and WebSocket server. */
 export const serverSection = Type.Object(

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { parseSubnet } from '../../../lib/net/ip.ts'
-import type { Finding } from '../finding.ts'
+import type { Finding } from '../problem.ts'
 
 /** How notifications are delivered, and where they may go. */
 export const webhooksSection = Type.Object(

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { parseYaml } from './file-source.ts'
 import { sentencesOf } from './testing/fixture.ts'
-import { parseYaml } from './yaml-source.ts'
 
 const bomb = [
   'a: &a [x, x, x, x, x, x, x, x]',
