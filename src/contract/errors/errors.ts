@@ -141,7 +141,7 @@ export const errors = {
     rpc: -32600,
     retry: 'later',
     title: 'The request did not arrive in time',
-    help: 'Send the whole request within the time limit (`server.request_timeout`).',
+    help: 'Send the whole request within the time limit (`server.request_timeout_seconds`).',
   },
   WALLET_NOT_FOUND: {
     status: 404,

@@ -41,8 +41,9 @@ export function sendDocument(exchange: Exchange, document: Document): void {
 
 // A proxy that compresses makes the tag a weak one (RFC 9110, 13.1.2: compared weakly).
 const knows = (given: string | undefined, etag: string): boolean =>
-  given !== undefined &&
-  given.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
+  (given ?? '')
+    .split(',')
+    .some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
 
 const takesGzip = (accepted: string | undefined): boolean =>
   (accepted ?? '').split(',').some((coding) => {

@@ -60,16 +60,9 @@ export const isDiskFull = (error: unknown): boolean =>
   error instanceof Error &&
   ((error as { code?: unknown }).code === '53100' || causesOf(error).some(isDiskFull))
 
-const hasState = (error: unknown, state: string, constraint?: string): boolean => {
+/** Whether a statement broke a unique constraint: any, or the named one. */
+export const isUniqueViolation = (error: unknown, constraint?: string): boolean => {
   if (!(error instanceof Error)) return false
   const server = error as { code?: unknown; constraint?: unknown }
-  return server.code === state && (constraint === undefined || server.constraint === constraint)
+  return server.code === '23505' && (constraint === undefined || server.constraint === constraint)
 }
-
-/** Whether a statement broke a unique constraint: any, or the named one. */
-export const isUniqueViolation = (error: unknown, constraint?: string): boolean =>
-  hasState(error, '23505', constraint)
-
-/** Whether a statement named a row that does not exist, or removed one that is still named. */
-export const isForeignKeyViolation = (error: unknown, constraint?: string): boolean =>
-  hasState(error, '23503', constraint)
