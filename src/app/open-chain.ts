@@ -1,4 +1,5 @@
-import type { Chain, WalletService } from '../chains/chain.ts'
+import type { Chain } from '../chains/chain.ts'
+import type { WalletService } from '../contract/variant.ts'
 import { systemClock } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'

@@ -1,4 +1,4 @@
-import type { WalletService } from '../chains/chain.ts'
+import type { WalletService } from '../contract/variant.ts'
 import type { Chains, OpenChain } from '../domain/context.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { EndpointRules } from '../lib/net/endpoint.ts'

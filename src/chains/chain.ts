@@ -1,9 +1,6 @@
-import type { Service } from '../contract/variant.ts'
+import type { WalletService } from '../contract/variant.ts'
 import type { ByteSet } from '../lib/bytes.ts'
 import type { Sending } from './sending.ts'
-
-/** The services that track wallets; each stands on one family of chains. */
-export type WalletService = Exclude<Service, 'admin' | 'q'>
 
 /** No node of the chain can answer now; trying again later may help. */
 export class ChainUnavailableError extends Error {

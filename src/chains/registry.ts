@@ -1,4 +1,5 @@
-import type { Family, WalletService } from './chain.ts'
+import type { WalletService } from '../contract/variant.ts'
+import type { Family } from './chain.ts'
 import { evmFamily } from './evm/family.ts'
 import { createPolkadotFamily } from './polkadot/family.ts'
 import { suiFamily } from './sui/family.ts'

@@ -6,6 +6,9 @@ export const services = { admin: 'A', q: 'Q', t: 'T', s: 'S', p: 'P', c: 'C' } a
 /** A path segment: `admin`, `q`, or one of the wallet variants. */
 export type Service = keyof typeof services
 
+/** The services that track wallets; each has its own family of chains. */
+export type WalletService = Exclude<Service, 'admin' | 'q'>
+
 /** One letter per service; the wallet variants of the specification are T, S, P and C. */
 export type Tag = (typeof services)[Service]
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { WalletService } from '../../src/chains/chain.ts'
+import type { WalletService } from '../../src/contract/variant.ts'
 import { freshDatabase } from '../helpers/database.ts'
 import { runModel } from './tracker-model.ts'
 

@@ -1,4 +1,4 @@
-import type { WalletService } from '../../src/chains/chain.ts'
+import type { WalletService } from '../../src/contract/variant.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
 import { startKillableDatabase } from '../helpers/killable-database.ts'
 import { createRandom } from '../helpers/random.ts'

@@ -1,7 +1,7 @@
 import type { Openers } from '../../src/app/wallets.ts'
-import type { WalletService } from '../../src/chains/chain.ts'
 import { families } from '../../src/chains/registry.ts'
 import { createScriptedChain, type ScriptedChain } from '../../src/chains/testing/scripted-chain.ts'
+import type { WalletService } from '../../src/contract/variant.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
 import { waitFor } from './wait-for.ts'
 

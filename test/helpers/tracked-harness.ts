@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto'
 import { onTestFinished } from 'vitest'
-import type { WalletService } from '../../src/chains/chain.ts'
+import type { WalletService } from '../../src/contract/variant.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { findCursor } from '../../src/storage/tracking/blocks.ts'

@@ -4,9 +4,9 @@ import {
   BlockGoneError,
   type BlockRef,
   ChainUnavailableError,
-  type WalletService,
 } from '../../src/chains/chain.ts'
 import type { ScriptedTransaction } from '../../src/chains/testing/scripted-block.ts'
+import type { WalletService } from '../../src/contract/variant.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
 import { findCursor } from '../../src/storage/tracking/blocks.ts'

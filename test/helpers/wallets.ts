@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Compile } from 'typebox/compile'
-import type { Family, WalletService } from '../../src/chains/chain.ts'
+import type { Family } from '../../src/chains/chain.ts'
 import { families } from '../../src/chains/registry.ts'
 import {
   createScriptedChain,
@@ -12,6 +12,7 @@ import { responseSchema } from '../../src/contract/operation.ts'
 import { findOperation } from '../../src/contract/operations/catalogue.ts'
 import { createProjection } from '../../src/contract/project.ts'
 import { createCheck } from '../../src/contract/validate.ts'
+import type { WalletService } from '../../src/contract/variant.ts'
 import type { Installation } from '../../src/domain/context.ts'
 import { findHandler } from '../../src/domain/handlers.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import type { WalletService } from '../../src/chains/chain.ts'
+import type { WalletService } from '../../src/contract/variant.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import { createReachable } from '../../src/lib/net/reachable.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Address } from '../../contract/fields.ts'
-import type { WalletService } from '../chain.ts'
+import type { WalletService } from '../../contract/variant.ts'
 import { families } from '../registry.ts'
 
 const services = Object.keys(families) as WalletService[]

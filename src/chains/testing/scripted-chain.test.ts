@@ -1,5 +1,5 @@
 import { accountOf } from '../../../test/helpers/wallets.ts'
-import type { WalletService } from '../chain.ts'
+import type { WalletService } from '../../contract/variant.ts'
 import { families } from '../registry.ts'
 import { describeChain } from './conformance.ts'
 import { createScriptedChain } from './scripted-chain.ts'

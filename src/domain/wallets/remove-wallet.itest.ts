@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { createTrackedBenches, listAll } from '../../../test/helpers/tracked-harness.ts'
-import type { WalletService } from '../../chains/chain.ts'
+import type { WalletService } from '../../contract/variant.ts'
 
 const database = await freshDatabase()
 const { startBench, settled, addWebhook, told } = createTrackedBenches(database)

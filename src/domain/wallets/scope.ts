@@ -1,6 +1,7 @@
-import type { Chain, Family, WalletService } from '../../chains/chain.ts'
+import type { Chain, Family } from '../../chains/chain.ts'
 import { families } from '../../chains/registry.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
+import type { WalletService } from '../../contract/variant.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { findFirstChain } from '../../storage/tracking/chains.ts'
 import type { WalletRow } from '../../storage/wallets/tables.ts'

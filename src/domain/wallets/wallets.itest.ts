@@ -3,8 +3,8 @@ import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { type Caller, createWalletBench } from '../../../test/helpers/wallets.ts'
-import type { WalletService } from '../../chains/chain.ts'
 import type { OperationError } from '../../contract/errors/errors.ts'
+import type { WalletService } from '../../contract/variant.ts'
 
 const { db } = await freshDatabase()
 const failure = (answer: Promise<unknown>): Promise<OperationError> =>

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
-import type { WalletService } from '../../chains/chain.ts'
+import type { WalletService } from '../../contract/variant.ts'
 
 const { db, pool } = await freshDatabase()
 const webhook_endpoint = 'https://receiver.invalid/hook'

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { type Caller, createWalletBench } from '../../../test/helpers/wallets.ts'
-import type { WalletService } from '../../chains/chain.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import { notificationTypes } from '../../contract/records/states.ts'
+import type { WalletService } from '../../contract/variant.ts'
 import { disableWebhook } from '../../storage/webhooks/webhooks.ts'
 
 const { db, pool } = await freshDatabase()

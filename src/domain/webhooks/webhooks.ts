@@ -1,4 +1,3 @@
-import type { WalletService } from '../../chains/chain.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import {
   notificationTypes,
@@ -6,6 +5,7 @@ import {
   webhookEvents,
 } from '../../contract/records/states.ts'
 import { invalidRequest } from '../../contract/validate.ts'
+import type { WalletService } from '../../contract/variant.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { checkEndpoint } from '../../lib/net/endpoint.ts'

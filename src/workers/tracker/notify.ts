@@ -1,5 +1,6 @@
-import type { BlockRef, WalletService } from '../../chains/chain.ts'
+import type { BlockRef } from '../../chains/chain.ts'
 import { notificationTypes } from '../../contract/records/states.ts'
+import type { WalletService } from '../../contract/variant.ts'
 import { dueBlockOf } from '../../domain/wallets/transfer-view.ts'
 import { keyOf } from '../../lib/bytes.ts'
 import type { BulkRow } from '../../storage/pg/bulk.ts'

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { createTrackedBenches } from '../../../test/helpers/tracked-harness.ts'
 import type { Caller } from '../../../test/helpers/wallets.ts'
-import type { WalletService } from '../../chains/chain.ts'
+import type { WalletService } from '../../contract/variant.ts'
 
 const database = await freshDatabase()
 const { startBench, settled, told } = createTrackedBenches(database)
