@@ -35,7 +35,7 @@ export async function benchDead(
   const dead = await addWebhook(db, owner, bad.urls[0]!)
   // Short, or every change from one phase to the next would wait for the silent ones.
   const courier = startBenchCourier(database, { timeoutMs: 2_000 })
-  const tell = async (rounds: number) => {
+  const notify = async (rounds: number) => {
     const times: number[] = []
     for (let round = 0; round < rounds; round++) {
       await receiver.read(true)
@@ -51,7 +51,7 @@ export async function benchDead(
   const settle = async () => {
     await sql`vacuum analyze delivery_queue`.execute(db)
     await sql`checkpoint`.execute(db)
-    await tell(3)
+    await notify(3)
   }
   const hold = async () => {
     for (const webhook_id of [...failing, dead])
@@ -67,20 +67,20 @@ export async function benchDead(
   const blocks: Record<(typeof phases)[number], number[]>[] = []
   const rounds = 12
   let [held, grown] = [0, 0]
-  await tell(40)
+  await notify(40)
   for (let block = 0; block < repeats; block++) {
     await hold()
     await settle()
-    const alone = await tell(rounds)
+    const alone = await notify(rounds)
     await open(failing)
     await queue(db, owner, failing, { count: 100 * failing.length })
     await settle()
-    const beside = await tell(rounds)
+    const beside = await notify(rounds)
     await open([dead])
     await queue(db, owner, [dead], { count: queueLength })
     await settle()
     const memory = process.memoryUsage().rss
-    const besideDead = await tell(rounds)
+    const besideDead = await notify(rounds)
     held = Math.max(held, courier.status().claimed)
     grown = Math.max(grown, process.memoryUsage().rss - memory)
     blocks.push({ alone, [phases[1]]: beside, [phases[2]]: besideDead })
@@ -90,7 +90,7 @@ export async function benchDead(
   }
   await hold()
   await settle()
-  const last = await tell(rounds)
+  const last = await notify(rounds)
   await courier.stop()
   bad.child.kill()
   const middle = (of: (block: (typeof blocks)[number]) => number) => median(blocks.map(of))

@@ -17,7 +17,7 @@ const tokens = new Map<DevTag, DevContracts>()
 let traffic: Traffic | undefined
 let forget: (() => Promise<void>) | undefined
 
-const tell = (message: FromKeeper) => {
+const send = (message: FromKeeper) => {
   if (process.connected) process.send?.(message)
 }
 
@@ -29,7 +29,7 @@ async function start(tag: DevTag): Promise<void> {
     const { node_url, node_ws_url, faucet_address, faucet_key } = chain
     const contracts = isEvm(chain) ? await deployTokens(chain, folder) : undefined
     if (contracts) tokens.set(tag, contracts)
-    tell({
+    send({
       kind: 'started',
       chain: tag,
       facts: {
@@ -41,7 +41,7 @@ async function start(tag: DevTag): Promise<void> {
       },
     })
   } catch (error) {
-    tell({ kind: 'failed', chain: tag, reason: reasonOf(error) })
+    send({ kind: 'failed', chain: tag, reason: reasonOf(error) })
   }
 }
 
@@ -50,9 +50,9 @@ const reasonOf = (error: unknown) => (error instanceof Error ? error.message : S
 
 async function answer(id: number, work: () => Promise<string>): Promise<void> {
   try {
-    tell({ kind: 'done', id, result: await work() })
+    send({ kind: 'done', id, result: await work() })
   } catch (error) {
-    tell({ kind: 'refused', id, reason: reasonOf(error) })
+    send({ kind: 'refused', id, reason: reasonOf(error) })
   }
 }
 
@@ -60,7 +60,7 @@ async function reorganize(depth: number): Promise<string> {
   const chain = chains.get('c')
   if (!chain || !isEvm(chain)) throw new Error('Chain c does not run here.')
   await chain.reorganize(depth)
-  tell({ kind: 'reorganized', depth })
+  send({ kind: 'reorganized', depth })
   return `${depth}`
 }
 
@@ -101,6 +101,6 @@ await endLeftover(directory, 'keeper')
 forget = await noteProcess(directory, 'keeper', process.pid)
 const wanted = tags.split(',') as DevTag[]
 const evm = wanted.filter((tag) => tag === 'c' || tag === 'q')
-if (evm.length > 0 && isToBeFetched('anvil')) tell({ kind: 'fetching', chains: evm })
+if (evm.length > 0 && isToBeFetched('anvil')) send({ kind: 'fetching', chains: evm })
 await Promise.all(wanted.map(start))
-tell({ kind: 'ready' })
+send({ kind: 'ready' })

@@ -21,8 +21,8 @@ export function readAnswer(answer: Answer): { value: object } | { error: Portola
 
 /** The server's time in milliseconds, from a CLOCK_SKEW answer; undefined where it gives none. */
 export function serverTime(answer: Answer): number | undefined {
-  const told = (parseObject(answer.text) as Partial<Problem> | undefined)?.server_time
-  const time = told ?? answer.headers.get('date') ?? ''
+  const stated = (parseObject(answer.text) as Partial<Problem> | undefined)?.server_time
+  const time = stated ?? answer.headers.get('date') ?? ''
   const ms = /^\d+$/.test(String(time)) ? Number(time) : Date.parse(String(time))
   return Number.isFinite(ms) ? ms : undefined
 }

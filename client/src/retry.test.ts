@@ -113,11 +113,11 @@ test.each([
 
 describe('a clock that is wrong', () => {
   const serverTime = 1_800_000_000_000
-  const skewed = (hours: number, told: object, headers = {}) =>
+  const skewed = (hours: number, extra: object, headers = {}) =>
     listen((seen, response) => {
       const time = Number(String(seen.headers['x-api-nonce']).slice(0, 13))
       if (Math.abs(time - serverTime) < 300_000) return reply(response, 200, { hours })
-      reply(response, 401, problem(401, 'UNAUTHENTICATED', 'CLOCK_SKEW', told), headers)
+      reply(response, 401, problem(401, 'UNAUTHENTICATED', 'CLOCK_SKEW', extra), headers)
     })
 
   test.each([
@@ -125,8 +125,8 @@ describe('a clock that is wrong', () => {
     ['a number', { server_time: serverTime }, {}],
     ['a timestamp', { server_time: new Date(serverTime).toISOString() }, {}],
     ['the Date header', {}, { date: new Date(serverTime).toUTCString() }],
-  ])('follows the server: %s', async (_, told, headers) => {
-    const { base_url, seen } = await skewed(-2, told, headers)
+  ])('follows the server: %s', async (_, extra, headers) => {
+    const { base_url, seen } = await skewed(-2, extra, headers)
     const clock = stillClock(serverTime - 7_200_000)
     const client = createClient({ base_url, ...credential, clock })
     await client.c.ListWallets()

@@ -70,7 +70,7 @@ export function createChainHead(options: ChainHeadOptions): ChainHead {
           follow.storage(textParam(hash, 'hash'), storageItems(items, childTrie)),
         ),
       chainHead_v1_continue: (id: unknown, operation: unknown) =>
-        withFollow(id, undefined, (follow) => follow.goOn(textParam(operation, 'operationId'))),
+        withFollow(id, undefined, (follow) => follow.resume(textParam(operation, 'operationId'))),
       chainHead_v1_stopOperation: (id: unknown, operation: unknown) =>
         withFollow(id, undefined, (follow) =>
           follow.stopOperation(textParam(operation, 'operationId')),

@@ -74,7 +74,7 @@ export function openChain(options: ChainOptions): PolkadotChain {
   let best = loaded
   let final = loadedFinal
 
-  const tell = (news: ChainNews) => {
+  const notify = (news: ChainNews) => {
     for (const listen of listeners) listen(news)
   }
 
@@ -93,7 +93,7 @@ export function openChain(options: ChainOptions): PolkadotChain {
       if (isFork) pruned.push(hash)
       if (isFork || block.number <= last.number - recentFinal) recent.delete(hash)
     }
-    for (const block of path) tell({ kind: 'final', block, pruned: block === last ? pruned : [] })
+    for (const block of path) notify({ kind: 'final', block, pruned: block === last ? pruned : [] })
   }
   const isFinal = (hash: string, number: number) => store.findFinal(number)?.hash === hash
 
@@ -117,10 +117,10 @@ export function openChain(options: ChainOptions): PolkadotChain {
     if (recent.has(block.hash)) return recent.get(block.hash)!
     store.addBlock(block)
     recent.set(block.hash, block)
-    tell({ kind: 'new', block })
+    notify({ kind: 'new', block })
     if (block.number > best.number) {
       best = block
-      tell({ kind: 'best', block })
+      notify({ kind: 'best', block })
       let last = block
       for (let back = 0; back < finality && last.number > final.number; back++)
         last = recent.get(last.parentHash)!

@@ -31,7 +31,7 @@ export type Follow = {
   body(hash: string): unknown
   call(hash: string, entry: string, input: Uint8Array): unknown
   storage(hash: string, items: readonly StorageItem[]): unknown
-  goOn(operationId: string): void
+  resume(operationId: string): void
   stopOperation(operationId: string): void
   unpin(hashes: readonly string[]): void
   /** Says that nothing more comes, and forgets everything. */
@@ -49,7 +49,7 @@ export function startFollow(chain: PolkadotChain, options: FollowOptions): Follo
   const pinned = new Map<string, Block>()
   /** Reported, and neither final nor gone. */
   const open = new Set<string>()
-  const waiting = new Map<string, { items: number; goOn(): void }>()
+  const waiting = new Map<string, { items: number; resume(): void }>()
   let operations = 0
   let isOver = false
 
@@ -110,7 +110,7 @@ export function startFollow(chain: PolkadotChain, options: FollowOptions): Follo
     for (const block of above) showNew(block)
     push({ event: 'bestBlockChanged', bestBlockHash: chain.best().hash })
   }
-  const tell = (news: ChainNews) => {
+  const notify = (news: ChainNews) => {
     if (news.kind === 'new') showNew(news.block)
     else if (news.kind === 'final') showFinal(news.block.hash, news.pruned)
     else push({ event: 'bestBlockChanged', bestBlockHash: news.block.hash })
@@ -135,20 +135,20 @@ export function startFollow(chain: PolkadotChain, options: FollowOptions): Follo
   }
   const givePages = (operationId: string, results: Iterator<StorageResult>, items: number) => {
     let next = results.next()
-    const goOn = () => {
+    const resume = () => {
       waiting.delete(operationId)
       const found: StorageResult[] = []
       for (; !next.done && found.length < options.page; next = results.next())
         found.push(next.value)
       if (found.length > 0) push({ event: 'operationStorageItems', operationId, items: found })
       if (next.done) return push({ event: 'operationStorageDone', operationId })
-      waiting.set(operationId, { items, goOn })
+      waiting.set(operationId, { items, resume })
       push({ event: 'operationWaitingForContinue', operationId })
     }
-    goOn()
+    resume()
   }
 
-  const unsubscribe = chain.subscribe(tell)
+  const unsubscribe = chain.subscribe(notify)
   begin()
   return {
     header: (hash) => toHex(find(hash).header),
@@ -173,7 +173,7 @@ export function startFollow(chain: PolkadotChain, options: FollowOptions): Follo
         discardedItems: items.length - taken.length,
       })
     },
-    goOn: (operationId) => waiting.get(operationId)?.goOn(),
+    resume: (operationId) => waiting.get(operationId)?.resume(),
     stopOperation: (operationId) => void waiting.delete(operationId),
     unpin: (hashes) => {
       if (new Set(hashes).size < hashes.length)

@@ -22,7 +22,7 @@ export type Sight = {
   chain: TonChain
   globalId: number
   /** The newest masterchain block that this endpoint tells of, and the newest that a method has. */
-  told(): number
+  shownHead(): number
   has(method?: string): number
 }
 
@@ -88,7 +88,7 @@ export function createV2(sight: Sight): Methods {
   }
   const at = (params: Params): Block => {
     const seqno = readOptionalNumber(params, 'seqno')
-    return master(seqno ?? sight.told())
+    return master(seqno ?? sight.shownHead())
   }
   const information = (params: Params) => {
     const block = at(params)
@@ -126,7 +126,7 @@ export function createV2(sight: Sight): Methods {
 
   return {
     getMasterchainInfo: method([], () => {
-      const { id } = master(sight.told())
+      const { id } = master(sight.shownHead())
       return {
         '@type': 'blocks.masterchainInfo',
         last: blockIdV2(id),
@@ -136,8 +136,8 @@ export function createV2(sight: Sight): Methods {
     }),
     getConsensusBlock: method([], () => ({
       '@type': 'ext.blocks.consensusBlock',
-      consensus_block: sight.told(),
-      timestamp: master(sight.told()).utime,
+      consensus_block: sight.shownHead(),
+      timestamp: master(sight.shownHead()).utime,
     })),
     getShards: shards,
     shards,

@@ -21,7 +21,7 @@ const mostRows = 1_000
  * does not know are left aside, what it cannot read is refused with 422, and what an index has no row
  * for is left out of the answer.
  */
-export function createV3({ chain, told, has, globalId }: Sight): Methods {
+export function createV3({ chain, shownHead, has, globalId }: Sight): Methods {
   const { store } = chain
   const show = (block: Block) => blockV3(block, globalId)
   const page = <row>(rows: readonly row[], params: Params): row[] => {
@@ -67,7 +67,7 @@ export function createV3({ chain, told, has, globalId }: Sight): Methods {
     masterchainInfo: {
       takes: [],
       answer: () => {
-        const last = master(told(), told())!
+        const last = master(shownHead(), shownHead())!
         return { last: show(last), first: show(master(1, 1) ?? last) }
       },
     },

@@ -97,8 +97,8 @@ export async function startTonDevChain(options: TonDevChainOptions = {}): Promis
     const behind = (kind: 'stale' | 'lag', method = 'head') =>
       faults.meet([kind], method)?.blocks ?? 0
     const has = (method?: string) => Math.max(1, chain.head().id.seqno - behind('lag', method))
-    const told = () => Math.max(1, has() - behind('stale'))
-    const sight: Sight = { chain, globalId, told, has }
+    const shownHead = () => Math.max(1, has() - behind('stale'))
+    const sight: Sight = { chain, globalId, shownHead, has }
     const dev = createControl(controls, faults)
     const { port: taken, stop } = await listen(
       at,

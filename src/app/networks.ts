@@ -23,7 +23,7 @@ export type Networks = {
   /** Tells of every transaction that was handed to nodes, and to which. */
   onSent(listener: OnSent): void
   /** Somebody beside the gateway has handed a transaction to the nodes of a network. */
-  tellSent: OnSent
+  notifySent: OnSent
   /** For `/status`: chain, network, nodes, and with the connections by path what is open. */
   status(connections?: ReadonlyMap<string, number>): Record<string, Record<string, NetworkStatus>>
   takeUsage(): UsageDelta[]
@@ -59,7 +59,7 @@ export function openNetworks(
   const byPath = new Map<string, Network>()
   const streams = new Map<string, Streams>()
   const sentListeners: OnSent[] = []
-  const tellSent: OnSent = (hash, pool) => {
+  const notifySent: OnSent = (hash, pool) => {
     for (const listener of sentListeners) listener(hash, pool)
   }
   const { gateway } = config
@@ -118,7 +118,7 @@ export function openNetworks(
       now: clock.now,
       filters: stream.filters.dispatch,
       filterOf: stream.filters.filterOf,
-      onSent: (hash) => tellSent(hash, pool),
+      onSent: (hash) => notifySent(hash, pool),
       spill,
     })
     byPath.set(`/${chain}/${network}`, made)
@@ -147,7 +147,7 @@ export function openNetworks(
     onSent: (listener) => {
       sentListeners.push(listener)
     },
-    tellSent,
+    notifySent,
     status: (connections) => {
       const chains: Record<string, Record<string, NetworkStatus>> = {}
       for (const { chain, network, pool, cacheBytes } of all) {

@@ -111,7 +111,7 @@ export type Family = {
   changesSilently?: 'coin' | 'tokens'
   /** Whether tokens sit in accounts of their own, which are looked up too (T: jetton wallets). */
   tokenAccounts?: true
-  /** Reads any accepted form of an address, strictly (docs/decisions.md 6). */
+  /** Reads any accepted form of an address, strictly (docs/decisions/requests.md). */
   parseAddress(text: string): Parsed
   /** The canonical text; empty bytes (nobody: mint, burn, pool) are the empty text. */
   formatAddress(address: Uint8Array): string

@@ -26,7 +26,7 @@ async function report(error: unknown, shell: Shell, debug: boolean): Promise<num
   const exitCode = (error as { exitCode?: unknown } | null)?.exitCode
   if (text === undefined) {
     const message = error instanceof Error ? error.message : String(error)
-    note(shell, `Something went wrong that should not: ${message}`)
+    note(shell, `Unexpected error: ${message}`)
     if (!debug) note(shell, 'Run the command again with --debug to see where.')
   } else note(shell, text)
   if (debug && error instanceof Error) note(shell, error.stack ?? '')

@@ -3,7 +3,7 @@ import { roles } from './roles.ts'
 import { scopePattern } from './scopes.ts'
 import { each, only } from './variant.ts'
 
-/** The largest integer that every JSON reader keeps; int64 fields stop here (docs/decisions.md 5). */
+/** The largest integer that every JSON reader keeps; int64 fields stop here (docs/decisions/requests.md). */
 export const maxInteger: number = Number.MAX_SAFE_INTEGER
 
 /** A field that may be left out. */
@@ -86,7 +86,7 @@ export const patternLengths: ReadonlyMap<string, number> = new Map([
   [patternOf(PolkadotAddress), 66],
 ])
 
-/** An address input: the chain's own forms, and the EVM pattern (docs/decisions.md 6). */
+/** An address input: the chain's own forms, and the EVM pattern (docs/decisions/requests.md). */
 export const Address = each({ T: TonAddress, S: SuiAddress, P: PolkadotAddress, C: EvmAddress })
 /** The same where it may be left out. */
 export const OptionalAddress = each({

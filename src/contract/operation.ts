@@ -22,7 +22,7 @@ export type Operation = {
   role?: 'ROLE_ADMIN' | 'ROLE_OWNER'
   /** Creates something: it takes an idempotency key. */
   creates?: true
-  /** Beyond the specification (docs/decisions.md). */
+  /** Beyond the specification (docs/decisions). */
   extension?: true
   /** More than the summary, for the API reference. */
   description?: string

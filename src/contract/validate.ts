@@ -53,9 +53,9 @@ export function invalidRequest(errors: readonly FieldError[]): OperationError {
 
 type SchemaError = ReturnType<Validator['Errors']>[number]
 
-type Scene = { body: unknown; schema: TSchema; anyOf: readonly string[] }
+type ValidationContext = { body: unknown; schema: TSchema; anyOf: readonly string[] }
 
-function describe(error: SchemaError, { body, schema, anyOf }: Scene): FieldError[] {
+function describe(error: SchemaError, { body, schema, anyOf }: ValidationContext): FieldError[] {
   const field = pathOf(error.instancePath)
   const at = (reason: string, detail: string) => [{ field, reason, detail }]
   if (error.schemaPath.startsWith('#/anyOf/')) return []

@@ -24,7 +24,7 @@ const begin = async (quota_name: QuotaName) => {
   await limit(caller, quota_name, most + taken)
   return { ...caller, organization_id, wallet_id, webhook_id, first, taken }
 }
-type Scene = Awaited<ReturnType<typeof begin>>
+type Setup = Awaited<ReturnType<typeof begin>>
 
 const limit = async ({ organization_id }: Caller, quota_name: QuotaName, quota_limit?: number) =>
   await setQuota(db, { organization_id, quota_name }, { quota_limit, update_time: new Date() })
@@ -56,7 +56,7 @@ const expectExact = async (caller: Caller) => {
     expect([name, used[name] ?? 0]).toEqual([name, count])
 }
 
-const registerContract = async ({ call }: Scene) => {
+const registerContract = async ({ call }: Setup) => {
   const contract = account(++tokens)
   chain.addToken(contract, 'CONTRACT_TYPE_ERC20')
   const contract_address = chain.formatAddress(contract)
@@ -65,7 +65,7 @@ const registerContract = async ({ call }: Scene) => {
 }
 
 /** Creates one thing of each kind, and says how to remove it. */
-const creations: [QuotaName, (scene: Scene, at: number) => Promise<() => Promise<void>>][] = [
+const creations: [QuotaName, (setup: Setup, at: number) => Promise<() => Promise<void>>][] = [
   [
     'QUOTA_WALLETS',
     async ({ call }) => {
@@ -110,42 +110,42 @@ const creations: [QuotaName, (scene: Scene, at: number) => Promise<() => Promise
 
 describe.each(creations)('%s', (quota_name, create) => {
   it('is never exceeded, however many are created at once', async () => {
-    const scene = await begin(quota_name)
+    const setup = await begin(quota_name)
     const outcomes = await Promise.allSettled(
-      Array.from({ length: most + 7 }, (_, at) => create(scene, at)),
+      Array.from({ length: most + 7 }, (_, at) => create(setup, at)),
     )
     const made = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
     const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
     expect(made).toHaveLength(most)
     expect(new Set(refused.map(({ reason }) => reason))).toEqual(new Set(['QUOTA_EXCEEDED']))
     expect(refused[0].message).toContain(
-      `${quota_name} of the organization is ${most + scene.taken}`,
+      `${quota_name} of the organization is ${most + setup.taken}`,
     )
     expect(refused[0].extra).toEqual({
       quota_name,
-      quota_limit: String(most + scene.taken),
-      used: String(most + scene.taken),
+      quota_limit: String(most + setup.taken),
+      used: String(most + setup.taken),
     })
-    await expectExact(scene)
+    await expectExact(setup)
     // What is removed makes room for another; removed twice it makes no more.
     await made[0]!()
     await made[0]!().catch(() => {})
-    await create(scene, 100)
-    await expect(create(scene, 101)).rejects.toMatchObject({ reason: 'QUOTA_EXCEEDED' })
-    await expectExact(scene)
-    await limit(scene, quota_name)
-    await create(scene, 102)
+    await create(setup, 100)
+    await expect(create(setup, 101)).rejects.toMatchObject({ reason: 'QUOTA_EXCEEDED' })
+    await expectExact(setup)
+    await limit(setup, quota_name)
+    await create(setup, 102)
   })
 })
 
 it('a batch of addresses beyond the quota adds none of them', async () => {
-  const scene = await begin('QUOTA_ADDRESSES')
+  const setup = await begin('QUOTA_ADDRESSES')
   const batch = Array.from({ length: most + 1 }, () => address(++addresses))
-  const { call, reason, wallet_id } = scene
+  const { call, reason, wallet_id } = setup
   expect(await reason('BatchRegisterAddresses', { wallet_id, addresses: batch })).toBe(
     'QUOTA_EXCEEDED',
   )
-  await expectExact(scene)
+  await expectExact(setup)
   await call('BatchRegisterAddresses', { wallet_id, addresses: batch.slice(1) })
   // Those that the wallet has already count once.
   await call('BatchRegisterAddresses', { wallet_id, addresses: batch.slice(1) })
@@ -153,30 +153,30 @@ it('a batch of addresses beyond the quota adds none of them', async () => {
   // A wallet whose address does not fit is not created either.
   expect(await reason('RegisterWallet', { name: 'w', address: batch[0] })).toBe('QUOTA_EXCEEDED')
   await call('BatchRemoveAddresses', { wallet_id, remove_all: true })
-  expect((await uses(scene)).QUOTA_ADDRESSES).toBe(0)
-  await expectExact(scene)
+  expect((await uses(setup)).QUOTA_ADDRESSES).toBe(0)
+  await expectExact(setup)
 })
 
 it('a removed wallet gives back its addresses, webhooks and their headers', async () => {
-  const scene = await begin('QUOTA_WALLETS')
-  const { call, wallet_id } = scene
+  const setup = await begin('QUOTA_WALLETS')
+  const { call, wallet_id } = setup
   const { webhook_id } = await call('RegisterWebhook', { ...webhook, wallet_id })
   await call('RegisterWebhookHeader', { webhook_id, header_key: 'x', header_value: '' })
   await call('RegisterWebhookHeader', { webhook_id, header_key: 'X', header_value: 'again' })
-  await expectExact(scene)
+  await expectExact(setup)
   await call('RemoveWallet', { wallet_id })
-  expect(await uses(scene)).toMatchObject({
+  expect(await uses(setup)).toMatchObject({
     QUOTA_WALLETS: 0,
     QUOTA_ADDRESSES: 0,
     QUOTA_WEBHOOKS: 1,
     QUOTA_WEBHOOK_HEADERS: 0,
   })
-  await expectExact(scene)
+  await expectExact(setup)
 })
 
 it('wallets that are registered and removed at once never wait in a circle and are counted', async () => {
-  const scene = await begin('QUOTA_CONTRACTS')
-  const { call } = scene
+  const setup = await begin('QUOTA_CONTRACTS')
+  const { call } = setup
   const round = async () => {
     const at = address(++addresses)
     const { wallet_id } = await call('RegisterWallet', { name: 'w', address: at })
@@ -193,18 +193,18 @@ it('wallets that are registered and removed at once never wait in a circle and a
       for (let left = 6; left > 0; left--) await round()
     }),
   )
-  await expectExact(scene)
+  await expectExact(setup)
 })
 
 it('what was there before is counted by the migration', async () => {
-  const scene = await begin('QUOTA_WALLETS')
-  await registerContract(scene)
-  const before = await uses(scene)
+  const setup = await begin('QUOTA_WALLETS')
+  await registerContract(setup)
+  const before = await uses(setup)
   await pool.query('drop table quota, quota_use')
   await pool.query('drop index managed_transaction_quota')
   const [migration] = (await readMigrations()).filter(({ name }) => name.startsWith('0181-'))
   await pool.query(migration!.sql)
-  const after = await uses(scene)
+  const after = await uses(setup)
   for (const [name, used] of Object.entries(before))
     expect([name, after[name] ?? 0]).toEqual([name, used])
 })

@@ -3,7 +3,7 @@ import { invalidRequest } from '../contract/validate.ts'
 // The year 5138; in milliseconds the year 1973, before which no chain was.
 const firstMillisecond = 100_000_000_000
 
-/** Reads the two ends of a time range, both included; undefined where it has none (docs/decisions.md). */
+/** Reads the two ends of a time range, both included; undefined where it has none (docs/decisions/requests.md). */
 export const readTimes = ({
   start_time,
   end_time,

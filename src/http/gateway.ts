@@ -4,7 +4,7 @@ import type { Served } from '../gateway/rpc/serve.ts'
 import type { ClientAddress } from './clients/client-address.ts'
 import type { Bound, Shares } from './clients/shares.ts'
 import { drainBody, noRoomReasons, openRoom } from './exchange.ts'
-import type { GatewayFront, LetIn } from './fast-path/gateway-front.ts'
+import type { Admission, GatewayFront } from './fast-path/gateway-front.ts'
 import { readGatewayHeaders } from './fast-path/gateway-headers.ts'
 import type { Lane } from './server.ts'
 
@@ -70,7 +70,7 @@ export function createGatewayLane(
       isOver = !(await drainBody(request))
       reply(front.tooLarge)
     }
-    const proceed = (admitted: LetIn | Served) => {
+    const proceed = (admitted: Admission | Served) => {
       if (admitted === front.tooLarge && !headers.expectsContinue) return refuseBody()
       if ('status' in admitted) return reply(admitted)
       if (headers.expectsContinue && request.httpVersion === '1.1') response.writeContinue()

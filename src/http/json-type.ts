@@ -18,8 +18,8 @@ export function isJsonType(value: string, types: ReadonlySet<string>): boolean {
   const [type = '', ...parameters] = value.toLowerCase().split(';')
   if (!types.has(type.trim())) return false
   // An empty parameter, as behind a last semicolon, means nothing (RFC 9110, 5.6.6).
-  const told = parameters.map((parameter) => parameter.trim()).filter(Boolean)
-  return told.length === 0 || (told.length === 1 && isUtf8Charset(told[0] as string))
+  const given = parameters.map((parameter) => parameter.trim()).filter(Boolean)
+  return given.length === 0 || (given.length === 1 && isUtf8Charset(given[0] as string))
 }
 
 const isUtf8Charset = (parameter: string): boolean =>

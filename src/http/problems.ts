@@ -33,7 +33,7 @@ export function toOperationError(
   return new OperationError('INTERNAL', { cause: error })
 }
 
-/** The body of RFC 9457 with the members of docs/decisions.md 3. */
+/** The body of RFC 9457 with the members of docs/decisions/http.md. */
 export function problemResponse(error: OperationError, request_id: string): ProblemResponse {
   const { status, code, title } = errors[error.reason]
   const body = JSON.stringify({
@@ -61,6 +61,6 @@ export function problemResponse(error: OperationError, request_id: string): Prob
 
 function retryHeader(error: OperationError, status: number): Record<string, string> {
   if (error.retryAfter !== undefined) return { 'retry-after': String(error.retryAfter) }
-  const isTold = 'retry-after' in error.headers || 'Retry-After' in error.headers
-  return isTemporary(status) && !isTold ? { 'retry-after': '1' } : {}
+  const isPresent = 'retry-after' in error.headers || 'Retry-After' in error.headers
+  return isTemporary(status) && !isPresent ? { 'retry-after': '1' } : {}
 }

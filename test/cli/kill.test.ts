@@ -13,7 +13,7 @@ import { databasePid, freshFolder } from './portolan.ts'
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../..')
 const program = join(root, 'bin/portolan.js')
-const patient = { timeoutMs: 120_000 }
+const longWait = { timeoutMs: 120_000 }
 
 /** A Node of this machine that cannot run the service itself. */
 const findOldNode = async (): Promise<string | undefined> => {
@@ -68,7 +68,7 @@ const start = async (
       connection = await readFile(file, 'utf8').then(JSON.parse, () => undefined)
       return connection !== undefined
     },
-    patient,
+    longWait,
   )
   const pid = Number(await readFile(join(dataDir, 'portolan.pid'), 'utf8'))
   return { child, pid, base_url: connection!.base_url }
@@ -109,7 +109,7 @@ test.each(ways)(
     const answer = await fetch(new URL('/ready', next.base_url))
     expect([answer.status, await answer.json()]).toEqual([200, { status: 'ready' }])
     process.kill(next.pid, 'SIGTERM')
-    await waitFor('nothing is left', async () => (await commandsOf(dataDir)).length === 0, patient)
+    await waitFor('nothing is left', async () => (await commandsOf(dataDir)).length === 0, longWait)
     expect(await databasePid(dataDir)).toBeUndefined()
   },
   300_000,

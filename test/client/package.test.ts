@@ -15,9 +15,9 @@ const dist = join(folder, 'dist')
 await run(process.execPath, [join(root, 'client/build/build.ts'), dist])
 await mkdir(join(folder, 'node_modules/@portolan'), { recursive: true })
 await symlink(dist, join(folder, 'node_modules/@portolan/client'))
-const patient = { timeout: 120_000 }
+const longWait = { timeout: 120_000 }
 
-test('what npm would publish', patient, async () => {
+test('what npm would publish', longWait, async () => {
   const { stdout } = await run('npm', ['pack', '--dry-run', '--json'], { cwd: dist })
   const [{ name, files }] = JSON.parse(stdout) as [{ name: string; files: { path: string }[] }]
   const paths = files.map(({ path }) => path)
@@ -45,7 +45,7 @@ test('all of its code is under 10 KB, compressed', async () => {
   for (const text of texts) expect(text).not.toMatch(/from '(?!\.\/[\w-]+\.js')/)
 })
 
-test('its types stand alone', patient, async () => {
+test('its types stand alone', longWait, async () => {
   await writeFile(
     join(folder, 'use.mts'),
     `import { createClient, items, type Notification, verifyWebhook } from '@portolan/client'
@@ -68,7 +68,7 @@ describe('its example', async () => {
   const service = await startTestApp({ chains: createScriptedChains() })
   const { member } = await service.createTenant()
 
-  test.each([process.execPath, 'node', 'bun'])('runs in %s', patient, async (program) => {
+  test.each([process.execPath, 'node', 'bun'])('runs in %s', longWait, async (program) => {
     if (spawnSync(program, ['--version']).status !== 0)
       return console.warn(`${program} is not here: the client was not tried in it`)
     await writeFile(

@@ -26,7 +26,7 @@ const leftovers = async () => {
   const { stdout } = await run('ps', ['-ww', '-eo', 'args='])
   return stdout.split('\n').filter((line) => line.includes(dataDir))
 }
-const patient = { timeoutMs: 60_000 }
+const longWait = { timeoutMs: 60_000 }
 
 test('one command starts everything', async () => {
   const { chains, organization_id } = service.connection
@@ -119,7 +119,7 @@ describe.each(['c', 't', 's', 'p'] as const)('variant %s', (variant) => {
     const { code, stdout, stderr } = await portolan(['faucet', variant, address], { dataDir })
     expect(`${code} ${stderr}`).toBe('0 ')
     const hash = stdout.trim()
-    await waitFor('the notification', () => receiver.bodies.length > 0, patient)
+    await waitFor('the notification', () => receiver.bodies.length > 0, longWait)
     const { data } = receiver.bodies[0]
     expect(data.transaction_hash ?? data.transaction_digest).toBe(hash)
     expect(data.sequence).toBe(1)
@@ -131,7 +131,7 @@ describe.each(['c', 't', 's', 'p'] as const)('variant %s', (variant) => {
         const { assets } = await own.ListAssets({ wallet_id, asset_type } as never)
         return assets.some(({ balance }) => BigInt(balance) > 0n)
       },
-      patient,
+      longWait,
     )
     expect(receiver.refused).toEqual([])
     wallets[variant] = { wallet_id, address, hash }
@@ -143,7 +143,7 @@ describe.each(['c', 't', 's', 'p'] as const)('variant %s', (variant) => {
     const depth = (await node.getBlockNumber({ cacheTime: 0 })) - blockNumber + 4n
     const replaced = await portolan(['reorg', 'c', `${depth}`], { dataDir })
     expect(`${replaced.code} ${replaced.stderr}`).toBe('0 ')
-    await waitFor('the second notification', () => receiver.bodies.length > 1, patient)
+    await waitFor('the second notification', () => receiver.bodies.length > 1, longWait)
     expect(receiver.bodies[1].data).toMatchObject({
       transaction_hash: hash,
       sequence: 2,
@@ -171,7 +171,7 @@ test('every state of a managed transaction is told by a signed webhook', async (
   receiver.secret = (await own.GetWebhookSigningSecret({ webhook_id })).signing_secret
   const { code } = await portolan(['faucet', 'c', address], { dataDir })
   expect(code).toBe(0)
-  await waitFor('the deposit is told', () => receiver.bodies.length > 0, patient)
+  await waitFor('the deposit is told', () => receiver.bodies.length > 0, longWait)
   const { transaction } = await own.CreateTransaction({
     wallet_id,
     from: address,
@@ -186,23 +186,23 @@ test('every state of a managed transaction is told by a signed webhook', async (
     signature: await account.sign({ hash }),
   })
   await own.SendTransaction({ transaction_id })
-  const told = () =>
+  const notified = () =>
     receiver.bodies
       .toSorted((a, b) => a.data.sequence - b.data.sequence)
       .filter(({ data }) => data.transaction)
   await waitFor(
     'its end is told',
-    () => told().at(-1)?.data.transaction.transaction_state === 'TRANSACTION_STATE_CONFIRMED',
-    patient,
+    () => notified().at(-1)?.data.transaction.transaction_state === 'TRANSACTION_STATE_CONFIRMED',
+    longWait,
   )
   expect(receiver.refused).toEqual([])
-  for (const body of told())
+  for (const body of notified())
     expect(body).toMatchObject({
       webhook_id,
       notification_type: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED',
       data: { transaction: { transaction_id, wallet_id } },
     })
-  const states = told().map(({ data }) => data.transaction.transaction_state)
+  const states = notified().map(({ data }) => data.transaction.transaction_state)
   const path = ['CREATED', 'SIGNED', 'SENDING', 'SENT', 'MINED', 'CONFIRMED']
   // A quick block may come before the node's answer: then SENT is not among them.
   expect(states).toEqual(
@@ -223,7 +223,7 @@ test('viem works over both addresses of the gateway', async () => {
   })
   const heads: bigint[] = []
   const stop = live.watchBlockNumber({ onBlockNumber: (number) => heads.push(number) })
-  await waitFor('a head', () => heads.length > 0, patient)
+  await waitFor('a head', () => heads.length > 0, longWait)
   stop()
   const socket = await live.transport.getRpcClient()
   socket.close()
@@ -301,7 +301,7 @@ test('everything is still there after a restart', { timeout: startTimeoutMs }, a
         const { transfers } = await client()[variant].ListTransfers({ wallet_id })
         return JSON.stringify(transfers).includes(stdout.trim())
       },
-      patient,
+      longWait,
     )
   }
   expect(await service.stop()).toMatchObject({ code: 0 })

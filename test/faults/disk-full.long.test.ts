@@ -69,13 +69,13 @@ test.skipIf(!canMount)(
     expect(stdout).toMatch(/✗ disk .*\n.*Make room/)
 
     await makeRoom()
-    const patient = { timeoutMs: 120_000 }
-    await waitFor('the database is back', async () => (await ready()) === 200, patient)
+    const longWait = { timeoutMs: 120_000 }
+    await waitFor('the database is back', async () => (await ready()) === 200, longWait)
     expect(service.output()).toContain('No space left on device')
     await waitFor(
       'what was stored is there',
       async () => (await portolan(call, { dataDir })).code === 0,
-      patient,
+      longWait,
     )
     expect((await create('after')).code).toBe(0)
     expect((await service.stop()).code).toBe(0)

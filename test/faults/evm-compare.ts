@@ -17,7 +17,7 @@ export type WorldWallet = {
 }
 
 /** What the comparisons of a world need. */
-export type CompareScene = {
+export type CompareContext = {
   db: Db
   anvil: Anvil
   reference: ReturnType<typeof createReference>
@@ -37,11 +37,11 @@ const shortWait = { timeoutMs: 60_000, everyMs: 100 }
 
 /** Compares all that a wallet shows and was notified of with the chain; throws what differs. */
 export const compareWallet = async (
-  scene: CompareScene,
+  setup: CompareContext,
   wallet: WorldWallet,
   { withBalances }: { withBalances: boolean },
 ): Promise<Compared> => {
-  const { reference, since } = scene
+  const { reference, since } = setup
   const { caller, wallet_id, tracking } = wallet
   const { transfers, touched, confirmed } = await reference.expected(since, tracking)
   const records = await listAll(caller, { wallet_id, page_size: 100 })
@@ -51,10 +51,10 @@ export const compareWallet = async (
   if (missing.length + extra.length > 0 || listed.length !== transfers.length)
     throw new Error(JSON.stringify({ missing, extra, count: [transfers.length, listed.length] }))
   const head = await reference.head()
-  for (const address of tracking.addresses) await compareSum(scene, caller, address, head)
-  const notifications = await settles(() => compareNotifications(scene, wallet, records, head))
+  for (const address of tracking.addresses) await compareSum(setup, caller, address, head)
+  const notifications = await settles(() => compareNotifications(setup, wallet, records, head))
   const balances = withBalances
-    ? await settles(() => compareBalances(scene, wallet, { touched, confirmed }))
+    ? await settles(() => compareBalances(setup, wallet, { touched, confirmed }))
     : 0
   return { transfers: listed.length, balances, sums: tracking.addresses.size, notifications }
 }
@@ -80,7 +80,7 @@ const settles = async (compare: () => Promise<number>): Promise<number> => {
 
 /** What the records of an address add up to, fees once, is what its balance has changed by. */
 const compareSum = async (
-  { anvil, since }: CompareScene,
+  { anvil, since }: CompareContext,
   caller: Caller,
   address: string,
   head: number,
@@ -98,7 +98,7 @@ const compareSum = async (
  * the confirmations of the webhook now, that it left the chain.
  */
 const compareNotifications = async (
-  { db }: CompareScene,
+  { db }: CompareContext,
   { wallet_id, webhook }: WorldWallet,
   records: readonly Outcome[],
   head: number,
@@ -128,7 +128,7 @@ const compareNotifications = async (
 const keyOf = ({ transfer_id, direction }: Outcome): string => `${transfer_id} ${direction}`
 
 const compareBalances = async (
-  scene: CompareScene,
+  setup: CompareContext,
   { caller, wallet_id }: WorldWallet,
   { touched, confirmed }: { touched: Set<string>; confirmed: number },
 ): Promise<number> => {
@@ -141,10 +141,10 @@ const compareBalances = async (
   for (const pair of touched) if (!listed.has(pair)) throw new Error(`no balance of ${pair}`)
   const check = async ([pair, { balance, is_unreadable }]: [string, Outcome]): Promise<void> => {
     const contract = pair.split('/')[2] ?? ''
-    if (is_unreadable !== scene.unreadable.has(contract))
+    if (is_unreadable !== setup.unreadable.has(contract))
       throw new Error(`${pair} is ${is_unreadable ? '' : 'not '}unreadable`)
     if (is_unreadable) return
-    const real = await balanceAt(scene.anvil, pair, confirmed)
+    const real = await balanceAt(setup.anvil, pair, confirmed)
     if (real !== BigInt(balance))
       throw new Error(`${pair} is ${balance}, on the chain ${real} at ${confirmed}`)
   }
@@ -193,7 +193,7 @@ const lineOf = (one: Outcome): string =>
  * with the chain all the time, so that a mistake in them would not show otherwise.
  */
 export const countCorrections = async (
-  { db, silent, unreadable }: CompareScene,
+  { db, silent, unreadable }: CompareContext,
   chain_id: number,
 ): Promise<number> => {
   const { rows } = await sql<{ contract_address: Buffer }>`

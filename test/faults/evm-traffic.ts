@@ -23,7 +23,7 @@ export type Planned = {
 // More than the trackers of a world take of one reply.
 const oversizedCalls = 12
 
-const nobody = `0x${'0'.repeat(40)}`
+const zeroAddress = `0x${'0'.repeat(40)}`
 
 /** Makes transactions of all kinds between some accounts, many of which fail. */
 export const createTraffic = (
@@ -51,13 +51,14 @@ export const createTraffic = (
     })
     const kinds: (() => Planned)[] = [
       () => ({ transaction: { from, to, value }, effects: [native(to)] }),
-      () => call(coin, encode('mint', to, value), [{ asset: asset20, from: nobody, to, value }]),
+      () =>
+        call(coin, encode('mint', to, value), [{ asset: asset20, from: zeroAddress, to, value }]),
       // Often more than there is: then it fails.
       () => call(coin, encode('transfer', to, value), [{ asset: asset20, from, to, value }]),
       () => {
         const minted = nextItem++
         const asset = asset721(minted)
-        return call(item, encode('mint', to, minted), [{ asset, from: nobody, to, value: 1n }])
+        return call(item, encode('mint', to, minted), [{ asset, from: zeroAddress, to, value: 1n }])
       },
       () =>
         call(item, encode('transferFrom', from, to, owned), [
@@ -65,7 +66,7 @@ export const createTraffic = (
         ]),
       () =>
         call(multi, encode('mint', to, id, value), [
-          { asset: asset1155(id), from: nobody, to, value },
+          { asset: asset1155(id), from: zeroAddress, to, value },
         ]),
       () =>
         call(multi, encode('transferMany', to, [1n, 2n], [value / 9n, id]), [

@@ -29,7 +29,7 @@ import { readNumbers } from './program.ts'
 import type { TrackerProcess } from './tracker-process.ts'
 
 /** Where it happens. */
-export type EvmScene = {
+export type EvmContext = {
   db: Db
   connection: Connection
   /** Mines when it is told to, in the order of arrival (`worldAnvil`). */
@@ -74,7 +74,7 @@ const keptStates = 24
  * every transfer with what the blocks say and every balance with the chain's own.
  */
 export const runEvmWorld = async (
-  { db, connection, anvil, killDatabase }: EvmScene,
+  { db, connection, anvil, killDatabase }: EvmContext,
   { seed, steps, deadly }: { seed: number; steps: number; deadly: boolean },
 ): Promise<EvmOutcome> => {
   const random = createRandom(seed)
@@ -274,7 +274,7 @@ export const runEvmWorld = async (
       longWait,
     )
   }
-  const scene = {
+  const setup = {
     ...{ db, anvil, reference, since },
     silent: new Set(silent),
     unreadable: new Set([loud]),
@@ -283,7 +283,7 @@ export const runEvmWorld = async (
     await settled()
     for (const one of wallets) {
       const withBalances = some.includes(one)
-      const found = await compareWallet(scene, one, { withBalances }).catch((error: unknown) => {
+      const found = await compareWallet(setup, one, { withBalances }).catch((error: unknown) => {
         throw new Error(`seed ${seed}, confirmation ${one.tracking.confirmation}`, { cause: error })
       })
       for (const key of Object.keys(found) as (keyof typeof found)[]) outcome[key] += found[key]
@@ -316,7 +316,7 @@ export const runEvmWorld = async (
     await node.alone(() => anvil.call('anvil_mine', [`0x${(deep + 2).toString(16)}`]))
     await compare(wallets)
     outcome.gaps = await countGaps(db, chain_id)
-    const corrections = isReconciled ? await countCorrections(scene, chain_id) : 0
+    const corrections = isReconciled ? await countCorrections(setup, chain_id) : 0
     if (corrections > 0 && outcome.gaps === 0)
       throw new Error(`seed ${seed}: ${corrections} balances were wrong until they were compared`)
     return outcome

@@ -80,14 +80,14 @@ test('it is closed at exactly 10,000 notifications that the kernel did not take'
   const perBlock = Array.from({ length: 2_500 }, (_, index) => testLog(index))
   for (let block = 1; !(await isClosed()); block++) {
     node.show(branch(node.node.head, [perBlock]))
-    const isTold = async () => (await pushed()) === block * 2_500 || (await isClosed())
-    await waitFor('the logs of the block', isTold)
+    const isNotified = async () => (await pushed()) === block * 2_500 || (await isClosed())
+    await waitFor('the logs of the block', isNotified)
   }
-  const told = await pushed()
+  const notified = await pushed()
   stuck.ws.resume()
   expect(await stuck.closed).toMatchObject({ code: 1013 })
   // The last one that was read is the one that the kernel had begun to take: one of the 10,000.
-  expect(stuck.pushes(id)).toHaveLength(told - 10_000 + 1)
+  expect(stuck.pushes(id)).toHaveLength(notified - 10_000 + 1)
 })
 
 test('10,000 subscriptions on one connection', async () => {

@@ -21,7 +21,7 @@ export type RpcCall = { id: unknown; method: string; params?: unknown[] }
 type RpcError = { code: number; message: string }
 
 /** What the node knows of the chain. */
-type Scene = {
+type Setup = {
   head(): Promise<number>
   numberOf(hash: string): Promise<number | undefined>
   /** How many blocks behind the newest one still have their state. */
@@ -49,7 +49,7 @@ const missingNode = (number: number): RpcError =>
 
 /** The error that a node gives to a call, if it does. */
 export const errorOf = async (
-  scene: Scene,
+  setup: Setup,
   { method, params = [] }: RpcCall,
   { fault, isPlain }: { fault: NodeFault | undefined; isPlain: boolean },
 ): Promise<RpcError | undefined> => {
@@ -70,17 +70,17 @@ export const errorOf = async (
     return undefined
   }
   if (!stateMethods.has(method)) return undefined
-  const number = await placeOf(scene, params[1])
+  const number = await placeOf(setup, params[1])
   if (number === undefined) return undefined
   if (fault === 'header not found') return server('header not found')
   if (fault === 'not canonical') return server('hash is not currently canonical')
-  const behind = (await scene.head()) - number
-  if (fault === 'state pruned' || behind >= scene.depth()) return missingNode(number)
+  const behind = (await setup.head()) - number
+  if (fault === 'state pruned' || behind >= setup.depth()) return missingNode(number)
   return undefined
 }
 
 /** The number of the block at which a state is asked for; undefined for the newest one. */
-const placeOf = async ({ numberOf }: Scene, where: unknown): Promise<number | undefined> => {
+const placeOf = async ({ numberOf }: Setup, where: unknown): Promise<number | undefined> => {
   if (typeof where === 'object' && where !== null) {
     const { blockHash } = where as { blockHash?: string }
     return blockHash === undefined ? undefined : await numberOf(blockHash)

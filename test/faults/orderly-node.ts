@@ -57,12 +57,12 @@ export async function startOrderlyNode(anvil: Anvil): Promise<OrderlyNode> {
     if (block) numbers.set(hash, Number(block.number))
     return block ? Number(block.number) : undefined
   }
-  const scene = { head, numberOf, depth: () => depth }
+  const setup = { head, numberOf, depth: () => depth }
 
   const answer = async (response: ServerResponse, body: string, isPlain: boolean) => {
     const parsed = JSON.parse(body) as RpcCall | RpcCall[]
     const calls = Array.isArray(parsed) ? parsed : [parsed]
-    const errors = await Promise.all(calls.map((call) => errorOf(scene, call, { fault, isPlain })))
+    const errors = await Promise.all(calls.map((call) => errorOf(setup, call, { fault, isPlain })))
     const head = { 'content-type': 'application/json' }
     if (errors.every((error) => error === undefined)) {
       const reply = await fetch(anvil.url, { method: 'POST', headers: head, body })

@@ -37,7 +37,7 @@ type Service = {
 const run = promisify(execFile)
 const program = join(import.meta.dirname, '../../bin/portolan.js')
 const tracked = ['c', 't', 's', 'p'] as const
-const patient = { timeoutMs: 240_000, everyMs: 200 }
+const longWait = { timeoutMs: 240_000, everyMs: 200 }
 
 async function start(dataDir: string, args: readonly string[]): Promise<Service> {
   const file = join(dataDir, 'connection.json')
@@ -65,7 +65,7 @@ async function start(dataDir: string, args: readonly string[]): Promise<Service>
       connection = await readFile(file, 'utf8').then(JSON.parse, () => undefined)
       return connection !== undefined
     },
-    patient,
+    longWait,
   )
   const lines = () =>
     text
@@ -122,7 +122,7 @@ async function waitUntilTracked(service: Service): Promise<void> {
         return now?.state === 'leading' && now.health === 'ok' && now.block_number > then + 1
       })
     },
-    patient,
+    longWait,
   ).catch(async (error: Error) => {
     throw new Error(`${error.message}: ${JSON.stringify(await statusOf(service))}`)
   })
@@ -178,7 +178,7 @@ async function compareBalances({ connection }: Service, dataDir: string): Promis
         both = { stored, own }
         return stored === own && own > 0n
       },
-      patient,
+      longWait,
     ).catch((error: Error) => {
       throw new Error(`${error.message}: ${both.stored} stored, ${both.own} on the chain`)
     })

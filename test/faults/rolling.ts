@@ -21,7 +21,7 @@ export type Outcome = { requests: number; restarts: number; failures: string[] }
 
 const run = promisify(execFile)
 const main = join(import.meta.dirname, '../../src/main.ts')
-const patient = { timeoutMs: 120_000, everyMs: 50 }
+const longWait = { timeoutMs: 120_000, everyMs: 50 }
 const drainSeconds = 3
 
 const hasProgram = (name: Balancer): boolean =>
@@ -120,7 +120,7 @@ export async function runRolling(options: {
       () => false,
     )
   }
-  await waitFor('the database is up', isUp, patient)
+  await waitFor('the database is up', isUp, longWait)
   const ports = [await freePort(), await freePort()]
   const env = {
     PATH: process.env.PATH,
@@ -154,7 +154,7 @@ export async function runRolling(options: {
       if (child.exitCode !== null) throw new Error('a service ended instead of starting')
       return isReady(index)
     }
-    await waitFor('a service is ready', look, patient)
+    await waitFor('a service is ready', look, longWait)
     return child
   }
   const command = async (...args: string[]) =>
@@ -178,7 +178,7 @@ export async function runRolling(options: {
         },
         () => false,
       ),
-    patient,
+    longWait,
   )
 
   const failures: string[] = []

@@ -36,7 +36,7 @@ export const runSenderModel = async (
   const world = await createSenderWorld(db, { random, network: `sender-${seed}` })
   const { chance, pick } = world
   await world.track({ deadly: false })
-  let told = new Set<string>()
+  let notified = new Set<string>()
   for (let step = 0; step < steps; step++) {
     for (let left = 1 + pick(6); left > 0; left--) await world.operate()
     if (chance(0.5)) await world.grow()
@@ -49,7 +49,7 @@ export const runSenderModel = async (
     if (chance(0.5)) world.wait(pick(90_000))
     if (chance(0.7)) await world.sweep({ deadly: true })
     if (chance(0.3)) await world.expire({ deadly: true })
-    told = await checkPaths(world, `seed ${seed}, step ${step}`)
+    notified = await checkPaths(world, `seed ${seed}, step ${step}`)
   }
   world.enrich()
   for (let round = 0; round < 12; round++) {
@@ -59,15 +59,15 @@ export const runSenderModel = async (
     world.chain.mine(world.chain.sending.takeMinable())
   }
   await world.track({ deadly: false })
-  told = await checkPaths(world, `seed ${seed}, the end`)
+  notified = await checkPaths(world, `seed ${seed}, the end`)
   await world.sweep({ deadly: false })
   const rows = await rowsOf(world)
   for (const row of rows) await checkEnd(world, row, `seed ${seed}, ${row.transaction_id}`)
   return {
     transactions: rows.length,
-    moves: told.size,
+    moves: notified.size,
     crashes: world.crashes(),
-    arrows: new Set([...told].map((one) => one.split('|')[1]!)),
+    arrows: new Set([...notified].map((one) => one.split('|')[1]!)),
   }
 }
 
@@ -98,8 +98,8 @@ async function checkPaths(world: SenderWorld, where: string): Promise<Set<string
     const path = deliveries
       .filter((delivery) => delivery.webhook_id === webhook_id)
       .map(({ data }) => (data as { transaction?: Record<string, string> }).transaction)
-      .filter((told) => told?.transaction_id === row.transaction_id)
-      .map((told) => told!.transaction_state!)
+      .filter((notified) => notified?.transaction_id === row.transaction_id)
+      .map((notified) => notified!.transaction_state!)
     if (path.at(-1) !== row.transaction_state)
       throw new Error(`${where}: ${row.transaction_state} was not told, but ${path}`)
     for (const [at, state] of path.entries()) {

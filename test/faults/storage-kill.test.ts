@@ -8,8 +8,8 @@ import { embeddedBinaries } from '../helpers/postgres.ts'
 import { endWriter, runCampaign, startWriter, type Writer } from './storage-kill.ts'
 
 const isRoot = process.getuid?.() === 0
-const nobody = { uid: 65534, gid: 65534 }
-const reachable = !(await closedDirectory(process.execPath, nobody))
+const unprivileged = { uid: 65534, gid: 65534 }
+const reachable = !(await closedDirectory(process.execPath, unprivileged))
 
 test('nothing acknowledged is lost or doubled by kills at random moments', async () => {
   const outcome = await runCampaign({ kills: 6, seed: 42, binaries: await embeddedBinaries() })
@@ -68,9 +68,9 @@ describe('a data directory', () => {
   test.skipIf(!isRoot || !reachable)('works for an ordinary user, and then for root', async () => {
     const home = join(parent, 'home')
     await mkdir(home)
-    await chown(home, nobody.uid, nobody.gid)
+    await chown(home, unprivileged.uid, unprivileged.gid)
     const data = join(home, 'data')
-    const ordinary = await start(data, nobody)
+    const ordinary = await start(data, unprivileged)
     await ordinary.heard('written ')
     await endWriter(ordinary, 'SIGTERM')
 
@@ -78,7 +78,7 @@ describe('a data directory', () => {
     await root.heard('written ')
     await endWriter(root, 'SIGTERM')
 
-    const again = await start(data, { ...nobody, number: 3 })
+    const again = await start(data, { ...unprivileged, number: 3 })
     await again.heard('written ')
   })
 })

@@ -158,7 +158,7 @@ export async function runSuiKill(
   async function compare() {
     const accounts = createByteSet(tracked.map(bytesOf))
     const expected: string[] = []
-    const told = new Set<string>()
+    const notified = new Set<string>()
     for (let number = begin + 1; number <= head; number++) {
       const block = toBlock(ledger.history.toProto(ledger.history.at(number)!))
       const content = block.decode({
@@ -170,7 +170,7 @@ export async function runSuiKill(
         for (const [side, address] of [from, to].entries()) {
           if (!accounts.has(address) || (failed && side === 1)) continue
           expected.push([number, ordinal, side, transaction_hash.toString('hex'), value].join('/'))
-          told.add(transaction_hash.toString('hex'))
+          notified.add(transaction_hash.toString('hex'))
         }
     }
     const { rows } = await sql<{ key: string }>`
@@ -188,7 +188,7 @@ export async function runSuiKill(
       where webhook_id = ${webhook_id} and sequence is not null order by sequence`.execute(db)
     sameLists(
       deliveries.rows.map(({ hash }) => hash),
-      [...told],
+      [...notified],
       'notifications',
     )
     if (deliveries.rows.some(({ sequence }, index) => sequence !== index + 1))

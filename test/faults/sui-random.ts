@@ -18,7 +18,7 @@ export type RandomOutcome = {
   sponsored: number
 }
 
-const everybody = {
+const everyone = {
   accounts: { has: (bytes: Uint8Array) => bytes.length > 0, size: 0 },
   contracts: createByteSet([]),
   tokenAccount: () => [],
@@ -60,7 +60,7 @@ export async function runSuiRandom(options: {
     for await (const event of chain.follow(after, stopping.signal)) {
       if (event.kind !== 'blocks') throw new Error(event.kind)
       for (const block of event.blocks) {
-        const { movements, unknown_kinds } = block.decode(everybody)
+        const { movements, unknown_kinds } = block.decode(everyone)
         if (Object.keys(unknown_kinds ?? {}).length > 0) throw new Error('something unknown')
         for (const movement of movements) {
           const { from, to, asset, value, transaction_hash, failed } = movement

@@ -10,7 +10,7 @@ import { freshDatabase } from '../helpers/database.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 
 const program = join(import.meta.dirname, 'tracker-process.ts')
-const patient = { timeoutMs: 60_000 }
+const longWait = { timeoutMs: 60_000 }
 
 test('another process tracks on within 5 s after a kill, again and again', async () => {
   const { db, connection } = await freshDatabase()
@@ -29,7 +29,7 @@ test('another process tracks on within 5 s after a kill, again and again', async
     (await db.selectFrom('lease').select('holder').executeTakeFirst())?.holder
 
   let leader = start()
-  await waitFor('it tracks', async () => (await block()) > 0, patient)
+  await waitFor('it tracks', async () => (await block()) > 0, longWait)
   for (let round = 0; round < 3; round++) {
     const waiting = start()
     // It has to load its code before it can wait.
@@ -40,7 +40,7 @@ test('another process tracks on within 5 s after a kill, again and again', async
     const killed = performance.now()
     await ended
     const last = await block()
-    await waitFor('another one stores blocks', async () => (await block()) > last, patient)
+    await waitFor('another one stores blocks', async () => (await block()) > last, longWait)
     expect(performance.now() - killed).toBeLessThan(5_000)
     expect(await holder()).not.toBe(before)
     leader = waiting

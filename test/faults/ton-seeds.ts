@@ -102,9 +102,9 @@ export async function runTonSeed(seed: number): Promise<SeedOutcome> {
         Buffer.from(Array.from({ length: 32 }, () => random() * 256)),
       ),
   )
-  const everybody = [...payers.map(({ address }) => address), ...accounts]
+  const everyone = [...payers.map(({ address }) => address), ...accounts]
   const tracked: Tracked = {
-    accounts: createByteSet(everybody.map(bytesOf)),
+    accounts: createByteSet(everyone.map(bytesOf)),
     contracts: createByteSet([]),
     tokenAccount: () => [],
   }
@@ -182,7 +182,7 @@ export async function runTonSeed(seed: number): Promise<SeedOutcome> {
   }
   const following = follow()
 
-  const anyone = () => everybody[Math.floor(random() * everybody.length)]!
+  const anyone = () => everyone[Math.floor(random() * everyone.length)]!
   for (let round = 0; round < rounds; round++) {
     for (const payer of payers) {
       if (random() < 0.4) continue
@@ -208,7 +208,7 @@ export async function runTonSeed(seed: number): Promise<SeedOutcome> {
   target = dev.chain.head().id.seqno
   await following
 
-  const names = new Set(everybody.map((address) => address.toRawString()))
+  const names = new Set(everyone.map((address) => address.toRawString()))
   const truth = readTruth(dev, start.number, names)
   compare('transfers', seen, truth.transfers)
   compare('bounces', bounced, truth.bounces)

@@ -7,7 +7,7 @@ import { waitFor } from '../helpers/wait-for.ts'
 import { startTestGateway, type TestGateway } from './gateway.ts'
 
 // The same calls to a bare node and through the gateway: the answers are the same, byte for byte, or the
-// reason why they are not stands here and in docs/decisions.md.
+// reason why they are not is here and in docs/decisions/gateway.md.
 
 const anvil = await startAnvil({ timestamp: 1_700_000_000 })
 afterAll(anvil.stop)
@@ -191,11 +191,11 @@ describe.each(gateways)('through the gateway, on a node over %s', (transport, ga
       for (const [method, params] of same) {
         const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
         const { text, status } = await gateway.post(body)
-        const told = JSON.parse(text)
+        const answered = JSON.parse(text)
         // The errors of the gateway itself carry more than those of a node.
-        if (told.error?.data?.source === 'gateway') {
+        if (answered.error?.data?.source === 'gateway') {
           const { error } = JSON.parse(await bare(method, params))
-          expect({ body, code: told.error.code, message: told.error.message }).toEqual({
+          expect({ body, code: answered.error.code, message: answered.error.message }).toEqual({
             body,
             code: error.code,
             message: error.message,

@@ -70,7 +70,7 @@ export const createTrackedBenches = ({ db, pool }: Pick<FreshDatabase, 'db' | 'p
   },
 
   /** What a webhook was told, in order. */
-  told: async (webhook_id: string) =>
+  notified: async (webhook_id: string) =>
     (
       await pool.query(
         'select sequence, data from delivery where webhook_id = $1 and sequence is not null order by 1',

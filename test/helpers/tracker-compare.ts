@@ -148,7 +148,7 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     /** The last notification of each transaction, which must be the truth. */
     const last = new Map<string, string>()
     for (const { data, transaction_hash } of rows) {
-      const { transfers: records = [] } = data as { transfers?: Told[] }
+      const { transfers: records = [] } = data as { transfers?: Notified[] }
       const hash = transaction_hash!.toString('hex')
       const says = records.map(({ wallet_id, asset_type, value, transfer_state }) =>
         [wallet_id, asset_type, value, transfer_state].join(' '),
@@ -185,7 +185,7 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
   return differences
 }
 
-type Told = { wallet_id: string; asset_type: string; value: string; transfer_state?: string }
+type Notified = { wallet_id: string; asset_type: string; value: string; transfer_state?: string }
 
 const reorged = 'TRANSFER_STATE_REORGED'
 const byHash = ([a]: [string, string], [b]: [string, string]): number => (a < b ? -1 : 1)

@@ -137,7 +137,7 @@ export const unknownFields = (entry: Entry): Case[] =>
 const parts = (request: Body) =>
   Object.entries(request).map(([name, value]) => `${text(name)}:${text(value)}`)
 
-/** Valid requests, but for a field that stands there twice: two readers could disagree about it. */
+/** Requests that are valid except for a duplicate field: two readers could disagree about it. */
 export const repeatedFields = (entry: Entry): Case[] => {
   const { properties = {} } = shapeOf(entry)
   const request = validRequest(entry)

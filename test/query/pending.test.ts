@@ -16,7 +16,7 @@ const clock = shiftedClock()
 // Without these a node tells of nothing by itself.
 const mute = ['eth_newPendingTransactionFilter', 'txpool_status', 'txpool_content']
 const slow = { timeout: 150_000 }
-const patient = { timeoutMs: 45_000, everyMs: 100 }
+const longWait = { timeoutMs: 45_000, everyMs: 100 }
 
 // Accounts that every anvil begins with, one for each test.
 const accounts = [
@@ -59,7 +59,7 @@ const shows = (service: QueryApp, account: Account, hashes: string[], nonce?: nu
   waitFor(
     `the list is ${hashes}`,
     async () => String(await listOf(service, account, nonce)) === String(hashes),
-    patient,
+    longWait,
   )
 const get = async (service: QueryApp, transaction_hash: string) =>
   await service.query('GetPendingTransaction', { transaction_hash })
@@ -68,8 +68,8 @@ it('shows the recorder in the status and the metrics', slow, async () => {
   const account = nextAccount()
   await shows(app, account, [await submit(account, 0)])
   const recorder = async () => (await app.admin('/status')).json.chains.q.pending_transactions
-  await waitFor('it listens', async () => (await recorder()).sources.length === 1, patient)
-  await waitFor('all is fetched', async () => (await recorder()).queued === 0, patient)
+  await waitFor('it listens', async () => (await recorder()).sources.length === 1, longWait)
+  await waitFor('all is fetched', async () => (await recorder()).queued === 0, longWait)
   expect(await recorder()).toEqual({
     ...{ sources: ['node-0'], reads_txpool: true, queued: 0, recorded: 1, dropped: 0 },
     ...{ kept: expect.any(Number), waiting: expect.any(Number) },

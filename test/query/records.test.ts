@@ -141,8 +141,10 @@ describe.each([
     const hashes = Object.values(made).reverse()
     const asked = [hashes[0], unknownHash, ...hashes, hashes[0]]
     const { json } = await app.query('ListTransactions', { transaction_hashes: asked })
-    const told = json.transactions.map((one: { transaction_hash: string }) => one.transaction_hash)
-    expect(told).toEqual([hashes[0], ...hashes, hashes[0]])
+    const answered = json.transactions.map(
+      (one: { transaction_hash: string }) => one.transaction_hash,
+    )
+    expect(answered).toEqual([hashes[0], ...hashes, hashes[0]])
     const none = await app.query('ListTransactions', { transaction_hashes: [unknownHash] })
     expect(none.json).toEqual({ transactions: [] })
   })

@@ -12,7 +12,7 @@ const byHash = [
   'ListInternalTransactions',
 ] as const
 
-const patient = { timeoutMs: 45_000 }
+const longWait = { timeoutMs: 45_000 }
 const slow = { timeout: 150_000 }
 
 it(
@@ -35,7 +35,7 @@ it(
         dropped = (await app.query('GetBlock', { block_number: 4 })).json.block
         return dropped !== undefined
       },
-      patient,
+      longWait,
     )
     const call = (operation: string) =>
       operation === 'ListTransactions'
@@ -55,7 +55,7 @@ it(
         const { json } = await app.admin('/status')
         return json.chains.q.nodes.mainnet.head === 5
       },
-      patient,
+      longWait,
     )
     const { json } = await app.query('GetBlock', { block_number: 4 })
     expect(json.block.block_hash).toBe(replacing.hash)
@@ -89,7 +89,7 @@ it('a node that stays on the dropped branch is not believed', slow, async () => 
       const { json } = await app.admin('/status')
       return json.chains.q.nodes.mainnet.head === 5
     },
-    patient,
+    longWait,
   )
   const canonical = await left.call<{ hash: string }>('eth_getBlockByNumber', ['0x4', false])
   for (let round = 0; round < 10; round++) {

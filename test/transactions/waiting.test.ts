@@ -96,6 +96,6 @@ it('cancels what was never signed in time, and lets the next one have its nonce'
   expect((await refusal(signed(forgotten.transaction_id))).reason).toBe('TRANSACTION_STATE_INVALID')
   expect((await create()).nonce).toBe(forgotten.nonce)
   const { webhook_histories } = await caller.call('ListWebhookHistories', { webhook_id })
-  const told = JSON.stringify(webhook_histories)
-  expect(told).toContain('TRANSACTION_STATE_CANCELED')
+  const answered = JSON.stringify(webhook_histories)
+  expect(answered).toContain('TRANSACTION_STATE_CANCELED')
 })

@@ -45,7 +45,7 @@ it('a dead receiver with a long queue costs a hundred healthy ones nothing', asy
   const held = process.memoryUsage().heapUsed
 
   await pool.query(
-    `with told as (
+    `with notified as (
        insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
          notification_type, data, sequence, create_time)
        select gen_random_uuid(), organization_id, chain_id, webhook_id, 'N',
@@ -55,12 +55,12 @@ it('a dead receiver with a long queue costs a hundred healthy ones nothing', asy
      insert into delivery_queue (webhook_history_id, organization_id, webhook_id, sequence,
        webhook_status, next_attempt_time, retry_step)
      select webhook_history_id, organization_id, webhook_id, sequence, 'WEBHOOK_STATUS_PENDING',
-       now(), 0 from told`,
+       now(), 0 from notified`,
     [dead, queueLength],
   )
   courier.wake()
   await waitFor('the dead one is being tried', () => courier.status().in_flight > 0)
-  for (let told = 0; told < 3; told++) await round()
+  for (let sent = 0; sent < 3; sent++) await round()
   // Told is not yet answered: those come to an end, and then the dead one is alone under way, with no
   // more of it in hand than it may have.
   await waitFor('no more than the dead one may have is in hand', () => {

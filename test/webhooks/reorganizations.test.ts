@@ -15,7 +15,7 @@ import { startReceiver } from './receiver.ts'
 const database = await freshDatabase()
 const { db } = database
 
-type Told = { sequence: number; states: string[]; hash: string; blocks: number[] }
+type Notified = { sequence: number; states: string[]; hash: string; blocks: number[] }
 
 it.each([
   { confirmation: 0, seed: 1 },
@@ -75,10 +75,10 @@ it.each([
   await atHead()
   await webhooks.settled(courier)
 
-  const told = receiver.received
+  const notified = receiver.received
     .map(({ json }) => json.data)
     .map(
-      (data): Told => ({
+      (data): Notified => ({
         sequence: data.sequence,
         hash: data.transaction_hash,
         states: data.transfers.map((one: { transfer_state: string }) => one.transfer_state),
@@ -86,7 +86,7 @@ it.each([
       }),
     )
     .sort((a, b) => a.sequence - b.sequence)
-  expect(told.map(({ sequence }) => sequence)).toEqual(told.map((_, index) => index + 1))
+  expect(notified.map(({ sequence }) => sequence)).toEqual(notified.map((_, index) => index + 1))
 
   const blocks = chain.canonical()
   const head = blocks.at(-1)!.number
@@ -97,7 +97,7 @@ it.each([
         transactions.map(({ hash }) => bench.family.formatTransactionHash(hash)),
       ),
   )
-  const last = new Map(told.map((one) => [one.hash, one]))
+  const last = new Map(notified.map((one) => [one.hash, one]))
   const standing = [...last.values()]
     .filter(({ states }) => !states.includes('TRANSFER_STATE_REORGED'))
     .map(({ hash }) => hash)
@@ -105,12 +105,12 @@ it.each([
   expect(new Set(standing)).toEqual(onChain)
   // A word is taken back after it was said, and once.
   for (const mine of Map.groupBy(
-    told,
+    notified,
     ({ hash, blocks: [block] }) => `${hash}/${block}`,
   ).values()) {
     const words = mine.map(({ states }) => states.includes('TRANSFER_STATE_REORGED'))
     expect(words).toEqual(words.map((_, index) => index % 2 === 1))
   }
   if (confirmation <= 3)
-    expect(told.some(({ states }) => states[0]?.endsWith('REORGED'))).toBe(true)
+    expect(notified.some(({ states }) => states[0]?.endsWith('REORGED'))).toBe(true)
 })

@@ -16,7 +16,7 @@ export const openC: Opener = async (config, { networks, clock }) => {
     unproven_types,
     verify_senders,
     multicall,
-    onBroadcast: (_raw, hash) => networks.tellSent(toHex(hash), pool),
+    onBroadcast: (_raw, hash) => networks.notifySent(toHex(hash), pool),
   })
   return { network: c.default_network, chain }
 }

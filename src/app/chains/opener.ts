@@ -10,7 +10,7 @@ export type OpenerTools = {
   env: Env
   clock: Clock
   log: Log
-  networks: Pick<Networks, 'poolOf' | 'tellSent'>
+  networks: Pick<Networks, 'poolOf' | 'notifySent'>
 }
 
 /** Opens the chain of one wallet service on its default network; undefined when it is not configured. */

@@ -100,7 +100,7 @@ export async function startChainKeeper(options: {
     if (!isStopping) log.error({ code }, 'the local chains have stopped; start again')
   })
 
-  const tell = (message: ToKeeper) => {
+  const send = (message: ToKeeper) => {
     if (child.connected) child.send(message)
   }
   const ask = async (make: (id: number) => ToKeeper): Promise<string> => {
@@ -114,7 +114,7 @@ export async function startChainKeeper(options: {
       answer.reject(new DevChainError('The local chain did not answer in time.'))
     }, requestTimeoutMs)
     try {
-      tell(make(id))
+      send(make(id))
       return await answer.promise
     } finally {
       clearTimeout(timer)
@@ -152,7 +152,7 @@ export async function startChainKeeper(options: {
     reorganize: async (depth) => {
       await ask((id) => ({ kind: 'reorganize', id, depth }))
     },
-    startTraffic: (targets) => tell({ kind: 'traffic', targets }),
+    startTraffic: (targets) => send({ kind: 'traffic', targets }),
     stop,
   }
 }

@@ -44,7 +44,7 @@ export function registerStreamMetrics(
   show(
     Gauge,
     'portolan_gateway_feed_head',
-    'The block up to which clients have been told everything; absent while nobody listens.',
+    'The block up to which clients have received everything; absent without clients.',
     (one) => one.feed.tip()?.number,
   )
   show(

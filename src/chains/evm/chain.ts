@@ -149,7 +149,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     header: (number, signal) => header(number, joined(signal)),
     follow: (after, signal) => follow(tools, after, joined(signal)),
     block: (number, { isTraced = false }, signal) =>
-      fetchBlock(number, joined(signal), { isExpected: isTraced, isPatient: false }),
+      fetchBlock(number, joined(signal), { isExpected: isTraced, mayRetry: false }),
     newest: bestNumber,
     isReadApart: ({ contract_address }) => suspects.has(contract_address),
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),

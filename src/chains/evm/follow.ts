@@ -28,7 +28,7 @@ export type FollowTools = {
   patienceMs: number
 }
 
-const mostAtOnce = 50
+const maxBatch = 50
 const pauseMs = 100
 
 /** Gives the blocks after a position (see `Chain.follow`). */
@@ -43,10 +43,10 @@ export async function* follow(
   const ahead = createFetchAhead({
     fetchBlock: (number) => tools.fetchBlock(number, signal, tracing),
     inFlight: tools.inFlight,
-    mostAtOnce,
+    maxBatch,
   })
   // What the network was traced for before, it is expected of every block.
-  const tracing = { isExpected: after.isTraced === true, isPatient: true }
+  const tracing = { isExpected: after.isTraced === true, mayRetry: true }
   let position: BlockRef = after
   let missingSince: number | undefined
   let news = Promise.withResolvers<void>()

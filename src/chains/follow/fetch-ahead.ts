@@ -15,9 +15,9 @@ export function createFetchAhead(options: {
   /** How many are under way at most. */
   inFlight: number
   /** How many are given at once at most. */
-  mostAtOnce: number
+  maxBatch: number
 }): FetchAhead {
-  const { fetchBlock, inFlight, mostAtOnce } = options
+  const { fetchBlock, inFlight, maxBatch } = options
   const fetched = new Map<number, Fetched>()
   const begin = (number: number): void => {
     const promise = fetchBlock(number)
@@ -45,7 +45,7 @@ export function createFetchAhead(options: {
       } finally {
         fetched.delete(next)
       }
-      for (let number = next + 1; blocks.length < mostAtOnce; number++) {
+      for (let number = next + 1; blocks.length < maxBatch; number++) {
         const block = fetched.get(number)?.done
         if (!block) break
         blocks.push(block)

@@ -72,7 +72,7 @@ export function createBlock({ native, extrinsics, events, ...header }: BlockPart
     }
     // An extrinsic that moves nothing costs its fee all the same: a failed call, a vote, a contract call.
     for (const [extrinsic, { payer, index }] of [...unpaid])
-      if (payer) add({ index, extrinsic }, { from: Buffer.from(payer), to: nobody, value: 0n })
+      if (payer) add({ index, extrinsic }, { from: Buffer.from(payer), to: noParty, value: 0n })
     movements.sort((one, other) => one.ordinal - other.ordinal)
     const touched = concerned.map((account) => ({ address: Buffer.from(account), asset: native }))
     return { movements, touched }
@@ -80,7 +80,7 @@ export function createBlock({ native, extrinsics, events, ...header }: BlockPart
   return { ...header, contracts: [], accounts: () => accounts, decode }
 }
 
-const nobody = Buffer.alloc(0)
+const noParty = Buffer.alloc(0)
 
 /** Whether an extrinsic has a signature: the first bit after its length. */
 const isSigned = (extrinsic: string): boolean => {

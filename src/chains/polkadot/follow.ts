@@ -21,7 +21,7 @@ export type FollowTools = {
   longPatienceMs: number
 }
 
-const mostAtOnce = 50
+const maxBatch = 50
 const pauseMs = 200
 
 /** Gives the final blocks after a position (see `Chain.follow`). */
@@ -36,7 +36,7 @@ export async function* follow(
   const ahead = createFetchAhead({
     fetchBlock: (number) => tools.fetch.block(number, signal),
     inFlight: tools.inFlight,
-    mostAtOnce,
+    maxBatch,
   })
   let position: BlockRef = after
   let missingSince: number | undefined

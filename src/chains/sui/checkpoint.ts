@@ -41,7 +41,7 @@ export function toHeader({ sequenceNumber, digest, summary }: GrpcTypes.Checkpoi
 
 const addressForm = /^0x[0-9a-f]{64}$/
 const toAddress = (text: string): Buffer => Buffer.from(text.slice(2), 'hex')
-const nobody = Buffer.alloc(0)
+const noParty = Buffer.alloc(0)
 
 /** Assets by coin type; a block names few of them many times. */
 const createAssets = () => {
@@ -117,8 +117,8 @@ export function toBlock(checkpoint: GrpcTypes.Checkpoint): ChainBlock {
           ordinal: gas ? firstGasOrdinal + index : first + at,
           transaction_hash,
           asset: assetOf(coinType)!,
-          from: from === '' ? nobody : toAddress(from),
-          to: to === '' ? nobody : toAddress(to),
+          from: from === '' ? noParty : toAddress(from),
+          to: to === '' ? noParty : toAddress(to),
           value,
           transaction_fee: settled.gas > 0n ? settled.gas : 0n,
           ...(settled.success || gas === 'rebate' ? {} : { failed: true }),

@@ -29,7 +29,7 @@ export type FollowTools = {
   patienceMs: number
 }
 
-const mostAtOnce = 50
+const maxBatch = 50
 const pauseMs = 100
 
 /** Gives the checkpoints after a position (see `Chain.follow`). */
@@ -51,7 +51,7 @@ export async function* follow(
     for (;;) {
       signal.throwIfAborted()
       const next = position.number + 1
-      let given = feed.take(next, mostAtOnce)
+      let given = feed.take(next, maxBatch)
       if (given.length === 0) {
         // Up to where the stream begins, or as far as any node is.
         const last = (feed.firstAfter(next) ?? nodes.best() + 1) - 1

@@ -53,7 +53,7 @@ const sha256 = (...parts: (string | Buffer)[]): Buffer => {
   return hash.digest()
 }
 
-const nobody = Buffer.alloc(0)
+const noParty = Buffer.alloc(0)
 
 // As on the EVM: the place of a movement within its transaction does not depend on the block.
 const placesPerTransaction = 2 ** 32
@@ -124,7 +124,7 @@ export function createScriptedBlock(options: {
         const paying = moved.findIndex(
           ({ from, asset = native }) => payer && from?.equals(payer) && asset === native,
         )
-        return moved.flatMap(({ from = nobody, to = nobody, value, asset = native }, at) => {
+        return moved.flatMap(({ from = noParty, to = noParty, value, asset = native }, at) => {
           const message = sha256('message', hash, String(messages++))
           return ends.map((only) => ({
             ordinal: ordinal++,

@@ -95,7 +95,7 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
   let blocks: ScriptedBlock[] = [build(undefined, [])]
   const dropped = new Map<string, ScriptedBlock>()
 
-  const tell = () => {
+  const notify = () => {
     changed.resolve()
     changed = Promise.withResolvers()
   }
@@ -250,13 +250,13 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
     stop: async () => {},
     mine: (transactions = []) => {
       blocks.push(build(head(), transactions))
-      tell()
+      notify()
       return head()
     },
     reorganize: (depth, branch) => {
       cut(Math.max(1, blocks.length - depth))
       for (const transactions of branch) blocks.push(build(head(), transactions))
-      tell()
+      notify()
       return head()
     },
     resume: ({ hash }) => {
@@ -269,22 +269,22 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
       }
       cut(branch[0]!.number)
       blocks.push(...branch)
-      tell()
+      notify()
       return head()
     },
     prune: (number) => {
       lowest = number
-      tell()
+      notify()
     },
     spoiled: () => [...spoiled.keys()],
     spoil: (number, how) => {
       if (how === 'whole') spoiled.delete(number)
       else spoiled.set(number, how)
-      tell()
+      notify()
     },
     setMode: (next) => {
       mode = next
-      tell()
+      notify()
     },
     addToken: (contract_address, contract_type, info = {}) => {
       const known = { name: null, symbol: null, decimals: null, ...info }

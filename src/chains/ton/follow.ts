@@ -28,7 +28,7 @@ export type FollowTools = {
   patienceMs: number
 }
 
-const mostAtOnce = 50
+const maxBatch = 50
 const pauseMs = 100
 
 /** Gives the blocks after a position (see `Chain.follow`). */
@@ -43,7 +43,7 @@ export async function* follow(
   const ahead = createFetchAhead({
     fetchBlock: (number) => tools.fetcher.block(number, signal),
     inFlight: tools.inFlight,
-    mostAtOnce,
+    maxBatch,
   })
   let position: BlockRef = after
   let missingSince: number | undefined

@@ -72,7 +72,7 @@ export function createIndexNode(
       const reply = await call(path, query, signal)
       if (!reply?.ok) return undefined
       const answer = accept(reply.result as Record<string, unknown>)
-      if (answer === undefined) return fail(`${path}: gave what cannot be true`, longestPauseMs)
+      if (answer === undefined) return fail(`${path}: returned an invalid response`, longestPauseMs)
       ;[pauseMs, lastFailure] = [firstPauseMs, '']
       return answer
     },

@@ -12,11 +12,11 @@ export type JettonOrder =
   | { kind: 'internal_transfer'; amount: bigint; from: Buffer; said: Said }
   | { kind: 'burn'; amount: bigint }
 
-const nobody = Buffer.alloc(0)
+const noParty = Buffer.alloc(0)
 
 const readAddress = (slice: Slice): Buffer => {
   const address = slice.loadAddressAny()
-  return address instanceof Address ? bytesOf(address) : nobody
+  return address instanceof Address ? bytesOf(address) : noParty
 }
 
 /** The comment that goes along with tokens, which stands in place or in a cell of its own. */

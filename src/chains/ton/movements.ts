@@ -13,7 +13,7 @@ export const ordinalsPerTransaction = 65_536
 const tokenOrdinals = ordinalsPerTransaction / 2
 const feeOrdinal = tokenOrdinals - 1
 
-const nobody = Buffer.alloc(0)
+const noParty = Buffer.alloc(0)
 
 /** A shard as 16 hex digits, as explorers write it. */
 const shardText = (shard: string): string =>
@@ -54,7 +54,7 @@ export function nativeMovements(
       ordinal: place.ordinal + feeOrdinal,
       asset,
       from: account,
-      to: nobody,
+      to: noParty,
       value: 0n,
       only: 'from',
       detail: { ...base.detail, status: transaction.isDone ? 'success' : 'failed' },
@@ -77,7 +77,7 @@ function messagesOf(transaction: TonTransaction, place: Place, asset: AssetKey):
       ...base.detail,
       status: only === 'to' && transaction.isReturned ? 'failed' : 'success',
       bounced: String(info.bounced),
-      ...toldBy(said),
+      ...commentOf(said),
     }
     return [
       {
@@ -121,7 +121,7 @@ export function tokenMovements(
     const value = readReturnedTokens(received.body)
     if (value === undefined) return undefined
     const detail = { ...base.detail, bounced: 'true' }
-    return [{ ...base, from: nobody, to: owner, value, only: 'to', transfer_hash: hash, detail }]
+    return [{ ...base, from: noParty, to: owner, value, only: 'to', transfer_hash: hash, detail }]
   }
   // What did not run to the end moved nothing.
   if (!transaction.isDone) return []
@@ -129,24 +129,24 @@ export function tokenMovements(
   if (!order) return isPlain(received.body) ? [] : undefined
   const value = order.amount
   if (order.kind === 'internal_transfer') {
-    const detail = { ...base.detail, ...toldBy(order.said) }
+    const detail = { ...base.detail, ...commentOf(order.said) }
     return [
       { ...base, from: order.from, to: owner, value, only: 'to', transfer_hash: hash, detail },
     ]
   }
   if (order.kind === 'burn')
-    return [{ ...base, from: owner, to: nobody, value, only: 'from', transfer_hash: hash }]
+    return [{ ...base, from: owner, to: noParty, value, only: 'from', transfer_hash: hash }]
   // Named by the message that carries the tokens on: a bounce and the other end name it too.
   const carrier = transaction.out.find(
     ({ message }) => readJettonOrder(message.body)?.kind === 'internal_transfer',
   )
-  const detail = { ...base.detail, ...toldBy(order.said) }
+  const detail = { ...base.detail, ...commentOf(order.said) }
   const transfer_hash = carrier?.hash ?? hash
   return [{ ...base, from: owner, to: order.to, value, only: 'from', transfer_hash, detail }]
 }
 
 /** What a record has of a message's text. */
-const toldBy = ({ message, message_hex, encrypted }: Said) => ({
+const commentOf = ({ message, message_hex, encrypted }: Said) => ({
   message,
   ...(message_hex !== undefined && { message_hex }),
   ...(encrypted && { message_encrypted: 'true' }),

@@ -76,7 +76,7 @@ export function createNode(
     },
     refresh,
     accuse: () => {
-      node.lastFailure = 'gave what is not true'
+      node.lastFailure = 'returned an invalid response'
       node.pausedUntil = clock.now() + liarPauseMs
     },
     stop: async () => {

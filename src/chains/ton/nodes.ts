@@ -147,7 +147,7 @@ export function createNodes({
         if (reply.ok) {
           const answer = accept(reply.result, node)
           if (answer !== undefined) return answer
-          reason = `${node.name} gave what cannot be true`
+          reason = `${node.name} returned an invalid response`
           node.accuse()
           continue
         }

@@ -11,17 +11,17 @@ const progressOn = (isTTY: boolean) => {
   let time = 0
   const shell = { env: {}, cwd: '/', stdin: Readable.from([]), stdout: new Writable(), stderr }
   const progress = createBackfillProgress(shell, () => time)
-  const tellAt = (ms: number, block_number: number) => {
+  const reportAt = (ms: number, block_number: number) => {
     time = ms
-    progress.tell({ from: 1_001, to: 11_000, block_number, transfers: 1_234 })
+    progress.report({ from: 1_001, to: 11_000, block_number, transfers: 1_234 })
   }
-  return { written, tellAt, done: progress.done }
+  return { written, reportAt, done: progress.done }
 }
 
 test('moves one line with a bar and the time that is left on a terminal', () => {
-  const { written, tellAt, done } = progressOn(true)
-  tellAt(0, 2_000)
-  tellAt(10_000, 6_000)
+  const { written, reportAt, done } = progressOn(true)
+  reportAt(0, 2_000)
+  reportAt(10_000, 6_000)
   done()
   expect(written).toEqual([
     '\r\u001b[2K[############............] 50 %, block 6,000 of 11,000, 1,234 transfers, 400 blocks/s, 13 s left',
@@ -30,7 +30,7 @@ test('moves one line with a bar and the time that is left on a terminal', () => 
 })
 
 test('writes a line now and then elsewhere, with longer times as people say them', () => {
-  const { written, tellAt, done } = progressOn(false)
+  const { written, reportAt, done } = progressOn(false)
   for (const [ms, block] of [
     [0, 1_001],
     [4_000, 1_002],
@@ -38,7 +38,7 @@ test('writes a line now and then elsewhere, with longer times as people say them
     [400_000, 1_401],
     [40_000_000, 11_000],
   ] as const)
-    tellAt(ms, block)
+    reportAt(ms, block)
   done()
   expect(written.map((line) => line.replace(/.*blocks\/s, /, ''))).toEqual([
     '6 h 56 min left\n',

@@ -9,13 +9,13 @@ const width = 24
 export function createBackfillProgress(
   shell: Shell,
   now: () => number = () => performance.now(),
-): { tell(progress: BackfillProgress): void; done(): void } {
+): { report(progress: BackfillProgress): void; done(): void } {
   const watched = isWatched(shell.stderr, shell.env)
   let begun: { time: number; block_number: number } | undefined
   let last = now()
   let shown = false
   return {
-    tell: (progress) => {
+    report: (progress) => {
       // The speed is that of this run: an earlier one may have done the most.
       begun ??= { time: now(), block_number: progress.block_number }
       if (now() - last < (watched ? terminalMs : logMs)) return

@@ -19,8 +19,8 @@ export async function runBackfillCommand(
   await withDatabase(shell, options, async (opened) => {
     const { config, tools } = await openChainTools(shell, { ...opened, service }, options)
     const { signal } = opened
-    const { tell, done } = createBackfillProgress(shell)
-    const range = { from, ...(to !== undefined && { to }), signal, onProgress: tell }
+    const { report, done } = createBackfillProgress(shell)
+    const range = { from, ...(to !== undefined && { to }), signal, onProgress: report }
     const request = { chain: service, from, to }
     const outcome = await audited(opened.db, { operation: 'backfill', request }, () =>
       backfillChain(config, tools, range).finally(done),

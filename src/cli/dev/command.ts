@@ -22,9 +22,9 @@ export function addDevCommands(program: Command, shell: Shell): void {
     .command('reorg')
     .summary('replace the newest blocks of local chain c')
     .description(
-      'Replaces the newest blocks of chain c by others without their transactions, in embedded mode: transfers leave the lists, and webhooks that told of them tell that too.',
+      'Replaces the newest blocks of local chain c by blocks without their transactions (embedded mode only). Their transfers are removed from lists, and webhooks that reported them report the reorganization.',
     )
-    .argument('<chain>', 'c: the other local chains never go back')
+    .argument('<chain>', 'c: the other local chains do not reorganize')
     .argument('[depth]', 'how many blocks, 1 to 64', parseDepth, 1)
     .addHelpText('after', '\nExamples:\n  portolan reorg c 3')
     .action(async (chain: string, depth: number, _options, command) =>

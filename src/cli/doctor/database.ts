@@ -17,15 +17,15 @@ import { readMigrations } from '../../storage/migrations/files.ts'
 import { pendingMigrations, schemaVersion } from '../../storage/migrations/migrate.ts'
 import { checkClock } from './clock.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
-import type { Patient } from './run.ts'
+import type { DoctorContext } from './run.ts'
 
 /** The database and what is in it. An embedded one that does not exist yet is not made. */
-export async function* checkDatabase(patient: Patient): AsyncGenerator<Finding> {
-  const { config, shell, dataDir } = patient
+export async function* checkDatabase(context: DoctorContext): AsyncGenerator<Finding> {
+  const { config, shell, dataDir } = context
   const embedded = config.database.url === undefined
   const files = embedded && (await exists(join(layoutOf(dataDir).data, 'PG_VERSION')))
   if (embedded && !files) {
-    yield await checkBinaries(patient)
+    yield await checkBinaries(context)
     return
   }
   const database = await openInstallationDatabase({
@@ -36,13 +36,13 @@ export async function* checkDatabase(patient: Patient): AsyncGenerator<Finding> 
     waitMs: 10_000,
   })
   try {
-    yield* checkServer(patient, database)
+    yield* checkServer(context, database)
   } finally {
     await database.stop()
   }
 }
 
-async function checkBinaries({ config, dataDir }: Patient): Promise<Finding> {
+async function checkBinaries({ config, dataDir }: DoctorContext): Promise<Finding> {
   const scratch = await mkdtemp(join(tmpdir(), 'portolan-doctor-'))
   try {
     const user = await chooseServerUser(layoutOf(dataDir).root)
@@ -59,7 +59,7 @@ async function checkBinaries({ config, dataDir }: Patient): Promise<Finding> {
 }
 
 async function* checkServer(
-  { config, shell, dataDir }: Patient,
+  { config, shell, dataDir }: DoctorContext,
   { db, mode }: OpenedDatabase,
 ): AsyncGenerator<Finding> {
   const { rows } = await sql<{ version: string; number: number }>`

@@ -1,7 +1,7 @@
 import { access, constants, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Finding, failure, ok, warning } from './finding.ts'
-import type { Patient } from './run.ts'
+import type { DoctorContext } from './run.ts'
 
 const oldestNode = 26
 const gibibyte = 2 ** 30
@@ -18,7 +18,7 @@ export function checkNode(version: string = process.versions.node): Finding {
 }
 
 /** Whether the data directory can be used, and by nobody else. */
-export async function* checkDataDir({ dataDir }: Patient): AsyncGenerator<Finding> {
+export async function* checkDataDir({ dataDir }: DoctorContext): AsyncGenerator<Finding> {
   const check = 'data directory'
   const place = await existing(dataDir)
   if (!(await mayWrite(place)))
@@ -38,7 +38,7 @@ export async function* checkDataDir({ dataDir }: Patient): AsyncGenerator<Findin
 }
 
 /** How much room is left where the data is. */
-export async function* checkDisk({ dataDir }: Patient): AsyncGenerator<Finding> {
+export async function* checkDisk({ dataDir }: DoctorContext): AsyncGenerator<Finding> {
   const { bavail, bsize } = await statfs(await existing(dataDir))
   const free = bavail * bsize
   const detail = `${(free / gibibyte).toFixed(1)} GiB free`

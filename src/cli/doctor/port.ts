@@ -4,12 +4,12 @@ import type { ConnectionFile } from '../../app/connection-file.ts'
 import { tryListen } from '../../lib/net/try-listen.ts'
 import { explain } from '../explain.ts'
 import { type Finding, failure, ok } from './finding.ts'
-import type { Patient } from './run.ts'
+import type { DoctorContext } from './run.ts'
 
 const patienceMs = 3_000
 
 /** Whether the port is free, or taken by the service of this data directory. */
-export async function* checkPort({ config, dataDir }: Patient): AsyncGenerator<Finding> {
+export async function* checkPort({ config, dataDir }: DoctorContext): AsyncGenerator<Finding> {
   const { host, port } = config.server
   const running = await runningService(dataDir)
   if (running !== undefined) {

@@ -2,10 +2,10 @@ import { resolveSecret } from '../../app/config/secrets.ts'
 import { silentLog } from '../../lib/log.ts'
 import { connectRedis } from '../../storage/redis.ts'
 import { type Finding, failure, ok } from './finding.ts'
-import type { Patient } from './run.ts'
+import type { DoctorContext } from './run.ts'
 
 /** Whether Redis answers, where one is configured. */
-export async function* checkRedis({ config, shell }: Patient): AsyncGenerator<Finding> {
+export async function* checkRedis({ config, shell }: DoctorContext): AsyncGenerator<Finding> {
   if (config.redis.url === undefined) return
   const url = resolveSecret(config.redis.url, { env: shell.env, key: 'redis.url' })
   let reason = 'no answer within 3 s'

@@ -14,7 +14,7 @@ import { checkTracking } from './tracking.ts'
 import { checkUpstreams } from './upstreams.ts'
 
 /** What every check is given. */
-export type Patient = { shell: Shell; config: Config; dataDir: string }
+export type DoctorContext = { shell: Shell; config: Config; dataDir: string }
 
 /** Runs all checks; fails when one of them does. */
 export async function runDoctor(
@@ -38,10 +38,10 @@ async function* examine(shell: Shell, options: GlobalOptions): AsyncGenerator<Fi
   yield checkNode()
   const config = yield* checkConfiguration(shell, options)
   if (!config) return
-  const patient = { shell, config, dataDir: await findDataDir(shell, config) }
+  const context = { shell, config, dataDir: await findDataDir(shell, config) }
   for (const [name, check] of Object.entries(checks)) {
     try {
-      yield* check(patient)
+      yield* check(context)
     } catch (error) {
       const detail = explain(error) ?? (error instanceof Error ? error.message : String(error))
       yield failure(name, detail, fixes[name] ?? 'Mend that first.')
@@ -49,7 +49,7 @@ async function* examine(shell: Shell, options: GlobalOptions): AsyncGenerator<Fi
   }
 }
 
-const checks: Record<string, (patient: Patient) => AsyncIterable<Finding>> = {
+const checks: Record<string, (context: DoctorContext) => AsyncIterable<Finding>> = {
   'data directory': checkDataDir,
   disk: checkDisk,
   port: checkPort,

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import type { ConnectionFile } from '../../app/connection-file.ts'
 import { readStatus } from '../chains/run.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
-import type { Patient } from './run.ts'
+import type { DoctorContext } from './run.ts'
 
 const fix = 'See "portolan chains" and the log of the service.'
 
 /** Asks the service, where it runs, whether it tracks its chains. */
-export async function* checkTracking({ dataDir }: Patient): AsyncGenerator<Finding> {
+export async function* checkTracking({ dataDir }: DoctorContext): AsyncGenerator<Finding> {
   const text = await readFile(join(dataDir, 'connection.json'), 'utf8').catch(() => undefined)
   if (text === undefined) return
   const { base_url, admin_url } = JSON.parse(text) as ConnectionFile

@@ -6,7 +6,7 @@ import type { ConnectionFile } from '../../app/connection-file.ts'
 import { askNode, type NodeAddress, type NodeAnswer, type NodeKind } from '../nodes/ask-node.ts'
 import type { Shell } from '../shell.ts'
 import { type Finding, ok, warning } from './finding.ts'
-import type { Patient } from './run.ts'
+import type { DoctorContext } from './run.ts'
 
 type Network = {
   chain_id?: number | string
@@ -25,7 +25,7 @@ export async function* checkUpstreams({
   config,
   shell,
   dataDir,
-}: Patient): AsyncGenerator<Finding> {
+}: DoctorContext): AsyncGenerator<Finding> {
   const configured = upstreamsOf(config, shell.env)
   const asked = await Promise.all(
     (configured.length > 0 ? configured : await localNodes(dataDir)).map(ask),

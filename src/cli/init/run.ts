@@ -14,7 +14,7 @@ type InitOptions = GlobalOptions &
 export async function runInit(shell: Shell, options: InitOptions): Promise<void> {
   const file = resolve(shell.cwd, options.output)
   if (existsSync(file) && !options.force)
-    throw new CliError(`${options.output} is there already. Give --force to replace it.`)
+    throw new CliError(`${options.output} already exists; use --force to overwrite.`)
   const answers = await gather(shell, options)
   if (!answers) return note(shell, 'Nothing was written.')
   await writeFile(file, initYaml(answers), { mode: 0o600 })

@@ -49,7 +49,7 @@ const asks: Readonly<Record<NodeKind, Ask>> = {
       const reply = await node.call('getMasterchainInfo', {}, signal)
       if (!reply.ok) throw new Error(reply.failure.reason)
       const { last } = reply.result as { last?: { seqno?: unknown } }
-      if (typeof last?.seqno !== 'number') throw new Error('it does not tell its masterchain')
+      if (typeof last?.seqno !== 'number') throw new Error('it does not report its masterchain')
       return { head: last.seqno }
     } finally {
       await node.stop()
@@ -63,7 +63,7 @@ const asks: Readonly<Record<NodeKind, Ask>> = {
     const node = createSuiClient({ url, headers, transport })
     try {
       const { chainId, height } = await node.info(signal)
-      if (!chainId) throw new Error('it does not tell its chain')
+      if (!chainId) throw new Error('it does not report its chain')
       return { chain_id: Buffer.from(fromBase58(chainId)).toString('hex', 0, 4), head: height }
     } finally {
       node.close()

@@ -39,9 +39,9 @@ async function writeFile(shell: Shell, database: DatabaseWork, path: string) {
 }
 
 async function write(shell: Shell, { pool, signal }: DatabaseWork, out: NodeJS.WritableStream) {
-  const { tell, done } = createTransferProgress(shell)
+  const { report, done } = createTransferProgress(shell)
   try {
-    return await exportInstallation({ pool, out: out as never, onProgress: tell, signal })
+    return await exportInstallation({ pool, out: out as never, onProgress: report, signal })
   } finally {
     done()
   }

@@ -15,12 +15,12 @@ export async function runImport(shell: Shell, file: string, options: GlobalOptio
     file === '-' ? shell.stdin : (await open(resolve(shell.cwd, file))).createReadStream()
   await withDatabase(shell, options, async (database) => {
     const { pool, signal } = database
-    const { tell, done } = createTransferProgress(shell)
+    const { report, done } = createTransferProgress(shell)
     const moved = await importInstallation({
       pool,
       in: source,
       log: silentLog,
-      onProgress: tell,
+      onProgress: report,
       signal,
     }).finally(done)
     note(shell, `Imported ${movedText(moved)}.`)

@@ -11,19 +11,19 @@ const progressOn = (isTTY: boolean, env = {}) => {
   let time = 0
   const shell = { env, cwd: '/', stdin: Readable.from([]), stdout: new Writable(), stderr }
   const progress = createTransferProgress(shell, () => time)
-  const tellAt = (ms: number) => {
+  const reportAt = (ms: number) => {
     time = ms
-    progress.tell({ table: 'wallet', tablesDone: 1, tableCount: 9, rows: 12_345, bytes: 2 ** 21 })
+    progress.report({ table: 'wallet', tablesDone: 1, tableCount: 9, rows: 12_345, bytes: 2 ** 21 })
   }
-  return { written, tellAt, done: progress.done }
+  return { written, reportAt, done: progress.done }
 }
 
 const text = '1/9 tables, 12,345 rows, 2.0 MiB, now wallet'
 
 test('moves one line on a terminal', () => {
-  const { written, tellAt, done } = progressOn(true)
-  tellAt(50)
-  tellAt(150)
+  const { written, reportAt, done } = progressOn(true)
+  reportAt(50)
+  reportAt(150)
   done()
   expect(written).toEqual([`\r\u001b[2K${text}`, '\r\u001b[2K'])
 })
@@ -32,8 +32,8 @@ test.each([
   ['no terminal', false, {}],
   ['CI', true, { CI: 'true' }],
 ])('writes a line now and then with %s', (_, isTTY, env) => {
-  const { written, tellAt, done } = progressOn(isTTY, env)
-  for (const ms of [1000, 5000, 6000, 9999, 10_000]) tellAt(ms)
+  const { written, reportAt, done } = progressOn(isTTY, env)
+  for (const ms of [1000, 5000, 6000, 9999, 10_000]) reportAt(ms)
   done()
   expect(written).toEqual([`${text}\n`, `${text}\n`])
 })

@@ -9,12 +9,12 @@ const logMs = 5_000
 export function createTransferProgress(
   shell: Shell,
   now: () => number = () => performance.now(),
-): { tell: OnProgress; done(): void } {
+): { report: OnProgress; done(): void } {
   const watched = isWatched(shell.stderr, shell.env)
   let last = now()
   let shown = false
   return {
-    tell: ({ table, tablesDone, tableCount, rows, bytes }) => {
+    report: ({ table, tablesDone, tableCount, rows, bytes }) => {
       if (now() - last < (watched ? terminalMs : logMs)) return
       last = now()
       shown = true

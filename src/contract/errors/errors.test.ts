@@ -3,7 +3,7 @@ import { type ErrorRow, errors, OperationError } from './errors.ts'
 
 const rows: [string, ErrorRow][] = Object.entries(errors)
 
-/** The canonical codes that each HTTP status may carry (docs/decisions.md 3). */
+/** The canonical codes that each HTTP status may carry (docs/decisions/http.md). */
 const codesOf: Record<number, string[]> = {
   400: ['INVALID_ARGUMENT'],
   401: ['UNAUTHENTICATED'],

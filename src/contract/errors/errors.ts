@@ -4,7 +4,7 @@ import { gatewayErrors } from './gateway.ts'
 import { transactionErrors } from './transaction.ts'
 import { webhookErrors } from './webhook.ts'
 
-/** Whether trying again can help: never, later, or after the time that the answer names. */
+/** Whether a retry can help: never, later, or after the time that the answer names. */
 export type Retry = 'never' | 'later' | 'after'
 
 /** What the table says of one reason. */
@@ -28,7 +28,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'The request is not valid',
-    help: 'Mend every field that `errors` names. Field reasons: REQUIRED, AT_LEAST_ONE_REQUIRED, UNKNOWN_FIELD, INVALID_TYPE, INVALID_FORMAT, NOT_ALLOWED, TOO_SHORT, TOO_LONG, TOO_FEW, TOO_MANY, OUT_OF_RANGE, INVALID_ADDRESS, INVALID_TOKEN, INVALID_CONTRACT, INVALID_ENDPOINT, INVALID_HEADER, INVALID_SIGNATURE, WOULD_FAIL.',
+    help: 'Fix the fields listed in `errors`. Field reasons: REQUIRED, AT_LEAST_ONE_REQUIRED, UNKNOWN_FIELD, INVALID_TYPE, INVALID_FORMAT, NOT_ALLOWED, TOO_SHORT, TOO_LONG, TOO_FEW, TOO_MANY, OUT_OF_RANGE, INVALID_ADDRESS, INVALID_TOKEN, INVALID_CONTRACT, INVALID_ENDPOINT, INVALID_HEADER, INVALID_SIGNATURE, WOULD_FAIL.',
   },
   MALFORMED_REQUEST: {
     status: 400,

@@ -8,7 +8,7 @@ export const gatewayErrors = {
     rpc: -32600,
     retry: 'never',
     title: 'This is not a JSON-RPC 2.0 request',
-    help: 'Send `{"jsonrpc": "2.0", "method": …, "params": […], "id": …}` or a batch of such objects that is not empty. The id is a string, a number or null; no member stands there twice.',
+    help: 'Send `{"jsonrpc": "2.0", "method": …, "params": […], "id": …}` or a batch of such objects that is not empty. The id is a string, a number or null; no member is duplicated.',
   },
   INVALID_PARAMS: {
     status: 400,

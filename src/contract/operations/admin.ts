@@ -168,7 +168,7 @@ export const admin = {
   ListCredentials: operation({
     summary: 'List the credentials of an organization.',
     description:
-      'Neither the secret nor the whole key is shown: a key alone opens the gateway. `credential_id` and `api_key_hint` tell the credentials apart.',
+      'Neither the secret nor the whole key is shown: a key alone opens the gateway. `credential_id` and `api_key_hint` identify the credential.',
     services: 'A',
     role: 'ROLE_OWNER',
     extension: true,

@@ -105,7 +105,7 @@ export const rpcMethods: readonly RpcMethod[] = [
     'evm_subscribe',
     [
       { name: 'subscription name', type: 'subscription' },
-      // The table says required; every client in use leaves it out for newHeads (docs/decisions.md 12).
+      // The table says required; every client in use leaves it out for newHeads (docs/decisions/requests.md).
       { name: 'options', type: 'options', optional: true },
     ],
     'subscription id',

@@ -1,4 +1,4 @@
-/** Every state of a managed transaction (spec 3, docs/decisions.md 9). */
+/** Every state of a managed transaction (spec 3, docs/decisions/transactions.md). */
 export const transactionStates = [
   'TRANSACTION_STATE_CREATED',
   'TRANSACTION_STATE_SIGNED',
@@ -128,7 +128,7 @@ export const transactionStateAfter = (
     ({ from, on }) => on === event && (state === null ? from === null : from?.includes(state)),
   )?.to
 
-/** The state of a transfer in variant C (spec 3, docs/decisions.md 8). */
+/** The state of a transfer in variant C (spec 3, docs/decisions/transfers.md). */
 export const transferStates = [
   'TRANSFER_STATE_PENDING',
   'TRANSFER_STATE_SUCCESS',
@@ -149,7 +149,7 @@ export const transferDirections = [
 /** The direction of a transfer. */
 export type TransferDirection = (typeof transferDirections)[number]
 
-/** How the delivery of a notification stands (spec 3, docs/decisions.md 11). */
+/** The delivery state of a notification (spec 3, docs/decisions/webhooks.md). */
 export const webhookStatuses = [
   'WEBHOOK_STATUS_PENDING',
   'WEBHOOK_STATUS_IN_PROGRESS',

@@ -172,11 +172,11 @@ describe('the check of a signature', () => {
       nonceWindowMs: 300_000,
       nonces: { spend: () => Promise.reject(full) },
     })
-    let told = 0
-    const asked = authenticator.authenticate(request(pair), () => told++)
+    let notified = 0
+    const asked = authenticator.authenticate(request(pair), () => notified++)
     await expect(asked).rejects.toBe(full)
     await new Promise(setImmediate)
-    expect(told).toBe(0)
+    expect(notified).toBe(0)
   })
 
   it('refuses a credential at once after it was deleted elsewhere', async () => {

@@ -25,7 +25,7 @@ export type SignedRequest = {
   client: string
 }
 
-/** Checks signed requests (spec 5, docs/decisions.md 2). */
+/** Checks signed requests (spec 5, docs/decisions/authentication.md). */
 export type Authenticator = {
   /**
    * `onSigned` is told of a right signature while its nonce is not spent yet: no answer may go out. The

@@ -169,7 +169,7 @@ export const createLimiter = ({
       if (!stored) log.info({}, 'usage counts are stored again')
       stored = true
     } catch (error) {
-      if (stored) log.warn({ err: error }, 'usage counts could not be stored, trying again')
+      if (stored) log.warn({ err: error }, 'storing usage counts failed, will retry')
       stored = false
       throw error
     }

@@ -82,7 +82,7 @@ export const RemoveContract = shared<{ contract_address: string }>(async (contex
   return {}
 })
 
-/** Null where the contract says nothing of itself (docs/decisions.md). */
+/** Null where the contract has no metadata (docs/decisions/transfers.md). */
 function metadataOf(
   contract_address: string,
   contract_type: string,

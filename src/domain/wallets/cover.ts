@@ -60,7 +60,7 @@ export async function coverFirst(
     await runCover({ db, clock, chain, signal }, job)
   } catch (error) {
     if (!(error instanceof ChainUnavailableError) && !signal.aborted)
-      log.warn({ err: error, job_id: job.job_id }, 'tokens not tracked yet, will be repeated')
+      log.warn({ err: error, job_id: job.job_id }, 'tracking tokens failed, will retry')
     await postponeCover({ db, clock }, job, error)
   }
 }

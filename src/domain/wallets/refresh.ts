@@ -9,7 +9,7 @@ import { readOptionalAddress } from './address-fields.ts'
 import { type RefreshTarget, refreshJobKind, runRefresh } from './refresh-job.ts'
 import { type ChainScope, chainScope, getWallet, shared } from './scope.ts'
 
-/** How many balances are read before the answer (docs/decisions.md); the rest is read behind it. */
+/** How many balances are read before the answer (docs/decisions/wallets.md); the rest is read after it. */
 const readAtOnce = 100
 
 /** While the caller waits, nobody else takes the job; after that somebody does, whatever happened. */
@@ -79,7 +79,7 @@ async function readFirst(context: Context, chain: ChainScope['chain'], job: JobR
   } catch (error) {
     // The work is stored: that no node answers now only delays it.
     if (!(error instanceof ChainUnavailableError) && !signal.aborted)
-      log.warn({ err: error, job_id: job.job_id }, 'balances not read yet, will be repeated')
+      log.warn({ err: error, job_id: job.job_id }, 'reading balances failed, will retry')
     const now = new Date(clock.now())
     const last_error = error instanceof Error ? error.message : String(error)
     await keepJob(db, job, { next_attempt_time: now, last_error, now })

@@ -5,7 +5,7 @@ import { createTrackedBenches, listAll } from '../../../test/helpers/tracked-har
 import type { WalletService } from '../../contract/variant.ts'
 
 const database = await freshDatabase()
-const { startBench, settled, addWebhook, told } = createTrackedBenches(database)
+const { startBench, settled, addWebhook, notified } = createTrackedBenches(database)
 const webhook_endpoint = 'https://receiver.invalid/hook'
 
 describe.each<WalletService>(['t', 's', 'p', 'c'])('a wallet of %s', (service) => {
@@ -59,7 +59,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('a wallet of %s', (service) =
     const value = ({ value }: { value: string }) => value
     expect((await listAll(caller, { wallet_id })).map(value)).toEqual(['5'])
     expect((await listAll(caller, { wallet_id: kept })).map(value)).toEqual(['6', '5'])
-    const wallets = (await told(slow)).flatMap(({ data }) =>
+    const wallets = (await notified(slow)).flatMap(({ data }) =>
       data.transfers.map((one: { wallet_id: string; value: string }) => [one.wallet_id, one.value]),
     )
     expect(wallets.sort()).toEqual(

@@ -3,7 +3,7 @@ import type { TransferDirection } from '../../contract/records/states.ts'
 import { hashId } from '../../lib/hash-id.ts'
 import type { ListedTransfer } from '../../storage/transfers/transfers.ts'
 
-/** How many blocks from this one to the head, itself included (docs/decisions.md). */
+/** How many blocks from this one to the head, itself included (docs/decisions/transfers.md). */
 export const confirmationsOf = (block_number: number, head: number): number =>
   Math.max(0, head - block_number + 1)
 

@@ -11,17 +11,17 @@ test('identical calls are one flight, different ones never', () => {
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const flights = createFlights()
       const open = new Map<string, { end: OnOutcome; waiting: number }>()
-      const told: string[] = []
+      const notified: string[] = []
       const wait = (key: string): OnOutcome => {
-        return (given) => told.push(`${key} ${'result' in given && given.result}`)
+        return (given) => notified.push(`${key} ${'result' in given && given.result}`)
       }
       for (const { key: number, isEnd } of steps) {
         const key = `eth_call[${number}]`
         const known = open.get(key)
         if (isEnd && known) {
-          told.length = 0
+          notified.length = 0
           known.end(outcome(key))
-          expect(told).toEqual(Array(known.waiting).fill(`${key} ${key}`))
+          expect(notified).toEqual(Array(known.waiting).fill(`${key} ${key}`))
           open.delete(key)
         } else if (!isEnd) {
           const hasJoined = flights.join(key, wait(key))
@@ -37,11 +37,11 @@ test('identical calls are one flight, different ones never', () => {
 
 test('a flight that has ended tells nobody again', () => {
   const flights = createFlights()
-  const told: PoolOutcome[] = []
-  const end = flights.open('a', (given) => told.push(given))
+  const notified: PoolOutcome[] = []
+  const end = flights.open('a', (given) => notified.push(given))
   end(outcome('1'))
   end(outcome('2'))
-  expect(told).toEqual([outcome('1')])
+  expect(notified).toEqual([outcome('1')])
   expect(flights.join('a', () => {})).toBe(false)
 })
 
@@ -49,11 +49,11 @@ test('keys that are made to be alike cost no long search, and each has its own a
   const flights = createFlights()
   const [before, behind] = ['a'.repeat(600), 'b'.repeat(600)]
   const keys = Array.from({ length: 100 }, (_, index) => `${before}${100 + index}${behind}`)
-  const told: string[] = []
-  const ends = keys.map((key) => flights.open(key, (given) => told.push(JSON.stringify(given))))
+  const notified: string[] = []
+  const ends = keys.map((key) => flights.open(key, (given) => notified.push(JSON.stringify(given))))
   expect(flights.size()).toBe(32)
   expect(keys.filter((key) => flights.join(key, () => {}))).toHaveLength(32)
   for (const [index, end] of ends.entries()) end(outcome(`${index}`))
-  expect(told).toEqual(keys.map((_, index) => JSON.stringify(outcome(`${index}`))))
+  expect(notified).toEqual(keys.map((_, index) => JSON.stringify(outcome(`${index}`))))
   expect(flights.size()).toBe(0)
 })

@@ -125,8 +125,8 @@ describe('answers made right', () => {
   it('receipts: contractAddress is null unless there is one, numbers are quantities', () => {
     const receipt = { status: '0x1', blockNumber: '0x5', logs: [] as unknown[] }
     expect(fix('evm_getTransactionReceipt', result(receipt)).contractAddress).toBeNull()
-    const nobody = { ...receipt, contractAddress: `0x${'0'.repeat(40)}` }
-    expect(fix('evm_getTransactionReceipt', result(nobody)).contractAddress).toBeNull()
+    const noParty = { ...receipt, contractAddress: `0x${'0'.repeat(40)}` }
+    expect(fix('evm_getTransactionReceipt', result(noParty)).contractAddress).toBeNull()
     const made = result({ ...receipt, contractAddress: `0x${'a'.repeat(40)}` })
     expect(answerFixes.evm_getTransactionReceipt!(made, [])).toBe(made)
     const odd = { ...receipt, status: 1, blockTimestamp: 1700000000, type: '0x7E' }

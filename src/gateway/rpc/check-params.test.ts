@@ -177,7 +177,7 @@ describe('beyond the table', () => {
     expect(problemOf('eth_getBlockByNumber', [hash, false])?.code).toBe(-32602)
   })
 
-  it('refuses a field that stands there twice', () => {
+  it('refuses a duplicate field', () => {
     const check = find('eth_call')!.check!
     const raw = `[{"to":"${address}","\\u0074o":"${address}"},"latest"]`
     expect(JSON.parse(check(JSON.parse(raw), raw)!.error).message).toContain('twice')

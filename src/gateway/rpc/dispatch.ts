@@ -90,9 +90,9 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         if (outcome.failure === 'NO_UPSTREAM' && isLess) return askLess()
         return done(failed(outcome.failure))
       }
-      if (!outcome.ok) return done(told(false, outcome.error, target))
+      if (!outcome.ok) return done(answerFrom(false, outcome.error, target))
       progress.see(session, blockSeen(method, target, outcome.result))
-      done(told(true, outcome.result, target))
+      done(answerFrom(true, outcome.result, target))
     }
     const askLess = () => {
       progress.lostHead()
@@ -253,7 +253,7 @@ const fixed = (method: Method, call: RpcCall, { keep }: Target, reply: RpcReply)
   return method.fix(reply, call.args)
 }
 
-const told = (ok: boolean, text: RawJson, target: Target): Answer => {
+const answerFrom = (ok: boolean, text: RawJson, target: Target): Answer => {
   const answer = answered(text)
   answer.ok = ok
   if (target.keep === 'never') return answer

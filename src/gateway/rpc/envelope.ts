@@ -39,7 +39,7 @@ export const tooDeep: Refusal = refuse(
 )
 const emptyBatch = refuse('INVALID_RPC_REQUEST', 'The batch is empty.')
 const noObject = refuse('INVALID_RPC_REQUEST', 'A request must be an object.')
-const twice = refuse('INVALID_RPC_REQUEST', 'A member of the request stands there twice.')
+const twice = refuse('INVALID_RPC_REQUEST', 'The request contains a duplicate member.')
 const badVersion = refuse('INVALID_RPC_REQUEST', 'The member jsonrpc must be "2.0".')
 const badId = refuse('INVALID_RPC_REQUEST', 'The id must be a string, a number or null.')
 const badMethod = refuse('INVALID_RPC_REQUEST', 'The member method must be a string.')

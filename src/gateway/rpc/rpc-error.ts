@@ -35,7 +35,7 @@ export const errorAnswer = (id: RawJson, error: RawJson): RawJson =>
 export const resultAnswer = (id: RawJson, result: RawJson): RawJson =>
   `{"jsonrpc":"2.0","id":${id},"result":${result}}`
 
-// A well-formed exchange is HTTP 200, whatever the method makes of it (docs/decisions.md 3).
+// A well-formed exchange is HTTP 200, whatever the method makes of it (docs/decisions/http.md).
 const statusOf = (reason: Reason): number => {
   const { rpc, status } = errors[reason]
   return rpc === -32601 || rpc === -32602 || rpc === -32000 ? 200 : status

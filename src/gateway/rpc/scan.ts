@@ -114,7 +114,7 @@ export function scanArray(
   }
 }
 
-/** Whether a member of an object stands there twice, at any depth; the text must be JSON. */
+/** Whether an object contains a duplicate member, at any depth; the text must be JSON. */
 export function hasDuplicateKeys(text: string): boolean {
   const levels: (Set<string> | undefined)[] = []
   for (let at = 0; at < text.length; at++) {

@@ -269,7 +269,7 @@ export const alone = (answer: Answer, id: RawJson = 'null'): Served => ({
 const retryAfterOf = (decision: Decision): number | undefined =>
   isBlocked(decision) ? undefined : retryAfterSeconds(decision)
 
-/** The refusal of a call that does not fit into a window (docs/decisions.md 4). */
+/** The refusal of a call that does not fit into a window (docs/decisions/limits.md). */
 function overLimit(decision: Decision): Refusal {
   const { window, limit } = decision
   if (isBlocked(decision)) return refuse('RATE_LIMIT_BLOCKED')

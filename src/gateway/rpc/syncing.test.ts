@@ -29,7 +29,7 @@ test.each([
     ),
     whole,
   ],
-])('the status has its five fields, whatever the node tells: %j', async (told, status) => {
+])('the status has its five fields, whatever the node tells: %j', async (answered, status) => {
   const clock = createFakeClock()
   const pool = createFakePool()
   const values: unknown[] = []
@@ -37,9 +37,9 @@ test.each([
     pool,
     prefix: 'eth',
     clock,
-    tell: (value) => values.push(JSON.parse(value)),
+    notify: (value) => values.push(JSON.parse(value)),
   })
-  pool.answer = () => ({ ok: true, result: JSON.stringify(told) })
+  pool.answer = () => ({ ok: true, result: JSON.stringify(answered) })
   const release = syncing.need()
   await clock.advance(100)
   pool.answer = () => ({ ok: true, result: 'false' })

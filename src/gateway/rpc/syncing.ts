@@ -16,10 +16,10 @@ export function createSyncing(options: {
   pool: Pool
   prefix: string
   clock: Clock
-  tell(value: RawJson): void
+  notify(value: RawJson): void
   intervalMs?: number
 }): Syncing {
-  const { pool, prefix, clock, tell, intervalMs = 2_000 } = options
+  const { pool, prefix, clock, notify, intervalMs = 2_000 } = options
   let stopping = new AbortController()
   let users = 0
   let value: RawJson | undefined
@@ -36,7 +36,7 @@ export function createSyncing(options: {
       const next = 'failure' in outcome || !outcome.ok ? undefined : read(outcome.result)
       if (next !== undefined && next !== value) {
         value = next
-        tell(next)
+        notify(next)
       }
       await clock.sleep(intervalMs, signal).catch(() => {})
     }

@@ -36,7 +36,7 @@ export function createFeedHeads(options: {
   const witnesses = new Set<string>()
   let tipHash = ''
   let doubt: { hash: string; since: number } | undefined
-  let tellNews = () => {}
+  let notifyNews = () => {}
 
   const remember = (link: Link) => {
     recent.delete(link.hash)
@@ -49,7 +49,7 @@ export function createFeedHeads(options: {
     remember(link)
     shown.set(upstream, link)
     if (link.hash === tipHash) witnesses.add(upstream)
-    tellNews()
+    notifyNews()
   })
   const first = pool.head()
   if (first) remember(linkOf(first))
@@ -116,7 +116,7 @@ export function createFeedHeads(options: {
       failures.set(hash, { until: clock.now() + pauseMs, pauseMs })
     },
     onNews(listener) {
-      tellNews = listener
+      notifyNews = listener
     },
     stop: unsubscribe,
   }

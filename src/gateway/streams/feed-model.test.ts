@@ -88,7 +88,7 @@ type Reader = {
 const line = (block: WorldBlock, index: number, removed: boolean) =>
   `${removed ? 'removed' : 'log'} ${block.number} ${block.hash} ${index}`
 
-const tellModel = (reader: Reader, removed: WorldBlock[], added: WorldBlock[]) => {
+const notifyModel = (reader: Reader, removed: WorldBlock[], added: WorldBlock[]) => {
   const logs = (block: WorldBlock, isRemoved: boolean) => {
     for (const [index, one] of block.logs.entries())
       if (fits(reader.filter, one)) reader.expected.push(line(block, index, isRemoved))
@@ -188,7 +188,7 @@ test('what clients get is what the model says, for every seeded script', {
           const added: WorldBlock[] = []
           const base = removed[0] ? world.get(removed[0].parent) : tip
           for (let at = next; at !== base; at = world.get(at.parent)) added.unshift(at)
-          for (const { reader } of readers) tellModel(reader, removed, added)
+          for (const { reader } of readers) notifyModel(reader, removed, added)
           tip = next
         }
         const connect = () => {

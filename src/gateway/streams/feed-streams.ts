@@ -14,7 +14,7 @@ import {
   type LogListener,
   type Receiver,
   type Subscriptions,
-  tellLogs,
+  sendLogs,
 } from './subscriptions.ts'
 import { type Client, createClient } from './subscriptions-client.ts'
 
@@ -49,26 +49,26 @@ export function createStreams(options: StreamsOptions): Streams {
   const index = createLogIndex<LogListener>()
   const pending = createPending({
     pool,
-    tell: (hash) => {
+    notify: (hash) => {
       filters.pending(hash)
       subscriptions.pending(hash)
     },
   })
-  const syncing = createSyncing({ ...options, tell: (value) => subscriptions.syncing(value) })
+  const syncing = createSyncing({ ...options, notify: (value) => subscriptions.syncing(value) })
   const feed = createFeed({
     ...options,
     ...options.feed,
     sink: {
       removed(blocks, added) {
         for (const block of blocks)
-          if (block.isLogged && block.logs) tellLogs(index, block, block.logs, true)
+          if (block.isLogged && block.logs) sendLogs(index, block, block.logs, true)
         pending.removed(blocks, added)
       },
       header(block) {
         filters.header(block)
         subscriptions.header(block)
       },
-      logs: (block, logs) => tellLogs(index, block, logs, false),
+      logs: (block, logs) => sendLogs(index, block, logs, false),
       lost(reason, what) {
         filters.lost(what)
         subscriptions.lost(reason, what)

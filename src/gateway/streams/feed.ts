@@ -83,7 +83,7 @@ export function createFeed(options: FeedOptions): Feed {
   let order = 1
   let lostAttempts = 0
   let isRunning = false
-  let isTelling = false
+  let isNotifying = false
   let unusedSince = 0
   let isTicking = false
   let logBytes = 0
@@ -145,15 +145,15 @@ export function createFeed(options: FeedOptions): Feed {
     const { removed, added } = plan
     own.apply(plan)
     heads.moved(own.tip())
-    isTelling = true
+    isNotifying = true
     try {
-      await tell(own, removed, added)
+      await notify(own, removed, added)
     } finally {
-      isTelling = false
+      isNotifying = false
     }
   }
 
-  const tell = async (
+  const notify = async (
     own: FeedChain<FeedBlock>,
     removed: readonly FeedBlock[],
     added: readonly FeedBlock[],
@@ -297,7 +297,7 @@ export function createFeed(options: FeedOptions): Feed {
       while (clock.now() < deadline && !stopped.signal.aborted) {
         const own = chain
         if (!own) return false
-        if (isTelling || isRunning) {
+        if (isNotifying || isRunning) {
           await clock.sleep(firstRetryMs)
           continue
         }

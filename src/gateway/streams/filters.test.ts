@@ -45,9 +45,9 @@ const createBench = (
     filters.dispatch({ name: `eth_${name}` } as never, { args } as never, session, done)
     return JSON.parse(text)
   }
-  const tell = (text: string, order = 2) =>
-    index.match(log, (listener) => listener.tell(text, { order }))
-  return { clock, filters, index, needs, call, tell }
+  const notify = (text: string, order = 2) =>
+    index.match(log, (listener) => listener.notify(text, { order }))
+  return { clock, filters, index, needs, call, notify }
 }
 
 test('a filter lives for 5 minutes after it was last asked, to the millisecond', async () => {
@@ -72,26 +72,26 @@ test('a filter lives for 5 minutes after it was last asked, to the millisecond',
 })
 
 test('a filter that holds too much is gone, and never has a gap', () => {
-  const { call, tell, index } = createBench({ maxChanges: 3 })
+  const { call, notify, index } = createBench({ maxChanges: 3 })
   const id = call('newFilter', [{}])
-  for (let value = 1; value <= 3; value++) tell(String(value))
+  for (let value = 1; value <= 3; value++) notify(String(value))
   expect(call('getFilterChanges', [id])).toEqual([1, 2, 3])
-  for (let value = 1; value <= 4; value++) tell(String(value))
+  for (let value = 1; value <= 4; value++) notify(String(value))
   expect(call('getFilterChanges', [id]).message).toBe('filter not found')
   expect(index.size()).toBe(0)
 })
 
 test('the bytes of all filters of a key are bounded together', () => {
-  const { call, tell } = createBench({ maxBytes: 100 })
+  const { call, notify } = createBench({ maxBytes: 100 })
   const first = call('newFilter', [{}])
   const second = call('newFilter', [{}])
   const other = call('newFilter', [{}], 'other')
-  tell(`"${'x'.repeat(48)}"`)
-  tell('1')
+  notify(`"${'x'.repeat(48)}"`)
+  notify('1')
   expect(call('getFilterChanges', [first])).toMatchObject({ code: -32000 })
   expect(call('getFilterChanges', [second])).toHaveLength(2)
   expect(call('getFilterChanges', [other], 'other')).toHaveLength(2)
-  tell('2')
+  notify('2')
   expect(call('getFilterChanges', [second])).toEqual([2])
 })
 
@@ -115,9 +115,9 @@ test('a key may have so many filters, and others may have theirs', () => {
 })
 
 test('logs of blocks before the filter are not its own, neither added nor removed', () => {
-  const { call, tell } = createBench()
+  const { call, notify } = createBench()
   const id = call('newFilter', [{}])
-  tell('1', 1)
+  notify('1', 1)
   expect(call('getFilterChanges', [id])).toEqual([])
 })
 

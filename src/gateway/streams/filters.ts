@@ -180,7 +180,7 @@ export function createFilters(options: {
     }
     const listener: LogListener = {
       query: compileLogQuery(given),
-      tell(text, { order }) {
+      notify(text, { order }) {
         if (order <= since || isFull) return
         isFull = logs.length >= maxChanges || holder.bytes + text.length > maxBytes
         if (isFull) return empty()

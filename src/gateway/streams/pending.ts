@@ -22,11 +22,11 @@ export type Pending = Demand & {
  */
 export function createPending(options: {
   pool: Pool
-  tell(hash: string): void
+  notify(hash: string): void
   /** Hashes that are remembered to tell none twice. */
   maxSeen?: number
 }): Pending {
-  const { pool, tell, maxSeen = 200_000 } = options
+  const { pool, notify, maxSeen = 200_000 } = options
   const seen = new Set<string>()
   let users = 0
   let unsubscribe: (() => void) | undefined
@@ -52,7 +52,7 @@ export function createPending(options: {
       users++
       if (!unsubscribe) {
         unsubscribe = pool.onPending((hash) => {
-          if (remember(hash)) tell(hash)
+          if (remember(hash)) notify(hash)
         })
         const own = pool.pendingBegun().then(() => {
           if (begun === own) begun = true
@@ -73,7 +73,7 @@ export function createPending(options: {
       for (const { transactions } of added) for (const hash of transactions) again.delete(hash)
       for (const hash of again) {
         remember(hash)
-        tell(hash)
+        notify(hash)
       }
     },
     stop: close,

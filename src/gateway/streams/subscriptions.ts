@@ -24,7 +24,7 @@ export type Topic =
 
 /** Told of every log that fits its query. */
 export type LogListener = LogTarget & {
-  tell(text: RawJson, block: { order: number }): void
+  notify(text: RawJson, block: { order: number }): void
 }
 
 /** One subscription of one connection. */
@@ -105,7 +105,7 @@ export function createSubscriptions(options: {
   let size = 0
   let notifications = 0
 
-  const tell = ({ lead, members }: Group, result: RawJson, order: number) => {
+  const notify = ({ lead, members }: Group, result: RawJson, order: number) => {
     let frame: Buffer | undefined
     for (const [receiver, since] of members) {
       if (since >= order) continue
@@ -136,7 +136,7 @@ export function createSubscriptions(options: {
       query: topic.name === 'logs' ? topic.query : anything,
       members: new Map(),
       release: needs(topic),
-      tell: (text, { order }) => tell(group, text, order),
+      notify: (text, { order }) => notify(group, text, order),
     }
     groups.set(key, group)
     byName[topic.name].add(group)
@@ -207,14 +207,14 @@ export function createSubscriptions(options: {
       }
     },
     header(block) {
-      for (const group of byName.newHeads) tell(group, block.header, block.order)
+      for (const group of byName.newHeads) notify(group, block.header, block.order)
     },
     pending(hash) {
       for (const group of byName.newPendingTransactions)
-        tell(group, `"${hash}"`, Number.POSITIVE_INFINITY)
+        notify(group, `"${hash}"`, Number.POSITIVE_INFINITY)
     },
     syncing(value) {
-      for (const group of byName.syncing) tell(group, value, Number.POSITIVE_INFINITY)
+      for (const group of byName.syncing) notify(group, value, Number.POSITIVE_INFINITY)
     },
     lost(reason, what) {
       const receivers = new Set<Receiver>()
@@ -229,7 +229,7 @@ export function createSubscriptions(options: {
 }
 
 /** Tells all who want them of the logs of a block. */
-export function tellLogs(
+export function sendLogs(
   index: LogIndex<LogListener>,
   block: FeedBlock,
   logs: readonly FeedLog[],
@@ -241,7 +241,7 @@ export function tellLogs(
     let text = ''
     index.match(log, (listener) => {
       text ||= logText(log, removed)
-      listener.tell(text, block)
+      listener.notify(text, block)
     })
   }
 }

@@ -144,10 +144,10 @@ export function createWorld({
       const isNew = node.head !== head
       node.head = head
       if (head.number >= best.number || nodes.length === 1) best = head
-      if (isNew && node.isLive) for (const tell of listeners) tell(headOf(head), node.name)
+      if (isNew && node.isLive) for (const notify of listeners) notify(headOf(head), node.name)
     },
     announce(transaction) {
-      for (const tell of pendingListeners) tell(transaction)
+      for (const notify of pendingListeners) notify(transaction)
     },
     isListeningToPending: () => pendingListeners.size > 0,
     pool: {

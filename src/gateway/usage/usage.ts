@@ -75,7 +75,7 @@ export function createUsageWriter(options: {
       )
       if (slept)
         await flush().catch((error: unknown) =>
-          log.warn({ err: error }, 'method usage could not be stored, trying again'),
+          log.warn({ err: error }, 'storing method usage failed, will retry'),
         )
     }
   }

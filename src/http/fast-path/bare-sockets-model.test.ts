@@ -67,8 +67,8 @@ const start = async (isFront: boolean) => {
   })
   const front: GatewayFront = {
     ...plain,
-    answer: (letIn, request_id, body, done) =>
-      plain.answer(letIn, request_id, `${letIn.client} ${body}`, done),
+    answer: (admission, request_id, body, done) =>
+      plain.answer(admission, request_id, `${admission.client} ${body}`, done),
   }
   const server = await startServer({
     host: '127.0.0.1',

@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Served } from '../../gateway/rpc/serve.ts'
 import type { ClientAddress } from '../clients/client-address.ts'
-import type { GatewayFront, LetIn, Place } from './gateway-front.ts'
+import type { Admission, GatewayFront, Place } from './gateway-front.ts'
 import type { FoundOperation, OperationsFront } from './operations-front.ts'
 import { type RequestHead, readRequestHead } from './request-head.ts'
 
@@ -145,7 +145,7 @@ export function createBareSockets(options: {
       else proceed()
     }
 
-    const answer = (admitted: LetIn | Served, request_id: string, body: string) => {
+    const answer = (admitted: Admission | Served, request_id: string, body: string) => {
       if ('status' in admitted) return reply(request_id, admitted)
       if (!ascii.test(body) && !isUtf8(Buffer.from(body, 'latin1')))
         return reply(request_id, front.badText)

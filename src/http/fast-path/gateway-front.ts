@@ -38,7 +38,7 @@ export type Place = {
 }
 
 /** A request that was let in. */
-export type LetIn = { network: Network; principal: Principal; client: string }
+export type Admission = { network: Network; principal: Principal; client: string }
 
 /** What every way of carrying gateway requests has in common. */
 export type GatewayFront = {
@@ -55,8 +55,13 @@ export type GatewayFront = {
     place: Place,
     isPost: boolean,
     headers: GatewayHeaders,
-  ): LetIn | Served | Promise<LetIn | Served>
-  answer(letIn: LetIn, request_id: string, body: string, done: (served: Served) => void): void
+  ): Admission | Served | Promise<Admission | Served>
+  answer(
+    admission: Admission,
+    request_id: string,
+    body: string,
+    done: (served: Served) => void,
+  ): void
   /** The headers of an answer, names and values in turn. */
   headersOf(served: Served, request_id: string, place: Place): string[]
   badText: Served
@@ -101,7 +106,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
     principal: Principal | undefined,
     client: string,
     { isJson, contentLength }: GatewayHeaders,
-  ): LetIn | Served => {
+  ): Admission | Served => {
     if (!principal) return badKey
     const denial = principal.restrictions && gatewayDenial(principal, network, clock.now(), client)
     if (denial) return alone(refused(refusalOf(denial)))

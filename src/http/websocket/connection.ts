@@ -128,7 +128,7 @@ export function openConnection(options: {
     })
   }
 
-  const goOn = (who: Principal | undefined, body: string) => {
+  const serveAs = (who: Principal | undefined, body: string) => {
     if (who) return ask(who, body)
     inFlight--
     close(1008, 'the API key is not valid any more')
@@ -142,8 +142,8 @@ export function openConnection(options: {
     const body = data.toString('latin1')
     try {
       const who = check()
-      if (!(who instanceof Promise)) return goOn(who, body)
-      who.then((known) => goOn(known, body)).catch((error) => answer(alone(faultOf(error))))
+      if (!(who instanceof Promise)) return serveAs(who, body)
+      who.then((known) => serveAs(known, body)).catch((error) => answer(alone(faultOf(error))))
     } catch (error) {
       answer(alone(faultOf(error)))
     }

@@ -6,7 +6,7 @@ import type { Refusal } from '../../gateway/rpc/rpc-error.ts'
 import { alone } from '../../gateway/rpc/serve.ts'
 import { isTemporary, keyChallenge } from '../problems.ts'
 
-/** Answers a handshake with an HTTP status and a JSON-RPC error instead (docs/decisions.md 3). */
+/** Answers a handshake with an HTTP status and a JSON-RPC error instead (docs/decisions/http.md). */
 export function refuseHandshake(socket: Duplex, refusal: Refusal, request_id: string): void {
   const { body } = alone(refused(refusal))
   const { status } = errors[refusal.reason]

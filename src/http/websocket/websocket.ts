@@ -228,7 +228,7 @@ export function createSockets(options: SocketsOptions): Sockets {
       }
     }
   }
-  void beat().catch((error) => log.error({ err: error }, 'connections are not looked after'))
+  void beat().catch((error) => log.error({ err: error }, 'connection check failed'))
 
   return {
     upgrade,

@@ -93,7 +93,7 @@ describe('agrees with JSON.parse', () => {
   test('on every spelling, apart from duplicate keys', () => {
     fc.assert(
       fc.property(spelled, (text) => {
-        if (hasDuplicates(text)) expect(problemOf(text)).toMatch(/: The key stands there twice\.$/)
+        if (hasDuplicates(text)) expect(problemOf(text)).toMatch(/: Duplicate key\.$/)
         else expect(parse(text)).toEqual({ ok: true, value: JSON.parse(text) })
       }),
       { numRuns: 2000 },
@@ -150,14 +150,14 @@ describe('refuses', () => {
   ])('%j', (text, problem) => expect(problemOf(text)).toBe(problem))
 
   test.each([
-    ['{"a":1,"a":2}', 'a: The key stands there twice.'],
-    ['{"a":1,"a":1}', 'a: The key stands there twice.'],
-    ['{"a":1, "\\u0061" :2}', 'a: The key stands there twice.'],
-    ['{"\\u0061":1,"a":2}', 'a: The key stands there twice.'],
-    ['{"\\/":1,"/":2}', '/: The key stands there twice.'],
-    ['{"":1,"":2}', '"": The key stands there twice.'],
-    ['{"__proto__":1,"__proto__":2}', '__proto__: The key stands there twice.'],
-    ['{"x":{"y":[0,{"z":1,"z":2}]}}', 'x.y[1].z: The key stands there twice.'],
+    ['{"a":1,"a":2}', 'a: Duplicate key.'],
+    ['{"a":1,"a":1}', 'a: Duplicate key.'],
+    ['{"a":1, "\\u0061" :2}', 'a: Duplicate key.'],
+    ['{"\\u0061":1,"a":2}', 'a: Duplicate key.'],
+    ['{"\\/":1,"/":2}', '/: Duplicate key.'],
+    ['{"":1,"":2}', '"": Duplicate key.'],
+    ['{"__proto__":1,"__proto__":2}', '__proto__: Duplicate key.'],
+    ['{"x":{"y":[0,{"z":1,"z":2}]}}', 'x.y[1].z: Duplicate key.'],
   ])('duplicate keys: %s', (text, problem) => expect(problemOf(text)).toBe(problem))
 
   test.each([

@@ -73,7 +73,7 @@ function findStructureProblem(text: string, maxDepth: number): JsonProblem | und
       if (level?.keys && text.charCodeAt(next) === 0x3a) {
         const key = decodeKey(text.slice(at, end + 1))
         level.key = key
-        if (level.keys.has(key)) return { field: path(), detail: 'The key stands there twice.' }
+        if (level.keys.has(key)) return { field: path(), detail: 'Duplicate key.' }
         level.keys.add(key)
       }
       at = end

@@ -30,7 +30,7 @@ export const checkEndpoint = (
   try {
     url = new URL(text)
   } catch {
-    return refused('Is no URL.')
+    return refused('Not a valid URL.')
   }
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return refused('Is no https URL.')
   if (url.protocol === 'http:' && !allowHttp) return refused('Must begin with https://.')

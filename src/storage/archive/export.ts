@@ -37,7 +37,7 @@ const copyTable = async function* (
   // A partitioned table itself cannot be copied, a query over it can.
   const query = `copy (select ${list} from ${pg.escapeIdentifier(name)}) to stdout`
   const stream = client.query(copyTo(query))
-  const tell = () =>
+  const notify = () =>
     onProgress({
       table: name,
       tablesDone: sofar.tablesDone,
@@ -48,7 +48,7 @@ const copyTable = async function* (
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     tally.add(chunk)
     yield encodeFrame(frameType.data, chunk)
-    tell()
+    notify()
   }
   if (tally.rows() !== stream.rowCount) {
     throw new ArchiveError(`${name} gave ${tally.rows()} of ${stream.rowCount} rows.`)

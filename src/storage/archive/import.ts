@@ -104,8 +104,8 @@ const copyTable = async (
   const tally = createTally()
   let end: TableEnd | undefined
   const count = async function* () {
-    const rows = reader.rows((told) => {
-      end = told
+    const rows = reader.rows((given) => {
+      end = given
     })
     for await (const chunk of rows) {
       tally.add(chunk)
@@ -175,14 +175,14 @@ const load = async (
     }
     const head = section.table
     await createPartitions(client, matchTable(tables, head), head)
-    const tell = (rows: number, bytes: number) =>
+    const notify = (rows: number, bytes: number) =>
       onProgress({
         ...sofar,
         table: head.table,
         rows: sofar.rows + rows,
         bytes: sofar.bytes + bytes,
       })
-    const moved = await copyTable(client, reader, head, tell, signal)
+    const moved = await copyTable(client, reader, head, notify, signal)
     sofar.rows += moved.rows
     sofar.bytes += moved.bytes
     sofar.tablesDone++

@@ -27,7 +27,7 @@ const tryLock = (path: string): DatabaseSync | undefined => {
 // Of two that try at the same moment each may be in the other's way, and then neither has it.
 const attempts = 12
 
-const lockPatiently = async (path: string): Promise<DatabaseSync | undefined> => {
+const lockWithRetries = async (path: string): Promise<DatabaseSync | undefined> => {
   for (let attempt = 1; ; attempt++) {
     const handle = tryLock(path)
     if (handle || attempt === attempts) return handle
@@ -50,7 +50,7 @@ export const lockDataDir = async (dataDir: string): Promise<DataDirLock> => {
   await writeFile(lockPath, '', { flag: 'wx', mode: 0o600 }).catch((error) => {
     if (error.code !== 'EEXIST') throw error
   })
-  const handle = await lockPatiently(lockPath)
+  const handle = await lockWithRetries(lockPath)
   if (!handle) {
     throw new EmbeddedPostgresError(`${await readHolder(pidPath)} is using ${directory}.`)
   }

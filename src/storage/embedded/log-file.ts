@@ -29,8 +29,8 @@ export const readFailure = async (path: string, from: number): Promise<string> =
   if (length <= 0) return ''
   const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length)
   const lines = buffer.toString('utf8').trim().split('\n')
-  const telling = lines.filter(
+  const relevant = lines.filter(
     (line) => /FATAL|PANIC|ERROR|HINT|error while/.test(line) && !notYet.test(line),
   )
-  return (telling.length > 0 ? telling : lines).slice(-5).join('\n')
+  return (relevant.length > 0 ? relevant : lines).slice(-5).join('\n')
 }

@@ -9,7 +9,7 @@ const root = await realpath(await mkdtemp(join(tmpdir(), 'portolan-user-')))
 await chmod(root, 0o755)
 afterAll(() => rm(root, { recursive: true, force: true }))
 
-const somebody = { uid: 54_321, gid: 54_321 }
+const otherUser = { uid: 54_321, gid: 54_321 }
 const self = { uid: process.getuid?.() ?? -1, gid: process.getgid?.() ?? -1 }
 
 const directory = async (name: string, mode: number): Promise<string> => {
@@ -23,8 +23,8 @@ const groupOnly = await directory('group', 0o610)
 
 describe('closedDirectory', () => {
   test('names the first directory that the user may not enter', async () => {
-    expect(await closedDirectory(open, somebody)).toBeUndefined()
-    expect(await closedDirectory(join(closed, 'not/yet/there'), somebody)).toBe(closed)
+    expect(await closedDirectory(open, otherUser)).toBeUndefined()
+    expect(await closedDirectory(join(closed, 'not/yet/there'), otherUser)).toBe(closed)
     expect(await closedDirectory(closed, self)).toBeUndefined()
   })
 
@@ -35,7 +35,7 @@ describe('closedDirectory', () => {
 
   test('follows links', async () => {
     await symlink(closed, join(root, 'link'))
-    expect(await closedDirectory(join(root, 'link'), somebody)).toBe(closed)
+    expect(await closedDirectory(join(root, 'link'), otherUser)).toBe(closed)
   })
 })
 

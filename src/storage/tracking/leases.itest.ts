@@ -20,7 +20,7 @@ describe.each<Engine>(['embedded', 'system'])('leases on %s', (engine) => {
 
     const expire = ({ name }: { name: string }) =>
       sql`update lease set expire_time = clock_timestamp() where name = ${name}`.execute(db)
-    const isSomebodyWaiting = async () => {
+    const hasWaiters = async () => {
       const { rows } = await sql`
         select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
@@ -86,7 +86,7 @@ describe.each<Engine>(['embedded', 'system'])('leases on %s', (engine) => {
       })
       await proved.promise
       const takeover = acquireLease(db, next).then(() => order.push('taken over'))
-      await waitFor('the takeover waits', isSomebodyWaiting)
+      await waitFor('the takeover waits', hasWaiters)
       end.resolve()
       await Promise.all([write, takeover])
       expect(order).toEqual(['written', 'taken over'])

@@ -36,7 +36,7 @@ export const lockConfirmed = async (
   chain_id: number,
   head: number,
 ): Promise<TransactionRow[]> => {
-  // 0 and 1 both mean at inclusion (docs/decisions.md).
+  // 0 and 1 both mean at inclusion (docs/decisions/transactions.md).
   const depth = sql`greatest((select confirmation from wallet w where w.wallet_id = m.wallet_id), 1) - 1`
   const { rows } = await sql<TransactionRow>`
     select * from managed_transaction m

@@ -51,7 +51,7 @@ export const recordPending = async (
   }
 }
 
-/** How long a transaction that left the pool stays readable (docs/decisions.md). */
+/** How long a transaction that left the pool stays readable (docs/decisions/queries.md). */
 export const readableMs = 24 * 3_600_000
 
 /** A recorded transaction, also one that has left the pool, but not longer ago than that. */

@@ -6,7 +6,7 @@ export type ManagedTransactionRow = RowOf<typeof transactionTables.managed_trans
 
 const hex = (bytes: Buffer): string => `0x${bytes.toString('hex')}`
 
-/** After that long on its way without a block a transaction is shown as stuck (docs/decisions.md). */
+/** A transaction that is not in a block for this long is shown as stuck (docs/decisions/transactions.md). */
 export const stuckAfterMs = 10 * 60_000
 
 /** Whether a transaction is on its way and in no block. */

@@ -12,9 +12,9 @@ it('0070: attempts keep their notification, and those of none are left out', asy
   const before = files.filter(({ name }) => name < '0070')
   await migrateDatabase(db, { log: silentLog, files: before })
   const [organization_id, webhook_id] = [randomUUID(), randomUUID()]
-  const [told, waiting] = [randomUUID(), randomUUID()]
+  const [notified, waiting] = [randomUUID(), randomUUID()]
   for (const [id, sequence] of [
-    [told, 7],
+    [notified, 7],
     [waiting, null],
   ])
     await pool.query(
@@ -23,8 +23,8 @@ it('0070: attempts keep their notification, and those of none are left out', asy
       [id, organization_id, webhook_id, sequence],
     )
   for (const [id, attempt] of [
-    [told, 2],
-    [told, 1],
+    [notified, 2],
+    [notified, 1],
     [waiting, 1],
     [randomUUID(), 1],
   ])

@@ -33,7 +33,7 @@ beforeAll(async () => {
     from generate_series(1, 5000) i`.execute(db)
   // A long history, half of it of each webhook, and a queue of 5,000 for the first.
   await sql`
-    with told as (
+    with notified as (
       insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
         notification_type, data, sequence, create_time)
       select gen_random_uuid(), ${organization_id}::uuid, ${chain_id}::int2,
@@ -44,12 +44,12 @@ beforeAll(async () => {
     tried as (
       insert into delivery_attempt (webhook_id, sequence, attempt, organization_id, attempt_time,
         duration_ms)
-      select webhook_id, sequence, 1, organization_id, create_time, 1 from told)
+      select webhook_id, sequence, 1, organization_id, create_time, 1 from notified)
     insert into delivery_queue (webhook_history_id, organization_id, webhook_id, sequence,
       webhook_status, next_attempt_time, retry_step)
     select webhook_history_id, organization_id, webhook_id, sequence, 'WEBHOOK_STATUS_PENDING',
       create_time, 0
-    from told where webhook_id = ${hooks[0]} and sequence <= 10000`.execute(db)
+    from notified where webhook_id = ${hooks[0]} and sequence <= 10000`.execute(db)
 })
 
 type Plan = {

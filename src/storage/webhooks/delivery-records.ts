@@ -25,7 +25,7 @@ export type AttemptRecord = {
   was_failing: boolean
 }
 
-// A webhook of which every delivery failed for so long is disabled (docs/decisions.md).
+// A webhook whose deliveries all fail for this long is disabled (docs/decisions/webhooks.md).
 const patienceMs = 5 * 86_400_000
 
 /** Records attempts in one transaction, with what they mean for their webhooks. Gives the webhooks that it disabled. */

@@ -38,7 +38,7 @@ export const wakeCouriers = async (trx: Db): Promise<void> =>
   await notifyChange(trx, { kind: 'wake', topic: courierTopic })
 
 /**
- * Tells the webhooks of a wallet that managed transactions have changed their state (docs/decisions.md).
+ * Notifies the webhooks of a wallet of state changes of managed transactions (docs/decisions/webhooks.md).
  * To be called once, last in the database transaction that changes them, with the rows as they are
  * then: it locks the webhooks until that ends.
  */
@@ -82,7 +82,7 @@ export const queueNotifications = async (
     webhook_history_id: hashId('sequence', row.webhook_id, row.sequence),
   }))
   await sql`
-    with told as (
+    with notified as (
       insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
         notification_type, data, sequence, transaction_hash, create_time)
       select webhook_history_id, organization_id, chain_id, webhook_id, notification_type, data,
@@ -100,11 +100,11 @@ export const queueNotifications = async (
 const enqueue = (now: Date) => sql`
   insert into delivery_queue (webhook_history_id, organization_id, webhook_id, sequence,
     webhook_status, next_attempt_time, retry_step)
-  select told.webhook_history_id, w.organization_id, told.webhook_id, told.sequence,
+  select notified.webhook_history_id, w.organization_id, notified.webhook_id, notified.sequence,
     case w.webhook_state when 'WEBHOOK_STATE_ENABLED'
       then 'WEBHOOK_STATUS_PENDING' else 'WEBHOOK_STATUS_ON_HOLD' end,
     case w.webhook_state when 'WEBHOOK_STATE_ENABLED' then ${now}::timestamptz end, 0
-  from told join webhook w on w.webhook_id = told.webhook_id`
+  from notified join webhook w on w.webhook_id = notified.webhook_id`
 
 /** Gives notifications their numbers, in the order in which they come; locks their webhooks. */
 export const numberDeliveries = async <row extends { webhook_id: string; data: object }>(
@@ -238,7 +238,7 @@ export const releaseWaiting = async (
   const due = await numberDeliveries(trx, waiting)
   if (due.length === 0) return new Set()
   await sql`
-    with told as (
+    with notified as (
       update delivery d set sequence = r.sequence, data = r.data, due_block = null,
         create_time = ${now}
       from json_to_recordset(${bulkRows(due)}::text::json)
@@ -249,8 +249,8 @@ export const releaseWaiting = async (
   return new Set(due.map(({ webhook_history_id }) => webhook_history_id))
 }
 
-/** Locks all webhooks that were told of blocks above a number, and those that want some events. */
-export const lockToldWebhooks = async (
+/** Locks all webhooks that were notified of blocks above a number, and those that subscribe to some events. */
+export const lockNotifiedWebhooks = async (
   trx: Db,
   { chain_id, above }: { chain_id: number; above: number },
   events: readonly WalletEvent[],
@@ -261,9 +261,8 @@ export const lockToldWebhooks = async (
   })
 
 /**
- * Locks the webhooks of some deliveries (what follows `from`) and those that want some events. All at
- * once and in the order in which they are always locked: a transaction that locks some first and
- * others later may wait for one that waits for it.
+ * Locks the webhooks of some deliveries (the text after `from`) and those that subscribe to some events.
+ * It locks all rows in one ordered statement to avoid deadlocks.
  */
 export const lockWebhooks = async (
   trx: Db,

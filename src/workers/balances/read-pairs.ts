@@ -66,7 +66,7 @@ export async function findRef(
   return header
 }
 
-const anybody = ''
+const anyone = ''
 
 /** What is needed to read a pair. */
 export type ReadPair = Omit<DueBalance, 'confirmation' | 'block_number' | 'ahead'>
@@ -82,7 +82,7 @@ export async function readPairs(
   const queries: BalanceQuery[] = []
   const asked = pairs.map((pair) => {
     const { address, asset_id, asset_type, contract_address, token_id } = pair
-    const place = placesOf(anybody, asset_id).getOrSet(address, queries.length)
+    const place = placesOf(anyone, asset_id).getOrSet(address, queries.length)
     if (place === queries.length)
       queries.push({
         address,

@@ -29,7 +29,7 @@ const lastPauseMs = 6 * 3_600_000
 
 /**
  * Looks for what items of collections say of themselves: the URI from the contract, then the JSON
- * behind it (docs/decisions.md 9).
+ * behind it (docs/decisions/transfers.md).
  */
 export function startTokenMetadata(options: TokenMetadataOptions): { stop(): Promise<void> } {
   const { db, clock, log, chain_id, chain, pollMs = 1_000, firstPauseMs = 5_000 } = options

@@ -46,14 +46,14 @@ const createNodes = () => {
     },
     /** Announces a transaction that is held, or one that is not. */
     announce: (hash: string) => {
-      for (const tell of announced) tell(hash)
+      for (const notify of announced) notify(hash)
     },
     mine: (hash: string) => {
       const block = `0x${(++made).toString(16).padStart(64, 'b')}`
       blocks.set(block, [hash])
       held.set(hash, { ...held.get(hash), blockHash: block })
       const head = { number: made, hash: block, parent_hash: block, timestamp: 0 }
-      for (const tell of heads) tell(head, 'node')
+      for (const notify of heads) notify(head, 'node')
     },
     pool: {
       request: async (request) => answer(request),
@@ -233,13 +233,13 @@ describe('the recorder', () => {
     const { nodes, start, shows, hold } = await open()
     nodes.state.hasPool = true
     const recorder = start({ listens: false })
-    const [announced, told] = [hold(0), hold(1)]
+    const [announced, notified] = [hold(0), hold(1)]
     nodes.announce(announced)
-    recorder.see(told)
-    await shows(told)
+    recorder.see(notified)
+    await shows(notified)
     await nodes.asked(5)
-    await shows(told)
-    nodes.mine(told)
+    await shows(notified)
+    nodes.mine(notified)
     await shows()
   })
 

@@ -11,11 +11,11 @@ import {
 import { type TransactionRow, updateTransaction } from '../../storage/transactions/transactions.ts'
 import { lockDueWebhooks } from '../../storage/webhooks/due-notifications.ts'
 import {
-  lockToldWebhooks,
+  lockNotifiedWebhooks,
   queueTransactionNotifications,
 } from '../../storage/webhooks/notifications.ts'
 
-type Scene = { chain_id: number; now: Date }
+type FollowContext = { chain_id: number; now: Date }
 
 /**
  * Takes managed transactions along with the blocks that are being stored, in the same database
@@ -23,7 +23,7 @@ type Scene = { chain_id: number; now: Date }
  */
 export async function followBlocks(
   trx: Db,
-  { chain_id, now }: Scene,
+  { chain_id, now }: FollowContext,
   blocks: readonly ChainBlock[],
 ): Promise<void> {
   if (!blocks.some((block) => block.sent)) return
@@ -81,7 +81,7 @@ export async function decideBy(
 /** Ends what a head has confirmed. */
 export async function confirm(
   trx: Db,
-  { chain_id, now }: Scene,
+  { chain_id, now }: FollowContext,
   head: number,
 ): Promise<TransactionRow[]> {
   const moved: TransactionRow[] = []
@@ -96,7 +96,7 @@ export async function confirm(
 /** Takes back what blocks above a number decided, and lets the sender see to it at once. */
 export async function unfollowAbove(
   trx: Db,
-  { chain_id, now }: Scene,
+  { chain_id, now }: FollowContext,
   number: number,
 ): Promise<void> {
   const moved: TransactionRow[] = []
@@ -122,6 +122,6 @@ export async function unfollowAbove(
     else await updateTransaction(trx, row, change)
   }
   // With those that the same database transaction will tell of the reorganization.
-  if (moved.length > 0) await lockToldWebhooks(trx, { chain_id, above: number }, moved)
+  if (moved.length > 0) await lockNotifiedWebhooks(trx, { chain_id, above: number }, moved)
   await queueTransactionNotifications(trx, moved, now)
 }

@@ -43,7 +43,7 @@ export async function lookAfter(
     if (signal.aborted) return
     tools.log.warn(
       { err: error, transaction_id: row.transaction_id },
-      'transaction not looked after',
+      'transaction check failed, will retry',
     )
     const last_error = error instanceof Error ? error.message : String(error)
     await postpone(tools, row, pauseMs, last_error).catch(() => {})

@@ -77,7 +77,7 @@ export async function runBackfill(options: BackfillOptions): Promise<BackfillOut
   }
 
   /** Goes on after a position until the end or until the chain moves. */
-  const goOn = async (position: Position): Promise<void> => {
+  const resume = async (position: Position): Promise<void> => {
     for await (const event of chain.follow(position, signal)) {
       if (event.kind === 'fork') throw new HistoryMovedError('the chain left the position')
       if (event.kind === 'gap') {
@@ -99,7 +99,7 @@ export async function runBackfill(options: BackfillOptions): Promise<BackfillOut
     if (!position) throw new BackfillError(`No node has block ${done}.`)
     try {
       if (chain.reorganizes) await linkWindow(options, { from: done + 1, to }, signal)
-      await goOn({ ...position, isTraced })
+      await resume({ ...position, isTraced })
     } catch (error) {
       if (!(error instanceof HistoryMovedError) && !(error instanceof BlockForgedError)) throw error
       await clock.sleep(pauseMs, signal)

@@ -4,12 +4,12 @@ import { createTrackedBenches, listAll } from '../../../test/helpers/tracked-har
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 
 const database = await freshDatabase()
-const { startBench, settled, addWebhook, told } = createTrackedBenches(database)
+const { startBench, settled, addWebhook, notified } = createTrackedBenches(database)
 
 describe('confirmations in c', () => {
   const begin = async (wallet: number, ...webhooks: number[]) => {
-    const scene = await startBench('c')
-    const { bench, caller, start } = scene
+    const setup = await startBench('c')
+    const { bench, caller, start } = setup
     const { chain, account, address } = bench
     const { wallet_id } = await caller.call('RegisterWallet', {
       name: 'w',
@@ -33,13 +33,13 @@ describe('confirmations in c', () => {
     const update = async (confirmation: number, id = wallet_id) =>
       await caller.call('UpdateConfirmation', { wallet_id: id, confirmation })
     const says = async (webhook_id: string) =>
-      (await told(webhook_id)).map(({ data }) => [
+      (await notified(webhook_id)).map(({ data }) => [
         data.confirmations,
         ...data.transfers.map((one: { transfer_state: string }) => one.transfer_state.slice(15)),
       ])
     const states = async () =>
       (await listAll(caller, { wallet_id })).map(({ transfer_state }) => transfer_state.slice(15))
-    return { ...scene, wallet_id, ids, mine, pay, update, says, states, tracker }
+    return { ...setup, wallet_id, ids, mine, pay, update, says, states, tracker }
   }
 
   it('a webhook with fewer confirmations than its wallet ends with SUCCESS', async () => {
@@ -147,7 +147,7 @@ describe('confirmations in c', () => {
     await caller.call('CreateTransaction', { wallet_id, from, to: from, value: '1' })
     await pay(9)
     const kinds = async (id: string) =>
-      (await told(id)).map(({ data }) => (data.transaction ? 'state' : 'transfer'))
+      (await notified(id)).map(({ data }) => (data.transaction ? 'state' : 'transfer'))
     expect(await kinds(ids[0]!)).toEqual(['state', 'transfer'])
     expect(await kinds(transfers)).toEqual(['transfer'])
     expect(await kinds(states)).toEqual(['state'])
@@ -171,7 +171,7 @@ describe('confirmations in c', () => {
       [bench.chain_id, texts.long, texts.short],
     )
     await give(1n)
-    const [first, second] = (await told(ids[0]!)).map(
+    const [first, second] = (await notified(ids[0]!)).map(
       ({ data }) => data.transfers[0].transfer_metadata.erc721,
     )
     expect(first).toMatchObject({ token_uri: '', token_data: '' })

@@ -58,7 +58,7 @@ export async function releaseDue(trx: Db, due: Due): Promise<Released> {
   const bodies = notifications.filter(
     (one) => one.data.transfers.length > 0 && !early.includes(one),
   )
-  const told = await releaseWaiting(
+  const notified = await releaseWaiting(
     trx,
     bodies.map(({ delivery: { webhook_history_id, webhook_id }, data }) => ({
       webhook_history_id,
@@ -68,22 +68,22 @@ export async function releaseDue(trx: Db, due: Due): Promise<Released> {
     due.now,
   )
   const followed = bodies.filter(
-    ({ delivery, pending }) => pending.count > 0 && told.has(delivery.webhook_history_id),
+    ({ delivery, pending }) => pending.count > 0 && notified.has(delivery.webhook_history_id),
   )
   await insertWaiting(
     trx,
     followed.map((one) => toFollowUp(one, due)),
   )
-  const kept = new Set([...told, ...early.map((one) => one.delivery.webhook_history_id)])
+  const kept = new Set([...notified, ...early.map((one) => one.delivery.webhook_history_id)])
   // Retention may have removed the transfers of something very old, or its webhook is gone: there is
   // nothing left to send.
   await deleteWaiting(
     trx,
     page.map(({ delivery }) => delivery.webhook_history_id).filter((id) => !kept.has(id)),
   )
-  if (told.size > 0) await wakeCouriers(trx)
+  if (notified.size > 0) await wakeCouriers(trx)
   const isMore = page.length < waiting.length || listed.isMore
-  return { count: told.size, isMore }
+  return { count: notified.size, isMore }
 }
 
 type Bodied = { delivery: WaitingDelivery; mine: ListedTransfer[] }

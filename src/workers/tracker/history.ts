@@ -78,11 +78,11 @@ async function storeOnce(
     const added = await insertMissingTransfers(trx, found)
     // Balances are read from the present; those of a token that was first seen here do not exist yet.
     await openNewBalances(trx, added, { chain_id, block_number: cursor.block_number })
-    const scene = { chain_id, service: chain.service, now, limits }
-    await noteBackfilled(trx, scene, blocks, added)
+    const context = { chain_id, service: chain.service, now, limits }
+    await noteBackfilled(trx, context, blocks, added)
     for (const { block, content } of contents) {
       const updated = await updateTransfers(trx, chain_id, content.updates ?? [])
-      await noteUpdates(trx, scene, block, updated)
+      await noteUpdates(trx, context, block, updated)
     }
     const lacking = new Map(
       blocks.flatMap(({ number, lacks }) => (lacks === undefined ? [] : [[number, lacks]])),

@@ -13,7 +13,7 @@ import {
 import { findWebhooks } from '../../storage/webhooks/notifications.ts'
 import { insertGenerations, type Waiting } from './notification-rows.ts'
 
-type Scene = {
+type NotifyContext = {
   chain_id: number
   service: WalletService
   now: Date
@@ -32,13 +32,13 @@ type Event = Pick<
  */
 export async function noteTransfers(
   trx: Db,
-  scene: Scene,
+  context: NotifyContext,
   blocks: readonly BlockRef[],
   transfers: readonly Event[],
 ): Promise<boolean> {
   if (transfers.length === 0) return false
   const hashes = new Map(blocks.map(({ number, hash }) => [number, hash]))
-  return await insert(trx, scene, transfers, (event) => ({
+  return await insert(trx, context, transfers, (event) => ({
     block_number: event.block_number,
     // With the hash: a transaction that comes back on another branch is told of anew.
     key: [hashes.get(event.block_number)!, event.transaction_hash],
@@ -48,12 +48,12 @@ export async function noteTransfers(
 /** A further notification for records that a later block has changed (T: it bounced). */
 export async function noteUpdates(
   trx: Db,
-  scene: Scene,
+  context: NotifyContext,
   block: BlockRef,
   updated: readonly Event[],
 ): Promise<boolean> {
   if (updated.length === 0) return false
-  return await insert(trx, scene, updated, ({ transaction_hash }) => ({
+  return await insert(trx, context, updated, ({ transaction_hash }) => ({
     block_number: block.number,
     key: ['update', block.hash, transaction_hash],
   }))
@@ -65,7 +65,7 @@ export async function noteUpdates(
  */
 export async function noteBackfilled(
   trx: Db,
-  scene: Scene,
+  context: NotifyContext,
   blocks: readonly BlockRef[],
   added: readonly (Event & { ordinal: number })[],
 ): Promise<boolean> {
@@ -76,7 +76,7 @@ export async function noteBackfilled(
   const places = Map.groupBy(added, nameOf)
   const ordinalsOf = (event: Event): number[] =>
     [...new Set(places.get(nameOf(event))!.map(({ ordinal }) => ordinal))].sort((a, b) => a - b)
-  return await insert(trx, scene, added, (event) => ({
+  return await insert(trx, context, added, (event) => ({
     block_number: event.block_number,
     key: [
       'backfilled',
@@ -106,7 +106,7 @@ const defaultLimits: FanOutLimits = { inline: 256, perEvent: 4 }
  */
 async function insert(
   trx: Db,
-  { chain_id, service, now, limits = defaultLimits }: Scene,
+  { chain_id, service, now, limits = defaultLimits }: NotifyContext,
   events: readonly Event[],
   describe: (event: Event) => { block_number: number; key: (string | Buffer)[]; data?: object },
 ): Promise<boolean> {

@@ -11,7 +11,12 @@ import { runBackfill } from './backfill.ts'
 
 const database = await freshDatabase()
 const { db } = database
-const { startBench, settled, addWebhook, told } = createTrackedBenches(database)
+const {
+  startBench,
+  settled,
+  addWebhook,
+  notified: notificationsOf,
+} = createTrackedBenches(database)
 
 const soon = {
   refill: { everyMs: 20, firstPauseMs: 20, lastPauseMs: 50 },
@@ -19,9 +24,9 @@ const soon = {
 }
 
 /** A tracked wallet with a webhook, and payments to it. */
-const startScene = async (service: WalletService) => {
-  const scene = await startBench(service)
-  const { bench, caller } = scene
+const startSetup = async (service: WalletService) => {
+  const setup = await startBench(service)
+  const { bench, caller } = setup
   const { account, address, chain, chain_id } = bench
   const { wallet_id } = await caller.call('RegisterWallet', {
     name: 'w',
@@ -38,7 +43,7 @@ const startScene = async (service: WalletService) => {
   const values = async () =>
     (await listAll(caller, { wallet_id, page_size: 100 })).map(({ value }) => Number(value))
   const notified = async () =>
-    (await told(webhook_id)).map(({ data }) => ({
+    (await notificationsOf(webhook_id)).map(({ data }) => ({
       values: data.transfers.map(({ value }: { value: string }) => Number(value)),
       backfilled: data.backfilled === true,
     }))
@@ -50,12 +55,12 @@ const startScene = async (service: WalletService) => {
     ])
     return (await listEvents(db, 100)).open.filter(({ network }) => network === rows[0].network)
   }
-  return { ...scene, chain, chain_id, pay, dueNow, values, notified, gaps, events, wallet_id }
+  return { ...setup, chain, chain_id, pay, dueNow, values, notified, gaps, events, wallet_id }
 }
 
 describe.each<WalletService>(['t', 's', 'p', 'c'])('a gap of %s', (service) => {
   it('of blocks that no node had is filled once some node has them, and told of as backfilled', async () => {
-    const { chain, pay, bench, start, ...scene } = await startScene(service)
+    const { chain, pay, bench, start, ...setup } = await startSetup(service)
     const tracker = start(soon)
     await settled(bench)
     chain.setMode('down')
@@ -64,31 +69,31 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('a gap of %s', (service) => {
     chain.mine([pay(1_000n)])
     chain.setMode('up')
     await settled(bench)
-    expect(await scene.values()).toEqual([1_000, 40])
-    expect(await scene.gaps()).toEqual([[1, 39]])
-    expect(await scene.events()).toMatchObject([
+    expect(await setup.values()).toEqual([1_000, 40])
+    expect(await setup.gaps()).toEqual([[1, 39]])
+    expect(await setup.events()).toMatchObject([
       { kind: 'gap', detail: '1 gaps with 39 blocks between 1 and 39: pruned' },
     ])
     chain.prune(0)
-    await scene.dueNow()
-    await waitFor('the gap is filled', async () => (await scene.gaps()).length === 0)
+    await setup.dueNow()
+    await waitFor('the gap is filled', async () => (await setup.gaps()).length === 0)
     chain.mine()
     await settled(bench)
-    expect(await scene.values()).toEqual([1_000, ...Array.from({ length: 40 }, (_, i) => 40 - i)])
-    const told = await scene.notified()
-    expect(told.slice(0, 2)).toEqual([
+    expect(await setup.values()).toEqual([1_000, ...Array.from({ length: 40 }, (_, i) => 40 - i)])
+    const notified = await setup.notified()
+    expect(notified.slice(0, 2)).toEqual([
       { values: [40], backfilled: false },
       { values: [1_000], backfilled: false },
     ])
-    expect(told.slice(2)).toEqual(
+    expect(notified.slice(2)).toEqual(
       Array.from({ length: 39 }, (_, i) => ({ values: [i + 1], backfilled: true })),
     )
-    expect(await scene.events()).toEqual([])
+    expect(await setup.events()).toEqual([])
     expect(tracker.status()).toMatchObject({ refill: { filled: 39 } })
   })
 
   it('of a block that cannot be read does not stop those after it, and the head is the true one', async () => {
-    const { chain, pay, bench, start, ...scene } = await startScene(service)
+    const { chain, pay, bench, start, ...setup } = await startSetup(service)
     const tracker = start({ ...soon, patience: { unreadableMs: 3_600_000 } })
     await settled(bench)
     chain.spoil(3, 'unreadable')
@@ -99,19 +104,19 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('a gap of %s', (service) => {
     await tracker.stop()
     start(soon)
     await settled(bench)
-    expect(await scene.values()).toEqual([5, 4, 2, 1])
-    expect(await scene.gaps()).toEqual([[3, 3]])
+    expect(await setup.values()).toEqual([5, 4, 2, 1])
+    expect(await setup.gaps()).toEqual([[3, 3]])
     chain.spoil(3, 'whole')
-    await scene.dueNow()
-    await waitFor('the gap is filled', async () => (await scene.gaps()).length === 0)
+    await setup.dueNow()
+    await waitFor('the gap is filled', async () => (await setup.gaps()).length === 0)
     chain.mine()
     await settled(bench)
-    expect(await scene.values()).toEqual([5, 4, 3, 2, 1])
-    expect((await scene.notified()).at(-1)).toEqual({ values: [3], backfilled: true })
+    expect(await setup.values()).toEqual([5, 4, 3, 2, 1])
+    expect((await setup.notified()).at(-1)).toEqual({ values: [3], backfilled: true })
   })
 
   it('is not made by nodes that are away, however long', async () => {
-    const { chain, pay, bench, start, ...scene } = await startScene(service)
+    const { chain, pay, bench, start, ...setup } = await startSetup(service)
     const tracker = start(soon)
     await settled(bench)
     chain.setMode('down')
@@ -120,13 +125,13 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('a gap of %s', (service) => {
     await new Promise((resolve) => setTimeout(resolve, 1_500))
     chain.setMode('up')
     await settled(bench)
-    expect(await scene.values()).toEqual([1])
-    expect(await scene.gaps()).toEqual([])
+    expect(await setup.values()).toEqual([1])
+    expect(await setup.gaps()).toEqual([])
   })
 })
 
 it('an untraced block tells of its inner transfers alone once it is traced', async () => {
-  const { chain, bench, start, ...scene } = await startScene('c')
+  const { chain, bench, start, ...setup } = await startSetup('c')
   const { account } = bench
   start(soon)
   await settled(bench)
@@ -141,34 +146,34 @@ it('an untraced block tells of its inner transfers alone once it is traced', asy
   ])
   chain.mine()
   await settled(bench)
-  expect(await scene.values()).toEqual([5])
-  expect(await scene.gaps()).toEqual([[1, 1]])
-  await scene.dueNow()
+  expect(await setup.values()).toEqual([5])
+  expect(await setup.gaps()).toEqual([[1, 1]])
+  await setup.dueNow()
   chain.mine()
   await settled(bench)
-  expect(await scene.gaps()).toEqual([[1, 1]])
+  expect(await setup.gaps()).toEqual([[1, 1]])
   // Nodes that do not trace do not close it, by hand neither.
   const { chain_id } = bench
   const range = { db, clock: systemClock, chain_id, chain, from: 1 }
   const { signal } = new AbortController()
   expect(await runBackfill({ ...range, signal })).toMatchObject({ closed: 0, transfers: 0 })
   chain.spoil(1, 'whole')
-  await scene.dueNow()
-  await waitFor('the gap is filled', async () => (await scene.gaps()).length === 0)
+  await setup.dueNow()
+  await waitFor('the gap is filled', async () => (await setup.gaps()).length === 0)
   chain.mine()
   await settled(bench)
-  expect(await scene.values()).toEqual([7, 5])
-  expect(await scene.notified()).toEqual([
+  expect(await setup.values()).toEqual([7, 5])
+  expect(await setup.notified()).toEqual([
     { values: [5], backfilled: false },
     { values: [7], backfilled: true },
   ])
 })
 
 it('balances are read again because of a gap that is filled before its turn', async () => {
-  const { chain, bench, caller, start, ...scene } = await startScene('c')
+  const { chain, bench, caller, start, ...setup } = await startSetup('c')
   const { account, chain_id } = bench
   const balance = async () => {
-    const request = { wallet_id: scene.wallet_id, asset_type: 'ASSET_TYPE_C' }
+    const request = { wallet_id: setup.wallet_id, asset_type: 'ASSET_TYPE_C' }
     return (await caller.call('ListAssets', request)).assets[0]?.balance
   }
   start(soon)
@@ -181,13 +186,13 @@ it('balances are read again because of a gap that is filled before its turn', as
     chain.mine()
     await settled(bench)
     chain.spoil(number, 'whole')
-    await scene.dueNow()
-    await waitFor('the gap is filled', async () => (await scene.gaps()).length === 0)
+    await setup.dueNow()
+    await waitFor('the gap is filled', async () => (await setup.gaps()).length === 0)
   }
   await mineUntraced(5n)
   await waitFor('the first one', async () => (await balance()) === '1000005')
   await mineUntraced(7n)
-  expect(await scene.values()).toEqual([7, 5])
+  expect(await setup.values()).toEqual([7, 5])
   // Not for every gap at once, but in the end.
   await database.pool.query(
     `update tracker_gap set reopen_time = reopen_time - interval '1 hour' where chain_id = $1`,
@@ -197,7 +202,7 @@ it('balances are read again because of a gap that is filled before its turn', as
 })
 
 it('that a network was traced is remembered', async () => {
-  const { chain, pay, bench, start } = await startScene('c')
+  const { chain, pay, bench, start } = await startSetup('c')
   start(soon)
   await settled(bench)
   expect(await findTraced(db, bench.chain_id)).toBe(false)

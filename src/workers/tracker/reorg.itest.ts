@@ -13,16 +13,16 @@ import { findAncestor } from './reorg.ts'
 
 const database = await freshDatabase()
 const { db } = database
-const { startBench, settled, addWebhook, told } = createTrackedBenches(database)
+const { startBench, settled, addWebhook, notified } = createTrackedBenches(database)
 
 describe('a reorganization in c', () => {
-  let scene: TrackedBench
+  let setup: TrackedBench
   beforeAll(async () => {
-    scene = await startBench('c')
+    setup = await startBench('c')
   })
 
   it('drops transfers, reads balances again and takes back what was told', async () => {
-    const { bench, caller, start } = scene
+    const { bench, caller, start } = setup
     const { chain, account, address } = bench
     const token = account(77)
     chain.addToken(token, 'CONTRACT_TYPE_ERC20', { name: 'Gold', symbol: 'AU', decimals: 2 })
@@ -59,7 +59,7 @@ describe('a reorganization in c', () => {
     expect(await list()).toEqual(['9'])
     expect(await balance()).toBe('9')
     expect(tracker.status().reorganizations).toBe(1)
-    const states = (await told(now)).map(({ data }) => [
+    const states = (await notified(now)).map(({ data }) => [
       data.transfers[0].value,
       data.transfers[0].transfer_state,
     ])
@@ -70,10 +70,10 @@ describe('a reorganization in c', () => {
       ['6', 'TRANSFER_STATE_REORGED'],
       ['9', 'TRANSFER_STATE_SUCCESS'],
     ])
-    expect((await told(now)).map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5])
+    expect((await notified(now)).map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5])
     for (let i = 0; i < 3; i++) chain.mine()
     await settled(bench)
-    expect((await told(later)).map(({ data }) => data.transfers[0].value)).toEqual(['9'])
+    expect((await notified(later)).map(({ data }) => data.transfers[0].value)).toEqual(['9'])
   })
 
   it('back to a branch that was left before ends with a notification of what is there', async () => {
@@ -101,7 +101,7 @@ describe('a reorganization in c', () => {
     chain.mine()
     await settled(bench)
     for (const webhook_id of webhooks) {
-      const rows = await told(webhook_id)
+      const rows = await notified(webhook_id)
       const last = new Map(
         rows.map(({ data }) => [data.transfers[0].value, data.transfers[0].transfer_state]),
       )
@@ -130,7 +130,7 @@ describe('a reorganization in c', () => {
   })
 
   it('that leaves less than was stored waits for the new branch', async () => {
-    const { bench, caller, start } = scene
+    const { bench, caller, start } = setup
     const { chain, account } = bench
     start()
     await settled(bench)
@@ -198,7 +198,7 @@ it('takes back what was notified of a block and what was found in it later, each
   }
   chain.reorganize(4, [[], [], [], [], []])
   await settled(bench)
-  const says = (await told(webhook_id)).map(({ data }) => [
+  const says = (await notified(webhook_id)).map(({ data }) => [
     data.backfilled === true,
     data.transfers.map((one: { value: string }) => Number(one.value)),
     data.transfers[0].transfer_state.slice(15),

@@ -26,7 +26,7 @@ import {
   findExisting,
   insertWaiting,
   listSentAbove,
-  lockToldWebhooks,
+  lockNotifiedWebhooks,
   releaseWaiting,
   wakeCouriers,
 } from '../../storage/webhooks/notifications.ts'
@@ -148,7 +148,7 @@ export async function takeBack(
   })
 }
 
-type Told = { transfers?: { transfer_state?: string }[] }
+type Notified = { transfers?: { transfer_state?: string }[] }
 
 // Of so many at once the bodies are in memory.
 const page = 500
@@ -162,13 +162,13 @@ async function takeBackNotifications(
   await deleteEventsAbove(trx, chain_id, number)
   await cancelWaitingAbove(trx, chain_id, number)
   // All of them before the first page: webhooks are locked in the order of their ids.
-  await lockToldWebhooks(trx, { chain_id, above: number }, [])
+  await lockNotifiedWebhooks(trx, { chain_id, above: number }, [])
   let rows: DeliveryRow[] = []
   let count = 0
   do {
     const after = rows.at(-1)
     rows = await listSentAbove(trx, { chain_id, number }, { after, limit: page })
-    count += await tellReorganized(trx, rows, now)
+    count += await notifyReorganized(trx, rows, now)
   } while (rows.length === page)
   if (count === 0) return
   await detachAbove(trx, chain_id, number)
@@ -176,8 +176,12 @@ async function takeBackNotifications(
 }
 
 /** Follows up notifications of transfers; of those that had a follow-up already, that one. */
-async function tellReorganized(trx: Db, rows: readonly DeliveryRow[], now: Date): Promise<number> {
-  const sent = rows.filter(({ data }) => (data as Told).transfers)
+async function notifyReorganized(
+  trx: Db,
+  rows: readonly DeliveryRow[],
+  now: Date,
+): Promise<number> {
+  const sent = rows.filter(({ data }) => (data as Notified).transfers)
   if (sent.length === 0) return 0
   const followed = await findExisting(
     trx,
@@ -207,18 +211,18 @@ async function tellReorganized(trx: Db, rows: readonly DeliveryRow[], now: Date)
     webhook_history_id,
     webhook_id: row.webhook_id,
     data: {
-      ...(row.data as Told),
+      ...(row.data as Notified),
       confirmations: 0,
-      transfers: (row.data as Told).transfers!.map((transfer) => ({
+      transfers: (row.data as Notified).transfers!.map((transfer) => ({
         ...transfer,
         transfer_state: 'TRANSFER_STATE_REORGED',
       })),
     },
   }))
-  const told = await releaseWaiting(trx, due, now)
+  const notified = await releaseWaiting(trx, due, now)
   await deleteWaiting(
     trx,
-    due.map(({ webhook_history_id }) => webhook_history_id).filter((id) => !told.has(id)),
+    due.map(({ webhook_history_id }) => webhook_history_id).filter((id) => !notified.has(id)),
   )
   return sent.length
 }

@@ -7,7 +7,7 @@ import { planRewind, RewindError, runRewind } from './rewind.ts'
 
 const database = await freshDatabase()
 const { db, pool } = database
-const { startBench, settled, addWebhook, told } = createTrackedBenches(database)
+const { startBench, settled, addWebhook, notified } = createTrackedBenches(database)
 const { signal } = new AbortController()
 
 it('a reorganization beyond the stored blocks is taken back by hand, and tracking goes on', async () => {
@@ -51,7 +51,7 @@ it('a reorganization beyond the stored blocks is taken back by hand, and trackin
   await runRewind(options, plan)
   await settled(bench)
   expect(await values()).toEqual([105, 104, 103, 102, 101, 100, 3, 2, 1])
-  const states = (await told(webhook_id)).map(({ data }) => data.transfers[0].transfer_state)
+  const states = (await notified(webhook_id)).map(({ data }) => data.transfers[0].transfer_state)
   expect(states.filter((state) => state === 'TRANSFER_STATE_REORGED')).toHaveLength(5)
   expect(states).toHaveLength(8 + 5 + 6)
   await expect(planRewind({ ...options, to: 50 })).rejects.toThrow(RewindError)

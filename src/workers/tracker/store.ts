@@ -134,13 +134,13 @@ async function storeOnce(
       trx,
       isNoted ? changes.filter((change) => !isBacklog(change)) : changes,
     )
-    const scene = { chain_id, service: chain.service, now, limits: tools.fanOutLimits }
-    let isLeft = await noteTransfers(trx, scene, blocks, transfers)
+    const context = { chain_id, service: chain.service, now, limits: tools.fanOutLimits }
+    let isLeft = await noteTransfers(trx, context, blocks, transfers)
     for (const { block, content } of contents) {
       for (const [kind, count] of Object.entries(content.unknown_kinds ?? {}))
         unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
       const updated = await updateTransfers(trx, chain_id, content.updates ?? [])
-      if (await noteUpdates(trx, scene, block, updated)) isLeft = true
+      if (await noteUpdates(trx, context, block, updated)) isLeft = true
     }
 
     await insertBlocks(

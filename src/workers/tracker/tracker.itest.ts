@@ -10,7 +10,7 @@ import { startImporter } from '../jobs/importer.ts'
 
 const database = await freshDatabase()
 const { db, pool } = database
-const { startBench, settled, addWebhook, told } = createTrackedBenches(database)
+const { startBench, settled, addWebhook, notified } = createTrackedBenches(database)
 
 describe.each<WalletService>(['t', 's', 'p', 'c'])('the tracker of %s', (service) => {
   it('lists the transfers of tracked addresses and their balances', async () => {
@@ -136,8 +136,8 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('the tracker of %s', (service
       },
     ])
     await settled(bench)
-    const [first] = await told(now)
-    expect(await told(later)).toEqual([])
+    const [first] = await notified(now)
+    expect(await notified(later)).toEqual([])
     expect(first).toMatchObject({ sequence: 1, data: { confirmations: 1, sequence: 1 } })
     expect(first.data.transfers).toMatchObject([
       { wallet_id, value: '7' },
@@ -146,8 +146,8 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('the tracker of %s', (service
     chain.mine()
     chain.mine()
     await settled(bench)
-    expect(await told(now)).toHaveLength(1)
-    expect(await told(later)).toMatchObject([{ sequence: 1, data: { confirmations: 3 } }])
+    expect(await notified(now)).toHaveLength(1)
+    expect(await notified(later)).toMatchObject([{ sequence: 1, data: { confirmations: 3 } }])
   })
 
   it('goes on where it was, also in another process', async () => {

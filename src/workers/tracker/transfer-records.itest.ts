@@ -5,7 +5,12 @@ import type { Outcome } from '../../../test/helpers/wallets.ts'
 import type { WalletService } from '../../contract/variant.ts'
 
 const database = await freshDatabase()
-const { startBench, settled, addWebhook, told } = createTrackedBenches(database)
+const {
+  startBench,
+  settled,
+  addWebhook,
+  notified: notificationsOf,
+} = createTrackedBenches(database)
 
 /** The rule of docs/webhooks.md: what records of the native coin do to what they are seen from. */
 const sumOf = (records: readonly Outcome[]): bigint =>
@@ -78,7 +83,9 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('a transfer in %s', (service)
         : ['TRANSFER_DIRECTION_INTERNAL'],
     )
 
-    const notified = (await told(webhook_id)).flatMap(({ data }) => data.transfers) as Outcome[]
+    const notified = (await notificationsOf(webhook_id)).flatMap(
+      ({ data }) => data.transfers,
+    ) as Outcome[]
     const keyOf = ({ wallet_id, transfer_id, direction }: Outcome) =>
       [wallet_id, transfer_id, direction].join()
     expect(notified.map(keyOf).toSorted()).toEqual([...sent, ...received].map(keyOf).toSorted())
@@ -121,7 +128,7 @@ describe('a transfer in c', () => {
     await settled(bench)
     const listed = await listAll(caller, { wallet_id })
     expect(listed).toHaveLength(2)
-    const words = (await told(webhook_id))
+    const words = (await notificationsOf(webhook_id))
       .flatMap(({ data }) => data.transfers as Outcome[])
       .filter(({ value }) => value === '7')
       .map(({ transfer_id, transfer_state }) => [transfer_id, transfer_state])

@@ -5,7 +5,7 @@ import type { Caller } from '../../../test/helpers/wallets.ts'
 import type { WalletService } from '../../contract/variant.ts'
 
 const database = await freshDatabase()
-const { startBench, settled, told } = createTrackedBenches(database)
+const { startBench, settled, notified } = createTrackedBenches(database)
 
 const register = async (caller: Caller, fields: object = {}): Promise<string> =>
   (
@@ -47,7 +47,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', (service) =
     ])
     await settled(bench)
     const values = async (webhook_id: string) =>
-      (await told(webhook_id)).map(({ data }) =>
+      (await notified(webhook_id)).map(({ data }) =>
         data.transfers.map((one: { wallet_id: string; value: string }) => [
           one.wallet_id,
           one.value,
@@ -80,7 +80,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', (service) =
     for (let more = 0; more < 3; more++) chain.mine()
     await settled(bench)
     const valuesOf = async (webhook_id: string) =>
-      (await told(webhook_id)).flatMap(({ data }) =>
+      (await notified(webhook_id)).flatMap(({ data }) =>
         data.transfers.map((one: { value: string }) => one.value),
       )
     expect(await valuesOf(late)).toEqual(['8'])

@@ -112,7 +112,7 @@ export function startCourier(options: CourierOptions): Courier {
 
   const start = (parcel: Parcel): void => {
     const running = deliver(parcel).catch((error: unknown) => {
-      log.error({ err: error, ...idsOf(parcel) }, 'delivery failed inside, will be repeated')
+      log.error({ err: error, ...idsOf(parcel) }, 'internal delivery error, will retry')
     })
     sending.add(running)
     void running.finally(() => sending.delete(running))

@@ -92,7 +92,7 @@ const begin = async (limits: Partial<TrackerTools> = {}) => {
       )
     ).rows[0].count as number
   /** The values that a webhook was notified of, with their states where they are not final. */
-  const told = async (webhook_id: string): Promise<string[]> => {
+  const notified = async (webhook_id: string): Promise<string[]> => {
     const { rows } = await pool.query(
       `select sequence::int4, data from delivery
        where webhook_id = $1 and sequence is not null order by sequence`,
@@ -112,19 +112,19 @@ const begin = async (limits: Partial<TrackerTools> = {}) => {
   }
   return {
     ...{ bench, chain, account, tools, large, small, wallets, addWebhooks, register },
-    ...{ store, storeAll, pay, goBack, count, numbered, told, drain },
+    ...{ store, storeAll, pay, goBack, count, numbered, notified, drain },
   }
 }
 
 describe('an organization with 4,000 webhooks', () => {
   it('adds one row to a block, and the notification of another organization is released with it', async () => {
-    const { large, small, addWebhooks, register, pay, count, numbered, told, tools, drain } =
+    const { large, small, addWebhooks, register, pay, count, numbered, notified, tools, drain } =
       await begin()
     await addWebhooks(large, 4_000)
     const webhook_id = await register(small)
     const { notifications } = await pay([1, 7n], [2, 8n])
     expect(notifications).toEqual({ count: 1, isMore: true })
-    expect(await told(webhook_id)).toEqual(['8'])
+    expect(await notified(webhook_id)).toEqual(['8'])
     expect([await count('delivery', large), await count('notification_event', large)]).toEqual([
       0, 1,
     ])
@@ -134,7 +134,7 @@ describe('an organization with 4,000 webhooks', () => {
     expect(expanded).toBeGreaterThan(0)
     expect(expanded).toBeLessThanOrEqual(500)
     await pay([1, 5n], [2, 6n])
-    expect(await told(webhook_id)).toEqual(['8', '6'])
+    expect(await notified(webhook_id)).toEqual(['8', '6'])
     expect(await numbered(large)).toBe(0)
     await drain()
     expect(await count('notification_event', large)).toBe(0)
@@ -148,7 +148,7 @@ describe('an organization with 4,000 webhooks', () => {
   })
 
   it('leaves other organizations their part of what is released after a block', async () => {
-    const { large, small, addWebhooks, register, pay, told, tools, drain } = await begin({
+    const { large, small, addWebhooks, register, pay, notified, tools, drain } = await begin({
       releaseLimits: { notifications: 10, transfers: 1_000 },
     })
     await addWebhooks(large, 100)
@@ -156,10 +156,10 @@ describe('an organization with 4,000 webhooks', () => {
     // Few enough to be written with the block, and more than one page.
     await pay([1, 7n])
     await pay([1, 7n], [2, 8n])
-    expect(await told(webhook_id)).toEqual(['8'])
+    expect(await notified(webhook_id)).toEqual(['8'])
     await pay([1, 7n], [2, 9n])
     await releasePage(tools)
-    expect(await told(webhook_id)).toEqual(['8', '9'])
+    expect(await notified(webhook_id)).toEqual(['8', '9'])
     await drain()
   })
 })
@@ -169,8 +169,8 @@ describe('what is expanded after its block', () => {
   const releaseLimits = { notifications: 2, transfers: 100 }
 
   it('is notified in the order of the chain, whatever was left and whatever is written at once', async () => {
-    const scene = await begin({ fanOutLimits, releaseLimits })
-    const { large, register, pay, told, tools, drain } = scene
+    const setup = await begin({ fanOutLimits, releaseLimits })
+    const { large, register, pay, notified, tools, drain } = setup
     const hooks = [await register(large), await register(large), await register(large)]
     await pay([1, 1n])
     await pay([1, 2n])
@@ -183,12 +183,12 @@ describe('what is expanded after its block', () => {
     await pay([1, 5n])
     await drain()
     for (const webhook_id of hooks)
-      expect(await told(webhook_id)).toEqual(['1', '2', '3', '4', '5'])
-    expect(await scene.count('notification_event', large)).toBe(0)
+      expect(await notified(webhook_id)).toEqual(['1', '2', '3', '4', '5'])
+    expect(await setup.count('notification_event', large)).toBe(0)
   })
 
   it('goes to the webhooks that were there, with what they wanted then', async () => {
-    const { large, wallets, register, pay, told, drain } = await begin({ fanOutLimits })
+    const { large, wallets, register, pay, notified, drain } = await begin({ fanOutLimits })
     const all = await register(large)
     const mine = await register(large, { wallet_id: wallets[0] })
     const gone = await register(large)
@@ -207,32 +207,43 @@ describe('what is expanded after its block', () => {
     await drain()
     await pay([1, 4n])
     await drain()
-    expect(await told(all)).toEqual(['1', '2', '3', '4'])
-    expect(await told(mine)).toEqual(['1', '2', '3', '4'])
-    expect(await told(gone)).toEqual([])
-    expect(await told(late)).toEqual(['2', '3', '4'])
-    expect(await told(states)).toEqual(['2', '3', '4'])
-    expect(await told(changed)).toEqual(['1', '3', '4'])
+    expect(await notified(all)).toEqual(['1', '2', '3', '4'])
+    expect(await notified(mine)).toEqual(['1', '2', '3', '4'])
+    expect(await notified(gone)).toEqual([])
+    expect(await notified(late)).toEqual(['2', '3', '4'])
+    expect(await notified(states)).toEqual(['2', '3', '4'])
+    expect(await notified(changed)).toEqual(['1', '3', '4'])
   })
 
   it('waits for the confirmation that the webhook has when it is expanded', async () => {
-    const { large, register, pay, store, chain, told, drain } = await begin({ fanOutLimits })
+    const { large, register, pay, store, chain, notified, drain } = await begin({ fanOutLimits })
     const webhook_id = await register(large)
     await pay([1, 1n])
     await large.call('UpdateWebhook', { webhook_id, confirmation: 3 })
     await drain()
-    expect(await told(webhook_id)).toEqual([])
+    expect(await notified(webhook_id)).toEqual([])
     for (let more = 0; more < 2; more++) {
       chain.mine()
       await store()
     }
-    expect(await told(webhook_id)).toEqual(['1'])
+    expect(await notified(webhook_id)).toEqual(['1'])
   })
 
   it('is not notified when its block leaves the chain before, and is when it returns', async () => {
-    const scene = await begin({ fanOutLimits, releaseLimits })
-    const { large, chain, account, register, pay, storeAll, goBack, count, told, tools, drain } =
-      scene
+    const setup = await begin({ fanOutLimits, releaseLimits })
+    const {
+      large,
+      chain,
+      account,
+      register,
+      pay,
+      storeAll,
+      goBack,
+      count,
+      notified,
+      tools,
+      drain,
+    } = setup
     const hooks = [await register(large), await register(large), await register(large)]
     await pay([1, 1n])
     await drain()
@@ -253,7 +264,7 @@ describe('what is expanded after its block', () => {
     await storeAll()
     await drain()
     for (const webhook_id of hooks)
-      expect(await told(webhook_id)).toEqual(['1', '-1', '3', '-3', '1', '2'])
+      expect(await notified(webhook_id)).toEqual(['1', '-1', '3', '-3', '1', '2'])
     expect(chain.canonical()[number]!.hash).toEqual(hash)
   })
 })

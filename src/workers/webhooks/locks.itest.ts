@@ -21,7 +21,7 @@ import {
   deleteWaiting,
   detachAbove,
   insertWaiting,
-  lockToldWebhooks,
+  lockNotifiedWebhooks,
   queueNotifications,
   releaseWaiting,
 } from '../../storage/webhooks/notifications.ts'
@@ -68,7 +68,7 @@ it('what courier, tracker, sender, retention and users do at once never waits in
   const hooks = await Promise.all(Array.from({ length: 5 }, () => register()))
   let block = 100
 
-  const tell = async (trx: Db, count: number) => {
+  const notify = async (trx: Db, count: number) => {
     const notifications = Array.from({ length: count }, () => ({
       organization_id,
       chain_id,
@@ -89,16 +89,16 @@ it('what courier, tracker, sender, retention and users do at once never waits in
         shuffled(hooks).map((webhook_id) => waitingRow(webhook_id, head, crypto.randomUUID())),
       )
       await lockDueWebhooks(trx, { chain_id, head }, [{ organization_id, wallet_id }])
-      await tell(trx, 3)
+      await notify(trx, 3)
       const { waiting: due } = await listDueWaiting(trx, { chain_id, head: head - 3, limit: 500 })
-      const told = await releaseWaiting(
+      const notified = await releaseWaiting(
         trx,
         shuffled(due).map((row) => ({ ...row, data: {} })),
         new Date(),
       )
       await deleteWaiting(
         trx,
-        due.map((row) => row.webhook_history_id).filter((id) => !told.has(id)),
+        due.map((row) => row.webhook_history_id).filter((id) => !notified.has(id)),
       )
     })
   }
@@ -106,9 +106,9 @@ it('what courier, tracker, sender, retention and users do at once never waits in
     await db.transaction().execute(async (trx) => {
       await oneTracker(trx)
       await cancelWaitingAbove(trx, chain_id, block - 2)
-      await lockToldWebhooks(trx, { chain_id, above: block - 2 }, [])
+      await lockNotifiedWebhooks(trx, { chain_id, above: block - 2 }, [])
       await detachAbove(trx, chain_id, block - 2)
-      await tell(trx, 5)
+      await notify(trx, 5)
     })
   }
   const claim = async (count: number) => {
@@ -193,7 +193,7 @@ it('what courier, tracker, sender, retention and users do at once never waits in
   const loop = async (count: number, act: () => Promise<unknown>) => {
     for (let turn = 0; turn < count; turn++) await act()
   }
-  await db.transaction().execute((trx) => tell(trx, 500))
+  await db.transaction().execute((trx) => notify(trx, 500))
   await Promise.all([
     loop(60, storeBlock),
     loop(30, rollBack),
@@ -293,18 +293,18 @@ it.each([
       const open = new Promise<void>((resolve) => {
         release = resolve
       })
-      const told = Promise.withResolvers<void>()
-      const telling = db.transaction().execute(async (trx) => {
+      const notified = Promise.withResolvers<void>()
+      const notifying = db.transaction().execute(async (trx) => {
         await act(trx, from)
-        told.resolve()
+        notified.resolve()
         await open
       })
-      await isHeldUp(told.promise)
+      await isHeldUp(notified.promise)
       // Not its before it has the first one too.
       expect((await client.query(`${lock} nowait`, [second])).rowCount).toBe(1)
       await client.query('commit')
       release()
-      await telling
+      await notifying
     } finally {
       client.release()
     }

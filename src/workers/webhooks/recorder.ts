@@ -36,7 +36,7 @@ export function createRecorder(options: {
       if (isUniqueViolation(error) && repeats > 0) return await store(records, repeats - 1)
       if (records.length === 1) {
         const [{ webhook_history_id } = { webhook_history_id: '' }] = records
-        log.error({ err: error, webhook_history_id }, 'attempt not recorded, will be repeated')
+        log.error({ err: error, webhook_history_id }, 'recording an attempt failed, will retry')
         return
       }
       // One bad record must not keep the others from being written.

@@ -20,7 +20,7 @@ export type SendOptions = {
   signal: AbortSignal
 }
 
-/** The body of a delivery (docs/decisions.md); the same bytes in every attempt. */
+/** The body of a delivery (docs/decisions/webhooks.md); the same bytes in every attempt. */
 const bodyOf = ({
   data,
   webhook_id,

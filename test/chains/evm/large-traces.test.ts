@@ -12,7 +12,7 @@ import { largeTrace } from './hostile-contracts.ts'
 
 const never = new AbortController().signal
 
-const startScene = async (urlOf: (anvil: Anvil) => string) => {
+const startSetup = async (urlOf: (anvil: Anvil) => string) => {
   const anvil = await startAnvil({ args: ['--no-mining'] })
   onTestFinished(() => anvil.stop())
   const pool = createPool({
@@ -66,7 +66,7 @@ const takeWithTroubles = async (...args: Parameters<typeof take>): Promise<Chain
 }
 
 it('the trace of a transaction that is made to be too large is read without what makes it large', async () => {
-  const { pool, chain, before, received, anvil } = await startScene(({ url }) => url)
+  const { pool, chain, before, received, anvil } = await startSetup(({ url }) => url)
   const receipt = await anvil.call<{ transactions: string[]; hash: string }>(
     'eth_getBlockByNumber',
     [`0x${(before.number + 1).toString(16)}`, false],
@@ -96,7 +96,7 @@ it('the trace of a transaction that is made to be too large is read without what
 }, 120_000)
 
 it('over a WebSocket, where it cannot be read, the chain goes on and the block lacks it', async () => {
-  const { chain, before, received } = await startScene(({ wsUrl }) => wsUrl)
+  const { chain, before, received } = await startSetup(({ wsUrl }) => wsUrl)
   const blocks = await takeWithTroubles(chain, before, 2)
   expect(blocks.map(received)).toEqual([[5n], [6n]])
   expect(blocks[0]!.lacks).toMatch(/transactions cannot be traced/)

@@ -6,7 +6,7 @@ import { accountKey } from '../../../devnet/polkadot/spec.ts'
 import { createRandom } from '../../helpers/random.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
 import { type Harness, startHarness } from './harness.ts'
-import { connectRaw, type Told } from './raw-client.ts'
+import { connectRaw, type RawEvent } from './raw-client.ts'
 
 const unit = 10n ** 12n
 
@@ -23,31 +23,31 @@ const serveMore = async (node: Harness, options: ServerOptions) => {
 type Started = { result: string; operationId: string; discardedItems?: number }
 
 /** Holds the events of a follower against what the specification promises of them. */
-function checkEvents(events: readonly Told[]) {
+function checkEvents(events: readonly RawEvent[]) {
   const parents = new Map<string, string>()
   const open = new Set<string>()
   let [final, best] = ['', '']
-  for (const [at, told] of events.entries()) {
-    expect(told.event === 'initialized').toBe(at === 0)
-    if (told.event === 'initialized') {
-      final = (told.finalizedBlockHashes as string[]).at(-1)!
-    } else if (told.event === 'newBlock') {
-      const { blockHash, parentBlockHash } = told as unknown as Record<string, string>
+  for (const [at, received] of events.entries()) {
+    expect(received.event === 'initialized').toBe(at === 0)
+    if (received.event === 'initialized') {
+      final = (received.finalizedBlockHashes as string[]).at(-1)!
+    } else if (received.event === 'newBlock') {
+      const { blockHash, parentBlockHash } = received as unknown as Record<string, string>
       expect(open.has(parentBlockHash!) || parentBlockHash === final).toBe(true)
       expect(parents.has(blockHash!)).toBe(false)
       parents.set(blockHash!, parentBlockHash!)
       open.add(blockHash!)
-    } else if (told.event === 'bestBlockChanged') {
-      best = told.bestBlockHash as string
+    } else if (received.event === 'bestBlockChanged') {
+      best = received.bestBlockHash as string
       expect(open.has(best) || best === final).toBe(true)
-    } else if (told.event === 'finalized') {
-      const finalized = told.finalizedBlockHashes as string[]
+    } else if (received.event === 'finalized') {
+      const finalized = received.finalizedBlockHashes as string[]
       for (const hash of finalized) {
         expect(parents.get(hash)).toBe(final)
         expect(open.delete(hash)).toBe(true)
         final = hash
       }
-      const pruned = told.prunedBlockHashes as string[]
+      const pruned = received.prunedBlockHashes as string[]
       for (const hash of pruned) expect(open.delete(hash)).toBe(true)
       expect(pruned).not.toContain(best)
       expect(finalized.slice(0, -1)).not.toContain(best)
@@ -57,7 +57,7 @@ function checkEvents(events: readonly Told[]) {
         while (at !== final && parents.has(at)) at = parents.get(at)!
         expect(at).toBe(final)
       }
-    } else throw new Error(`unexpected ${told.event}`)
+    } else throw new Error(`unexpected ${received.event}`)
   }
   return { open, final, best }
 }
@@ -80,9 +80,11 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
       // Whatever was told before is there with the answer.
       await client.ask('system_chain')
       const { above } = node.chain.recent()
-      expect(client.told(first).some((one) => (one.prunedBlockHashes as [])?.length > 1)).toBe(true)
+      expect(client.received(first).some((one) => (one.prunedBlockHashes as [])?.length > 1)).toBe(
+        true,
+      )
       for (const id of [first, second])
-        expect(checkEvents(client.told(id))).toEqual({
+        expect(checkEvents(client.received(id))).toEqual({
           open: new Set(above.map(({ hash }) => hash)),
           final: node.chain.final().hash,
           best: node.chain.best().hash,
@@ -106,20 +108,23 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
         apis: expect.objectContaining({ '0xdf6acb689907609b': 4 }),
       },
     })
-    expect(client.told(withRuntime)[0]).toEqual({
+    expect(client.received(withRuntime)[0]).toEqual({
       event: 'initialized',
       finalizedBlockHashes: last,
       finalizedBlockRuntime: runtime(900),
     })
-    expect(client.told(without)[0]).toEqual({ event: 'initialized', finalizedBlockHashes: last })
+    expect(client.received(without)[0]).toEqual({
+      event: 'initialized',
+      finalizedBlockHashes: last,
+    })
     node.mine(3)
     const hash = node.chain.final().hash
     for (const id of [withRuntime, without])
       await waitFor('all blocks are told', () =>
-        client.told(id).some((one) => (one.finalizedBlockHashes as string[])?.includes(hash)),
+        client.received(id).some((one) => (one.finalizedBlockHashes as string[])?.includes(hash)),
       )
     const runtimes = (id: string) =>
-      client.told(id).flatMap((one) => (one.event === 'newBlock' ? [one.newRuntime] : []))
+      client.received(id).flatMap((one) => (one.event === 'newBlock' ? [one.newRuntime] : []))
     expect(runtimes(withRuntime)).toEqual([null, runtime(901), null])
     expect(runtimes(without)).toEqual([undefined, undefined, undefined])
   })
@@ -175,7 +180,7 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
     await client.wait(follow, 'operationStorageDone', child.operationId)
     expect(
       client
-        .told(follow)
+        .received(follow)
         .some(
           ({ event, operationId }) =>
             event === 'operationStorageItems' && operationId === child.operationId,
@@ -203,7 +208,7 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
     await client.wait(follow, 'operationWaitingForContinue', operationId)
     const found = () =>
       client
-        .told(follow)
+        .received(follow)
         .filter((one) => one.event === 'operationStorageItems' && one.operationId === operationId)
         .flatMap((one) => one.items as { key: string; value: string }[])
     expect(found()).toHaveLength(10)
@@ -227,9 +232,9 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
     expect(await client.ask('chainHead_v1_body', follow, best)).toEqual(limitReached)
     await client.ask('chainHead_v1_stopOperation', follow, first.operationId)
     expect((await look(11)).result).toMatchObject({ result: 'started', discardedItems: 1 })
-    const before = client.told(follow).length
+    const before = client.received(follow).length
     await client.ask('chainHead_v1_continue', follow, first.operationId)
-    expect(client.told(follow)).toHaveLength(before)
+    expect(client.received(follow)).toHaveLength(before)
   })
 
   it('keeps a block of a lost branch until it is let go, and refuses what nobody showed', async () => {
@@ -241,7 +246,9 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
     node.fork(2)
     expect(node.chain.final().number).toBe(lost.number)
     await waitFor('it is told as lost', () =>
-      client.told(follow).some((one) => (one.prunedBlockHashes as string[])?.includes(lost.hash)),
+      client
+        .received(follow)
+        .some((one) => (one.prunedBlockHashes as string[])?.includes(lost.hash)),
     )
     expect((await client.wait(follow, 'finalized')).prunedBlockHashes).toEqual([
       lost.hash,
@@ -322,10 +329,10 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
     ]
     for (const [method, params, answer] of quiet)
       expect(await client.ask(`chainHead_v1_${method}`, second, ...params)).toEqual(answer)
-    const told = client.told(second).length
+    const received = client.received(second).length
     node.mine(2)
     await client.ask('system_chain')
-    expect(client.told(second)).toHaveLength(told)
+    expect(client.received(second)).toHaveLength(received)
   })
 
   it('stops a follower that holds too many blocks, and one that does not read', async () => {
@@ -339,10 +346,10 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
       node.mine(1)
     }
     expect(await client.wait(careless, 'stop')).toEqual({ event: 'stop' })
-    expect(client.told(careless).at(-1)!.event).toBe('stop')
+    expect(client.received(careless).at(-1)!.event).toBe('stop')
     const { hash } = node.chain.best()
     expect(await client.ask('chainHead_v1_header', careless, hash)).toEqual({ result: null })
-    expect(client.told(careful).some(({ event }) => event === 'stop')).toBe(false)
+    expect(client.received(careful).some(({ event }) => event === 'stop')).toBe(false)
 
     const slow = await connectRaw(
       `${(await serveMore(node, { limits: { unsentBytes: 1 << 20 } })).server.url}`,
@@ -356,7 +363,7 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
     node.mine(3)
     slow.socket.resume()
     expect(await slow.wait(follow, 'stop')).toEqual({ event: 'stop' })
-    expect(slow.told(follow).at(-1)!.event).toBe('stop')
+    expect(slow.received(follow).at(-1)!.event).toBe('stop')
     await slow.follow(false)
   })
 
@@ -369,8 +376,8 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
     expect(await client.wait(follow, 'stop')).toEqual({ event: 'stop' })
     const { hash } = node.mine(1)
     const again = await client.follow(false)
-    const [first] = client.told(again)
+    const [first] = client.received(again)
     expect((first!.finalizedBlockHashes as string[]).at(-1)).toBe(hash)
-    expect(client.told(follow).at(-1)!.event).toBe('stop')
+    expect(client.received(follow).at(-1)!.event).toBe('stop')
   })
 })

@@ -4,7 +4,7 @@ import type { PolkadotDevChainOptions } from '../../../devnet/polkadot/node.ts'
 import { accountKey } from '../../../devnet/polkadot/spec.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
 import { type Harness, startHarness } from './harness.ts'
-import { connectRaw, type RawClient, type Told } from './raw-client.ts'
+import { connectRaw, type RawClient, type RawEvent } from './raw-client.ts'
 
 const unit = 10n ** 12n
 
@@ -108,9 +108,9 @@ describe('old blocks, as the new JSON-RPC specification has them', () => {
     const prefix = toHex(keyBytes(accountKey(node.account(1)))).slice(0, 2 + 64)
     const look = async (items: unknown[], at = hash) => {
       const { result } = await client.ask<string>('archive_v1_storage', at, items, null)
-      const isOver = ({ event }: Told) => event !== 'storage'
-      await waitFor('it is over', () => client.told(result!).some(isOver))
-      return client.told(result!)
+      const isOver = ({ event }: RawEvent) => event !== 'storage'
+      await waitFor('it is over', () => client.received(result!).some(isOver))
+      return client.received(result!)
     }
     const all = await look([{ key: prefix, type: 'descendantsValues' }])
     const key = toHex(keyBytes(accountKey(node.account(50))))

@@ -124,34 +124,34 @@ describe('polkadot-api, the client itself, on the Polkadot dev node', () => {
       const asked =
         isModern && (await transfer(60, unit).getEstimatedFees(node.address(Alice.account)))
       if (isModern) expect(asked).toBeGreaterThan(0n)
-      const told: { type: string; [field: string]: unknown }[] = []
-      const isIn = () => told.some((one) => one.type === 'txBestBlocksState' && one.found)
+      const received: { type: string; [field: string]: unknown }[] = []
+      const isIn = () => received.some((one) => one.type === 'txBestBlocksState' && one.found)
       const watching = new Promise<void>((resolve, reject) => {
         transfer(60, unit)
           .signSubmitAndWatch(signerForClients(Alice))
-          .subscribe({ next: (one) => told.push(one), error: reject, complete: resolve })
+          .subscribe({ next: (one) => received.push(one), error: reject, complete: resolve })
       })
       await waitFor('it is in the pool', () => node.chain.pool.size() === 1)
       const first = node.mine(1)
       await waitFor('it is in a block', isIn)
       // That block is lost; the client keeps the transaction alive and it comes into another one.
       node.fork(1)
-      await waitFor('it is out again', () => told.at(-1)?.found === false)
+      await waitFor('it is out again', () => received.at(-1)?.found === false)
       const second = node.mine(1)
-      await waitFor('it is in again', () => told.at(-1)?.found === true)
+      await waitFor('it is in again', () => received.at(-1)?.found === true)
       node.mine(2)
       await watching
-      expect(told.slice(0, 2).map(({ type }) => type)).toEqual(['signed', 'broadcasted'])
+      expect(received.slice(0, 2).map(({ type }) => type)).toEqual(['signed', 'broadcasted'])
       // Whether it also says that it is in no block yet depends on which is quicker.
-      const states = told.slice(told.findIndex(({ found }) => found))
+      const states = received.slice(received.findIndex(({ found }) => found))
       expect(states.map((one) => (one.block as { hash: string } | undefined)?.hash)).toEqual([
         first.hash,
         undefined,
         second.hash,
         second.hash,
       ])
-      expect(told.at(-1)!.type).toBe('finalized')
-      expect(told.at(-1)).toMatchObject({ ok: true, block: { number: second.number } })
+      expect(received.at(-1)!.type).toBe('finalized')
+      expect(received.at(-1)).toMatchObject({ ok: true, block: { number: second.number } })
       expect(readBalanceOf(node, node.account(60))).toBe(unit)
 
       // Without watching; a transfer that fails is final too, and says why.

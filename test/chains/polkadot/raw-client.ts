@@ -4,7 +4,7 @@ import { WebSocket } from 'ws'
 import { waitFor } from '../../helpers/wait-for.ts'
 
 /** A notification's content. */
-export type Told = { event: string; operationId?: string; [field: string]: unknown }
+export type RawEvent = { event: string; operationId?: string; [field: string]: unknown }
 
 /** What a node answered: its result, or the number of its error. */
 export type Answer<result = unknown> = { result?: result; code?: number }
@@ -14,9 +14,9 @@ export type RawClient = {
   socket: WebSocket
   ask<result = unknown>(method: string, ...params: unknown[]): Promise<Answer<result>>
   /** Everything that a subscription was told so far. */
-  told(subscription: string): Told[]
+  received(subscription: string): RawEvent[]
   /** Waits for an event of a subscription. */
-  wait(subscription: string, event: string, operationId?: string): Promise<Told>
+  wait(subscription: string, event: string, operationId?: string): Promise<RawEvent>
   /** Begins to follow, and gives the subscription when the first events are there. */
   follow(withRuntime: boolean): Promise<string>
 }
@@ -26,7 +26,7 @@ export async function connectRaw(url: string): Promise<RawClient> {
   const socket = new WebSocket(url)
   onTestFinished(() => socket.terminate())
   await once(socket, 'open')
-  const notes = new Map<string, Told[]>()
+  const notes = new Map<string, RawEvent[]>()
   const waiting = new Map<number, (answer: Answer) => void>()
   socket.on('message', (data) => {
     const message = JSON.parse(String(data))
@@ -45,10 +45,10 @@ export async function connectRaw(url: string): Promise<RawClient> {
       waiting.set(id, resolve as (answer: Answer) => void)
       socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
     })
-  const told = (subscription: string) => notes.get(subscription) ?? []
+  const received = (subscription: string) => notes.get(subscription) ?? []
   const wait: RawClient['wait'] = async (subscription, event, operationId) => {
     const find = () =>
-      told(subscription).findLast(
+      received(subscription).findLast(
         (one) =>
           one.event === event && (operationId === undefined || one.operationId === operationId),
       )
@@ -58,7 +58,7 @@ export async function connectRaw(url: string): Promise<RawClient> {
   return {
     socket,
     ask,
-    told,
+    received,
     wait,
     follow: async (withRuntime) => {
       const { result } = await ask<string>('chainHead_v1_follow', withRuntime)

@@ -22,7 +22,7 @@ describe.each(worlds)('transfers of $name', ({ node, chain, isModern, specVersio
   const numberOf = new Map(
     Array.from({ length: 100 }, (_, number) => [node.account(number).toString('hex'), number]),
   )
-  const everybody = Array.from({ length: 100 }, (_, number) => node.account(number))
+  const everyone = Array.from({ length: 100 }, (_, number) => node.account(number))
 
   /** Makes a block, follows to it, and gives what it holds for everybody. */
   const play = async (...extrinsics: Buffer[]) => {
@@ -30,15 +30,15 @@ describe.each(worlds)('transfers of $name', ({ node, chain, isModern, specVersio
     const made = node.make({ extrinsics })
     expect(made.extrinsics).toHaveLength(extrinsics.length + 2)
     const [block] = (await followTo(chain, refOf(parent), made.number)) as [ChainBlock]
-    const { movements, touched } = contentOf(block, everybody)
+    const { movements, touched } = contentOf(block, everyone)
     const read = async (at: typeof made) =>
       await chain.readBalances(
-        everybody.map((address) => ({ address, asset: chain.native })),
+        everyone.map((address) => ({ address, asset: chain.native })),
         refOf(at),
         never,
       )
     const [before, after] = [await read(parent), await read(made)]
-    const changed = everybody.flatMap((account, number) => {
+    const changed = everyone.flatMap((account, number) => {
       const delta = after[number]!.balance! - before[number]!.balance!
       return delta === 0n ? [] : [{ account, number, delta }]
     })

@@ -12,9 +12,9 @@ const interfaces: Readonly<Record<string, bigint>> = {
 // ERC-20 has it as a uint8.
 const mostDecimals = 255n
 
-const somebody = Buffer.alloc(20, 1)
+const anyHolder = Buffer.alloc(20, 1)
 
-/** Reads a contract at the head and proves its type (docs/decisions.md 10). */
+/** Reads a contract at the head and proves its type (docs/decisions/transfers.md). */
 export function createVerifyContract({ rpc }: { rpc: Rpc }) {
   return async (
     { contract_address, contract_type }: { contract_address: Buffer; contract_type: string },
@@ -66,7 +66,7 @@ export function createVerifyContract({ rpc }: { rpc: Rpc }) {
       if (await supports(id)) return other(`The contract is of ${type}.`)
     const [supply, balance, decimals, name, symbol] = await Promise.all([
       number('totalSupply()'),
-      number('balanceOf(address)', somebody),
+      number('balanceOf(address)', anyHolder),
       number('decimals()'),
       text('name()'),
       text('symbol()'),

@@ -26,8 +26,8 @@ import {
   type NativeEffects,
   type NativeMovement,
   nativeEffects,
-  nobody,
   noCallee,
+  noParty,
   placesPerTransaction,
   valuePlace,
 } from './native.ts'
@@ -108,7 +108,7 @@ const noAddress = Buffer.alloc(0)
 
 /** The same address is the same object. */
 const addressAt = ({ distinct, at }: Pieces, number: number): Buffer =>
-  number === nobody ? noAddress : distinct[at[number]!]!
+  number === noParty ? noAddress : distinct[at[number]!]!
 
 function blockOf(reduced: Reduced, claimTools: ClaimTools | undefined): ChainBlock {
   const { number, hash, parent_hash, time, contracts, addresses, effects, lacks } = reduced
@@ -147,7 +147,7 @@ function accountsOf(
 ): Set<Buffer> {
   const accounts = new Set<Buffer>()
   const add = (number: number): void => {
-    if (number !== nobody) accounts.add(addressAt(addresses, number))
+    if (number !== noParty) accounts.add(addressAt(addresses, number))
   }
   for (const number of rewarded) add(number)
   for (const { sender, movements } of effects) {
@@ -190,7 +190,7 @@ function decode(
   // Each address is looked for once, when it is first asked about.
   const states = new Int8Array(addresses.distinct.length)
   const isTracked = (number: number): boolean => {
-    if (number === nobody) return false
+    if (number === noParty) return false
     const place = addresses.at[number]!
     states[place] ||= tracked.accounts.has(addresses.distinct[place]!) ? 1 : -1
     return states[place] === 1
@@ -246,10 +246,10 @@ function decode(
   }
   /** A transaction that sends no coin costs its fee all the same: a record of its sender says it. */
   const addCall = (transaction: number, { sender, callee }: NativeEffects): void => {
-    const nothing = { from: sender, to: nobody, value: 0n, place: valuePlace, failed: false }
+    const nothing = { from: sender, to: noParty, value: 0n, place: valuePlace, failed: false }
     const movement = add(transaction, nothing, native)
     movement.only = 'from'
-    if (callee !== nobody) movement.to = calleeAt(callees, callee)
+    if (callee !== noParty) movement.to = calleeAt(callees, callee)
   }
   /** What moved between two, for those of them who are tracked. */
   const see = (transaction: number, moved: NativeMovement, asset: AssetKey): void => {

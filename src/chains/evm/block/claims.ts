@@ -3,7 +3,7 @@ import type { Pieces } from '../../../lib/bytes.ts'
 import { BlockForgedError, type BlockRef, type Tracked } from '../../chain.ts'
 import { toHex } from '../../hex.ts'
 import { loadRecoverSigner } from '../codec/signer.ts'
-import { internalPlace, type NativeEffects, nobody } from './native.ts'
+import { internalPlace, type NativeEffects, noParty } from './native.ts'
 
 /** How claims are checked. */
 export type ClaimTools = {
@@ -66,7 +66,7 @@ export function createClaims(block: Block, tools: ClaimTools | undefined): Claim
     const transactions: number[] = []
     const accounts = new Set<number>()
     const isTracked = (number: number): boolean =>
-      number !== nobody && tracked.accounts.has(addresses.distinct[placeOf(number)]!)
+      number !== noParty && tracked.accounts.has(addresses.distinct[placeOf(number)]!)
     for (let index = 0; index < effects.length; index++) {
       const { sender, movements } = effects[index]!
       let concerns = isTracked(sender)
@@ -92,8 +92,8 @@ export function createClaims(block: Block, tools: ClaimTools | undefined): Claim
       for (const { place, from, to, value, failed } of movements) {
         if (failed) continue
         let net = 0n
-        if (from !== nobody && placeOf(from) === account) net -= value
-        if (to !== nobody && placeOf(to) === account) net += value
+        if (from !== noParty && placeOf(from) === account) net -= value
+        if (to !== noParty && placeOf(to) === account) net += value
         change += net
         if (place >= internalPlace) internal += net
       }

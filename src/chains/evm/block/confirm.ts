@@ -25,7 +25,7 @@ const pausesMs = [300, 1_000, 3_000]
 const askMs = 2_000
 // After a change that nothing confirmed the state is asked once, briefly: a tenant who registers an address
 // whose changes cannot be explained must not delay every block for the others.
-const impatientMs = 60_000
+const shortTimeoutPeriodMs = 60_000
 const briefMs = 500
 
 /**
@@ -33,7 +33,7 @@ const briefMs = 500
  * the block and its parent, read from another node where there is one, or by the trace of another node.
  */
 export function createConfirm({ rpc, pool, clock, traceElsewhere }: Tools) {
-  let impatientUntil = Number.NEGATIVE_INFINITY
+  let shortTimeoutUntil = Number.NEGATIVE_INFINITY
   const balanceAt = async (
     account: Buffer,
     at: { number: number; hash: Buffer },
@@ -45,7 +45,7 @@ export function createConfirm({ rpc, pool, clock, traceElsewhere }: Tools) {
       params: [toHex(account), atHash(at.hash)],
       ...reached(pool, at.number),
       avoid,
-      timeoutMs: clock.now() < impatientUntil ? briefMs : askMs,
+      timeoutMs: clock.now() < shortTimeoutUntil ? briefMs : askMs,
       signal,
       accept: (result) =>
         typeof result === 'string' && /^0x[0-9a-f]{1,64}$/i.test(result)
@@ -90,12 +90,12 @@ export function createConfirm({ rpc, pool, clock, traceElsewhere }: Tools) {
     for (let round = 0; ; round++) {
       signal.throwIfAborted()
       if (await byState(question, avoid, signal).catch(ignoreAway)) return true
-      if (clock.now() < impatientUntil) return false
+      if (clock.now() < shortTimeoutUntil) return false
       if (hasOthers && (await byTrace(question, avoid, signal).catch(ignoreAway))) return true
       // The other nodes may be behind for a moment.
       const pauseMs = pausesMs[round]
       if (pauseMs === undefined) {
-        impatientUntil = clock.now() + impatientMs
+        shortTimeoutUntil = clock.now() + shortTimeoutPeriodMs
         return false
       }
       await clock.sleep(pauseMs, signal)

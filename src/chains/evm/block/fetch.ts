@@ -31,7 +31,7 @@ export type FetchBlock = (
   tracing?: Tracing,
 ) => Promise<ChainBlock>
 
-const impatient: Tracing = { isExpected: false, isPatient: false }
+const withoutRetries: Tracing = { isExpected: false, mayRetry: false }
 
 type Tools = {
   rpc: Rpc
@@ -56,7 +56,7 @@ export function createFetchBlock(tools: Tools): FetchBlock {
     onForged: forged.add,
     confirm: createConfirm({ ...tools, traceElsewhere: createTraceElsewhere(tools) }),
   }
-  return async (number, signal, tracing = impatient) => {
+  return async (number, signal, tracing = withoutRetries) => {
     await tools.explored(signal)
     await forged.prepare(number)
     const block = await fetchRaw(tools, forged, number, signal)

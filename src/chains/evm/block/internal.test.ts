@@ -19,7 +19,7 @@ const tracked = {
   tokenAccount: () => [],
 }
 
-const makeScene = () => {
+const makeSetup = () => {
   const first = stubBlock()
   const second = stubBlock([{ from: addressOf(1), to: addressOf(2), value: 5n }], { parent: first })
   const inner = { type: 'CALL', from: addressOf(2), to: addressOf(3), value: '0x4' }
@@ -40,7 +40,7 @@ const makeScene = () => {
     explored,
   })
   const fetch = (tracing: Partial<Tracing> = {}) =>
-    fetchBlock(1, signal, { isExpected: false, isPatient: true, ...tracing })
+    fetchBlock(1, signal, { isExpected: false, mayRetry: true, ...tracing })
   const valuesOf = (block: ChainBlock) => block.decode(tracked).movements.map(({ value }) => value)
   const values = async () => valuesOf(await fetch())
   const lacks = async () => (await fetch()).lacks
@@ -71,7 +71,7 @@ const errorOf = (code: number, message: string): PoolOutcome => ({
 })
 
 it('a node that traces and is away for a moment is waited for, so that nothing is missed', async () => {
-  const { pool, values } = makeScene()
+  const { pool, values } = makeSetup()
   expect(await values()).toEqual([5n, 4n])
   pool.setAway(true)
   await expect(values()).rejects.toThrow('no node can trace block 1 now')
@@ -80,7 +80,7 @@ it('a node that traces and is away for a moment is waited for, so that nothing i
 })
 
 it('a node that traces and does not come back is not waited for any longer', async () => {
-  const { pool, clock, values, lacks } = makeScene()
+  const { pool, clock, values, lacks } = makeSetup()
   pool.setAway(true)
   await expect(values()).rejects.toThrow('no node can trace')
   await clock.advance(usualTracingPatience.awayMs)
@@ -94,7 +94,7 @@ it('a node that traces and does not come back is not waited for any longer', asy
 })
 
 it('a network that was traced before is incomplete without a node that traces, one that never was is not', async () => {
-  const { pool, clock, fetch } = makeScene()
+  const { pool, clock, fetch } = makeSetup()
   pool.setAway(true)
   pool.has = () => false
   expect(await fetch()).toMatchObject({ isTraced: false })
@@ -107,7 +107,7 @@ it('a network that was traced before is incomplete without a node that traces, o
 })
 
 it('a trace that a node cannot give now is asked for again before it counts as missing', async () => {
-  const { answer, fetch, inTime, valuesOf, pool, clock } = makeScene()
+  const { answer, fetch, inTime, valuesOf, pool, clock } = makeSetup()
   pool.setHead(1_000)
   for (const message of ['historical data is temporarily unavailable', 'block not found']) {
     const heal = answer(/^debug/, errorOf(-32000, message))
@@ -129,14 +129,14 @@ it('what every node has pruned is incomplete, whatever the client', async () => 
     [-32000, 'state at block #1 is pruned'],
     [-32000, 'World state unavailable'],
   ] as const) {
-    const { answer, fetch, inTime } = makeScene()
+    const { answer, fetch, inTime } = makeSetup()
     answer(/^debug/, errorOf(code, message))
     expect((await inTime(fetch())).lacks).toBe('no node has the state to trace it any more')
   }
 })
 
 it('a block whose trace is too large is traced by its transactions, and lacks only those that are', async () => {
-  const { answer, fetch, inTime, valuesOf, node, root } = makeScene()
+  const { answer, fetch, inTime, valuesOf, node, root } = makeSetup()
   answer(/^debug_traceBlock/, { failure: 'REPLY_TOO_LARGE' })
   const block = node.answer
   node.answer = (method, params) =>

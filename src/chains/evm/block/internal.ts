@@ -44,7 +44,7 @@ export type Tracing = {
   /** Blocks of this network were traced before: one that is not is incomplete. */
   isExpected: boolean
   /** Whether to wait for nodes that are away, and to ask again. */
-  isPatient: boolean
+  mayRetry: boolean
 }
 
 type Attempt =
@@ -117,14 +117,14 @@ export function createFetchInternal(tools: {
       }
       if (made.kind === 'away') {
         if (!made.isDoubtful && !tracing.isExpected) return { isTraced: false }
-        if (!tracing.isPatient || isOverdue())
+        if (!tracing.mayRetry || isOverdue())
           return { lacks: 'no node that traces was there', isTraced: false }
         throw new ChainUnavailableError(`no node can trace block ${number} now`)
       }
       const pauseMs = pausesMs[round]
       const isFinal = made.kind === 'failed' && made.isFinal
       const isLate = clock.now() - begun > roundsMs
-      if (pauseMs === undefined || isFinal || isLate || !tracing.isPatient) {
+      if (pauseMs === undefined || isFinal || isLate || !tracing.mayRetry) {
         if (made.kind === 'pruned')
           return { lacks: 'no node has the state to trace it any more', isTraced: false }
         return await traceSingly({ rpc, pool, clock }, block, made.reason, signal)

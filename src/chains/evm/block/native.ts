@@ -28,7 +28,7 @@ export type NativeEffects = {
 export const placesPerTransaction: number = 2 ** 32
 
 /** Where no address is. */
-export const nobody = -1
+export const noParty = -1
 /** The callee of a transaction that has another record of its sender: it sent coin, or it failed. */
 export const noCallee = -2
 const none: readonly never[] = []
@@ -59,17 +59,17 @@ export function nativeEffects(
     nonce: isDeposit(transaction) ? receipt.depositNonce : transaction.nonce,
     failed,
     movements: movementsOf(),
-    callee: value > 0n || failed ? noCallee : target ? callees.add(target) : nobody,
+    callee: value > 0n || failed ? noCallee : target ? callees.add(target) : noParty,
   }
 
   function movementsOf(): readonly NativeMovement[] {
     const mint = isDeposit(transaction) ? quantityOf(transaction.mint) : 0n
     if (value === 0n && mint === 0n && !failed && internal.length === 0) return none
-    const to = target ? addresses.add(target) : nobody
+    const to = target ? addresses.add(target) : noParty
     const movements: NativeMovement[] = []
     // It stays even where the deposit fails.
     if (mint > 0n)
-      movements.push({ place: mintPlace, from: nobody, to: sender, value: mint, failed: false })
+      movements.push({ place: mintPlace, from: noParty, to: sender, value: mint, failed: false })
     // A failed one is of interest to its sender whatever it would have moved.
     if (value > 0n || failed) movements.push({ place: valuePlace, from: sender, to, value, failed })
     for (const [index, moved] of (failed ? none : internal).entries())

@@ -11,7 +11,7 @@ const abi = parseAbi([
   'error EnforcedPause()',
   'error Unheard(uint256)',
 ])
-const somebody = `0x${'ab'.repeat(20)}` as const
+const account = `0x${'ab'.repeat(20)}` as const
 const encode = (errorName: string, ...args: unknown[]): string =>
   encodeErrorResult({ abi, errorName, args } as Parameters<typeof encodeErrorResult>[0])
 
@@ -21,13 +21,13 @@ it.each([
   [encode('Panic', 17n), 'an arithmetic overflow'],
   [encode('Panic', 255n), 'panic 255'],
   [
-    encode('ERC20InsufficientBalance', somebody, 5n, 7n),
-    `ERC20InsufficientBalance(${somebody}, 5, 7)`,
+    encode('ERC20InsufficientBalance', account, 5n, 7n),
+    `ERC20InsufficientBalance(${account}, 5, 7)`,
   ],
   [encode('ERC721NonexistentToken', 9n), 'ERC721NonexistentToken(9)'],
   [
-    encode('AccessControlUnauthorizedAccount', somebody, `0x${'0c'.repeat(32)}`),
-    `AccessControlUnauthorizedAccount(${somebody}, 0x${'0c'.repeat(32)})`,
+    encode('AccessControlUnauthorizedAccount', account, `0x${'0c'.repeat(32)}`),
+    `AccessControlUnauthorizedAccount(${account}, 0x${'0c'.repeat(32)})`,
   ],
   [encode('EnforcedPause'), 'EnforcedPause()'],
   [encode('Unheard', 1n), `the custom error ${encode('Unheard', 1n).slice(0, 10)}`],

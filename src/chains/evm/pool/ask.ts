@@ -76,9 +76,9 @@ export function createAsker({
     upstream.requests++
     upstream.transport.send({
       ...call,
-      done: (told) => {
-        const isWrong = !('failed' in told) && call.isWrong?.(told)
-        const outcome = isWrong ? badReply('an answer that cannot be right') : told
+      done: (received) => {
+        const isWrong = !('failed' in received) && call.isWrong?.(received)
+        const outcome = isWrong ? badReply('an answer that cannot be right') : received
         upstream.inFlight--
         const ms = clock.now() - startedAt
         const isTrial = upstream.breaker.state() !== 'closed'

@@ -204,9 +204,9 @@ describe('waiting', () => {
     const a = createFakeUpstream('a')
     a.isVerified = false
     const { call, clock } = setUp([a])
-    const patient = call()
+    const waiting = call()
     await clock.advance(2_100)
-    expect(patient).toEqual([{ failure: 'NO_UPSTREAM' }])
+    expect(waiting).toEqual([{ failure: 'NO_UPSTREAM' }])
     const late = call()
     await clock.advance(1)
     expect(late).toEqual([{ failure: 'NO_UPSTREAM' }])

@@ -347,7 +347,7 @@ export function createCaller(options: CallerOptions): Caller {
   }
 }
 
-/** What the caller of the pool throws is his, and must not get into the works of the transports. */
+/** Isolates exceptions thrown by callbacks, so that they do not break the transports. */
 const guard = <value>(act: () => value): value | undefined => {
   try {
     return act()

@@ -48,10 +48,10 @@ test('it goes back only when the node that showed it has shown less for a while 
 test('a chain that was rolled back is told of, though no node shows anything new', () => {
   const { a, heads } = setUp()
   heads.show(a, headOf(100), 0)
-  const told: (number | undefined)[] = []
-  heads.onHead(({ number }) => told.push(number, heads.best()?.number))
+  const notified: (number | undefined)[] = []
+  heads.onHead(({ number }) => notified.push(number, heads.best()?.number))
   for (const time of [1_000, 2_000, 3_000, 4_000, 5_000]) heads.show(a, headOf(97), time)
-  expect(told).toEqual([97, 100, 97, 97])
+  expect(notified).toEqual([97, 100, 97, 97])
 })
 
 test('a moment is not enough, however often it is looked', () => {

@@ -257,8 +257,8 @@ test('nothing that may hold a key leaves the pool', async () => {
   await waitFor('it is wrong', () => pool.status()[0]?.state === 'wrong_chain')
   await liar.stop()
   await waitFor('it is gone', () => pool.status()[0]?.reason !== '' && written.length > 4)
-  const told = JSON.stringify([pool.status(), written, observed])
-  expect(told).not.toMatch(/secret|user/)
+  const answered = JSON.stringify([pool.status(), written, observed])
+  expect(answered).not.toMatch(/secret|user/)
   expect(pool.status()[0]?.name).toBe(url.host)
 })
 

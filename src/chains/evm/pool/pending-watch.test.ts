@@ -8,7 +8,7 @@ const hash = (number: number) => `0x${number.toString(16).padStart(64, '0')}`
 
 const setUp = () => {
   const clock = createFakeClock()
-  const told: string[] = []
+  const notified: string[] = []
   let made = 0
   const filters = new Map<string, string[]>()
   const node: { answer: ((method: string) => TransportOutcome | undefined) | undefined } = {
@@ -29,16 +29,16 @@ const setUp = () => {
       if (!gathered) return error(-32000, 'filter not found')
       return result(gathered.splice(0))
     },
-    tell: (one) => told.push(one),
+    notify: (one) => notified.push(one),
   })
   const announce = (one: string) => {
     for (const gathered of filters.values()) gathered.push(one)
   }
-  return { clock, told, filters, node, watch, announce }
+  return { clock, notified, filters, node, watch, announce }
 }
 
 test('what a filter gathered while the node was unreachable is announced later', async () => {
-  const { clock, told, node, watch, announce } = setUp()
+  const { clock, notified, node, watch, announce } = setUp()
   watch.want(true)
   await watch.begun()
   announce(hash(1))
@@ -49,12 +49,12 @@ test('what a filter gathered while the node was unreachable is announced later',
   await clock.advance(2_000)
   node.answer = undefined
   await clock.advance(2_000)
-  expect(told).toEqual([hash(1), hash(2)])
+  expect(notified).toEqual([hash(1), hash(2)])
   watch.want(false)
 })
 
 test('a filter that the node has forgotten is made anew at once', async () => {
-  const { clock, told, filters, watch, announce } = setUp()
+  const { clock, notified, filters, watch, announce } = setUp()
   watch.want(true)
   await watch.begun()
   filters.clear()
@@ -62,6 +62,6 @@ test('a filter that the node has forgotten is made anew at once', async () => {
   expect(filters.size).toBe(1)
   announce(hash(1))
   await clock.advance(600)
-  expect(told).toEqual([hash(1)])
+  expect(notified).toEqual([hash(1)])
   watch.want(false)
 })

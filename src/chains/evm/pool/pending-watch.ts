@@ -28,10 +28,10 @@ export function watchPending(options: {
   prefix: string
   clock: Clock
   ask: Ask
-  tell(hash: string): void
+  notify(hash: string): void
   intervalMs?: number
 }): PendingWatch {
-  const { upstream, prefix, clock, ask, tell, intervalMs = 500 } = options
+  const { upstream, prefix, clock, ask, notify, intervalMs = 500 } = options
   let stopping = new AbortController()
   let isWanted = false
   let subscription: string | undefined
@@ -50,7 +50,7 @@ export function watchPending(options: {
     if ('failed' in outcome || id !== filter) return
     const hashes: unknown = outcome.ok ? JSON.parse(outcome.result) : undefined
     if (Array.isArray(hashes)) {
-      for (const hash of hashes) if (hashPattern.test(String(hash))) tell(String(hash))
+      for (const hash of hashes) if (hashPattern.test(String(hash))) notify(String(hash))
       return
     }
     if (outcome.ok || meaningOf(outcome.error) !== 'rate_limited') {
@@ -104,7 +104,7 @@ export function watchPending(options: {
     push(params) {
       if (subscription === undefined || typeof params !== 'object' || params === null) return
       const { subscription: id, result } = params as { subscription?: unknown; result?: unknown }
-      if (id === subscription && hashPattern.test(String(result))) tell(String(result))
+      if (id === subscription && hashPattern.test(String(result))) notify(String(result))
     },
     lost() {
       subscription = undefined

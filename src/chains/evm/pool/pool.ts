@@ -159,7 +159,7 @@ export function createPool(options: PoolOptions): Pool {
       prefix,
       clock,
       ask: (method, params) => askOne(upstream, method, params),
-      tell: (hash) => {
+      notify: (hash) => {
         for (const listener of pendingListeners) listener(hash)
       },
     })

@@ -143,7 +143,7 @@ export function createHttpLanes(options: {
 
 const always = () => true
 
-const stranger: TransportFailure = { failed: 'connect', detail: 'does not tell the right chain id' }
+const stranger: TransportFailure = { failed: 'connect', detail: 'reports another chain id' }
 
 // The question was lost, not the call.
 const unsentKind = ({ failed }: TransportFailure): TransportFailure['failed'] =>
