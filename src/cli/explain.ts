@@ -17,6 +17,7 @@ const speaksForItself = new Set([
   'MasterKeyError',
   'NewerDatabaseError',
   'OldServerError',
+  'PreviewDatabaseError',
   'RewindError',
   'SealError',
 ])

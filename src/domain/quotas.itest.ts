@@ -3,7 +3,6 @@ import { freshDatabase } from '../../test/helpers/database.ts'
 import { type Caller, createWalletBench } from '../../test/helpers/wallets.ts'
 import type { QuotaName } from '../contract/quotas.ts'
 import { listQuotaUses, setQuota } from '../storage/access/quotas.ts'
-import { readMigrations } from '../storage/migrations/files.ts'
 
 const { db, pool } = await freshDatabase()
 const bench = await createWalletBench(db, 'c')
@@ -194,17 +193,4 @@ it('wallets that are registered and removed at once never wait in a circle and a
     }),
   )
   await expectExact(setup)
-})
-
-it('what was there before is counted by the migration', async () => {
-  const setup = await begin('QUOTA_WALLETS')
-  await registerContract(setup)
-  const before = await uses(setup)
-  await pool.query('drop table quota, quota_use')
-  await pool.query('drop index managed_transaction_quota')
-  const [migration] = (await readMigrations()).filter(({ name }) => name.startsWith('0181-'))
-  await pool.query(migration!.sql)
-  const after = await uses(setup)
-  for (const [name, used] of Object.entries(before))
-    expect([name, after[name] ?? 0]).toEqual([name, used])
 })

@@ -121,6 +121,17 @@ test('a database of a newer version', async () => {
   )
 })
 
+test('a database of a preview', async () => {
+  const database = await freshDatabase()
+  await sql`insert into schema_migration (name, timestamp) values ('0001-access', 'now')`.execute(
+    database.db,
+  )
+  const { message } = await fails({ DATABASE_URL: urlOf(database) })
+  expect(message).toMatch(
+    /^The database was created by a preview of Portolan \(schema version \d{4}-[a-z-]+\), which cannot be upgraded\. Start with an empty database or a new data directory\. To keep a copy of the old data, run "portolan export" with the old version first\.\n$/,
+  )
+})
+
 test('a master key that did not seal what the database holds', slow, async () => {
   const env = { DATABASE_URL: urlOf(await freshDatabase()) }
   const dataDir = join(await freshFolder(), 'data')

@@ -6,10 +6,10 @@ import { databasePid, freshFolder, portolan, startService } from './portolan.ts'
 test('migrates, and says what is missing', async () => {
   const dataDir = join(await freshFolder(), 'data')
   const before = await portolan(['migrate', '--status'], { dataDir })
-  expect(before.stdout).toMatch(/^0001-access +missing$/m)
-  expect((await portolan(['migrate'], { dataDir })).stdout).toMatch(/^0001-access applied$/m)
+  expect(before.stdout).toMatch(/^0001-installation +missing$/m)
+  expect((await portolan(['migrate'], { dataDir })).stdout).toMatch(/^0001-installation applied$/m)
   const after = await portolan(['migrate', '--status'], { dataDir })
-  expect(after.stdout).toMatch(/^0001-access +applied$/m)
+  expect(after.stdout).toMatch(/^0001-installation +applied$/m)
   expect(after.stdout).not.toContain('missing')
   expect((await portolan(['migrate'], { dataDir })).stdout).toBe(
     'The database has the schema of this version already.\n',

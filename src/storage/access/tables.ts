@@ -21,7 +21,7 @@ import {
 /** A calendar window, in UTC, whose use is kept. */
 export type UsagePeriod = 'hour' | 'day' | 'month'
 
-/** The tables of 0001-access.sql, 0181-quotas.sql and 0190-credential-access.sql. */
+/** The tables of 0002-access.sql, and those of 0001-installation.sql except operational_event. */
 export const accessTables = {
   chain: {
     chain_id: int2,

@@ -137,6 +137,18 @@ describe('an archive', () => {
     expect(await migrateDatabase(target.db, { log: silentLog })).toEqual({ applied: [] })
   })
 
+  test('of a preview is refused', async () => {
+    const [preview, target] = [await emptyDatabase(), await emptyDatabase()]
+    const file = {
+      name: '0212-nonce-memory-server-start',
+      sql: 'create table chain (chain_id int2)',
+    }
+    await migrateDatabase(preview.db, { log: silentLog, files: [file] })
+    await expect(importInto(target, await archiveOf(preview))).rejects.toThrow(
+      'a preview before 0.1.0, which cannot be imported',
+    )
+  })
+
   test('is refused by a database that has rows', async () => {
     const target = await freshDatabase()
     await fillTables(target.pool, 0)

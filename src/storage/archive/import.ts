@@ -42,8 +42,8 @@ const prepareSchema = async (pool: pg.Pool, header: Header, log: Log) => {
   const at = known.findIndex(({ name }) => name === header.schemaVersion)
   if (at === -1) {
     throw new ArchiveError(
-      `The archive has schema version ${header.schemaVersion}, which this Portolan does not know; ` +
-        `use Portolan ${header.serviceVersion} or a newer one.`,
+      `The archive has schema version ${header.schemaVersion}, which this Portolan does not know: ` +
+        `it was made by a newer version (${header.serviceVersion}), or by a preview before 0.1.0, which cannot be imported.`,
     )
   }
   const present = await pool.query(`select to_regclass('public.schema_migration') as name`)

@@ -39,7 +39,7 @@ const subject = {
   event_count: int4,
 }
 
-/** The tables of 0200-audit.sql. */
+/** The tables of 0009-audit.sql. */
 export const auditTables = {
   audit_pending: { ...subject, result: nullable(oneOf<AuditResult>()), detail: text },
   audit_event: {

@@ -1,12 +1,9 @@
-import { createHash, randomUUID, randomUUIDv7 } from 'node:crypto'
+import { createHash, randomUUIDv7 } from 'node:crypto'
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { emptyDatabase, freshDatabase, hasEngine } from '../../../test/helpers/database.ts'
+import { freshDatabase, hasEngine } from '../../../test/helpers/database.ts'
 import type { Engine } from '../../../test/helpers/postgres.ts'
-import { silentLog } from '../../lib/log.ts'
 import { insertOrganization } from '../access/organizations.ts'
-import { readMigrations } from '../migrations/files.ts'
-import { migrateDatabase } from '../migrations/migrate.ts'
 import type { Db } from '../pg/database.ts'
 import { ensureChain } from '../tracking/chains.ts'
 import { insertWallet } from '../wallets/wallets.ts'
@@ -202,37 +199,3 @@ it.each<Engine>(['embedded', 'system'])(
     expect(rows[0].visits).toBeLessThan(40_000)
   },
 )
-
-it('0072: balances keep their order, and those of one moment get times of their own', async () => {
-  const { db: old, pool: oldPool } = await emptyDatabase('embedded')
-  const files = await readMigrations()
-  const before = files.filter(({ name }) => name < '0072')
-  await migrateDatabase(old, { log: silentLog, files: before })
-  const wallet_id = randomUUID()
-  for (let at = 0; at < 40; at++)
-    await oldPool.query(
-      `insert into balance (wallet_id, address, asset_id, organization_id, asset_type,
-         contract_address, balance, as_of_block, create_time, update_time)
-       values ($1, $2, $3, $1, $4, '', 1, 1, $5, now())`,
-      [
-        wallet_id,
-        Buffer.from([at]),
-        randomUUID(),
-        at % 3 ? 'ASSET_TYPE_ERC20' : 'ASSET_TYPE_ETH',
-        new Date(create_time.getTime() + (at % 4)),
-      ],
-    )
-  const listed = async () =>
-    (
-      await oldPool.query(
-        `select address, asset_type, create_time::text from balance
-         order by asset_type, create_time, asset_id, address`,
-      )
-    ).rows
-  const earlier = await listed()
-  await migrateDatabase(old, { log: silentLog, files })
-  const later = await listed()
-  expect(later.map(({ address }) => address)).toEqual(earlier.map(({ address }) => address))
-  const times = new Set(later.map((row) => `${row.asset_type} ${row.create_time}`))
-  expect(times.size).toBe(40)
-})

@@ -10,7 +10,13 @@ import { silentLog } from '../../lib/log.ts'
 import { type Connection, openDatabase } from '../pg/database.ts'
 import { tables } from '../pg/tables.ts'
 import { readMigrations } from './files.ts'
-import { migrateDatabase, NewerDatabaseError, pendingMigrations, schemaVersion } from './migrate.ts'
+import {
+  migrateDatabase,
+  NewerDatabaseError,
+  PreviewDatabaseError,
+  pendingMigrations,
+  schemaVersion,
+} from './migrate.ts'
 
 const log = silentLog
 const files = await readMigrations()
@@ -113,6 +119,19 @@ describe.each<Engine>(['embedded', 'system'])('migrations on %s', (engine) => {
       expect((refusal as Error).message).toContain('0999-future')
       expect((refusal as Error).message).toContain(names.at(-1))
       await expect(pendingMigrations(db)).rejects.toThrow(NewerDatabaseError)
+    })
+
+    test('a database of a preview is refused, and left as it is', async () => {
+      const { db } = await emptyDatabase(engine)
+      const preview = ['0001-access', '0212-nonce-memory-server-start']
+      await migrateDatabase(db, { log, files: preview.map((name) => ({ name, sql: 'select 1' })) })
+      const refusal = await migrateDatabase(db, { log }).catch((error: unknown) => error)
+      expect(refusal).toBeInstanceOf(PreviewDatabaseError)
+      expect((refusal as Error).message).toContain('0212-nonce-memory-server-start')
+      expect((refusal as Error).message).toContain('a new data directory')
+      await expect(pendingMigrations(db)).rejects.toThrow(PreviewDatabaseError)
+      const left = (await db.introspection.getTables()).map(({ name }) => name)
+      expect(left).toEqual(['schema_migration', 'schema_migration_lock'])
     })
   })
 })

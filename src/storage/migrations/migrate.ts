@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { type MigrationProvider, Migrator } from 'kysely/migration'
 import type { Log } from '../../lib/log.ts'
-import { type MigrationFile, readMigrations } from './files.ts'
+import { isPreview, type MigrationFile, readMigrations } from './files.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: migrations run before there is a schema to type
 type AnyDb = Kysely<any>
@@ -19,6 +19,16 @@ export class NewerDatabaseError extends Error {
     )
     this.databaseVersion = databaseVersion
     this.codeVersion = codeVersion
+  }
+}
+
+/** The database was created by a preview before 0.1.0. Its schema cannot be upgraded. */
+export class PreviewDatabaseError extends Error {
+  override name = 'PreviewDatabaseError'
+  constructor(databaseVersion: string) {
+    super(
+      `The database was created by a preview of Portolan (schema version ${databaseVersion}), which cannot be upgraded. Start with an empty database or a new data directory. To keep a copy of the old data, run "portolan export" with the old version first.`,
+    )
   }
 }
 
@@ -40,12 +50,13 @@ const appliedMigrations = async (db: AnyDb): Promise<string[]> => {
 const pendingOf = async (db: AnyDb, files: readonly MigrationFile[]): Promise<string[]> => {
   const known = files.map(({ name }) => name)
   const applied = await appliedMigrations(db)
+  if (isPreview(applied)) throw new PreviewDatabaseError(newest(applied))
   if (applied.some((name) => !known.includes(name)))
     throw new NewerDatabaseError(newest(applied), newest(known))
   return known.filter((name) => !applied.includes(name))
 }
 
-/** The migrations that the database still lacks; throws NewerDatabaseError. */
+/** The migrations that the database still lacks; throws NewerDatabaseError and PreviewDatabaseError. */
 export const pendingMigrations = async (db: AnyDb): Promise<string[]> =>
   await pendingOf(db, await readMigrations())
 

@@ -87,7 +87,7 @@ export const releaseLease = async (
  * Throws LeaseLostError unless the lease is still of this epoch. To be called inside the writer's
  * transaction: the row stays locked against a takeover until that ends. A renewal changes no column
  * of a unique index, so it never waits for a writer; writers that overlap would let it starve. A
- * takeover changes `epoch`, which is part of one (0170-lease-epoch.sql), and waits.
+ * takeover changes `epoch`, which is part of one (0001-installation.sql), and waits.
  */
 export const assertLease = async (trx: Db, name: string, epoch: number): Promise<void> => {
   const { rows } = await sql`

@@ -1,6 +1,6 @@
 import { nullable, type RowOf, text, timestamptz } from '../pg/columns.ts'
 
-/** The table of 0100-operational-event.sql. */
+/** The operational events of 0001-installation.sql. */
 export const eventTables = {
   operational_event: {
     kind: text,

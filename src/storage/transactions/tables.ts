@@ -13,7 +13,7 @@ import {
   uuid,
 } from '../pg/columns.ts'
 
-/** The tables of 0004-transactions.sql, 0007-sender.sql and 0171-transaction-states.sql. */
+/** The tables of 0007-transactions.sql. */
 export const transactionTables = {
   managed_transaction: {
     organization_id: uuid,

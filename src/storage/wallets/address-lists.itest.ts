@@ -1,14 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { sql } from 'kysely'
 import { expect, it } from 'vitest'
-import { emptyDatabase, freshDatabase } from '../../../test/helpers/database.ts'
-import { silentLog } from '../../lib/log.ts'
+import { freshDatabase } from '../../../test/helpers/database.ts'
 import { insertOrganization } from '../access/organizations.ts'
 import { expandBacklogs, insertBacklog, listDueBacklogs } from '../balances/backlog.ts'
 import { rememberReadings, storeTracked } from '../balances/balances.ts'
 import { reopenBalances } from '../balances/changes.ts'
-import { readMigrations } from '../migrations/files.ts'
-import { migrateDatabase } from '../migrations/migrate.ts'
 import type { Db } from '../pg/database.ts'
 import { ensureChain } from '../tracking/chains.ts'
 import { insertWallet } from './wallets.ts'
@@ -45,20 +41,13 @@ const nameOf = ({ address, asset_id, block_number }: Named) =>
 const changesIn = async (from: Db, chain_id: number) =>
   await from.selectFrom('balance_change').selectAll().where('chain_id', '=', chain_id).execute()
 
-type NewWallet = Parameters<typeof insertWallet>[1]
-const makeWallet = async (to: Db, network: string, insert = insertWallet) => {
+const makeWallet = async (to: Db, network: string) => {
   const chain_id = await ensureChain(to, { chain: 'c', network, create_time })
   const wallet_id = randomUUIDv7()
-  await insert(to, {
+  await insertWallet(to, {
     ...{ wallet_id, organization_id, chain_id, name: 'w', confirmation: 3, create_time },
   })
   return { chain_id, wallet_id }
-}
-
-const insertEarlierWallet = async (to: Db, wallet: NewWallet) => {
-  const { wallet_id, chain_id, name, confirmation } = wallet
-  await sql`insert into wallet values (${wallet_id}, ${organization_id}, ${chain_id}, ${name},
-    ${confirmation}, ${create_time}, ${create_time})`.execute(to)
 }
 
 it('a backlog gives back the work that it was made of, as pairs and as rows', async () => {
@@ -95,65 +84,4 @@ it('what was read is read again when its block leaves the chain', async () => {
   const rows = await changesIn(db, chain_id)
   const expected = readings.map((reading) => nameOf({ ...reading, block_number: 9 }))
   expect(rows.map(nameOf).sort()).toEqual(expected.sort())
-})
-
-it('0073: documents of the earlier form say the same as before', async () => {
-  const { db: old, pool } = await emptyDatabase('embedded')
-  const files = await readMigrations()
-  const before = files.filter(({ name }) => name < '0073')
-  await migrateDatabase(old, { log: silentLog, files: before })
-  await insertOrganization(old, { organization_id, name: 'o', domain: 'o', create_time })
-  await sql`insert into chain (chain_id, chain, network, create_time)
-    values (1, 'c', 'one', ${create_time})`.execute(old)
-  const { chain_id, wallet_id } = await makeWallet(old, 'one', insertEarlierWallet)
-  const changes = changesOf(chain_id, wallet_id)
-  const owners = [
-    ...new Set(changes.map((one) => `${one.asset_id} ${one.due_block - one.block_number + 1}`)),
-  ]
-  const work = {
-    owners: owners.map((owner) => ({
-      ...{ wallet_id, organization_id, asset_id: owner.split(' ')[0]! },
-      ...{ confirmation: Number(owner.split(' ')[1]), asset_type: 'T' },
-      ...{ contract_address: 'ab', token_id: '5' },
-    })),
-    owner: changes.map(
-      (one) => 1 + owners.indexOf(`${one.asset_id} ${one.due_block - one.block_number + 1}`),
-    ),
-    addresses: changes.map(({ address }) => address.toString('hex')),
-    blocks: changes.map(({ block_number }) => block_number),
-  }
-  await pool.query('insert into balance_backlog values ($1, $2, 5, $3, $4)', [
-    ...[chain_id, randomUUIDv7(), changes.length, JSON.stringify(work)],
-  ])
-  const readings = addresses.map((address) => ({
-    ...{ wallet_id, organization_id, address, balance: 1n, as_of_block: 2 ** 40 + 5 },
-    ...{ asset_id: asset_ids[0]!, asset_type: 'T', contract_address: Buffer.of(0xab) },
-  }))
-  const pairs = {
-    wallet_ids: readings.map(() => wallet_id),
-    addresses: readings.map(({ address }) => address.toString('hex')),
-    asset_ids: readings.map(({ asset_id }) => asset_id),
-  }
-  await pool.query('insert into balance_reading values ($1, $2, $3, $4)', [
-    ...[chain_id, 2 ** 40 + 5, randomUUIDv7(), JSON.stringify(pairs)],
-  ])
-
-  await migrateDatabase(old, { log: silentLog, files })
-  await storeTracked(old, readings, create_time)
-  const due = await listDueBacklogs(old, { chain_id, head: 2 ** 41, pairs: 1 })
-  const found = due.flatMap((backlog) => backlog.pairs)
-  expect(found.map(nameOf).sort()).toEqual(changes.map(nameOf).sort())
-  expect(found[0]).toMatchObject({ asset_type: 'T', token_id: 5n, wallet_id, organization_id })
-  await expandBacklogs(old, chain_id)
-  const rows = await changesIn(old, chain_id)
-  expect(rows.map((row) => [nameOf(row), row.due_block]).sort()).toEqual(
-    changes.map((change) => [nameOf(change), change.due_block]).sort(),
-  )
-  await pool.query('delete from balance_change')
-  const above = 2 ** 40
-  await reopenBalances(old, { chain_id, above, suspect_from: above + 5, now: create_time })
-  const reopened = await changesIn(old, chain_id)
-  expect(reopened.map(nameOf).sort()).toEqual(
-    readings.map((reading) => nameOf({ ...reading, block_number: above })).sort(),
-  )
 })

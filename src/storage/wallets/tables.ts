@@ -13,8 +13,7 @@ import {
   uuid,
 } from '../pg/columns.ts'
 
-/** The tables of 0002-wallets.sql, 0012-balance-readings.sql, 0068-balance-backlog.sql, 0073-address-lists.sql,
- * 0130-token-rules.sql and 0160-address-count.sql. */
+/** The tables of 0003-wallets.sql, 0004-balances.sql, 0005-transfers.sql and 0008-tracking.sql. */
 export const walletTables = {
   wallet: {
     wallet_id: uuid,

@@ -13,7 +13,7 @@ import {
   uuids,
 } from '../pg/columns.ts'
 
-/** The tables of 0003-webhooks.sql, 0064-delivery-queue.sql, 0070-attempt-order.sql and 0180-notification-events.sql. */
+/** The tables of 0006-webhooks.sql. */
 export const webhookTables = {
   webhook: {
     webhook_id: uuid,

@@ -47,7 +47,9 @@ const addCredential = async () => {
   const domain = `d-${organization_id}`
   await insertOrganization(db, { organization_id, name: 'n', domain, create_time })
   await pool.query(
-    `insert into credential values ($1, $2, 'ROLE_MEMBER', '', $3, '', '', $4, null)`,
+    `insert into credential (credential_id, organization_id, role, name, api_key_hash, api_key_sealed,
+       api_secret_sealed, create_time)
+     values ($1, $2, 'ROLE_MEMBER', '', $3, '', '', $4)`,
     [credential_id, organization_id, systemIds.bytes(32), create_time],
   )
   return credential_id

@@ -1,5 +1,7 @@
--- Who did what to what, from where, with which result. Events are stored in audit_pending before the
--- change that they describe, and one worker moves them into the chain: writers never wait for each other.
+-- The audit log.
+
+-- Events are stored here before the change that they describe. One worker moves them to audit_event, so that
+-- writers do not wait for each other.
 create table audit_pending (
   event_id uuid primary key,
   event_time timestamptz not null,
@@ -11,14 +13,15 @@ create table audit_pending (
   organization_id uuid,
   service text not null,
   operation text not null,
-  -- Null until the change has ended.
+  -- Null until the operation has ended.
   result text,
   reason text,
   event_count int4 not null,
-  -- JSON text: client address and what the request named. Never secrets or whole keys.
+  -- JSON text: the client's address and the subject of the request. Never secrets or whole keys.
   detail text not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 
+-- The hash chain: every hash covers the event and the hash before it.
 create table audit_event (
   sequence int8 primary key,
   event_id uuid not null,
@@ -33,12 +36,12 @@ create table audit_event (
   result text not null,
   reason text,
   event_count int4 not null,
-  -- The chain covers the salted hash: the detail itself can be erased and the chain still verifies.
+  -- The chain covers the salted hash, so that the detail can be erased and the chain still verifies.
   detail text,
   detail_salt bytea,
   detail_hash bytea not null,
   hash bytea not null,
-  -- Of the last event of each batch, by the key in audit_chain.
+  -- On the last event of each batch, by the key in audit_chain.
   signature bytea
 );
 -- ListAuditEvents of the installation and of an organization; retention.
@@ -46,11 +49,12 @@ create index audit_event_time on audit_event (event_time, sequence);
 create index audit_event_organization on audit_event (organization_id, event_time, sequence)
   where organization_id is not null;
 
+-- The signing key and the two ends of the chain; one row.
 create table audit_chain (
   id int2 primary key check (id = 1),
   public_key bytea not null,
   private_key_sealed bytea not null,
-  -- The last event that retention removed; the chain continues from its hash.
+  -- The last event that retention deleted; the chain continues from its hash.
   anchor_sequence int8 not null,
   anchor_hash bytea not null,
   anchor_time timestamptz not null,
