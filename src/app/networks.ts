@@ -1,5 +1,6 @@
 import { createPool } from '../chains/evm/pool/pool.ts'
-import type { Pool, UpstreamStatus } from '../chains/evm/pool/pool-types.ts'
+import type { Pool } from '../chains/evm/pool/pool-types.ts'
+import type { NodeStatus } from '../chains/nodes/status.ts'
 import { createNetwork, type Network } from '../gateway/network.ts'
 import { createStreams, type Streams } from '../gateway/streams/feed-streams.ts'
 import { createFilterBudget } from '../gateway/streams/filter-budget.ts'
@@ -45,7 +46,7 @@ export type NetworkStatus = {
     notifications: number
     head: number | null
   }
-  upstreams: UpstreamStatus[]
+  upstreams: NodeStatus[]
 }
 
 type EvmChain = NonNullable<Config['chains']['c']>

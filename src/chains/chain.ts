@@ -15,10 +15,18 @@ export class UnreadableError extends ChainUnavailableError {
   override name = 'UnreadableError'
 }
 
-/** No node has the block, or what belongs to it, though the chain is past it. */
+/** No node that could be asked has the block, or what belongs to it, though the chain is past it. */
 export class BlockMissingError extends ChainUnavailableError {
   override name = 'BlockMissingError'
+  /** Whether every node was asked; otherwise one that is unreachable may still have it. */
+  readonly isCertain: boolean
+  constructor(message: string, { isCertain = true, ...options }: MissingOptions = {}) {
+    super(message, options)
+    this.isCertain = isCertain
+  }
 }
+
+type MissingOptions = ErrorOptions & { isCertain?: boolean }
 
 /** A node made something up in a block. Its next fetch refuses the same lie, so another node is asked. */
 export class BlockForgedError extends ChainUnavailableError {

@@ -2,8 +2,8 @@ import { createClient } from '@polkadot-api/substrate-client'
 import { getWsProvider, type WebSocketClass } from '@polkadot-api/ws-provider'
 import WebSocket from 'ws'
 import type { Clock } from '../../lib/clock.ts'
-import { createRateGate } from '../evm/pool/rate-gate.ts'
-import { headersOf, nameOf } from '../evm/pool/upstream-name.ts'
+import { headersOf, nameOf } from '../nodes/node-name.ts'
+import { createRateGate } from '../nodes/rate-gate.ts'
 
 /** A node as the configuration names it. */
 export type NodeOptions = {

@@ -2,7 +2,7 @@ import { ChannelCredentials } from '@grpc/grpc-js'
 import { type GrpcTypes, GrpcWebFetchTransport, SuiGrpcClient } from '@mysten/sui/grpc'
 import { GrpcTransport } from '@protobuf-ts/grpc-transport'
 import { RpcError } from '@protobuf-ts/runtime-rpc'
-import { headersOf } from '../evm/pool/upstream-name.ts'
+import { headersOf } from '../nodes/node-name.ts'
 
 /** What a node says of itself. */
 export type NodeInfo = { chainId: string; height: number; lowest: number }

@@ -40,11 +40,12 @@ export function createTonChain(options: TonChainOptions): Chain {
     indexTimeoutMs,
     ...(globalId !== undefined && { globalId }),
   })
+  const { set } = nodes
   const families = {
     production: createTonFamily({ production: true }),
     test: createTonFamily({ production: false }),
   }
-  // As long as nobody has said what the network is, the stricter rules hold.
+  // The stricter rules hold until a node has said which network it is.
   const family = () =>
     (nodes.globalId() ?? production) === production ? families.production : families.test
   const { native } = families.production
@@ -55,15 +56,11 @@ export function createTonChain(options: TonChainOptions): Chain {
   const headerOf = async (number: number, signal: AbortSignal): Promise<BlockHeader> =>
     toHeader(await fetcher.header(number, signal))
   const header = async (number: number, signal: AbortSignal): Promise<BlockHeader | undefined> => {
-    const best = nodes.bestHead()
-    if (!best || number > best.seqno) {
-      const { seqno } = await nodes.head(signal)
-      if (number > seqno) return undefined
-    }
+    if (number > set.best() && number > (await set.refreshAny(signal))) return undefined
     return await headerOf(number, signal)
   }
   const head = async (signal: AbortSignal): Promise<BlockHeader> =>
-    await headerOf((await nodes.head(signal)).seqno, signal)
+    await headerOf(await set.refreshAny(signal), signal)
 
   const methods = createGetMethods({ nodes })
   const readBalances = createReadBalances({ nodes, methods })
@@ -84,12 +81,12 @@ export function createTonChain(options: TonChainOptions): Chain {
     transferKey: (view) => family().transferKey(view),
     paysFee: (view) => family().paysFee(view),
     presentAsset: (view) => family().presentAsset(view),
-    identity: (signal) => nodes.identity(joined(signal)),
+    identity: (signal) => set.identity(joined(signal)),
     head: (signal) => head(joined(signal)),
     header: (number, signal) => header(number, joined(signal)),
     follow: (after, signal) => follow(tools, after, joined(signal)),
     block: (number, _, signal) => fetcher.block(number, joined(signal)),
-    newest: () => nodes.bestHead()?.seqno,
+    newest: () => (set.best() < 0 ? undefined : set.best()),
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
     tokens: {
       resolveImport: (request, signal) => resolveImport(request, joined(signal)),
@@ -98,7 +95,7 @@ export function createTonChain(options: TonChainOptions): Chain {
     },
     status: () => ({
       global_id: nodes.globalId() ?? null,
-      head: nodes.bestHead()?.seqno ?? null,
+      head: set.best() < 0 ? null : set.best(),
       upstreams: nodes.status(),
     }),
     stop: async () => {

@@ -132,12 +132,12 @@ export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKe
         params: { ...id, count: transactionsPerPage, ...after },
         seqno,
         signal,
-        accept: (result, node) => {
+        accept: (result, accuse) => {
           const given = readPage(result)
           const named = readBlockId((result as { id?: unknown }).id)
           if (!given || (named && named.root_hash !== id.root_hash)) return undefined
           if (given.incomplete && given.transactions.length === 0) return undefined
-          accusers.add(node.accuse)
+          accusers.add(accuse)
           return given
         },
       })

@@ -63,8 +63,8 @@ export async function* follow(
       return
     }
     for (;;) {
-      const shown = nodes.bestHead()?.seqno ?? -1
-      const head = shown > position.number ? shown : (await nodes.head(signal)).seqno
+      const shown = nodes.set.best()
+      const head = shown > position.number ? shown : await nodes.set.refreshAny(signal)
       if (head <= position.number) {
         await clock.sleep(pollMs, signal)
         continue

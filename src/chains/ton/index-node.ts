@@ -1,23 +1,25 @@
 import type { Clock } from '../../lib/clock.ts'
-import type { RateGate } from '../evm/pool/rate-gate.ts'
-import type { Query, Toncenter } from './toncenter.ts'
+import { NodeFault } from '../nodes/fault.ts'
+import type { RateGate } from '../nodes/rate-gate.ts'
+import { within } from '../nodes/within.ts'
+import { faultOf, type Query, type Toncenter } from './toncenter.ts'
 
 /** A question to an index. */
 export type IndexQuestion<answer> = {
   path: string
   query: Query
   signal: AbortSignal
-  /** The answer, or undefined when what came cannot be true. */
+  /** The answer, or undefined when the response is invalid. */
   accept(result: Record<string, unknown>): answer | undefined
 }
 
 /** The index of accounts that a node offers beside its API v2 (API v3). */
 export type IndexNode = {
-  /** Whether it may be asked; not while it is away, and not where there is none. */
+  /** Whether it may be asked: not while it backs off, and not where there is none. */
   isUsable(): boolean
-  /** Undefined where no answer came that can be used: somebody else has to be asked, no word about it. */
+  /** Undefined where no usable answer came: another source has to be asked. */
   ask<answer>(question: IndexQuestion<answer>): Promise<answer | undefined>
-  /** What it says does not fit together: it is left alone for long. */
+  /** Its answers contradict each other: it is not asked for a long time. */
   accuse(reason: string): void
   status(): { state: 'ready' | 'paused' | 'absent' | 'unknown'; last_failure: string }
 }
@@ -27,42 +29,50 @@ const longestPauseMs = 600_000
 const absentPauseMs = 3_600_000
 const longestWaitMs = 60_000
 
-/** Asks an index within the limits of its node, and leaves it alone for a while when it fails. */
+/** Asks an index within the rate limit of its node, and backs off when it fails. */
 export function createIndexNode(
   get: NonNullable<Toncenter['get']>,
-  { clock, gate }: { clock: Clock; gate: RateGate },
+  { clock, gate, indexTimeoutMs }: { clock: Clock; gate: RateGate; indexTimeoutMs: number },
 ): IndexNode {
   let [pauseMs, pausedUntil, lastFailure] = [firstPauseMs, 0, '']
-  // Probed once, by the first question: many nodes have no API v3.
+  // The first question probes it: many nodes have no API v3.
   let isKnown = false
   let isAbsent = false
 
-  const fail = (reason: string, ms: number): undefined => {
+  const pause = (reason: string, ms: number): undefined => {
     lastFailure = reason
     pausedUntil = clock.now() + ms
   }
-  const call = async (path: string, query: Query, signal: AbortSignal) => {
-    // The key and so its limit are those of API v2.
+  const call = async (
+    path: string,
+    query: Query,
+    signal: AbortSignal,
+  ): Promise<Record<string, unknown> | NodeFault | undefined> => {
+    // API v3 shares the key, and so the rate limit, of API v2.
     const waitMs = gate.waitMs(clock.now())
     if (waitMs > longestWaitMs) return undefined
     if (waitMs > 0) await clock.sleep(waitMs, signal)
     gate.take(clock.now())
-    const reply = await get(path, query, signal)
-    if (reply.ok) return reply
-    const { failure } = reply
-    if (failure.kind === 'busy') gate.coolDown(clock.now(), failure.retryAfterMs)
-    else if (failure.kind !== 'missing') {
-      fail(failure.reason, pauseMs)
-      pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+    try {
+      return await within(indexTimeoutMs, signal, (limited) => get(path, query, limited))
+    } catch (error) {
+      signal.throwIfAborted()
+      const fault = faultOf(error)
+      if (fault.kind === 'busy') gate.coolDown(clock.now(), fault.retryAfterMs)
+      else if (fault.kind !== 'missing') {
+        pause(fault.message, pauseMs)
+        pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+      }
+      return fault
     }
-    return reply
   }
   const probe = async (signal: AbortSignal): Promise<boolean> => {
     const reply = await call('masterchainInfo', [], signal)
-    const last = reply?.ok && (reply.result as { last?: { seqno?: unknown } }).last
-    isKnown = last !== undefined && last !== false && Number.isSafeInteger(last?.seqno)
-    isAbsent = reply !== undefined && (reply.ok ? !isKnown : reply.failure.kind === 'missing')
-    if (isAbsent) fail('has no API v3', absentPauseMs)
+    const isFault = reply instanceof NodeFault
+    const last = isFault ? undefined : (reply?.last as { seqno?: unknown } | undefined)
+    isKnown = Number.isSafeInteger(last?.seqno)
+    isAbsent = reply !== undefined && (isFault ? reply.kind === 'missing' : !isKnown)
+    if (isAbsent) pause('has no API v3', absentPauseMs)
     return isKnown
   }
   return {
@@ -70,13 +80,13 @@ export function createIndexNode(
     ask: async ({ path, query, signal, accept }) => {
       if (!isKnown && !(await probe(signal))) return undefined
       const reply = await call(path, query, signal)
-      if (!reply?.ok) return undefined
-      const answer = accept(reply.result as Record<string, unknown>)
-      if (answer === undefined) return fail(`${path}: returned an invalid response`, longestPauseMs)
+      if (reply === undefined || reply instanceof NodeFault) return undefined
+      const answer = accept(reply)
+      if (answer === undefined) return pause(`${path}: invalid response`, longestPauseMs)
       ;[pauseMs, lastFailure] = [firstPauseMs, '']
       return answer
     },
-    accuse: (reason) => fail(reason, longestPauseMs),
+    accuse: (reason) => pause(reason, longestPauseMs),
     status: () => {
       const isPaused = pausedUntil > clock.now()
       const state = isAbsent ? 'absent' : isPaused ? 'paused' : isKnown ? 'ready' : 'unknown'

@@ -46,7 +46,7 @@ export function createReadIndexed({
       return account ? [{ query, account, isToken }] : []
     })
     if (places.length < fewest) return found
-    for (const index of nodes.indexes()) {
+    for (const index of await nodes.indexes(signal)) {
       const view = await viewOf(index, nodes, at, signal)
       if (!view) continue
       const chunks = Array.from({ length: Math.ceil(places.length / perRequest) }, (_, number) =>

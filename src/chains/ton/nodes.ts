@@ -1,15 +1,12 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import { BlockMissingError, ChainUnavailableError } from '../chain.ts'
-import type { IndexNode } from './index-node.ts'
-import { createNode, type Node } from './node.ts'
-import type { RawBlockId } from './raw.ts'
-import type { UpstreamOptions } from './toncenter.ts'
-
-/** A node understood the question and will not answer it. */
-export class NodeRefusalError extends Error {
-  override name = 'NodeRefusalError'
-}
+import { NodeFault } from '../nodes/fault.ts'
+import { createNodeRecord, type NodeRecord } from '../nodes/node.ts'
+import { createNodeSet, type Probe } from '../nodes/node-set.ts'
+import type { NodeStatus } from '../nodes/status.ts'
+import { createIndexNode, type IndexNode } from './index-node.ts'
+import { readBlockId, readHash, readRawHeader } from './raw.ts'
+import { createToncenter, faultOf, type Toncenter, type UpstreamOptions } from './toncenter.ts'
 
 /** A question that any node may answer. */
 export type Question<answer> = {
@@ -18,41 +15,28 @@ export type Question<answer> = {
   /** Only nodes that have this masterchain block are asked. */
   seqno?: number
   signal: AbortSignal
-  /** The answer, or undefined when what came cannot be true. */
-  accept(result: unknown, node: Node): answer | undefined
+  /**
+   * The answer, or undefined when what came cannot be true. What proves false later is reported by
+   * `accuse`.
+   */
+  accept(result: unknown, accuse: () => void): answer | undefined
 }
 
-/** What `/status` says of a node. */
-export type NodeStatus = {
-  name: string
-  state: string
-  seqno: number | null
-  last_failure: string
-  /** Of its API v3; null where it is switched off, or nobody knows where it would be. */
-  v3: ReturnType<IndexNode['status']> | null
+type TonNode = NodeRecord & {
+  client: Toncenter
+  /** Its API v3, where it may have one. */
+  index: IndexNode | undefined
 }
 
 /** The nodes of one network. */
-export type Nodes = {
-  /** The newest block that any of them has told of; never goes back. */
-  head(signal: AbortSignal): Promise<RawBlockId>
-  /** The same without asking. */
-  bestHead(): RawBlockId | undefined
-  /** What they all are. */
-  identity(signal: AbortSignal): Promise<string>
-  globalId(): number | undefined
-  ask<answer>(question: Question<answer>): Promise<answer>
-  /** The indexes (API v3) that may be asked now, the best first. */
-  indexes(): IndexNode[]
-  status(): NodeStatus[]
-  stop(): Promise<void>
-}
+export type Nodes = ReturnType<typeof createNodes>
 
-const rounds = 4
-const firstPauseMs = 50
-const patienceMs = 60_000
+const timeoutMs = 10_000
+const probeTimeoutMs = 5_000
+const waitMs = 1_000
+const maxLag = 10
 
-/** Asks several nodes: one after the other until one answers, the best first. */
+/** The nodes of a TON network, which speak the toncenter HTTP API. */
 export function createNodes({
   upstreams,
   clock,
@@ -63,136 +47,82 @@ export function createNodes({
   upstreams: readonly UpstreamOptions[]
   clock: Clock
   log: Log
-  /** What the configuration says; other nodes are never used. */
+  /** What the configuration says; nodes of other networks are never used. */
   globalId?: number
   indexTimeoutMs: number
-}): Nodes {
-  const nodes = upstreams.map((upstream) => createNode(upstream, { clock, indexTimeoutMs }))
-  let best: RawBlockId | undefined
-  let identity: string | undefined
-
-  const refresh = async (node: Node, signal: AbortSignal): Promise<void> => {
-    await node.refresh(signal)
-    if (node.isForeign) throw new Error('is of another network')
-    const isOther =
-      (globalId !== undefined && node.globalId !== globalId) ||
-      (identity !== undefined && node.identity !== identity)
-    if (isOther) {
-      node.isForeign = true
-      log.error(
-        { node: node.name, identity: node.identity },
-        'node is of another network, not used',
-      )
-      throw new Error('is of another network')
-    }
-    identity ??= node.identity
-    if (node.head && node.head.seqno > (best?.seqno ?? -1)) best = node.head
-  }
-
-  const head = async (signal: AbortSignal): Promise<RawBlockId> => {
-    signal.throwIfAborted()
-    const now = clock.now()
-    const usable = nodes.filter((node) => !node.isForeign)
-    const free = usable.filter((node) => node.pausedUntil <= now && node.gate.waitMs(now) === 0)
-    // Where all of them are left alone, waiting would be no better than asking.
-    const asked = free.length > 0 ? free : usable
-    try {
-      await Promise.any(asked.map((node) => refresh(node, signal)))
-    } catch (error) {
-      signal.throwIfAborted()
-      throw unavailable('the newest block', error)
-    }
-    return best!
-  }
-
-  const identified = async (signal: AbortSignal): Promise<string> => {
-    if (identity === undefined) await head(signal)
-    return identity!
-  }
-
-  const rank = (now: number): Node[] =>
-    nodes
-      .filter((node) => !node.isForeign)
-      .toSorted(
-        (a, b) =>
-          Number(a.pausedUntil > now) - Number(b.pausedUntil > now) ||
-          a.priority - b.priority ||
-          a.pausedUntil - b.pausedUntil,
-      )
-
-  const ask = async <answer>(question: Question<answer>): Promise<answer> => {
-    const { method, params, seqno = 0, signal, accept } = question
-    await identified(signal)
-    const deadline = clock.now() + patienceMs
-    let reason = 'no node can be asked'
-    for (let round = 0; round < rounds; ) {
-      let [asked, missing, refused, waitMs] = [0, 0, 0, 0]
-      for (const node of rank(clock.now())) {
-        const now = clock.now()
-        const wait = node.gate.waitMs(now)
-        if (wait > 0) {
-          waitMs = waitMs === 0 ? wait : Math.min(waitMs, wait)
-          continue
-        }
-        // A node that lags would only say that it does not know.
-        if (node.identity === undefined || (node.head?.seqno ?? -1) < seqno) {
-          if (seqno > 0 || node.identity === undefined) {
-            await refresh(node, signal).catch(() => {})
-            signal.throwIfAborted()
-            if (node.isForeign || (node.head?.seqno ?? -1) < seqno) continue
-          }
-        }
-        asked++
-        const reply = await node.call(method, params, signal)
-        if (reply.ok) {
-          const answer = accept(reply.result, node)
-          if (answer !== undefined) return answer
-          reason = `${node.name} returned an invalid response`
-          node.accuse()
-          continue
-        }
-        reason = `${node.name}: ${reply.failure.reason}`
-        if (reply.failure.kind === 'missing') missing++
-        if (reply.failure.kind === 'refused') refused++
+}) {
+  const nodes = upstreams.map((upstream): TonNode => {
+    const client = createToncenter(upstream, { now: clock.now })
+    const record = createNodeRecord(upstream, { transport: 'http' })
+    const { gate } = record
+    const index = client.get && createIndexNode(client.get, { clock, gate, indexTimeoutMs })
+    return { ...record, client, index }
+  })
+  const set = createNodeSet<TonNode>({
+    nodes,
+    clock,
+    log,
+    ...{ timeoutMs, probeTimeoutMs, waitMs, maxLag },
+    faultOf,
+    isExpected: (identity) => globalId === undefined || globalIdOf(identity) === globalId,
+    probe: (node, signal) => {
+      const call: Toncenter['call'] = (...args) => {
+        node.gate.take(clock.now())
+        return node.client.call(...args)
       }
-      if (asked > 0 && waitMs === 0) {
-        if (missing === asked) throw new BlockMissingError(`${method}: ${reason}`)
-        if (refused === asked) throw new NodeRefusalError(`${method}: ${reason}`)
-      }
-      if (waitMs === 0) round++
-      if (clock.now() > deadline) break
-      if (round < rounds) await clock.sleep(waitMs || firstPauseMs * 2 ** round, signal)
-    }
-    throw new ChainUnavailableError(`${method}: ${reason}`)
-  }
+      return probe(node, call, signal)
+    },
+    capabilitiesOf: ({ index }) => (index?.status().state === 'ready' ? ['api_v3'] : []),
+  })
 
   return {
-    head,
-    bestHead: () => best,
-    identity: identified,
-    globalId: () => globalId ?? nodes.find((node) => node.identity === identity)?.globalId,
-    ask,
-    indexes: () => rank(clock.now()).flatMap(({ index }) => (index?.isUsable() ? [index] : [])),
-    status: () => {
-      const now = clock.now()
-      return nodes.map(
-        ({ name, isForeign, pausedUntil, identity: known, head: last, lastFailure, index }) => ({
-          name,
-          state: isForeign ? 'foreign' : pausedUntil > now ? 'paused' : known ? 'ready' : 'unknown',
-          seqno: last?.seqno ?? null,
-          last_failure: lastFailure,
-          v3: index?.status() ?? null,
-        }),
-      )
+    set,
+    ask: <answer>({ method, params, seqno, signal, accept }: Question<answer>): Promise<answer> =>
+      set.ask({
+        what: method,
+        demand: seqno === undefined ? {} : { has: seqno },
+        signal,
+        ask: async (node, limited) => {
+          const result = await node.client.call(method, params, limited)
+          const accuse = () => set.distrust(node, `${method}: returned false data`)
+          const answer = accept(result, accuse)
+          if (answer !== undefined) return answer
+          throw new NodeFault('invalid', `${method}: returned an invalid response`)
+        },
+      }),
+    /** The global id of the network, where it is known. */
+    globalId: (): number | undefined => {
+      const identity = set.pinned()
+      return globalId ?? (identity === undefined ? undefined : globalIdOf(identity))
     },
+    /** The indexes (API v3) that may be asked now, the best first. */
+    indexes: async (signal: AbortSignal): Promise<IndexNode[]> => {
+      await set.identity(signal)
+      return set.choose({}).flatMap(({ index }) => (index?.isUsable() ? [index] : []))
+    },
+    status: (): (NodeStatus & { v3: ReturnType<IndexNode['status']> | null })[] =>
+      set.status().map((status, at) => ({ ...status, v3: nodes[at]?.index?.status() ?? null })),
     stop: async () => {
-      await Promise.all(nodes.map((node) => node.stop()))
+      await set.stop()
+      await Promise.all(nodes.map(({ client }) => client.stop()))
     },
   }
 }
 
-const unavailable = (what: string, error: unknown): ChainUnavailableError => {
-  const first = error instanceof AggregateError ? error.errors[0] : error
-  const reason = first instanceof Error ? first.message : String(first)
-  return new ChainUnavailableError(`${what}: ${reason}`)
+/** Asks a node for its newest block, and once for its network. */
+async function probe(
+  { identity }: TonNode,
+  call: Toncenter['call'],
+  signal: AbortSignal,
+): Promise<Probe> {
+  const info = (await call('getMasterchainInfo', {}, signal)) as { last?: unknown; init?: unknown }
+  const [last, init] = [readBlockId(info?.last), readBlockId(info?.init)]
+  if (!last || !init) throw new NodeFault('invalid', 'the masterchain info cannot be read')
+  if (identity !== undefined) return { identity, head: last.seqno }
+  const header = readRawHeader(await call('getBlockHeader', last, signal))
+  if (!header) throw new NodeFault('invalid', 'the header of the newest block cannot be read')
+  const zero = readHash(init.root_hash).toString('hex')
+  return { identity: `ton:${header.global_id}:${zero}`, head: last.seqno }
 }
+
+const globalIdOf = (identity: string): number => Number(identity.split(':')[1])

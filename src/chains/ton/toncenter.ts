@@ -1,59 +1,35 @@
 import { Agent, request } from 'undici'
-import { headersOf, nameOf } from '../evm/pool/upstream-name.ts'
+import { NodeFault, parseRetryAfter } from '../nodes/fault.ts'
+import type { NodeConfig } from '../nodes/node.ts'
+import { headersOf } from '../nodes/node-name.ts'
 
-/** How a node is reached. */
-export type UpstreamOptions = {
-  /** The API's address, with its version: `http://127.0.0.1:8081/api/v2`. */
-  url: string
-  name?: string
-  headers?: Record<string, string>
-  /** Nodes with the lowest number are asked first. */
-  priority?: number
-  requests_per_second?: number
-  /** Whether its API v3 is used where it offers one; it is without a word. */
+/** How a node is reached; `url` names the API with its version: `http://127.0.0.1:8081/api/v2`. */
+export type UpstreamOptions = NodeConfig & {
+  /** Whether its API v3 is used where it offers one; true by default. */
   v3?: boolean
-  /** Where that is; beside API v2 without it. */
+  /** Where that is; beside API v2 by default. */
   v3_url?: string
 }
-
-/** Why a call came to nothing. */
-export type Failure =
-  /** No answer, or one that means nothing. */
-  | { kind: 'down'; reason: string }
-  /** Too many requests. */
-  | { kind: 'busy'; reason: string; retryAfterMs: number | undefined }
-  /** The node has not got so far. */
-  | { kind: 'behind'; reason: string }
-  /** The node does not have it, or not any more. */
-  | { kind: 'missing'; reason: string }
-  /** The node has understood and will not do it. */
-  | { kind: 'refused'; reason: string }
-
-/** What a call came to. */
-export type Reply = { ok: true; result: unknown } | { ok: false; failure: Failure }
 
 /** What is asked of API v3: names that may come several times. */
 export type Query = readonly (readonly [name: string, value: string])[]
 
-/** One node that speaks the toncenter HTTP API v2, and perhaps v3. */
+/** One node that speaks the toncenter HTTP API v2, and perhaps v3. Calls throw NodeFault. */
 export type Toncenter = {
-  name: string
-  call(method: string, params: object, signal: AbortSignal): Promise<Reply>
-  /** Asks API v3; not there where nobody has said where that would be. */
-  get?(path: string, query: Query, signal: AbortSignal): Promise<Reply>
+  call(method: string, params: object, signal: AbortSignal): Promise<unknown>
+  /** Asks API v3; missing where its address is not known. */
+  get?(path: string, query: Query, signal: AbortSignal): Promise<Record<string, unknown>>
   stop(): Promise<void>
 }
 
 const maxReplyBytes = 128 * 1024 * 1024
+const connectTimeoutMs = 10_000
 const isBehind = /NOTREADY|not applied|not ready|too new/i
 const isMissing = /cannot find|not found|not in db|no such block|cannot load|651|pruned|archiv|gc/i
 
-/** A client of one node. */
-export function createToncenter(
-  options: UpstreamOptions,
-  { timeoutMs = 10_000, indexTimeoutMs = 5_000 } = {},
-): Toncenter {
-  const { name, headers = {}, v3 = true } = options
+/** A client of one node. The caller's signal limits the time of each call. */
+export function createToncenter(options: UpstreamOptions, { now }: { now(): number }): Toncenter {
+  const { headers = {}, v3 = true } = options
   const url = new URL(options.url)
   const target = new URL(`${pathOf(url)}/jsonRPC`, url)
   target.search = url.search
@@ -63,37 +39,26 @@ export function createToncenter(
     pipelining: 1,
     keepAliveTimeout: 20_000,
     maxResponseSize: maxReplyBytes,
-    connect: { timeout: timeoutMs },
+    connect: { timeout: connectTimeoutMs },
   })
-  const send = async (
+  const send = async <result>(
     to: URL,
     how: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string },
-    read: (status: number, text: string) => Reply,
+    read: (status: number, text: string) => result,
     signal: AbortSignal,
-    withinMs = timeoutMs,
-  ): Promise<Reply> => {
+  ): Promise<result> => {
     signal.throwIfAborted()
-    try {
-      const response = await request(to, {
-        ...how,
-        dispatcher,
-        signal: AbortSignal.any([signal, AbortSignal.timeout(withinMs)]),
-      })
-      const reply = await response.body.text()
-      if (response.statusCode !== 429) return read(response.statusCode, reply)
-      const retryAfterMs = readRetryAfter(response.headers['retry-after'])
-      return failed({ kind: 'busy', reason: 'too many requests', retryAfterMs })
-    } catch (error) {
-      signal.throwIfAborted()
-      return failed({ kind: 'down', reason: error instanceof Error ? error.message : 'no answer' })
-    }
+    const response = await request(to, { ...how, dispatcher, signal })
+    const reply = await response.body.text()
+    if (response.statusCode !== 429) return read(response.statusCode, reply)
+    const [retryAfter] = [response.headers['retry-after']].flat()
+    throw new NodeFault('busy', 'too many requests', parseRetryAfter(retryAfter, now()))
   }
   const allHeaders = headersOf(url, headers)
   const jsonHeaders = { ...allHeaders, 'content-type': 'application/json' }
   const indexHeaders = index && headersOf(index, headers)
   for (const one of [target, index]) if (one) [one.username, one.password] = ['', '']
   return {
-    name: nameOf({ name, url }),
     call: (method, params, signal) => {
       const body = JSON.stringify({ jsonrpc: '2.0', id: '1', method, params })
       return send(target, { method: 'POST', headers: jsonHeaders, body }, readReply, signal)
@@ -101,17 +66,23 @@ export function createToncenter(
     ...(index && {
       get: (path: string, query: Query, signal: AbortSignal) => {
         const to = new URL(`${pathOf(index)}/${path}`, index)
-        // What stands in the address, such as a key, goes along.
+        // Parameters of the configured address, such as a key, are kept.
         to.search = String(
           new URLSearchParams([...index.searchParams, ...query.map((pair) => [...pair])]),
         )
         const how = { method: 'GET', headers: indexHeaders! } as const
-        return send(to, how, readIndexReply, signal, indexTimeoutMs)
+        return send(to, how, readIndexReply, signal)
       },
     }),
     stop: () => dispatcher.destroy(),
   }
 }
+
+/** What an error of a call means: anything but a fault that was read from a reply is no answer. */
+export const faultOf = (error: unknown): NodeFault =>
+  error instanceof NodeFault
+    ? error
+    : new NodeFault('down', error instanceof Error ? error.message : 'no answer')
 
 const pathOf = (url: URL): string => url.pathname.replace(/\/(?:jsonRPC\/?)?$/, '')
 
@@ -124,31 +95,27 @@ function indexOf({ v3_url }: UpstreamOptions, url: URL): URL | undefined {
   return index
 }
 
-const failed = (failure: Failure): Reply => ({ ok: false, failure })
-
-function readReply(status: number, text: string): Reply {
+function readReply(status: number, text: string): unknown {
   const reply = parse(text)
-  if (reply === undefined) return failed({ kind: 'down', reason: `status ${status} without JSON` })
+  if (reply === undefined) throw new NodeFault('down', `status ${status} without JSON`)
   const { ok, result, error, code } = (reply ?? {}) as Record<string, unknown>
-  if (ok === true && result !== undefined) return { ok: true, result }
+  if (ok === true && result !== undefined) return result
   const reason = typeof error === 'string' ? error.slice(0, 300) : `status ${status}`
-  if (code === 429) return failed({ kind: 'busy', reason, retryAfterMs: undefined })
-  if (isBehind.test(reason)) return failed({ kind: 'behind', reason })
-  if (isMissing.test(reason)) return failed({ kind: 'missing', reason })
-  if (status >= 400 && status < 500) return failed({ kind: 'refused', reason })
-  return failed({ kind: 'down', reason })
+  if (code === 429) throw new NodeFault('busy', reason)
+  if (isBehind.test(reason)) throw new NodeFault('behind', reason)
+  if (isMissing.test(reason)) throw new NodeFault('missing', reason)
+  throw new NodeFault(status >= 400 && status < 500 ? 'refused' : 'down', reason)
 }
 
-/** API v3 answers with the thing itself, and with an error beside a status that says what is wrong. */
-function readIndexReply(status: number, text: string): Reply {
+/** API v3 replies with the object itself, or with an error and its status. */
+function readIndexReply(status: number, text: string): Record<string, unknown> {
   const reply = parse(text)
   const isRecord = typeof reply === 'object' && reply !== null && !Array.isArray(reply)
-  if (status === 200 && isRecord) return { ok: true, result: reply }
+  if (status === 200 && isRecord) return reply as Record<string, unknown>
   const { error } = (reply ?? {}) as { error?: unknown }
   const reason = typeof error === 'string' ? error.slice(0, 300) : `status ${status}`
-  if (status === 404) return failed({ kind: 'missing', reason })
-  if (status >= 400 && status < 500) return failed({ kind: 'refused', reason })
-  return failed({ kind: 'down', reason })
+  if (status === 404) throw new NodeFault('missing', reason)
+  throw new NodeFault(status >= 400 && status < 500 ? 'refused' : 'down', reason)
 }
 
 const parse = (text: string): unknown => {
@@ -157,9 +124,4 @@ const parse = (text: string): unknown => {
   } catch {
     return undefined
   }
-}
-
-const readRetryAfter = (header: string | string[] | undefined): number | undefined => {
-  const seconds = Number(Array.isArray(header) ? header[0] : header)
-  return Number.isFinite(seconds) && header !== undefined ? seconds * 1_000 : undefined
 }

@@ -49,6 +49,7 @@ type TrackedNode = {
   head?: number | null
   last_failure?: string
   last_error?: string
+  reason?: string
 }
 
 /** Shows what `/status` of the running service says of its chains. */
@@ -153,7 +154,7 @@ const wellWords = new Set(['ready', 'up'])
 function trackedRows(chain: string, status: TrackedNodes): string[][] {
   const id = `${status.global_id ?? status.chain_id ?? status.genesis_hash ?? '-'}`
   return (status.upstreams ?? status.nodes ?? []).map((node) => {
-    const problem = node.last_failure || node.last_error
+    const problem = node.last_failure || node.last_error || node.reason
     const state = wellWords.has(node.state) ? 'healthy' : node.state
     const head = node.seqno ?? node.height ?? node.head
     const lag = typeof head === 'number' && status.head ? Math.max(0, status.head - head) : '-'

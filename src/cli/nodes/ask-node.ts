@@ -44,11 +44,10 @@ const asks: Readonly<Record<NodeKind, Ask>> = {
   },
   ton: async (address, signal) => {
     const { createToncenter } = await import('../../chains/ton/toncenter.ts')
-    const node = createToncenter(address, { timeoutMs: patienceMs })
+    const node = createToncenter(address, { now: Date.now })
     try {
-      const reply = await node.call('getMasterchainInfo', {}, signal)
-      if (!reply.ok) throw new Error(reply.failure.reason)
-      const { last } = reply.result as { last?: { seqno?: unknown } }
+      const info = await node.call('getMasterchainInfo', {}, signal)
+      const { last } = (info ?? {}) as { last?: { seqno?: unknown } }
       if (typeof last?.seqno !== 'number') throw new Error('it does not report its masterchain')
       return { head: last.seqno }
     } finally {

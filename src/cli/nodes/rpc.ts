@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
-import { headersOf } from '../../chains/evm/pool/upstream-name.ts'
+import { headersOf } from '../../chains/nodes/node-name.ts'
 import type { NodeAddress } from './ask-node.ts'
 
 /** Calls of JSON-RPC to one node, over HTTP or one WebSocket. */

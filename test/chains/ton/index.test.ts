@@ -161,7 +161,7 @@ describe('balances through API v3', () => {
     try {
       const { singly, upstream } = await read(undefined)
       expect(singly).toBeGreaterThan(10)
-      expect(upstream).toMatchObject({ state: 'ready' })
+      expect(upstream).toMatchObject({ state: 'healthy' })
     } finally {
       dev.faults.clear()
     }
@@ -185,7 +185,7 @@ describe('balances through API v3', () => {
       const v3_url = other.node_url.replace('/v2', '/v3')
       const { upstream, singly } = await read(undefined, { v3_url })
       expect(upstream).toMatchObject({
-        state: 'ready',
+        state: 'healthy',
         v3: { state: 'paused', last_failure: 'has another chain' },
       })
       expect(singly).toBe(queries.length)

@@ -1,4 +1,4 @@
-import { createLatency, type Latency } from './latency.ts'
+import { createLatency, type Latency } from '../../nodes/latency.ts'
 
 /** When a second node is asked because the first one takes unusually long. */
 export type Hedging = {

@@ -1,3 +1,5 @@
+import type { NodeStatus } from '../../nodes/status.ts'
+
 /**
  * Raw JSON text with one character per byte (latin1): it goes from socket to socket without being
  * decoded, so that not one byte of an answer changes.
@@ -61,23 +63,6 @@ export type PoolOutcome = RpcReply | { failure: PoolFailure }
  */
 export type BroadcastOutcome = PoolOutcome & { asked?: number; errors?: readonly RawJson[] }
 
-/** What is known of one upstream, for `/status` and `portolan chains`. Never its whole URL. */
-export type UpstreamStatus = {
-  name: string
-  transport: 'http' | 'ws'
-  state: 'starting' | 'healthy' | 'degraded' | 'open_circuit' | 'wrong_chain' | 'unreachable'
-  reason: string
-  chain_id: number | null
-  client_version: string
-  head: number | null
-  lag: number | null
-  latency_ms: { p50: number; p95: number } | null
-  error_rate: number
-  capabilities: Capability[]
-  requests: number
-  errors: number
-}
-
 /** The upstreams of one network, behind one door. */
 export type Pool = {
   /** Makes a call. The callback is called exactly once, never synchronously. */
@@ -105,6 +90,6 @@ export type Pool = {
   pendingBegun(): Promise<void>
   /** The names of those that announce them now. */
   pendingSources(): string[]
-  status(): UpstreamStatus[]
+  status(): NodeStatus[]
   stop(): Promise<void>
 }

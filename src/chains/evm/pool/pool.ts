@@ -1,5 +1,6 @@
 import type { Clock } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
+import { headersOf, nameOf } from '../../nodes/node-name.ts'
 import { createHttpTransport } from '../transport/http-transport.ts'
 import { createTimers } from '../transport/timers.ts'
 import type { TransportOutcome } from '../transport/transport.ts'
@@ -14,7 +15,6 @@ import { type PendingWatch, watchPending } from './pending-watch.ts'
 import type { Pool, PoolOutcome } from './pool-types.ts'
 import { statusOf } from './status.ts'
 import { createUpstream, isUsable, type Upstream, type UpstreamOptions } from './upstream.ts'
-import { headersOf, nameOf } from './upstream-name.ts'
 
 /** The bounds of a pool; each has a default. */
 export type PoolLimits = {

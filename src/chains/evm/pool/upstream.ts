@@ -1,9 +1,9 @@
+import { type Breaker, createBreaker } from '../../nodes/breaker.ts'
+import { createLatency, type Latency } from '../../nodes/latency.ts'
+import { createRateGate, type RateGate } from '../../nodes/rate-gate.ts'
 import type { HttpTransport } from '../transport/http-transport.ts'
 import type { Transport } from '../transport/transport.ts'
-import { type Breaker, createBreaker } from './breaker.ts'
-import { createLatency, type Latency } from './latency.ts'
 import type { Capability, Head } from './pool-types.ts'
-import { createRateGate, type RateGate } from './rate-gate.ts'
 
 /** One configured node. */
 export type UpstreamOptions = {

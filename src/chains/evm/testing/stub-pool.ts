@@ -1,12 +1,7 @@
+import type { NodeStatus } from '../../nodes/status.ts'
 import { meaningOf } from '../pool/node-error.ts'
 import type { Nodes } from '../pool/nodes.ts'
-import type {
-  Capability,
-  Head,
-  PoolOutcome,
-  PoolRequest,
-  UpstreamStatus,
-} from '../pool/pool-types.ts'
+import type { Capability, Head, PoolOutcome, PoolRequest } from '../pool/pool-types.ts'
 import type { StubBlock } from './stub-chain.ts'
 
 /** A node of a stub pool: its blocks, and what it says in place of the truth. */
@@ -104,7 +99,7 @@ export function createStubPool(
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    status: () => nodes.map((_, index) => ({ name: `node ${index}` }) as UpstreamStatus),
+    status: () => nodes.map((_, index) => ({ name: `node ${index}` }) as NodeStatus),
     push: () => {
       for (const listener of listeners) listener(best(), 'stub')
     },

@@ -1,3 +1,4 @@
+import { parseRetryAfter } from '../../nodes/fault.ts'
 import type { TransportFailure } from './transport.ts'
 
 /** What an HTTP status other than 200 says about the call; undefined when the body may still answer it. */
@@ -15,14 +16,6 @@ export function failureOfStatus(
       ...(retryAfterMs !== undefined && { retryAfterMs }),
     }
   return { failed: 'http_status', detail: `HTTP ${status}` }
-}
-
-/** Milliseconds of a `Retry-After`, given as seconds or as a date. */
-export function parseRetryAfter(value: string | undefined, now: number): number | undefined {
-  if (value === undefined) return undefined
-  if (/^\d{1,9}$/.test(value.trim())) return Number(value) * 1000
-  const at = Date.parse(value)
-  return Number.isNaN(at) ? undefined : Math.max(0, at - now)
 }
 
 /** Statuses by which servers refuse a batch as such: its calls are then made one by one. */

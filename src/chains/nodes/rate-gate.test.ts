@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseRetryAfter } from '../transport/http-status.ts'
+import { parseRetryAfter } from './fault.ts'
 import { createRateGate } from './rate-gate.ts'
 
 test('never lets through more than the rate and one second in advance', () => {

@@ -1,0 +1,100 @@
+import type { Breaker, BreakerState } from './breaker.ts'
+import type { Latency } from './latency.ts'
+import type { RateGate } from './rate-gate.ts'
+
+/** Whether a node is used, in the words of every family. */
+export type NodeState =
+  | 'starting'
+  | 'healthy'
+  | 'degraded'
+  | 'open_circuit'
+  | 'wrong_chain'
+  | 'unreachable'
+
+/** One node in `/status`, metrics and `portolan chains`. Never its whole URL. */
+export type NodeStatus = {
+  name: string
+  transport: string
+  state: NodeState
+  reason: string
+  /** EIP-155 id, or the identity by which the family tells networks apart. */
+  chain_id: number | string | null
+  client_version: string
+  head: number | null
+  lag: number | null
+  latency_ms: { p50: number; p95: number } | null
+  error_rate: number
+  breaker: BreakerState
+  capabilities: string[]
+  requests: number
+  errors: number
+}
+
+/** What the status of a node is made from. */
+export type StatusSource = {
+  name: string
+  transport: string
+  chain_id: number | string | null
+  client_version?: string
+  head: number | null
+  breaker: Breaker
+  gate: RateGate
+  latency: Latency
+  /** Whether it was found to be on the right chain. */
+  isVerified: boolean
+  isWrongChain: boolean
+  wasProbed: boolean
+  isReachable: boolean
+  /** Why it is used last although it answers; empty where it is not. */
+  drawback: string
+  /** The last failure. */
+  problem: string
+  capabilities: Iterable<string>
+  requests: number
+  errors: number
+}
+
+/** The state of the other nodes, to which one is compared. */
+export type StatusContext = { now: number; bestHead: number; maxLag: number }
+
+/** Describes a node. */
+export function describeNode(node: StatusSource, context: StatusContext): NodeStatus {
+  const { head, breaker, latency } = node
+  const lag = head === null ? null : Math.max(0, context.bestHead - head)
+  const p50 = latency.quantile(0.5)
+  const p95 = latency.quantile(0.95)
+  return {
+    name: node.name,
+    transport: node.transport,
+    ...stateOf(node, lag, context),
+    chain_id: node.chain_id,
+    client_version: node.client_version ?? '',
+    head,
+    lag,
+    latency_ms: p50 === undefined || p95 === undefined ? null : { p50, p95 },
+    error_rate: breaker.errorRate(),
+    breaker: breaker.state(),
+    capabilities: [...node.capabilities].sort(),
+    requests: node.requests,
+    errors: node.errors,
+  }
+}
+
+function stateOf(
+  node: StatusSource,
+  lag: number | null,
+  { now, maxLag }: StatusContext,
+): Pick<NodeStatus, 'state' | 'reason'> {
+  const reason = node.problem
+  if (node.isWrongChain) return { state: 'wrong_chain', reason: `reports chain ${node.chain_id}` }
+  if (!node.wasProbed) return { state: 'starting', reason: 'not probed yet' }
+  if (!node.isReachable) return { state: 'unreachable', reason }
+  if (node.breaker.state() !== 'closed') return { state: 'open_circuit', reason }
+  if (!node.isVerified) return { state: 'starting', reason: 'its chain is being verified' }
+  if (node.gate.isCooling(now)) return { state: 'degraded', reason: 'rate limited' }
+  if (node.drawback) return { state: 'degraded', reason: node.drawback }
+  if (lag !== null && lag > maxLag)
+    return { state: 'degraded', reason: `${lag} blocks behind the others` }
+  if (node.breaker.errorRate() > 0.1) return { state: 'degraded', reason }
+  return { state: 'healthy', reason: '' }
+}
