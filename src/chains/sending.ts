@@ -42,7 +42,7 @@ export type Handover =
   | { kind: 'unknown'; detail: string }
 
 /** The transaction that used a nonce, and its block, as proved by the block itself. */
-export type NonceUse = { hash: Buffer; block: BlockRef; failed: boolean }
+export type AccountNonceUse = { hash: Buffer; block: BlockRef; failed: boolean }
 
 /** What is against a token payment, and which part of it: the contract, or the amount or item. */
 export type PaymentProblem = { part: 'contract_address' | 'value'; detail: string }
@@ -78,5 +78,5 @@ export type Sending = {
   findNonceUse(
     query: { from: Buffer; nonce: number; upTo: number; hint?: number | undefined },
     signal: AbortSignal,
-  ): Promise<NonceUse | undefined>
+  ): Promise<AccountNonceUse | undefined>
 }

@@ -6,7 +6,7 @@ import type { Bound, Shares } from './clients/shares.ts'
 import { drainBody, noRoomReasons, openRoom } from './exchange.ts'
 import type { Admission, GatewayFront } from './fast-path/gateway-front.ts'
 import { readGatewayHeaders } from './fast-path/gateway-headers.ts'
-import type { Lane } from './server.ts'
+import type { DirectHandler } from './server.ts'
 
 /**
  * Serves the gateway's addresses beside the general path of the server: what that does for every
@@ -16,7 +16,7 @@ export function createGatewayLane(
   front: GatewayFront,
   clientOf: ClientAddress,
   bodies?: Shares,
-): Lane {
+): DirectHandler {
   const { bodyLimitBytes } = front
 
   const receive = (

@@ -31,7 +31,7 @@ export type Route = {
 export const hungUp = 499
 
 /** Takes a request past the general path; false when it is none of its own. */
-export type Lane = (
+export type DirectHandler = (
   request: IncomingMessage,
   response: ServerResponse,
   isStopping: () => boolean,
@@ -57,7 +57,7 @@ export type ServerOptions = {
   /** Asked first of all. */
   cors?: Cors
   /** Asked before the routes. */
-  lane?: Lane
+  lane?: DirectHandler
   /** Answers plain requests of the gateway on the bare socket. */
   gateway?: GatewayFront
   /** And plain requests for operations. */

@@ -6,7 +6,7 @@ import { CliError, usageError } from '../cli-error.ts'
 import type { GlobalOptions, Shell } from '../shell.ts'
 
 /** Where a call goes, and what signs it. */
-export type Target = Pair & { base_url: string }
+export type CallTarget = Pair & { base_url: string }
 
 /** The options that choose a target. */
 export type TargetOptions = GlobalOptions & {
@@ -21,7 +21,7 @@ export async function chooseTarget(
   shell: Shell,
   options: TargetOptions,
   service: string,
-): Promise<Target> {
+): Promise<CallTarget> {
   const { env } = shell
   const base_url = options.url ?? (env.PORTOLAN_BASE_URL || undefined)
   const pair = givenPair(options, env)

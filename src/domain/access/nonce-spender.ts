@@ -1,13 +1,17 @@
 import { OperationError } from '../../contract/errors/errors.ts'
 import type { NonceMemory } from '../../storage/access/nonce-memory.ts'
-import { createSpendNonces, type NonceOutcome, type NonceUse } from '../../storage/access/nonces.ts'
+import {
+  createSpendNonces,
+  type NonceOutcome,
+  type RequestNonce,
+} from '../../storage/access/nonces.ts'
 import type { Database } from '../../storage/pg/database.ts'
 
 /** Spends nonces durably, several requests in one statement. */
-export type NonceSpender = { spend(row: NonceUse): Promise<NonceOutcome> }
+export type NonceSpender = { spend(row: RequestNonce): Promise<NonceOutcome> }
 
 type Waiting = {
-  row: NonceUse
+  row: RequestNonce
   resolve(outcome: NonceOutcome): void
   reject(error: unknown): void
 }

@@ -20,7 +20,7 @@ import { createLogs } from './logs.ts'
 import type { Method } from './methods.ts'
 import { type Refusal, refuse } from './rpc-error.ts'
 import { createSender } from './send.ts'
-import { hashTarget, liveTarget, numberTarget, pinParams, type Target } from './target.ts'
+import { type BlockTarget, hashTarget, liveTarget, numberTarget, pinParams } from './target.ts'
 import { createBlockCheck, isOtherTransaction } from './wrong-block.ts'
 
 /** Answers one call of a method whose parameters are checked. */
@@ -81,7 +81,13 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     return outcome.result === 'null' && method.isNullNoBlock
   }
 
-  const ask = (method: Method, call: RpcCall, session: Session, target: Target, done: OnAnswer) => {
+  const ask = (
+    method: Method,
+    call: RpcCall,
+    session: Session,
+    target: BlockTarget,
+    done: OnAnswer,
+  ) => {
     const finish = (outcome: PoolOutcome) => {
       if (target.pinned && mayUnpin(method, call, outcome)) return askLess()
       if ('failure' in outcome) {
@@ -114,7 +120,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     })
   }
 
-  const requestOf = (method: Method, call: RpcCall, target: Target): PoolRequest => {
+  const requestOf = (method: Method, call: RpcCall, target: BlockTarget): PoolRequest => {
     const { plan } = method
     const pin = target.pinned && plan.kind === 'number'
     const request: PoolRequest = {
@@ -138,7 +144,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     return request
   }
 
-  const keep = (store: AnswerCache, method: Method, target: Target, result: RawJson) => {
+  const keep = (store: AnswerCache, method: Method, target: BlockTarget, result: RawJson) => {
     if (target.keep === 'never' || result === 'null') return
     if (target.keep === 'static')
       return store.keep(target.key, { result, number: -1, hash: '' }, view)
@@ -150,7 +156,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     store.keep(target.key, { result, number, hash }, view)
   }
 
-  const fromCache = (target: Target, session: Session, done: OnAnswer): boolean => {
+  const fromCache = (target: BlockTarget, session: Session, done: OnAnswer): boolean => {
     const entry = target.keep === 'never' ? undefined : cache?.find(target.key, view)
     if (!entry) return false
     if (target.pinned || target.keep === 'answer') progress.see(session, entry.number)
@@ -163,7 +169,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     method: Method,
     call: RpcCall,
     session: Session,
-    target: Target,
+    target: BlockTarget,
     done: OnAnswer,
   ) => {
     if (!fromCache(target, session, done)) ask(method, call, session, target, done)
@@ -247,13 +253,13 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 }
 
 /** An error about a block that is in the chain stays one: null would say that there is no such block. */
-const fixed = (method: Method, call: RpcCall, { keep }: Target, reply: RpcReply): RpcReply => {
+const fixed = (method: Method, call: RpcCall, { keep }: BlockTarget, reply: RpcReply): RpcReply => {
   const isThere = keep === 'block' && method.isNullNoBlock
   if (!method.fix || (isThere && !reply.ok && lackOf(reply.error) === 'block')) return reply
   return method.fix(reply, call.args)
 }
 
-const answerFrom = (ok: boolean, text: RawJson, target: Target): Answer => {
+const answerFrom = (ok: boolean, text: RawJson, target: BlockTarget): Answer => {
   const answer = answered(text)
   answer.ok = ok
   if (target.keep === 'never') return answer
@@ -266,11 +272,11 @@ const answerFrom = (ok: boolean, text: RawJson, target: Target): Answer => {
 }
 
 /** The number is what was asked for, the hash only where that was. */
-const askedBlock = ({ kind }: Method['plan'], { number, hash }: Target) =>
+const askedBlock = ({ kind }: Method['plan'], { number, hash }: BlockTarget) =>
   kind === 'hash' ? { number: -1, hash } : { number, hash: '' }
 
 /** The highest block that an answer shows. */
-function blockSeen({ plan }: Method, target: Target, result: RawJson): number {
+function blockSeen({ plan }: Method, target: BlockTarget, result: RawJson): number {
   if (plan.kind === 'blockNumber') return toNumber(result.slice(1, -1))
   if (target.keep === 'answer') return blockOf(result).number
   if (target.keep !== 'never') return target.pinned ? target.number : -1

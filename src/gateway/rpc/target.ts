@@ -6,7 +6,7 @@ import type { Method } from './methods.ts'
 import { scanArray } from './scan.ts'
 
 /** What exactly is asked of the nodes, and what the answer will depend on. */
-export type Target = {
+export type BlockTarget = {
   /** Identical calls have the same; different ones never. */
   key: string
   params: RawJson
@@ -22,7 +22,7 @@ export type Target = {
 }
 
 /** Asks as the client did, of nodes that are not behind what the key has seen. */
-export const liveTarget = (method: Method, call: RpcCall, minBlock: number): Target => ({
+export const liveTarget = (method: Method, call: RpcCall, minBlock: number): BlockTarget => ({
   key: `${method.name}>${minBlock}${call.params}`,
   params: askedParams(method, call),
   minBlock,
@@ -46,7 +46,7 @@ export function numberTarget(options: {
   head: Head | undefined
   view: ChainView
   lowest: number
-}): Target {
+}): BlockTarget {
   const { method, call, index, impliesLatest, head, view, lowest } = options
   const block = call.args[index] ?? (impliesLatest ? 'latest' : undefined)
   if (typeof block !== 'string') return liveTarget(method, call, lowest)
@@ -85,7 +85,7 @@ export function hashTarget(
   hash: string,
   view: ChainView,
   lowest: number,
-): Target {
+): BlockTarget {
   const lower = hash.toLowerCase()
   const number = view.numberOf(lower) ?? -1
   return {

@@ -12,7 +12,7 @@ import { createPending } from './pending.ts'
 import {
   createSubscriptions,
   type LogListener,
-  type Receiver,
+  type Subscriber,
   type Subscriptions,
   sendLogs,
 } from './subscriptions.ts'
@@ -24,7 +24,7 @@ export type Streams = {
   filters: Filters
   subscriptions: Subscriptions
   /** The book of subscriptions of a connection of this key. */
-  open(receiver: Receiver, owner: Owner): Client
+  open(receiver: Subscriber, owner: Owner): Client
   stop(): void
 }
 

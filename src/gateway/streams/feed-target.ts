@@ -10,7 +10,7 @@ export type Shown = {
 }
 
 /** The head to go to; `isDoubtful` when it should be seen for a while first. */
-export type Target = { head: Link; isDoubtful: boolean }
+export type FeedTarget = { head: Link; isDoubtful: boolean }
 
 /**
  * Decides whose word counts. A higher block always does. Otherwise the tip stays while any node that
@@ -22,7 +22,7 @@ export function chooseTarget(options: {
   floor: number
   hashAt(number: number): string | undefined
   shown: readonly Shown[]
-}): Target | undefined {
+}): FeedTarget | undefined {
   const { tip, floor, hashAt, shown } = options
   const able = shown.filter(({ isLive }) => isLive)
   const live = able.filter(({ head }) => head.number >= floor)

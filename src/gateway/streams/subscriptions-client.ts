@@ -8,7 +8,7 @@ import { termsOf, termsOfOne } from './filter-budget.ts'
 import {
   keyOfTopic,
   type Order,
-  type Receiver,
+  type Subscriber,
   type Subscription,
   type Subscriptions,
   type Topic,
@@ -40,7 +40,7 @@ const resumeLost = refuse(
 /** Opens the book of one connection. */
 export function createClient(options: {
   subscriptions: Subscriptions
-  receiver: Receiver
+  receiver: Subscriber
   quota: Quota
 }): Client {
   const { subscriptions, receiver, quota } = options

@@ -9,7 +9,7 @@ import type { Demand } from './pending.ts'
 import { whenBegun } from './when-begun.ts'
 
 /** Who gets notifications: a connection. */
-export type Receiver = {
+export type Subscriber = {
   /** Takes a notification, never waits; it is shared with others and must not be changed. */
   push(frame: Buffer): void
   close(code: number, reason: string): void
@@ -41,12 +41,12 @@ export type Order = {
 /** All subscriptions of one network. */
 export type Subscriptions = {
   /** Subscribes. Notifications go out at once: the caller holds them back until it has answered. */
-  add(receiver: Receiver, topic: Topic, order: Order): Subscription
+  add(receiver: Subscriber, topic: Topic, order: Order): Subscription
   /** Goes on when what comes from then on will be told; false when no node can be reached. */
   whenBegun(topic: Topic, go: (isBegun: boolean) => void): void
   /** Subscribes from a block on; false when that block is not known any more. */
   resume(
-    receiver: Receiver,
+    receiver: Subscriber,
     topic: Topic,
     order: Order,
     from: string,
@@ -72,7 +72,7 @@ type Group = LogListener & {
   lead: RawJson
   topic: Topic
   /** Each with the order of the last header before it came. */
-  members: Map<Receiver, number>
+  members: Map<Subscriber, number>
   release(): void
 }
 
@@ -144,7 +144,7 @@ export function createSubscriptions(options: {
     return group
   }
 
-  const leave = (group: Group, receiver: Receiver) => {
+  const leave = (group: Group, receiver: Subscriber) => {
     if (!group.members.delete(receiver)) return
     size--
     if (group.members.size > 0) return
@@ -154,14 +154,14 @@ export function createSubscriptions(options: {
     group.release()
   }
 
-  const join = (receiver: Receiver, topic: Topic, { key, method }: Order, since: number) => {
+  const join = (receiver: Subscriber, topic: Topic, { key, method }: Order, since: number) => {
     const group = groups.get(key) ?? open(key, topic, method)
     group.members.set(receiver, since)
     size++
     return { group, id: group.id, cancel: () => leave(group, receiver) }
   }
 
-  const replay = (receiver: Receiver, { lead }: Group, topic: Topic, path: FeedPath) => {
+  const replay = (receiver: Subscriber, { lead }: Group, topic: Topic, path: FeedPath) => {
     const push = (result: RawJson) => {
       notifications++
       receiver.push(encode(`${lead}${result}}}`))
@@ -217,7 +217,7 @@ export function createSubscriptions(options: {
       for (const group of byName.syncing) notify(group, value, Number.POSITIVE_INFINITY)
     },
     lost(reason, what) {
-      const receivers = new Set<Receiver>()
+      const receivers = new Set<Subscriber>()
       const heads = what === 'chain' ? byName.newHeads : []
       for (const { members } of [...heads, ...byName.logs])
         for (const receiver of members.keys()) receivers.add(receiver)

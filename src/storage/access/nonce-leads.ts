@@ -1,17 +1,17 @@
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
-import type { NonceUse } from './nonces.ts'
+import type { RequestNonce } from './nonces.ts'
 
 /** Leads of credentials that this process has recorded; an entry is small. */
 const maxKnown = 10_000
 
-const leadOf = ({ time }: NonceUse): number => time.getTime() - Date.now()
+const leadOf = ({ time }: RequestNonce): number => time.getTime() - Date.now()
 
 /** Whether a nonce names a time that the database's clock has not reached. */
-export const isAhead = (use: NonceUse): boolean => leadOf(use) > 1_000
+export const isAhead = (use: RequestNonce): boolean => leadOf(use) > 1_000
 
 /** Records how far ahead the nonces of credentials are, before they are spent. */
-export type NonceLeads = { note(uses: readonly NonceUse[]): Promise<void> }
+export type NonceLeads = { note(uses: readonly RequestNonce[]): Promise<void> }
 
 /**
  * The clock of a client that is ahead stays ahead. Its nonces are of a later time than a restore that

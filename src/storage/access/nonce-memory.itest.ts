@@ -6,7 +6,7 @@ import { silentLog } from '../../lib/log.ts'
 import { openDatabase } from '../pg/database.ts'
 import { insertCredential } from './credentials.ts'
 import { createNonceMemory } from './nonce-memory.ts'
-import { createSpendNonces, type NonceUse } from './nonces.ts'
+import { createSpendNonces, type RequestNonce } from './nonces.ts'
 import { insertOrganization } from './organizations.ts'
 
 const database = await freshDatabase()
@@ -25,7 +25,7 @@ const makeCredential = async ({ db }: FreshDatabase = database): Promise<string>
   return credential_id
 }
 
-const useOf = (credential_id: string, ms = 0): NonceUse => ({
+const useOf = (credential_id: string, ms = 0): RequestNonce => ({
   ...{ credential_id, nonce: randomUUID(), time: new Date(Date.now() + ms) },
   expire_time: new Date(Date.now() + 600_000),
 })
@@ -54,7 +54,7 @@ const restore = async (row: Record<string, unknown>) => {
   )
 }
 
-const deleteNonces = (...uses: NonceUse[]) =>
+const deleteNonces = (...uses: RequestNonce[]) =>
   pool.query('delete from request_nonce where nonce = any ($1)', [uses.map(({ nonce }) => nonce)])
 
 test('a memory that nothing happened to is trusted at once', async () => {

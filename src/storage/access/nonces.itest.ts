@@ -12,7 +12,7 @@ import { startEmbeddedPostgres } from '../embedded/embedded-postgres.ts'
 import { migrateDatabase } from '../migrations/migrate.ts'
 import { openDatabase } from '../pg/database.ts'
 import { createNonceMemory } from './nonce-memory.ts'
-import { createSpendNonces, type NonceUse } from './nonces.ts'
+import { createSpendNonces, type RequestNonce } from './nonces.ts'
 import { insertOrganization } from './organizations.ts'
 
 const dataDir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-nonces-')))
@@ -43,12 +43,12 @@ for (const each of [credential_id, fast])
     })
     .execute()
 
-const use = (ms = 0): NonceUse => ({
+const use = (ms = 0): RequestNonce => ({
   ...{ credential_id, nonce: randomUUID(), time: new Date(Date.now() + ms) },
   expire_time: new Date(Date.now() + 600_000),
 })
-const useAhead = (): NonceUse => ({ ...use(200_000), credential_id: fast })
-const spend = async (...uses: NonceUse[]) => await createSpendNonces(database)(uses)
+const useAhead = (): RequestNonce => ({ ...use(200_000), credential_id: fast })
+const spend = async (...uses: RequestNonce[]) => await createSpendNonces(database)(uses)
 const remembered = async () => {
   const { rows } = await sql<{ nonce: string }>`select nonce from request_nonce`.execute(db)
   return new Set(rows.map(({ nonce }) => nonce))

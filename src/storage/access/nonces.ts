@@ -5,7 +5,7 @@ import { createNonceLeads, isAhead } from './nonce-leads.ts'
 import { createNonceMemory, isTrusted, type NonceMemory } from './nonce-memory.ts'
 
 /** A nonce that a correctly signed request carried. */
-export type NonceUse = {
+export type RequestNonce = {
   credential_id: string
   nonce: string
   /** The time that the nonce names. */
@@ -22,14 +22,14 @@ export type NonceUse = {
  */
 export type NonceOutcome = 'spent' | 'reused' | 'gone' | 'changed' | 'unsure'
 
-type Key = Pick<NonceUse, 'credential_id' | 'nonce'>
+type Key = Pick<RequestNonce, 'credential_id' | 'nonce'>
 const keyOf = ({ credential_id, nonce }: Key): string => `${credential_id} ${nonce}`
 
 /** Nonces further ahead of the database's clock wait for its disk. */
 const ahead = "interval '1 second'"
 
 /** Spends a batch of nonces in one statement; answers in the order given. */
-export type SpendNonces = (uses: readonly NonceUse[]) => Promise<NonceOutcome[]>
+export type SpendNonces = (uses: readonly RequestNonce[]) => Promise<NonceOutcome[]>
 
 /**
  * Of equal nonces exactly one is `spent`, in this batch and over all replicas, whatever crashes.
@@ -48,7 +48,7 @@ export const createSpendNonces = (
   const leads = createNonceLeads(db)
 
   // A caller who is alone waits for a third less than for a batch of one.
-  const spendOne = (use: NonceUse): Promise<NonceOutcome[]> => {
+  const spendOne = (use: RequestNonce): Promise<NonceOutcome[]> => {
     const { promise, resolve, reject } = Promise.withResolvers<NonceOutcome[]>()
     const { credential_id, nonce, time, expire_time, revision } = use
     const values = [
@@ -75,7 +75,7 @@ export const createSpendNonces = (
 async function spendMany(
   db: Db,
   memory: NonceMemory,
-  uses: readonly NonceUse[],
+  uses: readonly RequestNonce[],
 ): Promise<NonceOutcome[]> {
   if (uses.length === 0) return []
   const distinct = [...new Map(uses.map((use) => [keyOf(use), use])).values()]
@@ -96,7 +96,7 @@ async function spendMany(
 async function insertNonces(
   db: Db,
   memory: NonceMemory,
-  uses: readonly NonceUse[],
+  uses: readonly RequestNonce[],
 ): Promise<Set<string>> {
   const latest = new Date(Math.max(...uses.map(({ time }) => time.getTime())))
   const values = [...columnsOf(uses), latest, memory.newest()]
@@ -122,7 +122,7 @@ const insertOne = `insert into request_nonce (credential_id, nonce, expire_time)
 const unnested = `unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::int4[])
   as i (credential_id, nonce, expire_time, time, revision)`
 
-const columnsOf = (uses: readonly NonceUse[]): string[][] => [
+const columnsOf = (uses: readonly RequestNonce[]): string[][] => [
   uses.map(({ credential_id }) => credential_id),
   uses.map(({ nonce }) => nonce),
   uses.map(({ expire_time }) => expire_time.toISOString()),
@@ -154,7 +154,7 @@ const whyNot = `select i.credential_id, i.nonce, case when o.organization_id is 
 async function explain(
   db: Db,
   memory: NonceMemory,
-  uses: readonly NonceUse[],
+  uses: readonly RequestNonce[],
 ): Promise<Map<string, NonceOutcome>> {
   const { rows } = await db.executeQuery<Key & { outcome: NonceOutcome }>(
     CompiledQuery.raw(whyNot, columnsOf(uses)),

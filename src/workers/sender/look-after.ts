@@ -1,4 +1,4 @@
-import type { NonceUse, Sending } from '../../chains/sending.ts'
+import type { AccountNonceUse, Sending } from '../../chains/sending.ts'
 import { type Attempt, beginAttempt, settleAttempt } from '../../domain/transactions/attempt.ts'
 import { withTransaction } from '../../domain/transactions/scope.ts'
 import { explainWait } from '../../domain/transactions/wait.ts'
@@ -107,7 +107,7 @@ async function decide(
 async function settleUse(
   { db, clock, chain_id }: SenderTools,
   seen: TransactionRow,
-  use: NonceUse,
+  use: AccountNonceUse,
 ): Promise<boolean> {
   const scope = { organization_id: seen.organization_id, chain_id }
   return await db.transaction().execute(async (trx) => {

@@ -9,7 +9,7 @@ import {
   releaseClaims,
 } from '../../storage/webhooks/delivery-claims.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
-import { createLanes, type LaneLimits, type Parcel } from './lanes.ts'
+import { createLanes, type LaneLimits, type PendingDelivery } from './lanes.ts'
 import { createReceivers } from './receivers.ts'
 import { createRecorder } from './recorder.ts'
 import { send } from './send.ts'
@@ -103,42 +103,42 @@ export function startCourier(options: CourierOptions): Courier {
   }
   const random = (): number => ids.bytes(4).readUInt32BE() / 0xffff_ffff
 
-  const giveBack = async (parcels: readonly Parcel[]): Promise<void> => {
+  const giveBack = async (deliveries: readonly PendingDelivery[]): Promise<void> => {
     await releaseClaims(
       db,
-      parcels.map(({ claim }) => claim),
+      deliveries.map(({ claim }) => claim),
     ).catch((error: unknown) => log.warn({ err: error }, 'claims not given back, they will expire'))
   }
 
-  const start = (parcel: Parcel): void => {
-    const running = deliver(parcel).catch((error: unknown) => {
-      log.error({ err: error, ...idsOf(parcel) }, 'internal delivery error, will retry')
+  const start = (delivery: PendingDelivery): void => {
+    const running = deliver(delivery).catch((error: unknown) => {
+      log.error({ err: error, ...idsOf(delivery) }, 'internal delivery error, will retry')
     })
     sending.add(running)
     void running.finally(() => sending.delete(running))
   }
 
-  const deliver = async (parcel: Parcel): Promise<void> => {
+  const deliver = async (delivery: PendingDelivery): Promise<void> => {
     const begun = performance.now()
     let isWell: boolean | undefined
     try {
       // It waited here for so long that another courier could have it before an answer came.
-      const isLate = parcel.claim.claim_expire_time.getTime() - clock.now() < timeoutMs
+      const isLate = delivery.claim.claim_expire_time.getTime() - clock.now() < timeoutMs
       const signal = aborting.signal
       const record = isLate
         ? undefined
-        : await send(parcel, { http, clock, timeoutMs, random, signal })
+        : await send(delivery, { http, clock, timeoutMs, random, signal })
       if (record) {
         isWell = record.is_delivered
         seen[isWell ? 'delivered' : 'failed']++
         recorder.add(record)
       } else {
-        await giveBack([parcel])
+        await giveBack([delivery])
         wake()
       }
     } finally {
       const durationMs = performance.now() - begun
-      const { next, dropped, isHungry } = lanes.finish(parcel, {
+      const { next, dropped, isHungry } = lanes.finish(delivery, {
         isWell,
         durationMs,
         now: clock.now(),
@@ -168,11 +168,11 @@ export function startCourier(options: CourierOptions): Courier {
       const claims = await claimDeliveries(db, wanted, { now: new Date(now), expire })
       const webhooks = [...new Set(claims.map(({ webhook_id }) => webhook_id))]
       const known = webhooks.length > 0 ? await receivers.load(webhooks, now) : new Map()
-      const parcels = claims.map((claim) => ({ claim, receiver: known.get(claim.webhook_id) }))
+      const deliveries = claims.map((claim) => ({ claim, receiver: known.get(claim.webhook_id) }))
       // Removed or disabled since, which its rows say already, or not readable.
-      const lost = parcels.filter(({ receiver }) => !receiver?.is_enabled)
-      const ready = parcels.filter(({ receiver }) => receiver?.is_enabled)
-      for (const parcel of lanes.add(ready, wanted)) start(parcel)
+      const lost = deliveries.filter(({ receiver }) => !receiver?.is_enabled)
+      const ready = deliveries.filter(({ receiver }) => receiver?.is_enabled)
+      for (const delivery of lanes.add(ready, wanted)) start(delivery)
       if (lost.length > 0) await giveBack(lost)
       // More than fit into one claim: the others come at once.
       if (wanted.length < due.length && claims.length > 0) return now
@@ -227,7 +227,7 @@ export function startCourier(options: CourierOptions): Courier {
   }
 }
 
-const idsOf = ({ claim: { webhook_id, webhook_history_id } }: Parcel) => ({
+const idsOf = ({ claim: { webhook_id, webhook_history_id } }: PendingDelivery) => ({
   webhook_id,
   webhook_history_id,
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ClaimedDelivery } from '../../storage/webhooks/delivery-claims.ts'
-import { createLanes, type Parcel } from './lanes.ts'
-import type { Receiver } from './receivers.ts'
+import { createLanes, type PendingDelivery } from './lanes.ts'
+import type { Endpoint } from './receivers.ts'
 
 const now = 1_000_000
 const queued = (webhook_id: string, organization_id = 'org') => ({
@@ -9,10 +9,14 @@ const queued = (webhook_id: string, organization_id = 'org') => ({
   organization_id,
   first_time: new Date(now),
 })
-const parcels = (webhook_id: string, count: number, organization_id = 'org'): Parcel[] =>
+const deliveries = (
+  webhook_id: string,
+  count: number,
+  organization_id = 'org',
+): PendingDelivery[] =>
   Array.from({ length: count }, (_, sequence) => ({
     claim: { webhook_id, organization_id, sequence } as ClaimedDelivery,
-    receiver: {} as Receiver,
+    receiver: {} as Endpoint,
   }))
 const well = { isWell: true, durationMs: 5, now }
 const badly = { isWell: false, durationMs: 5, now }
@@ -26,7 +30,7 @@ const fill = (
   const wanted = lanes.plan(due, at, 500)
   const organizations = new Map(due.map((one) => [one.webhook_id, one.organization_id]))
   const claimed = wanted.flatMap(({ webhook_id, count }) =>
-    parcels(webhook_id, count, organizations.get(webhook_id)),
+    deliveries(webhook_id, count, organizations.get(webhook_id)),
   )
   return { wanted, started: lanes.add(claimed, wanted) }
 }
@@ -36,7 +40,7 @@ test('a receiver that is fast gets more claimed than is sent at once', () => {
   const first = fill(lanes, [queued('a')])
   expect(first.wanted).toEqual([{ webhook_id: 'a', count: 4 }])
   expect(first.started).toHaveLength(4)
-  for (const parcel of first.started) lanes.finish(parcel, well)
+  for (const delivery of first.started) lanes.finish(delivery, well)
   const second = fill(lanes, [queued('a')])
   expect(second.wanted).toEqual([{ webhook_id: 'a', count: 16 }])
   expect(second.started).toHaveLength(4)
@@ -50,7 +54,7 @@ test('a receiver that is fast gets more claimed than is sent at once', () => {
 test('a receiver that fails gives the rest back, and then gets one at a time after a pause', () => {
   const lanes = createLanes({ perReceiver: 2, total: 100 })
   const warm = fill(lanes, [queued('a')])
-  for (const parcel of warm.started) lanes.finish(parcel, well)
+  for (const delivery of warm.started) lanes.finish(delivery, well)
   const { started } = fill(lanes, [queued('a')])
   const { dropped, next } = lanes.finish(started[0]!, badly)
   expect(dropped).toHaveLength(6)
@@ -71,8 +75,8 @@ test('the pause grows to a second and no further', () => {
   let at = now
   const pauses: number[] = []
   for (let failed = 0; failed < 6; failed++) {
-    const [parcel] = fill(lanes, [queued('a')], at).started
-    lanes.finish(parcel!, { ...badly, now: at })
+    const [delivery] = fill(lanes, [queued('a')], at).started
+    lanes.finish(delivery!, { ...badly, now: at })
     const resume = lanes.resumeTime([queued('a')], at)
     pauses.push(resume - at)
     at = resume
@@ -83,7 +87,7 @@ test('the pause grows to a second and no further', () => {
 test('a slow receiver holds a quarter', () => {
   const lanes = createLanes({ perReceiver: 8, total: 100 })
   const { started } = fill(lanes, [queued('a')])
-  for (const parcel of started) lanes.finish(parcel, { ...well, durationMs: 10_000 })
+  for (const delivery of started) lanes.finish(delivery, { ...well, durationMs: 10_000 })
   expect(fill(lanes, [queued('a')]).wanted).toEqual([{ webhook_id: 'a', count: 2 }])
 })
 

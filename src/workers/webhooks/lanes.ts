@@ -1,8 +1,8 @@
 import type { ClaimedDelivery, QueuedWebhook } from '../../storage/webhooks/delivery-claims.ts'
-import type { Receiver } from './receivers.ts'
+import type { Endpoint } from './receivers.ts'
 
 /** A claimed delivery with where it goes. */
-export type Parcel = { claim: ClaimedDelivery; receiver: Receiver }
+export type PendingDelivery = { claim: ClaimedDelivery; receiver: Endpoint }
 
 type Lane = {
   webhook_id: string
@@ -10,7 +10,7 @@ type Lane = {
   /** Being sent. */
   open: number
   /** Claimed, and not being sent yet. */
-  queue: Parcel[]
+  queue: PendingDelivery[]
   /** Failed attempts in a row. */
   failures: number
   /** A failing receiver is left alone until then. */
@@ -86,11 +86,11 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
     return has <= perReceiver ? 4 * perReceiver - has : 0
   }
 
-  const startable = (lane: Lane): Parcel[] => {
+  const startable = (lane: Lane): PendingDelivery[] => {
     const most = lane.failures > 0 ? 1 : perReceiver
-    const parcels = lane.queue.splice(0, Math.max(0, most - lane.open))
-    lane.open += parcels.length
-    return parcels
+    const deliveries = lane.queue.splice(0, Math.max(0, most - lane.open))
+    lane.open += deliveries.length
+    return deliveries
   }
 
   return {
@@ -141,10 +141,13 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
       }, Number.POSITIVE_INFINITY),
 
     /** Takes what was claimed and gives what is to be sent now. */
-    add: (parcels: readonly Parcel[], wanted: readonly { webhook_id: string; count: number }[]) => {
+    add: (
+      deliveries: readonly PendingDelivery[],
+      wanted: readonly { webhook_id: string; count: number }[],
+    ) => {
       const asked = new Map(wanted.map(({ webhook_id, count: number }) => [webhook_id, number]))
-      const starting: Parcel[] = []
-      for (const [webhook_id, mine] of Map.groupBy(parcels, ({ claim }) => claim.webhook_id)) {
+      const starting: PendingDelivery[] = []
+      for (const [webhook_id, mine] of Map.groupBy(deliveries, ({ claim }) => claim.webhook_id)) {
         const lane = laneOf(mine[0]!.claim)
         lane.queue.push(...mine)
         count(lane, mine.length)
@@ -159,18 +162,18 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
      * because the receiver fails, and whether there is room to claim more.
      */
     finish: (
-      { claim }: Parcel,
+      { claim }: PendingDelivery,
       {
         isWell,
         durationMs,
         now,
       }: { isWell?: boolean | undefined; durationMs: number; now: number },
-    ): { next: Parcel[]; dropped: Parcel[]; isHungry: boolean } => {
+    ): { next: PendingDelivery[]; dropped: PendingDelivery[]; isHungry: boolean } => {
       const lane = laneOf(claim)
       lane.open--
       count(lane, -1)
       if (isWell !== undefined) lane.durationMs += (durationMs - lane.durationMs) / 4
-      let dropped: Parcel[] = []
+      let dropped: PendingDelivery[] = []
       if (isWell) lane.failures = 0
       else if (isWell === false) {
         const pause = Math.min(firstPauseMs * 2 ** Math.min(lane.failures, 10), longestPauseMs)
@@ -186,7 +189,7 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
     },
 
     /** Takes all that is not being sent yet. */
-    drain: (): Parcel[] => {
+    drain: (): PendingDelivery[] => {
       const all = [...lanes.values()].flatMap((lane) => {
         count(lane, -lane.queue.length)
         return lane.queue.splice(0)

@@ -11,7 +11,7 @@ import {
 import type { WebhookHeaderRow } from '../../storage/webhooks/headers.ts'
 
 /** Where and how to deliver. */
-export type Receiver = {
+export type Endpoint = {
   webhook_endpoint: string
   is_enabled: boolean
   is_failing: boolean
@@ -65,12 +65,12 @@ export function createReceivers({ db, sealer, log }: { db: Db; sealer: Sealer; l
   }
 
   return {
-    load: async (webhook_ids: readonly string[], now: number): Promise<Map<string, Receiver>> => {
+    load: async (webhook_ids: readonly string[], now: number): Promise<Map<string, Endpoint>> => {
       const [rows, headers] = await Promise.all([
         listReceivers(db, webhook_ids),
         listReceiverHeaders(db, webhook_ids),
       ])
-      const found = new Map<string, Receiver>()
+      const found = new Map<string, Endpoint>()
       for (const row of rows) {
         try {
           found.set(row.webhook_id, {

@@ -4,7 +4,7 @@ import type { ClaimedDelivery } from '../../storage/webhooks/delivery-claims.ts'
 import type { AttemptRecord } from '../../storage/webhooks/delivery-records.ts'
 import { type GuardedAnswer, GuardedFetchError } from './guarded-exchange.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
-import type { Parcel } from './lanes.ts'
+import type { PendingDelivery } from './lanes.ts'
 import { nextAttempt } from './schedule.ts'
 
 /** What is kept of an answer. */
@@ -35,7 +35,7 @@ const bodyOf = ({
 
 /** Makes one attempt; undefined when the service stopped before it was answered. */
 export async function send(
-  { claim, receiver }: Parcel,
+  { claim, receiver }: PendingDelivery,
   { http, clock, timeoutMs, random, signal }: SendOptions,
 ): Promise<AttemptRecord | undefined> {
   const { webhook_history_id, organization_id, webhook_id, sequence } = claim

@@ -1,6 +1,6 @@
 import { createByteSet } from '../../../lib/bytes.ts'
 import type { Tracked } from '../../chain.ts'
-import type { NonceUse, Sending } from '../../sending.ts'
+import type { AccountNonceUse, Sending } from '../../sending.ts'
 import type { FetchBlock } from '../block/fetch.ts'
 
 const only = (address: Buffer): Tracked => ({
@@ -21,7 +21,7 @@ type Tools = {
  */
 export function createFindNonceUse({ countAt, fetchBlock }: Tools): Sending['findNonceUse'] {
   return async ({ from, nonce, upTo, hint }, signal) => {
-    const lookIn = async (number: number): Promise<NonceUse | undefined> => {
+    const lookIn = async (number: number): Promise<AccountNonceUse | undefined> => {
       const block = await fetchBlock(number, signal)
       const found = block.sent?.find((one) => one.nonce === nonce && one.from.equals(from))
       if (!found) return undefined

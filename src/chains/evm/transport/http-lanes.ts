@@ -21,7 +21,7 @@ export type PostManner = {
 
 type Done = (answer: HttpAnswer | TransportFailure) => void
 
-type Lane = {
+type Connection = {
   client: Client
   isBusy: boolean
   /** Whether the node at the other end of this very connection was found to be on our chain. */
@@ -43,18 +43,18 @@ export function createHttpLanes(options: {
   /** The last connection has ended. */
   onClose(reason: string): void
 }): HttpLanes {
-  const lanes: Lane[] = []
+  const lanes: Connection[] = []
   let busy = 0
   let connections = 0
   let answered = 0
 
-  const open = (): Lane => {
+  const open = (): Connection => {
     const client = new Client(options.origin, {
       pipelining: 1,
       allowH2: false,
       connect: { timeout: options.connectTimeoutMs },
     })
-    const lane: Lane = { client, isBusy: false, isChecked: false, isConnected: false }
+    const lane: Connection = { client, isBusy: false, isChecked: false, isConnected: false }
     client.on('connect', () => {
       lane.isConnected = true
       lane.isChecked = false
@@ -70,8 +70,8 @@ export function createHttpLanes(options: {
     return lane
   }
 
-  const choose = (): Lane => {
-    let best: Lane | undefined
+  const choose = (): Connection => {
+    let best: Connection | undefined
     for (const lane of lanes) {
       if (lane.isBusy) continue
       if (lane.isChecked) return lane
@@ -81,7 +81,7 @@ export function createHttpLanes(options: {
   }
 
   const exchange = (
-    lane: Lane,
+    lane: Connection,
     { body, longestString }: { body: Buffer; longestString?: number | undefined },
     mayStart: () => boolean,
     done: Done,
