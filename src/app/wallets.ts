@@ -15,11 +15,7 @@ import {
   type TrackerWatch,
 } from '../workers/tracker/watch.ts'
 import { createGuardedFetch } from '../workers/webhooks/guarded-fetch.ts'
-import { openC } from './chains/c.ts'
-import type { Opener, OpenerTools } from './chains/opener.ts'
-import { openP } from './chains/p.ts'
-import { openS } from './chains/s.ts'
-import { openT } from './chains/t.ts'
+import { type Opener, type Openers, type OpenerTools, systemOpeners } from './chain-openers.ts'
 import type { Config } from './config/schema.ts'
 
 /** The chains that wallets are tracked on. */
@@ -39,12 +35,6 @@ export type Wallets = {
 
 /** A network that is not tracked. */
 export type TrackingProblem = { chain: string; network: string } & TrackerHealth
-
-/** How the chain of each wallet service is opened; a service without an opener is not there. */
-export type Openers = { readonly [service in WalletService]?: Opener }
-
-/** Those of the service; a family's own libraries load only where its chain is configured. */
-export const systemOpeners: Openers = { c: openC, p: openP, s: openS, t: openT }
 
 /** Opens the chains of the wallet services on their default networks, and tracks them. */
 export async function openWallets(

@@ -1,6 +1,6 @@
+import type { ChainTools } from '../app/chain-commands.ts'
 import type { Config } from '../app/config/schema.ts'
 import type { ConnectionFile } from '../app/connection-file.ts'
-import type { ChainTools } from '../app/open-chain.ts'
 import type { WalletService } from '../contract/variant.ts'
 import { silentLog } from '../lib/log.ts'
 import type { Db } from '../storage/pg/database.ts'

@@ -1,4 +1,4 @@
-import type { Openers } from '../../src/app/wallets.ts'
+import type { Openers } from '../../src/app/chain-openers.ts'
 import { families } from '../../src/chains/registry.ts'
 import { createScriptedChain, type ScriptedChain } from '../../src/chains/testing/scripted-chain.ts'
 import type { WalletService } from '../../src/contract/variant.ts'

@@ -1,4 +1,4 @@
-import { backfillChain } from '../../app/backfill.ts'
+import { backfillChain } from '../../app/chain-commands.ts'
 import { audited } from '../audited.ts'
 import { openChainTools, readBlock, readService } from '../chain-tools.ts'
 import { type GlobalOptions, note, print, type Shell } from '../shell.ts'

@@ -1,4 +1,4 @@
-import { rewindChain } from '../../app/rewind.ts'
+import { rewindChain } from '../../app/chain-commands.ts'
 import type { RewindPlan } from '../../workers/tracker/rewind.ts'
 import { audited } from '../audited.ts'
 import { openChainTools, readBlock, readService } from '../chain-tools.ts'

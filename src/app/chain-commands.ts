@@ -5,11 +5,17 @@ import { systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/pg/database.ts'
 import { ensureChain } from '../storage/tracking/chains.ts'
+import {
+  type BackfillOptions,
+  type BackfillOutcome,
+  runBackfill,
+} from '../workers/tracker/backfill.ts'
+import { planRewind, type RewindPlan, runRewind } from '../workers/tracker/rewind.ts'
+import { systemOpeners } from './chain-openers.ts'
 import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { InstallationError } from './installation.ts'
 import { openNetworks } from './networks.ts'
-import { systemOpeners } from './wallets.ts'
 
 /** What a command needs to work on a chain. */
 export type ChainTools = { db: Db; env: Env; log: Log; service: WalletService }
@@ -37,3 +43,28 @@ export async function withChain<result>(
     await networks.stop()
   }
 }
+
+/** Opens a configured chain beside the service and indexes its history. */
+export const backfillChain = (
+  config: Config,
+  tools: ChainTools,
+  range: Pick<BackfillOptions, 'from' | 'to' | 'signal' | 'onProgress'>,
+): Promise<BackfillOutcome> =>
+  withChain(config, tools, ({ chain_id, chain }) =>
+    runBackfill({ db: tools.db, clock: systemClock, chain_id, chain, ...range }),
+  )
+
+/** Opens a configured chain beside the service and takes back what is above a block, if that is agreed to. */
+export const rewindChain = (
+  config: Config,
+  tools: ChainTools,
+  { to, signal }: { to: number; signal: AbortSignal },
+  agree: (plan: RewindPlan, network: string) => boolean,
+): Promise<boolean> =>
+  withChain(config, tools, async ({ chain_id, network, chain }) => {
+    const options = { db: tools.db, clock: systemClock, chain_id, chain, to, signal }
+    const plan = await planRewind(options)
+    if (!agree(plan, network)) return false
+    await runRewind(options, plan)
+    return true
+  })

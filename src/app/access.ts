@@ -1,0 +1,85 @@
+import { type Admission, createAdmission } from '../domain/access/admit.ts'
+import { type Authenticator, createAuthenticator } from '../domain/access/authenticate.ts'
+import { checkMasterKey } from '../domain/access/check-master-key.ts'
+import { createFailureBudget, type Failure } from '../domain/access/failure-budget.ts'
+import { createGatewayKeys, type GatewayKeys } from '../domain/access/gateway-keys.ts'
+import { createKeyForms, loadKeyMac } from '../domain/access/key-mac.ts'
+import { createLimitRecords, type LimitRecords } from '../domain/access/limit-records.ts'
+import { createNonceSpender } from '../domain/access/nonce-spender.ts'
+import type { Installation } from '../domain/context.ts'
+import { createLimitScript } from '../domain/limits/limit-script.ts'
+import { createLimiter, type Limiter } from '../domain/limits/limiter.ts'
+import { createUsageStore } from '../domain/limits/stored-usage.ts'
+import { connectRedis } from '../storage/redis.ts'
+import type { Env } from './config/problem.ts'
+import type { Config } from './config/schema.ts'
+import { resolveSecret } from './config/secrets.ts'
+import type { ServiceDatabase } from './database.ts'
+import type { Own } from './lifetime.ts'
+
+/** Who may call the service, and how often. */
+export type Access = {
+  authenticator: Authenticator
+  keys: GatewayKeys
+  records: LimitRecords
+  limiter: Limiter
+  admission: Admission
+}
+
+/** Opens authentication, gateway keys and rate limits. */
+export async function openAccess(
+  config: Config,
+  installation: Installation,
+  tools: Pick<ServiceDatabase, 'pool' | 'nonceMemory'> & {
+    env: Env
+    onFailure(failure: Failure): void
+  },
+  own: Own,
+): Promise<Access> {
+  const { db, clock, log } = installation
+  const { env, pool, nonceMemory, onFailure } = tools
+  const { security, limits, redis: redisSettings } = config
+  // Checked at the start: the first signed request would fail otherwise.
+  await checkMasterKey(installation)
+  const forms = createKeyForms({ db, clock, log, mac: await loadKeyMac(installation) })
+  await forms.refresh()
+
+  const { url, key_prefix } = redisSettings
+  const redis =
+    url === undefined
+      ? undefined
+      : own(
+          await connectRedis({
+            url: resolveSecret(url, { env, key: 'redis.url' }),
+            key_prefix,
+            log,
+          }),
+        )
+  const { replicas, ...defaults } = limits
+  const limiter = own(
+    createLimiter({
+      clock,
+      log,
+      store: createUsageStore(db),
+      replicas,
+      ...(redis && { redis: createLimitScript(redis) }),
+    }),
+  )
+  const records = createLimitRecords({ db, clock }, { defaults })
+  const failures = createFailureBudget({
+    clock,
+    log,
+    onFailure,
+    burst: security.auth_failures_burst,
+    perSecond: security.auth_failures_per_second,
+  })
+  const keys = createGatewayKeys({ db, clock, failures }, { forms })
+  const authenticator = createAuthenticator(installation, {
+    nonceWindowMs: security.nonce_window_seconds * 1000,
+    nonces: createNonceSpender({ db, pool }, { memory: nonceMemory }),
+    failures,
+    forms,
+  })
+  const admission = createAdmission(records, limiter, { replicas })
+  return { authenticator, keys, records, limiter, admission }
+}

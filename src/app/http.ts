@@ -1,0 +1,222 @@
+import { createEnvelopeReader } from '../gateway/rpc/envelope.ts'
+import { createServe } from '../gateway/rpc/serve.ts'
+import { createClientAddress, createIsProxy } from '../http/clients/client-address.ts'
+import { type Cors, createCors } from '../http/clients/cors.ts'
+import { createShares, type Shares } from '../http/clients/shares.ts'
+import { hostNames, isTrustedHost } from '../http/clients/trusted-host.ts'
+import { type DevTools, devRoutes } from '../http/dev.ts'
+import { docsRoutes } from '../http/docs/routes.ts'
+import { createGatewayFront, type GatewayFront } from '../http/fast-path/gateway-front.ts'
+import { createOperationsFront } from '../http/fast-path/operations-front.ts'
+import { createGatewayLane } from '../http/gateway.ts'
+import { type Operations, operationAt } from '../http/operations.ts'
+import { probeRoutes } from '../http/probes.ts'
+import { type Finished, type HttpServer, startServer } from '../http/server.ts'
+import { createSockets, type Sockets } from '../http/websocket/websocket.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Ids } from '../lib/ids.ts'
+import type { Log } from '../lib/log.ts'
+import { hostInUrl } from '../lib/net/host-in-url.ts'
+import { isLoopback } from '../lib/net/loopback.ts'
+import { recordProfile } from '../lib/profile.ts'
+import type { Access } from './access.ts'
+import { startAdminListener } from './admin-listener.ts'
+import type { Config } from './config/schema.ts'
+import type { Own } from './lifetime.ts'
+import type { Metrics } from './metrics/metrics.ts'
+import type { Networks } from './networks.ts'
+import { createPublicStatus } from './status.ts'
+import type { Wallets } from './wallets.ts'
+
+/** The listeners of a running service. */
+export type Listeners = {
+  base_url: string
+  ws_url: string
+  /** Address of the operator's routes; undefined when they are off. */
+  admin_url: string | undefined
+  /** `/ready` answers 503 from now on, and connections are closed after their next answer. */
+  drain(): void
+}
+
+/** What the listeners serve. */
+export type Served = Pick<Access, 'admission' | 'authenticator' | 'keys'> & {
+  clock: Clock
+  ids: Ids
+  log: Log
+  version: string
+  metrics: Metrics
+  networks: Networks
+  wallets: Pick<Wallets, 'problems'>
+  operations: Operations
+  /** Why requests cannot be served; undefined when they can. */
+  readiness(): Promise<string | undefined>
+  /** The operator's status. */
+  status(): Promise<Record<string, unknown>>
+  developmentRules: boolean
+  /** Present where local chains run. */
+  local?: { tools: DevTools; examples(): Readonly<Record<string, object>> } | undefined
+  onSockets(sockets: Sockets): void
+}
+
+/** Opens the public listener with its WebSockets, then the operator's. */
+export async function openHttp(config: Config, served: Served, own: Own): Promise<Listeners> {
+  const { clock, ids, log, version, metrics, networks, wallets, operations, local } = served
+  const { admission, authenticator, keys, developmentRules, status } = served
+  const { server, gateway, logging } = config
+  const shutdownTimeoutMs = server.shutdown_timeout_seconds * 1000
+  const clientOf = createClientAddress(server.trust_proxy)
+  const isProxy = createIsProxy(server.trust_proxy)
+  const { connections, proxied, bodies } = openShares(config)
+  metrics.watchShares({ connections, proxied, bodies })
+  const isLogged = logging.level === 'debug' || logging.level === 'trace'
+  const onFinished = createOnFinished(metrics, isLogged ? log : undefined)
+  let isDraining = false
+  const notReady = async () => (isDraining ? 'The service is stopping.' : await served.readiness())
+
+  const serve = createServe({
+    read: createEnvelopeReader({ batchLimit: gateway.batch_limit }),
+    admission,
+    maxBatchBytes: gateway.batch_response_limit_bytes,
+  })
+  const front = createGatewayFront({
+    networks: networks.byPath,
+    keys,
+    serve,
+    bodyLimitBytes: gateway.body_limit_bytes,
+    clock,
+    ids,
+    log,
+    isLogged,
+  })
+  const sockets = createSockets({
+    networks: networks.byPath,
+    streams: networks.streams,
+    keys,
+    serve,
+    clock,
+    ids,
+    log,
+    clientOf,
+    shares: { connections: proxied, isProxy },
+    connectionsPerKey: gateway.connections_per_key,
+    maxMessageBytes: gateway.body_limit_bytes,
+    shutdownTimeoutMs,
+    limits: { maxBytes: gateway.notifications_limit_bytes },
+  })
+  own(sockets)
+  served.onSockets(sockets)
+  metrics.watchStreams(networks.streams, sockets)
+
+  const publicHosts = hostNames([`http://${hostInUrl(server.host)}`, server.base_url])
+  const cors = openCors(config, front, developmentRules)
+  let base_url = server.base_url ?? ''
+  const http = own(
+    await startServer({
+      host: server.host,
+      port: server.port,
+      log,
+      ids,
+      ...(cors && { cors }),
+      lane: createGatewayLane(front, clientOf, bodies),
+      gateway: front,
+      operations: createOperationsFront({
+        ...{ operations, ids, log },
+        bodyLimitBytes: server.body_limit_bytes,
+        onFinished,
+      }),
+      upgrade: sockets.upgrade,
+      onFinished,
+      clientOf,
+      shares: { connections, isProxy },
+      bodies,
+      headersTimeoutMs: server.header_timeout_seconds * 1000,
+      requestTimeoutMs: server.request_timeout_seconds * 1000,
+      keepAliveTimeoutMs: server.keep_alive_timeout_seconds * 1000,
+      shutdownTimeoutMs,
+      routes: [
+        { path: '/v1/*', name: 'operations', handle: operations.handle },
+        ...probeRoutes({
+          notReady,
+          gatewayNotReady: async () =>
+            keys.isServing() && !isDraining ? undefined : await notReady(),
+          degraded: wallets.problems,
+          status: createPublicStatus({
+            ...{ config, version },
+            isStopping: () => isDraining,
+            problems: wallets.problems,
+          }),
+        }),
+        ...docsRoutes(
+          () => base_url,
+          (service) => service === 'admin' || Object.hasOwn(config.chains, service),
+          (request) =>
+            (isLoopback(server.host) && isTrustedHost(request, publicHosts) && local?.examples()) ||
+            {},
+        ),
+        ...(local && developmentRules ? devRoutes(local.tools, authenticator, publicHosts) : []),
+      ],
+    }),
+  )
+  // Stopped before the server as well, which waits until all connections have ended.
+  own(sockets)
+  base_url ||= baseUrlOf(config, http)
+  const admin = await startAdminListener(
+    config,
+    { status, metrics: metrics.text, profile: recordProfile },
+    { log, ids, onFinished, shutdownTimeoutMs },
+  )
+  if (admin) own(admin)
+  return {
+    base_url,
+    ws_url: server.ws_url ?? base_url.replace(/^http/, 'ws'),
+    admin_url: admin?.admin_url,
+    drain: () => {
+      isDraining = true
+      http.drain()
+    },
+  }
+}
+
+const baseUrlOf = ({ server }: Config, { address }: HttpServer): string =>
+  `http://${hostInUrl(server.host)}:${address.port}`
+
+/** The bounds of connections and of bodies in memory. */
+function openShares({ server, gateway }: Config): {
+  connections: Shares
+  /** WebSockets of clients behind proxies, whose own connections are not visible. */
+  proxied: Shares
+  bodies: Shares
+} {
+  const { connections_per_address: perClient, connections_limit: all } = server
+  // One body of the largest size always fits.
+  const largest = Math.max(server.body_limit_bytes, gateway.body_limit_bytes)
+  return {
+    connections: createShares({ perClient, all }),
+    proxied: createShares({ perClient, all }),
+    bodies: createShares({
+      perClient: Math.max(largest, server.body_bytes_per_address),
+      all: Math.max(largest, server.body_bytes_limit),
+    }),
+  }
+}
+
+const localPages = ['http://localhost:*', 'http://127.0.0.1:*']
+
+/** The pages that may call the operations and the gateway; undefined when none may. */
+function openCors(config: Config, front: GatewayFront, developmentRules: boolean) {
+  const origins = config.server.cors_origins ?? (developmentRules ? localPages : [])
+  if (origins.length === 0) return undefined
+  const isOpen = (url: string) => url.startsWith('/v1/') || front.find(url, '') !== undefined
+  return createCors({ origins, isOpen }) satisfies Cors
+}
+
+/** Counts every finished exchange, and logs it where there is a log for that. */
+const createOnFinished =
+  (metrics: Pick<Metrics, 'finished'>, log: Log | undefined) =>
+  (finished: Finished): void => {
+    metrics.finished(finished)
+    if (!log) return
+    const { path, ...shown } = finished
+    // A path outside of the operations may hold a key.
+    log.debug({ ...shown, ...(operationAt(path) && { path }) }, 'request finished')
+  }
