@@ -87,7 +87,7 @@ describe('the routes of the operator', () => {
     }
   })
 
-  it('record one profile at a time, for at most a minute, and only when told to', async () => {
+  it('record one profile at a time, for at most a minute, and only on request', async () => {
     const { listener, profiles } = await start({ port: 0 })
     const url = `${listener!.admin_url}/debug/cpu-profile`
     expect(await ask(url)).toBe(405)

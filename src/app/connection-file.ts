@@ -41,6 +41,6 @@ export async function writeConnectionFile(
   return path
 }
 
-/** Removes the file, so that nobody waits for a service that has stopped. */
+/** Removes the file, so that no script waits for a stopped service. */
 export const removeConnectionFile = (dataDir: string): Promise<void> =>
   rm(pathOf(dataDir), { force: true })

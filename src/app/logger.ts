@@ -5,7 +5,7 @@ import type { Log } from '../lib/log.ts'
 export type LoggerOptions = {
   level: string
   format: 'auto' | 'json' | 'pretty'
-  /** Where it goes; standard output unless told. */
+  /** The destination; standard output by default. */
   destination?: NodeJS.WritableStream & { isTTY?: boolean }
 }
 

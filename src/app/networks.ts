@@ -21,9 +21,9 @@ export type Networks = {
   streams: ReadonlyMap<string, Streams>
   /** The nodes of a network; undefined when it is not configured. */
   poolOf(chain: string, network: string): Pool | undefined
-  /** Tells of every transaction that was handed to nodes, and to which. */
+  /** Called for every transaction that was sent to nodes, with the node. */
   onSent(listener: OnSent): void
-  /** Somebody beside the gateway has handed a transaction to the nodes of a network. */
+  /** A transaction was sent to the nodes of a network outside of the gateway. */
   notifySent: OnSent
   /** For `/status`: chain, network, nodes, and with the connections by path what is open. */
   status(connections?: ReadonlyMap<string, number>): Record<string, Record<string, NetworkStatus>>
@@ -38,7 +38,7 @@ export type NetworkStatus = {
   chain_id: number | null
   head: number | null
   cache_bytes: number
-  /** What is open over WebSocket, and how far clients were told; null while nobody listens. */
+  /** Open WebSocket streams and the last block delivered to clients; null without clients. */
   streams: {
     connections: number
     subscriptions: number

@@ -34,7 +34,7 @@ describe('readiness', () => {
 })
 
 describe('the status', () => {
-  it('tells since when the service runs and what it stands on', async () => {
+  it('reports the start time and the environment of the service', async () => {
     const status = open(db)
     clock.step(61_500)
     expect(await status()).toMatchObject({

@@ -72,7 +72,7 @@ export function createStatus(options: {
     const running = networks?.status(options.connections?.()) ?? {}
     const pending_transactions = options.query?.status?.()
     const server_version = await probe(db).catch(() => undefined)
-    // The gaps are rows: not asked for while nobody answers.
+    // The gaps are rows: skipped while the database does not answer.
     const tracking = server_version === undefined ? {} : ((await wallets?.status()) ?? {})
     const events =
       server_version === undefined

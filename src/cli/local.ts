@@ -23,7 +23,7 @@ export type Local = {
   ): Promise<Admin[name]['response']>
 }
 
-// Whoever may open the database may do everything; no organization owns this principal.
+// Access to the database gives every right; no organization owns this principal.
 const operator = {
   credential_id: '00000000-0000-0000-0000-000000000000',
   organization_id: '00000000-0000-0000-0000-000000000000',

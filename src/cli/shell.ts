@@ -25,7 +25,7 @@ export const processShell = (): Shell => ({
 /** Options that every command takes. */
 export type GlobalOptions = { config?: string; dataDir?: string; debug?: boolean }
 
-/** What a command does when nobody reads its output any more. */
+/** What a command does when the reader of its output has closed. */
 export const endWithReader = (error: NodeJS.ErrnoException): void => {
   if (error.code === 'EPIPE') process.exit()
   throw error

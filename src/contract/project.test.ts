@@ -8,7 +8,7 @@ const projection = (service: string, name: string) => {
   return createProjection(entry)
 }
 
-/** What a handler may return: the fields of every variant, and some that nobody may see. */
+/** What a handler may return: the fields of every variant, and some that must stay hidden. */
 const wallet = {
   wallet_id: 'w',
   name: 'n',

@@ -56,7 +56,7 @@ describe('pages', () => {
     )
   })
 
-  it('have ten rows unless told otherwise, and no next one when the rows end', () => {
+  it('have ten rows by default, and no next one when the rows end', () => {
     const rows = [...Array(11).keys()]
     expect(readPage(context(), {})).toEqual({ limit: 10 })
     expect(makePage(context(), {}, rows, (row) => row).items).toHaveLength(10)

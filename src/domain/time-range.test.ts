@@ -10,7 +10,7 @@ test('a range is whole seconds, both ends included', () => {
   expect(readTimes({})).toEqual({ from_time: undefined, to_time: undefined })
 })
 
-test('a time in milliseconds or finer is refused and told', () => {
+test('a time in milliseconds or finer is refused with a hint', () => {
   const errorsOf = (times: Parameters<typeof readTimes>[0]) => {
     try {
       readTimes(times)

@@ -122,7 +122,7 @@ test('only chain c goes back, and not for ever', async () => {
   expect(done).toEqual([3])
 })
 
-test('whoever is elsewhere needs the credential of an administrator', async () => {
+test('remote callers need the credential of an administrator', async () => {
   const elsewhere = { 'x-forwarded-for': '192.0.2.1' }
   const body = { chain: 'c', address: 'good' }
   expect((await (await start()).post('faucet', body, elsewhere)).status).toBe(401)

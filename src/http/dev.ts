@@ -33,7 +33,7 @@ const chainTags = ['c', 'q', 't', 's', 'p']
 
 /**
  * `/dev/v1/…` of the embedded mode. Programs on the machine itself need no credential; others need an
- * administrator's, because what they do is seen by everybody. A page of another site counts as neither.
+ * administrator's, because their effects are visible to all tenants. A page of another site counts as neither.
  */
 export function devRoutes(
   tools: DevTools,

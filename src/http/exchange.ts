@@ -122,7 +122,7 @@ export function openRoom(
   }
 }
 
-/** Reads the body of a request that is refused whatever it says, keeps nothing, and tells its size. */
+/** Reads the body of a request that is refused whatever it says, keeps nothing, and returns its size. */
 export async function skipBody(exchange: Reading, limit: number): Promise<number> {
   let size = 0
   await receive(exchange, limit, (chunk) => {

@@ -28,7 +28,7 @@ export type OperationsOptions = {
   authenticator: Authenticator
   admission: Admission
   bodyLimitBytes: number
-  /** Told of every call that was authenticated and counted. */
+  /** Called for every call that was authenticated and counted. */
   usage?: Pick<OperationUsage, 'count'>
   /** Records changes and refusals. */
   audit?: AuditTrail

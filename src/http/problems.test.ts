@@ -61,7 +61,7 @@ describe('a problem', () => {
 })
 
 describe('an error that is no failure of an operation', () => {
-  it('says that the disk is full, which somebody has to mend', () => {
+  it('reports a full disk, which the operator has to fix', () => {
     const { log, lines } = recording()
     const error = Object.assign(new Error('could not extend file'), { code: '53100' })
     const { reason, message, retryAfter } = toOperationError(error, log, {
@@ -76,7 +76,7 @@ describe('an error that is no failure of an operation', () => {
     expect(lines).toMatchObject([{ level: 'error', message: 'the disk of the database is full' }])
   })
 
-  it('becomes INTERNAL, tells the caller nothing, and is in the log under the request id', () => {
+  it('becomes INTERNAL, reveals nothing to the caller, and is in the log under the request id', () => {
     const { log, lines } = recording()
     const thrown = new Error('password of the database is hunter2')
     const error = toOperationError(thrown, log, { request_id: 'r-9', client: '192.0.2.1' })

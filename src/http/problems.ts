@@ -13,7 +13,7 @@ export const keyChallenge = 'ApiKey realm="gateway", Bearer realm="gateway"'
 /** Whether an answer of this status must say when to try again. */
 export const isTemporary = (status: number): boolean => status === 503 || status === 429
 
-/** What the caller is told of an error; what it is not told goes to the log under the request id. */
+/** The answer for an error; internal details go to the log under the request id. */
 export function toOperationError(
   error: unknown,
   log: Log,

@@ -39,7 +39,7 @@ export type DirectHandler = (
   fault: string | undefined,
 ) => boolean
 
-/** What is told of every finished exchange. */
+/** Reported for every finished exchange. */
 export type Finished = {
   route: string
   path: string

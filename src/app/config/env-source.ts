@@ -36,7 +36,7 @@ export const reservedVariables: ReadonlySet<string> = new Set([
 export const variableOf = (path: Path): string => `${prefix}${path.join('__').toUpperCase()}`
 
 /**
- * Whether Kubernetes set the variable. It tells every container about a Service named `portolan`
+ * Whether Kubernetes set the variable. It sets such variables in every container for a Service named `portolan`
  * in the old style of Docker links, with `PORTOLAN_PORT=tcp://…` among them.
  */
 export const isForeignVariable = (variable: string, text: string): boolean =>

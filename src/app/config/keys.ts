@@ -33,7 +33,7 @@ export const secretUrl = (
     (value) => isReference(value) || isUrl(value, schemes),
   )
 
-/** An address that clients are told, without path of its own at the end. */
+/** A public address of the service, without a trailing path. */
 export const publicUrl = (schemes: readonly string[], notes: UrlNotes) =>
   Type.Refine(
     Type.String({

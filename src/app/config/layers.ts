@@ -8,9 +8,9 @@ export type Assignment = { path: Path; value: unknown; origin: Origin }
 export type Layers = {
   value: unknown
   problems: Problem[]
-  /** Who set the value at a path; `default` when nobody did. */
+  /** The source of the value at a path; `default` when it is not set. */
   originOf: (path: Path) => Origin
-  /** Where to look for a path that nobody set: who wrote the nearest thing around it. */
+  /** Where to look for a path that is not set: the source of its nearest parent. */
   nearestOrigin: (path: Path) => Origin
 }
 

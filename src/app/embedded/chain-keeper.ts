@@ -55,7 +55,7 @@ export async function startChainKeeper(options: {
     execArgv: [
       // A warning of a library is none of the operator's.
       '--disable-warning=ExperimentalWarning',
-      // Nobody waits for its blocks: memory is dearer here than time.
+      // No client waits for its blocks: memory matters more here than time.
       ...['--max-semi-space-size=1', '--heap-growing-percent=30'],
     ],
   })

@@ -25,7 +25,7 @@ type Kept = DemoWallet & { webhook_endpoint: string }
 const confirmation = 1
 
 /**
- * Makes one wallet and one webhook per chain, through the API as anybody would. They are found again
+ * Makes one wallet and one webhook per chain, through the public API. They are found again
  * at later starts by a file of the data directory.
  */
 export async function ensureDemoWallets(options: {
@@ -127,7 +127,7 @@ async function isThere(call: Promise<unknown>): Promise<boolean> {
 // One of the accounts that anvil signs for, so that money leaves the wallet as well.
 const evmAddress = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 
-/** The address of the demo wallet; nobody has a key for those of T, S and P. */
+/** The address of the demo wallet; those of T, S and P have no key. */
 function demoAddress(service: WalletService): string {
   if (service === 'c') return evmAddress
   const digest = createHash('sha256').update(`portolan demo wallet ${service}`).digest()

@@ -5,7 +5,7 @@ import { latencyBounds, outcomes } from '../../gateway/usage/counters.ts'
 type Sample = { labels: Record<string, string | number>; value: number; metricName?: string }
 
 /**
- * Shows what networks count by themselves. The numbers are read when somebody asks for them: a
+ * Exports counters that networks keep themselves. The numbers are read on each scrape: a
  * labelled counter costs more than a whole look-up in the cache.
  */
 export function registerGatewayMetrics(

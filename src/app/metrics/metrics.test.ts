@@ -70,7 +70,7 @@ describe('the metrics', () => {
     ])
   })
 
-  it('show how far the trackers are, and nothing of them while nobody answers', async () => {
+  it('show the progress of the trackers, and nothing while the database does not answer', async () => {
     const metrics = createMetrics('1')
     const tracker = {
       chain: 'c',
@@ -85,7 +85,7 @@ describe('the metrics', () => {
       last_error: '',
       health: 'stalled' as const,
       since: '2026-01-01T00:00:00.000Z',
-      problem: 'No node tells its head.',
+      problem: 'No node reports its head.',
       gaps: [{ from_block: 11, to_block: 20 }],
     }
     let now: Parameters<typeof metrics.watchTrackers>[0] = async () => ({ c: tracker })

@@ -44,7 +44,7 @@ export function registerTrackerMetrics(registry: Registry, status: TrackersStatu
   )
   show(
     'portolan_tracker_stalled',
-    '1 while blocks of the nodes are not stored, or no node tells its head.',
+    '1 while blocks of the nodes are not stored, or no node reports its head.',
     (one) => (one.health === 'stalled' ? 1 : 0),
   )
   show(

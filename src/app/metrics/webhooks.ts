@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { CourierStatus } from '../../workers/webhooks/courier.ts'
 
-/** Shows what the courier counts by itself, read when somebody asks for it. */
+/** Exports the counters of the courier, read on each scrape. */
 export function registerWebhookMetrics(registry: Registry, status: () => CourierStatus): void {
   const registers = [registry]
   new Counter({

@@ -5,7 +5,7 @@ const terminalMs = 100
 const logMs = 5_000
 const width = 24
 
-/** Tells how far it is and how long it will take: one moving line on a terminal, else now and then a line. */
+/** Shows progress and remaining time: one updated line on a terminal, else a line now and then. */
 export function createBackfillProgress(
   shell: Shell,
   now: () => number = () => performance.now(),

@@ -26,7 +26,7 @@ export async function chooseTarget(
   const base_url = options.url ?? (env.PORTOLAN_BASE_URL || undefined)
   const pair = givenPair(options, env)
   if (base_url !== undefined && pair) return { base_url, ...pair }
-  // The keys of a local service must not be sent to an address that somebody else may hold.
+  // The keys of a local service must not be sent to an address that may belong to another party.
   if (base_url !== undefined)
     throw usageError(
       'With --url, give the key too: --key and --secret, or PORTOLAN_API_KEY and PORTOLAN_API_SECRET.',

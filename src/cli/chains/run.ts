@@ -31,7 +31,7 @@ export type Status = {
   events?: { open: ShownEvent[]; resolved: ShownEvent[] }
 }
 
-/** What the families tell of their nodes, each in words of its own. */
+/** The status of nodes, with the fields of each family. */
 type TrackedNodes = {
   head?: number | null
   global_id?: number

@@ -12,7 +12,7 @@ export type Finding = {
 /** All is well. */
 export const ok = (check: string, detail: string): Finding => ({ check, status: 'ok', detail })
 
-/** The service works, but somebody should look at this. */
+/** The service works, but this needs attention. */
 export const warning = (check: string, detail: string, fix: string): Finding => ({
   check,
   status: 'warning',

@@ -17,7 +17,7 @@ export function checkNode(version: string = process.versions.node): Finding {
       )
 }
 
-/** Whether the data directory can be used, and by nobody else. */
+/** Whether the data directory can be used, and only by this user. */
 export async function* checkDataDir({ dataDir }: DoctorContext): AsyncGenerator<Finding> {
   const check = 'data directory'
   const place = await existing(dataDir)

@@ -27,7 +27,7 @@ export async function* checkRedis({ config, shell }: DoctorContext): AsyncGenera
     yield failure(
       'redis',
       `Redis does not answer: ${(error as Error).message}.`,
-      'Start it, or mend redis.url. Without Redis each process admits its share of the limits.',
+      'Start it, or fix redis.url. Without Redis each process admits its share of the limits.',
     )
   } finally {
     await redis.stop()

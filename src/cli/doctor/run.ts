@@ -44,7 +44,7 @@ async function* examine(shell: Shell, options: GlobalOptions): AsyncGenerator<Fi
       yield* check(context)
     } catch (error) {
       const detail = explain(error) ?? (error instanceof Error ? error.message : String(error))
-      yield failure(name, detail, fixes[name] ?? 'Mend that first.')
+      yield failure(name, detail, fixes[name] ?? 'Fix this first.')
     }
   }
 }

@@ -27,7 +27,7 @@ export async function* checkTracking({ dataDir }: DoctorContext): AsyncGenerator
       yield ok('tracking', `${tag} ${network}: ${state}, ${far}`)
     } else yield failure('tracking', `${tag} ${network} since ${since}: ${problem}`, fix)
   }
-  // What is still so was told above.
+  // Events that still apply were reported above.
   for (const { kind, chain, network, create_time, detail } of status.events?.open ?? [])
     if (!kind.startsWith('tracker_'))
       yield warning('tracking', `${chain} ${network}, ${kind} since ${create_time}: ${detail}`, fix)

@@ -84,7 +84,7 @@ async function ask(upstream: Upstream): Promise<Asked> {
         finding: warning(
           'nodes',
           `${network} ${name} is on chain ${answer.chain_id}, and chain_id is ${chain_id}: it is never used.`,
-          'Mend its url, or chain_id of the network.',
+          'Fix its url, or chain_id of the network.',
         ),
       }
     const facts = [chainOf(answer), `${heads[kind]} ${answer.head}`, `${took} ms`]

@@ -28,7 +28,7 @@ async function gather(shell: Shell, options: InitOptions): Promise<Answers | und
   if (tags.length === 0) {
     if (!isWatched(shell.stdout, shell.env) || !shell.stdin.isTTY)
       throw usageError(
-        'Name the nodes, such as --c http://127.0.0.1:8545, where nobody can be asked.',
+        'Without a terminal, pass the nodes as options, such as --c http://127.0.0.1:8545.',
       )
     const { askAnswers } = await import('./questions.ts')
     return await askAnswers()

@@ -13,7 +13,7 @@ export type NodeAddress = {
 
 /** What a node says of itself. */
 export type NodeAnswer = {
-  /** As `chain_id` of the configuration; TON's API does not tell it. */
+  /** As `chain_id` of the configuration; TON's API does not report it. */
   chain_id?: number | string
   /** What it calls its chain. */
   chain_name?: string

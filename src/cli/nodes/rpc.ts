@@ -20,7 +20,7 @@ export async function openRpc(address: NodeAddress, signal: AbortSignal): Promis
       [Symbol.asyncDispose]: async () => {},
     }
   const socket = new WebSocket(url, { headers })
-  // What comes after the one that is waited for has nobody to tell.
+  // Later answers have no waiting caller.
   socket.on('error', () => {})
   const close = async () => socket.terminate()
   try {

@@ -25,7 +25,7 @@ test('steps of the start move one line; warnings and what follows are written', 
   const { written, output, log } = recorder()
   const starting = logAsProgress(log, createProgress(output))
   starting.log.info({}, 'creating the embedded database')
-  starting.log.info({}, 'something nobody waits for')
+  starting.log.info({}, 'an unrelated line')
   starting.log.warn({}, 'careful')
   starting.log.info({}, 'the embedded PostgreSQL is ready')
   starting.end()
@@ -46,7 +46,7 @@ test('nothing is erased that was not shown', () => {
   expect(written).toEqual([])
 })
 
-test('of the local chains it tells which are still to come, and what takes so long', () => {
+test('shows which local chains are still starting, and what takes long', () => {
   const { written, output, log } = recorder()
   const starting = logAsProgress(log, createProgress(output))
   starting.log.info({ chains: ['c', 't'] }, 'starting the local chains')

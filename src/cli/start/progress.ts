@@ -60,7 +60,7 @@ export function logAsProgress(
 
 type ChainFields = { chain?: string; chains?: readonly string[] }
 
-/** Tells of the local chains that are still to come; undefined for what is not about them. */
+/** Describes the local chains that are still starting; undefined for other lines. */
 function waitedFor(): (fields: object, message: string) => string | undefined {
   let waiting: readonly string[] = []
   let fetched: readonly string[] = []

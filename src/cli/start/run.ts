@@ -18,7 +18,7 @@ type StartOptions = GlobalOptions & {
   reset?: boolean
 }
 
-/** Runs the service until it is told to stop. */
+/** Runs the service until a stop signal. */
 export async function runStart(shell: Shell, options: StartOptions): Promise<void> {
   // By itself V8 lets what is dead pile up to the size of all that lives, and more, and the memory of the
   // service goes up and down with it. Less than this costs more: at 30 a gateway under full load marked

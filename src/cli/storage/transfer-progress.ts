@@ -5,7 +5,7 @@ import { isWatched, type Shell } from '../shell.ts'
 const terminalMs = 100
 const logMs = 5_000
 
-/** Tells how far a transfer has come: one moving line on a terminal, now and then a line elsewhere. */
+/** Shows the progress of a transfer: one updated line on a terminal, else a line now and then. */
 export function createTransferProgress(
   shell: Shell,
   now: () => number = () => performance.now(),

@@ -52,7 +52,7 @@ describe.each(rows)('%s', (reason, row) => {
   })
 })
 
-test('a not-found reason tells what was not found', () => {
+test('a not-found reason names what was not found', () => {
   for (const [reason, { status }] of rows)
     if (status === 404) expect(reason).toMatch(/^[A-Z_]+_NOT_FOUND$/)
 })

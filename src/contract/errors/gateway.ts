@@ -16,7 +16,7 @@ export const gatewayErrors = {
     rpc: -32602,
     retry: 'never',
     title: 'A parameter of the method is not valid',
-    help: 'Mend the parameter that the message names. Quantities are `0x` and hex digits without leading zeros, byte data is `0x` and two digits per byte. The gateway answers this with HTTP 200.',
+    help: 'Fix the parameter named in the message. Quantities are `0x` and hex digits without leading zeros, byte data is `0x` and two digits per byte. The gateway answers this with HTTP 200.',
   },
   LOG_RANGE_TOO_LARGE: {
     status: 400,

@@ -45,7 +45,7 @@ const restrictions = {
 }
 const Secret = Type.String({ minLength: 1, maxLength: 200 })
 
-/** The administration operations (spec 4.2) and the extensions without which nobody could begin. */
+/** The administration operations (spec 4.2) and the extensions that a new installation needs. */
 export const admin = {
   DeleteCredential: operation({
     summary: 'Delete an API credential.',

@@ -117,7 +117,7 @@ export const ActorType = Type.Enum([
   'ACTOR_TYPE_UNKNOWN',
 ])
 
-/** What came of what an audit event tells. */
+/** The result of the action of an audit event. */
 export const AuditResult = Type.Enum([
   'AUDIT_RESULT_SUCCEEDED',
   'AUDIT_RESULT_FAILED',

@@ -73,7 +73,7 @@ export const transactionTransitions: readonly Transition<TransactionState>[] = [
     to: 'TRANSACTION_STATE_MINED',
   },
   {
-    // With few confirmations the last three are no end: what was told of the chain must stay true.
+    // With few confirmations the last three are no end: a reported state must stay true.
     from: [
       'TRANSACTION_STATE_MINED',
       'TRANSACTION_STATE_CONFIRMED',

@@ -29,7 +29,7 @@ describe('admission', () => {
     expect(await decision).toMatchObject({ allowed: true })
   })
 
-  it('counts one call unless told its cost, and a batch as a whole', async () => {
+  it('counts one call unless a cost is given, and a batch as a whole', async () => {
     const admission = open(() => limits)
     await admission.admit('o', 'q', 2)
     expect(await admission.admit('o', 'q', 2)).toMatchObject({ allowed: false, remaining: 1 })

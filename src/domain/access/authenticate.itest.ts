@@ -189,7 +189,7 @@ describe('the check of a signature', () => {
     })
   })
 
-  it('tells a deleted credential neither of its clock nor of its nonces', async () => {
+  it('reveals neither clock nor nonce errors to a deleted credential', async () => {
     const pair = await make()
     const nonces = [nextNonce(), String(Date.now() - 3_600_000), 'none']
     const known = nonces.map(() => open())
@@ -217,7 +217,7 @@ describe('the check of a signature', () => {
     expect((await authenticator.authenticate(request(pair))).organization_id).toBe(organization_id)
   })
 
-  it('tells the janitor once which credentials were used', async () => {
+  it('reports each used credential once to the janitor', async () => {
     const pair = await make()
     const authenticator = open()
     await refusal(authenticator, request({ ...pair, api_secret: 'guess' }))

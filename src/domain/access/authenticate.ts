@@ -28,7 +28,7 @@ export type SignedRequest = {
 /** Checks signed requests (spec 5, docs/decisions/authentication.md). */
 export type Authenticator = {
   /**
-   * `onSigned` is told of a right signature while its nonce is not spent yet: no answer may go out. The
+   * `onSigned` is called for a valid signature before its nonce is used: no answer may be sent yet. The
    * principal that is answered is another one when the credential was changed meanwhile.
    */
   authenticate(
@@ -122,11 +122,11 @@ export function createAuthenticator(
       mac.update(signedPrefix(nonce, method, path)).update(body)
       const right = sameHex(mac.digest(), signature)
       if (!known || !right) {
-        // The same answer for a known key: whether a key is known is nothing that this may tell.
+        // The same answer for a known key: the answer must not reveal whether a key is known.
         if (isOver || (cached && !failures.take(client))) throw failures.refuse(client, 'operation')
         failures.failed(client, 'operation')
         // A key that was made here costs one look-up in a while when it fails, whether it is known, deleted or
-        // disabled: the time tells nothing about it either. One that was made up never costs any.
+        // disabled: the time reveals nothing either. A made-up key never costs a look-up.
         if (cached && !recentFailure(api_key)) await lookUp(api_key)
         if (!isForged) noteFailure(api_key, known)
         throw unauthenticated()
@@ -156,7 +156,7 @@ export function createAuthenticator(
       const use = { credential_id, nonce, time: new Date(time), expire_time, revision }
       const spending = nonces.spend(use)
       // After the tick in which the statement is written: the longest wait begins first. Who is turned away
-      // at once, because too many wait already, is not told of at all.
+      // at once, because too many wait already, is not reported at all.
       if (onSigned) process.nextTick(() => !isDecided && onSigned(known.principal))
       let outcome: NonceOutcome
       try {

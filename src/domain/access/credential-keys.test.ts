@@ -6,7 +6,7 @@ import { createKeyMac } from './key-mac.ts'
 const mac = createKeyMac(Buffer.alloc(32, 7))
 
 describe('a pair', () => {
-  it('has halves that tell themselves apart and hold 144 and 256 random bits', () => {
+  it('has distinguishable halves with 144 and 256 random bits', () => {
     const { api_key, api_secret } = createPair(systemIds, mac)
     expect(api_key).toMatch(/^plk_[\w-]{40}$/)
     expect(api_secret).toMatch(/^pls_[\w-]{43}$/)

@@ -2,13 +2,13 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Ids } from '../../lib/ids.ts'
 import type { KeyMac } from './key-mac.ts'
 
-/** A fresh pair. The prefixes let a secret scanner and a human tell the halves apart. */
+/** A fresh pair. The prefixes distinguish the halves for secret scanners and people. */
 export const createPair = (ids: Ids, mac: KeyMac): { api_key: string; api_secret: string } => ({
   api_key: mac.create(ids),
   api_secret: `pls_${ids.bytes(32).toString('base64url')}`,
 })
 
-/** Enough of a key to tell it from the others, and too little to use it. */
+/** Enough of a key to identify it, and too little to use it. */
 export const keyHint = (api_key: string): string => `${api_key.slice(0, 8)}…`
 
 const keyPattern = /^[\w-]{1,200}$/

@@ -12,7 +12,7 @@ export type LimitRecords = {
   forget(organization_id?: string): void
 }
 
-/** Tells every process that the records of an organization changed. */
+/** Notifies every process that the records of an organization changed. */
 export const limitsChanged = (db: Db, organization_id: string): Promise<void> =>
   notifyChange(db, { kind: 'rate_limit', organization_id })
 

@@ -59,8 +59,8 @@ describe('the nonce spender', () => {
     }
   })
 
-  it('tells every caller of a statement that failed, and works on afterwards', async () => {
-    const connection = { host: '/nowhere', user: 'nobody', database: 'none' }
+  it('fails every caller of a failed statement, and works afterwards', async () => {
+    const connection = { host: '/nowhere', user: 'nologin', database: 'none' }
     const broken = openDatabase({ connection, log: silentLog })
     const spender = createNonceSpender(broken)
     const calls = Array.from({ length: 10 }, () => spender.spend(use()))

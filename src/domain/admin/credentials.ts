@@ -74,7 +74,7 @@ export const ListCredentials: HandlerOf<'ListCredentials'> = async (context, req
   return { credentials: items.map((row) => presentCredential(context, row)), pagination }
 }
 
-/** A credential as it is listed: enough of its key to tell it from others. */
+/** A credential as it is listed: enough of its key to identify it. */
 export const presentCredential = ({ sealer }: Pick<Context, 'sealer'>, row: CredentialRow) => ({
   api_key_hint: keyHint(
     sealer.open(row.api_key_sealed, sealContext('api_key', row.credential_id)).toString(),

@@ -67,7 +67,7 @@ describe('an operator', () => {
     const admin = context('ROLE_ADMIN')
     expect((await findByDomainOrId(admin, 'acme')).organization_id).toBe(organization_id)
     expect((await findByDomainOrId(admin, organization_id)).domain).toBe('acme')
-    for (const text of ['nobody', '', systemIds.uuid(), "'"])
+    for (const text of ['unknown', '', systemIds.uuid(), "'"])
       await expect(findByDomainOrId(admin, text)).rejects.toMatchObject({
         reason: 'ORGANIZATION_NOT_FOUND',
       })

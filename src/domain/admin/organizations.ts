@@ -26,7 +26,7 @@ export const GetOrganizationByDomain: HandlerOf<'GetOrganizationByDomain'> = asy
   return { organization: presentOrganization(row) }
 }
 
-/** Creates an organization with a domain that nobody has. */
+/** Creates an organization with a new domain. */
 export const CreateOrganization: HandlerOf<'CreateOrganization'> = async (context, request) => {
   return await context.db.transaction().execute(async (db) => {
     const row = await insertOrganization(db, {

@@ -14,7 +14,7 @@ const defaultDays = 30
 const maxRows = 10_000
 const maxCredentials = 1_000
 
-/** Counts the calls of an organization, operations and those of the gateway; the last 30 days unless told otherwise. */
+/** Counts the calls of an organization, operations and those of the gateway; the last 30 days by default. */
 export const GetUsage: Handler<GetUsageOf['request'], GetUsageOf['response']> = async (
   context,
   request,

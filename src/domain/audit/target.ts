@@ -68,7 +68,7 @@ function keep(value: unknown): unknown {
   return undefined
 }
 
-/** Enough of a key to tell it from others, and too little to use it. */
+/** Enough of a key to identify it, and too little to use it. */
 export const keyHint = (api_key: string): string => `${api_key.slice(0, 8)}…`
 
 /** Paths and queries of endpoints often carry a token of the receiver. */

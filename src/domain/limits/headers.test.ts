@@ -46,7 +46,7 @@ test('of several violated windows the one that stays closed longest counts', () 
   expect(retryAfterSeconds(decision)).toBe(19 * 86_400)
 })
 
-test('of windows equally full the longer one is told', () => {
+test('of windows equally full the longer one is reported', () => {
   expect(at('2026-02-10T00:00:00Z', limits(5, 5, 5, 5), [1]).window).toBe('month')
 })
 

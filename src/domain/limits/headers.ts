@@ -17,7 +17,7 @@ export const isBlocked = ({ allowed, windows }: Decision): boolean =>
 
 /**
  * The fields of draft-ietf-httpapi-ratelimit-headers-10, for successes and refusals alike;
- * `RateLimit` tells of the decisive window only, and unlimited windows are left out.
+ * `RateLimit` has the decisive window only, and unlimited windows are omitted.
  */
 export const rateLimitHeaders = (decision: Decision): Record<string, string> => {
   const headers: Record<string, string> = {}

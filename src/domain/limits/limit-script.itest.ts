@@ -76,7 +76,7 @@ describe.skipIf(server === undefined)('the limit script', () => {
           const request = { organization_id, chain: 'c', limits, cost }
           const [ours, theirs] = [await shared.take(request), local.take(request)]
           expect(shared.status().mode).toBe('redis')
-          // The script tells when the window opens before the call, the local one after it.
+          // The script returns the reset time before the call, the local window the one after it.
           const states = (decision: typeof ours) => ({
             ...decision,
             windows: decision.windows.map(({ window, limit, remaining, seconds }) => [

@@ -169,7 +169,7 @@ test('admits no more than the limit in any second, hour, day or month', () => {
   )
 })
 
-test('a refused caller that waits as told is admitted, unless the cost never fits', () => {
+test('a refused caller that waits for Retry-After is admitted, unless the cost never fits', () => {
   const model = fc.record(scenario(forward))
   fc.assert(
     fc.property(model, ({ limits, border, before, calls }) => {

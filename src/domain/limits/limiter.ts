@@ -16,7 +16,7 @@ type TakeRequest = {
   organization_id: string
   chain: string
   limits: RateLimits
-  /** Calls in a batch; 1 unless told, 0 only looks. */
+  /** Calls in a batch; 1 by default; 0 only reads. */
   cost?: number
 }
 

@@ -49,7 +49,7 @@ export const createLocalWindows = (): TakeLocal => {
     if (limited) {
       const limit = secondShare(second, share)
       room.second = limit - expireLog(entry.log, elapsed)
-      // A cost beyond the limit itself never fits; it is told to wait for an empty window.
+      // A cost beyond the limit itself never fits; its Retry-After is that of an empty window.
       room.second_wait_ms =
         cost <= room.second || cost > limit
           ? SECOND_MS

@@ -57,7 +57,7 @@ const callFor = async (ms: number, limiter: Limiter, chain: string, limits: Rate
   const lane = async () => {
     while (performance.now() < end) {
       calls.push(await call(limiter, chain, limits))
-      // Without Redis nothing waits for the network, and nobody else would get a turn.
+      // Without Redis nothing waits for the network, and other tasks would get no turn.
       await yieldTurn()
     }
   }
@@ -154,7 +154,7 @@ describe.skipIf(server === undefined)('when Redis dies', () => {
     await Promise.all([a.stop(), b.stop()])
   })
 
-  test('kills and restarts in the middle of calls refuse nobody for long and never throw', async () => {
+  test('kills and restarts in the middle of calls refuse no caller for long and never throw', async () => {
     const own = await ownRedis({ persistent: true })
     const store = createFakeStore()
     const [a, b] = [await open(own.url, { store }), await open(own.url, { store })]

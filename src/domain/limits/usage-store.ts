@@ -20,7 +20,7 @@ export type UsageStore = {
   load(organization_id: string, chain: string, now: number): Promise<readonly UsageTotal[]>
   /**
    * Adds all or nothing and returns the new totals. Keys are unique and sorted. A batch that
-   * failed is repeated unchanged under the same id, so that a store can tell that the first
+   * failed is repeated unchanged under the same id, so that a store can detect that the first
    * attempt did reach it.
    */
   add(deltas: readonly UsageDelta[], batch_id: string): Promise<readonly UsageTotal[]>

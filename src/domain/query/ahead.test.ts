@@ -72,7 +72,7 @@ it('asks no more before the request is admitted', async () => {
   expect(asked).toEqual([...read, ['nodes', 'eth_getTransactionByHash']])
 })
 
-it('ends what a refused request has begun, and nobody hears of it', async () => {
+it('ends what a refused request has begun, without an unhandled rejection', async () => {
   const { asked, contextOf, ahead } = open()
   const begun = ahead.begin(contextOf('GetTransaction'), (context) =>
     GetTransaction(context, { transaction_hash: hash }),

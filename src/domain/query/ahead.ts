@@ -48,7 +48,7 @@ export function createAhead(): Ahead {
       let isFirst = true
       const answer = operation({ ...context, query: heldBack(query, () => !isFirst, admitted) })
       isFirst = false
-      // Whoever looks at it does so later, and of a refused one nobody does.
+      // It is awaited later; that of a refused request is never awaited.
       answer.catch(ignore)
       admitted.catch(ignore)
       return { answer, admit, refuse }

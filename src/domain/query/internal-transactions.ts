@@ -11,7 +11,7 @@ import { type QuerySource, sourceOf } from './source.ts'
 
 type Mined = Extract<Placed, { kind: 'mined' }>
 
-/** One way in which nodes tell what happened inside a transaction. */
+/** One tracer format of nodes. */
 type Tracer = {
   needs: Capability
   method: string

@@ -23,7 +23,7 @@ export async function readBlock(context: Context, number: number): Promise<RawFi
   return await askNodes(context, source, 'getBlockByNumber', args)
 }
 
-/** What a node tells of a transaction: where it is, if anywhere. */
+/** A transaction as a node returns it, with its block if it has one. */
 export type Placed =
   | { kind: 'mined'; raw: RawFields; number: number; hash: string }
   | { kind: 'pending'; raw: RawFields }
@@ -48,7 +48,7 @@ export async function readPlaced(
     const { number, hash: block } = placed
     if (isCanonical(source, number, block)) return placed
     if (left === 0) return none
-    // Either a dropped block's, or of a branch that nobody has announced yet: then the nodes have that
+    // Either a dropped block's, or of a branch that was not announced yet: then the nodes have that
     // very block at its height.
     const [again, at] = await Promise.all([
       askNodes(context, source, method, args),
@@ -68,7 +68,7 @@ export function isCanonical({ view }: QuerySource, number: number, hash: string)
   return best === undefined || best === hash
 }
 
-/** Makes a record of what a node told; a node that tells nonsense is of no use. */
+/** Makes a record of a node's answer; an invalid answer is a node failure. */
 export function presented<record>(present: () => record): record {
   try {
     return present()
@@ -138,7 +138,7 @@ const failures = {
   REPLY_TOO_LARGE: 'RESPONSE_TOO_LARGE',
 } as const satisfies Record<string, Reason>
 
-/** The text of a result; what else came of a call is told to the caller. */
+/** The text of a result; other outcomes become errors of the caller. */
 export function resultOf(outcome: PoolOutcome): string {
   if ('failure' in outcome) throw unread(failures[outcome.failure])
   if (!outcome.ok) throw unread('UPSTREAM_UNAVAILABLE')

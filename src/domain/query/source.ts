@@ -29,7 +29,7 @@ export type QuerySource = {
   }
   /** Takes pending transactions that an operation has come across. */
   seePending(transactions: readonly RawFields[]): Promise<void>
-  /** What the nodes hold of one sender that was not announced; empty where no node can tell. */
+  /** What the nodes hold of one sender that was not announced; empty where no node supports this. */
   pendingOf(from: string, signal: AbortSignal): Promise<RawFields[]>
   timeoutMs: number
 }

@@ -64,7 +64,7 @@ async function readReceipt(context: Context, transaction_hash: string): Promise<
   return mined(await readPlaced(context, 'getTransactionReceipt', transaction_hash))
 }
 
-/** What is in a block; the caller is told where to look for what is not. */
+/** What is in a block; for a transaction outside of blocks the error names the operation to use. */
 function mined(placed: Placed): RawFields {
   if (placed.kind === 'mined') return placed.raw
   throw new OperationError(

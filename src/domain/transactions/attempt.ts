@@ -83,7 +83,7 @@ export async function settleAttempt(
     return await updateTransaction(trx, row, {
       last_error,
       next_broadcast_time: later(isSending ? retryMs : rebroadcastMs),
-      // Nobody got it: as if it had not been tried.
+      // No node received it: equal to no attempt.
       ...(handover.kind === 'unsent' && { is_unsure: attempt.wasUnsure }),
     })
   })

@@ -133,7 +133,7 @@ export async function create(
   const row = await withinOpenQuota(context, scope.organization_id, (admit) =>
     db.transaction().execute((trx) => store(trx, admit)),
   )
-  // Somebody else was quicker with the same id.
+  // A concurrent request created the same id first.
   return present(row ?? (await findRepeated(context, scope, { transaction_id, request_hash }))!)
 }
 

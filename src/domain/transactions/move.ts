@@ -16,7 +16,7 @@ export class NoArrowError extends Error {
 
 /**
  * Moves a transaction that the caller has locked along an arrow of the table. Every change of state
- * goes through here; the callers tell of it at the end of their transaction.
+ * goes through here; the callers notify at the end of their transaction.
  */
 export async function moveTransaction(
   trx: Db,

@@ -150,7 +150,7 @@ export async function registerIn(
   })
 }
 
-/** Removes what is there. Nothing is locked for what is not: anybody could ask for that at any rate. */
+/** Removes existing addresses. Nothing is locked for others: any caller could request that at any rate. */
 async function removeFrom(
   context: Context,
   scope: WalletScope,
@@ -164,7 +164,7 @@ async function removeFrom(
   const owners = addresses && (await findOwners(db, scope, addresses))
   if (owners && !owners.some((owner) => owner.wallet_id === wallet_id)) return
   await db.transaction().execute(async (trx) => {
-    // Nobody reads a balance or takes a block back meanwhile: what they store would stay behind.
+    // Blocks concurrent balance reads and reorganizations: rows that they store would remain.
     await lockCursor(trx, scope.chain_id)
     await expandBacklogs(trx, scope.chain_id)
     const count = await deleteAddresses(trx, scope, {

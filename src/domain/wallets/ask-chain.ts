@@ -1,7 +1,7 @@
 import { ChainUnavailableError } from '../../chains/chain.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 
-/** Asks the chain on behalf of a caller, who is told when no node can answer. */
+/** Queries the chain for a caller; throws an operation error when no node can answer. */
 export async function askChain<answer>(ask: () => Promise<answer>): Promise<answer> {
   try {
     return await ask()

@@ -70,7 +70,7 @@ export const RegisterContract = shared<{ contract_address: string; contract_type
 export const RemoveContract = shared<{ contract_address: string }>(async (context, request) => {
   const scope = await readScope(context)
   const contract_address = readAddress(scope.family, request.contract_address, 'contract_address')
-  // Nothing is locked for what is not there: anybody could ask for that at any rate.
+  // Nothing is locked for a missing contract: any caller could request that at any rate.
   if (!(await hasContract(context.db, scope, contract_address))) return {}
   await context.db.transaction().execute(async (trx) => {
     // As with addresses: a block or a balance that is being stored would leave something behind.

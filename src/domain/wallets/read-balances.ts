@@ -112,7 +112,7 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
     await storeReadings(trx, stored, { chain_id, now })
     if (chain.reorganizes)
       await rememberReadings(trx, stored, { chain_id, reading_id: randomUUIDv7() })
-    // Blocks after the one that was read may have changed it while it was not tracked: nobody else
+    // Blocks after the one that was read may have changed it while it was not tracked: no other code
     // would notice.
     const last = Math.max(head.number, begun?.block_number ?? 0)
     const open = at.number < last && chain.balances === 'read' ? rows : rows.filter(isFailing)

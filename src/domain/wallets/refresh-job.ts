@@ -37,7 +37,7 @@ const addressesPerRead = 100
 
 /**
  * Reads the balances of a job page by page and notes after each how far it is; ends early at the
- * limit, or when somebody has begun the same job anew. Says whether all is done.
+ * limit, or when the same job was restarted. Returns whether it is complete.
  */
 export async function runRefresh(tools: RefreshTools, job: JobRow): Promise<boolean> {
   const { db, clock, signal, limit = Number.POSITIVE_INFINITY } = tools
@@ -139,7 +139,7 @@ async function queriesOf(
     return addresses.map((address) => ({ address, asset }))
   }
   if (isNative) return [...native, ...tokens]
-  // Which items of a collection somebody holds cannot be asked: those that were seen are read again.
+  // Nodes cannot list the items that an address holds: items seen before are read again.
   const held = await listHeldAssets(db, { wallet_id, addresses, asset_type })
   const contracts =
     asset_type === 'ASSET_TYPE_ERC20' ? await listContracts(db, scope, 'CONTRACT_TYPE_ERC20') : []

@@ -12,7 +12,7 @@ import { type ChainScope, chainScope, getWallet, shared } from './scope.ts'
 /** How many balances are read before the answer (docs/decisions/wallets.md); the rest is read after it. */
 const readAtOnce = 100
 
-/** While the caller waits, nobody else takes the job; after that somebody does, whatever happened. */
+/** While the caller waits, no other process claims the job; afterwards another process does in any case. */
 const takeoverMs = 30_000
 
 /** Reads balances again from the chain. */

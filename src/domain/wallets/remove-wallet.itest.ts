@@ -55,7 +55,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('a wallet of %s', (service) =
     const { webhook_histories } = await call('ListWebhookHistories', { webhook_id })
     expect(webhook_histories).toMatchObject([{ webhook_status: 'WEBHOOK_STATUS_FAILED' }])
 
-    // The history of the wallet, and a webhook of all wallets that was still to tell of it.
+    // The history of the wallet, and a webhook of all wallets that had a pending notification of it.
     const value = ({ value }: { value: string }) => value
     expect((await listAll(caller, { wallet_id })).map(value)).toEqual(['5'])
     expect((await listAll(caller, { wallet_id: kept })).map(value)).toEqual(['6', '5'])

@@ -36,7 +36,7 @@ export async function readScope(context: Context): Promise<ReadScope> {
   return { organization_id, chain_id, family: families[service]() }
 }
 
-/** To register what nobody would track is refused: money sent to it would go unnoticed. */
+/** Registration without tracking is refused: deposits would go unnoticed. */
 export function chainScope({ chains, principal, service }: Context): ChainScope {
   const open = chains?.find(service as WalletService)
   if (!open)

@@ -4,7 +4,7 @@ import type { Db } from '../../storage/pg/database.ts'
 import type { WalletScope } from '../../storage/wallets/wallets.ts'
 import { findWebhook, lockWebhook, type WebhookRow } from '../../storage/webhooks/webhooks.ts'
 
-/** A webhook of the caller; one of somebody else answers as one that does not exist. */
+/** A webhook of the caller; one of another organization gives the same answer as an unknown id. */
 export async function getWebhook(
   db: Db,
   scope: WalletScope,

@@ -20,7 +20,7 @@ import { getWebhook, getWebhookToSend } from './get-webhook.ts'
 
 type Position = [time: number, webhook_history_id: string]
 
-// Asked for again and again a notification may have many attempts; the newest tell enough.
+// A notification that is retried often may have many attempts; the newest are enough.
 const maxAttempts = 1_000
 
 /** Lists notifications and how their delivery went, newest first. */

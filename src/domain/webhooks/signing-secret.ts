@@ -4,7 +4,7 @@ import { getWebhook, getWebhookToChange } from './get-webhook.ts'
 import { createSecret, formatSecret, packSecrets, secretContext, unpackSecrets } from './secret.ts'
 
 const overlapMs = 86_400_000
-// Each makes the signature header longer; nobody changes a secret more often in a day.
+// Each makes the signature header longer; more rotations in a day are not expected.
 const maxEarlier = 8
 
 /** Reads the secret with which a webhook signs. */

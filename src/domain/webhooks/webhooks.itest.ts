@@ -117,7 +117,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     expect(await histories({ webhook_id, start_time: hour })).toHaveLength(2)
   })
 
-  it('want 0 to 1,000,000 confirmations, and to be told how many', async () => {
+  it('require a confirmation of 0 to 1,000,000', async () => {
     for (const confirmation of [0, 1_000_000]) await register({ confirmation })
     for (const confirmation of [undefined, null, -1, 1.5, 1_000_001, '3'])
       expect(
@@ -371,7 +371,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
       expect(await reason(operation, named), operation).toBe(expected)
     }
     expect((await stranger.call('ListWebhookHistories')).webhook_histories).toEqual([])
-    // Removing what is not there is no error, whether anybody has it or not.
+    // Removing an unknown webhook is no error, whether it exists elsewhere or not.
     for (const id of [webhook_id, randomUUID(), 'x'])
       expect(await stranger.call('RemoveWebhook', { webhook_id: id })).toEqual({})
     expect(await listed(webhook_id)).toMatchObject({ confirmation: 3, enabled: true })

@@ -191,7 +191,7 @@ export const EnableWebhook = shared<{ webhook_id: string }>(async (context, { we
   return {}
 })
 
-/** Queues a notification that tells of no transfer, signed and numbered like any other. */
+/** Queues a test notification without transfers, signed and numbered like any other. */
 export const SendTestWebhook = shared<{ webhook_id: string }>(async (context, { webhook_id }) => {
   const { organization_id, chain_id } = await readScope(context)
   const service = context.service as WalletService

@@ -23,7 +23,7 @@ const maxProxies = 32
  * has written the address it was called from: the first entry that is not a trusted proxy is the client,
  * and what stands left of it is the client's own claim. An entry that is no address ends the search with
  * the proxy that has passed it on. `Forwarded` (RFC 7239) is not read: a proxy that writes one of the two
- * headers passes the other one on as the client sent it, and the service cannot tell which one is written.
+ * headers passes the other one on as the client sent it, and the service cannot know which one the proxy writes.
  */
 export function createClientAddress(trust: TrustProxy): ClientAddress {
   const isTrusted = trustOf(trust)

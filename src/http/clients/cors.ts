@@ -18,7 +18,7 @@ const exposedHeaders = `x-request-id, retry-after, ratelimit, ratelimit-policy, 
 const maxAgeSeconds = 7_200
 
 /**
- * Cross-origin rules for pages that call the operations or the gateway. Nothing here lets anybody in:
+ * Cross-origin rules for pages that call the operations or the gateway. Nothing here grants access:
  * every call carries a signature or a key of its own, and no cookie is ever looked at.
  */
 export function createCors(options: {

@@ -25,7 +25,7 @@ const serve: Serve = (_network, _principal, body, done) => {
   if (body.length % 2) done(served)
   else setImmediate(done, served)
 }
-/** Tells all that a signature would cover, in time to come or at once. */
+/** Answers with everything that a signature covers, synchronously or later. */
 const operations = createOperations({
   installation: {} as Installation,
   authenticator: {

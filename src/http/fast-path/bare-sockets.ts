@@ -134,7 +134,7 @@ export function createBareSockets(options: {
       if (isFlushed) isBusy = false
       else socket.pause().once('drain', onDrain)
     }
-    // No byte of an answer was taken in all that time: nobody is there.
+    // The client read no byte in all that time: it is gone.
     const onStuck = () => socket.destroy()
     const onDrain = () => {
       socket.setTimeout(0)
@@ -228,7 +228,7 @@ export function createBareSockets(options: {
       } else proceed()
     }
     const onEnd = () => {
-      // What is done for somebody who has left would be done for nothing, here as in Node's server.
+      // Work for a disconnected client is dropped, as in Node's server.
       if (isBusy && !hangUp) isLast = true
       else socket.destroySoon()
     }

@@ -5,7 +5,7 @@ import { isJsonType, rpcTypes } from '../json-type.ts'
 export type GatewayHeaders = {
   /** A well-formed id that the caller gave. */
   request_id: string | undefined
-  /** 0 when it is not told. */
+  /** 0 when it is unknown. */
   contentLength: number
   /** What proxies say about the client, as sent. */
   forwardedFor: string | undefined

@@ -62,7 +62,7 @@ export type SocketsOptions = {
 
 type Shaken = { path: string; key: string; client: string; principal: Principal }
 
-// Looked after one part at a time: thousands of pings at once would be felt by everybody.
+// Checked in parts: thousands of pings at once would delay all clients.
 const parts = 30
 
 const notFound = refuse('NETWORK_NOT_FOUND')

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Why nobody could listen there now; undefined when one could. */
+/** Why the address cannot be listened on now; undefined when it can. */
 export async function tryListen(host: string, port: number): Promise<Error | undefined> {
   const server = createServer()
   try {

@@ -106,7 +106,7 @@ test.each(['down', 'hanging'] as const)('nodes that are %s are a stall', async (
   await until('it is well', () => watch.health().health === 'ok')
   bench.chain.setMode(mode)
   await until('the stall is seen', () => watch.health().health === 'stalled')
-  expect(watch.health().problem).toMatch(/^No node tells its head: /)
+  expect(watch.health().problem).toMatch(/^No node reports its head: /)
   bench.chain.setMode('up')
   await until('it is over', () => events.at(-1) === 'tracker_recovered')
   expect(watch.health().health).toBe('ok')

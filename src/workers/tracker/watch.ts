@@ -96,7 +96,7 @@ export function startTrackerWatch(options: TrackerWatchOptions): TrackerWatch {
       const since = Math.max(headAt, movedAt)
       if (stopping.signal.aborted || clock.now() - since < stalledAfterMs) return undefined
       const reason = error instanceof Error ? error.message : String(error)
-      return { kind: 'tracker_stalled', since, problem: `No node tells its head: ${reason}.` }
+      return { kind: 'tracker_stalled', since, problem: `No node reports its head: ${reason}.` }
     }
   }
 

@@ -113,7 +113,7 @@ export const gatewaySection = Type.Object(
   { description: 'The node gateway.' },
 )
 
-/** Some methods must not be reachable, whoever asks for them. */
+/** Some methods must not be reachable by any caller. */
 export const gatewayRules = ({ allowed_methods }: Type.Static<typeof gatewaySection>): Finding[] =>
   allowed_methods.flatMap((name, index) =>
     isForbidden(name)

@@ -52,7 +52,7 @@ export const webhooksSection = Type.Object(
   { description: 'How notifications are delivered, and where they may go.' },
 )
 
-/** No pattern tells every network from what only looks like one. */
+/** No pattern distinguishes every network from similar text. */
 export const webhooksRules = ({
   allowed_networks = [],
 }: Type.Static<typeof webhooksSection>): Finding[] =>
