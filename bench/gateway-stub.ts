@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { WebSocketServer } from 'ws'
-import { hashOfHeader } from '../src/chains/evm/pool/verify.ts'
+import { hashOfHeader } from '../src/chains/evm/codec/header-hash.ts'
 
 // A node that answers at once: singles and batches over HTTP and WebSocket, any block up to the head, each
 // with the hash of its header.

@@ -1,4 +1,4 @@
-import { type JsonShape, measureJson } from '../../lib/json/walk.ts'
+import { type JsonShape, measureJson } from '../../lib/json/scan.ts'
 import type { Decision } from '../limits/decision.ts'
 import type { Admission } from './admit.ts'
 

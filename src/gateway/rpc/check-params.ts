@@ -1,10 +1,10 @@
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 import type { ParamType, RpcParam } from '../../contract/operations/gateway.ts'
+import { hasDuplicateKeys } from '../../lib/json/json.ts'
 import { findCallProblem } from './check-call.ts'
 import { findFilterProblem } from './check-filter.ts'
 import { isAddress, isBlock, isData, isHash, isQuantity } from './encodings.ts'
 import { type Refusal, refuse } from './rpc-error.ts'
-import { hasDuplicateKeys } from './scan.ts'
 
 type FindProblem = (value: unknown) => string | undefined
 

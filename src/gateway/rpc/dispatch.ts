@@ -21,7 +21,7 @@ import type { Method } from './methods.ts'
 import { type Refusal, refuse } from './rpc-error.ts'
 import { createSender } from './send.ts'
 import { type BlockTarget, hashTarget, liveTarget, numberTarget, pinParams } from './target.ts'
-import { createBlockCheck, isOtherTransaction } from './wrong-block.ts'
+import { isOtherTransaction, isWrongBlock } from './wrong-block.ts'
 
 /** Answers one call of a method whose parameters are checked. */
 export type Dispatch = (
@@ -66,7 +66,6 @@ const noFilters = refuse('RPC_METHOD_NOT_FOUND', 'Filters are not served here.')
 export function createDispatch(options: DispatchOptions): Dispatch {
   const { pool, view, cache, timeoutMs } = options
   const flights = createFlights()
-  const isWrongBlock = createBlockCheck()
   const progress = createProgress(options)
   const fetchLogs = createLogs({ ...options, flights, progress })
   const send = createSender({ ...options, progress })

@@ -1,7 +1,15 @@
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
-import { measureJson } from '../../lib/json/walk.ts'
+import {
+  type JsonText,
+  jsonText,
+  measureJson,
+  readString,
+  scanArray,
+  scanObject,
+  skipSpace,
+  skipValue,
+} from '../../lib/json/scan.ts'
 import { type Refusal, refuse } from './rpc-error.ts'
-import { readString, scanArray, scanObject, skipSpace } from './scan.ts'
 
 /** One call as it came. */
 export type RpcCall = {
@@ -46,28 +54,23 @@ const badMethod = refuse('INVALID_RPC_REQUEST', 'The member method must be a str
 const badParams = refuse('INVALID_RPC_REQUEST', 'The member params must be an array.')
 const namedParams = refuse('INVALID_PARAMS', 'params must be an array, not an object.')
 
-const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
-// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them in strings
-const shortId = /^(?:0|[1-9]\d{0,14}|"[^"\\\x00-\x1f]*")$/
-
 /** Makes the reader; a batch may have that many calls. */
 export function createEnvelopeReader({ batchLimit }: { batchLimit: number }): ReadEnvelope {
   const tooLarge = refuse('BATCH_TOO_LARGE', `The batch has more than ${batchLimit} calls.`, {
     limit: batchLimit,
   })
-  // The members of the object at hand: one scratch area, because a body is read in one go.
-  let text = ''
+  // The members of the current object: one scratch area, because a body is read synchronously.
+  let json: JsonText = jsonText('')
   let jsonrpc = ''
   let id: string | undefined
   let method = ''
   let params = ''
   let duplicate = false
-  let broken = false
   let isGlance = false
 
   const onMember = (quoted: string, from: number, to: number): boolean => {
     const name = quoted.includes('\\') ? `"${readString(quoted)}"` : quoted
-    const value = text.slice(from, to)
+    const value = json.text.slice(from, to)
     if (name === '"jsonrpc"') {
       if (jsonrpc !== '') duplicate = true
       jsonrpc = value
@@ -80,35 +83,25 @@ export function createEnvelopeReader({ batchLimit }: { batchLimit: number }): Re
     } else if (name === '"params"') {
       if (params !== '') duplicate = true
       params = value
-    } else if (readString(quoted) === undefined || !isJson(value)) broken = true
-    return !broken
+    }
+    return true
   }
 
-  /** Reads the object that begins here; undefined when the body is no JSON. */
+  /** Reads the request that begins here; undefined when the body is not JSON. */
   const readCall = (from: number, to: number): RpcCall | undefined => {
     jsonrpc = ''
     id = undefined
     method = ''
     params = ''
     duplicate = false
-    broken = false
-    if (text.charCodeAt(from) !== 0x7b)
-      return isJson(text.slice(from, to)) ? invalid(undefined, noObject) : undefined
-    if (scanObject(text, from, onMember, maxDepth) !== to) return undefined
-    let args: unknown
-    try {
-      args = params === '' || isGlance ? noArgs : JSON.parse(params)
-    } catch {
-      return undefined
-    }
-    const idKind = id === undefined ? 'absent' : kindOfId(id)
-    if (idKind === 'malformed' || (jsonrpc !== '"2.0"' && jsonrpc !== '' && !isJson(jsonrpc)))
-      return undefined
-    const name = readString(method)
-    if (name === undefined && method !== '' && !isJson(method)) return undefined
-    if (idKind === 'wrong') return invalid(undefined, badId)
+    if (json.text.charCodeAt(from) !== 0x7b)
+      return skipValue(json, from) === to ? invalid(undefined, noObject) : undefined
+    if (scanObject(json, from, onMember) !== to) return undefined
+    const args: unknown = params === '' || isGlance ? noArgs : JSON.parse(params)
+    if (id !== undefined && !isId(id)) return invalid(undefined, badId)
     if (duplicate) return invalid(undefined, twice)
     if (jsonrpc !== '"2.0"' && readString(jsonrpc) !== '2.0') return invalid(id, badVersion)
+    const name = readString(method)
     if (name === undefined) return invalid(id, badMethod)
     if (args === null) return { id, method: name, params: '[]', args: noArgs, refusal: undefined }
     if (typeof args !== 'object') return invalid(id, badParams)
@@ -126,14 +119,14 @@ export function createEnvelopeReader({ batchLimit }: { batchLimit: number }): Re
       if (call) calls.push(call)
       return call !== undefined
     }
-    const end = scanArray(text, from, onElement, maxDepth)
+    const end = scanArray(json, from, onElement)
     if (many) return whole(tooLarge)
-    if (end < 0 || skipSpace(text, end) !== text.length) return unreadable(text)
+    if (end < 0 || skipSpace(json.text, end) !== json.text.length) return unreadable(json.text)
     return calls.length === 0 ? whole(emptyBatch) : { batch: true, calls, refusal: undefined }
   }
 
   return (body, glance = false) => {
-    text = body
+    json = jsonText(body, maxDepth)
     isGlance = glance
     const from = skipSpace(body, 0)
     if (body.charCodeAt(from) === 0x5b) return readBatch(from)
@@ -173,29 +166,17 @@ export function glimpseId(body: RawJson): RawJson {
   const from = skipSpace(start, 0)
   if (start.charCodeAt(from) !== 0x7b) return 'null'
   let id = ''
-  scanObject(start, from, (name, at, to) => {
+  scanObject(jsonText(start), from, (name, at, to) => {
     if (name !== '"id"') return true
     // At the end of the part it may go on.
     if (to < start.length) id = start.slice(at, to)
     return false
   })
-  if (id !== '') return kindOfId(id) === 'fine' ? id : 'null'
+  if (id !== '') return isId(id) ? id : 'null'
   return idBehind.exec(body.slice(-256))?.[1] ?? 'null'
 }
 
 const isSpace = (char: number) => char === 0x20 || char === 0x0a || char === 0x0d || char === 0x09
 
-function kindOfId(text: string): 'fine' | 'wrong' | 'malformed' {
-  if (shortId.test(text) || text === 'null' || jsonNumber.test(text)) return 'fine'
-  if (!isJson(text)) return 'malformed'
-  return text.startsWith('"') ? 'fine' : 'wrong'
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
+/** Whether a scanned value is a string, a number or null. */
+const isId = (value: string): boolean => /^["\d-]/.test(value) || value === 'null'

@@ -1,6 +1,6 @@
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
+import { jsonText, scanArray } from '../../lib/json/scan.ts'
 import type { LogFilter } from './check-filter.ts'
-import { scanArray } from './scan.ts'
 
 /** A filter that all nodes read in the same way, and what is left to compare in their answers. */
 export type PlainFilter = {
@@ -39,7 +39,7 @@ const isWildcard = (topic: string | null | readonly (string | null)[]): boolean 
 /** The logs with at least that many topics, byte for byte; undefined when it is no list of logs. */
 export function withTopics(logs: RawJson, least: number): RawJson | undefined {
   const kept: RawJson[] = []
-  const end = scanArray(logs, logs.indexOf('['), (from, to) => {
+  const end = scanArray(jsonText(logs), logs.indexOf('['), (from, to) => {
     const text = logs.slice(from, to)
     const count = countTopics(text)
     if (count !== undefined && count >= least) kept.push(text)

@@ -5,13 +5,13 @@ import { admitBody, maxBodyValues, smallBodyBytes } from '../../domain/access/ad
 import type { Principal } from '../../domain/context.ts'
 import type { Decision } from '../../domain/limits/decision.ts'
 import { isBlocked, retryAfterSeconds } from '../../domain/limits/headers.ts'
+import { skipSpace } from '../../lib/json/scan.ts'
 import { isDatabaseUnavailable } from '../../storage/pg/errors.ts'
 import type { Network } from '../network.ts'
 import type { Session } from '../streams/session.ts'
 import { type Answer, refused } from './answer.ts'
 import { glimpseId, maxDepth, type ReadEnvelope, type RpcCall, tooDeep } from './envelope.ts'
 import { errorAnswer, type Refusal, refuse, resultAnswer } from './rpc-error.ts'
-import { skipSpace } from './scan.ts'
 
 /** The answer to a body, for whatever carries it. */
 export type Served = {

@@ -1,9 +1,9 @@
 import type { Head, RawJson } from '../../chains/evm/pool/pool-types.ts'
+import { jsonText, scanArray } from '../../lib/json/scan.ts'
 import type { ChainView } from '../cache/chain-view.ts'
 import { isHash, isQuantity, toNumber, toQuantity } from './encodings.ts'
 import type { RpcCall } from './envelope.ts'
 import type { Method } from './methods.ts'
-import { scanArray } from './scan.ts'
 
 /** What exactly is asked of the nodes, and what the answer will depend on. */
 export type BlockTarget = {
@@ -107,7 +107,7 @@ function setParam(params: RawJson, index: number, value: RawJson): RawJson {
   let at = 0
   let from = -1
   let to = -1
-  scanArray(params, 0, (start, end) => {
+  scanArray(jsonText(params), 0, (start, end) => {
     if (at++ === index) {
       from = start
       to = end

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createBlockCheck } from './wrong-block.ts'
+import { isWrongBlock } from './wrong-block.ts'
 
 const zero = (bytes: number) => `0x${'00'.repeat(bytes)}`
 const emptyRoot = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421'
@@ -26,7 +26,6 @@ const genesis = {
   transactions: [{ hash: emptyRoot, value: '0x1' }],
   uncles: [],
 }
-const isWrongBlock = createBlockCheck()
 const any = { number: -1, hash: '' }
 const isWrong = (block: unknown, asked = any) =>
   isWrongBlock({ ok: true, result: JSON.stringify(block) }, asked)

@@ -1,23 +1,20 @@
-import { createBlockReader } from '../../chains/evm/codec/block-text.ts'
+import { readBlockText } from '../../chains/evm/codec/header-hash.ts'
 import type { RpcReply } from '../../chains/evm/pool/pool-types.ts'
 
 /** What a block was asked for by; -1 and empty where that is not known. */
 export type AskedBlock = { number: number; hash: string }
 
 /**
- * Makes the check whether an answer cannot be the block that was asked for: it is another one, or its
- * hash is not that of its header. Headers of chains with rules of their own cannot be judged and pass.
+ * Whether a reply cannot be the requested block: it is another one, or its hash is not that of its header.
+ * Headers of chains with rules of their own cannot be judged and pass.
  */
-export function createBlockCheck(): (reply: RpcReply, asked: AskedBlock) => boolean {
-  const read = createBlockReader()
-  return (reply, asked) => {
-    if (!reply.ok || reply.result === 'null') return false
-    const block = read(reply.result)
-    if (!block) return true
-    if (asked.hash !== '' && block.hash?.toLowerCase() !== asked.hash) return true
-    if (asked.number >= 0 && block.number !== asked.number) return true
-    return block.verdict === 'bad'
-  }
+export function isWrongBlock(reply: RpcReply, asked: AskedBlock): boolean {
+  if (!reply.ok || reply.result === 'null') return false
+  const block = readBlockText(reply.result)
+  if (!block) return true
+  if (asked.hash !== '' && block.hash?.toLowerCase() !== asked.hash) return true
+  if (asked.number >= 0 && block.number !== asked.number) return true
+  return block.verdict === 'bad'
 }
 
 /**

@@ -1,5 +1,5 @@
+import { checkBlock } from '../../chains/evm/codec/header-hash.ts'
 import type { RawJson, RpcReply } from '../../chains/evm/pool/pool-types.ts'
-import { checkBlock } from '../../chains/evm/pool/verify.ts'
 import { answerFixes } from '../rpc/answers.ts'
 import type { LogKeys } from '../rpc/topics.ts'
 import type { Link } from './feed-chain.ts'

@@ -1,7 +1,7 @@
+import { createBloomCheck, isBloom, isEmptyBloom } from '../../chains/evm/codec/bloom.ts'
 import type { Pool, RpcReply } from '../../chains/evm/pool/pool-types.ts'
 import type { Log } from '../../lib/log.ts'
 import { type FeedBlock, type FeedLog, readBlock, readLogs } from './feed-block.ts'
-import { createBloomCheck, isBloom, isEmptyBloom } from './feed-bloom.ts'
 
 /** Where the feed gets blocks and logs from; what it delivers is verified. */
 export type FeedSource = {

@@ -1,4 +1,4 @@
-import { closingQuote } from './walk.ts'
+import { closingQuote } from './scan.ts'
 
 /** Why a text is not JSON that we take; `field` is the path where it went wrong. */
 export type JsonProblem = { field: string; detail: string }
@@ -36,6 +36,10 @@ export function parseJson(bytes: Uint8Array, depth: number = maxDepth): JsonResu
   }
   return { ok: true, value }
 }
+
+/** Whether an object in a valid JSON text has a key twice, at any depth. */
+export const hasDuplicateKeys = (text: string): boolean =>
+  findStructureProblem(text, Number.POSITIVE_INFINITY) !== undefined
 
 /** The path of a value inside a body, as errors name it: `addresses[3]`, `token_payload.erc20`. */
 export function joinPath(parent: string, key: string | number): string {

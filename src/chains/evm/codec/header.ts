@@ -1,6 +1,6 @@
 import type { BlockHeader } from '../../chain.ts'
 import { type Proof, type ProofRules, provabilityOf } from '../block/proof.ts'
-import { checkBlock, unknownMembers } from '../pool/verify.ts'
+import { checkBlock, unknownMembers } from './header-hash.ts'
 import {
   bytesOf,
   isHeader,

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { depositType, isDeposit } from '../block/fees.ts'
 import { type ProofRules, provabilityOf } from '../block/proof.ts'
+import { bloomOf } from './bloom.ts'
 import type { ReadBlock } from './header.ts'
 import {
   bytesOf,
@@ -38,7 +39,10 @@ export function provesReceipts(
       hasDerivedFields(transactions, receipts)
     )
   if (!receipts.every(isReceipt)) return false
-  return rules.proof === 'none' || bloomOf(receipts).equals(bytesOf(block.logsBloom))
+  return (
+    rules.proof === 'none' ||
+    bloomOf(receipts.flatMap(({ logs }) => logs)).equals(bytesOf(block.logsBloom))
+  )
 }
 
 /**
@@ -105,24 +109,4 @@ function encodeLog({ address, topics, data }: RawLog): string {
   let joined = ''
   for (const topic of topics) joined += rlpData(topic)
   return rlpList(rlpData(address) + rlpList(joined) + rlpData(data))
-}
-
-function bloomOf(receipts: readonly RawReceipt[]): Buffer {
-  const bloom = Buffer.alloc(256)
-  const seen = new Set<string>()
-  const add = (item: string): void => {
-    if (seen.has(item)) return
-    seen.add(item)
-    const digest = hash('keccak-256', bytesOf(item), 'buffer')
-    for (const at of [0, 2, 4]) {
-      const bit = digest.readUInt16BE(at) & 2047
-      bloom[255 - (bit >> 3)]! |= 1 << (bit & 7)
-    }
-  }
-  for (const { logs } of receipts)
-    for (const { address, topics } of logs) {
-      add(address)
-      for (const topic of topics) add(topic)
-    }
-  return bloom
 }

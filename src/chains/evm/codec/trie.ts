@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { encodeRlp, rlpDigits, rlpList } from './rlp.ts'
+import { encodeRlp, putLength, rlpDigits, rlpList } from './rlp.ts'
 
 /** A list as a header commits to it. */
 export type ListTrie = {
@@ -134,15 +134,4 @@ function extensionOf(index: number, depth: number, count: number): string {
   let steps = ''
   for (let at = depth; at < depth + count; at++) steps += stepAt(index, at).toString(16)
   return count % 2 ? `1${steps}` : `00${steps}`
-}
-
-/** Writes what RLP has before so many bytes so that it ends at a place, and says where it begins. */
-function putLength(bytes: Uint8Array, end: number, length: number, offset: number): number {
-  let at = end
-  if (length < 56) bytes[--at] = offset + length
-  else {
-    for (let rest = length; rest > 0; rest >>>= 8) bytes[--at] = rest
-    bytes[--at] = offset + 55 + end - at - 1
-  }
-  return at
 }

@@ -1,5 +1,5 @@
+import { checkBlock } from '../codec/header-hash.ts'
 import type { Head } from './pool-types.ts'
-import { checkBlock } from './verify.ts'
 
 const hash = /^0x[0-9a-f]{64}$/
 const quantity = /^0x(?:0|[1-9a-f][0-9a-f]{0,12})$/

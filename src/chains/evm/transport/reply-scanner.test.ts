@@ -5,7 +5,6 @@ import { matchReplies } from './reply-scanner.ts'
 
 const space = fc.stringMatching(/^[ \t\r\n]{0,3}$/)
 const scanOneReply = (text: string) => scanner.scanOneReply(Buffer.from(text, 'latin1'))
-const scanReply = (text: string) => scanner.scanReply(Buffer.from(text, 'latin1'))
 const scanBatch = (text: string) => scanner.scanBatch(Buffer.from(text, 'latin1'))
 const toLatin1 = (text: string) => Buffer.from(text).toString('latin1')
 
@@ -62,7 +61,7 @@ describe('an answer', () => {
 
   test('of the usual shape', () => {
     const text = '{"jsonrpc":"2.0","id":12,"result":{"a":"}"}}'
-    expect(scanReply(text)).toEqual({ id: 12, ok: true, from: 34, to: 43, end: 44 })
+    expect(scanOneReply(text)).toEqual({ id: 12, ok: true, from: 34, to: 43, end: 44 })
   })
 
   test.each([

