@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { address, hash, head, open } from './dispatch-setup.ts'
+import { address, hash, head, open } from '../testing/dispatch-setup.ts'
 
 describe('a call', () => {
   it('is pinned to the head, kept, and given again with the block that it depends on', async () => {

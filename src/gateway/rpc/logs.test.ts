@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { PoolRequest } from '../../chains/evm/pool/pool-types.ts'
-import { address, hash, head, open } from './dispatch-setup.ts'
+import { address, hash, head, open } from '../testing/dispatch-setup.ts'
 
 describe('getLogs', () => {
   const log = (number: number) => `{"blockNumber":"0x${number.toString(16)}"}`

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { learn, setUp } from '../testing/caller-setup.ts'
 import { createFakeUpstream, type FakeUpstream, headOf, result } from '../testing/fake-upstream.ts'
-import { learn, setUp } from './caller-setup.ts'
 
 describe('hedging', () => {
   test('asks a second node after the p95, and the first answer wins', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { setUp } from '../testing/caller-setup.ts'
 import { createFakeUpstream, error, headOf, result } from '../testing/fake-upstream.ts'
-import { setUp } from './caller-setup.ts'
 import type { PoolRequest, RpcReply } from './pool-types.ts'
 
 describe('failover', () => {

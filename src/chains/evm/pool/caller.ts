@@ -1,11 +1,12 @@
 import type { Clock } from '../../../lib/clock.ts'
-import type { Timer, Timers } from '../transport/timers.ts'
+import type { Timers } from '../transport/timers.ts'
 import { isUnsent, type TransportFailure, type TransportOutcome } from '../transport/transport.ts'
 import type { Asker } from './ask.ts'
-import { createBacklog } from './backlog.ts'
 import { createHedging } from './hedging.ts'
-import { type ErrorMeaning, isSurelyUnknownMethod, meaningOf } from './node-error.ts'
-import type { PoolFailure, PoolOutcome, PoolRequest, RpcReply } from './pool-types.ts'
+import { createJob, type Job, keepUseless } from './job.ts'
+import { createJobQueue, type OfferOutcome } from './job-queue.ts'
+import { isSurelyUnknownMethod, meaningOf } from './node-error.ts'
+import type { PoolOutcome, PoolRequest, RpcReply } from './pool-types.ts'
 import { canServe, select } from './select.ts'
 import { isUsable, type Upstream } from './upstream.ts'
 
@@ -32,30 +33,6 @@ export type CallerOptions = {
   maxInFlight: number
 }
 
-type Job = {
-  request: PoolRequest
-  done: (outcome: PoolOutcome) => void
-  deadline: number
-  /** Nodes that were asked in this round. */
-  tried: Upstream[]
-  round: number
-  inFlight: number
-  /** Its caller has not got back from the call yet. */
-  isNew: boolean
-  isOver: boolean
-  /** What is given when no node has an answer: the first reply of a node that could not serve it. */
-  useless: RpcReply | undefined
-  uselessWorth: number
-  /** How many of the nodes of this round had an answer that is too large. */
-  large: number
-  failure: PoolFailure
-  hedge: Timer | undefined
-  wait: Timer | undefined
-  /** Since when there has been no node for it. */
-  strandedAt: number | undefined
-  onAbort: (() => void) | undefined
-}
-
 const maxRounds = 5
 const roundPauseMs = 50
 // A node said to lack a method is asked for it last, until then.
@@ -67,16 +44,11 @@ export function createCaller(options: CallerOptions): Caller {
   const { upstreams, ask, clock, timers } = options
   const hedging = createHedging()
   const waiting = new Set<Job>()
-  const backlog = createBacklog<Job>()
-  // Those that a node has failed have waited once already.
-  const repeats = createBacklog<Job>()
   const context = { now: 0, bestHead: 0, maxLag: options.maxLag, random: options.random }
   let inFlight = 0
   let usableAt = clock.now()
   let isStopped = false
   let isWaking = false
-  let isDraining = false
-  let isDrainDue = false
 
   const choose = (job: Job, now: number) => {
     context.now = now
@@ -120,47 +92,19 @@ export function createCaller(options: CallerOptions): Caller {
 
   const queue = (job: Job, now: number): void => {
     job.wait = timers.after(job.deadline - now, () => advance(job))
-    if (job.isNew) backlog.push(job)
-    else repeats.push(job)
+    jobs.push(job)
   }
 
-  /**
-   * There is room: those that waited for it come before all others. Whoever is answered meanwhile may call
-   * again; that waits for the next turn, or thousands of them would be as many calls within each other.
-   */
-  const drain = (): void => {
-    if (backlog.size() + repeats.size() === 0) return
-    if (isDraining) {
-      if (!isDrainDue) setImmediate(drainAgain)
-      isDrainDue = true
-      return
-    }
-    isDraining = true
-    try {
-      offerAll()
-    } finally {
-      isDraining = false
-    }
+  const offer = (job: Job, now: number): OfferOutcome => {
+    if (job.isOver) return 'taken'
+    const { chosen, hasOthers, isBusy } = choose(job, now)
+    if (!chosen && isBusy) return upstreams.some(hasRoom) ? 'refused' : 'no room'
+    rest(job)
+    if (chosen) attempt(job, chosen, hasOthers, now)
+    else advance(job)
+    return 'taken'
   }
-  const drainAgain = (): void => {
-    isDrainDue = false
-    drain()
-  }
-
-  const offerAll = (): void => {
-    const now = clock.now()
-    const offer = (job: Job) => {
-      if (job.isOver) return 'taken'
-      const { chosen, hasOthers, isBusy } = choose(job, now)
-      if (!chosen && isBusy) return upstreams.some(hasRoom) ? 'refused' : 'no room'
-      rest(job)
-      if (chosen) attempt(job, chosen, hasOthers, now)
-      else advance(job)
-      return 'taken'
-    }
-    repeats.drain(offer)
-    backlog.drain(offer)
-  }
+  const jobs = createJobQueue({ clock, offer })
 
   const pause = (job: Job, pauseMs: number | undefined): void => {
     if (pauseMs === undefined) {
@@ -238,7 +182,7 @@ export function createCaller(options: CallerOptions): Caller {
       if ('failed' in outcome) fail(job, outcome)
       else judge(job, upstream, outcome)
     }
-    drain()
+    jobs.drain()
   }
 
   const judge = (job: Job, upstream: Upstream, outcome: RpcReply): void => {
@@ -260,11 +204,7 @@ export function createCaller(options: CallerOptions): Caller {
     const mayRepeat = job.request.idempotent || meaning === 'lacks_method'
     if (!isUseless || !mayRepeat) finish(job, outcome)
     else {
-      const worth = worthOf(outcome, meaning)
-      if (worth > job.uselessWorth) {
-        job.useless = outcome
-        job.uselessWorth = worth
-      }
+      keepUseless(job, outcome, meaning)
       advance(job)
     }
   }
@@ -279,28 +219,6 @@ export function createCaller(options: CallerOptions): Caller {
     else finish(job, { failure: job.failure })
   }
 
-  const begin = (request: PoolRequest, done: (outcome: PoolOutcome) => void): Job => {
-    const now = clock.now()
-    return {
-      request,
-      done,
-      deadline: now + (request.timeoutMs ?? options.timeoutMs),
-      tried: [],
-      round: 0,
-      inFlight: 0,
-      isNew: true,
-      isOver: false,
-      useless: undefined,
-      uselessWorth: -1,
-      large: 0,
-      failure: 'NO_UPSTREAM',
-      hedge: undefined,
-      wait: undefined,
-      strandedAt: undefined,
-      onAbort: undefined,
-    }
-  }
-
   return {
     call: (request, done) => {
       const { signal } = request
@@ -310,21 +228,22 @@ export function createCaller(options: CallerOptions): Caller {
         return
       }
       inFlight++
-      const job = begin(request, done)
+      const deadline = clock.now() + (request.timeoutMs ?? options.timeoutMs)
+      const job = createJob(request, done, deadline)
       if (signal) {
         job.onAbort = () => finish(job, { failure: 'ABORTED' })
         signal.addEventListener('abort', job.onAbort, { once: true })
       }
-      if (backlog.size() + repeats.size() === 0) advance(job)
+      if (jobs.isEmpty()) advance(job)
       else {
         queue(job, clock.now())
-        drain()
+        jobs.drain()
       }
       job.isNew = false
     },
     wake: () => {
       if (upstreams.some(isUsable)) usableAt = clock.now()
-      drain()
+      jobs.drain()
       if (isWaking || waiting.size === 0) return
       isWaking = true
       setImmediate(() => {
@@ -337,12 +256,7 @@ export function createCaller(options: CallerOptions): Caller {
     stop: () => {
       isStopped = true
       for (const job of [...waiting]) finish(job, { failure: 'NO_UPSTREAM' })
-      const refuse = (job: Job) => {
-        finish(job, { failure: 'NO_UPSTREAM' })
-        return 'taken' as const
-      }
-      repeats.drain(refuse)
-      backlog.drain(refuse)
+      jobs.clear((job) => finish(job, { failure: 'NO_UPSTREAM' }))
     },
   }
 }
@@ -361,11 +275,5 @@ const guard = <value>(act: () => value): value | undefined => {
 
 const hasRoom = (upstream: Upstream): boolean =>
   isUsable(upstream) && upstream.inFlight < upstream.transport.capacity()
-
-/** An error says more than a null, and that a node does not offer the method says least. */
-const worthOf = ({ ok }: RpcReply, meaning: ErrorMeaning): number => {
-  if (meaning === 'lacks_method') return 0
-  return ok ? 1 : 2
-}
 
 const limited: TransportFailure = { failed: 'rate_limited', detail: 'refused by its rate limit' }

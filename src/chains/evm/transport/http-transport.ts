@@ -1,12 +1,13 @@
 import { createLoadWindow } from '../pool/load-window.ts'
 import type { RawJson } from '../pool/pool-types.ts'
 import type { HttpAnswer, HttpExchange } from './http-exchange.ts'
-import { createHttpLanes, type HttpLanes } from './http-lanes.ts'
+import { createHttpLanes } from './http-lanes.ts'
+import { deliver, isRefusal, readBatch, readSingle, takesBatches } from './http-replies.ts'
 import { isBatchRefusal } from './http-status.ts'
-import { matchReplies, type ScannedReply, scanBatch, scanOneReply } from './reply-scanner.ts'
+import { scanOneReply } from './reply-scanner.ts'
+import { createStuckLimit } from './stuck-limit.ts'
 import type { Timer, Timers } from './timers.ts'
 import {
-  badReply,
   lateAfter,
   type Transport,
   type TransportCall,
@@ -36,11 +37,6 @@ const slowMethods =
 
 const isQuick = ({ method, idempotent, longestString }: TransportCall): boolean =>
   idempotent && longestString === undefined && !slowMethods.test(method)
-
-// An exchange of quick calls that takes so much longer than usual is stuck.
-const stuckFactor = 8
-const shortestStuckMs = 2_000
-const longestStuckMs = 10_000
 
 type Entry = {
   call: TransportCall
@@ -105,10 +101,7 @@ export function createHttpTransport(
   let batchLimit = 1
   let lastId = questionId
   let isFlushing = false
-  let usualMs = 0
-  // Longer each time that it was not enough: a node under more load than before is slow, not gone.
-  let patienceMs = shortestStuckMs
-  let patienceSince = 0
+  const stuckLimit = createStuckLimit(options.now)
 
   const finish = (entry: Entry, outcome: TransportOutcome): void => {
     if (entry.isOver) return
@@ -129,18 +122,11 @@ export function createHttpTransport(
     }
   }
 
-  const stuckMs = (): number =>
-    Math.min(Math.max(usualMs * stuckFactor, patienceMs), longestStuckMs)
-
   const judge = ({ entries, startedAt }: Exchange): void =>
     window.add({ calls: entries.length, startedAt, now: options.now(), inFlight })
 
   const findStuck = (exchange: Exchange): void => {
-    // Those that were under way together tell the same thing.
-    if (exchange.startedAt >= patienceSince) {
-      patienceMs = Math.min(patienceMs * 2, longestStuckMs)
-      patienceSince = options.now()
-    }
+    stuckLimit.exceeded(exchange.startedAt)
     judge(exchange)
     const late = lateAfter(options.now() - exchange.startedAt)
     for (const entry of [...exchange.entries]) giveUp(entry, late)
@@ -208,7 +194,7 @@ export function createHttpTransport(
       stuck: undefined,
     }
     if (entries.every(({ call }) => isQuick(call)))
-      exchange.stuck = timers.after(stuckMs(), () => findStuck(exchange))
+      exchange.stuck = timers.after(stuckLimit.ms(), () => findStuck(exchange))
     exchanges.push(exchange)
     if (isBatch) batchExchanges++
     for (const entry of entries) entry.exchange = exchange
@@ -219,8 +205,7 @@ export function createHttpTransport(
     exchange.http = lanes.post(Buffer.from(text, 'latin1'), manner, (answer) => {
       if (exchange.place < 0) return
       if (exchange.stuck && !('failed' in answer)) {
-        usualMs += (options.now() - exchange.startedAt - usualMs) * 0.1
-        patienceMs = shortestStuckMs
+        stuckLimit.answered(options.now() - exchange.startedAt)
         judge(exchange)
       }
       receive(exchange, answer)
@@ -300,61 +285,6 @@ export function createHttpTransport(
   }
 }
 
-/** One error instead of a batch: the batch as such was refused. */
-const isRefusal = (body: Buffer): boolean => scanOneReply(body)?.ok === false
-
-const probeTimeoutMs = 5_000
-
-function takesBatches(lanes: HttpLanes, timers: Timers, prefix: string): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  const methods = [`${prefix}_chainId`, 'net_version']
-  const calls = methods.map((method, index) => toRequestText(index + 1, { method, params: '[]' }))
-  const exchange = lanes.post(
-    Buffer.from(`[${calls.join(',')}]`),
-    { isUrgent: false },
-    (answer) => {
-      timers.cancel(timer)
-      const replies = 'failed' in answer ? undefined : scanBatch(answer.body)
-      resolve(replies !== undefined && matchReplies([1, 2], replies) !== undefined)
-    },
-  )
-  const timer = timers.after(probeTimeoutMs, () => {
-    exchange.abort()
-    resolve(false)
-  })
-  return promise
-}
-
 const neverSent: TransportFailure = { failed: 'queued', detail: 'never got its turn' }
 
 const idle: HttpExchange = { abort() {} }
-
-function readSingle(entry: Entry, { body, failure }: HttpAnswer): TransportOutcome {
-  if (failure?.failed === 'rate_limited') return failure
-  const reply = scanOneReply(body)
-  // A JSON-RPC error is an answer whatever status it came with.
-  if (!reply || (failure && reply.ok)) return failure ?? badReply('not a JSON-RPC answer')
-  if (reply.id !== entry.id) return failure ?? badReply('the id is not the one of the call')
-  const raw = body.toString('latin1', reply.from, reply.to)
-  return reply.ok ? { ok: true, result: raw } : { ok: false, error: raw }
-}
-
-function readBatch(entries: Entry[], body: Buffer): ScannedReply[] | undefined {
-  const replies = scanBatch(body)
-  const ids = entries.map(({ id }) => id)
-  return replies && matchReplies(ids, replies)
-}
-
-function deliver(
-  entries: Entry[],
-  replies: ScannedReply[],
-  body: Buffer,
-  finish: (entry: Entry, outcome: TransportOutcome) => void,
-): void {
-  for (const [index, entry] of entries.entries()) {
-    const { ok, from, to } = replies[index]!
-    // Cut from the bytes: a part of the text would keep the whole batch in memory.
-    const raw = body.toString('latin1', from, to)
-    finish(entry, ok ? { ok, result: raw } : { ok, error: raw })
-  }
-}

@@ -1,9 +1,9 @@
-import { createFakeClock } from '../testing/fake-clock.ts'
-import { type FakeUpstream, result } from '../testing/fake-upstream.ts'
+import { createAsker } from '../pool/ask.ts'
+import { createCaller } from '../pool/caller.ts'
+import type { PoolOutcome, PoolRequest } from '../pool/pool-types.ts'
 import { createTimers } from '../transport/timers.ts'
-import { createAsker } from './ask.ts'
-import { createCaller } from './caller.ts'
-import type { PoolOutcome, PoolRequest } from './pool-types.ts'
+import { createFakeClock } from './fake-clock.ts'
+import { type FakeUpstream, result } from './fake-upstream.ts'
 
 /** A caller on a fake clock, and what became of its calls. */
 export const setUp = (upstreams: FakeUpstream[], { maxInFlight = 100 } = {}) => {

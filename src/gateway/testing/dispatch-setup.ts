@@ -1,8 +1,8 @@
 import type { Head, PoolRequest } from '../../chains/evm/pool/pool-types.ts'
 import { silentLog } from '../../lib/log.ts'
 import { createNetwork } from '../network.ts'
-import { createFakePool } from '../testing/fake-pool.ts'
-import type { Answer } from './answer.ts'
+import type { Answer } from '../rpc/answer.ts'
+import { createFakePool } from './fake-pool.ts'
 
 /** The hash of a block of a branch. */
 export const hash = (number: number, branch = 0) =>
