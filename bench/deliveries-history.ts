@@ -47,9 +47,9 @@ export async function benchHistory(
   await claim()
   const before = await claim()
   await sql`
-    insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
+    insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
       notification_type, data, sequence, create_time)
-    select gen_random_uuid(), ${owner.organization_id}::uuid, ${owner.chain_id}::int2,
+    select gen_random_uuid(), ${owner.organization_id}::uuid, ${owner.network_id}::int2,
       (${hooks}::uuid[])[1 + i % 20], 'N', jsonb_build_object('filler', repeat('x', 600)),
       1000000 + i, ${new Date(begin)}::timestamptz + i * interval '1 second'
     from generate_series(1, ${rows}::int) i`.execute(db)

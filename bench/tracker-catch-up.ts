@@ -13,11 +13,11 @@ export async function measureCatchUp(
 ): Promise<CatchUp> {
   const { db } = database
   const { blocks, transfers } = size
-  const { recorded, chain_id, reaches, stop } = await startRecordedTracker(db, size)
+  const { recorded, network_id, reaches, stop } = await startRecordedTracker(db, size)
   const began = { time: performance.now(), cpu: process.cpuUsage(), database: database.cpu() }
   recorded.advance(blocks)
   await reaches(blocks)
-  while (await isBalanceDue(db, chain_id, blocks)) await systemClock.sleep(250)
+  while (await isBalanceDue(db, network_id, blocks)) await systemClock.sleep(250)
   const { user, system } = process.cpuUsage(began.cpu)
   const spent = {
     events: blocks * transfers,

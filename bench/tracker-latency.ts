@@ -11,8 +11,8 @@ export async function measureLatency(
 ): Promise<number[]> {
   const { db } = database
   const tracker = await startRecordedTracker(db, size)
-  const { recorded, chain_id, organization_id, wallet_id } = tracker
-  const scope = { organization_id, chain_id }
+  const { recorded, network_id, organization_id, wallet_id } = tracker
+  const scope = { organization_id, network_id }
   const newest = async () => {
     const [row] = await listWalletTransfers(db, scope, { wallet_id }, { limit: 1 })
     return row?.block_number ?? 0

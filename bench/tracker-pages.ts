@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto'
 import { type CompiledQuery, sql } from 'kysely'
 import type { Db } from '../src/storage/pg/database.ts'
 import { ensurePartitionsBetween } from '../src/storage/pg/partitions.ts'
-import { ensureChain } from '../src/storage/tracking/chains.ts'
+import { ensureNetwork } from '../src/storage/tracking/networks.ts'
 import { listWalletTransfers, type TransferPosition } from '../src/storage/transfers/transfers.ts'
 import type { BenchDatabase } from './lib/bench-database.ts'
 import { registerTracked } from './lib/tracked.ts'
@@ -20,16 +20,16 @@ export async function measurePages(
   { db, pool }: BenchDatabase,
   transfers: number,
 ): Promise<{ first: PageTimes; deep: PageTimes; depth: number }> {
-  const chain_id = await ensureChain(db, { chain: 'c', network: 'mainnet', create_time: begin })
+  const network_id = await ensureNetwork(db, { chain: 'c', network: 'mainnet', create_time: begin })
   const { organization_id, wallet_id } = await registerTracked(db, {
-    chain_id,
+    network_id,
     addresses: 1,
     contracts: [],
   })
   const asset_id = randomUUIDv7()
   await sql`
-    insert into asset (asset_id, chain_id, asset_type, contract_address, token_id, create_time)
-    values (${asset_id}, ${chain_id}, 'ASSET_TYPE_C', '', 0, ${begin})`.execute(db)
+    insert into asset (asset_id, network_id, asset_type, contract_address, token_id, create_time)
+    values (${asset_id}, ${network_id}, 'ASSET_TYPE_C', '', 0, ${begin})`.execute(db)
   await ensurePartitionsBetween(db, begin, new Date('2026-12-31T00:00:00Z'))
   const step = (360 * 86_400) / transfers
   await db.transaction().execute(async (trx) => {
@@ -37,11 +37,11 @@ export async function measurePages(
     // Every tenth is of our wallet, the others of a thousand wallets.
     await sql`
       insert into transfer (wallet_id, block_time, block_number, ordinal, side, organization_id,
-        chain_id, address, transaction_hash, asset_id, "from", "to", value, transaction_fee,
+        network_id, address, transaction_hash, asset_id, "from", "to", value, transaction_fee,
         transfer_state)
       select case when i % 10 = 0 then ${wallet_id}::uuid else md5((i % 1000)::text)::uuid end,
         ${begin}::timestamptz + i * ${step}::float8 * interval '1 second', i / 50, i % 50, 1,
-        ${organization_id}::uuid, ${chain_id}::int2, decode(lpad(to_hex(i % 5000), 40, '0'), 'hex'),
+        ${organization_id}::uuid, ${network_id}::int2, decode(lpad(to_hex(i % 5000), 40, '0'), 'hex'),
         sha256(int4send(i)), ${asset_id}::uuid, '\\x01', '\\x02', i, 21000, 'TRANSFER_STATE_SUCCESS'
       from generate_series(1, ${transfers}::int) i`.execute(trx)
     await build()
@@ -52,7 +52,7 @@ export async function measurePages(
     select block_time, block_number, ordinal, side from transfer where wallet_id = ${wallet_id}
     order by block_time desc, block_number desc, ordinal desc, side desc
     offset ${depth - 1} limit 1`.execute(db)
-  const scope = { organization_id, chain_id }
+  const scope = { organization_id, network_id }
   const list = async (on: Db, after?: TransferPosition): Promise<void> => {
     const found = await listWalletTransfers(
       on,

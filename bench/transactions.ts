@@ -31,10 +31,10 @@ const { db } = database
 // As in the service: connections that requests cannot take.
 const workers = openDatabase({ connection: database.connection, log: silentLog })
 const bench = await createWalletBench(db, 'c', { endowment: 10n ** 24n })
-const { chain, chain_id } = bench
+const { chain, network_id } = bench
 const tracker = startTracker({
   ...{ db: workers.db, clock: systemClock, log: silentLog, holder: randomUUIDv7() },
-  ...{ chain_id, network: 'mainnet', chain },
+  ...{ network_id, network: 'mainnet', chain },
 })
 const users = await Promise.all(
   Array.from({ length: tenants }, async (_, tenant) => {

@@ -10,7 +10,7 @@ import { createReachable } from '../../src/lib/net/reachable.ts'
 import { createSealer } from '../../src/storage/access/seal.ts'
 import { listenForChanges } from '../../src/storage/pg/changes.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
-import { ensureChain } from '../../src/storage/tracking/chains.ts'
+import { ensureNetwork } from '../../src/storage/tracking/networks.ts'
 import { queueNotifications } from '../../src/storage/webhooks/notifications.ts'
 import { insertWebhook } from '../../src/storage/webhooks/webhooks.ts'
 import { type Courier, startCourier } from '../../src/workers/webhooks/courier.ts'
@@ -52,14 +52,14 @@ const tools = { ids: systemIds, sealer: createSealer(randomBytes(32)) }
 /** Registers a webhook that leads to the receiver. */
 export async function addWebhook(
   db: Db,
-  { organization_id, chain_id }: { organization_id: string; chain_id: number },
+  { organization_id, network_id }: { organization_id: string; network_id: number },
   webhook_endpoint: string,
 ): Promise<string> {
   const webhook_id = randomUUIDv7()
   await insertWebhook(db, {
     webhook_id,
     organization_id,
-    chain_id,
+    network_id,
     wallet_id: null,
     webhook_endpoint,
     confirmation: 1,
@@ -75,7 +75,7 @@ export const sampleData = { filler: 'x'.repeat(600) }
 /** Queues so many notifications, in turn to each webhook. */
 export async function queue(
   db: Db,
-  owner: { organization_id: string; chain_id: number },
+  owner: { organization_id: string; network_id: number },
   webhook_ids: readonly string[],
   { count, data = sampleData }: { count: number; data?: object },
 ): Promise<void> {
@@ -141,11 +141,11 @@ export const at = (times: number[], share: number) => {
 
 /** An organization with a chain. */
 export const ownerIn = async (db: Db) => {
-  const chain_id = await ensureChain(db, {
+  const network_id = await ensureNetwork(db, {
     chain: 'c',
     network: 'mainnet',
     create_time: new Date(),
   })
-  const { organization_id } = await registerTracked(db, { chain_id, addresses: 1, contracts: [] })
-  return { organization_id, chain_id }
+  const { organization_id } = await registerTracked(db, { network_id, addresses: 1, contracts: [] })
+  return { organization_id, network_id }
 }

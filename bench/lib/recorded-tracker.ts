@@ -3,7 +3,7 @@ import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
-import { ensureChain } from '../../src/storage/tracking/chains.ts'
+import { ensureNetwork } from '../../src/storage/tracking/networks.ts'
 import { startTracker } from '../../src/workers/tracker/tracker.ts'
 import { type RecordedChain, recordChain } from './recorded-chain.ts'
 import { registerTracked } from './tracked.ts'
@@ -11,7 +11,7 @@ import { registerTracked } from './tracked.ts'
 /** A tracker on a recorded chain, at its first block. */
 export type RecordedTracker = {
   recorded: RecordedChain
-  chain_id: number
+  network_id: number
   organization_id: string
   wallet_id: string
   /** Waits until this block is stored. */
@@ -43,16 +43,16 @@ export async function startRecordedTracker(
     receiver: (index) => 1_000_000 + (((index * 7_919) ^ (index >> 3)) % active) * apart,
   })
   const create_time = new Date()
-  const chain_id = await ensureChain(db, { chain: 'c', network: 'mainnet', create_time })
+  const network_id = await ensureNetwork(db, { chain: 'c', network: 'mainnet', create_time })
   const { contracts } = recorded
-  const owner = await registerTracked(db, { chain_id, addresses, contracts })
+  const owner = await registerTracked(db, { network_id, addresses, contracts })
   const chain = createEvmChain({ pool: recorded.pool })
   const tracker = startTracker({
     db,
     clock: systemClock,
     log: silentLog,
     holder: randomUUIDv7(),
-    chain_id,
+    network_id,
     network: 'mainnet',
     chain,
   })
@@ -63,7 +63,7 @@ export async function startRecordedTracker(
   await reaches(0)
   return {
     recorded,
-    chain_id,
+    network_id,
     ...owner,
     reaches,
     stop: async () => {

@@ -8,7 +8,11 @@ import { withoutIndexes } from './without-indexes.ts'
 /** An organization that tracks many addresses and some token contracts. */
 export async function registerTracked(
   db: Db,
-  { chain_id, addresses, contracts }: { chain_id: number; addresses: number; contracts: string[] },
+  {
+    network_id,
+    addresses,
+    contracts,
+  }: { network_id: number; addresses: number; contracts: string[] },
 ): Promise<{ organization_id: string; wallet_id: string }> {
   const organization_id = randomUUIDv7()
   const wallet_id = randomUUIDv7()
@@ -18,7 +22,7 @@ export async function registerTracked(
   await insertWallet(db, {
     wallet_id,
     organization_id,
-    chain_id,
+    network_id,
     name: 'bench',
     confirmation: 1,
     create_time,
@@ -28,8 +32,8 @@ export async function registerTracked(
     await sql`set local session_replication_role = replica`.execute(trx)
     const build = await withoutIndexes(trx, 'wallet_address')
     await sql`
-      insert into wallet_address (chain_id, address, organization_id, wallet_id, create_time)
-      select ${chain_id}::int2, decode(lpad(to_hex(1000000 + i), 40, '0'), 'hex'),
+      insert into wallet_address (network_id, address, organization_id, wallet_id, create_time)
+      select ${network_id}::int2, decode(lpad(to_hex(1000000 + i), 40, '0'), 'hex'),
         ${organization_id}::uuid, ${wallet_id}::uuid, ${create_time}::timestamptz
       from generate_series(0, ${addresses}::int - 1) i`.execute(trx)
     await build()
@@ -40,7 +44,7 @@ export async function registerTracked(
       .insertInto('contract')
       .values({
         organization_id,
-        chain_id,
+        network_id,
         contract_address: Buffer.from(contract.slice(2), 'hex'),
         contract_type: 'CONTRACT_TYPE_ERC20',
         contract_metadata: null,

@@ -4,7 +4,7 @@ import { systemClock } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/pg/database.ts'
-import { ensureChain } from '../storage/tracking/chains.ts'
+import { ensureNetwork } from '../storage/tracking/networks.ts'
 import {
   type BackfillOptions,
   type BackfillOutcome,
@@ -24,7 +24,7 @@ export type ChainTools = { db: Db; env: Env; log: Log; service: WalletService }
 export async function withChain<result>(
   config: Config,
   { db, env, log, service }: ChainTools,
-  use: (opened: { chain_id: number; network: string; chain: Chain }) => Promise<result>,
+  use: (opened: { network_id: number; network: string; chain: Chain }) => Promise<result>,
 ): Promise<result> {
   const clock = systemClock
   const networks = openNetworks(config, { env, log, clock, ids: systemIds, spill: () => {} })
@@ -34,8 +34,8 @@ export async function withChain<result>(
     const { network, chain } = opened
     try {
       const create_time = new Date(clock.now())
-      const chain_id = await ensureChain(db, { chain: service, network, create_time })
-      return await use({ chain_id, network, chain })
+      const network_id = await ensureNetwork(db, { chain: service, network, create_time })
+      return await use({ network_id, network, chain })
     } finally {
       await chain.stop()
     }
@@ -50,8 +50,8 @@ export const backfillChain = (
   tools: ChainTools,
   range: Pick<BackfillOptions, 'from' | 'to' | 'signal' | 'onProgress'>,
 ): Promise<BackfillOutcome> =>
-  withChain(config, tools, ({ chain_id, chain }) =>
-    runBackfill({ db: tools.db, clock: systemClock, chain_id, chain, ...range }),
+  withChain(config, tools, ({ network_id, chain }) =>
+    runBackfill({ db: tools.db, clock: systemClock, network_id, chain, ...range }),
   )
 
 /** Opens a configured chain beside the service and takes back what is above a block, if that is agreed to. */
@@ -61,8 +61,8 @@ export const rewindChain = (
   { to, signal }: { to: number; signal: AbortSignal },
   agree: (plan: RewindPlan, network: string) => boolean,
 ): Promise<boolean> =>
-  withChain(config, tools, async ({ chain_id, network, chain }) => {
-    const options = { db: tools.db, clock: systemClock, chain_id, chain, to, signal }
+  withChain(config, tools, async ({ network_id, network, chain }) => {
+    const options = { db: tools.db, clock: systemClock, network_id, chain, to, signal }
     const plan = await planRewind(options)
     if (!agree(plan, network)) return false
     await runRewind(options, plan)

@@ -3,7 +3,7 @@ import type { Answer } from '../gateway/rpc/answer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/pg/database.ts'
-import { ensureChain } from '../storage/tracking/chains.ts'
+import { ensureNetwork } from '../storage/tracking/networks.ts'
 import { type PendingStatus, startPendingRecorder } from '../workers/pending/pending.ts'
 import type { Config } from './config/schema.ts'
 import type { Networks } from './networks.ts'
@@ -28,19 +28,19 @@ export async function openQuery(
   if (!network) return { source: undefined, stop: async () => {} }
   const { pool, view, cache } = network
   const { prefix, record_pending: listens } = chain
-  const chain_id = await ensureChain(db, {
+  const network_id = await ensureNetwork(db, {
     chain: 'q',
     network: network.network,
     create_time: new Date(clock.now()),
   })
-  const recorder = startPendingRecorder({ db, pool, prefix, chain_id, clock, log, listens })
+  const recorder = startPendingRecorder({ db, pool, prefix, network_id, clock, log, listens })
   networks.onSent((hash, to) => {
     // Chains of the same id may still be different ones; then the nodes of this one will not know it.
     if (to === pool || (to.chainId() !== undefined && to.chainId() === pool.chainId()))
       recorder.see(hash)
   })
   const source: QuerySource = {
-    chain_id,
+    network_id,
     prefix,
     pool,
     view,

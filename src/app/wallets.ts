@@ -3,8 +3,8 @@ import type { Chains, OpenChain } from '../domain/context.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { EndpointRules } from '../lib/net/endpoint.ts'
 import type { Db } from '../storage/pg/database.ts'
-import { ensureChain } from '../storage/tracking/chains.ts'
 import type { GapRange } from '../storage/tracking/gaps.ts'
+import { ensureNetwork } from '../storage/tracking/networks.ts'
 import { startImporter } from '../workers/jobs/importer.ts'
 import { startTokenMetadata } from '../workers/jobs/token-metadata.ts'
 import { type Sender, type SenderStatus, startSender } from '../workers/sender/sender.ts'
@@ -60,26 +60,26 @@ export async function openWallets(
 
   const track = async (service: WalletService, network: string, chain: OpenChain['chain']) => {
     const create_time = new Date(clock.now())
-    const chain_id = await ensureChain(db, { chain: service, network, create_time })
-    open.set(service, { chain_id, network, chain })
+    const network_id = await ensureNetwork(db, { chain: service, network, create_time })
+    open.set(service, { network_id, network, chain })
     const holder = ids.uuid()
     const tracker = startTracker({
-      ...{ db, clock, log, holder, chain_id, network, chain },
+      ...{ db, clock, log, holder, network_id, network, chain },
       ...(service === 'c' && { reconcile: { everyMs: reconcile_hours * 3_600_000 } }),
     })
     trackers.set(service, tracker)
-    const watch = startTrackerWatch({ db, clock, log, chain_id, network, chain, tracker })
+    const watch = startTrackerWatch({ db, clock, log, network_id, network, chain, tracker })
     watches.set(service, watch)
-    const importer = startImporter({ db, clock, log, chain_id, chain })
+    const importer = startImporter({ db, clock, log, network_id, chain })
     const { sending } = chain
     const sender =
       sending &&
       startSender({
-        ...{ db, clock, log, holder, chain_id, network, createdExpiryMs },
+        ...{ db, clock, log, holder, network_id, network, createdExpiryMs },
         chain: { ...chain, sending },
       })
     if (sender) senders.set(service, sender)
-    const metadata = startTokenMetadata({ db, clock, log, chain_id, chain, fetch, ipfsGateway })
+    const metadata = startTokenMetadata({ db, clock, log, network_id, chain, fetch, ipfsGateway })
     stops.push(async () => {
       await watch.stop()
       await Promise.all([tracker.stop(), importer.stop(), metadata.stop(), sender?.stop()])

@@ -34,7 +34,7 @@ export type Restrictions = {
 }
 
 /** A configured chain with the id of its rows. */
-export type OpenChain = { chain_id: number; network: string; chain: Chain }
+export type OpenChain = { network_id: number; network: string; chain: Chain }
 
 /** The configured chains of the wallet services, each on its default network. */
 export type Chains = { find(service: WalletService): OpenChain | undefined }

@@ -367,12 +367,12 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
         expect(await insertRows(db, 'request_nonce', rows)).toBe(20_000)
         expect(await insertRows(db, 'request_nonce', [...rows, { ...nonce, nonce: 'x' }])).toBe(1)
         expect(await insertRows(db, 'request_nonce', [])).toBe(0)
-        await insertRows(db, 'chain', [
-          { chain_id: 1, chain: 'c', network: 'm', create_time: time, is_traced: false },
+        await insertRows(db, 'network', [
+          { network_id: 1, chain: 'c', network: 'm', create_time: time, is_traced: false },
         ])
         const asset = {
           asset_id: randomUUID(),
-          chain_id: 1,
+          network_id: 1,
           asset_type: 'ASSET_TYPE_ERC721',
           contract_address: Buffer.from('00ff5c', 'hex'),
           token_id: 2n ** 256n - 1n,
@@ -381,7 +381,11 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
         }
         const plain = { ...asset, asset_id: randomUUID(), symbol: 'S' }
         expect(await insertRows(db, 'asset', [asset, plain])).toBe(2)
-        const stored = await db.selectFrom('asset').selectAll().where('chain_id', '=', 1).execute()
+        const stored = await db
+          .selectFrom('asset')
+          .selectAll()
+          .where('network_id', '=', 1)
+          .execute()
         expect(stored).toContainEqual(expect.objectContaining(asset))
         expect(stored).toContainEqual(expect.objectContaining(plain))
       })

@@ -194,11 +194,11 @@ const lineOf = (one: Outcome): string =>
  */
 export const countCorrections = async (
   { db, silent, unreadable }: CompareContext,
-  chain_id: number,
+  network_id: number,
 ): Promise<number> => {
   const { rows } = await sql<{ contract_address: Buffer }>`
     select a.contract_address from balance_difference d join asset a on a.asset_id = d.asset_id
-    where d.chain_id = ${chain_id}`.execute(db)
+    where d.network_id = ${network_id}`.execute(db)
   const names = rows.map(({ contract_address }) => `0x${contract_address.toString('hex')}`)
   return names.filter((name) => !silent.has(name) && !unreadable.has(name)).length
 }

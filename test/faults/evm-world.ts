@@ -10,8 +10,8 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { silentLog } from '../../src/lib/log.ts'
 import type { Connection, Db } from '../../src/storage/pg/database.ts'
 import { findCursor } from '../../src/storage/tracking/blocks.ts'
-import { findTraced } from '../../src/storage/tracking/chains.ts'
 import { listOpenGaps } from '../../src/storage/tracking/gaps.ts'
+import { findTraced } from '../../src/storage/tracking/networks.ts'
 import { loudCode, loudKinds, silentCodes } from '../chains/evm/hostile-contracts.ts'
 import { createSender, encode } from '../chains/evm/token-contracts.ts'
 import { isBalanceDue } from '../helpers/balance-due.ts'
@@ -95,7 +95,7 @@ export const runEvmWorld = async (
   await anvil.call('evm_mine')
   const network = `evm-${seed}-${Date.now()}`
   const bench = await createWalletBench(db, 'c', { network })
-  const { chain_id } = bench
+  const { network_id } = bench
   const plans = new Map<string, Effect[]>()
   const reference = createReference(anvil, plans)
   const outcome = nothing()
@@ -111,7 +111,7 @@ export const runEvmWorld = async (
     log: silentLog,
   })
   bench.installation.chains = {
-    find: () => ({ chain_id, network, chain: createEvmChain({ pool }) }),
+    find: () => ({ network_id, network, chain: createEvmChain({ pool }) }),
   }
   const wallet = async (
     confirmation: number,
@@ -148,7 +148,7 @@ export const runEvmWorld = async (
   const processes = new Set<ChildProcess>()
   const startProcess = () => {
     const options: TrackerProcess = {
-      ...{ connection, chain_id, network, ttlMs, isReconciled },
+      ...{ connection, network_id, network, ttlMs, isReconciled },
       urls: [node.url, node.plainUrl],
       // In half of them balance work waits in backlogs whenever the tracker is behind at all.
       ...(seed % 2 === 0 && { farBehind: 0 }),
@@ -167,7 +167,7 @@ export const runEvmWorld = async (
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   }
   let running = startProcess()
-  const trackedBlock = async () => (await findCursor(db, chain_id))?.block_number
+  const trackedBlock = async () => (await findCursor(db, network_id))?.block_number
   await waitFor('tracking begins', async () => (await trackedBlock()) !== undefined, longWait)
   const since = (await trackedBlock())! + 1
 
@@ -254,23 +254,23 @@ export const runEvmWorld = async (
     )
     await waitFor(
       `seed ${seed}: the tracker is at the head`,
-      async () => (await findCursor(db, chain_id))?.block_hash.toString('hex') === hash.slice(2),
+      async () => (await findCursor(db, network_id))?.block_hash.toString('hex') === hash.slice(2),
       longWait,
     )
     await waitFor(
       `seed ${seed}: no gap is open`,
-      () => areGapsFilled(db, chain_id),
+      () => areGapsFilled(db, network_id),
       longWait,
     ).catch(async (error: unknown) => {
-      const cause = await listOpenGaps(db, chain_id)
+      const cause = await listOpenGaps(db, network_id)
       throw new Error(`seed ${seed}: gaps stay open: ${JSON.stringify(cause)}`, { cause: error })
     })
     // As if time went by: balances are not read again because of every gap.
     await sql`update tracker_gap set reopen_time = reopen_time - interval '1 hour'
-      where chain_id = ${chain_id}`.execute(db)
+      where network_id = ${network_id}`.execute(db)
     await waitFor(
       `seed ${seed}: no balance is due`,
-      async () => !(await isBalanceDue(db, chain_id, Number(number))),
+      async () => !(await isBalanceDue(db, network_id, Number(number))),
       longWait,
     )
   }
@@ -295,7 +295,7 @@ export const runEvmWorld = async (
     // A network that was never traced is not expected to be.
     plans.set(await send({ from: rich, to: relay, data: encode('pass', tracked[0]!) }), [])
     await node.alone(() => anvil.call('evm_mine'))
-    await waitFor('a block is traced', () => findTraced(db, chain_id), longWait)
+    await waitFor('a block is traced', () => findTraced(db, network_id), longWait)
     if (isReconciled) {
       for (let left = 0; left < 3; left++) await node.alone(() => anvil.call('evm_mine'))
       const asset_type = 'ASSET_TYPE_ERC20'
@@ -315,8 +315,8 @@ export const runEvmWorld = async (
     // Until the newest change has the confirmations of the deep wallet.
     await node.alone(() => anvil.call('anvil_mine', [`0x${(deep + 2).toString(16)}`]))
     await compare(wallets)
-    outcome.gaps = await countGaps(db, chain_id)
-    const corrections = isReconciled ? await countCorrections(setup, chain_id) : 0
+    outcome.gaps = await countGaps(db, network_id)
+    const corrections = isReconciled ? await countCorrections(setup, network_id) : 0
     if (corrections > 0 && outcome.gaps === 0)
       throw new Error(`seed ${seed}: ${corrections} balances were wrong until they were compared`)
     return outcome
@@ -330,16 +330,16 @@ export const runEvmWorld = async (
 const longWait = { timeoutMs: 120_000, everyMs: 50 }
 
 /** Whether there is no gap; those that there are, are due at once. */
-const areGapsFilled = async (db: Db, chain_id: number): Promise<boolean> => {
+const areGapsFilled = async (db: Db, network_id: number): Promise<boolean> => {
   const { rows } = await sql`
     update tracker_gap set next_time = least(next_time, now())
-    where chain_id = ${chain_id} and close_time is null returning 1`.execute(db)
+    where network_id = ${network_id} and close_time is null returning 1`.execute(db)
   return rows.length === 0
 }
 
-const countGaps = async (db: Db, chain_id: number): Promise<number> => {
+const countGaps = async (db: Db, network_id: number): Promise<number> => {
   const { rows } = await sql<{ count: number }>`
-    select count(*)::int4 as count from tracker_gap where chain_id = ${chain_id}`.execute(db)
+    select count(*)::int4 as count from tracker_gap where network_id = ${network_id}`.execute(db)
   return rows[0]!.count
 }
 

@@ -22,14 +22,14 @@ export type ManyOutcome = { addresses: number; seconds: number; growth_mib: numb
 export const runManyAddresses = async (db: Db, addresses: number): Promise<ManyOutcome> => {
   const network = `many-${randomUUIDv7()}`
   const bench = await createWalletBench(db, 'c', { network })
-  const { chain, chain_id, account, address } = bench
+  const { chain, network_id, account, address } = bench
   const tracker = startTracker({
     db,
     clock: systemClock,
     log: silentLog,
     holder: randomUUIDv7(),
     network,
-    chain_id,
+    network_id,
     chain,
   })
   const join = async () => {
@@ -38,7 +38,7 @@ export const runManyAddresses = async (db: Db, addresses: number): Promise<ManyO
     return { caller, wallet_id: wallet_id as string }
   }
   try {
-    await waitFor('tracking begins', async () => !!(await findCursor(db, chain_id)), patience)
+    await waitFor('tracking begins', async () => !!(await findCursor(db, network_id)), patience)
     const members = [await join(), await join()] as const
     const values = async ({ caller, wallet_id }: { caller: Caller; wallet_id: string }) => {
       const { transfers } = await caller.call('ListTransfers', { wallet_id, page_size: 100 })

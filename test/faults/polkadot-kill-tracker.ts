@@ -6,11 +6,11 @@ import { openDatabase } from '../../src/storage/pg/database.ts'
 import { startTracker } from '../../src/workers/tracker/tracker.ts'
 
 // A tracker in a process of its own, which is killed at any moment.
-const { connection, chain_id, network, url } = JSON.parse(process.argv[2]!)
+const { connection, network_id, network, url } = JSON.parse(process.argv[2]!)
 const { db } = openDatabase({ connection, log: silentLog })
 const chain = createPolkadotChain({ upstreams: [{ url }], pollMs: 200, probeEveryMs: 500 })
 startTracker({
-  ...{ db, chain, chain_id, network },
+  ...{ db, chain, network_id, network },
   clock: systemClock,
   log: silentLog,
   holder: randomUUID(),

@@ -73,11 +73,11 @@ export async function runPolkadotKills(
   const addressOf = (number: number) => `0x${account(number).toString('hex')}`
   const { wallet_id } = await caller.call('RegisterWallet', { name: 'w' })
   await caller.call('BatchRegisterAddresses', { wallet_id, addresses: tracked.map(addressOf) })
-  const task = JSON.stringify({ connection, chain_id: bench.chain_id, network, url: node_url })
+  const task = JSON.stringify({ connection, network_id: bench.network_id, network, url: node_url })
   const startTracker = () => run('polkadot-kill-tracker.ts', task)
   await rpc('dev_mine', 2)
   let tracker = await startTracker()
-  const cursor = () => findCursor(db, bench.chain_id)
+  const cursor = () => findCursor(db, bench.network_id)
   await waitFor('the beginning', async () => (await cursor()) !== undefined, { timeoutMs: 60_000 })
   const begin = (await cursor())!.block_number
 

@@ -15,7 +15,7 @@ export type Deed = {
   work: 'send' | 'look after'
   connection: Connection
   url: string
-  chain_id: number
+  network_id: number
   organization_id: string
   transaction_id: string
   /** How far its clock is ahead of the machine's, in milliseconds. */
@@ -62,7 +62,7 @@ async function main(deed: Deed): Promise<void> {
       return handover
     },
   }
-  const { chain_id, organization_id, transaction_id } = deed
+  const { network_id, organization_id, transaction_id } = deed
   const signal = new AbortController().signal
   if (deed.work === 'send')
     await SendTransaction(
@@ -72,7 +72,7 @@ async function main(deed: Deed): Promise<void> {
         ids: systemIds,
         sealer: createSealer(Buffer.alloc(32)),
         log: silentLog,
-        chains: { find: () => ({ chain_id, network: 'mainnet', chain: { ...chain, sending } }) },
+        chains: { find: () => ({ network_id, network: 'mainnet', chain: { ...chain, sending } }) },
         principal: { credential_id: '', organization_id, role: 'ROLE_MEMBER' },
         service: 'c',
         operation: 'SendTransaction',
@@ -81,8 +81,8 @@ async function main(deed: Deed): Promise<void> {
       { transaction_id },
     )
   else {
-    const row = await findTransaction(db, { organization_id, chain_id }, transaction_id)
-    await lookAfter({ db, clock, log: silentLog, chain_id, sending }, row!, signal)
+    const row = await findTransaction(db, { organization_id, network_id }, transaction_id)
+    await lookAfter({ db, clock, log: silentLog, network_id, sending }, row!, signal)
   }
   process.stdout.write(String(points))
   await chain.stop()

@@ -28,9 +28,9 @@ export async function runSenderKills(
   await using stack = new AsyncDisposableStack()
   const bench = await startSendingBench(db)
   stack.defer(bench.stop)
-  const { anvil, caller, chain_id, clock, mine, get, reaches } = bench
+  const { anvil, caller, network_id, clock, mine, get, reaches } = bench
   const { organization_id } = caller
-  await insertWebhook(db, { chain_id, organization_id })
+  await insertWebhook(db, { network_id, organization_id })
   const left: Record<string, number> = {}
   let ahead = 0
 
@@ -64,7 +64,7 @@ export async function runSenderKills(
     point = 0,
   ): Promise<number | undefined> => {
     const deed: Deed = {
-      ...{ work, connection, url: anvil.url, chain_id, organization_id, transaction_id },
+      ...{ work, connection, url: anvil.url, network_id, organization_id, transaction_id },
       // So late that the sender of the bench leaves it alone until the clock is moved.
       ...{ ahead: ahead + hourMs, point },
     }
@@ -129,13 +129,13 @@ const unknownPoint = (sendPoints: number): number => Math.ceil(sendPoints / 2)
 
 const insertWebhook = async (
   db: Db,
-  { chain_id, organization_id }: { chain_id: number; organization_id: string },
+  { network_id, organization_id }: { network_id: number; organization_id: string },
 ): Promise<void> => {
   const now = new Date()
   await db
     .insertInto('webhook')
     .values({
-      ...{ webhook_id: randomUUIDv7(), chain_id, organization_id, wallet_id: null },
+      ...{ webhook_id: randomUUIDv7(), network_id, organization_id, wallet_id: null },
       ...{ confirmation: 1, webhook_endpoint: 'https://example.org' },
       ...{ webhook_state: 'WEBHOOK_STATE_ENABLED', secret_sealed: Buffer.alloc(4) },
       ...{ next_sequence: 1, create_time: now, update_time: now },

@@ -71,23 +71,23 @@ export const runSenderModel = async (
   }
 }
 
-const rowsOf = async ({ db, chain_id }: SenderWorld): Promise<TransactionRow[]> =>
+const rowsOf = async ({ db, network_id }: SenderWorld): Promise<TransactionRow[]> =>
   (await db
     .selectFrom('managed_transaction')
     .selectAll()
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .execute()) as TransactionRow[]
 
 /** Every state was reached along arrows, and the webhooks were told of each one; gives the moves. */
 async function checkPaths(world: SenderWorld, where: string): Promise<Set<string>> {
-  const { db, chain_id, users } = world
+  const { db, network_id, users } = world
   const moves = new Set<string>()
   const rows = await rowsOf(world)
   checkNonces(world, rows, where)
   const deliveries = await db
     .selectFrom('delivery')
     .select(['webhook_id', 'data', 'sequence'])
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where('due_block', 'is', null)
     .orderBy('sequence')
     .execute()

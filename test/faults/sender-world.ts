@@ -36,19 +36,19 @@ export const createSenderWorld = async (
   const clock = { now: () => time, sleep: async () => {} }
   const faulty = createFaultyDb(db)
   const bench = await createWalletBench(faulty.db, 'c', { network, clock, salt: network, batch: 3 })
-  const { chain, chain_id } = bench
+  const { chain, network_id } = bench
   const { sending } = chain
   const lease = { name: `tracker:${network}`, holder: randomUUIDv7(), ttl_ms: 3_600_000 }
   const { epoch } = (await acquireLease(db, lease))!
   const tools = {
     db: faulty.db,
     clock,
-    chain_id,
+    network_id,
     chain,
     lease: { name: lease.name, epoch },
     window: 64,
   }
-  const senderTools = { db: faulty.db, clock, log: silentLog, chain_id, sending }
+  const senderTools = { db: faulty.db, clock, log: silentLog, network_id, sending }
   const ensureMonths = createMonths(db)
   const addresses = keys.map((key) => privateKeyToAccount(key).address.toLowerCase())
   const bytesOf = (address: string) => Buffer.from(address.slice(2), 'hex')
@@ -62,7 +62,7 @@ export const createSenderWorld = async (
     })
     if (at === 0) await caller.call('RegisterAddress', { wallet_id, address: addresses[1] })
     const webhook_id = randomUUIDv7()
-    await insertWebhook(db, { webhook_id, chain_id, organization_id: caller.organization_id })
+    await insertWebhook(db, { webhook_id, network_id, organization_id: caller.organization_id })
     users.push({ caller, wallet_id, webhook_id, ids: [] })
   }
   let crashes = 0
@@ -243,7 +243,7 @@ export const createSenderWorld = async (
   }
   const trackOnce = async (): Promise<boolean> => {
     const blocks = chain.canonical()
-    const cursor = await findCursor(tools.db, chain_id)
+    const cursor = await findCursor(tools.db, network_id)
     if (!cursor) {
       await storeBeginning(tools, blocks.at(-1)!)
       return true
@@ -269,7 +269,7 @@ export const createSenderWorld = async (
   }
 
   const sweep = async ({ deadly }: { deadly: boolean }): Promise<void> => {
-    const due = await listDueBroadcasts(db, { chain_id, now: new Date(time), limit: 100 })
+    const due = await listDueBroadcasts(db, { network_id, now: new Date(time), limit: 100 })
     for (const row of due) {
       if (deadly) sending.answers.push(...answers())
       await attempt(() => lookAfter(senderTools, row, never), { deadly })
@@ -280,7 +280,7 @@ export const createSenderWorld = async (
   return {
     db,
     chain,
-    chain_id,
+    network_id,
     users,
     explicitNonces,
     operate,
@@ -305,7 +305,7 @@ export const createSenderWorld = async (
 
 const insertWebhook = async (
   db: Db,
-  webhook: { webhook_id: string; chain_id: number; organization_id: string },
+  webhook: { webhook_id: string; network_id: number; organization_id: string },
 ): Promise<void> => {
   await db
     .insertInto('webhook')

@@ -56,8 +56,8 @@ export async function runSuiKill(
     limits: { probeMs: 200, timeoutMs: 2_000 },
   })
   const bench = await createWalletBench(db, 's', { network })
-  const { chain_id } = bench
-  bench.installation.chains = { find: () => ({ chain_id, network, chain }) }
+  const { network_id } = bench
+  bench.installation.chains = { find: () => ({ network_id, network, chain }) }
   const caller = await bench.createCaller()
   const tracked = [
     ...[1, 2, 3].map((number) => node.key(number).toSuiAddress()),
@@ -70,7 +70,7 @@ export async function runSuiKill(
   const { pick, chance } = traffic
 
   const start = async (): Promise<ChildProcess> => {
-    const options: ChildOptions = { connection, chain_id, network, urls }
+    const options: ChildOptions = { connection, network_id, network, urls }
     const started = spawn(process.execPath, [child, JSON.stringify(options)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -102,16 +102,16 @@ export async function runSuiKill(
   if (importing === 1) for (const wallet_id of wallets) await importCoin({ wallet_id })
   const webhook_id = randomUUIDv7()
   await sql`
-    insert into webhook (webhook_id, organization_id, chain_id, webhook_endpoint, confirmation,
+    insert into webhook (webhook_id, organization_id, network_id, webhook_endpoint, confirmation,
       webhook_state, secret_sealed, next_sequence, create_time, update_time)
-    values (${webhook_id}, ${caller.organization_id}, ${chain_id}, 'https://example.org', 2,
+    values (${webhook_id}, ${caller.organization_id}, ${network_id}, 'https://example.org', 2,
       'WEBHOOK_STATE_ENABLED', ${randomBytes(8)}, 1, now(), now())`.execute(db)
 
   let running = await start()
-  await waitFor('tracking begins', async () => (await findCursor(db, chain_id)) !== undefined, {
+  await waitFor('tracking begins', async () => (await findCursor(db, network_id)) !== undefined, {
     timeoutMs: 60_000,
   })
-  const begin = (await findCursor(db, chain_id))!.block_number
+  const begin = (await findCursor(db, network_id))!.block_number
   let transactions = 0
   let isOver = false
   const sending = (async () => {
@@ -141,10 +141,10 @@ export async function runSuiKill(
   for (let i = 0; i < 10; i++) ledger.seal()
   const head = ledger.history.newest().number
   const isDone = async () => {
-    const cursor = await findCursor(db, chain_id)
+    const cursor = await findCursor(db, network_id)
     const { rows } = await sql`
-      select 1 from balance_change where chain_id = ${chain_id}
-      union all select 1 from job where chain_id = ${chain_id}`.execute(db)
+      select 1 from balance_change where network_id = ${network_id}
+      union all select 1 from job where network_id = ${network_id}`.execute(db)
     return cursor?.block_number === head && rows.length === 0
   }
   await waitFor('all is done', isDone, { timeoutMs: 60_000, everyMs: 50 })
@@ -176,7 +176,7 @@ export async function runSuiKill(
     const { rows } = await sql<{ key: string }>`
       select concat_ws('/', block_number, ordinal, side, encode(transaction_hash, 'hex'), value)
         as key
-      from transfer where chain_id = ${chain_id}`.execute(db)
+      from transfer where network_id = ${network_id}`.execute(db)
     const stored = rows.map(({ key }) => key)
     const sameLists = (a: string[], b: string[], what: string) => {
       if (JSON.stringify(a.toSorted()) !== JSON.stringify(b.toSorted()))
@@ -196,7 +196,7 @@ export async function runSuiKill(
 
     const balances = await sql<{ address: Buffer; contract_address: Buffer; balance: bigint }>`
       select b.address, b.contract_address, b.balance from balance b
-      join wallet w on w.wallet_id = b.wallet_id where w.chain_id = ${chain_id}`.execute(db)
+      join wallet w on w.wallet_id = b.wallet_id where w.network_id = ${network_id}`.execute(db)
     for (const { address, contract_address, balance } of balances.rows) {
       const type = contract_address.length === 0 ? SUI : suiFamily.formatToken!(contract_address)
       const owner = suiFamily.formatAddress(address)

@@ -9,13 +9,13 @@ import { startTracker } from '../../src/workers/tracker/tracker.ts'
 /** What the tracker in a process of its own is told. */
 export type ChildOptions = {
   connection: Parameters<typeof openDatabase>[0]['connection']
-  chain_id: number
+  network_id: number
   network: string
   urls: string[]
 }
 
 if (import.meta.main) {
-  const { connection, chain_id, network, urls } = JSON.parse(process.argv[2]!) as ChildOptions
+  const { connection, network_id, network, urls } = JSON.parse(process.argv[2]!) as ChildOptions
   const { db } = openDatabase({ connection, log: silentLog })
   const chain = createSuiChain({
     upstreams: urls.map((url, index) => ({
@@ -24,7 +24,7 @@ if (import.meta.main) {
     })),
     limits: { pollMs: 100, probeMs: 200, timeoutMs: 2_000, stallMs: 500 },
   })
-  const tools = { db, clock: systemClock, log: silentLog, chain_id, chain }
+  const tools = { db, clock: systemClock, log: silentLog, network_id, chain }
   startTracker({ ...tools, network, holder: randomUUID(), ttlMs: 400 })
   startImporter({ ...tools, pollMs: 100 })
   process.stdout.write('up\n')

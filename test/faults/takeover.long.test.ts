@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { startAnvil } from '../../devnet/anvil/anvil.ts'
 import { findCursor } from '../../src/storage/tracking/blocks.ts'
-import { ensureChain } from '../../src/storage/tracking/chains.ts'
+import { ensureNetwork } from '../../src/storage/tracking/networks.ts'
 import { freshDatabase } from '../helpers/database.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 
@@ -17,14 +17,14 @@ test('another process tracks on within 5 s after a kill, again and again', async
   const anvil = await startAnvil({ args: ['--block-time', '1'] })
   onTestFinished(anvil.stop)
   const network = 'takeover'
-  const chain_id = await ensureChain(db, { chain: 'c', network, create_time: new Date() })
+  const network_id = await ensureNetwork(db, { chain: 'c', network, create_time: new Date() })
   const start = (): ChildProcess => {
-    const options = { connection, urls: [anvil.url], chain_id, network }
+    const options = { connection, urls: [anvil.url], network_id, network }
     const child = spawn(process.execPath, [program, JSON.stringify(options)], { stdio: 'inherit' })
     onTestFinished(() => void child.kill('SIGKILL'))
     return child
   }
-  const block = async () => (await findCursor(db, chain_id))?.block_number ?? -1
+  const block = async () => (await findCursor(db, network_id))?.block_number ?? -1
   const holder = async () =>
     (await db.selectFrom('lease').select('holder').executeTakeFirst())?.holder
 

@@ -10,7 +10,7 @@ import { expect, it } from 'vitest'
 import { startTonDevChain } from '../../devnet/ton/ton-dev-chain.ts'
 import { insertOrganization } from '../../src/storage/access/organizations.ts'
 import { findCursor } from '../../src/storage/tracking/blocks.ts'
-import { ensureChain } from '../../src/storage/tracking/chains.ts'
+import { ensureNetwork } from '../../src/storage/tracking/networks.ts'
 import { insertAddresses } from '../../src/storage/wallets/addresses.ts'
 import { insertWallet } from '../../src/storage/wallets/wallets.ts'
 import { createPayer, fundPayers } from '../chains/ton/ton-payers.ts'
@@ -30,13 +30,13 @@ it('a service that is killed again and again has every transfer on TON once, and
 
   const create_time = new Date()
   const organization_id = randomUUID()
-  const chain_id = await ensureChain(db, { chain: 't', network: 'mainnet', create_time })
+  const network_id = await ensureNetwork(db, { chain: 't', network: 'mainnet', create_time })
   await insertOrganization(db, { organization_id, name: 'n', domain: 'killed', create_time })
   const wallet_id = randomUUID()
-  const wallet = { wallet_id, organization_id, chain_id, name: 'w', confirmation: 1, create_time }
+  const wallet = { wallet_id, organization_id, network_id, name: 'w', confirmation: 1, create_time }
   await insertWallet(db, wallet)
   const addresses = payers.map(({ bytes }) => bytes)
-  await insertAddresses(db, { organization_id, chain_id }, { wallet_id, addresses, create_time })
+  await insertAddresses(db, { organization_id, network_id }, { wallet_id, addresses, create_time })
 
   const data_dir = await mkdtemp(join(tmpdir(), 'portolan-ton-kill-'))
   const { host, user, database: name } = database.connection
@@ -55,7 +55,7 @@ it('a service that is killed again and again has every transfer on TON once, and
     await once(child.stdout, 'data')
     return child
   }
-  const stored = async () => (await findCursor(db, chain_id))?.block_number ?? -1
+  const stored = async () => (await findCursor(db, network_id))?.block_number ?? -1
 
   let child = await start()
   try {
@@ -96,7 +96,9 @@ it('a service that is killed again and again has every transfer on TON once, and
         for (const { hash } of out_msgs) wanted.push(`0 ${account} ${hash}`)
       }
     const { rows } = await sql<{ side: number; address: Buffer; transfer_hash: Buffer }>`
-      select side, address, transfer_hash from transfer where chain_id = ${chain_id}`.execute(db)
+      select side, address, transfer_hash from transfer where network_id = ${network_id}`.execute(
+      db,
+    )
     const seen = rows.map(
       ({ side, address, transfer_hash }) =>
         `${side} 0:${address.toString('hex', 1)} ${transfer_hash.toString('base64')}`,

@@ -10,7 +10,7 @@ import { startTracker } from '../../src/workers/tracker/tracker.ts'
 export type TrackerProcess = {
   connection: Connection
   urls: string[]
-  chain_id: number
+  network_id: number
   network: string
   ttlMs?: number
   farBehind?: number
@@ -21,7 +21,7 @@ export type TrackerProcess = {
 // To be killed or put to sleep at any moment. It gives up soon: outages of a world are short.
 if (import.meta.main) {
   const options = JSON.parse(process.argv[2]!) as TrackerProcess
-  const { connection, urls, chain_id, network, ttlMs, farBehind } = options
+  const { connection, urls, network_id, network, ttlMs, farBehind } = options
   const { db } = openDatabase({ connection, log: silentLog })
   const pool = createPool({
     network,
@@ -38,7 +38,7 @@ if (import.meta.main) {
     clock: systemClock,
     log: silentLog,
     holder: randomUUIDv7(),
-    chain_id,
+    network_id,
     network,
     chain: createEvmChain({ pool, pollMs: 100, patienceMs: 600, tracing_patience }),
     ...(ttlMs !== undefined && { ttlMs }),

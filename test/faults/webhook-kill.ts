@@ -15,7 +15,7 @@ import { createSealer } from '../../src/storage/access/seal.ts'
 import { startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
 import { migrateDatabase } from '../../src/storage/migrations/migrate.ts'
 import { type Connection, type Database, openDatabase } from '../../src/storage/pg/database.ts'
-import { ensureChain } from '../../src/storage/tracking/chains.ts'
+import { ensureNetwork } from '../../src/storage/tracking/networks.ts'
 import { queueNotifications } from '../../src/storage/webhooks/notifications.ts'
 import { insertWebhook } from '../../src/storage/webhooks/webhooks.ts'
 import { createRandom } from '../helpers/random.ts'
@@ -75,14 +75,14 @@ export async function runWebhookCampaign(options: {
   const organization_id = randomUUIDv7()
   const domain = `kill-${organization_id}`
   await insertOrganization(db, { organization_id, name: 'n', domain, create_time: now })
-  const chain_id = await ensureChain(db, { chain: 'c', network: domain, create_time: now })
+  const network_id = await ensureNetwork(db, { chain: 'c', network: domain, create_time: now })
   const tools = { ids: systemIds, sealer: createSealer(masterKey) }
   const ids = Array.from({ length: webhooks }, () => randomUUIDv7())
   for (const webhook_id of ids)
     await insertWebhook(db, {
       webhook_id,
       organization_id,
-      chain_id,
+      network_id,
       wallet_id: null,
       webhook_endpoint: `http://127.0.0.1:${port}/${webhook_id}`,
       confirmation: 1,
@@ -94,7 +94,7 @@ export async function runWebhookCampaign(options: {
   const queue = async () => {
     const notifications = Array.from({ length: events }, (_, index) => ({
       organization_id,
-      chain_id,
+      network_id,
       webhook_id: ids[index % webhooks]!,
       notification_type: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED',
       data: { event: queued.length + index, filler: 'x'.repeat(500) },

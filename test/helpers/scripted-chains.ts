@@ -30,6 +30,6 @@ export const trackingBegins = async (db: Db, chains: ScriptedChains): Promise<vo
   await waitFor(
     'trackers begin',
     async () =>
-      (await db.selectFrom('tracker_cursor').select('chain_id').execute()).length === count,
+      (await db.selectFrom('tracker_cursor').select('network_id').execute()).length === count,
   )
 }

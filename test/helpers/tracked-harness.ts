@@ -37,7 +37,7 @@ export const createTrackedBenches = ({ db, pool }: Pick<FreshDatabase, 'db' | 'p
         log: silentLog,
         holder: randomUUID(),
         network,
-        chain_id: bench.chain_id,
+        network_id: bench.network_id,
         chain: bench.chain,
         ttlMs: 1_000,
         ...options,
@@ -49,22 +49,25 @@ export const createTrackedBenches = ({ db, pool }: Pick<FreshDatabase, 'db' | 'p
   },
 
   /** Waits until the tracker is at the head and no balance is due. */
-  settled: async ({ chain, chain_id }: WalletBench): Promise<void> => {
+  settled: async ({ chain, network_id }: WalletBench): Promise<void> => {
     const head = chain.canonical().at(-1)!
     await waitFor('the tracker is at the head', async () => {
-      const cursor = await findCursor(db, chain_id)
+      const cursor = await findCursor(db, network_id)
       return cursor?.block_hash.equals(head.hash) === true
     })
-    await waitFor('no balance is due', async () => !(await isBalanceDue(db, chain_id, head.number)))
+    await waitFor(
+      'no balance is due',
+      async () => !(await isBalanceDue(db, network_id, head.number)),
+    )
   },
 
   addWebhook: async (bench: WalletBench, caller: Caller, confirmation: number): Promise<string> => {
     const webhook_id = randomUUIDv7()
     await pool.query(
-      `insert into webhook (webhook_id, organization_id, chain_id, webhook_endpoint, confirmation,
+      `insert into webhook (webhook_id, organization_id, network_id, webhook_endpoint, confirmation,
          webhook_state, secret_sealed, next_sequence, create_time, update_time)
        values ($1, $2, $3, 'https://example.org', $4, 'WEBHOOK_STATE_ENABLED', $5, 1, now(), now())`,
-      [webhook_id, caller.organization_id, bench.chain_id, confirmation, randomBytes(8)],
+      [webhook_id, caller.organization_id, bench.network_id, confirmation, randomBytes(8)],
     )
     return webhook_id
   },

@@ -16,8 +16,8 @@ const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
 /** Everything in which the service and the model differ; only asked when the tracker is at the head. */
 export const compareWorld = async (db: Db, world: World): Promise<Difference[]> => {
   const { bench, callers, wallets } = world
-  const { chain, chain_id } = bench
-  const cursor = await findCursor(db, chain_id)
+  const { chain, network_id } = bench
+  const cursor = await findCursor(db, network_id)
   if (!cursor?.block_hash.equals(chain.canonical().at(-1)!.hash)) return []
   const head = cursor.block_number
   const blocks = storedBlocks(chain, world.processed, head)
@@ -70,7 +70,7 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     .selectFrom('balance')
     .innerJoin('asset', 'asset.asset_id', 'balance.asset_id')
     .innerJoin('wallet', 'wallet.wallet_id', 'balance.wallet_id')
-    .where('wallet.chain_id', '=', chain_id)
+    .where('wallet.network_id', '=', network_id)
     .select([
       'balance.wallet_id',
       'balance.address',
@@ -121,7 +121,7 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
       check(`${what}, up to ${at}`, String(chain.balanceAt(query, at)), String(row.balance))
   }
   for (const block of blocks)
-    for (const touch of expectedTouches(chain, chain_id, block, world.snapshot())) {
+    for (const touch of expectedTouches(chain, network_id, block, world.snapshot())) {
       const wallet = wallets.find(({ wallet_id }) => wallet_id === touch.wallet_id)!
       // A deep wallet is read when the tracker has caught up, in batches of fifty.
       const late = wallet.confirmation > 32 ? 50 : 0

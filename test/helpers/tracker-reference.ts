@@ -126,7 +126,7 @@ export const expectedList = (
 /** The pairs of a block whose balance changed for somebody who tracks them still as then. */
 export const expectedTouches = (
   chain: ScriptedChain,
-  chain_id: number,
+  network_id: number,
   [block, then]: [ScriptedBlock, Snapshot],
   now: Snapshot,
 ): ExpectedTouch[] => {
@@ -140,7 +140,7 @@ export const expectedTouches = (
       const isNative = asset.contract_address.length === 0
       if (!isNative && then.contracts.get(contract) === undefined) continue
       if (!isNative && then.contracts.get(contract) !== now.contracts.get(contract)) continue
-      const asset_id = assetIdOf(chain_id, asset)
+      const asset_id = assetIdOf(network_id, asset)
       const { wallet_id } = holder
       const { number: block_number } = block
       found.push({ wallet_id, organization_id, address: address!, asset, asset_id, block_number })

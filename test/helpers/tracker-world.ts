@@ -48,7 +48,7 @@ export const createWorld = async (
     batch: 1 + pick(5),
     salt: network,
   })
-  const { chain, chain_id, account, address } = bench
+  const { chain, network_id, account, address } = bench
   const callers: Caller[] = [await bench.createCaller(), await bench.createCaller()]
   const faulty = createFaultyDb(db)
   const name = `tracker:${network}`
@@ -56,7 +56,7 @@ export const createWorld = async (
   const tools: TrackerTools = {
     db: faulty.db,
     clock: systemClock,
-    chain_id,
+    network_id,
     chain,
     lease: { name, epoch: lease!.epoch },
     window: 64,
@@ -99,7 +99,7 @@ export const createWorld = async (
   let registrations = 0
   const nextRegistration = async () => {
     registrations++
-    since.set(registrations, (await findCursor(db, chain_id))?.block_number ?? 0)
+    since.set(registrations, (await findCursor(db, network_id))?.block_number ?? 0)
     return registrations
   }
   /** Blocks that are in a gap, by hash; and at which head a block was refilled, by number. */
@@ -259,7 +259,7 @@ export const createWorld = async (
       }
       default: {
         if (wallet && hasConfirmation && chance(0.3)) {
-          const head = (await findCursor(db, chain_id))?.block_number ?? 0
+          const head = (await findCursor(db, network_id))?.block_number ?? 0
           const { wallet_id } = wallet
           const confirmation = pickConfirmation()
           await caller.call('UpdateConfirmation', { wallet_id, confirmation })
@@ -279,7 +279,7 @@ export const createWorld = async (
             .insertInto('webhook')
             .values({
               ...row,
-              chain_id,
+              network_id,
               webhook_endpoint: 'https://example.org',
               webhook_state: 'WEBHOOK_STATE_ENABLED',
               secret_sealed: randomBytes(4),
@@ -302,9 +302,9 @@ export const createWorld = async (
 
   /** Notes what the stored cursor says was stored since, and what it made due. */
   const noteProgress = async (before: number): Promise<void> => {
-    const cursor = await findCursor(db, chain_id)
+    const cursor = await findCursor(db, network_id)
     if (!cursor) return
-    const gaps = await listOpenGaps(db, chain_id)
+    const gaps = await listOpenGaps(db, network_id)
     const isGap = (number: number) =>
       gaps.some(({ from_block, to_block }) => from_block <= number && number <= to_block)
     // A gap below the branches may have been filled although the cursor is on one that was left.
@@ -352,7 +352,7 @@ export const createWorld = async (
   /** One step of the tracker: begin, go back, or go on. False when there is nothing to do. */
   const step = async (): Promise<boolean> => {
     const blocks = chain.canonical()
-    const cursor = await findCursor(tools.db, chain_id)
+    const cursor = await findCursor(tools.db, network_id)
     if (!cursor) {
       await storeBeginning(tools, blocks.at(-1)!)
       return true
@@ -395,7 +395,7 @@ export const createWorld = async (
   const run = async ({ steps = Number.POSITIVE_INFINITY, deadly = false } = {}): Promise<void> => {
     for (let left = steps; left > 0; left--) {
       if (deadly && chance(0.3)) faulty.arm(1 + pick(24))
-      const before = (await findCursor(db, chain_id))?.block_number
+      const before = (await findCursor(db, network_id))?.block_number
       let more = true
       try {
         more = await step()
@@ -422,9 +422,9 @@ export const createWorld = async (
   const refill = async ({ deadly = false } = {}): Promise<void> => {
     for (const number of chain.spoiled()) if (chance(0.8)) chain.spoil(number, 'whole')
     const refillGap = createRefill(tools, 1 + pick(4))
-    for (const gap of await listOpenGaps(db, chain_id)) {
+    for (const gap of await listOpenGaps(db, network_id)) {
       if (deadly && chance(0.3)) faulty.arm(1 + pick(12))
-      const before = (await findCursor(db, chain_id))!.block_number
+      const before = (await findCursor(db, network_id))!.block_number
       try {
         await refillGap(gap, never)
       } catch (error) {

@@ -21,7 +21,7 @@ import { silentLog } from '../../src/lib/log.ts'
 import { insertOrganization } from '../../src/storage/access/organizations.ts'
 import { createSealer } from '../../src/storage/access/seal.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
-import { ensureChain } from '../../src/storage/tracking/chains.ts'
+import { ensureNetwork } from '../../src/storage/tracking/networks.ts'
 
 /** An answer of an operation, or the failure that the caller is told of. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look at members of any answer
@@ -40,7 +40,7 @@ export type Caller = {
 export type WalletBench = {
   service: WalletService
   chain: ScriptedChain
-  chain_id: number
+  network_id: number
   family: Family
   installation: Installation
   /** Different accounts by number, in bytes and as text. */
@@ -68,12 +68,12 @@ export const createWalletBench = async (
   const family = families[service]()
   const chain = createScriptedChain({ family, endowment: 1_000_000n, ...script })
   const now = new Date(clock.now())
-  const chain_id = await ensureChain(db, { chain: service, network, create_time: now })
+  const network_id = await ensureNetwork(db, { chain: service, network, create_time: now })
   const sealer = createSealer(randomBytes(32))
   const base = { db, clock, ids: systemIds, sealer, log: silentLog }
   const chains = {
     find: (wanted: WalletService) =>
-      wanted === service ? { chain_id, network, chain } : undefined,
+      wanted === service ? { network_id, network, chain } : undefined,
   }
   const installation = { ...base, chains }
 
@@ -119,7 +119,7 @@ export const createWalletBench = async (
   return {
     service,
     chain,
-    chain_id,
+    network_id,
     family,
     installation,
     account: (number) => accountOf(service, number),

@@ -36,7 +36,7 @@ export type SendingBench = {
   db: Db
   anvil: Anvil
   chain: Chain
-  chain_id: number
+  network_id: number
   clock: ReturnType<typeof shiftedClock>
   accounts: string[]
   caller: Caller
@@ -73,10 +73,10 @@ export async function startSendingBench(
   })
   const chain = createEvmChain({ pool, pollMs: 200, broadcastTimeoutMs })
   const bench = await createWalletBench(db, 'c', { clock })
-  const { chain_id } = bench
-  bench.installation.chains = { find: () => ({ chain_id, network: 'mainnet', chain }) }
+  const { network_id } = bench
+  bench.installation.chains = { find: () => ({ network_id, network: 'mainnet', chain }) }
   await waitFor('the node is explored', () => pool.can('debug_trace'))
-  const shared = { db, clock, log: silentLog, holder: randomUUID(), chain_id, network: 'mainnet' }
+  const shared = { db, clock, log: silentLog, holder: randomUUID(), network_id, network: 'mainnet' }
   const tracker = startTracker({ ...shared, chain, ttlMs: 5_000 })
   const sender = startSender({
     ...shared,
@@ -95,7 +95,7 @@ export async function startSendingBench(
   const settled = async () => {
     const head = await anvil.call<{ hash: string }>('eth_getBlockByNumber', ['latest', false])
     await waitFor('the tracker is at the head', async () => {
-      const cursor = await findCursor(db, chain_id)
+      const cursor = await findCursor(db, network_id)
       return cursor?.block_hash.toString('hex') === head.hash.slice(2)
     })
   }
@@ -106,7 +106,7 @@ export async function startSendingBench(
     db,
     anvil,
     chain,
-    chain_id,
+    network_id,
     clock,
     accounts: await anvil.call<string[]>('eth_accounts'),
     caller,

@@ -44,7 +44,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('deliveries of %s', (service)
     const { organization_id } = bench.caller
     const more = Array.from({ length: 230 }, () => ({
       organization_id,
-      chain_id: bench.bench.chain_id,
+      network_id: bench.bench.network_id,
       webhook_id,
       notification_type: notificationTypes[service],
       data: { transfers: [] },
@@ -91,12 +91,12 @@ it('carry the headers of their webhook before those of all', async () => {
   await add('x-token', 'for-one', one)
   await add('X-Only', 'two', two)
   // Of the same organization on another chain: not theirs.
-  const { chain_id } = await createWebhookBench(database, 's').then((other) => other.bench)
+  const { network_id } = await createWebhookBench(database, 's').then((other) => other.bench)
   await database.pool.query(
     `insert into webhook_header
      select gen_random_uuid(), organization_id, $2, null, 'x-elsewhere', header_value_sealed, now()
      from webhook_header where organization_id = $1 and webhook_id is null`,
-    [bench.caller.organization_id, chain_id],
+    [bench.caller.organization_id, network_id],
   )
   await add('User-Agent', 'ours', two)
   const courier = bench.startCourier()

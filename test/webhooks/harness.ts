@@ -71,8 +71,8 @@ export const createWebhookBench = async (
         if (claimed > 0 || unrecorded > 0) return false
         const { rows } = await pool.query(
           `select 1 from delivery_queue q join webhook w using (webhook_id)
-           where w.chain_id = $1 and q.next_attempt_time <= $2 limit 1`,
-          [bench.chain_id, new Date(clock.now())],
+           where w.network_id = $1 and q.next_attempt_time <= $2 limit 1`,
+          [bench.network_id, new Date(clock.now())],
         )
         if (rows.length === 0) return courier.status().claimed === 0
         // A receiver that fails is left alone for up to a second, and only time can end that.
@@ -87,8 +87,8 @@ export const createWebhookBench = async (
   const nextDue = async (): Promise<number | undefined> => {
     const { rows } = await pool.query(
       `select min(next_attempt_time) as at from delivery_queue
-       join delivery using (webhook_history_id) where chain_id = $1`,
-      [bench.chain_id],
+       join delivery using (webhook_history_id) where network_id = $1`,
+      [bench.network_id],
     )
     return rows[0].at?.getTime()
   }

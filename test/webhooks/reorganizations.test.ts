@@ -27,7 +27,7 @@ it.each([
   const random = createRandom(seed)
   const webhooks = await createWebhookBench(database, 'c', realClock)
   const { bench, caller } = webhooks
-  const { chain, chain_id, account, address } = bench
+  const { chain, network_id, account, address } = bench
   const receiver = await startReceiver()
   await caller.call('RegisterWallet', { name: 'w', address: address(1), confirmation: 1 })
   await webhooks.register(receiver.url, { confirmation })
@@ -38,14 +38,14 @@ it.each([
     log: silentLog,
     holder: randomUUID(),
     network: 'mainnet',
-    chain_id,
+    network_id,
     chain,
   })
   onTestFinished(tracker.stop)
   const atHead = async () => {
     const head = chain.canonical().at(-1)!
     await waitFor('the tracker is at the head', async () => {
-      const cursor = await findCursor(db, chain_id)
+      const cursor = await findCursor(db, network_id)
       return cursor?.block_hash.equals(head.hash) === true
     })
   }

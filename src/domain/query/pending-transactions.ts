@@ -17,7 +17,7 @@ export const GetPendingTransaction = async (
   { transaction_hash }: { transaction_hash: string },
 ): Promise<{ pending_transaction: PendingTransaction }> => {
   const source = sourceOf(context)
-  const row = await findPending(context.db, source.chain_id, {
+  const row = await findPending(context.db, source.network_id, {
     transaction_hash: Buffer.from(transaction_hash.slice(2), 'hex'),
     now: context.clock.now(),
   })
@@ -43,7 +43,7 @@ export const ListPendingTransactions = async (
 ): Promise<{ pending_transactions: PendingTransaction[] }> => {
   const source = sourceOf(context)
   await source.seePending(await source.pendingOf(from, context.signal))
-  const rows = await listPending(context.db, source.chain_id, {
+  const rows = await listPending(context.db, source.network_id, {
     from: Buffer.from(from.slice(2), 'hex'),
     nonce: nonce === undefined ? undefined : BigInt(nonce),
     limit: longestList,

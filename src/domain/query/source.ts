@@ -9,7 +9,7 @@ export type SourceAnswer = { ok: true; result: string } | { ok: false; reason: R
 /** The query chain, as the operations read it. The app builds it on the network of the gateway. */
 export type QuerySource = {
   /** Of its stored rows. */
-  chain_id: number
+  network_id: number
   /** Method prefix of the chain: `eth`. */
   prefix: string
   pool: Pick<Pool, 'request' | 'head' | 'can' | 'status'>

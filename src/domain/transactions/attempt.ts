@@ -58,8 +58,8 @@ export async function settleAttempt(
   /** Why it is in no block, beyond what the nodes say. */
   waitsFor?: string,
 ): Promise<TransactionRow> {
-  const { organization_id, chain_id, transaction_id, broadcast_count } = attempt.row
-  const scope = { organization_id, chain_id }
+  const { organization_id, network_id, transaction_id, broadcast_count } = attempt.row
+  const scope = { organization_id, network_id }
   return await withTransaction(tools, scope, transaction_id, async (trx, row, now) => {
     // The chain was quicker, or the transaction is another one by now.
     if (!isOnTheWay(row) || !row.transaction_hash?.equals(attempt.hash)) return row

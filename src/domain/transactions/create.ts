@@ -111,7 +111,7 @@ export async function create(
     const created = await insertTransaction(trx, {
       organization_id: scope.organization_id,
       transaction_id,
-      chain_id: scope.chain_id,
+      network_id: scope.network_id,
       wallet_id,
       transaction_state: 'TRANSACTION_STATE_CREATED',
       from,
@@ -144,7 +144,7 @@ async function findRepeated(
   { transaction_id, request_hash }: { transaction_id: string; request_hash: Buffer },
 ): Promise<TransactionRow | undefined> {
   const row = await findTransactionById(db, scope.organization_id, transaction_id)
-  if (row && row.chain_id !== scope.chain_id)
+  if (row && row.network_id !== scope.network_id)
     throw new OperationError('TRANSACTION_ID_TAKEN', {
       detail: 'A transaction on another network has the transaction_id.',
     })

@@ -13,10 +13,10 @@ export type SendingScope = WalletScope & { family: Family; sending: Sending }
 
 /** The chain that transactions go to; refused where it is not configured. */
 export function sendingScope(context: Context): SendingScope {
-  const { organization_id, chain_id, family, chain } = chainScope(context)
+  const { organization_id, network_id, family, chain } = chainScope(context)
   const { sending } = chain
   if (!sending) throw new OperationError('CHAIN_NOT_CONFIGURED')
-  return { organization_id, chain_id, family, sending }
+  return { organization_id, network_id, family, sending }
 }
 
 /**

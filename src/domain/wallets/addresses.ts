@@ -165,8 +165,8 @@ async function removeFrom(
   if (owners && !owners.some((owner) => owner.wallet_id === wallet_id)) return
   await db.transaction().execute(async (trx) => {
     // Blocks concurrent balance reads and reorganizations: rows that they store would remain.
-    await lockCursor(trx, scope.chain_id)
-    await expandBacklogs(trx, scope.chain_id)
+    await lockCursor(trx, scope.network_id)
+    await expandBacklogs(trx, scope.network_id)
     const count = await deleteAddresses(trx, scope, {
       wallet_id,
       ...(addresses && { addresses }),

@@ -31,7 +31,7 @@ export const ListContracts = shared<object>(async (context) => {
 /** Tracks a token contract after the chain has proved that it is one; repeating it reads it again. */
 export const RegisterContract = shared<{ contract_address: string; contract_type: string }>(
   async (context, { contract_type, ...request }) => {
-    const { organization_id, chain_id, family, chain } = chainScope(context)
+    const { organization_id, network_id, family, chain } = chainScope(context)
     const contract_address = readAddress(family, request.contract_address, 'contract_address')
     const verify = chain.tokens?.verifyContract
     const found = verify
@@ -48,11 +48,11 @@ export const RegisterContract = shared<{ contract_address: string; contract_type
     await context.db.transaction().execute(async (trx) => {
       // Items of a collection become assets when they are first seen.
       if (contract_type === 'CONTRACT_TYPE_ERC20')
-        await ensureAssets(trx, chain_id, [asset], create_time)
-      await setAssetInfo(trx, { chain_id, contract_address, ...info })
+        await ensureAssets(trx, network_id, [asset], create_time)
+      await setAssetInfo(trx, { network_id, contract_address, ...info })
       const isNew = await upsertContract(trx, {
         organization_id,
-        chain_id,
+        network_id,
         contract_address,
         contract_type,
         contract_metadata: metadataOf(request.contract_address, contract_type, info),
@@ -74,8 +74,8 @@ export const RemoveContract = shared<{ contract_address: string }>(async (contex
   if (!(await hasContract(context.db, scope, contract_address))) return {}
   await context.db.transaction().execute(async (trx) => {
     // As with addresses: a block or a balance that is being stored would leave something behind.
-    await lockCursor(trx, scope.chain_id)
-    await expandBacklogs(trx, scope.chain_id)
+    await lockCursor(trx, scope.network_id)
+    await expandBacklogs(trx, scope.network_id)
     if (await deleteContract(trx, scope, contract_address))
       await subtractUse(trx, scope.organization_id, [['QUOTA_CONTRACTS', 1]])
   })

@@ -58,7 +58,7 @@ class UnnamedAccountError extends Error {
  */
 export async function runCover(tools: Tools, job: JobRow): Promise<boolean> {
   const { db, clock } = tools
-  const scope = { organization_id: job.organization_id!, chain_id: job.chain_id! }
+  const scope = { organization_id: job.organization_id!, network_id: job.network_id! }
   const { assets, owned, next } = await nextPage(db, scope, job)
   const { unnamed = 0 } = (job.progress ?? {}) as Progress
   const act = async (signal: AbortSignal): Promise<void> => {
@@ -149,7 +149,7 @@ async function accountsOf(
 ): Promise<Map<string, Buffer> | undefined> {
   const find = chain.tokens?.findAccounts
   if (!find || asset.contract_address.length === 0) return undefined
-  const asset_id = assetIdOf(scope.chain_id, asset)
+  const asset_id = assetIdOf(scope.network_id, asset)
   const addresses = owned.map(({ address }) => address)
   const known = await findOwnAccounts(db, scope, { asset_id, addresses })
   const accounts = new Map(known.map((one) => [one.address.toString('hex'), one.account]))

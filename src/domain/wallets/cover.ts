@@ -15,15 +15,15 @@ const waitMs = 5_000
 /** Stores the work that tracks tokens of rules. */
 export async function enqueueCover(
   { db, clock }: Pick<Context, 'db' | 'clock'>,
-  { organization_id, chain_id }: ChainScope,
+  { organization_id, network_id }: ChainScope,
   target: CoverTarget,
 ): Promise<JobRow> {
   const now = clock.now()
   return await enqueueJob(db, {
-    job_id: hashId('cover', organization_id, chain_id, JSON.stringify(target)),
+    job_id: hashId('cover', organization_id, network_id, JSON.stringify(target)),
     kind: coverJobKind,
     organization_id,
-    chain_id,
+    network_id,
     payload: target,
     next_attempt_time: new Date(now + takeoverMs),
     now: new Date(now),

@@ -17,7 +17,7 @@ export const ImportAsset = shared<{
   token_account_address?: string
 }>(async (context, request) => {
   const scope = chainScope(context)
-  const { organization_id, chain_id, family, chain } = scope
+  const { organization_id, network_id, family, chain } = scope
   const address = readOptionalAddress(family, request.address)
   const token = readToken(family, request.token_address)
   const { asset_type, token_account_address } = request
@@ -63,13 +63,13 @@ export const ImportAsset = shared<{
     throw invalidRequest([{ field: found.field, reason: 'INVALID_TOKEN', detail: found.detail }])
   const owner = assertOwner((await findOwners(context.db, scope, [found.address]))[0])
   const now = new Date(context.clock.now())
-  const asset_id = assetIdOf(chain_id, found.asset)
-  await ensureAssets(context.db, chain_id, [{ ...found.asset, ...found.info }], now)
+  const asset_id = assetIdOf(network_id, found.asset)
+  await ensureAssets(context.db, network_id, [{ ...found.asset, ...found.info }], now)
   await insertTokenImports(
     context.db,
     [
       {
-        chain_id,
+        network_id,
         address: found.address,
         asset_id,
         organization_id,

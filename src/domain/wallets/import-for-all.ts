@@ -24,7 +24,7 @@ export async function importForAll(
   scope: ChainScope,
   request: { asset_type: string; wallet_id?: string; token: Buffer | undefined },
 ): Promise<void> {
-  const { chain_id, family } = scope
+  const { network_id, family } = scope
   const { wallet_id, token } = request
   if (!token) throw refuse('REQUIRED', 'Is required without an address.')
   const isNative = token.length === 0
@@ -32,8 +32,8 @@ export async function importForAll(
     ? { info: {}, asset: family.native }
     : await findToken(context, scope, { asset_type: request.asset_type, token_address: token })
   const create_time = new Date(context.clock.now())
-  const rule = { asset_id: assetIdOf(chain_id, asset), ...(wallet_id && { wallet_id }) }
-  await ensureAssets(context.db, chain_id, [{ ...asset, ...info }], create_time)
+  const rule = { asset_id: assetIdOf(network_id, asset), ...(wallet_id && { wallet_id }) }
+  await ensureAssets(context.db, network_id, [{ ...asset, ...info }], create_time)
   const job = await context.db.transaction().execute(async (db) => {
     if (wallet_id && !(await holdWallet(db, wallet_id)))
       throw new OperationError('WALLET_NOT_FOUND')

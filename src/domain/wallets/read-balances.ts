@@ -26,7 +26,7 @@ type Tools = { db: Db; clock: Clock; chain: Chain; signal: AbortSignal }
 /** Which balances of one wallet. */
 export type WalletQueries = {
   organization_id: string
-  chain_id: number
+  network_id: number
   wallet_id: string
   confirmation: number
   queries: readonly BalanceQuery[]
@@ -35,13 +35,13 @@ export type WalletQueries = {
 /** The newest block with that many confirmations, counted from the last one that was stored. */
 async function confirmedBlock(
   { db, chain, signal }: Tools,
-  chain_id: number,
+  network_id: number,
   { confirmation, head }: { confirmation: number; head: BlockRef },
 ): Promise<BlockRef> {
   if (chain.balances === 'delta') return head
   const number = Math.max(0, head.number - Math.max(confirmation, 1) + 1)
   if (number === head.number) return head
-  const [stored] = await findBlocks(db, chain_id, [number])
+  const [stored] = await findBlocks(db, network_id, [number])
   if (stored) return { number, hash: stored.block_hash }
   return (await chain.header(number, signal)) ?? head
 }
@@ -54,10 +54,10 @@ type Read = { at: BlockRef; readings: BalanceReading[]; isKept: boolean }
  */
 async function read(tools: Tools, wanted: WalletQueries, head: BlockRef): Promise<Read> {
   const { chain, signal } = tools
-  const { chain_id, confirmation, queries } = wanted
+  const { network_id, confirmation, queries } = wanted
   const isDelta = chain.balances === 'delta'
   try {
-    const at = await confirmedBlock(tools, chain_id, { confirmation, head })
+    const at = await confirmedBlock(tools, network_id, { confirmation, head })
     const readings = await chain.readBalances(queries, at, signal)
     return { at, readings, isKept: isDelta && confirmation > 1 }
   } catch (error) {
@@ -70,9 +70,9 @@ async function read(tools: Tools, wanted: WalletQueries, head: BlockRef): Promis
 /** Reads balances of a wallet at its confirmed block and stores them. */
 export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise<void> {
   const { db, clock, chain } = tools
-  const { organization_id, chain_id, wallet_id, confirmation, queries } = wanted
+  const { organization_id, network_id, wallet_id, confirmation, queries } = wanted
   // Waits until no block is being stored: what comes after is matched with what is registered now.
-  const cursor = await awaitCursor(db, chain_id)
+  const cursor = await awaitCursor(db, network_id)
   const head = cursor
     ? { number: cursor.block_number, hash: cursor.block_hash }
     : await chain.head(tools.signal)
@@ -81,15 +81,15 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
   if (readings.some(({ block_number }) => block_number < at.number))
     throw new ChainUnavailableError(`no node has reached block ${at.number}`)
   const now = new Date(clock.now())
-  const assets = new Map(queries.map(({ asset }) => [assetIdOf(chain_id, asset), asset]))
-  await ensureAssets(db, chain_id, [...assets.values()], now)
+  const assets = new Map(queries.map(({ asset }) => [assetIdOf(network_id, asset), asset]))
+  await ensureAssets(db, network_id, [...assets.values()], now)
   await db.transaction().execute(async (trx) => {
-    const begun = await awaitCursor(trx, chain_id)
+    const begun = await awaitCursor(trx, network_id)
     if (begun && !cursor) throw new ChainUnavailableError('tracking began while balances were read')
-    if (chain.reorganizes && !(await holdBlock(trx, chain_id, at)))
+    if (chain.reorganizes && !(await holdBlock(trx, network_id, at)))
       throw new BlockGoneError(`block ${at.number} left the chain while balances were read`)
     // A node that changes branches may answer for a block of both with the one that it is leaving.
-    if (cursor && chain.reorganizes && !(await holdBlock(trx, chain_id, head)))
+    if (cursor && chain.reorganizes && !(await holdBlock(trx, network_id, head)))
       throw new ChainUnavailableError('the chain reorganized while balances were read')
     const rows = readings.map(({ balance, block_number }, index) => {
       const { address, asset } = queries[index]!
@@ -97,7 +97,7 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
         wallet_id,
         organization_id,
         address,
-        asset_id: assetIdOf(chain_id, asset),
+        asset_id: assetIdOf(network_id, asset),
         asset_type: asset.asset_type,
         contract_address: asset.contract_address,
         balance,
@@ -108,10 +108,10 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
     })
     const kept = isKept ? rows.filter((row) => !isFailing(row)) : []
     const stored = isKept ? rows.filter(isFailing) : rows
-    await insertPending(trx, kept, chain_id)
-    await storeReadings(trx, stored, { chain_id, now })
+    await insertPending(trx, kept, network_id)
+    await storeReadings(trx, stored, { network_id, now })
     if (chain.reorganizes)
-      await rememberReadings(trx, stored, { chain_id, reading_id: randomUUIDv7() })
+      await rememberReadings(trx, stored, { network_id, reading_id: randomUUIDv7() })
     // Blocks after the one that was read may have changed it while it was not tracked: no other code
     // would notice.
     const last = Math.max(head.number, begun?.block_number ?? 0)
@@ -120,7 +120,7 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
     await insertBalanceChanges(
       trx,
       open.map(({ address, asset_id, ...row }) => ({
-        ...{ wallet_id, organization_id, chain_id, address, asset_id },
+        ...{ wallet_id, organization_id, network_id, address, asset_id },
         block_number: last,
         due_block: isFailing(row)
           ? last + firstPostponement

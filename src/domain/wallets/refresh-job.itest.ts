@@ -12,7 +12,7 @@ const never = new AbortController().signal
 /** A job whose page takes as long as the test wants, on a clock that the test moves. */
 const startSlow = async (network: string) => {
   const bench = await createWalletBench(db, 'c', { network })
-  const { chain, chain_id, address } = bench
+  const { chain, network_id, address } = bench
   const caller = await bench.createCaller()
   const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', address: address(1) })
   let time = Date.now()
@@ -45,7 +45,7 @@ const startSlow = async (network: string) => {
     return await readBalances(queries, at, signal)
   }
   const job = await enqueueJob(db, {
-    ...{ job_id: caller.organization_id, kind: refreshJobKind, chain_id },
+    ...{ job_id: caller.organization_id, kind: refreshJobKind, network_id },
     organization_id: caller.organization_id,
     payload: { wallet_id, asset_type: chain.native.asset_type },
     next_attempt_time: new Date(time + 60_000),
@@ -54,7 +54,7 @@ const startSlow = async (network: string) => {
   const running = runRefresh({ db, clock, chain, signal: never }, job)
   const claim = () =>
     claimJobs(db, {
-      ...{ kind: refreshJobKind, chain_id, limit: 1 },
+      ...{ kind: refreshJobKind, network_id, limit: 1 },
       ...{ now: new Date(time), until: new Date(time + 60_000) },
     })
   const renewed = async () => {

@@ -65,7 +65,7 @@ export async function runRefresh(tools: RefreshTools, job: JobRow): Promise<bool
 
 type Page = {
   organization_id: string
-  chain_id: number
+  network_id: number
   wallet_id: string
   confirmation: number
   queries: BalanceQuery[]
@@ -79,7 +79,7 @@ async function nextPage(
   at: { target: RefreshTarget; after: string | undefined; room: number },
 ): Promise<Page> {
   const { target, after, room } = at
-  const scope = { organization_id: job.organization_id!, chain_id: job.chain_id! }
+  const scope = { organization_id: job.organization_id!, network_id: job.network_id! }
   const wallet = await findWallet(db, scope, target.wallet_id)
   const page = { ...scope, wallet_id: target.wallet_id, confirmation: wallet?.confirmation ?? 1 }
   if (!wallet) return { ...page, queries: [], last: undefined }
@@ -115,7 +115,7 @@ async function nextPage(
 /** Which balances a target asks for at some addresses. */
 async function queriesOf(
   { db, chain }: Pick<RefreshTools, 'db' | 'chain'>,
-  scope: { organization_id: string; chain_id: number },
+  scope: { organization_id: string; network_id: number },
   { wallet_id, asset_type, asset_id }: RefreshTarget,
   addresses: Buffer[],
 ): Promise<BalanceQuery[]> {
@@ -133,7 +133,7 @@ async function queriesOf(
   if (asset_id !== undefined) {
     const [asset] = await findAssets(db, [asset_id])
     const one = [...native, ...tokens].filter(
-      (query) => assetIdOf(scope.chain_id, query.asset) === asset_id,
+      (query) => assetIdOf(scope.network_id, query.asset) === asset_id,
     )
     if (one.length > 0 || !asset) return one
     return addresses.map((address) => ({ address, asset }))
@@ -145,7 +145,7 @@ async function queriesOf(
     asset_type === 'ASSET_TYPE_ERC20' ? await listContracts(db, scope, 'CONTRACT_TYPE_ERC20') : []
   const all = new Map<string, BalanceQuery>()
   const add = (address: Buffer, asset: BalanceQuery['asset']) =>
-    all.set(`${address.toString('hex')}/${assetIdOf(scope.chain_id, asset)}`, { address, asset })
+    all.set(`${address.toString('hex')}/${assetIdOf(scope.network_id, asset)}`, { address, asset })
   for (const address of addresses)
     for (const { contract_address } of contracts)
       add(address, { asset_type, contract_address, token_id: 0n })
@@ -156,7 +156,7 @@ async function queriesOf(
 /** What rules track at some addresses and is not imported for them alone. */
 async function queriesOfRules(
   { db }: Pick<RefreshTools, 'db'>,
-  scope: { organization_id: string; chain_id: number },
+  scope: { organization_id: string; network_id: number },
   wallet_id: string,
   known: { addresses: readonly Buffer[]; imports: readonly (AssetKey & { address: Buffer })[] },
 ): Promise<BalanceQuery[]> {
@@ -164,7 +164,7 @@ async function queriesOfRules(
   if (rules.length === 0) return []
   const nameOf = (address: Buffer, asset_id: string) => `${address.toString('hex')}/${asset_id}`
   const imported = new Set(
-    known.imports.map((one) => nameOf(one.address, assetIdOf(scope.chain_id, one))),
+    known.imports.map((one) => nameOf(one.address, assetIdOf(scope.network_id, one))),
   )
   return known.addresses.flatMap((address) =>
     rules.flatMap(({ asset_id, ...asset }) =>

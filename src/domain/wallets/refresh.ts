@@ -47,7 +47,7 @@ export async function importNative(
     wallet_id,
     address: address.toString('hex'),
     asset_type: native.asset_type,
-    asset_id: assetIdOf(scope.chain_id, native),
+    asset_id: assetIdOf(scope.network_id, native),
   })
 }
 
@@ -57,14 +57,14 @@ export async function requestRefresh(
   scope: ChainScope,
   target: RefreshTarget,
 ): Promise<void> {
-  const { organization_id, chain_id, chain } = scope
+  const { organization_id, network_id, chain } = scope
   const { wallet_id, address = '', asset_type, asset_id = '' } = target
   const now = context.clock.now()
   const job = await enqueueJob(context.db, {
-    job_id: hashId('refresh', chain_id, wallet_id, address, asset_type, asset_id),
+    job_id: hashId('refresh', network_id, wallet_id, address, asset_type, asset_id),
     kind: refreshJobKind,
     organization_id,
-    chain_id,
+    network_id,
     payload: target,
     next_attempt_time: new Date(now + takeoverMs),
     now: new Date(now),

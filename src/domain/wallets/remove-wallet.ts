@@ -15,8 +15,8 @@ export const RemoveWallet = shared<{ wallet_id: string }>(async (context, reques
   const { wallet_id } = wallet
   await context.db.transaction().execute(async (trx) => {
     // As with addresses: a block or a balance that is being stored would leave something behind.
-    await lockCursor(trx, scope.chain_id)
-    await expandBacklogs(trx, scope.chain_id)
+    await lockCursor(trx, scope.network_id)
+    await expandBacklogs(trx, scope.network_id)
     // Requests that add an address or a webhook wait for this row, and then find the wallet removed.
     if (!(await markRemoved(trx, wallet_id, new Date(context.clock.now())))) return
     const addresses = await deleteAddresses(trx, scope, { wallet_id })

@@ -3,7 +3,7 @@ import { families } from '../../chains/registry.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import type { WalletService } from '../../contract/variant.ts'
 import { isUuid } from '../../lib/ids.ts'
-import { findFirstChain } from '../../storage/tracking/chains.ts'
+import { findFirstNetwork } from '../../storage/tracking/networks.ts'
 import type { WalletRow } from '../../storage/wallets/tables.ts'
 import { findWallet, type WalletScope } from '../../storage/wallets/wallets.ts'
 import type { Context, Handler } from '../context.ts'
@@ -31,9 +31,9 @@ export async function readScope(context: Context): Promise<ReadScope> {
   const { organization_id } = principal
   const service = context.service as WalletService
   const open = chains?.find(service)
-  if (open) return { organization_id, chain_id: open.chain_id, family: open.chain }
-  const chain_id = (await findFirstChain(db, service)) ?? unknownChain
-  return { organization_id, chain_id, family: families[service]() }
+  if (open) return { organization_id, network_id: open.network_id, family: open.chain }
+  const network_id = (await findFirstNetwork(db, service)) ?? unknownChain
+  return { organization_id, network_id, family: families[service]() }
 }
 
 /** Registration without tracking is refused: deposits would go unnoticed. */
@@ -44,8 +44,8 @@ export function chainScope({ chains, principal, service }: Context): ChainScope 
       detail: `The chain "${service}" is not configured in this installation.`,
       retryAfter: retryAfterSeconds,
     })
-  const { chain_id, chain } = open
-  return { organization_id: principal.organization_id, chain_id, family: chain, chain }
+  const { network_id, chain } = open
+  return { organization_id: principal.organization_id, network_id, family: chain, chain }
 }
 
 /** A wallet of the caller that is not removed. */

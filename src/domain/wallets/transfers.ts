@@ -46,7 +46,7 @@ export const ListTransfers = shared<{
         { ...filter, transaction_hash: transaction_hash! },
         page,
       )
-  const head = (await findCursor(context.db, scope.chain_id))?.block_number ?? 0
+  const head = (await findCursor(context.db, scope.network_id))?.block_number ?? 0
   const { items, pagination } = makePage(
     context,
     request,

@@ -28,13 +28,13 @@ export const RegisterWallet = shared<{
   confirmation?: number
 }>(async (context, request) => {
   const scope = chainScope(context)
-  const { organization_id, chain_id, family } = scope
+  const { organization_id, network_id, family } = scope
   const address = readOptionalAddress(family, request.address)
   const wallet_id = context.ids.uuid()
   const wallet = {
     wallet_id,
     organization_id,
-    chain_id,
+    network_id,
     name: request.name,
     // T and P have no such field: their blocks are final when they are seen.
     confirmation: request.confirmation ?? 1,
@@ -100,9 +100,9 @@ export const UpdateConfirmation = shared<{ wallet_id: string; confirmation: numb
     const update_time = new Date(context.clock.now())
     await context.db.transaction().execute(async (trx) => {
       // No block is stored meanwhile: what it noted would wait for the old number.
-      const cursor = await lockCursor(trx, scope.chain_id)
+      const cursor = await lockCursor(trx, scope.network_id)
       const head = cursor?.block_number ?? 0
-      await expandBacklogs(trx, scope.chain_id)
+      await expandBacklogs(trx, scope.network_id)
       await setConfirmation(trx, scope, { wallet_id, confirmation, update_time, head })
     })
     return {}

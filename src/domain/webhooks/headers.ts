@@ -42,8 +42,8 @@ export const RegisterWebhookHeader = shared<{
   header_key: string
   header_value: string
 }>(async (context, request) => {
-  const { organization_id, chain_id } = chainScope(context)
-  const scope = { organization_id, chain_id }
+  const { organization_id, network_id } = chainScope(context)
+  const scope = { organization_id, network_id }
   const { header_key, header_value } = request
   const problems = checkHeader(header_key, header_value)
   if (problems.length > 0) throw invalidRequest(problems)

@@ -43,10 +43,10 @@ export const RegisterWebhook = shared<{
   confirmation: number
   events?: WebhookEvent[]
 }>(async (context, request) => {
-  const { organization_id, chain_id } = chainScope(context)
+  const { organization_id, network_id } = chainScope(context)
   const { webhook_endpoint, confirmation } = request
   check(context, webhook_endpoint)
-  const scope = { organization_id, chain_id }
+  const scope = { organization_id, network_id }
   const wallet = request.wallet_id ? await getWallet(context, scope, request.wallet_id) : undefined
   const webhook_id = context.ids.uuid()
   await context.db.transaction().execute(async (trx) => {
@@ -83,7 +83,7 @@ export const UpdateWebhook = shared<{
   const now = new Date(context.clock.now())
   await context.db.transaction().execute(async (trx) => {
     // No block is stored meanwhile: what it noted would wait for the old number.
-    if (confirmation !== undefined) await lockCursor(trx, scope.chain_id)
+    if (confirmation !== undefined) await lockCursor(trx, scope.network_id)
     const row = await getWebhookToChange(trx, scope, webhook_id)
     await updateWebhook(trx, row, {
       ...(webhook_endpoint !== undefined && { webhook_endpoint }),
@@ -193,14 +193,14 @@ export const EnableWebhook = shared<{ webhook_id: string }>(async (context, { we
 
 /** Queues a test notification without transfers, signed and numbered like any other. */
 export const SendTestWebhook = shared<{ webhook_id: string }>(async (context, { webhook_id }) => {
-  const { organization_id, chain_id } = await readScope(context)
+  const { organization_id, network_id } = await readScope(context)
   const service = context.service as WalletService
   const name = service === 's' ? 'transaction_digest' : 'transaction_hash'
   const [webhook_history_id] = await context.db.transaction().execute(async (trx) => {
-    await getWebhookToSend(trx, { organization_id, chain_id }, webhook_id)
+    await getWebhookToSend(trx, { organization_id, network_id }, webhook_id)
     const notification = {
       organization_id,
-      chain_id,
+      network_id,
       webhook_id,
       notification_type: notificationTypes[service],
       data: { test: true, [name]: '', confirmations: 0, transfers: [] },

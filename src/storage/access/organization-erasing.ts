@@ -37,12 +37,12 @@ const removed = async (db: Db, statement: RawBuilder<unknown>): Promise<number> 
   Number((await statement.execute(db)).numAffectedRows ?? 0n)
 
 /** Led by the wallets: their rows have no index by organization. */
-const byWallet = (table: string, { organization_id, limit }: Page, chain_id: number) => sql`
+const byWallet = (table: string, { organization_id, limit }: Page, network_id: number) => sql`
   delete from ${sql.table(table)} where ctid = any(array(
     select r.ctid from wallet w, lateral (
       select ctid from ${sql.table(table)} where wallet_id = w.wallet_id
       limit ${limit} for update skip locked) r
-    where w.organization_id = ${organization_id} and w.chain_id = ${chain_id} limit ${limit}))`
+    where w.organization_id = ${organization_id} and w.network_id = ${network_id} limit ${limit}))`
 
 /** What the tracker looks up and what it writes for that, in the order in which tracking ends. */
 const trackedTables = [
@@ -59,19 +59,19 @@ const trackedTables = [
  */
 const tracked: Step = async (db, { organization_id, limit }) => {
   const erased: Erased = {}
-  for (const chain_id of await allChains(db))
+  for (const network_id of await allChains(db))
     await db.transaction().execute(async (trx) => {
       const page = { organization_id, limit: Math.min(limit, 500) }
-      await lockCursor(trx, chain_id)
-      await expandBacklogs(trx, chain_id)
+      await lockCursor(trx, network_id)
+      await expandBacklogs(trx, network_id)
       await sql`
         update wallet set remove_time = coalesce(remove_time, update_time), address_count = 0
         where wallet_id = any(array(
           select wallet_id from wallet where organization_id = ${organization_id}
-            and chain_id = ${chain_id} and (remove_time is null or address_count > 0)
+            and network_id = ${network_id} and (remove_time is null or address_count > 0)
           limit ${page.limit} for update skip locked))`.execute(trx)
       for (const table of trackedTables)
-        add(erased, { [table]: await removed(trx, byWallet(table, page, chain_id)) })
+        add(erased, { [table]: await removed(trx, byWallet(table, page, network_id)) })
       for (const table of ['token_rule', 'contract'])
         add(erased, {
           [table]: await removed(
@@ -79,7 +79,7 @@ const tracked: Step = async (db, { organization_id, limit }) => {
             sql`
               delete from ${sql.table(table)} where ctid = any(array(
                 select ctid from ${sql.table(table)} where organization_id = ${organization_id}
-                  and chain_id = ${chain_id} limit ${page.limit} for update skip locked))`,
+                  and network_id = ${network_id} limit ${page.limit} for update skip locked))`,
           ),
         })
     })
@@ -104,7 +104,7 @@ const transfers: Step = async (db, { organization_id, limit }) => ({
 /** A page of notifications with their queue and attempts, and of those that wait for a confirmation. */
 const deliveries: Step = async (db, { organization_id, limit }) => {
   const erased: Erased = {}
-  for (const chain_id of await allChains(db))
+  for (const network_id of await allChains(db))
     await db.transaction().execute(async (trx) => {
       const { rows } = await sql<{
         webhook_history_id: string
@@ -112,7 +112,7 @@ const deliveries: Step = async (db, { organization_id, limit }) => {
         sequence: number
       }>`
         select webhook_history_id, webhook_id, sequence from delivery
-        where organization_id = ${organization_id} and chain_id = ${chain_id}
+        where organization_id = ${organization_id} and network_id = ${network_id}
           and sequence is not null
         order by create_time, webhook_history_id limit ${limit} for update skip locked`.execute(trx)
       const ids = rows.map((row) => row.webhook_history_id)
@@ -139,7 +139,7 @@ const deliveries: Step = async (db, { organization_id, limit }) => {
           sql`
             delete from delivery where webhook_history_id = any(array(
               select webhook_history_id from delivery
-              where chain_id = ${chain_id} and due_block is not null
+              where network_id = ${network_id} and due_block is not null
                 and organization_id = ${organization_id}
               limit ${limit} for update skip locked))`,
         ),
@@ -326,7 +326,9 @@ const addErased = async (db: Db, organization_id: string, erased: Erased): Promi
 }
 
 const allChains = async (db: Db): Promise<number[]> =>
-  (await db.selectFrom('chain').select('chain_id').execute()).map(({ chain_id }) => chain_id)
+  (await db.selectFrom('network').select('network_id').execute()).map(
+    ({ network_id }) => network_id,
+  )
 
 const add = (into: Erased, more: Erased): void => {
   for (const [table, count] of Object.entries(more)) into[table] = (into[table] ?? 0) + count

@@ -23,8 +23,8 @@ export type UsagePeriod = 'hour' | 'day' | 'month'
 
 /** The tables of 0002-access.sql, and those of 0001-installation.sql except operational_event. */
 export const accessTables = {
-  chain: {
-    chain_id: int2,
+  network: {
+    network_id: int2,
     chain: text,
     network: text,
     identity: nullable(text),
@@ -136,7 +136,7 @@ export const accessTables = {
     job_id: uuid,
     kind: text,
     organization_id: nullable(uuid),
-    chain_id: nullable(int2),
+    network_id: nullable(int2),
     payload: jsonb,
     progress: nullable(jsonb),
     attempt_count: int4,

@@ -38,20 +38,20 @@ const mostPairs = 100_000
 export const insertBacklog = async (
   trx: Db,
   {
-    chain_id,
+    network_id,
     changes,
     assets,
-  }: { chain_id: number; changes: readonly Change[]; assets: ReadonlyMap<string, AssetKey> },
+  }: { network_id: number; changes: readonly Change[]; assets: ReadonlyMap<string, AssetKey> },
 ): Promise<boolean> => {
   if (changes.length === 0) return true
   const { rows } = await sql<{ pairs: number }>`
     select coalesce(sum(pair_count), 0)::int8 as pairs from balance_backlog
-    where chain_id = ${chain_id}`.execute(trx)
+    where network_id = ${network_id}`.execute(trx)
   if (rows[0]!.pairs + changes.length > mostPairs) return false
   const work = pack(changes, assets)
   const due_block = changes.reduce((due, change) => Math.max(due, change.due_block), 0)
   await insertRows(trx, 'balance_backlog', [
-    { chain_id, backlog_id: randomUUIDv7(), due_block, pair_count: changes.length, work },
+    { network_id, backlog_id: randomUUIDv7(), due_block, pair_count: changes.length, work },
   ])
   return true
 }
@@ -111,32 +111,32 @@ function unpack({ owners }: Work): DueBalance[] {
 /** Rows that this head makes due, oldest first, at least one and no more than so many pairs. */
 export const listDueBacklogs = async (
   db: Db,
-  { chain_id, head, pairs }: { chain_id: number; head: number; pairs: number },
+  { network_id, head, pairs }: { network_id: number; head: number; pairs: number },
 ): Promise<Backlog[]> => {
   const { rows } = await sql<{ backlog_id: string; work: Work }>`
     select b.backlog_id, b.work from (
       select backlog_id, sum(pair_count) over (order by backlog_id) - pair_count as before
-      from balance_backlog where chain_id = ${chain_id} and due_block <= ${head}) d
-    join balance_backlog b on b.chain_id = ${chain_id} and b.backlog_id = d.backlog_id
+      from balance_backlog where network_id = ${network_id} and due_block <= ${head}) d
+    join balance_backlog b on b.network_id = ${network_id} and b.backlog_id = d.backlog_id
     where d.before < ${pairs} order by b.backlog_id`.execute(db)
   return rows.map(({ backlog_id, work }) => ({ backlog_id, pairs: unpack(work) }))
 }
 
-const locked = (chain_id: number, backlog_ids?: readonly string[]) => sql`
-  select backlog_id from balance_backlog where chain_id = ${chain_id}
+const locked = (network_id: number, backlog_ids?: readonly string[]) => sql`
+  select backlog_id from balance_backlog where network_id = ${network_id}
     ${backlog_ids ? sql`and backlog_id = any(${backlog_ids as string[]}::uuid[])` : sql``}
   order by backlog_id for update`
 
 /** Takes rows away, because their work is done, and says which of them were still there. */
 export const settleBacklogs = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   backlog_ids: readonly string[],
 ): Promise<Set<string>> => {
   const { rows } = await sql<{ backlog_id: string }>`
-    with held as materialized (${locked(chain_id, backlog_ids)})
+    with held as materialized (${locked(network_id, backlog_ids)})
     delete from balance_backlog b using held h
-    where b.chain_id = ${chain_id} and b.backlog_id = h.backlog_id
+    where b.network_id = ${network_id} and b.backlog_id = h.backlog_id
     returning b.backlog_id`.execute(trx)
   return new Set(rows.map(({ backlog_id }) => backlog_id))
 }
@@ -147,18 +147,18 @@ export const settleBacklogs = async (
  */
 export const expandBacklogs = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   backlog_ids?: readonly string[],
 ): Promise<void> => {
   await sql`
-    with held as materialized (${locked(chain_id, backlog_ids)}),
+    with held as materialized (${locked(network_id, backlog_ids)}),
     gone as (
       delete from balance_backlog b using held h
-      where b.chain_id = ${chain_id} and b.backlog_id = h.backlog_id returning b.work)
+      where b.network_id = ${network_id} and b.backlog_id = h.backlog_id returning b.work)
     insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
-      chain_id, due_block)
+      network_id, due_block)
     select (l.list->>'wallet_id')::uuid, a.address, (l.list->>'asset_id')::uuid, n.block,
-      (l.list->>'organization_id')::uuid, ${chain_id}::int2,
+      (l.list->>'organization_id')::uuid, ${network_id}::int2,
       n.block + (l.list->>'confirmation')::int8 - 1
     from gone g, ${unfoldLists(sql`g.work->'owners'`)}
     cross join lateral (

@@ -61,7 +61,7 @@ const known = sql`a.asset_type, a.contract_address, a.token_id, a.name, a.symbol
 /** One page of balances: wallet by wallet, and in each in the order of their creation. */
 export const listBalances = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   filter: BalanceFilter,
   {
     after,
@@ -72,7 +72,7 @@ export const listBalances = async (
   },
 ): Promise<ListedBalance[]> => {
   const wallets = all([
-    sql`w.organization_id = ${organization_id} and w.chain_id = ${chain_id}`,
+    sql`w.organization_id = ${organization_id} and w.network_id = ${network_id}`,
     filter.wallet_id && sql`w.wallet_id = ${filter.wallet_id}`,
     after && sql`w.wallet_id >= ${after.wallet_id}`,
   ] as RawBuilder<unknown>[])
@@ -97,7 +97,7 @@ export const listBalances = async (
       select * from balance b where b.wallet_id = w.wallet_id and ${balances}
       order by b.create_time, b.asset_id, b.address limit ${limit}) b
     join asset a on a.asset_id = b.asset_id
-    left join token_import i on i.chain_id = w.chain_id and i.address = b.address
+    left join token_import i on i.network_id = w.network_id and i.address = b.address
       and i.asset_id = b.asset_id and i.organization_id = w.organization_id
     where ${wallets}
     order by w.wallet_id, b.create_time, b.asset_id, b.address limit ${limit}`.execute(db)
@@ -107,7 +107,7 @@ export const listBalances = async (
 /** One page of sums, one per asset, in the order in which the assets first appeared. */
 export const listSums = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   filter: BalanceFilter,
   {
     after,
@@ -115,7 +115,7 @@ export const listSums = async (
   }: { after?: Pick<ListedSum, 'create_time' | 'asset_id'> | undefined; limit: number },
 ): Promise<ListedSum[]> => {
   const balances = all([
-    sql`w.organization_id = ${organization_id} and w.chain_id = ${chain_id}`,
+    sql`w.organization_id = ${organization_id} and w.network_id = ${network_id}`,
     filter.wallet_id ? sql`w.wallet_id = ${filter.wallet_id}` : undefined,
     ...filterOf(filter),
   ])
@@ -163,7 +163,7 @@ export const listHeldAssets = async (
 export const storeReadings = async (
   trx: Db,
   readings: readonly Reading[],
-  { chain_id, now }: { chain_id: number; now: Date },
+  { network_id, now }: { network_id: number; now: Date },
 ): Promise<void> => {
   if (readings.length === 0) return
   // In one order for everybody: two writers of the same balances wait, but never for each other.
@@ -172,7 +172,7 @@ export const storeReadings = async (
     select ${readColumns}, ${unreadable},
       ${apart(now, sql`r.wallet_id, r.address, r.asset_id`)}, ${now}::timestamptz
     from ${unnestRows('balance', columns, readings)} r
-    ${whereTracked(chain_id)}
+    ${whereTracked(network_id)}
     order by r.wallet_id, r.address, r.asset_id
     on conflict (wallet_id, address, asset_id) do update set
       balance = case when excluded.unreadable_block is null
@@ -218,17 +218,17 @@ export const storeTracked = async (
 }
 
 /** Only those readings `r` whose address and token are tracked. */
-export const whereTracked = (chain_id: number): RawBuilder<unknown> => sql`
-  join wallet_address t on t.chain_id = ${chain_id} and t.address = r.address
+export const whereTracked = (network_id: number): RawBuilder<unknown> => sql`
+  join wallet_address t on t.network_id = ${network_id} and t.address = r.address
     and t.organization_id = r.organization_id and t.wallet_id = r.wallet_id
   where (r.contract_address = '' or exists (
       select 1 from contract c where c.organization_id = r.organization_id
-        and c.chain_id = ${chain_id} and c.contract_address = r.contract_address)
+        and c.network_id = ${network_id} and c.contract_address = r.contract_address)
     or exists (
-      select 1 from token_import i where i.chain_id = ${chain_id} and i.address = r.address
+      select 1 from token_import i where i.network_id = ${network_id} and i.address = r.address
         and i.asset_id = r.asset_id and i.organization_id = r.organization_id)
     or exists (
-      select 1 from token_rule u where u.chain_id = ${chain_id} and u.asset_id = r.asset_id
+      select 1 from token_rule u where u.network_id = ${network_id} and u.asset_id = r.asset_id
         and u.organization_id = r.organization_id
         and (u.wallet_id is null or u.wallet_id = r.wallet_id)))`
 
@@ -264,11 +264,11 @@ const names = (list: readonly string[]) => sql.join(list.map((name) => sql.ref(n
 export const rememberReadings = async (
   trx: Db,
   readings: readonly Reading[],
-  { chain_id, reading_id }: { chain_id: number; reading_id: string },
+  { network_id, reading_id }: { network_id: number; reading_id: string },
 ): Promise<void> => {
   for (const [block_number, some] of Map.groupBy(readings, (row) => row.as_of_block)) {
     const pairs = { owners: ownersOf(some) }
-    await insertRows(trx, 'balance_reading', [{ chain_id, block_number, reading_id, pairs }])
+    await insertRows(trx, 'balance_reading', [{ network_id, block_number, reading_id, pairs }])
   }
 }
 

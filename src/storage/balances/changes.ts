@@ -45,18 +45,18 @@ export const insertBalanceChanges = async (
 /** Work that this head makes due, oldest first; a pair stands there once per block that made it. */
 export const listDueBalances = async (
   db: Db,
-  { chain_id, head, limit }: { chain_id: number; head: number; limit: number },
+  { network_id, head, limit }: { network_id: number; head: number; limit: number },
 ): Promise<DueBalance[]> => {
   const { rows } = await sql<DueBalance>`
     select d.wallet_id, d.address, d.asset_id, d.organization_id, d.block_number, d.ahead,
       w.confirmation, a.asset_type, a.contract_address, a.token_id, i.token_account_address
     from (
       select * from balance_change
-      where chain_id = ${chain_id} and due_block <= ${head}
+      where network_id = ${network_id} and due_block <= ${head}
       order by due_block limit ${limit}) d
     join wallet w on w.wallet_id = d.wallet_id
     join asset a on a.asset_id = d.asset_id
-    left join token_import i on i.chain_id = ${chain_id} and i.address = d.address
+    left join token_import i on i.network_id = ${network_id} and i.address = d.address
       and i.asset_id = d.asset_id and i.organization_id = d.organization_id`.execute(db)
   return rows
 }
@@ -146,18 +146,18 @@ export const settleBalanceChanges = async (
  */
 export const applyDeltas = async (
   trx: Db,
-  { chain_id, head, now }: { chain_id: number; head: number; now: Date },
+  { network_id, head, now }: { network_id: number; head: number; now: Date },
 ): Promise<number> => {
   const { numAffectedRows } = await sql`
     with held as materialized (
       select b.wallet_id, b.address, b.asset_id, b.as_of_block from balance b
       where (b.wallet_id, b.address, b.asset_id) in (
         select c.wallet_id, c.address, c.asset_id from balance_change c
-        where c.chain_id = ${chain_id} and c.due_block <= ${head} and c.delta is not null)
+        where c.network_id = ${network_id} and c.due_block <= ${head} and c.delta is not null)
       order by b.wallet_id, b.address, b.asset_id for update),
     due as (
       delete from balance_change c using held b
-      where c.chain_id = ${chain_id} and c.due_block <= ${head} and c.delta is not null
+      where c.network_id = ${network_id} and c.due_block <= ${head} and c.delta is not null
         and b.wallet_id = c.wallet_id and b.address = c.address and b.asset_id = c.asset_id
       returning c.*, b.as_of_block),
     total as (
@@ -180,19 +180,19 @@ export const applyDeltas = async (
 export const reopenBalances = async (
   trx: Db,
   {
-    chain_id,
+    network_id,
     above,
     suspect_from,
     now,
-  }: { chain_id: number; above: number; suspect_from: number; now: Date },
+  }: { network_id: number; above: number; suspect_from: number; now: Date },
 ): Promise<void> => {
   await sql`
     with undone as (
-      delete from balance_change where chain_id = ${chain_id} and block_number > ${above}
+      delete from balance_change where network_id = ${network_id} and block_number > ${above}
       returning wallet_id, address, asset_id),
     unread as (
       delete from balance_reading
-      where chain_id = ${chain_id} and block_number >= ${suspect_from}
+      where network_id = ${network_id} and block_number >= ${suspect_from}
       returning pairs),
     gone as (
       select wallet_id, address, asset_id, false as was_read from undone
@@ -211,8 +211,8 @@ export const reopenBalances = async (
       where b.wallet_id = s.wallet_id and b.address = s.address and b.asset_id = s.asset_id
         and b.as_of_block > ${above})
     insert into balance_change as c (wallet_id, address, asset_id, block_number, organization_id,
-      chain_id, due_block, ahead)
-    select wallet_id, address, asset_id, ${above}::int8, organization_id, ${chain_id}::int2,
+      network_id, due_block, ahead)
+    select wallet_id, address, asset_id, ${above}::int8, organization_id, ${network_id}::int2,
       ${above}::int8 + case when applied or confirmation > ${deepConfirmation} then 0
         else greatest(confirmation, 1) - 1 end,
       case when not applied and confirmation > ${deepConfirmation} then true end
@@ -224,12 +224,12 @@ export const reopenBalances = async (
   await sql`
     with gone as (
       delete from balance_pending
-      where chain_id = ${chain_id} and block_number >= ${suspect_from}
+      where network_id = ${network_id} and block_number >= ${suspect_from}
       returning wallet_id, address, asset_id, organization_id)
     insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
-      chain_id, due_block, ahead)
+      network_id, due_block, ahead)
     select distinct wallet_id, address, asset_id, ${above}::int8, organization_id,
-      ${chain_id}::int2, ${above}::int8, true
+      ${network_id}::int2, ${above}::int8, true
     from gone
     on conflict (wallet_id, address, asset_id, block_number) do nothing`.execute(trx)
 }
@@ -238,17 +238,17 @@ export const reopenBalances = async (
 export const openNewBalances = async (
   trx: Db,
   pairs: readonly Pair[],
-  { chain_id, block_number }: { chain_id: number; block_number: number },
+  { network_id, block_number }: { network_id: number; block_number: number },
 ): Promise<void> => {
   if (pairs.length === 0) return
   const wallet_ids = pairs.map(({ wallet_id }) => wallet_id)
   const addresses = pairs.map(({ address }) => address)
   const asset_ids = pairs.map(({ asset_id }) => asset_id)
   await sql`
-    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, chain_id,
+    insert into balance_change (wallet_id, address, asset_id, block_number, organization_id, network_id,
       due_block, ahead)
     select distinct p.wallet_id, p.address, p.asset_id, ${block_number}::int8, w.organization_id,
-      ${chain_id}::int2, ${block_number}::int8
+      ${network_id}::int2, ${block_number}::int8
         + case when w.confirmation > ${deepConfirmation} then 0
           else greatest(w.confirmation, 1) - 1 end,
       case when w.confirmation > ${deepConfirmation} then true end

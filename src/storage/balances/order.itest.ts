@@ -5,7 +5,7 @@ import { freshDatabase, hasEngine } from '../../../test/helpers/database.ts'
 import type { Engine } from '../../../test/helpers/postgres.ts'
 import { insertOrganization } from '../access/organizations.ts'
 import type { Db } from '../pg/database.ts'
-import { ensureChain } from '../tracking/chains.ts'
+import { ensureNetwork } from '../tracking/networks.ts'
 import { insertWallet } from '../wallets/wallets.ts'
 import {
   type BalanceFilter,
@@ -26,23 +26,23 @@ const assets = ['a0', 'b1'].map((code) => ({
   asset_type: 'ASSET_TYPE_ERC20',
   contract_address: Buffer.from(code, 'hex'),
 }))
-let scope = { organization_id, chain_id: 0 }
+let scope = { organization_id, network_id: 0 }
 
 beforeAll(async () => {
-  const chain_id = await ensureChain(db, { chain: 'c', network: 'mainnet', create_time })
-  scope = { organization_id, chain_id }
+  const network_id = await ensureNetwork(db, { chain: 'c', network: 'mainnet', create_time })
+  scope = { organization_id, network_id }
   await insertOrganization(db, { organization_id, name: 'o', domain: 'o', create_time })
   for (const wallet_id of wallet_ids)
     await insertWallet(db, { wallet_id, ...scope, name: 'w', confirmation: 1, create_time })
   for (const { asset_id, asset_type, contract_address } of assets)
     await sql`
-      insert into asset (asset_id, chain_id, asset_type, contract_address, token_id, create_time)
-      values (${asset_id}, ${chain_id}, ${asset_type}, ${contract_address}, 0, ${create_time})`.execute(
+      insert into asset (asset_id, network_id, asset_type, contract_address, token_id, create_time)
+      values (${asset_id}, ${network_id}, ${asset_type}, ${contract_address}, 0, ${create_time})`.execute(
       db,
     )
   await sql`
-    insert into wallet_address (chain_id, address, organization_id, wallet_id, create_time)
-    select ${chain_id}::int2, sha256(int4send(i)), ${organization_id}::uuid,
+    insert into wallet_address (network_id, address, organization_id, wallet_id, create_time)
+    select ${network_id}::int2, sha256(int4send(i)), ${organization_id}::uuid,
       (${wallet_ids}::uuid[])[1 + i % 2], ${create_time}::timestamptz
     from generate_series(0, 99) i`.execute(db)
   const { rows } = await sql<{ wallet_id: string; address: Buffer }>`
@@ -56,14 +56,14 @@ beforeAll(async () => {
   )
   for (const { contract_address } of assets)
     await sql`
-      insert into contract (organization_id, chain_id, contract_address, contract_type, create_time)
-      values (${organization_id}, ${chain_id}, ${contract_address}, 'CONTRACT_TYPE_ERC20', ${create_time})`.execute(
+      insert into contract (organization_id, network_id, contract_address, contract_type, create_time)
+      values (${organization_id}, ${network_id}, ${contract_address}, 'CONTRACT_TYPE_ERC20', ${create_time})`.execute(
       db,
     )
   // Three batches at the same moment, two of which are written in the other way.
   await storeTracked(db, readings.slice(0, 80), create_time)
-  await storeReadings(db, readings.slice(80, 130), { chain_id, now: create_time })
-  await storeReadings(db, readings.slice(130), { chain_id, now: create_time })
+  await storeReadings(db, readings.slice(80, 130), { network_id, now: create_time })
+  await storeReadings(db, readings.slice(130), { network_id, now: create_time })
   // A wallet in which a page must not read all.
   await sql`
     insert into balance (wallet_id, address, asset_id, organization_id, asset_type, contract_address,
@@ -153,12 +153,12 @@ it('sums page in the order in which the assets came', async () => {
 })
 
 it('all balances of tracked addresses come by in turn, wallet by wallet', async () => {
-  const { chain_id } = scope
-  const whole = await pageBalances(db, chain_id, { after: undefined, limit: 1_000 })
+  const { network_id } = scope
+  const whole = await pageBalances(db, network_id, { after: undefined, limit: 1_000 })
   expect(whole).toHaveLength(200)
   const paged: typeof whole = []
   for (;;) {
-    const page = await pageBalances(db, chain_id, { after: paged.at(-1), limit: 7 })
+    const page = await pageBalances(db, network_id, { after: paged.at(-1), limit: 7 })
     paged.push(...page)
     if (page.length < 7) break
   }

@@ -8,13 +8,13 @@ import { type Reading, storeReadings, whereTracked } from './balances.ts'
 export type Standing = CursorRow & { has_pending: boolean; has_reopening: boolean }
 
 /** How a chain stands; undefined before its first block. */
-export const findStanding = async (db: Db, chain_id: number): Promise<Standing | undefined> => {
+export const findStanding = async (db: Db, network_id: number): Promise<Standing | undefined> => {
   const { rows } = await sql<Standing>`
     select c.*,
       exists (select 1 from balance_pending p
-        where p.chain_id = c.chain_id and p.due_block <= c.block_number) as has_pending,
-      exists (select 1 from balance_reopening o where o.chain_id = c.chain_id) as has_reopening
-    from tracker_cursor c where c.chain_id = ${chain_id} and c.name = 'tracker'`.execute(db)
+        where p.network_id = c.network_id and p.due_block <= c.block_number) as has_pending,
+      exists (select 1 from balance_reopening o where o.network_id = c.network_id) as has_reopening
+    from tracker_cursor c where c.network_id = ${network_id} and c.name = 'tracker'`.execute(db)
   return rows[0]
 }
 
@@ -38,15 +38,15 @@ const columns = [
 export const insertPending = async (
   trx: Db,
   readings: readonly PendingReading[],
-  chain_id: number,
+  network_id: number,
 ): Promise<void> => {
   if (readings.length === 0) return
   const rows = readings.map((row) => ({ ...row, block_number: row.as_of_block }))
   const names = columns.map((name) => sql.ref(name))
   await sql`
-    insert into balance_pending as p (${sql.join(names)}, chain_id)
-    select r.*, ${chain_id}::int2 from ${unnestRows('balance_pending', columns, rows)} r
-    ${whereTracked(chain_id)}
+    insert into balance_pending as p (${sql.join(names)}, network_id)
+    select r.*, ${network_id}::int2 from ${unnestRows('balance_pending', columns, rows)} r
+    ${whereTracked(network_id)}
     on conflict (address, wallet_id, asset_id, block_number) do update
       set since_block = least(p.since_block, excluded.since_block),
         due_block = least(p.due_block, excluded.due_block)`.execute(trx)
@@ -59,12 +59,12 @@ export const insertPending = async (
  */
 export const applyPending = async (
   trx: Db,
-  { chain_id, head, limit, now }: { chain_id: number; head: number; limit: number; now: Date },
+  { network_id, head, limit, now }: { network_id: number; head: number; limit: number; now: Date },
 ): Promise<Reading[]> => {
   const { rows } = await sql<Reading>`
     with due as materialized (
       select address, wallet_id, asset_id, block_number from balance_pending
-      where chain_id = ${chain_id} and due_block <= ${head} order by due_block limit ${limit}
+      where network_id = ${network_id} and due_block <= ${head} order by due_block limit ${limit}
       for update),
     gone as (
       delete from balance_pending p using due d
@@ -86,6 +86,6 @@ export const applyPending = async (
     rows.map((row) => [`${row.wallet_id}/${row.address.toString('latin1')}/${row.asset_id}`, row]),
   )
   const applied = [...newest.values()]
-  await storeReadings(trx, applied, { chain_id, now })
+  await storeReadings(trx, applied, { network_id, now })
   return applied
 }

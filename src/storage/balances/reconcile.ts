@@ -12,7 +12,7 @@ export type ComparedBalance = BalancePair &
 /** A page of balances of a chain, in a fixed order, so that all of them come by in turn. */
 export const pageBalances = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   { after, limit }: { after: BalancePair | undefined; limit: number },
 ): Promise<ComparedBalance[]> => {
   const beyond = after
@@ -27,9 +27,9 @@ export const pageBalances = async (
     from wallet w join wallet_address t on t.wallet_id = w.wallet_id
     join balance b on b.address = t.address and b.wallet_id = t.wallet_id
     join asset a on a.asset_id = b.asset_id
-    left join token_import i on i.chain_id = w.chain_id and i.address = b.address
+    left join token_import i on i.network_id = w.network_id and i.address = b.address
       and i.asset_id = b.asset_id and i.organization_id = b.organization_id
-    where w.chain_id = ${chain_id} ${beyond}
+    where w.network_id = ${network_id} ${beyond}
     order by t.wallet_id, t.address, b.asset_id limit ${limit}`.execute(db)
   return rows
 }
@@ -113,8 +113,8 @@ export const findComparable = async (
 }
 
 /** Whether balance work of a chain waits in backlogs. */
-export const hasBacklog = async (trx: Db, chain_id: number): Promise<boolean> => {
+export const hasBacklog = async (trx: Db, network_id: number): Promise<boolean> => {
   const { rows } = await sql`
-    select 1 from balance_backlog where chain_id = ${chain_id} limit 1`.execute(trx)
+    select 1 from balance_backlog where network_id = ${network_id} limit 1`.execute(trx)
   return rows.length > 0
 }

@@ -5,19 +5,23 @@ import { deepConfirmation } from './changes.ts'
 /** Lets every balance of a chain be read again at this block or later, because those before it were not seen. */
 export const reopenAllBalances = async (
   trx: Db,
-  { chain_id, block_number }: { chain_id: number; block_number: number },
+  { network_id, block_number }: { network_id: number; block_number: number },
 ): Promise<void> => {
   await sql`
-    insert into balance_reopening (chain_id, block_number) values (${chain_id}, ${block_number})
-    on conflict (chain_id) do update set block_number = excluded.block_number,
+    insert into balance_reopening (network_id, block_number) values (${network_id}, ${block_number})
+    on conflict (network_id) do update set block_number = excluded.block_number,
       wallet_id = null, address = null, asset_id = null`.execute(trx)
 }
 
 /** Lets what is still to be read again be read at an earlier block, because others left the chain. */
-export const lowerReopening = async (trx: Db, chain_id: number, number: number): Promise<void> => {
+export const lowerReopening = async (
+  trx: Db,
+  network_id: number,
+  number: number,
+): Promise<void> => {
   await sql`
     update balance_reopening set block_number = ${number}
-    where chain_id = ${chain_id} and block_number > ${number}`.execute(trx)
+    where network_id = ${network_id} and block_number > ${number}`.execute(trx)
 }
 
 /**
@@ -26,16 +30,16 @@ export const lowerReopening = async (trx: Db, chain_id: number, number: number):
  */
 export const reopenPage = async (
   trx: Db,
-  { chain_id, head, limit }: { chain_id: number; head: number; limit: number },
+  { network_id, head, limit }: { network_id: number; head: number; limit: number },
 ): Promise<number> => {
   // Once the block has the confirmations of all wallets but the deep ones: if work became due later than
   // it is made, all pages would become due at once, and before newer work.
   const { rows: open } = await sql<{ block_number: number; has_begun: boolean }>`
     select block_number, wallet_id is not null as has_begun from balance_reopening
-    where chain_id = ${chain_id} and block_number <= ${head}
+    where network_id = ${network_id} and block_number <= ${head}
       and block_number + (
         select coalesce(greatest(max(confirmation), 1), 1) from wallet
-        where chain_id = ${chain_id} and confirmation <= ${deepConfirmation}) - 1 <= ${head}
+        where network_id = ${network_id} and confirmation <= ${deepConfirmation}) - 1 <= ${head}
     for update`.execute(trx)
   const [reopening] = open
   if (!reopening) return 0
@@ -47,44 +51,44 @@ export const reopenPage = async (
   const { rows } = await sql<{ count: number }>`
     with page as materialized (
       select t.wallet_id, t.address, b.asset_id, b.organization_id
-      from balance_reopening o join wallet w on w.chain_id = o.chain_id
+      from balance_reopening o join wallet w on w.network_id = o.network_id
       join wallet_address t on t.wallet_id = w.wallet_id
       join balance b on b.address = t.address and b.wallet_id = t.wallet_id
-      where o.chain_id = ${chain_id} ${beyond}
+      where o.network_id = ${network_id} ${beyond}
       order by t.wallet_id, t.address, b.asset_id limit ${limit}),
     last as (
       select * from page order by wallet_id desc, address desc, asset_id desc limit 1),
     moved as (
       update balance_reopening o set wallet_id = l.wallet_id, address = l.address,
         asset_id = l.asset_id
-      from last l where o.chain_id = ${chain_id}),
+      from last l where o.network_id = ${network_id}),
     made as (
       insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
-        chain_id, due_block, ahead)
+        network_id, due_block, ahead)
       select wallet_id, address, asset_id, ${reopening.block_number}::int8, organization_id,
-        ${chain_id}::int2, ${head}::int8, true
+        ${network_id}::int2, ${head}::int8, true
       from page
       on conflict (wallet_id, address, asset_id, block_number) do update
         set delta = null, due_block = excluded.due_block, ahead = true)
     select count(*)::int8 as count from page`.execute(trx)
   const count = rows[0]!.count
   if (count === limit) return count
-  const kept = await reopenPending(trx, { chain_id, head, limit, ...reopening })
+  const kept = await reopenPending(trx, { network_id, head, limit, ...reopening })
   if (kept < limit)
-    await sql`delete from balance_reopening where chain_id = ${chain_id}`.execute(trx)
+    await sql`delete from balance_reopening where network_id = ${network_id}`.execute(trx)
   return count + kept
 }
 
 /** What was read before the block and waits for its confirmation lacks the same changes. */
 const reopenPending = async (
   trx: Db,
-  reopening: { chain_id: number; head: number; limit: number; block_number: number },
+  reopening: { network_id: number; head: number; limit: number; block_number: number },
 ): Promise<number> => {
-  const { chain_id, head, limit, block_number } = reopening
+  const { network_id, head, limit, block_number } = reopening
   const { rows } = await sql<{ count: number }>`
     with early as materialized (
       select address, wallet_id, asset_id, block_number from balance_pending
-      where chain_id = ${chain_id} and block_number < ${block_number}
+      where network_id = ${network_id} and block_number < ${block_number}
       order by block_number limit ${limit} for update),
     gone as (
       delete from balance_pending p using early s
@@ -93,9 +97,9 @@ const reopenPending = async (
       returning p.*),
     made as (
       insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
-        chain_id, due_block, ahead)
+        network_id, due_block, ahead)
       select distinct wallet_id, address, asset_id, ${block_number}::int8, organization_id,
-        ${chain_id}::int2, ${head}::int8, true
+        ${network_id}::int2, ${head}::int8, true
       from gone
       on conflict (wallet_id, address, asset_id, block_number) do nothing)
     select count(*)::int8 as count from early`.execute(trx)

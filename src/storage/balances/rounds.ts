@@ -10,20 +10,20 @@ import type { BalancePair } from './reconcile.ts'
 export type BalanceRound = RowOf<typeof walletTables.balance_round>
 
 /** The round that is under way, if any. */
-export const findRound = async (db: Db, chain_id: number): Promise<BalanceRound | undefined> =>
+export const findRound = async (db: Db, network_id: number): Promise<BalanceRound | undefined> =>
   await db
     .selectFrom('balance_round')
     .selectAll()
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .executeTakeFirst()
 
 /** Begins a round, in place of one that was there. */
-export const beginRound = async (db: Db, chain_id: number, now: Date): Promise<BalanceRound> => {
+export const beginRound = async (db: Db, network_id: number, now: Date): Promise<BalanceRound> => {
   const { rows } = await sql<BalanceRound>`
-    insert into balance_round (chain_id, begin_time, balance_count)
-    select ${chain_id}::int2, ${now}, count(*) from wallet w
-      join balance b on b.wallet_id = w.wallet_id where w.chain_id = ${chain_id}
-    on conflict (chain_id) do update set begin_time = excluded.begin_time,
+    insert into balance_round (network_id, begin_time, balance_count)
+    select ${network_id}::int2, ${now}, count(*) from wallet w
+      join balance b on b.wallet_id = w.wallet_id where w.network_id = ${network_id}
+    on conflict (network_id) do update set begin_time = excluded.begin_time,
       balance_count = excluded.balance_count, wallet_id = null, address = null, asset_id = null
     returning *`.execute(db)
   return rows[0]!
@@ -32,13 +32,13 @@ export const beginRound = async (db: Db, chain_id: number, now: Date): Promise<B
 /** Notes how far a round is; without a pair it begins anew from the first one. */
 export const moveRound = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   after: BalancePair | undefined,
 ): Promise<void> => {
   await sql`
     update balance_round set wallet_id = ${after?.wallet_id ?? null},
       address = ${after?.address ?? null}, asset_id = ${after?.asset_id ?? null}
-    where chain_id = ${chain_id}`.execute(db)
+    where network_id = ${network_id}`.execute(db)
 }
 
 /** A balance that was not what the chain says. */
@@ -53,7 +53,7 @@ const keptDifferences = 100_000
 export const insertDifferences = async (
   trx: Db,
   differences: readonly BalanceDifference[],
-  { chain_id, now }: { chain_id: number; now: Date },
+  { network_id, now }: { network_id: number; now: Date },
 ): Promise<void> => {
   if (differences.length === 0) return
   await insertRows(
@@ -62,7 +62,7 @@ export const insertDifferences = async (
     differences.map((one) => ({ ...one, difference_id: randomUUIDv7(), create_time: now })),
   )
   await sql`
-    delete from balance_difference where chain_id = ${chain_id} and create_time < (
-      select create_time from balance_difference where chain_id = ${chain_id}
+    delete from balance_difference where network_id = ${network_id} and create_time < (
+      select create_time from balance_difference where network_id = ${network_id}
       order by create_time desc offset ${keptDifferences} limit 1)`.execute(trx)
 }

@@ -13,8 +13,9 @@
 -- The schema uses no triggers, functions, sequences, advisory locks, BRIN or GIN indexes.
 
 -- The configured networks.
-create table chain (
-  chain_id int2 primary key,
+create table network (
+  -- The row id that other tables refer to. It is not the chain id of EIP-155.
+  network_id int2 primary key,
   chain text not null,
   network text not null,
   -- What the nodes reported first (chain id or genesis hash); a node that reports something else is refused.
@@ -42,7 +43,7 @@ create table job (
   job_id uuid primary key,
   kind text not null,
   organization_id uuid,
-  chain_id int2,
+  network_id int2,
   payload jsonb not null,
   progress jsonb,
   attempt_count int4 not null,

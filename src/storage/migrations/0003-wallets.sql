@@ -3,7 +3,7 @@
 create table wallet (
   wallet_id uuid primary key,
   organization_id uuid not null references organization,
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   name text not null check (length(name) between 1 and 50),
   confirmation int8 not null check (confirmation between 0 and 1000000),
   -- Everything up to this block was confirmed before UpdateConfirmation raised the confirmation, and stays
@@ -17,21 +17,21 @@ create table wallet (
   remove_time timestamptz
 );
 -- ListWallets pages in order of creation, which is the order of the ids.
-create index wallet_list on wallet (organization_id, chain_id, wallet_id);
+create index wallet_list on wallet (organization_id, network_id, wallet_id);
 -- A reorganization finds the few wallets whose confirmed_block it lowers.
-create index wallet_confirmed_block on wallet (chain_id, confirmed_block)
+create index wallet_confirmed_block on wallet (network_id, confirmed_block)
   where confirmed_block is not null;
 
 -- The key begins with the columns that are known from a block, so that one look-up finds the tracked
 -- addresses. It also ensures that an address belongs to one wallet of an organization. Creating a managed
 -- transaction locks the row, which serializes the nonces of an address.
 create table wallet_address (
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   address bytea not null,
   organization_id uuid not null,
   wallet_id uuid not null references wallet,
   create_time timestamptz not null,
-  primary key (chain_id, address, organization_id)
+  primary key (network_id, address, organization_id)
 );
 -- Lists and removes the addresses of a wallet.
 create index wallet_address_wallet on wallet_address (wallet_id, address);
@@ -39,7 +39,7 @@ create index wallet_address_wallet on wallet_address (wallet_id, address);
 -- The id is a hash of chain, type, contract and token id, so that the tracker can compute it.
 create table asset (
   asset_id uuid primary key,
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   asset_type text not null,
   -- The contract (C), the jetton master (T) or the coin type in UTF-8 (S); empty for the native coin.
   contract_address bytea not null,
@@ -54,25 +54,25 @@ create table asset (
   create_time timestamptz not null
 );
 -- The assets of a contract, for its metadata.
-create index asset_contract on asset (chain_id, contract_address, token_id);
+create index asset_contract on asset (network_id, contract_address, token_id);
 
 -- Contracts that an organization tracks.
 create table contract (
   organization_id uuid not null references organization,
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   contract_address bytea not null,
   contract_type text not null
     check (contract_type in ('CONTRACT_TYPE_ERC20', 'CONTRACT_TYPE_ERC721', 'CONTRACT_TYPE_ERC1155')),
   contract_metadata jsonb,
   create_time timestamptz not null,
-  primary key (organization_id, chain_id, contract_address)
+  primary key (organization_id, network_id, contract_address)
 );
 -- The tracker's look-up: which organizations track the contracts of a block.
-create index contract_watch on contract (chain_id, contract_address);
+create index contract_watch on contract (network_id, contract_address);
 
 -- Tokens (jetton, coin type) that are tracked for one address in T and S.
 create table token_import (
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   address bytea not null,
   asset_id uuid not null references asset,
   organization_id uuid not null,
@@ -81,10 +81,10 @@ create table token_import (
   -- The jetton wallet in T, which is an account of its own; empty in S.
   token_account_address bytea not null,
   create_time timestamptz not null,
-  primary key (chain_id, address, asset_id, organization_id)
+  primary key (network_id, address, asset_id, organization_id)
 );
 -- The tracker's look-up of the jetton wallets of a block.
-create index token_import_account on token_import (chain_id, token_account_address)
+create index token_import_account on token_import (network_id, token_account_address)
   where token_account_address <> '';
 -- Removing addresses of a wallet.
 create index token_import_wallet on token_import (wallet_id, address);
@@ -94,12 +94,12 @@ create index token_import_wallet on token_import (wallet_id, address);
 create table token_rule (
   rule_id uuid primary key,
   organization_id uuid not null references organization,
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   wallet_id uuid references wallet,
   asset_id uuid not null references asset,
   create_time timestamptz not null
 );
 -- The tracker's look-up: which organizations track the tokens of a block.
-create index token_rule_asset on token_rule (chain_id, asset_id, organization_id);
+create index token_rule_asset on token_rule (network_id, asset_id, organization_id);
 -- The tokens of a new address, and the count of an organization.
-create index token_rule_owner on token_rule (organization_id, chain_id, wallet_id);
+create index token_rule_owner on token_rule (organization_id, network_id, wallet_id);

@@ -35,7 +35,7 @@ create table balance_change (
   asset_id uuid not null,
   block_number int8 not null,
   organization_id uuid not null,
-  chain_id int2 not null,
+  network_id int2 not null,
   due_block int8 not null,
   delta numeric(78),
   -- True if the balance is read at the newest block and stored in balance_pending until that block is
@@ -45,15 +45,15 @@ create table balance_change (
   primary key (wallet_id, address, asset_id, block_number)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 -- What a new head makes due.
-create index balance_change_due on balance_change (chain_id, due_block);
+create index balance_change_due on balance_change (network_id, due_block);
 -- A reorganization deletes the rows of removed blocks.
-create index balance_change_block on balance_change (chain_id, block_number);
+create index balance_change_block on balance_change (network_id, block_number);
 
 -- Balance changes of a batch of blocks in one row. Far behind the head, one balance_change row per balance was
 -- a third of the database's work. Code that removes or moves changes first expands these rows into
 -- balance_change, so everything that a row here names is still tracked.
 create table balance_backlog (
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   backlog_id uuid not null,
   -- The block that makes the last change due.
   due_block int8 not null,
@@ -63,7 +63,7 @@ create table balance_backlog (
   -- their blocks, twelve digits each. With a JSON string and number for each, the server spent as much time on
   -- parsing a document as on storing it.
   work jsonb not null,
-  primary key (chain_id, backlog_id)
+  primary key (network_id, backlog_id)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 -- Written once and read once: compression would cost more than it saves.
 alter table balance_backlog alter column work set storage external;
@@ -71,12 +71,12 @@ alter table balance_backlog alter column work set storage external;
 -- Which balances were read at which blocks, kept while these blocks can be reorganized: the balances are then
 -- read again. One row per batch, because one row per balance was a fifth of the database's work while catching up.
 create table balance_reading (
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   block_number int8 not null,
   reading_id uuid not null,
   -- { owners: [{ wallet_id, asset_id, length, addresses }] }, as in balance_backlog.
   pairs jsonb not null,
-  primary key (chain_id, block_number, reading_id)
+  primary key (network_id, block_number, reading_id)
 );
 -- Written once and rarely read: compression would cost more than it saves.
 alter table balance_reading alter column pairs set storage external;
@@ -88,7 +88,7 @@ create table balance_pending (
   asset_id uuid not null,
   block_number int8 not null,
   organization_id uuid not null,
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   asset_type text not null,
   contract_address bytea not null,
   balance numeric(78) not null,
@@ -98,15 +98,15 @@ create table balance_pending (
   due_block int8 not null,
   primary key (address, wallet_id, asset_id, block_number)
 );
-create index balance_pending_due on balance_pending (chain_id, due_block);
+create index balance_pending_due on balance_pending (network_id, due_block);
 -- A reorganization deletes what was read at removed blocks.
-create index balance_pending_block on balance_pending (chain_id, block_number);
+create index balance_pending_block on balance_pending (network_id, block_number);
 create index balance_pending_wallet on balance_pending (wallet_id);
 
 -- All balances of a network must be read again at this block or later, because earlier blocks were missed. The
 -- rows of balance_change are made page by page: for a million balances, one statement would time out.
 create table balance_reopening (
-  chain_id int2 primary key references chain,
+  network_id int2 primary key references network,
   block_number int8 not null,
   -- The last balance of the last page; null before the first page.
   wallet_id uuid,
@@ -116,7 +116,7 @@ create table balance_reopening (
 
 -- Progress of the comparison of all balances with the chain, which continues here after a restart.
 create table balance_round (
-  chain_id int2 primary key references chain,
+  network_id int2 primary key references network,
   begin_time timestamptz not null,
   -- The number of balances at the beginning.
   balance_count int8 not null,
@@ -130,7 +130,7 @@ create table balance_round (
 create table balance_difference (
   difference_id uuid primary key,
   organization_id uuid not null,
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   wallet_id uuid not null,
   address bytea not null,
   asset_id uuid not null,
@@ -141,4 +141,4 @@ create table balance_difference (
   reason text not null,
   create_time timestamptz not null
 );
-create index balance_difference_time on balance_difference (chain_id, create_time);
+create index balance_difference_time on balance_difference (network_id, create_time);

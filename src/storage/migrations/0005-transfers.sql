@@ -12,7 +12,7 @@ create table transfer (
   -- 0 out, 1 in.
   side int2 not null,
   organization_id uuid not null,
-  chain_id int2 not null,
+  network_id int2 not null,
   address bytea not null,
   transaction_hash bytea not null,
   asset_id uuid not null,
@@ -38,4 +38,4 @@ create index transfer_message on transfer (transfer_hash) where transfer_hash is
 -- ListTransfers in T by external message.
 create index transfer_external on transfer (external_hash) where external_hash is not null;
 -- A reorganization deletes by block.
-create index transfer_block on transfer (chain_id, block_number);
+create index transfer_block on transfer (network_id, block_number);

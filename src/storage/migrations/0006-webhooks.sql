@@ -3,7 +3,7 @@
 create table webhook (
   webhook_id uuid primary key,
   organization_id uuid not null references organization,
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   -- Null covers all wallets.
   wallet_id uuid references wallet,
   webhook_endpoint text not null,
@@ -31,13 +31,13 @@ create table webhook (
   update_time timestamptz not null
 ) with (fillfactor = 50);
 -- Webhooks of a wallet or of all wallets, in the order of their ids; also ListWebhooks.
-create index webhook_match on webhook (chain_id, organization_id, wallet_id, webhook_id);
+create index webhook_match on webhook (network_id, organization_id, wallet_id, webhook_id);
 
 -- Headers that are added to the requests of one webhook or of all.
 create table webhook_header (
   webhook_header_id uuid primary key,
   organization_id uuid not null references organization,
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   -- Null applies to all webhooks.
   webhook_id uuid references webhook on delete cascade,
   header_key text not null check (length(header_key) between 1 and 1000),
@@ -46,17 +46,17 @@ create table webhook_header (
   create_time timestamptz not null
 );
 -- The headers of a webhook, or of all webhooks.
-create index webhook_header_match on webhook_header (organization_id, chain_id, webhook_id);
+create index webhook_header_match on webhook_header (organization_id, network_id, webhook_id);
 -- Deleting a webhook deletes its headers.
 create index webhook_header_webhook on webhook_header (webhook_id);
 -- A header has one value per webhook, and one for all.
 create unique index webhook_header_key
-  on webhook_header (organization_id, chain_id, webhook_id, lower(header_key)) nulls not distinct;
+  on webhook_header (organization_id, network_id, webhook_id, lower(header_key)) nulls not distinct;
 
 -- Events of organizations with many webhooks: one row per transaction, written with the block. The
 -- notifications, one per webhook, are written later, outside of the transaction of the block.
 create table notification_event (
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   organization_id uuid not null,
   -- Numbers the events of an organization on a network; see notification_turn.
   event_number int8 not null,
@@ -71,15 +71,15 @@ create table notification_event (
   -- The last webhook, in the order of ids, whose notification is written.
   after_webhook_id uuid,
   create_time timestamptz not null,
-  primary key (chain_id, organization_id, event_number)
+  primary key (network_id, organization_id, event_number)
 );
 
 -- The number of the next notification_event.
 create table notification_turn (
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   organization_id uuid not null,
   next_event int8 not null,
-  primary key (chain_id, organization_id)
+  primary key (network_id, organization_id)
 );
 
 -- Notifications. A row is written with its transfer and waits: due_block is set, sequence is null, and it is
@@ -89,7 +89,7 @@ create table notification_turn (
 create table delivery (
   webhook_history_id uuid primary key,
   organization_id uuid not null,
-  chain_id int2 not null,
+  network_id int2 not null,
   webhook_id uuid not null,
   notification_type text not null,
   data jsonb not null,
@@ -102,15 +102,15 @@ create table delivery (
   create_time timestamptz not null
 ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02);
 -- What a new head makes due, organization by organization, so that a large one does not delay the others.
-create index delivery_waiting on delivery (chain_id, organization_id, due_block, block_number)
+create index delivery_waiting on delivery (network_id, organization_id, due_block, block_number)
   where due_block is not null;
 -- A reorganization deletes the waiting notifications of removed blocks and follows up on the others.
-create index delivery_block on delivery (chain_id, block_number) where block_number is not null;
+create index delivery_block on delivery (network_id, block_number) where block_number is not null;
 -- The sequence of a webhook has no duplicates.
 create unique index delivery_sequence on delivery (webhook_id, sequence) where sequence is not null;
 -- ListWebhookHistories of an organization, and retention. Waiting rows are left out: at a high confirmation
 -- they are many.
-create index delivery_list on delivery (organization_id, chain_id, create_time, webhook_history_id)
+create index delivery_list on delivery (organization_id, network_id, create_time, webhook_history_id)
   where sequence is not null;
 -- ListWebhookHistories of one webhook.
 create index delivery_webhook_list on delivery (webhook_id, create_time, webhook_history_id)

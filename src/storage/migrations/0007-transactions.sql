@@ -3,7 +3,7 @@
 create table managed_transaction (
   organization_id uuid not null references organization,
   transaction_id text not null,
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   wallet_id uuid not null references wallet,
   transaction_state text not null check (transaction_state in ('TRANSACTION_STATE_CREATED',
     'TRANSACTION_STATE_SIGNED', 'TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT',
@@ -50,30 +50,30 @@ create index managed_transaction_wallet_state
   on managed_transaction (wallet_id, transaction_state, create_time, transaction_id);
 -- ListTransactions of an address, of all states or one.
 create index managed_transaction_address
-  on managed_transaction (organization_id, chain_id, "from", create_time, transaction_id);
+  on managed_transaction (organization_id, network_id, "from", create_time, transaction_id);
 create index managed_transaction_address_state on managed_transaction
-  (organization_id, chain_id, "from", transaction_state, create_time, transaction_id);
+  (organization_id, network_id, "from", transaction_state, create_time, transaction_id);
 -- GetTransaction by hash, and the tracker's look-up of the transactions of a block.
-create index managed_transaction_hash on managed_transaction (chain_id, transaction_hash)
+create index managed_transaction_hash on managed_transaction (network_id, transaction_hash)
   where transaction_hash is not null;
 -- The next free nonce of an address, and which open transactions use a nonce.
-create index managed_transaction_nonce on managed_transaction (chain_id, "from", nonce)
+create index managed_transaction_nonce on managed_transaction (network_id, "from", nonce)
   where transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED',
     'TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED');
 -- The nonces of an address including completed ones: a node's count may lag behind them.
-create index managed_transaction_sender on managed_transaction (chain_id, "from", nonce);
+create index managed_transaction_sender on managed_transaction (network_id, "from", nonce);
 -- What the sender has to complete.
-create index managed_transaction_open on managed_transaction (chain_id, transaction_state, update_time)
+create index managed_transaction_open on managed_transaction (network_id, transaction_state, update_time)
   where transaction_state in ('TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED');
-create index managed_transaction_due on managed_transaction (chain_id, next_broadcast_time)
+create index managed_transaction_due on managed_transaction (network_id, next_broadcast_time)
   where next_broadcast_time is not null;
 -- Unsigned transactions, which the sender expires.
-create index managed_transaction_unsigned on managed_transaction (chain_id, create_time)
+create index managed_transaction_unsigned on managed_transaction (network_id, create_time)
   where transaction_state = 'TRANSACTION_STATE_CREATED';
 -- What a reorganization reverts.
-create index managed_transaction_block on managed_transaction (chain_id, block_number)
+create index managed_transaction_block on managed_transaction (network_id, block_number)
   where block_number is not null;
-create index managed_transaction_replaced on managed_transaction (chain_id, replaced_block_number)
+create index managed_transaction_replaced on managed_transaction (network_id, replaced_block_number)
   where replaced_block_number is not null;
 -- The number of open transactions of an organization.
 create index managed_transaction_quota on managed_transaction (organization_id)
@@ -82,7 +82,7 @@ create index managed_transaction_quota on managed_transaction (organization_id)
 
 -- Pending transactions that nodes reported.
 create table pending_transaction (
-  chain_id int2 not null references chain,
+  network_id int2 not null references network,
   transaction_hash bytea not null,
   "from" bytea not null,
   nonce numeric(20) not null,
@@ -93,15 +93,15 @@ create table pending_transaction (
   check_time timestamptz,
   -- When it left the pool; null while it is pending.
   leave_time timestamptz,
-  primary key (chain_id, transaction_hash)
+  primary key (network_id, transaction_hash)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 -- ListPendingTransactions; also finds the transaction that a new one replaces.
-create index pending_transaction_sender on pending_transaction (chain_id, "from", nonce)
+create index pending_transaction_sender on pending_transaction (network_id, "from", nonce)
   where leave_time is null;
 -- The number of rows is bounded: the oldest are deleted first.
-create index pending_transaction_age on pending_transaction (chain_id, record_time);
+create index pending_transaction_age on pending_transaction (network_id, record_time);
 -- The next to be checked.
-create index pending_transaction_check on pending_transaction (chain_id, check_time nulls first)
+create index pending_transaction_check on pending_transaction (network_id, check_time nulls first)
   where leave_time is null;
 -- Deleted a day after they left the pool.
 create index pending_transaction_left on pending_transaction (leave_time) where leave_time is not null;

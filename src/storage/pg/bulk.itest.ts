@@ -3,15 +3,15 @@ import { expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { storeTracked } from '../balances/balances.ts'
 import { insertBlocks } from '../tracking/blocks.ts'
-import { ensureChain } from '../tracking/chains.ts'
+import { ensureNetwork } from '../tracking/networks.ts'
 import { insertNewRows, insertRows } from './bulk.ts'
 
 const { db, pool } = await freshDatabase()
 const create_time = new Date()
-const chain_id = await ensureChain(db, { chain: 'c', network: 'bulk', create_time })
+const network_id = await ensureNetwork(db, { chain: 'c', network: 'bulk', create_time })
 
 const blockOf = (block_number: number, mark: number) => ({
-  chain_id,
+  network_id,
   block_number,
   block_hash: Buffer.of(mark),
   parent_hash: Buffer.of(0),
@@ -36,7 +36,7 @@ it('rows that were thought to be new, and are not, change nothing, and the other
 })
 
 it('a row that the table does not take fails as it is', async () => {
-  const bad = { ...blockOf(9, 9), chain_id: 999 }
+  const bad = { ...blockOf(9, 9), network_id: 999 }
   await expect(
     db.transaction().execute((trx) => insertNewRows(trx, 'block', [bad])),
   ).rejects.toMatchObject({ code: '23503' })
@@ -66,12 +66,12 @@ it('a reading of an open backlog makes a balance or replaces an older one', asyn
 })
 
 it('what many rows have in common arrives in each of them, whatever its type', async () => {
-  const [chain_id] = (await db.selectFrom('chain').select('chain_id').execute()).map(
-    (row) => row.chain_id,
+  const [network_id] = (await db.selectFrom('network').select('network_id').execute()).map(
+    (row) => row.network_id,
   )
   const reading_ids = Array.from({ length: 40 }, () => randomUUIDv7())
   const rowOf = (reading_id: string) => ({
-    ...{ chain_id: chain_id!, block_number: 2 ** 40, reading_id },
+    ...{ network_id: network_id!, block_number: 2 ** 40, reading_id },
     pairs: 'the same text',
   })
   expect(await insertRows(db, 'balance_reading', reading_ids.map(rowOf))).toBe(40)
@@ -80,7 +80,7 @@ it('what many rows have in common arrives in each of them, whatever its type', a
   // Nothing differs: one is new, the others are there already.
   const [wallet_id, asset_id] = [randomUUIDv7(), randomUUIDv7()]
   const change = {
-    ...{ wallet_id, asset_id, organization_id: wallet_id, chain_id: chain_id! },
+    ...{ wallet_id, asset_id, organization_id: wallet_id, network_id: network_id! },
     ...{ address: Buffer.of(1, 2), block_number: 7, due_block: 9, delta: -5n },
   }
   expect(await insertRows(db, 'balance_change', Array(40).fill(change))).toBe(1)

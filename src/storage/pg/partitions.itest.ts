@@ -15,7 +15,7 @@ const transferAt = (block_time: Date, wallet_id: string, ordinal = 0) => ({
   ordinal,
   side: 0,
   organization_id: randomUUID(),
-  chain_id: 1,
+  network_id: 1,
   address: randomBytes(20),
   transaction_hash: randomBytes(32),
   asset_id: randomUUID(),

@@ -34,7 +34,14 @@ test('the table types are the real schema: names, types, nullability, and no def
 })
 
 test('every table of tenants names the organization', async () => {
-  const shared = ['chain', 'asset', 'block', 'tracker_cursor', 'tracker_gap', 'pending_transaction']
+  const shared = [
+    'network',
+    'asset',
+    'block',
+    'tracker_cursor',
+    'tracker_gap',
+    'pending_transaction',
+  ]
   const operators = ['operational_event', 'audit_chain']
   const internal = [
     'installation_key',

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 
 /** A stretch of history that is being indexed; it keeps its place beside the tracker's cursor. */
-export type BackfillRange = { chain_id: number; from: number; to: number }
+export type BackfillRange = { network_id: number; from: number; to: number }
 
 const nameOf = ({ from, to }: BackfillRange) => `backfill:${from}-${to}`
 
@@ -11,7 +11,7 @@ export const findBackfill = async (db: Db, range: BackfillRange): Promise<number
   const row = await db
     .selectFrom('tracker_cursor')
     .select('block_number')
-    .where('chain_id', '=', range.chain_id)
+    .where('network_id', '=', range.network_id)
     .where('name', '=', nameOf(range))
     .executeTakeFirst()
   return row?.block_number
@@ -24,10 +24,10 @@ export const setBackfill = async (
   done: { block_number: number; block_hash: Buffer; update_time: Date },
 ): Promise<void> => {
   await sql`
-    insert into tracker_cursor (chain_id, name, block_number, block_hash, update_time)
-    values (${range.chain_id}, ${nameOf(range)}, ${done.block_number}, ${done.block_hash},
+    insert into tracker_cursor (network_id, name, block_number, block_hash, update_time)
+    values (${range.network_id}, ${nameOf(range)}, ${done.block_number}, ${done.block_hash},
       ${done.update_time})
-    on conflict (chain_id, name) do update set block_number = excluded.block_number,
+    on conflict (network_id, name) do update set block_number = excluded.block_number,
       block_hash = excluded.block_hash, update_time = excluded.update_time`.execute(trx)
 }
 
@@ -35,5 +35,5 @@ export const setBackfill = async (
 export const finishBackfill = async (db: Db, range: BackfillRange): Promise<void> => {
   await sql`
     delete from tracker_cursor
-    where chain_id = ${range.chain_id} and name = ${nameOf(range)}`.execute(db)
+    where network_id = ${range.network_id} and name = ${nameOf(range)}`.execute(db)
 }

@@ -13,15 +13,15 @@ export type BlockRow = RowOf<typeof walletTables.block>
 const name = 'tracker'
 
 /** The last block that was stored; undefined before the first one. */
-export const findCursor = async (db: Db, chain_id: number): Promise<CursorRow | undefined> =>
+export const findCursor = async (db: Db, network_id: number): Promise<CursorRow | undefined> =>
   await db
     .selectFrom('tracker_cursor')
     .selectAll()
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where('name', '=', name)
     .executeTakeFirst()
 
-// The space of advisory locks whose second key is the chain_id.
+// The space of advisory locks whose second key is the network_id.
 const cursorClass = 5_713_303
 
 /**
@@ -33,15 +33,15 @@ const cursorClass = 5_713_303
  */
 const lockedCursor = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   { take, row }: { take: string; row: string },
 ): Promise<CursorRow | undefined> => {
   const { rows } = await sql<CursorRow>`
     select c.* from (
-      select count(${sql.raw(take)}(${sql.lit(cursorClass)}, ${chain_id}::int4)) as held) l
+      select count(${sql.raw(take)}(${sql.lit(cursorClass)}, ${network_id}::int4)) as held) l
     cross join lateral (
       select * from tracker_cursor
-      where chain_id = ${chain_id} and name = ${name} and l.held > 0 offset 0
+      where network_id = ${network_id} and name = ${name} and l.held > 0 offset 0
       ${sql.raw(row)}) c`.execute(db)
   return rows[0]
 }
@@ -50,15 +50,15 @@ const lockedCursor = async (
  * The cursor, once no block is being stored. A tracker locks it before it looks up who is tracked:
  * blocks after this one are matched against everything that was committed before the call.
  */
-export const awaitCursor = async (db: Db, chain_id: number): Promise<CursorRow | undefined> =>
-  await lockedCursor(db, chain_id, {
+export const awaitCursor = async (db: Db, network_id: number): Promise<CursorRow | undefined> =>
+  await lockedCursor(db, network_id, {
     take: 'pg_advisory_xact_lock_shared',
     row: 'for share',
   })
 
 /** The cursor, locked against other writers and against awaitCursor until the transaction ends. */
-export const lockCursor = async (trx: Db, chain_id: number): Promise<CursorRow | undefined> =>
-  await lockedCursor(trx, chain_id, { take: 'pg_advisory_xact_lock', row: 'for update' })
+export const lockCursor = async (trx: Db, network_id: number): Promise<CursorRow | undefined> =>
+  await lockedCursor(trx, network_id, { take: 'pg_advisory_xact_lock', row: 'for update' })
 
 /** Moves the cursor. */
 export const setCursor = async (
@@ -66,11 +66,11 @@ export const setCursor = async (
   cursor: Omit<CursorRow, 'name' | 'detail'> & { detail?: unknown },
 ): Promise<void> => {
   const detail = cursor.detail === undefined ? null : JSON.stringify(cursor.detail)
-  const { chain_id, block_number, block_hash, update_time } = cursor
+  const { network_id, block_number, block_hash, update_time } = cursor
   await sql`
-    insert into tracker_cursor (chain_id, name, block_number, block_hash, detail, update_time)
-    values (${chain_id}, ${name}, ${block_number}, ${block_hash}, ${detail}::jsonb, ${update_time})
-    on conflict (chain_id, name) do update set block_number = excluded.block_number,
+    insert into tracker_cursor (network_id, name, block_number, block_hash, detail, update_time)
+    values (${network_id}, ${name}, ${block_number}, ${block_hash}, ${detail}::jsonb, ${update_time})
+    on conflict (network_id, name) do update set block_number = excluded.block_number,
       block_hash = excluded.block_hash, detail = excluded.detail,
       update_time = excluded.update_time`.execute(trx)
 }
@@ -83,49 +83,49 @@ export const insertBlocks = async (trx: Db, blocks: readonly BlockRow[]): Promis
 /** The stored blocks of these numbers that exist. */
 export const findBlocks = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   numbers: readonly number[],
 ): Promise<BlockRow[]> =>
   await db
     .selectFrom('block')
     .selectAll()
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where(sql<boolean>`block_number = any(${numbers as number[]}::int8[])`)
     .execute()
 
 /** The newest stored blocks below a number, newest first. */
 export const listBlocksBelow = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   number: number,
   limit: number,
 ): Promise<BlockRow[]> =>
   await db
     .selectFrom('block')
     .selectAll()
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where('block_number', '<', number)
     .orderBy('block_number', 'desc')
     .limit(limit)
     .execute()
 
 /** The number of the oldest stored block. */
-export const findLowestBlock = async (db: Db, chain_id: number): Promise<number | undefined> => {
+export const findLowestBlock = async (db: Db, network_id: number): Promise<number | undefined> => {
   const { rows } = await sql<{ min: number | null }>`
-    select min(block_number) as min from block where chain_id = ${chain_id}`.execute(db)
+    select min(block_number) as min from block where network_id = ${network_id}`.execute(db)
   return rows[0]?.min ?? undefined
 }
 
 /** The oldest stored block above a number. */
 export const findBlockAbove = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   number: number,
 ): Promise<BlockRow | undefined> =>
   await db
     .selectFrom('block')
     .selectAll()
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where('block_number', '>', number)
     .orderBy('block_number')
     .limit(1)
@@ -134,13 +134,13 @@ export const findBlockAbove = async (
 /** The highest number of a stretch of which no block is stored. */
 export const findHighestMissing = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   { from, to }: { from: number; to: number },
 ): Promise<number | undefined> => {
   const { rows } = await sql<{ number: number }>`
     select n.number::int8 as number from generate_series(${to}::int8, ${from}::int8, -1) n (number)
     where not exists (
-      select from block where chain_id = ${chain_id} and block_number = n.number)
+      select from block where network_id = ${network_id} and block_number = n.number)
     limit 1`.execute(db)
   return rows[0]?.number
 }
@@ -151,15 +151,15 @@ export const findHighestMissing = async (
  */
 export const holdBlock = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   { number, hash }: { number: number; hash: Buffer },
 ): Promise<boolean> => {
   const { rows: held } = await sql`
-    select 1 from block where chain_id = ${chain_id} and block_number = ${number}
+    select 1 from block where network_id = ${network_id} and block_number = ${number}
       and block_hash = ${hash} for key share`.execute(trx)
   if (held.length > 0) return true
   const { rows: older } = await sql<{ min: number | null }>`
-    select min(block_number) as min from block where chain_id = ${chain_id}`.execute(trx)
+    select min(block_number) as min from block where network_id = ${network_id}`.execute(trx)
   const min = older[0]?.min ?? null
   return min === null || number < min
 }
@@ -167,11 +167,11 @@ export const holdBlock = async (
 /** Drops the blocks above a number. */
 export const deleteBlocksAbove = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   number: number,
 ): Promise<void> => {
   await sql`
-    delete from block where chain_id = ${chain_id} and block_number > ${number}`.execute(trx)
+    delete from block where network_id = ${network_id} and block_number > ${number}`.execute(trx)
 }
 
 /**
@@ -180,18 +180,20 @@ export const deleteBlocksAbove = async (
  */
 export const trimBlocks = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   { number, before, lowest }: { number: number; before: Date; lowest: number },
 ): Promise<void> => {
   // Oldest first by the key: the first one that is young enough ends the search.
   const { rows } = await sql<{ block_number: number }>`
     select block_number from block
-    where chain_id = ${chain_id}
+    where network_id = ${network_id}
       and (block_number >= ${number} or (block_number >= ${lowest} and block_time >= ${before}))
     order by block_number limit 1`.execute(trx)
   const below = Math.min(rows[0]?.block_number ?? number, number)
-  await sql`delete from block where chain_id = ${chain_id} and block_number < ${below}`.execute(trx)
+  await sql`delete from block where network_id = ${network_id} and block_number < ${below}`.execute(
+    trx,
+  )
   await sql`
     delete from balance_reading
-    where chain_id = ${chain_id} and block_number < ${below}`.execute(trx)
+    where network_id = ${network_id} and block_number < ${below}`.execute(trx)
 }

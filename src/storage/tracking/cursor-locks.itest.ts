@@ -5,23 +5,23 @@ import type { Engine } from '../../../test/helpers/postgres.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import type { Db } from '../pg/database.ts'
 import { awaitCursor, findCursor, lockCursor, setCursor } from './blocks.ts'
-import { ensureChain } from './chains.ts'
+import { ensureNetwork } from './networks.ts'
 
 describe.each<Engine>(['embedded', 'system'])('the lock of the cursor on %s', (engine) => {
   describe.skipIf(!hasEngine(engine))('a server', () => {
     let db: Db
-    let chain_id: number
+    let network_id: number
     beforeAll(async () => {
       const database = await freshDatabase(engine)
       db = database.db
       const create_time = new Date()
-      chain_id = await ensureChain(db, { chain: 'c', network: 'mainnet', create_time })
+      network_id = await ensureNetwork(db, { chain: 'c', network: 'mainnet', create_time })
       return database.stop
     })
 
     const move = (trx: Db, block_number: number) =>
       setCursor(trx, {
-        chain_id,
+        network_id,
         block_number,
         block_hash: Buffer.alloc(32),
         update_time: new Date(),
@@ -31,7 +31,7 @@ describe.each<Engine>(['embedded', 'system'])('the lock of the cursor on %s', (e
       const end = Promise.withResolvers<void>()
       const locked = Promise.withResolvers<void>()
       const done = db.transaction().execute(async (trx) => {
-        await lock(trx, chain_id)
+        await lock(trx, network_id)
         locked.resolve()
         await end.promise
       })
@@ -67,7 +67,7 @@ describe.each<Engine>(['embedded', 'system'])('the lock of the cursor on %s', (e
       let last = hold(awaitCursor)
       await last.locked
       const writer = db.transaction().execute(async (trx) => {
-        await lockCursor(trx, chain_id)
+        await lockCursor(trx, network_id)
         order.push('writer')
       })
       await waiting(1)
@@ -89,7 +89,7 @@ describe.each<Engine>(['embedded', 'system'])('the lock of the cursor on %s', (e
       await move(db, 10)
       const stored = Promise.withResolvers<void>()
       const writer = db.transaction().execute(async (trx) => {
-        await lockCursor(trx, chain_id)
+        await lockCursor(trx, network_id)
         await move(trx, 11)
         await stored.promise
       })
@@ -98,9 +98,9 @@ describe.each<Engine>(['embedded', 'system'])('the lock of the cursor on %s', (e
           select from pg_locks where locktype = 'advisory' and granted`.execute(db)
         return rows.length > 0
       })
-      const readers = [awaitCursor(db, chain_id), lockCursor(db, chain_id)]
+      const readers = [awaitCursor(db, network_id), lockCursor(db, network_id)]
       await waiting(2)
-      expect((await findCursor(db, chain_id))?.block_number).toBe(10)
+      expect((await findCursor(db, network_id))?.block_number).toBe(10)
       stored.resolve()
       await writer
       const found = await Promise.all(readers)
@@ -111,7 +111,7 @@ describe.each<Engine>(['embedded', 'system'])('the lock of the cursor on %s', (e
       const ofOlder =
         (mode: string) =>
         async (trx: Db): Promise<undefined> => {
-          await sql`select 1 from tracker_cursor where chain_id = ${chain_id} ${sql.raw(mode)}`.execute(
+          await sql`select 1 from tracker_cursor where network_id = ${network_id} ${sql.raw(mode)}`.execute(
             trx,
           )
         }

@@ -6,7 +6,7 @@ import { openEvent, resolveEvent } from './operational-events.ts'
  * Keeps the operational event of a network's gaps true: one for all of them, because anybody who can
  * make a block unreadable could make any number of gaps. To be called where gaps have changed.
  */
-export const syncGapEvent = async (trx: Db, chain_id: number, now: Date): Promise<void> => {
+export const syncGapEvent = async (trx: Db, network_id: number, now: Date): Promise<void> => {
   const { rows } = await sql<{
     chain: string
     network: string
@@ -16,12 +16,12 @@ export const syncGapEvent = async (trx: Db, chain_id: number, now: Date): Promis
     last: number
     reason: string
   }>`
-    select c.chain, c.network, g.* from chain c, (
+    select n.chain, n.network, g.* from network n, (
       select count(*)::int8 as gaps, coalesce(sum(to_block - from_block + 1), 0)::int8 as blocks,
         coalesce(min(from_block), 0) as first, coalesce(max(to_block), 0) as last,
         coalesce((array_agg(reason order by to_block desc))[1], '') as reason
-      from tracker_gap where chain_id = ${chain_id} and close_time is null) g
-    where c.chain_id = ${chain_id}`.execute(trx)
+      from tracker_gap where network_id = ${network_id} and close_time is null) g
+    where n.network_id = ${network_id}`.execute(trx)
   const [found] = rows
   if (!found) return
   const { chain, network, gaps, blocks, first, last, reason } = found

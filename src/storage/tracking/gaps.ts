@@ -15,16 +15,16 @@ const firstPause = sql`interval '30 seconds'`
 /** Notes blocks that could not be read; the next attempt is due soon. */
 export const insertGap = async (
   trx: Db,
-  gap: GapRange & { chain_id: number; create_time: Date },
+  gap: GapRange & { network_id: number; create_time: Date },
 ): Promise<void> => {
-  const { chain_id, from_block, to_block, reason, create_time } = gap
+  const { network_id, from_block, to_block, reason, create_time } = gap
   // Of blocks in this place that left the chain since, a closed one may be there.
   await sql`
-    insert into tracker_gap (chain_id, from_block, to_block, reason, create_time, attempts,
+    insert into tracker_gap (network_id, from_block, to_block, reason, create_time, attempts,
       next_time, reopen_time)
-    values (${chain_id}, ${from_block}, ${to_block}, ${reason}, ${create_time}, 0,
+    values (${network_id}, ${from_block}, ${to_block}, ${reason}, ${create_time}, 0,
       ${create_time}::timestamptz + ${firstPause}, ${create_time})
-    on conflict (chain_id, from_block) do update set to_block = excluded.to_block,
+    on conflict (network_id, from_block) do update set to_block = excluded.to_block,
       reason = excluded.reason, create_time = excluded.create_time, close_time = null, attempts = 0,
       next_time = excluded.next_time, reopen_time = excluded.reopen_time`.execute(trx)
 }
@@ -32,44 +32,50 @@ export const insertGap = async (
 /** Notes a block of which not everything could be known; those that follow each other are one gap. */
 export const extendGap = async (
   trx: Db,
-  gap: { chain_id: number; block_number: number; reason: string; now: Date },
+  gap: { network_id: number; block_number: number; reason: string; now: Date },
 ): Promise<void> => {
-  const { chain_id, block_number, reason, now } = gap
+  const { network_id, block_number, reason, now } = gap
   const { numAffectedRows } = await sql`
     update tracker_gap set to_block = ${block_number}, reopen_time = null
-    where chain_id = ${chain_id} and to_block = ${block_number - 1} and reason = ${reason}
+    where network_id = ${network_id} and to_block = ${block_number - 1} and reason = ${reason}
       and close_time is null`.execute(trx)
   if (numAffectedRows) return
   await sql`
-    insert into tracker_gap (chain_id, from_block, to_block, reason, create_time, attempts,
+    insert into tracker_gap (network_id, from_block, to_block, reason, create_time, attempts,
       next_time)
-    values (${chain_id}, ${block_number}, ${block_number}, ${reason}, ${now}, 0,
+    values (${network_id}, ${block_number}, ${block_number}, ${reason}, ${now}, 0,
       ${now}::timestamptz + ${firstPause})
-    on conflict (chain_id, from_block) do update set to_block = excluded.to_block,
+    on conflict (network_id, from_block) do update set to_block = excluded.to_block,
       reason = excluded.reason, create_time = excluded.create_time, close_time = null, attempts = 0,
       next_time = excluded.next_time, reopen_time = null`.execute(trx)
 }
 
 /** Takes back the gaps above a block, whose places other blocks will take. */
-export const deleteGapsAbove = async (trx: Db, chain_id: number, number: number): Promise<void> => {
+export const deleteGapsAbove = async (
+  trx: Db,
+  network_id: number,
+  number: number,
+): Promise<void> => {
   await sql`
-    delete from tracker_gap where chain_id = ${chain_id} and from_block > ${number}`.execute(trx)
+    delete from tracker_gap where network_id = ${network_id} and from_block > ${number}`.execute(
+    trx,
+  )
   await sql`
     update tracker_gap set to_block = ${number}
-    where chain_id = ${chain_id} and to_block > ${number}`.execute(trx)
+    where network_id = ${network_id} and to_block > ${number}`.execute(trx)
 }
 
 /** Why the last block of an open gap could not be known whole, if this is one. */
 export const findGapAt = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   block_number: number,
 ): Promise<string | undefined> =>
   (
     await db
       .selectFrom('tracker_gap')
       .select('reason')
-      .where('chain_id', '=', chain_id)
+      .where('network_id', '=', network_id)
       .where('to_block', '=', block_number)
       .where('close_time', 'is', null)
       .executeTakeFirst()
@@ -79,11 +85,11 @@ export const findGapAt = async (
 const mostListed = 1_000
 
 /** The gaps that are open, the oldest blocks first. */
-export const listOpenGaps = async (db: Db, chain_id: number): Promise<GapRow[]> =>
+export const listOpenGaps = async (db: Db, network_id: number): Promise<GapRow[]> =>
   await db
     .selectFrom('tracker_gap')
     .selectAll()
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where('close_time', 'is', null)
     .orderBy('from_block')
     .limit(mostListed)
@@ -92,12 +98,12 @@ export const listOpenGaps = async (db: Db, chain_id: number): Promise<GapRow[]> 
 /** The open gap whose next attempt has been due for longest. */
 export const findDueGap = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   now: Date,
 ): Promise<GapRow | undefined> => {
   const { rows } = await sql<GapRow>`
     select * from tracker_gap
-    where chain_id = ${chain_id} and close_time is null
+    where network_id = ${network_id} and close_time is null
       and coalesce(next_time, '-infinity') <= ${now}
     order by next_time nulls first limit 1`.execute(db)
   return rows[0]
@@ -106,12 +112,14 @@ export const findDueGap = async (
 /** Lets a gap wait for its next attempt. */
 export const postponeGap = async (
   db: Db,
-  { chain_id, from_block }: Pick<GapRow, 'chain_id' | 'from_block'>,
+  { network_id, from_block }: Pick<GapRow, 'network_id' | 'from_block'>,
   { attempts, next_time }: Pick<GapRow, 'attempts' | 'next_time'>,
 ): Promise<void> => {
   await sql`
     update tracker_gap set attempts = ${attempts}, next_time = ${next_time}
-    where chain_id = ${chain_id} and from_block = ${from_block} and close_time is null`.execute(db)
+    where network_id = ${network_id} and from_block = ${from_block} and close_time is null`.execute(
+    db,
+  )
 }
 
 /**
@@ -121,17 +129,17 @@ export const postponeGap = async (
 export const coverGaps = async (
   trx: Db,
   covered: {
-    chain_id: number
+    network_id: number
     from: number
     to: number
     lacking: ReadonlyMap<number, string>
     now: Date
   },
 ): Promise<number> => {
-  const { chain_id, from, to, lacking, now } = covered
+  const { network_id, from, to, lacking, now } = covered
   const { rows: gaps } = await sql<GapRow>`
     select * from tracker_gap
-    where chain_id = ${chain_id} and close_time is null
+    where network_id = ${network_id} and close_time is null
       and from_block <= ${to} and to_block >= ${from}
     order by from_block for update`.execute(trx)
   let closed = 0
@@ -140,14 +148,14 @@ export const coverGaps = async (
     if (pieces.every(({ isOpen }) => !isOpen)) closed++
     await sql`
       delete from tracker_gap
-      where chain_id = ${chain_id} and from_block = ${gap.from_block}`.execute(trx)
+      where network_id = ${network_id} and from_block = ${gap.from_block}`.execute(trx)
     for (const { from_block, to_block, reason, isOpen } of pieces)
       await sql`
-        insert into tracker_gap (chain_id, from_block, to_block, reason, create_time, close_time,
+        insert into tracker_gap (network_id, from_block, to_block, reason, create_time, close_time,
           attempts, next_time, reopen_time)
-        values (${chain_id}, ${from_block}, ${to_block}, ${reason}, ${gap.create_time},
+        values (${network_id}, ${from_block}, ${to_block}, ${reason}, ${gap.create_time},
           ${isOpen ? null : now}, ${gap.attempts}, ${gap.next_time}, ${gap.reopen_time})
-        on conflict (chain_id, from_block) do update set to_block = excluded.to_block,
+        on conflict (network_id, from_block) do update set to_block = excluded.to_block,
           reason = excluded.reason, create_time = excluded.create_time,
           close_time = excluded.close_time, attempts = excluded.attempts,
           next_time = excluded.next_time, reopen_time = excluded.reopen_time`.execute(trx)
@@ -185,10 +193,14 @@ function split(
 }
 
 /** Whether balances were read again because of a gap since a time. */
-export const wasReopenedSince = async (db: Db, chain_id: number, since: Date): Promise<boolean> => {
+export const wasReopenedSince = async (
+  db: Db,
+  network_id: number,
+  since: Date,
+): Promise<boolean> => {
   const { rows } = await sql`
     select 1 from tracker_gap
-    where chain_id = ${chain_id} and reopen_time > ${since} limit 1`.execute(db)
+    where network_id = ${network_id} and reopen_time > ${since} limit 1`.execute(db)
   return rows.length > 0
 }
 
@@ -196,21 +208,21 @@ export const wasReopenedSince = async (db: Db, chain_id: number, since: Date): P
  * Whether some gap has made balances doubtful that were not read again since. One that is filled counts,
  * too: what is stored of its blocks then are transfers, not balances.
  */
-export const hasUnreopened = async (db: Db, chain_id: number): Promise<boolean> => {
+export const hasUnreopened = async (db: Db, network_id: number): Promise<boolean> => {
   const { rows } = await sql`
     select 1 from tracker_gap
-    where chain_id = ${chain_id} and reopen_time is null limit 1`.execute(db)
+    where network_id = ${network_id} and reopen_time is null limit 1`.execute(db)
   return rows.length > 0
 }
 
 /** Notes that balances are read again because of all gaps up to a block. */
 export const setReopened = async (
   trx: Db,
-  { chain_id, block_number, now }: { chain_id: number; block_number: number; now: Date },
+  { network_id, block_number, now }: { network_id: number; block_number: number; now: Date },
 ): Promise<void> => {
   await sql`
     update tracker_gap set reopen_time = ${now}
-    where chain_id = ${chain_id} and reopen_time is null and to_block <= ${block_number}`.execute(
+    where network_id = ${network_id} and reopen_time is null and to_block <= ${block_number}`.execute(
     trx,
   )
 }

@@ -7,19 +7,19 @@ import { claimJobs, enqueueJob, keepJob } from './jobs.ts'
 const { db } = await freshDatabase()
 
 it('jobs are taken from the organizations in turn, however many one of them has', async () => {
-  const { chain_id, createCaller } = await createWalletBench(db, 't')
+  const { network_id, createCaller } = await createWalletBench(db, 't')
   const [many, few] = [await createCaller(), await createCaller()]
   const kind = 'turns'
   const enqueue = (organization_id: string, ms: number) =>
     enqueueJob(db, {
-      ...{ job_id: randomUUID(), kind, organization_id, chain_id, payload: {} },
+      ...{ job_id: randomUUID(), kind, organization_id, network_id, payload: {} },
       ...{ next_attempt_time: new Date(ms), now: new Date(0) },
     })
   for (let ms = 0; ms < 20; ms++) await enqueue(many.organization_id, ms)
   await enqueue(few.organization_id, 100)
   const claim = (now: number) =>
     claimJobs(db, {
-      ...{ kind, chain_id, limit: 2 },
+      ...{ kind, network_id, limit: 2 },
       ...{ now: new Date(now), until: new Date(now + 60_000) },
     })
   const first = await claim(200)

@@ -15,15 +15,15 @@ export type JobClaim = Pick<JobRow, 'job_id' | 'attempt_count'>
  */
 export const enqueueJob = async (
   db: Db,
-  job: Pick<JobRow, 'job_id' | 'kind' | 'organization_id' | 'chain_id' | 'next_attempt_time'> & {
+  job: Pick<JobRow, 'job_id' | 'kind' | 'organization_id' | 'network_id' | 'next_attempt_time'> & {
     payload: object
     now: Date
   },
 ): Promise<JobRow> => {
   const { rows } = await sql<JobRow>`
-    insert into job (job_id, kind, organization_id, chain_id, payload, attempt_count,
+    insert into job (job_id, kind, organization_id, network_id, payload, attempt_count,
       next_attempt_time, create_time, update_time)
-    values (${job.job_id}, ${job.kind}, ${job.organization_id}, ${job.chain_id},
+    values (${job.job_id}, ${job.kind}, ${job.organization_id}, ${job.network_id},
       ${JSON.stringify(job.payload)}::jsonb, 1, ${job.next_attempt_time}, ${job.now}, ${job.now})
     on conflict (job_id) do update set progress = null, last_error = null,
       attempt_count = job.attempt_count + 1, next_attempt_time = excluded.next_attempt_time,
@@ -41,12 +41,12 @@ const turnsAmong = 1_000
  */
 export const claimJobs = async (
   db: Db,
-  claim: { kind: string; chain_id: number; now: Date; until: Date; limit: number },
+  claim: { kind: string; network_id: number; now: Date; until: Date; limit: number },
 ): Promise<JobRow[]> => {
   const { rows } = await sql<JobRow>`
     with due as materialized (
       select job_id, organization_id, next_attempt_time from job
-      where kind = ${claim.kind} and chain_id = ${claim.chain_id}
+      where kind = ${claim.kind} and network_id = ${claim.network_id}
         and next_attempt_time <= ${claim.now}
       order by next_attempt_time limit ${sql.lit(turnsAmong)}),
     chosen as materialized (

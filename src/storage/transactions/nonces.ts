@@ -11,8 +11,8 @@ export type Sender = WalletScope & { from: Buffer }
  * do not exclude each other: what another one merely creates holds no nonce.
  */
 export const lockSender = async (trx: Db, sender: Sender): Promise<void> => {
-  const { organization_id, chain_id, from } = sender
-  const name = `sender/${organization_id}/${chain_id}/${from.toString('hex')}`
+  const { organization_id, network_id, from } = sender
+  const name = `sender/${organization_id}/${network_id}/${from.toString('hex')}`
   await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(trx)
 }
 
@@ -22,11 +22,11 @@ export const lockSender = async (trx: Db, sender: Sender): Promise<void> => {
  * a signature of the key: anyone may register any address, and a nonce or a price of another
  * organization must not be learned that way.
  */
-const holds = ({ organization_id, chain_id, from }: Sender) => sql<boolean>`
+const holds = ({ organization_id, network_id, from }: Sender) => sql<boolean>`
   (organization_id = ${organization_id}
    or (transaction_state <> 'TRANSACTION_STATE_CREATED' and (select exists (
      select from managed_transaction
-     where organization_id = ${organization_id} and chain_id = ${chain_id} and "from" = ${from}
+     where organization_id = ${organization_id} and network_id = ${network_id} and "from" = ${from}
        and transaction_hash is not null))))`
 
 const live = sql`(transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED',
@@ -41,7 +41,7 @@ export const findFreeNonce = async (trx: Db, sender: Sender, from: number): Prom
   const { rows } = await sql<{ nonce: number }>`
     with held as (
       select nonce from managed_transaction
-      where chain_id = ${sender.chain_id} and "from" = ${sender.from} and nonce >= ${from}
+      where network_id = ${sender.network_id} and "from" = ${sender.from} and nonce >= ${from}
         and transaction_state <> 'TRANSACTION_STATE_CANCELED' and ${holds(sender)})
     select min(free.nonce) as nonce from (
       select ${from}::int8 as nonce union select nonce + 1 from held) free
@@ -59,7 +59,7 @@ export const findHolders = async (
     Pick<TransactionRow, 'transaction_id' | 'gas_price' | 'transaction_state'>
   >`
     select transaction_id, gas_price, transaction_state from managed_transaction
-    where chain_id = ${sender.chain_id} and "from" = ${sender.from} and nonce = ${nonce}
+    where network_id = ${sender.network_id} and "from" = ${sender.from} and nonce = ${nonce}
       and ${live} and ${holds(sender)}
     order by gas_price desc`.execute(trx)
   return rows
@@ -68,7 +68,7 @@ export const findHolders = async (
 /** How many transactions an organization has open at an address, and what those not mined may spend. */
 export const sumOpen = async (
   trx: Db,
-  { organization_id, chain_id, from }: Sender,
+  { organization_id, network_id, from }: Sender,
   { exceptNonce }: { exceptNonce: number },
 ): Promise<{ count: number; cost: bigint }> => {
   const { rows } = await sql<{ count: number; cost: bigint }>`
@@ -76,7 +76,7 @@ export const sumOpen = async (
       coalesce(sum(value + gas * gas_price) filter (where nonce <> ${exceptNonce}
         and transaction_state <> 'TRANSACTION_STATE_MINED'), 0) as cost
     from managed_transaction
-    where chain_id = ${chain_id} and "from" = ${from} and ${live}
+    where network_id = ${network_id} and "from" = ${from} and ${live}
       and organization_id = ${organization_id}`.execute(trx)
   return rows[0]!
 }
@@ -90,12 +90,12 @@ export type NonceHolder = Pick<
 /** The transaction of an organization that holds a nonce; one that is on its way first. */
 export const findOwnHolder = async (
   db: Db,
-  { organization_id, chain_id, from }: Sender,
+  { organization_id, network_id, from }: Sender,
   nonce: number,
 ): Promise<NonceHolder | undefined> => {
   const { rows } = await sql<NonceHolder>`
     select transaction_id, transaction_state, last_error from managed_transaction
-    where chain_id = ${chain_id} and "from" = ${from} and nonce = ${nonce} and ${live}
+    where network_id = ${network_id} and "from" = ${from} and nonce = ${nonce} and ${live}
       and organization_id = ${organization_id}
     order by transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED'),
       create_time limit 1`.execute(db)
@@ -105,12 +105,12 @@ export const findOwnHolder = async (
 /** Whether an organization has a transaction of the address with a lower nonce that was never sent. */
 export const hasUnsentBelow = async (
   db: Db,
-  { organization_id, chain_id, from }: Sender,
+  { organization_id, network_id, from }: Sender,
   nonce: number,
 ): Promise<boolean> => {
   const { rows } = await sql`
     select from managed_transaction
-    where chain_id = ${chain_id} and "from" = ${from} and nonce < ${nonce} and ${live}
+    where network_id = ${network_id} and "from" = ${from} and nonce < ${nonce} and ${live}
       and organization_id = ${organization_id}
       and transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED')
     limit 1`.execute(db)

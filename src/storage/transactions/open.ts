@@ -8,9 +8,9 @@ const onTheWay = sql`('TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT')`
 const inOrder = sql`order by organization_id, transaction_id`
 
 /** Whether anything of a chain is still on its way; most blocks need to ask no more than this. */
-export const hasOpenTransactions = async (trx: Db, chain_id: number): Promise<boolean> => {
+export const hasOpenTransactions = async (trx: Db, network_id: number): Promise<boolean> => {
   const { rows } = await sql`
-    select from managed_transaction where chain_id = ${chain_id} and transaction_state in ${open}
+    select from managed_transaction where network_id = ${network_id} and transaction_state in ${open}
     limit 1`.execute(trx)
   return rows.length > 0
 }
@@ -18,13 +18,13 @@ export const hasOpenTransactions = async (trx: Db, chain_id: number): Promise<bo
 /** What some senders have on its way, locked. */
 export const lockOnTheWay = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   senders: readonly Buffer[],
 ): Promise<TransactionRow[]> => {
   if (senders.length === 0) return []
   const { rows } = await sql<TransactionRow>`
     select * from managed_transaction
-    where chain_id = ${chain_id} and transaction_state in ${onTheWay}
+    where network_id = ${network_id} and transaction_state in ${onTheWay}
       and "from" = any(${senders as Buffer[]}::bytea[])
     ${inOrder} for update`.execute(trx)
   return rows
@@ -33,14 +33,14 @@ export const lockOnTheWay = async (
 /** What a head has confirmed: transactions that were mined, or whose nonce another one took. */
 export const lockConfirmed = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   head: number,
 ): Promise<TransactionRow[]> => {
   // 0 and 1 both mean at inclusion (docs/decisions/transactions.md).
   const depth = sql`greatest((select confirmation from wallet w where w.wallet_id = m.wallet_id), 1) - 1`
   const { rows } = await sql<TransactionRow>`
     select * from managed_transaction m
-    where chain_id = ${chain_id} and (
+    where network_id = ${network_id} and (
       (transaction_state = 'TRANSACTION_STATE_MINED' and block_number + ${depth} <= ${head})
       or (transaction_state in ${onTheWay} and replaced_block_number + ${depth} <= ${head}))
     ${inOrder} for update`.execute(trx)
@@ -50,12 +50,12 @@ export const lockConfirmed = async (
 /** What the blocks above a number decided, locked. */
 export const lockDecidedAbove = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   number: number,
 ): Promise<TransactionRow[]> => {
   const { rows } = await sql<TransactionRow>`
     select * from managed_transaction
-    where chain_id = ${chain_id} and (block_number > ${number} or replaced_block_number > ${number})
+    where network_id = ${network_id} and (block_number > ${number} or replaced_block_number > ${number})
     ${inOrder} for update`.execute(trx)
   return rows
 }
@@ -63,11 +63,11 @@ export const lockDecidedAbove = async (
 /** What the sender has to look after, the longest waiting first. */
 export const listDueBroadcasts = async (
   db: Db,
-  { chain_id, now, limit }: { chain_id: number; now: Date; limit: number },
+  { network_id, now, limit }: { network_id: number; now: Date; limit: number },
 ): Promise<TransactionRow[]> => {
   const { rows } = await sql<TransactionRow>`
     select * from managed_transaction
-    where chain_id = ${chain_id} and next_broadcast_time <= ${now}
+    where network_id = ${network_id} and next_broadcast_time <= ${now}
     order by next_broadcast_time, nonce limit ${limit}`.execute(db)
   return rows
 }
@@ -75,11 +75,11 @@ export const listDueBroadcasts = async (
 /** What was created before a time and never signed, oldest first. */
 export const listUnsigned = async (
   db: Db,
-  { chain_id, before, limit }: { chain_id: number; before: Date; limit: number },
+  { network_id, before, limit }: { network_id: number; before: Date; limit: number },
 ): Promise<Pick<TransactionRow, 'organization_id' | 'transaction_id'>[]> => {
   const { rows } = await sql<Pick<TransactionRow, 'organization_id' | 'transaction_id'>>`
     select organization_id, transaction_id from managed_transaction
-    where chain_id = ${chain_id} and transaction_state = 'TRANSACTION_STATE_CREATED'
+    where network_id = ${network_id} and transaction_state = 'TRANSACTION_STATE_CREATED'
       and create_time <= ${before}
     order by create_time limit ${limit}`.execute(db)
   return rows
@@ -88,13 +88,13 @@ export const listUnsigned = async (
 /** How much is on its way, and how much of it for longer than it should. */
 export const countOnTheWay = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   sentBefore: Date,
 ): Promise<{ open: number; stuck: number }> => {
   const { rows } = await sql<{ open: number; stuck: number }>`
     select count(*) as open,
       count(*) filter (where sent_time < ${sentBefore} and transaction_state in ${onTheWay}) as stuck
-    from managed_transaction where chain_id = ${chain_id} and transaction_state in ${open}`.execute(
+    from managed_transaction where network_id = ${network_id} and transaction_state in ${open}`.execute(
     db,
   )
   return rows[0]!

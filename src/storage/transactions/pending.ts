@@ -20,28 +20,28 @@ export type SeenPending = Pick<
  */
 export const recordPending = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   seen: readonly SeenPending[],
 ): Promise<{ stored: number; replaces: boolean }> => {
   if (seen.length === 0) return { stored: 0, replaces: false }
   // In the order of the key, so that two processes that record the same do not wait for each other.
   const rows = seen
-    .map((row) => ({ ...row, chain_id, check_time: row.record_time }))
+    .map((row) => ({ ...row, network_id, check_time: row.record_time }))
     .toSorted((one, other) => Buffer.compare(one.transaction_hash, other.transaction_hash))
   const stored = await sql`
     insert into pending_transaction
-      (chain_id, transaction_hash, "from", nonce, detail, record_time, leave_time, check_time)
-    select chain_id, transaction_hash, "from", nonce, detail, record_time, leave_time, check_time
+      (network_id, transaction_hash, "from", nonce, detail, record_time, leave_time, check_time)
+    select network_id, transaction_hash, "from", nonce, detail, record_time, leave_time, check_time
     from json_populate_recordset(null::pending_transaction, ${bulkRows(rows)}::text::json)
-    on conflict (chain_id, transaction_hash) do update
+    on conflict (network_id, transaction_hash) do update
       set leave_time = null, check_time = excluded.check_time
       where pending_transaction.leave_time is not null and excluded.leave_time is null`.execute(db)
   const { numAffectedRows } = await sql`
     update pending_transaction set check_time = null
-    where chain_id = ${chain_id} and transaction_hash in (
+    where network_id = ${network_id} and transaction_hash in (
       select old.transaction_hash
       from json_populate_recordset(null::pending_transaction, ${bulkRows(rows)}::text::json) new
-      join pending_transaction old on old.chain_id = new.chain_id and old."from" = new."from"
+      join pending_transaction old on old.network_id = new.network_id and old."from" = new."from"
         and old.nonce = new.nonce and old.transaction_hash <> new.transaction_hash
       where old.leave_time is null
       for update of old skip locked)`.execute(db)
@@ -57,13 +57,13 @@ export const readableMs = 24 * 3_600_000
 /** A recorded transaction, also one that has left the pool, but not longer ago than that. */
 export const findPending = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   { transaction_hash, now }: { transaction_hash: Buffer; now: number },
 ): Promise<Pick<PendingRow, 'detail' | 'record_time'> | undefined> =>
   await db
     .selectFrom('pending_transaction')
     .select(['detail', 'record_time'])
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where('transaction_hash', '=', transaction_hash)
     .where(({ eb, or }) =>
       or([eb('leave_time', 'is', null), eb('leave_time', '>', new Date(now - readableMs))]),
@@ -73,13 +73,13 @@ export const findPending = async (
 /** What waits of a sender, in the order in which it can be mined. */
 export const listPending = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   { from, nonce, limit }: { from: Buffer; nonce?: bigint | undefined; limit: number },
 ): Promise<Pick<PendingRow, 'detail' | 'record_time'>[]> => {
   const all = db
     .selectFrom('pending_transaction')
     .select(['detail', 'record_time'])
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where('from', '=', from)
     .where('leave_time', 'is', null)
     .orderBy('nonce')
@@ -91,14 +91,14 @@ export const listPending = async (
 /** Takes waiting transactions that were not asked for since `before`, the longest ago first. */
 export const claimUnchecked = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   { now, before, limit }: { now: Date; before: Date; limit: number },
 ): Promise<Buffer[]> => {
   const { rows } = await sql<{ transaction_hash: Buffer }>`
     update pending_transaction set check_time = ${now}
-    where chain_id = ${chain_id} and transaction_hash in (
+    where network_id = ${network_id} and transaction_hash in (
       select transaction_hash from pending_transaction
-      where chain_id = ${chain_id} and leave_time is null
+      where network_id = ${network_id} and leave_time is null
         and (check_time is null or check_time <= ${before})
       order by check_time nulls first limit ${limit} for update skip locked)
     returning transaction_hash`.execute(db)
@@ -108,34 +108,34 @@ export const claimUnchecked = async (
 /** These have left the pool: mined, replaced or dropped. */
 export const markLeft = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   hashes: readonly Buffer[],
   leave_time: Date,
 ): Promise<void> => {
   if (hashes.length === 0) return
   await sql`
     update pending_transaction set leave_time = ${leave_time}
-    where chain_id = ${chain_id} and leave_time is null and transaction_hash in (
+    where network_id = ${network_id} and leave_time is null and transaction_hash in (
       select transaction_hash from pending_transaction
-      where chain_id = ${chain_id} and transaction_hash = any(${hashes as Buffer[]}::bytea[])
+      where network_id = ${network_id} and transaction_hash = any(${hashes as Buffer[]}::bytea[])
       order by transaction_hash for update)`.execute(db)
 }
 
 /** Forgets what left before this time, and the oldest beyond so many; at most `limit` of each at once. */
 export const forgetPending = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   { leftBefore, max, limit }: { leftBefore: Date; max: number; limit: number },
 ): Promise<{ expired: number; beyond: number }> => {
   const expired = await sql`
-    delete from pending_transaction where chain_id = ${chain_id} and transaction_hash in (
+    delete from pending_transaction where network_id = ${network_id} and transaction_hash in (
       select transaction_hash from pending_transaction
-      where chain_id = ${chain_id} and leave_time < ${leftBefore}
+      where network_id = ${network_id} and leave_time < ${leftBefore}
       limit ${limit} for update skip locked)`.execute(db)
   const beyond = await sql`
-    delete from pending_transaction where chain_id = ${chain_id} and transaction_hash in (
+    delete from pending_transaction where network_id = ${network_id} and transaction_hash in (
       select transaction_hash from pending_transaction
-      where chain_id = ${chain_id}
+      where network_id = ${network_id}
       order by record_time desc, transaction_hash offset ${max} limit ${limit})`.execute(db)
   return {
     expired: Number(expired.numAffectedRows ?? 0n),
@@ -146,10 +146,10 @@ export const forgetPending = async (
 /** How many are stored, and how many of them wait. */
 export const countPending = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
 ): Promise<{ kept: number; waiting: number }> => {
   const { rows } = await sql<{ kept: number; waiting: number }>`
     select count(*) as kept, count(*) filter (where leave_time is null) as waiting
-    from pending_transaction where chain_id = ${chain_id}`.execute(db)
+    from pending_transaction where network_id = ${network_id}`.execute(db)
   return rows[0] ?? { kept: 0, waiting: 0 }
 }

@@ -18,7 +18,7 @@ export const transactionTables = {
   managed_transaction: {
     organization_id: uuid,
     transaction_id: text,
-    chain_id: int2,
+    network_id: int2,
     wallet_id: uuid,
     transaction_state: text,
     from: bytea,
@@ -49,7 +49,7 @@ export const transactionTables = {
     warnings: nullable(jsonb),
   },
   pending_transaction: {
-    chain_id: int2,
+    network_id: int2,
     transaction_hash: bytea,
     from: bytea,
     nonce: uint64,

@@ -20,7 +20,7 @@ export type NewTransaction = Pick<
   TransactionRow,
   | 'organization_id'
   | 'transaction_id'
-  | 'chain_id'
+  | 'network_id'
   | 'wallet_id'
   | 'transaction_state'
   | 'from'
@@ -56,12 +56,12 @@ export const insertTransaction = async (
     .returningAll()
     .executeTakeFirst()) as TransactionRow | undefined
 
-const ofScope = (db: Db, { organization_id, chain_id }: WalletScope) =>
+const ofScope = (db: Db, { organization_id, network_id }: WalletScope) =>
   db
     .selectFrom('managed_transaction')
     .selectAll()
     .where('organization_id', '=', organization_id)
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
 
 /** A transaction of an organization. */
 export const findTransaction = async (

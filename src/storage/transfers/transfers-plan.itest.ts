@@ -5,7 +5,7 @@ import { freshDatabase } from '../../../test/helpers/database.ts'
 import { insertOrganization } from '../access/organizations.ts'
 import type { Db } from '../pg/database.ts'
 import { ensurePartitionsBetween } from '../pg/partitions.ts'
-import { ensureChain } from '../tracking/chains.ts'
+import { ensureNetwork } from '../tracking/networks.ts'
 import { insertWallet } from '../wallets/wallets.ts'
 import { listWalletTransfers, type TransferFilter, type TransferPosition } from './transfers.ts'
 
@@ -17,25 +17,25 @@ const address = Buffer.alloc(20, 7)
 const pageSize = 10
 
 beforeAll(async () => {
-  const chain_id = await ensureChain(db, { chain: 'c', network: 'mainnet', create_time: begin })
+  const network_id = await ensureNetwork(db, { chain: 'c', network: 'mainnet', create_time: begin })
   const create_time = begin
   await insertOrganization(db, { organization_id, name: 'o', domain: 'o', create_time })
   for (const id of [wallet_id, ...Array.from({ length: 50 }, () => randomUUIDv7())]) {
-    const wallet = { organization_id, chain_id, name: 'w', confirmation: 1, create_time }
+    const wallet = { organization_id, network_id, name: 'w', confirmation: 1, create_time }
     await insertWallet(db, { wallet_id: id, ...wallet })
   }
   const asset_id = randomUUIDv7()
   await sql`
-    insert into asset (asset_id, chain_id, asset_type, contract_address, token_id, create_time)
-    values (${asset_id}, ${chain_id}, 'ASSET_TYPE_C', '', 0, ${begin})`.execute(db)
+    insert into asset (asset_id, network_id, asset_type, contract_address, token_id, create_time)
+    values (${asset_id}, ${network_id}, 'ASSET_TYPE_C', '', 0, ${begin})`.execute(db)
   await ensurePartitionsBetween(db, begin, new Date('2026-03-20T00:00:00Z'))
   // Half of them are of one wallet, and half of those of one address; one in four is outgoing.
   await sql`
     insert into transfer (wallet_id, block_time, block_number, ordinal, side, organization_id,
-      chain_id, address, transaction_hash, asset_id, "from", "to", value, transaction_fee,
+      network_id, address, transaction_hash, asset_id, "from", "to", value, transaction_fee,
       transfer_state)
     select w.wallet_id, ${begin}::timestamptz + i * interval '2 minutes', i, 0,
-      case when i % 4 = 0 then 0 else 1 end, ${organization_id}::uuid, ${chain_id}::int2,
+      case when i % 4 = 0 then 0 else 1 end, ${organization_id}::uuid, ${network_id}::int2,
       case when i % 2 = 0 then ${address}::bytea else sha256(int4send(i)) end, sha256(int4send(i)),
       ${asset_id}::uuid, '\\x01', '\\x02', i, 21000, 'TRANSFER_STATE_SUCCESS'
     from generate_series(1, 60000) i
@@ -85,7 +85,7 @@ const explain = async (filter: TransferFilter, after?: TransferPosition) => {
               },
             }),
   }) as Db
-  const scope = { organization_id, chain_id: 1 }
+  const scope = { organization_id, network_id: 1 }
   const wanted = { after, limit: pageSize + 1 }
   const rows = await listWalletTransfers(spy, scope, { ...filter, wallet_id }, wanted)
   expect(rows).toHaveLength(pageSize + 1)

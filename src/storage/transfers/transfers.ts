@@ -108,12 +108,12 @@ export const listWalletTransfers = async (
 /** One page of the transfers of a transaction in all wallets of the organization, each once. */
 export const listTransactionTransfers = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   filter: TransferFilter & { transaction_hash: Buffer },
   { after, limit }: Page,
 ): Promise<ListedTransfer[]> => {
   const where = all([
-    sql`t.organization_id = ${organization_id} and t.chain_id = ${chain_id}`,
+    sql`t.organization_id = ${organization_id} and t.network_id = ${network_id}`,
     ...filterOf(filter),
     after &&
       sql`(t.block_time, t.block_number, t.ordinal)
@@ -125,7 +125,7 @@ export const listTransactionTransfers = async (
     order by t.block_time desc, t.block_number desc, t.ordinal desc, t.side
     limit ${limit}`,
     sql`o.transaction_hash = t.transaction_hash and o.organization_id = t.organization_id
-      and o.chain_id = t.chain_id`,
+      and o.network_id = t.network_id`,
   ).execute(db)
   return rows
 }
@@ -148,14 +148,14 @@ export const insertMissingTransfers = async (
   transfers: readonly BulkRow<'transfer'>[],
 ): Promise<BulkRow<'transfer'>[]> => {
   if (transfers.length === 0) return []
-  const chain_ids = [...new Set(transfers.map(({ chain_id }) => chain_id))]
+  const network_ids = [...new Set(transfers.map(({ network_id }) => network_id))]
   const numbers = [...new Set(transfers.map(({ block_number }) => block_number))]
   type Key = Pick<TransferRow, 'wallet_id' | 'block_number' | 'ordinal' | 'side'>
   const nameOf = ({ wallet_id, block_number, ordinal, side }: Key) =>
     `${wallet_id}/${block_number}/${ordinal}/${side}`
   const { rows } = await sql<Key>`
     select wallet_id, block_number, ordinal, side from transfer
-    where chain_id = any(${chain_ids}::int2[])
+    where network_id = any(${network_ids}::int2[])
       and block_number = any(${numbers}::int8[])`.execute(trx)
   const known = new Set(rows.map(nameOf))
   const added = transfers.filter((transfer) => !known.has(nameOf(transfer)))
@@ -166,18 +166,18 @@ export const insertMissingTransfers = async (
 /** Drops the transfers of blocks above a number. */
 export const deleteTransfersAbove = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   number: number,
 ): Promise<number> => {
   const { numAffectedRows } = await sql`
-    delete from transfer where chain_id = ${chain_id} and block_number > ${number}`.execute(trx)
+    delete from transfer where network_id = ${network_id} and block_number > ${number}`.execute(trx)
   return Number(numAffectedRows ?? 0n)
 }
 
 /** Adds later words to the records of messages (T: it bounced) and gives those that changed. */
 export const updateTransfers = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   updates: readonly { transfer_hash: Buffer; detail: object }[],
 ): Promise<TransferRow[]> => {
   if (updates.length === 0) return []
@@ -187,7 +187,7 @@ export const updateTransfers = async (
   const { rows } = await sql<TransferRow>`
     update transfer t set detail = coalesce(t.detail, '{}') || u.detail
     from unnest(${hashes}::bytea[], ${details}::text[]::jsonb[]) u (transfer_hash, detail)
-    where t.transfer_hash = u.transfer_hash and t.chain_id = ${chain_id} and t.side = 0
+    where t.transfer_hash = u.transfer_hash and t.network_id = ${network_id} and t.side = 0
       and not coalesce(t.detail, '{}') @> u.detail
     returning t.*`.execute(trx)
   return rows

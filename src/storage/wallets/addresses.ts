@@ -18,7 +18,7 @@ export type ListedAddress = { address: Buffer; create_time: Date }
 /** Registers addresses in a wallet and says how many are new; those of any wallet stay as they are. */
 export const insertAddresses = async (
   trx: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   {
     wallet_id,
     addresses,
@@ -30,20 +30,20 @@ export const insertAddresses = async (
   return await insertRows(
     trx,
     'wallet_address',
-    sorted.map((address) => ({ chain_id, address, organization_id, wallet_id, create_time })),
+    sorted.map((address) => ({ network_id, address, organization_id, wallet_id, create_time })),
   )
 }
 
 /** Which wallets of the organization have these addresses. */
 export const findOwners = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   addresses: readonly Buffer[],
 ): Promise<{ address: Buffer; wallet_id: string }[]> =>
   await db
     .selectFrom('wallet_address')
     .select(['address', 'wallet_id'])
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where('organization_id', '=', organization_id)
     .where(sql<boolean>`address = any(${addresses as Buffer[]}::bytea[])`)
     .execute()
@@ -84,7 +84,7 @@ export type OwnedAddress = { wallet_id: string; address: Buffer; confirmation: n
 /** Some addresses of an organization, or of one of its wallets, wallet by wallet. */
 export const pageOwnedAddresses = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   page: {
     wallet_id?: string | undefined
     after?: { wallet_id: string; address: Buffer } | undefined
@@ -101,7 +101,7 @@ export const pageOwnedAddresses = async (
   const { rows } = await sql<OwnedAddress>`
     select t.wallet_id, t.address, w.confirmation
     from wallet w join wallet_address t on t.wallet_id = w.wallet_id
-    where w.organization_id = ${organization_id} and w.chain_id = ${chain_id} ${one} ${beyond}
+    where w.organization_id = ${organization_id} and w.network_id = ${network_id} ${one} ${beyond}
     order by t.wallet_id, t.address limit ${limit}`.execute(db)
   return rows
 }
@@ -109,13 +109,13 @@ export const pageOwnedAddresses = async (
 /** Which of these addresses a wallet has; they stay until the transaction ends. */
 export const holdAddresses = async (
   trx: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   addresses: readonly Buffer[],
 ): Promise<OwnedAddress[]> => {
   const { rows } = await sql<OwnedAddress>`
     select t.wallet_id, t.address, w.confirmation
     from wallet_address t join wallet w on w.wallet_id = t.wallet_id
-    where t.chain_id = ${chain_id} and t.organization_id = ${organization_id}
+    where t.network_id = ${network_id} and t.organization_id = ${organization_id}
       and t.address = any(${addresses as Buffer[]}::bytea[])
     order by t.address for share of t`.execute(trx)
   return rows
@@ -127,7 +127,7 @@ export const holdAddresses = async (
  */
 export const deleteAddresses = async (
   trx: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   { wallet_id, addresses }: { wallet_id: string; addresses?: readonly Buffer[] },
 ): Promise<number> => {
   const chosen = addresses
@@ -135,7 +135,7 @@ export const deleteAddresses = async (
     : sql`wallet_id = ${wallet_id}`
   const { numAffectedRows } = await sql`
     delete from wallet_address
-    where ${chosen} and organization_id = ${organization_id} and chain_id = ${chain_id}`.execute(
+    where ${chosen} and organization_id = ${organization_id} and network_id = ${network_id}`.execute(
     trx,
   )
   await sql`delete from token_import where ${chosen}`.execute(trx)
@@ -150,7 +150,7 @@ type TrackedWallet = Omit<TrackedAddress, 'address'> & { addresses: Buffer }
 /** Which of a block's addresses are tracked, and by whom: one look-up whatever their number. */
 export const findTracked = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   addresses: readonly Buffer[],
 ): Promise<TrackedAddress[]> => {
   if (addresses.length === 0) return []
@@ -163,7 +163,7 @@ export const findTracked = async (
       select organization_id, wallet_id,
         string_agg(set_byte('\\x00', 0, octet_length(address)) || address, '') as addresses
       from wallet_address
-      where chain_id = ${chain_id}
+      where network_id = ${network_id}
         and address = any((select ${encodeArray('bytea', addresses)}::bytea[])::bytea[])
       group by organization_id, wallet_id) a
     join wallet w on w.wallet_id = a.wallet_id`.execute(trx)

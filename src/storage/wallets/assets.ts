@@ -14,13 +14,13 @@ export type AssetInfo = { name: string | null; symbol: string | null; decimals: 
 export type TokenImport = Omit<BulkRow<'token_import'>, 'create_time'>
 
 /** The id of an asset, known without asking. */
-export const assetIdOf = (chain_id: number, asset: AssetKey): string =>
-  hashId('asset', chain_id, asset.asset_type, asset.contract_address, asset.token_id)
+export const assetIdOf = (network_id: number, asset: AssetKey): string =>
+  hashId('asset', network_id, asset.asset_type, asset.contract_address, asset.token_id)
 
 /** Makes sure that assets have a row; those that have one keep what they know. */
 export const ensureAssets = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   assets: readonly (AssetKey & Partial<AssetInfo>)[],
   create_time: Date,
 ): Promise<void> => {
@@ -28,8 +28,8 @@ export const ensureAssets = async (
     db,
     'asset',
     assets.map(({ asset_type, contract_address, token_id, name, symbol, decimals }) => ({
-      asset_id: assetIdOf(chain_id, { asset_type, contract_address, token_id }),
-      chain_id,
+      asset_id: assetIdOf(network_id, { asset_type, contract_address, token_id }),
+      network_id,
       asset_type,
       contract_address,
       token_id,
@@ -44,13 +44,13 @@ export const ensureAssets = async (
 /** Sets what is known of every asset of a contract. */
 export const setAssetInfo = async (
   db: Db,
-  asset: { chain_id: number; contract_address: Buffer } & AssetInfo,
+  asset: { network_id: number; contract_address: Buffer } & AssetInfo,
 ): Promise<void> => {
   const { name, symbol, decimals } = asset
   await db
     .updateTable('asset')
     .set({ name, symbol, decimals })
-    .where('chain_id', '=', asset.chain_id)
+    .where('network_id', '=', asset.network_id)
     .where('contract_address', '=', asset.contract_address)
     .execute()
 }
@@ -70,28 +70,28 @@ export const insertTokenImports = async (
 /** The tokens that an organization tracks for some addresses of a wallet. */
 export const listTokenImports = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   { wallet_id, addresses }: { wallet_id: string; addresses: readonly Buffer[] },
 ): Promise<(AssetKey & { address: Buffer; token_account_address: Buffer })[]> => {
   const { rows } = await sql<AssetKey & { address: Buffer; token_account_address: Buffer }>`
     select i.address, i.token_account_address, a.asset_type, a.contract_address, a.token_id
     from token_import i join asset a on a.asset_id = i.asset_id
     where i.wallet_id = ${wallet_id} and i.address = any(${addresses as Buffer[]}::bytea[])
-      and i.organization_id = ${organization_id} and i.chain_id = ${chain_id}`.execute(db)
+      and i.organization_id = ${organization_id} and i.network_id = ${network_id}`.execute(db)
   return rows
 }
 
 /** Who tracks which tokens for these addresses: the tracker's look-up. */
 export const findTokenImports = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   addresses: readonly Buffer[],
 ): Promise<{ address: Buffer; asset_id: string; organization_id: string }[]> => {
   if (addresses.length === 0) return []
   return await trx
     .selectFrom('token_import')
     .select(['address', 'asset_id', 'organization_id'])
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where(sql<boolean>`address = any(${addresses as Buffer[]}::bytea[])`)
     .execute()
 }
@@ -99,13 +99,13 @@ export const findTokenImports = async (
 /** The token accounts of an organization's addresses that are tracked (T). */
 export const findOwnAccounts = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   { asset_id, addresses }: { asset_id: string; addresses: readonly Buffer[] },
 ): Promise<{ address: Buffer; account: Buffer }[]> =>
   await db
     .selectFrom('token_import')
     .select(['address', 'token_account_address as account'])
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where(sql<boolean>`address = any(${addresses as Buffer[]}::bytea[])`)
     .where('asset_id', '=', asset_id)
     .where('organization_id', '=', organization_id)
@@ -114,7 +114,7 @@ export const findOwnAccounts = async (
 /** Which of a block's accounts are token accounts of tracked addresses (T). */
 export const findTokenAccounts = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   accounts: readonly Buffer[],
 ): Promise<(AssetKey & { account: Buffer; owner: Buffer })[]> => {
   if (accounts.length === 0) return []
@@ -122,7 +122,7 @@ export const findTokenAccounts = async (
     select distinct i.token_account_address as account, i.address as owner,
       a.asset_type, a.contract_address, a.token_id
     from token_import i join asset a on a.asset_id = i.asset_id
-    where i.chain_id = ${chain_id} and i.token_account_address <> ''
+    where i.network_id = ${network_id} and i.token_account_address <> ''
       and i.token_account_address = any(${accounts as Buffer[]}::bytea[])`.execute(trx)
   return rows
 }

@@ -14,7 +14,7 @@ export const upsertContract = async (
     .values({ ...contract, contract_metadata })
     .onConflict((conflict) =>
       conflict
-        .columns(['organization_id', 'chain_id', 'contract_address'])
+        .columns(['organization_id', 'network_id', 'contract_address'])
         .doUpdateSet({ contract_type: contract.contract_type, contract_metadata }),
     )
     // A row that was there has been locked by the update.
@@ -26,14 +26,14 @@ export const upsertContract = async (
 /** The contracts of an organization in the order of their registration. */
 export const listContracts = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   contract_type?: string,
 ): Promise<ContractRow[]> => {
   const all = db
     .selectFrom('contract')
     .selectAll()
     .where('organization_id', '=', organization_id)
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .orderBy('create_time')
     .orderBy('contract_address')
   return await (contract_type ? all.where('contract_type', '=', contract_type) : all).execute()
@@ -42,14 +42,14 @@ export const listContracts = async (
 /** Whether a contract is registered. */
 export const hasContract = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   contract_address: Buffer,
 ): Promise<boolean> => {
   const row = await db
     .selectFrom('contract')
-    .select('chain_id')
+    .select('network_id')
     .where('organization_id', '=', organization_id)
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where('contract_address', '=', contract_address)
     .executeTakeFirst()
   return row !== undefined
@@ -58,22 +58,22 @@ export const hasContract = async (
 /** Takes a contract out with its balances, which are no longer kept up to date; says whether it was there. */
 export const deleteContract = async (
   trx: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   contract_address: Buffer,
 ): Promise<boolean> => {
   const { numDeletedRows } = await trx
     .deleteFrom('contract')
     .where('organization_id', '=', organization_id)
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where('contract_address', '=', contract_address)
     .executeTakeFirst()
   if (numDeletedRows === 0n) return false
   const wallets = sql`select wallet_id from wallet
-    where organization_id = ${organization_id} and chain_id = ${chain_id}`
+    where organization_id = ${organization_id} and network_id = ${network_id}`
   await sql`
     delete from balance_change where wallet_id in (${wallets}) and asset_id in (
       select asset_id from asset
-      where chain_id = ${chain_id} and contract_address = ${contract_address})`.execute(trx)
+      where network_id = ${network_id} and contract_address = ${contract_address})`.execute(trx)
   await sql`
     delete from balance_pending
     where wallet_id in (${wallets}) and contract_address = ${contract_address}`.execute(trx)
@@ -86,7 +86,7 @@ export const deleteContract = async (
 /** Which of a block's contracts are watched, and by whom. */
 export const findWatched = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   contracts: readonly Buffer[],
 ): Promise<
   Pick<
@@ -98,7 +98,7 @@ export const findWatched = async (
   return await trx
     .selectFrom('contract')
     .select(['organization_id', 'contract_address', 'contract_type', 'contract_metadata'])
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where(sql<boolean>`contract_address = any(${contracts as Buffer[]}::bytea[])`)
     .execute()
 }

@@ -8,13 +8,13 @@ export const metadataJobKind = 'token_metadata'
 /** Lets items be described that nobody has looked for yet. The job has the id of the asset. */
 export const enqueueMetadata = async (
   trx: Db,
-  { chain_id, asset_ids, now }: { chain_id: number; asset_ids: readonly string[]; now: Date },
+  { network_id, asset_ids, now }: { network_id: number; asset_ids: readonly string[]; now: Date },
 ): Promise<void> => {
   if (asset_ids.length === 0) return
   await sql`
-    insert into job (job_id, kind, chain_id, payload, attempt_count, next_attempt_time, create_time,
+    insert into job (job_id, kind, network_id, payload, attempt_count, next_attempt_time, create_time,
       update_time)
-    select asset_id, ${metadataJobKind}, ${chain_id}::int2, '{}', 0, ${now}::timestamptz,
+    select asset_id, ${metadataJobKind}, ${network_id}::int2, '{}', 0, ${now}::timestamptz,
       ${now}::timestamptz, ${now}::timestamptz
     from asset where asset_id = any(${asset_ids as string[]}::uuid[]) and metadata_time is null
     order by asset_id

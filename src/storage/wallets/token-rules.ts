@@ -23,25 +23,25 @@ export const holdTokenRules = async (trx: Db, organization_id: string): Promise<
 /** Stores a rule once no address is being registered; false when the organization has `most` already. */
 export const insertTokenRule = async (
   trx: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   { wallet_id, asset_id }: TokenRule,
   { most, create_time }: { most: number; create_time: Date },
 ): Promise<boolean> => {
   await sql`select pg_advisory_xact_lock(${sql.lit(lockClass)}, hashtext(${organization_id}))`.execute(
     trx,
   )
-  const rule_id = hashId('token_rule', organization_id, chain_id, wallet_id ?? '', asset_id)
+  const rule_id = hashId('token_rule', organization_id, network_id, wallet_id ?? '', asset_id)
   const { rows } = await sql<{ count: bigint; is_known: boolean }>`
     select count(*) as count, coalesce(bool_or(rule_id = ${rule_id}), false) as is_known
     from token_rule
-    where organization_id = ${organization_id} and chain_id = ${chain_id}`.execute(trx)
+    where organization_id = ${organization_id} and network_id = ${network_id}`.execute(trx)
   const { count, is_known } = rows[0]!
   if (is_known) return true
   if (Number(count) >= most) return false
   await trx
     .insertInto('token_rule')
     .values({
-      ...{ rule_id, organization_id, chain_id, asset_id, create_time },
+      ...{ rule_id, organization_id, network_id, asset_id, create_time },
       wallet_id: wallet_id ?? null,
     })
     .execute()
@@ -51,13 +51,13 @@ export const insertTokenRule = async (
 /** The tokens that rules track for the addresses of a wallet. */
 export const listRuleAssets = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   wallet_id: string,
 ): Promise<(AssetKey & { asset_id: string })[]> => {
   const { rows } = await sql<AssetKey & { asset_id: string }>`
     select distinct a.asset_id, a.asset_type, a.contract_address, a.token_id
     from token_rule r join asset a on a.asset_id = r.asset_id
-    where r.organization_id = ${organization_id} and r.chain_id = ${chain_id}
+    where r.organization_id = ${organization_id} and r.network_id = ${network_id}
       and (r.wallet_id is null or r.wallet_id = ${wallet_id})
     order by a.asset_id`.execute(db)
   return rows
@@ -66,13 +66,13 @@ export const listRuleAssets = async (
 /** The rules of some organizations for some tokens: the tracker's look-up. */
 export const findTokenRules = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   { asset_ids, organization_ids }: { asset_ids: string[]; organization_ids: string[] },
 ): Promise<{ organization_id: string; wallet_id: string | null; asset_id: string }[]> =>
   await trx
     .selectFrom('token_rule')
     .select(['organization_id', 'wallet_id', 'asset_id'])
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where(sql<boolean>`asset_id = any(${asset_ids}::uuid[])`)
     .where(sql<boolean>`organization_id = any(${organization_ids}::uuid[])`)
     .execute()
@@ -80,13 +80,13 @@ export const findTokenRules = async (
 /** Takes the rules of a wallet away. */
 export const deleteTokenRules = async (
   trx: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   wallet_id: string,
 ): Promise<void> => {
   await trx
     .deleteFrom('token_rule')
     .where('organization_id', '=', organization_id)
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where('wallet_id', '=', wallet_id)
     .execute()
 }

@@ -5,7 +5,7 @@ import type { Db } from '../pg/database.ts'
 import type { WalletRow } from './tables.ts'
 
 /** Whose wallets, on which chain. */
-export type WalletScope = { organization_id: string; chain_id: number }
+export type WalletScope = { organization_id: string; network_id: number }
 
 /** Stores a wallet. */
 export const insertWallet = async (
@@ -21,7 +21,7 @@ export const insertWallet = async (
 /** A wallet of this organization and chain, removed or not. */
 export const findWallet = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   wallet_id: string,
 ): Promise<WalletRow | undefined> =>
   await db
@@ -29,20 +29,20 @@ export const findWallet = async (
     .selectAll()
     .where('wallet_id', '=', wallet_id)
     .where('organization_id', '=', organization_id)
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .executeTakeFirst()
 
 /** One page of wallets in the order of their creation. */
 export const listWallets = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   { after, limit }: { after?: string | undefined; limit: number },
 ): Promise<WalletRow[]> => {
   const page = db
     .selectFrom('wallet')
     .selectAll()
     .where('organization_id', '=', organization_id)
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where('remove_time', 'is', null)
     .orderBy('wallet_id')
     .limit(limit)
@@ -122,12 +122,12 @@ export const setConfirmation = async (
   change: Pick<WalletRow, 'wallet_id' | 'confirmation' | 'update_time'> & { head: number },
 ): Promise<boolean> => {
   const { wallet_id, confirmation, update_time, head } = change
-  const { organization_id, chain_id } = scope
+  const { organization_id, network_id } = scope
   const { numAffectedRows } = await sql`
     update wallet set confirmation = ${confirmation}, update_time = ${update_time},
       confirmed_block = greatest(confirmed_block, ${head}::int8 - greatest(confirmation, 1) + 1)
     where wallet_id = ${wallet_id} and organization_id = ${organization_id}
-      and chain_id = ${chain_id}`.execute(trx)
+      and network_id = ${network_id}`.execute(trx)
   if (!numAffectedRows) return false
   const due = sql`block_number + greatest(${confirmation}::int8, 1) - 1`
   await (confirmation > deepConfirmation
@@ -146,7 +146,7 @@ export const setConfirmation = async (
   // What waits for more than it needs now. What waits for less is postponed when its block comes.
   await sql`
     update delivery d set due_block = d.block_number + greatest(${confirmation}::int8, 1) - 1
-    where d.chain_id = ${chain_id} and d.due_block > ${head} and d.organization_id = ${organization_id}
+    where d.network_id = ${network_id} and d.due_block > ${head} and d.organization_id = ${organization_id}
       and d.data ? 'pending' and d.due_block > d.block_number + greatest(${confirmation}::int8, 1) - 1
       and exists (
         select from transfer t where t.transaction_hash = d.transaction_hash
@@ -155,8 +155,12 @@ export const setConfirmation = async (
 }
 
 /** Forgets confirmations of blocks above a number, which have left the chain. */
-export const unconfirmAbove = async (trx: Db, chain_id: number, number: number): Promise<void> => {
+export const unconfirmAbove = async (
+  trx: Db,
+  network_id: number,
+  number: number,
+): Promise<void> => {
   await sql`
     update wallet set confirmed_block = ${number}
-    where chain_id = ${chain_id} and confirmed_block > ${number}`.execute(trx)
+    where network_id = ${network_id} and confirmed_block > ${number}`.execute(trx)
 }

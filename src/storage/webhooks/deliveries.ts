@@ -49,10 +49,10 @@ const stateJoins = sql`
 /** One page of notifications that are more than waiting, newest first. */
 export const listDeliveries = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   { webhook_id, from_time, to_time, after, limit, now }: Filter,
 ): Promise<HistoryRow[]> => {
-  const inScope = sql`d.organization_id = ${organization_id} and d.chain_id = ${chain_id}`
+  const inScope = sql`d.organization_id = ${organization_id} and d.network_id = ${network_id}`
   // A webhook is of one organization: asked for both at once, the server may walk through all of the
   // organization's history for the few rows of a quiet webhook.
   const { rows } = await sql<HistoryRow>`
@@ -77,7 +77,7 @@ export const listDeliveries = async (
 /** A notification that is more than waiting. */
 export const findDelivery = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   webhook_history_id: string,
 ): Promise<DeliveryRow | undefined> =>
   await db
@@ -85,7 +85,7 @@ export const findDelivery = async (
     .selectAll()
     .where('webhook_history_id', '=', webhook_history_id)
     .where('organization_id', '=', organization_id)
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where('sequence', 'is not', null)
     .executeTakeFirst()
 

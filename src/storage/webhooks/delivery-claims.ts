@@ -29,7 +29,7 @@ export type ReceiverRow = Pick<
   WebhookRow,
   | 'webhook_id'
   | 'organization_id'
-  | 'chain_id'
+  | 'network_id'
   | 'webhook_endpoint'
   | 'webhook_state'
   | 'failing_since'
@@ -121,7 +121,7 @@ export const listReceivers = async (
   webhook_ids: readonly string[],
 ): Promise<ReceiverRow[]> => {
   const { rows } = await sql<ReceiverRow>`
-    select webhook_id, organization_id, chain_id, webhook_endpoint, webhook_state, failing_since,
+    select webhook_id, organization_id, network_id, webhook_endpoint, webhook_state, failing_since,
       secret_sealed, previous_secret_sealed, previous_secret_expire_time
     from webhook where webhook_id = any(${webhook_ids as string[]}::uuid[])`.execute(db)
   return rows
@@ -137,9 +137,9 @@ export const listReceiverHeaders = async (
     select * from webhook_header where webhook_id = any(${ids}::uuid[])
     union all
     select h.* from (
-      select distinct organization_id, chain_id from webhook
+      select distinct organization_id, network_id from webhook
       where webhook_id = any(${ids}::uuid[])) w
-    join webhook_header h on h.organization_id = w.organization_id and h.chain_id = w.chain_id
+    join webhook_header h on h.organization_id = w.organization_id and h.network_id = w.network_id
       and h.webhook_id is null`.execute(db)
   return rows
 }

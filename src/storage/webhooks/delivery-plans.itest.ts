@@ -10,9 +10,9 @@ import { listOldHistories, removeOldHistory } from './delivery-retention.ts'
 import { insertWebhook } from './webhooks.ts'
 
 const { db, pool } = await freshDatabase()
-const { chain_id, createCaller } = await createWalletBench(db, 'c')
+const { network_id, createCaller } = await createWalletBench(db, 'c')
 const { organization_id } = await createCaller()
-const scope = { organization_id, chain_id }
+const scope = { organization_id, network_id }
 const now = new Date()
 const hooks = [randomUUIDv7(), randomUUIDv7()] as const
 
@@ -34,9 +34,9 @@ beforeAll(async () => {
   // A long history, half of it of each webhook, and a queue of 5,000 for the first.
   await sql`
     with notified as (
-      insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
+      insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
         notification_type, data, sequence, create_time)
-      select gen_random_uuid(), ${organization_id}::uuid, ${chain_id}::int2,
+      select gen_random_uuid(), ${organization_id}::uuid, ${network_id}::int2,
         case i % 2 when 0 then ${hooks[0]}::uuid else ${hooks[1]}::uuid end, 'N', '{}', i,
         ${now}::timestamptz - i * interval '1 second'
       from generate_series(1, 50000) i

@@ -8,15 +8,15 @@ export const listOldHistories = async (db: Db, before: Date): Promise<WalletScop
   // One look into the index for each, however long its history.
   const { rows } = await sql<WalletScope>`
     with recursive oldest as (
-      (select organization_id, chain_id, create_time from delivery
-        where sequence is not null order by organization_id, chain_id, create_time limit 1)
+      (select organization_id, network_id, create_time from delivery
+        where sequence is not null order by organization_id, network_id, create_time limit 1)
       union all
       select n.* from oldest o, lateral (
-        select organization_id, chain_id, create_time from delivery
+        select organization_id, network_id, create_time from delivery
         where sequence is not null
-          and (organization_id, chain_id) > (o.organization_id, o.chain_id)
-        order by organization_id, chain_id, create_time limit 1) n)
-    select organization_id, chain_id from oldest where create_time < ${before}`.execute(db)
+          and (organization_id, network_id) > (o.organization_id, o.network_id)
+        order by organization_id, network_id, create_time limit 1) n)
+    select organization_id, network_id from oldest where create_time < ${before}`.execute(db)
   return rows
 }
 
@@ -29,7 +29,7 @@ export type Removed = { count: number; next: DeliveryPosition | undefined }
  */
 export const removeOldHistory = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   { before, after, limit }: { before: Date; after: DeliveryPosition | undefined; limit: number },
 ): Promise<Removed> =>
   await db.transaction().execute(async (trx) => {
@@ -39,7 +39,7 @@ export const removeOldHistory = async (
         where a.webhook_id = d.webhook_id and a.sequence = d.sequence
         order by attempt desc limit 1) as last_time
       from delivery d
-      where organization_id = ${organization_id} and chain_id = ${chain_id}
+      where organization_id = ${organization_id} and network_id = ${network_id}
         and sequence is not null and create_time < ${before}
         ${
           after

@@ -23,7 +23,7 @@ export type WaitingDelivery = {
 /** How many notifications one database transaction releases at most. */
 export const usualPage = 500
 
-type Due = { chain_id: number; head: number; limit: number }
+type Due = { network_id: number; head: number; limit: number }
 
 /**
  * What a head makes due, so many rows at most and of each organization its part only: one with a
@@ -31,29 +31,29 @@ type Due = { chain_id: number; head: number; limit: number }
  * What waits behind an event that is not expanded yet is not due: the notifications of that event
  * come before it.
  */
-const duePage = ({ chain_id, head, limit }: Due): RawBuilder<unknown> => sql`
+const duePage = ({ network_id, head, limit }: Due): RawBuilder<unknown> => sql`
   with recursive waiting as (
     (select organization_id, due_block from delivery
-      where chain_id = ${chain_id} and due_block is not null
+      where network_id = ${network_id} and due_block is not null
       order by organization_id, due_block limit 1)
     union all
     select n.organization_id, n.due_block from waiting w, lateral (
       select organization_id, due_block from delivery
-      where chain_id = ${chain_id} and due_block is not null
+      where network_id = ${network_id} and due_block is not null
         and organization_id > w.organization_id
       order by organization_id, due_block limit 1) n),
   due as (
     select w.organization_id, least(${head}::int8, e.block_number - 1) as until
     from waiting w left join lateral (
       select block_number from notification_event
-      where chain_id = ${chain_id} and organization_id = w.organization_id
+      where network_id = ${network_id} and organization_id = w.organization_id
       order by event_number limit 1) e on true
     where w.due_block <= least(${head}::int8, e.block_number - 1)
     order by w.due_block, w.organization_id limit ${limit}),
   part as (select greatest(1, ${limit}::int8 / greatest(1, count(*))) as count from due)
   select d.*, part.count as part from part, due u, lateral (
     select * from delivery
-    where chain_id = ${chain_id} and organization_id = u.organization_id
+    where network_id = ${network_id} and organization_id = u.organization_id
       and due_block is not null and due_block <= u.until
     order by due_block, block_number limit (select count from part)) d`
 
@@ -87,10 +87,10 @@ export const listDueWaiting = async (
 /** Locks the webhooks of what a database transaction may release at this head, and those that want some events. */
 export const lockDueWebhooks = async (
   trx: Db,
-  { chain_id, head }: { chain_id: number; head: number },
+  { network_id, head }: { network_id: number; head: number },
   events: readonly WalletEvent[] = [],
 ): Promise<void> =>
-  await lockWebhooks(trx, sql`(${duePage({ chain_id, head, limit: usualPage })}) due`, {
-    chain_id,
+  await lockWebhooks(trx, sql`(${duePage({ network_id, head, limit: usualPage })}) due`, {
+    network_id,
     events,
   })

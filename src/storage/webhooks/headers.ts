@@ -10,14 +10,14 @@ export type WebhookHeaderRow = RowOf<typeof webhookTables.webhook_header>
 /** The headers of a webhook, or with null those of all webhooks, in the order of their registration. */
 export const listWebhookHeaders = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   webhook_id: string | null,
 ): Promise<WebhookHeaderRow[]> =>
   await db
     .selectFrom('webhook_header')
     .selectAll()
     .where('organization_id', '=', organization_id)
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .where('webhook_id', webhook_id === null ? 'is' : '=', webhook_id)
     .orderBy('webhook_header_id')
     .execute()
@@ -25,9 +25,9 @@ export const listWebhookHeaders = async (
 /** Lets one transaction at a time add to the headers of all webhooks, in all processes. */
 export const lockSharedHeaders = async (
   trx: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
 ): Promise<void> => {
-  const name = `webhook_header/${organization_id}/${chain_id}`
+  const name = `webhook_header/${organization_id}/${network_id}`
   await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(trx)
 }
 
@@ -46,12 +46,12 @@ export const insertWebhookHeader = async (
 /** The header of a webhook, or of all, by its key in any case. */
 export const findWebhookHeader = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   { webhook_id, header_key }: Pick<WebhookHeaderRow, 'webhook_id' | 'header_key'>,
 ): Promise<WebhookHeaderRow | undefined> => {
   const { rows } = await sql<WebhookHeaderRow>`
     select * from webhook_header
-    where organization_id = ${organization_id} and chain_id = ${chain_id}
+    where organization_id = ${organization_id} and network_id = ${network_id}
       and webhook_id is not distinct from ${webhook_id}::uuid
       and lower(header_key) = lower(${header_key}) for update`.execute(db)
   return rows[0]
@@ -73,14 +73,14 @@ export const setWebhookHeader = async (
 /** Removes a header and says whether there was one. */
 export const deleteWebhookHeader = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   webhook_header_id: string,
 ): Promise<boolean> => {
   const { numDeletedRows } = await db
     .deleteFrom('webhook_header')
     .where('webhook_header_id', '=', webhook_header_id)
     .where('organization_id', '=', organization_id)
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
     .executeTakeFirst()
   return numDeletedRows > 0n
 }

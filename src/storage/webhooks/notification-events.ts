@@ -27,7 +27,7 @@ export type EarlierEvents = { until: number; events: WebhookEvent[] | null }[]
 /** Stores events in their order; each organization numbers its own. */
 export const insertEvents = async (trx: Db, events: readonly NewEvent[]): Promise<void> => {
   if (events.length === 0) return
-  const chain_id = events[0]!.chain_id
+  const network_id = events[0]!.network_id
   const counts = new Map<string, number>()
   const numbered = events.map((event) => {
     const place = counts.get(event.organization_id) ?? 0
@@ -38,22 +38,22 @@ export const insertEvents = async (trx: Db, events: readonly NewEvent[]): Promis
   // In one order: two that store history beside each other wait, but never for each other.
   await sql`
     with turn as (
-      insert into notification_turn (chain_id, organization_id, next_event)
-      select ${chain_id}, organization_id, 1 + count
+      insert into notification_turn (network_id, organization_id, next_event)
+      select ${network_id}, organization_id, 1 + count
       from json_to_recordset(${bulkRows(turns)}::text::json) t (organization_id uuid, count int8)
       order by organization_id
-      on conflict (chain_id, organization_id) do update
+      on conflict (network_id, organization_id) do update
         set next_event = notification_turn.next_event + excluded.next_event - 1
       returning organization_id, next_event),
     counted as (
       select organization_id, count from json_to_recordset(${bulkRows(turns)}::text::json)
         t (organization_id uuid, count int8))
-    insert into notification_event (chain_id, organization_id, event_number, wallet_ids, event_key,
+    insert into notification_event (network_id, organization_id, event_number, wallet_ids, event_key,
       notification_type, data, transaction_hash, block_number, create_time)
-    select r.chain_id, r.organization_id, t.next_event - c.count + r.place, r.wallet_ids,
+    select r.network_id, r.organization_id, t.next_event - c.count + r.place, r.wallet_ids,
       r.event_key, r.notification_type, r.data, r.transaction_hash, r.block_number, r.create_time
     from json_to_recordset(${bulkRows(numbered)}::text::json)
-      r (chain_id int2, organization_id uuid, place int8, wallet_ids uuid[], event_key text[],
+      r (network_id int2, organization_id uuid, place int8, wallet_ids uuid[], event_key text[],
         notification_type text, data jsonb, transaction_hash bytea, block_number int8,
         create_time timestamptz)
     join turn t on t.organization_id = r.organization_id
@@ -63,17 +63,17 @@ export const insertEvents = async (trx: Db, events: readonly NewEvent[]): Promis
 /** The organizations that have events on a chain, those with the oldest block first, so many at most. */
 export const listEventOrganizations = async (
   db: Db,
-  chain_id: number,
+  network_id: number,
   limit: number,
 ): Promise<string[]> => {
   const { rows } = await sql<{ organization_id: string }>`
     with recursive first as (
       (select organization_id, block_number from notification_event
-        where chain_id = ${chain_id} order by organization_id, event_number limit 1)
+        where network_id = ${network_id} order by organization_id, event_number limit 1)
       union all
       select n.organization_id, n.block_number from first f, lateral (
         select organization_id, block_number from notification_event
-        where chain_id = ${chain_id} and organization_id > f.organization_id
+        where network_id = ${network_id} and organization_id > f.organization_id
         order by organization_id, event_number limit 1) n)
     select organization_id from first
     order by block_number, organization_id limit ${limit}`.execute(db)
@@ -81,28 +81,28 @@ export const listEventOrganizations = async (
 }
 
 /** Whether events of a chain are not expanded yet. */
-export const hasEvents = async (db: Db, chain_id: number): Promise<boolean> => {
+export const hasEvents = async (db: Db, network_id: number): Promise<boolean> => {
   const { rows } = await sql`
-    select 1 from notification_event where chain_id = ${chain_id} limit 1`.execute(db)
+    select 1 from notification_event where network_id = ${network_id} limit 1`.execute(db)
   return rows.length > 0
 }
 
 /** The organizations of which events of a chain are not expanded yet. */
 export const findPendingOrganizations = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
 ): Promise<ReadonlySet<string>> =>
-  new Set(await listEventOrganizations(trx, chain_id, Number.MAX_SAFE_INTEGER))
+  new Set(await listEventOrganizations(trx, network_id, Number.MAX_SAFE_INTEGER))
 
 /** The first events of an organization, in their order. */
 export const listEvents = async (
   trx: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   limit: number,
 ): Promise<NotificationEvent[]> => {
   const { rows } = await sql<NotificationEvent>`
     select * from notification_event
-    where chain_id = ${chain_id} and organization_id = ${organization_id}
+    where network_id = ${network_id} and organization_id = ${organization_id}
     order by event_number limit ${limit}`.execute(trx)
   return rows
 }
@@ -110,12 +110,12 @@ export const listEvents = async (
 /** The next webhooks of some events, in the order of their ids, so many of each event at most. */
 export const listEventWebhooks = async (
   trx: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   event_numbers: readonly number[],
   limit: number,
 ): Promise<EventWebhook[]> => {
   const ofEvent = sql`
-    chain_id = e.chain_id and organization_id = e.organization_id
+    network_id = e.network_id and organization_id = e.organization_id
     and coalesce(first_event, 0) <= e.event_number
     and (e.after_webhook_id is null or webhook_id > e.after_webhook_id)`
   // In two parts, each one look into the index: an organization may have a webhook for every wallet.
@@ -129,7 +129,7 @@ export const listEventWebhooks = async (
         (select * from webhook where ${ofEvent} and wallet_id = any(e.wallet_ids)
           order by webhook_id limit ${limit})) both_parts
       order by webhook_id limit ${limit}) w
-    where e.chain_id = ${chain_id} and e.organization_id = ${organization_id}
+    where e.network_id = ${network_id} and e.organization_id = ${organization_id}
       and e.event_number = any(${event_numbers as number[]}::int8[])
     order by e.event_number, w.webhook_id`.execute(trx)
   return rows
@@ -138,18 +138,18 @@ export const listEventWebhooks = async (
 /** Removes the events whose webhooks all have their notifications, and notes how far the next one is. */
 export const advanceEvents = async (
   trx: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   { done, partly }: { done: readonly number[]; partly?: EventProgress | undefined },
 ): Promise<void> => {
   if (done.length > 0)
     await sql`
       delete from notification_event
-      where chain_id = ${chain_id} and organization_id = ${organization_id}
+      where network_id = ${network_id} and organization_id = ${organization_id}
         and event_number = any(${done as number[]}::int8[])`.execute(trx)
   if (partly)
     await sql`
       update notification_event set after_webhook_id = ${partly.after_webhook_id}
-      where chain_id = ${chain_id} and organization_id = ${organization_id}
+      where network_id = ${network_id} and organization_id = ${organization_id}
         and event_number = ${partly.event_number}`.execute(trx)
 }
 
@@ -159,25 +159,25 @@ export type EventProgress = { event_number: number; after_webhook_id: string }
 /** Drops the events of blocks above a number. */
 export const deleteEventsAbove = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   number: number,
 ): Promise<void> => {
   await sql`
     delete from notification_event
-    where chain_id = ${chain_id} and block_number > ${number}`.execute(trx)
+    where network_id = ${network_id} and block_number > ${number}`.execute(trx)
 }
 
 /** The number of the next event of an organization, and whether there are events that are not expanded yet. */
 export const findTurn = async (
   trx: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
 ): Promise<{ next_event: number; isPending: boolean }> => {
   const { rows } = await sql<{ next_event: number; pending: boolean }>`
     select next_event, exists (
       select from notification_event e
-      where e.chain_id = t.chain_id and e.organization_id = t.organization_id) as pending
+      where e.network_id = t.network_id and e.organization_id = t.organization_id) as pending
     from notification_turn t
-    where chain_id = ${chain_id} and organization_id = ${organization_id}`.execute(trx)
+    where network_id = ${network_id} and organization_id = ${organization_id}`.execute(trx)
   const [turn] = rows
   return { next_event: turn?.next_event ?? 1, isPending: turn?.pending ?? false }
 }

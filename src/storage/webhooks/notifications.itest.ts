@@ -16,7 +16,7 @@ const addWebhook = async (organization_id: string, wallet_id: string | null, ena
     .values({
       webhook_id,
       organization_id,
-      chain_id: bench.chain_id,
+      network_id: bench.network_id,
       wallet_id,
       webhook_endpoint: 'https://receiver.invalid',
       confirmation: 1,
@@ -53,7 +53,7 @@ it('a change of state is told to the webhooks of its wallet and to those of all'
   const transaction = (transaction_state: string): ManagedTransactionRow => ({
     organization_id,
     transaction_id: 'tx-1',
-    chain_id: bench.chain_id,
+    network_id: bench.network_id,
     wallet_id,
     transaction_state,
     from: bench.account(1),

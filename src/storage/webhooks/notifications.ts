@@ -30,7 +30,7 @@ export type DueDelivery = Pick<DeliveryRow, 'webhook_history_id' | 'webhook_id'>
 /** A notification that waits for nothing. */
 export type NewNotification = Pick<
   DeliveryRow,
-  'organization_id' | 'chain_id' | 'webhook_id' | 'notification_type'
+  'organization_id' | 'network_id' | 'webhook_id' | 'notification_type'
 > & { data: object; transaction_hash?: Buffer | null }
 
 /** Wakes the couriers when the transaction commits; once in it, for NOTIFY takes a lock of the whole server. */
@@ -51,14 +51,14 @@ export const queueTransactionNotifications = async (
   if (!first) return 0
   const webhooksOf = await findWebhooks(
     trx,
-    first.chain_id,
+    first.network_id,
     transactions,
     'WEBHOOK_EVENT_TRANSACTION_STATE',
   )
   const notifications = transactions.flatMap((row) =>
     webhooksOf(row).map(({ webhook_id }) => ({
       organization_id: row.organization_id,
-      chain_id: row.chain_id,
+      network_id: row.network_id,
       webhook_id,
       notification_type: notificationTypes.c,
       transaction_hash: row.transaction_hash,
@@ -83,12 +83,12 @@ export const queueNotifications = async (
   }))
   await sql`
     with notified as (
-      insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
+      insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
         notification_type, data, sequence, transaction_hash, create_time)
-      select webhook_history_id, organization_id, chain_id, webhook_id, notification_type, data,
+      select webhook_history_id, organization_id, network_id, webhook_id, notification_type, data,
         sequence, transaction_hash, ${now}
       from json_to_recordset(${bulkRows(rows)}::text::json)
-        r (webhook_history_id uuid, organization_id uuid, chain_id int2, webhook_id uuid,
+        r (webhook_history_id uuid, organization_id uuid, network_id int2, webhook_id uuid,
           notification_type text, data jsonb, sequence int8, transaction_hash bytea)
       returning webhook_history_id, webhook_id, sequence)
     ${enqueue(now)}`.execute(trx)
@@ -132,14 +132,14 @@ export type WalletEvent = { organization_id: string; wallet_id: string }
  */
 export const findWebhooks = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   events: readonly WalletEvent[],
   kind: WebhookEvent,
   limit: number | null = null,
 ): Promise<(event: WalletEvent) => readonly WatchingWebhook[]> => {
   const organizations = [...new Set(events.map(({ organization_id }) => organization_id))]
   const wallets = [...new Map(events.map((event) => [event.wallet_id, event])).values()]
-  const wanted = sql`chain_id = ${chain_id} and (events is null or ${kind} = any(events))`
+  const wanted = sql`network_id = ${network_id} and (events is null or ${kind} = any(events))`
   // In two parts, each one look into the index: an organization may have a webhook for every wallet.
   const { rows } = await sql<WatchingWebhook>`
     select w.* from unnest(${organizations}::uuid[]) o (organization_id), lateral (
@@ -179,7 +179,7 @@ const shortText = (name: 'token_uri' | 'token_data') => {
 /** The transfers that notifications tell of, in the order of the chain, so many at most. */
 export const listNotifiedTransfers = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   waiting: readonly { transaction_hash: Buffer; transfer_block: number }[],
   limit: number,
 ): Promise<ListedTransfer[]> => {
@@ -189,7 +189,7 @@ export const listNotifiedTransfers = async (
     select t.*, a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals,
       ${shortText('token_uri')}, ${shortText('token_data')}, w.confirmation, w.confirmed_block
     from transfer t join asset a on a.asset_id = t.asset_id join wallet w on w.wallet_id = t.wallet_id
-    where t.chain_id = ${chain_id} and t.block_number = any(${numbers}::int8[])
+    where t.network_id = ${network_id} and t.block_number = any(${numbers}::int8[])
       and t.transaction_hash = any(${hashes}::bytea[])
     order by t.block_number, t.ordinal, t.side limit ${limit}`.execute(trx)
   return rows
@@ -252,13 +252,17 @@ export const releaseWaiting = async (
 /** Locks all webhooks that were notified of blocks above a number, and those that subscribe to some events. */
 export const lockNotifiedWebhooks = async (
   trx: Db,
-  { chain_id, above }: { chain_id: number; above: number },
+  { network_id, above }: { network_id: number; above: number },
   events: readonly WalletEvent[],
 ): Promise<void> =>
-  await lockWebhooks(trx, sql`delivery where chain_id = ${chain_id} and block_number > ${above}`, {
-    chain_id,
-    events,
-  })
+  await lockWebhooks(
+    trx,
+    sql`delivery where network_id = ${network_id} and block_number > ${above}`,
+    {
+      network_id,
+      events,
+    },
+  )
 
 /**
  * Locks the webhooks of some deliveries (the text after `from`) and those that subscribe to some events.
@@ -267,7 +271,7 @@ export const lockNotifiedWebhooks = async (
 export const lockWebhooks = async (
   trx: Db,
   deliveries: RawBuilder<unknown>,
-  { chain_id, events }: { chain_id: number; events: readonly WalletEvent[] },
+  { network_id, events }: { network_id: number; events: readonly WalletEvent[] },
 ): Promise<void> => {
   const organizations = [...new Set(events.map(({ organization_id }) => organization_id))]
   const wallets = [...new Set(events.map(({ wallet_id }) => wallet_id))]
@@ -277,7 +281,7 @@ export const lockWebhooks = async (
         select webhook_id from ${deliveries}
         union all
         select webhook_id from webhook
-        where chain_id = ${chain_id} and organization_id = any(${organizations}::uuid[])
+        where network_id = ${network_id} and organization_id = any(${organizations}::uuid[])
           and (wallet_id is null or wallet_id = any(${wallets}::uuid[])))
       order by webhook_id for no key update) w`.execute(trx)
 }
@@ -293,22 +297,22 @@ export const deleteWaiting = async (trx: Db, ids: readonly string[]): Promise<vo
 /** Cancels what waits for blocks above a number. */
 export const cancelWaitingAbove = async (
   trx: Db,
-  chain_id: number,
+  network_id: number,
   number: number,
 ): Promise<void> => {
   await sql`
-    delete from delivery where chain_id = ${chain_id} and block_number > ${number}
+    delete from delivery where network_id = ${network_id} and block_number > ${number}
       and due_block is not null`.execute(trx)
 }
 
 /** One page of what was sent of blocks above a number, from the oldest block on. */
 export const listSentAbove = async (
   trx: Db,
-  { chain_id, number }: { chain_id: number; number: number },
+  { network_id, number }: { network_id: number; number: number },
   { after, limit }: { after: DeliveryRow | undefined; limit: number },
 ): Promise<DeliveryRow[]> => {
   const { rows } = await sql<DeliveryRow>`
-    select * from delivery where chain_id = ${chain_id} and block_number > ${number}
+    select * from delivery where network_id = ${network_id} and block_number > ${number}
       ${
         after
           ? sql`and block_number >= ${after.block_number} and (block_number, webhook_history_id)
@@ -323,10 +327,10 @@ export const listSentAbove = async (
  * What was sent of blocks above a number is of no block from now on: neither the next reorganization
  * nor the next generation counts it.
  */
-export const detachAbove = async (trx: Db, chain_id: number, number: number): Promise<void> => {
+export const detachAbove = async (trx: Db, network_id: number, number: number): Promise<void> => {
   await sql`
     update delivery set block_number = null
-    where chain_id = ${chain_id} and block_number > ${number}`.execute(trx)
+    where network_id = ${network_id} and block_number > ${number}`.execute(trx)
 }
 
 /** Which of these notifications exist. */

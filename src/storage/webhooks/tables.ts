@@ -18,7 +18,7 @@ export const webhookTables = {
   webhook: {
     webhook_id: uuid,
     organization_id: uuid,
-    chain_id: int2,
+    network_id: int2,
     wallet_id: nullable(uuid),
     webhook_endpoint: text,
     confirmation: int8,
@@ -40,7 +40,7 @@ export const webhookTables = {
   webhook_header: {
     webhook_header_id: uuid,
     organization_id: uuid,
-    chain_id: int2,
+    network_id: int2,
     webhook_id: nullable(uuid),
     header_key: text,
     header_value_sealed: bytea,
@@ -49,7 +49,7 @@ export const webhookTables = {
   delivery: {
     webhook_history_id: uuid,
     organization_id: uuid,
-    chain_id: int2,
+    network_id: int2,
     webhook_id: uuid,
     notification_type: text,
     data: jsonb,
@@ -81,7 +81,7 @@ export const webhookTables = {
     response_body: nullable(bytea),
   },
   notification_event: {
-    chain_id: int2,
+    network_id: int2,
     organization_id: uuid,
     event_number: int8,
     wallet_ids: uuids,
@@ -94,7 +94,7 @@ export const webhookTables = {
     create_time: timestamptz,
   },
   notification_turn: {
-    chain_id: int2,
+    network_id: int2,
     organization_id: uuid,
     next_event: int8,
   },

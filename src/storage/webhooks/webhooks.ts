@@ -21,7 +21,7 @@ export const insertWebhook = async (
     WebhookRow,
     | 'webhook_id'
     | 'organization_id'
-    | 'chain_id'
+    | 'network_id'
     | 'wallet_id'
     | 'webhook_endpoint'
     | 'confirmation'
@@ -42,12 +42,12 @@ export const insertWebhook = async (
     .execute()
 }
 
-const ofScope = (db: Db, { organization_id, chain_id }: WalletScope) =>
+const ofScope = (db: Db, { organization_id, network_id }: WalletScope) =>
   db
     .selectFrom('webhook')
     .selectAll()
     .where('organization_id', '=', organization_id)
-    .where('chain_id', '=', chain_id)
+    .where('network_id', '=', network_id)
 
 /** A webhook of this organization and chain. */
 export const findWebhook = async (
@@ -68,14 +68,14 @@ export const lockWebhook = async (
 /** One page of webhooks in the order of their creation. */
 export const listWebhooks = async (
   db: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   filter: { wallet_id?: string | undefined; after?: string | undefined; limit: number },
 ): Promise<ListedWebhook[]> => {
   const { wallet_id, after, limit } = filter
   const { rows } = await sql<ListedWebhook>`
     select w.*, r.success_rate from (
       select * from webhook
-      where organization_id = ${organization_id} and chain_id = ${chain_id}
+      where organization_id = ${organization_id} and network_id = ${network_id}
         ${wallet_id ? sql`and wallet_id = ${wallet_id}` : sql``}
         ${after ? sql`and webhook_id > ${after}` : sql``}
       order by webhook_id limit ${limit}) w
@@ -115,15 +115,15 @@ export const updateWebhook = async (
   {
     webhook_id,
     organization_id,
-    chain_id,
-  }: Pick<WebhookRow, 'webhook_id' | 'organization_id' | 'chain_id'>,
+    network_id,
+  }: Pick<WebhookRow, 'webhook_id' | 'organization_id' | 'network_id'>,
   change: WebhookChange & { earlier_events?: string | null; update_time: Date },
 ): Promise<void> => {
   await trx.updateTable('webhook').set(change).where('webhook_id', '=', webhook_id).execute()
   if (change.confirmation === undefined) return
   await sql`
     update delivery set due_block = block_number + greatest(${change.confirmation}::int8, 1) - 1
-    where chain_id = ${chain_id} and organization_id = ${organization_id}
+    where network_id = ${network_id} and organization_id = ${organization_id}
       and due_block is not null and webhook_id = ${webhook_id}
       and block_number is not null and not data ? 'pending'`.execute(trx)
 }
@@ -149,12 +149,12 @@ export const restartDeliveries = async (trx: Db, webhook_id: string, now: Date):
 /** The webhooks of one wallet, locked in the order of their ids. */
 export const lockWebhooksOf = async (
   trx: Db,
-  { organization_id, chain_id }: WalletScope,
+  { organization_id, network_id }: WalletScope,
   wallet_id: string,
 ): Promise<string[]> => {
   const { rows } = await sql<{ webhook_id: string }>`
     select webhook_id from webhook
-    where chain_id = ${chain_id} and organization_id = ${organization_id}
+    where network_id = ${network_id} and organization_id = ${organization_id}
       and wallet_id = ${wallet_id}
     order by webhook_id for no key update`.execute(trx)
   return rows.map(({ webhook_id }) => webhook_id)
@@ -202,7 +202,7 @@ export const deleteWebhook = async (trx: Db, webhook_id: string): Promise<number
   await sql`
     delete from delivery where webhook_history_id in (
       select d.webhook_history_id from webhook w
-      join delivery d on d.chain_id = w.chain_id and d.organization_id = w.organization_id
+      join delivery d on d.network_id = w.network_id and d.organization_id = w.organization_id
         and d.webhook_id = w.webhook_id and d.due_block is not null
       where w.webhook_id = ${webhook_id}
       for update of d skip locked)`.execute(trx)

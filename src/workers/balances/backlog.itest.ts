@@ -14,9 +14,9 @@ import { reconcilePage } from './reconciling.ts'
 const database = await freshDatabase()
 const { startBench, settled } = createTrackedBenches(database)
 
-const openBacklogs = async ({ chain_id }: WalletBench): Promise<number> => {
-  const query = 'select 1 from balance_backlog where chain_id = $1'
-  return (await database.pool.query(query, [chain_id])).rows.length
+const openBacklogs = async ({ network_id }: WalletBench): Promise<number> => {
+  const query = 'select 1 from balance_backlog where network_id = $1'
+  return (await database.pool.query(query, [network_id])).rows.length
 }
 
 /**
@@ -83,9 +83,10 @@ describe('balance work of blocks far behind the head', () => {
     start()
     await isAsked()
     expect(await openBacklogs(bench)).toBeGreaterThan(0)
-    const { rows } = await database.pool.query('select 1 from balance_change where chain_id = $1', [
-      bench.chain_id,
-    ])
+    const { rows } = await database.pool.query(
+      'select 1 from balance_change where network_id = $1',
+      [bench.network_id],
+    )
     expect(rows).toEqual([])
     letGo()
     await settled(bench)
@@ -246,7 +247,7 @@ it('ordinary work of the same pair is done beside its backlog', async () => {
 it('a balance that a backlog is going to change does not count as wrong', async () => {
   const network = 'backlog-compared'
   const bench = await createWalletBench(database.db, 'p', { network })
-  const { chain, chain_id, account, address } = bench
+  const { chain, network_id, account, address } = bench
   const caller = await bench.createCaller()
   const wallet = { name: 'w', address: address(1), import_asset: true }
   const { wallet_id } = await caller.call('RegisterWallet', wallet)
@@ -254,7 +255,7 @@ it('a balance that a backlog is going to change does not count as wrong', async 
   const owned = { name: network, holder: randomUUID(), ttl_ms: 600_000 }
   const { epoch } = (await acquireLease(db, owned))!
   const lease = { name: network, epoch }
-  const tools = { db, clock: systemClock, chain_id, chain, lease, window: 64 }
+  const tools = { db, clock: systemClock, network_id, chain, lease, window: 64 }
   const { signal } = new AbortController()
   await storeBeginning(tools, chain.canonical().at(-1)!)
   while ((await settleBalances(tools, signal)) > 0);

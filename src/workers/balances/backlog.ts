@@ -29,10 +29,10 @@ export async function settleBacklog(
   newest: BlockRef,
   signal: AbortSignal,
 ): Promise<number> {
-  const { db, chain_id, chain } = tools
+  const { db, network_id, chain } = tools
   const head = newest.number
   if (!hasBacklogs(chain)) return 0
-  const backlogs = await listDueBacklogs(db, { chain_id, head, pairs: pairsPerRound })
+  const backlogs = await listDueBacklogs(db, { network_id, head, pairs: pairsPerRound })
   if (backlogs.length === 0) return 0
   const pairs = distinctPairs(backlogs.flatMap((backlog) => backlog.pairs))
   try {
@@ -58,28 +58,28 @@ async function store(
   tools: TrackerTools,
   read: { backlogs: Backlog[]; readings: Reading[]; at: BlockRef[]; newest: BlockRef },
 ): Promise<void> {
-  const { db, clock, chain_id, chain, lease } = tools
+  const { db, clock, network_id, chain, lease } = tools
   const { backlogs } = read
   const now = new Date(clock.now())
   await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
-    await lockCursor(trx, chain_id)
+    await lockCursor(trx, network_id)
     await holdRead(trx, tools, read)
     const ids = backlogs.map(({ backlog_id }) => backlog_id)
-    const open = await settleBacklogs(trx, chain_id, ids)
+    const open = await settleBacklogs(trx, network_id, ids)
     const readings = open.size === backlogs.length ? read.readings : namedBy(open)
     await storeTracked(trx, readings, now)
     const failing = readings.filter(({ balance }) => balance === null)
     await insertBalanceChanges(
       trx,
       failing.map(({ wallet_id, address, asset_id, organization_id, as_of_block }) => ({
-        ...{ wallet_id, address, asset_id, organization_id, chain_id },
+        ...{ wallet_id, address, asset_id, organization_id, network_id },
         block_number: as_of_block,
         due_block: read.newest.number + firstPostponement,
       })),
     )
     if (chain.reorganizes)
-      await rememberReadings(trx, readings, { chain_id, reading_id: randomUUIDv7() })
+      await rememberReadings(trx, readings, { network_id, reading_id: randomUUIDv7() })
   })
 
   function namedBy(open: ReadonlySet<string>): Reading[] {
@@ -93,15 +93,15 @@ async function store(
 }
 
 async function expand(
-  { db, chain_id, lease }: TrackerTools,
+  { db, network_id, lease }: TrackerTools,
   backlogs: readonly Backlog[],
 ): Promise<void> {
   await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
-    await awaitCursor(trx, chain_id)
+    await awaitCursor(trx, network_id)
     await expandBacklogs(
       trx,
-      chain_id,
+      network_id,
       backlogs.map(({ backlog_id }) => backlog_id),
     )
   })

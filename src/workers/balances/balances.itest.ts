@@ -93,12 +93,12 @@ describe('a balance that nobody can read', () => {
     // What a gap reopens may be read before it is confirmed; the work of the block waits still.
     await database.pool.query(
       `insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
-         chain_id, due_block, ahead)
-       select wallet_id, address, asset_id, block_number + 1, organization_id, chain_id,
+         network_id, due_block, ahead)
+       select wallet_id, address, asset_id, block_number + 1, organization_id, network_id,
          due_block, true
-       from balance_change where chain_id = $1 and address = $2
+       from balance_change where network_id = $1 and address = $2
        order by block_number desc limit 1`,
-      [bench.chain_id, account(1)],
+      [bench.network_id, account(1)],
     )
     for (let block = 0; block < 40; block++) chain.mine()
     chain.mine([{ movements: [{ to: account(2), value: 7n }] }])
@@ -180,8 +180,8 @@ describe('an address that is removed and registered again while its balance is r
   })
 })
 
-const cursorOf = async ({ chain_id }: WalletBench): Promise<number | undefined> =>
-  (await findCursor(database.db, chain_id))?.block_number
+const cursorOf = async ({ network_id }: WalletBench): Promise<number | undefined> =>
+  (await findCursor(database.db, network_id))?.block_number
 
 describe('a node that mixes up blocks while its chain reorganizes', () => {
   /** The node answers for a block with what another one says. */
@@ -230,7 +230,7 @@ describe('a node that mixes up blocks while its chain reorganizes', () => {
     clear()
     const { hash } = chain.reorganize(1, [[], []])
     await waitFor('the other branch is stored', async () => {
-      const cursor = await findCursor(database.db, bench.chain_id)
+      const cursor = await findCursor(database.db, bench.network_id)
       return cursor?.block_hash.equals(hash) === true
     })
     letGo()
@@ -269,7 +269,7 @@ describe('UpdateConfirmation', () => {
     }
     const { hash } = chain.reorganize(1, [[], []])
     await waitFor('the other branch is stored', async () => {
-      const cursor = await findCursor(database.db, bench.chain_id)
+      const cursor = await findCursor(database.db, bench.network_id)
       return cursor?.block_hash.equals(hash) === true
     })
     await caller.call('UpdateConfirmation', { wallet_id, confirmation: 1_000 })
@@ -402,8 +402,8 @@ describe('a wallet with more confirmations than nodes have states', () => {
       chain.mine([{ movements: [{ to: account(1), value: 1n }] }])
     await settled(bench)
     const { rows } = await database.pool.query(
-      'select count(*)::int from balance_pending where chain_id = $1',
-      [bench.chain_id],
+      'select count(*)::int from balance_pending where network_id = $1',
+      [bench.network_id],
     )
     expect(rows[0].count).toBeLessThanOrEqual(3)
   })

@@ -39,19 +39,19 @@ export async function settleBalances(
   signal: AbortSignal,
   patience: Patience = tryOnce,
 ): Promise<number> {
-  const { db, clock, chain_id, chain } = tools
-  const standing = await findStanding(db, chain_id)
+  const { db, clock, network_id, chain } = tools
+  const standing = await findStanding(db, network_id)
   if (!standing) return 0
   const head = standing.block_number
   const newest = { number: head, hash: standing.block_hash }
   let done = 0
   if (chain.balances === 'delta')
     done += await write(tools, (trx) =>
-      applyDeltas(trx, { chain_id, head, now: new Date(clock.now()) }),
+      applyDeltas(trx, { network_id, head, now: new Date(clock.now()) }),
     )
   if (standing.has_pending) done += await write(tools, (trx) => confirmPending(trx, tools, head))
   // A pair may be due twice: to be put right at an early block, and to be read ahead at the newest one.
-  const rows = await listDueBalances(db, { chain_id, head, limit: rowsPerRound })
+  const rows = await listDueBalances(db, { network_id, head, limit: rowsPerRound })
   const { ahead = [], others = [] } = Object.groupBy(rows, ({ ahead }) =>
     ahead ? 'ahead' : 'others',
   )
@@ -72,7 +72,7 @@ export async function settleBalances(
   }
   if (standing.has_reopening && done + due.length === 0)
     done += await write(tools, (trx) =>
-      reopenPage(trx, { chain_id, head, limit: reopenedPerRound }),
+      reopenPage(trx, { network_id, head, limit: reopenedPerRound }),
     )
   // One block that cannot be read must not hold up the rest, and must not be kept quiet either.
   if (errors.length > 0) throw errors[0]
@@ -81,24 +81,24 @@ export async function settleBalances(
 
 /** A database transaction under the lease, during which no block is stored. */
 const write = async (
-  { db, chain_id, lease }: TrackerTools,
+  { db, network_id, lease }: TrackerTools,
   act: (trx: Db) => Promise<number>,
 ): Promise<number> =>
   await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
-    await awaitCursor(trx, chain_id)
+    await awaitCursor(trx, network_id)
     return await act(trx)
   })
 
 async function confirmPending(
   trx: Db,
-  { clock, chain_id, chain }: TrackerTools,
+  { clock, network_id, chain }: TrackerTools,
   head: number,
 ): Promise<number> {
   const now = new Date(clock.now())
-  const applied = await applyPending(trx, { chain_id, head, limit: pendingPerRound, now })
+  const applied = await applyPending(trx, { network_id, head, limit: pendingPerRound, now })
   if (chain.reorganizes)
-    await rememberReadings(trx, applied, { chain_id, reading_id: randomUUIDv7() })
+    await rememberReadings(trx, applied, { network_id, reading_id: randomUUIDv7() })
   return applied.length
 }
 

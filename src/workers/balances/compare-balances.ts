@@ -27,8 +27,8 @@ export async function compareBalances(
   page: readonly ComparedBalance[],
   signal: AbortSignal,
 ): Promise<BalanceDifference[]> {
-  const { db, clock, chain_id, chain, lease } = tools
-  const cursor = await findCursor(db, chain_id)
+  const { db, clock, network_id, chain, lease } = tools
+  const cursor = await findCursor(db, network_id)
   if (!cursor) return []
   const newest = { number: cursor.block_number, hash: cursor.block_hash }
   const { all, at } = await readPage(tools, page, newest, signal)
@@ -36,9 +36,9 @@ export async function compareBalances(
   const now = new Date(clock.now())
   return await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
-    await awaitCursor(trx, chain_id)
+    await awaitCursor(trx, network_id)
     // Far behind the head all work waits there, and this can wait too.
-    if (await hasBacklog(trx, chain_id)) return []
+    if (await hasBacklog(trx, network_id)) return []
     await holdRead(trx, tools, { at, newest })
     const stored = new Map(
       (await findComparable(trx, all)).map((balance) => [keyOfWork(balance), balance]),
@@ -59,20 +59,20 @@ export async function compareBalances(
         since_block: row.as_of_block,
         due_block: dueBlockOf(row.as_of_block, row.confirmation),
       })),
-      chain_id,
+      network_id,
     )
     const direct = rows.filter((row) => !kept.includes(row))
-    await storeReadings(trx, direct, { chain_id, now })
+    await storeReadings(trx, direct, { network_id, now })
     if (chain.reorganizes)
-      await rememberReadings(trx, direct, { chain_id, reading_id: randomUUIDv7() })
+      await rememberReadings(trx, direct, { network_id, reading_id: randomUUIDv7() })
     const differences = differing.map(({ read, known }) => ({
-      ...{ organization_id: read.organization_id, chain_id, wallet_id: read.wallet_id },
+      ...{ organization_id: read.organization_id, network_id, wallet_id: read.wallet_id },
       ...{ address: read.address, asset_id: read.asset_id, block_number: read.as_of_block },
       expected: known.balance,
       found: read.balance,
       reason: reasonOf(read, known),
     }))
-    await insertDifferences(trx, differences, { chain_id, now })
+    await insertDifferences(trx, differences, { network_id, now })
     return differences
   })
 }

@@ -29,18 +29,18 @@ export function startComparing(
 ): Reconciling {
   const { tools, log, counts } = options
   const { firstMs, everyMs } = { ...usualTimes, ...options }
-  const { db, clock, chain, chain_id } = tools
+  const { db, clock, chain, network_id } = tools
   const stopping = new AbortController()
   const signal = AbortSignal.any([options.signal, stopping.signal])
 
   /** One page; says how long to wait before the next one. */
   const step = async (): Promise<number> => {
     const round =
-      (await findRound(db, chain_id)) ?? (await beginRound(db, chain_id, new Date(clock.now())))
+      (await findRound(db, network_id)) ?? (await beginRound(db, network_id, new Date(clock.now())))
     const { wallet_id, address, asset_id } = round
     const after: BalancePair | undefined =
       wallet_id && address && asset_id ? { wallet_id, address, asset_id } : undefined
-    const page = await pageBalances(db, chain_id, { after, limit: perPage })
+    const page = await pageBalances(db, network_id, { after, limit: perPage })
     const differences = await compareBalances(tools, page, signal)
     counts.checked += page.length
     counts.repaired += differences.length
@@ -48,7 +48,7 @@ export function startComparing(
     if (first)
       log.warn(
         {
-          ...{ chain: chain.service, chain_id, differences: differences.length },
+          ...{ chain: chain.service, network_id, differences: differences.length },
           ...{ wallet_id: first.wallet_id, address: chain.formatAddress(first.address) },
           ...{ asset_id: first.asset_id, block_number: first.block_number, reason: first.reason },
           ...{ expected: String(first.expected), found: String(first.found) },
@@ -56,11 +56,11 @@ export function startComparing(
         'balances differed from the chain and were corrected',
       )
     if (page.length === perPage) {
-      await moveRound(db, chain_id, page.at(-1))
+      await moveRound(db, network_id, page.at(-1))
       return Math.max(leastPauseMs, everyMs / Math.ceil((round.balance_count + 1) / perPage))
     }
     const endMs = round.begin_time.getTime() + everyMs
-    await beginRound(db, chain_id, new Date(Math.max(clock.now(), endMs)))
+    await beginRound(db, network_id, new Date(Math.max(clock.now(), endMs)))
     return Math.max(leastPauseMs, endMs - clock.now())
   }
 

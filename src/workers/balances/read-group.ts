@@ -29,7 +29,7 @@ export async function readGroup(
   group: Group,
   signal: AbortSignal,
 ): Promise<void> {
-  const { db, clock, chain_id, chain, lease } = tools
+  const { db, clock, network_id, chain, lease } = tools
   const { at, newest, pairs } = group
   const all = (await readPairs(chain, pairs, at, signal)).map((reading, index): Read => {
     const { confirmation, block_number } = pairs[index]!
@@ -47,7 +47,7 @@ export async function readGroup(
   const now = new Date(clock.now())
   await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
-    await awaitCursor(trx, chain_id)
+    await awaitCursor(trx, network_id)
     await holdRead(trx, tools, { at: [at], newest })
     // Work that is gone was taken back with its address or contract. Should they be there again, they
     // were away for some blocks, which this reading may not know.
@@ -69,9 +69,9 @@ export async function readGroup(
     const { kept = [], stored = [] } = Object.groupBy(rows, (row) =>
       row.isKept && row.balance !== null ? 'kept' : 'stored',
     )
-    await insertPending(trx, kept, chain_id)
-    await storeReadings(trx, stored, { chain_id, now })
+    await insertPending(trx, kept, network_id)
+    await storeReadings(trx, stored, { network_id, now })
     if (chain.reorganizes)
-      await rememberReadings(trx, stored, { chain_id, reading_id: randomUUIDv7() })
+      await rememberReadings(trx, stored, { network_id, reading_id: randomUUIDv7() })
   })
 }

@@ -55,11 +55,11 @@ export const blockFor = ({ confirmation, block_number }: DueBalance, head: numbe
 
 /** The block of a number, as it was stored or as the nodes have it. */
 export async function findRef(
-  { db, chain_id, chain }: TrackerTools,
+  { db, network_id, chain }: TrackerTools,
   number: number,
   signal: AbortSignal,
 ): Promise<BlockRef> {
-  const [stored] = await findBlocks(db, chain_id, [number])
+  const [stored] = await findBlocks(db, network_id, [number])
   if (stored) return { number, hash: stored.block_hash }
   const header = await chain.header(number, signal)
   if (!header) throw new BlockGoneError(`no node has block ${number}`)
@@ -113,14 +113,14 @@ export async function readPairs(
 /** Makes sure that what was read is of the chain as it is stored, and stays so until the transaction ends. */
 export async function holdRead(
   trx: Db,
-  { chain_id, chain }: TrackerTools,
+  { network_id, chain }: TrackerTools,
   { at, newest }: { at: readonly BlockRef[]; newest: BlockRef },
 ): Promise<void> {
   if (!chain.reorganizes) return
   for (const block of at)
-    if (!(await holdBlock(trx, chain_id, block)))
+    if (!(await holdBlock(trx, network_id, block)))
       throw new BlockGoneError(`block ${block.number} left the chain while balances were read`)
   // A node that changes branches may answer for a block of both with the one that it is leaving.
-  if (!(await holdBlock(trx, chain_id, newest)))
+  if (!(await holdBlock(trx, network_id, newest)))
     throw new ChainUnavailableError('the chain reorganized while balances were read')
 }

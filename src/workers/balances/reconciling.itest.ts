@@ -13,7 +13,7 @@ import { startTracker } from '../tracker/tracker.ts'
 const { db, pool } = await freshDatabase()
 
 it('finds balances that differ from the chain, says so and puts them right', async () => {
-  const { chain, chain_id, account, address, createCaller } = await createWalletBench(db, 's')
+  const { chain, network_id, account, address, createCaller } = await createWalletBench(db, 's')
   const caller = await createCaller()
   const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', confirmation: 4 })
   for (const number of [1, 2, 3])
@@ -29,7 +29,7 @@ it('finds balances that differ from the chain, says so and puts them right', asy
     log: { ...silentLog, error: (fields) => void alarms.push(fields) },
     holder: randomUUID(),
     network: 'mainnet',
-    chain_id,
+    network_id,
     chain,
     reconcile: { firstMs: 10, everyMs: 10 },
   })
@@ -71,7 +71,7 @@ it('finds balances that differ from the chain, says so and puts them right', asy
 
 it('reads again what was read before tracking began', async () => {
   const bench = await createWalletBench(db, 's', { network: 'begins-later' })
-  const { chain, chain_id, account, address } = bench
+  const { chain, network_id, account, address } = bench
   const caller = await bench.createCaller()
   await caller.call('RegisterWallet', {
     name: 'w',
@@ -86,7 +86,7 @@ it('reads again what was read before tracking began', async () => {
     log: silentLog,
     holder: randomUUID(),
     network: 'begins-later',
-    chain_id,
+    network_id,
     chain,
   })
   onTestFinished(tracker.stop)
@@ -98,7 +98,7 @@ it('reads again what was read before tracking began', async () => {
 
 it('adds no change twice when a baseline that holds it is stored at the same time', async () => {
   const bench = await createWalletBench(db, 's', { network: 'at-once' })
-  const { chain_id, account, address, family } = bench
+  const { network_id, account, address, family } = bench
   const caller = await bench.createCaller()
   const { wallet_id } = await caller.call('RegisterWallet', {
     name: 'w',
@@ -107,15 +107,17 @@ it('adds no change twice when a baseline that holds it is stored at the same tim
     import_asset: true,
   })
   const { organization_id } = caller
-  const asset_id = assetIdOf(chain_id, family.native)
+  const asset_id = assetIdOf(network_id, family.native)
   const pair = { wallet_id, organization_id, address: account(1), asset_id }
-  await insertBalanceChanges(db, [{ ...pair, chain_id, block_number: 3, due_block: 3, delta: 50n }])
+  await insertBalanceChanges(db, [
+    { ...pair, network_id, block_number: 3, due_block: 3, delta: 50n },
+  ])
   const now = new Date()
   const adding = Promise.withResolvers<Promise<number>>()
   await db.transaction().execute(async (trx) => {
     const reading = { ...pair, ...family.native, balance: 1_000_050n, as_of_block: 3 }
-    await storeReadings(trx, [reading], { chain_id, now })
-    adding.resolve(applyDeltas(db, { chain_id, head: 3, now }))
+    await storeReadings(trx, [reading], { network_id, now })
+    adding.resolve(applyDeltas(db, { network_id, head: 3, now }))
     await waitFor('it waits', async () => {
       const { rows } = await pool.query(
         "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",

@@ -29,9 +29,9 @@ export async function reconcilePage(
   after: BalancePair | undefined,
   signal: AbortSignal,
 ): Promise<{ checked: number; differences: Difference[]; last: BalancePair | undefined }> {
-  const { db, clock, chain_id, chain, lease } = tools
-  const page = await pageBalances(db, chain_id, { after, limit: perPage })
-  const cursor = await findCursor(db, chain_id)
+  const { db, clock, network_id, chain, lease } = tools
+  const page = await pageBalances(db, network_id, { after, limit: perPage })
+  const cursor = await findCursor(db, network_id)
   const last = page.length < perPage ? undefined : page.at(-1)
   if (page.length === 0 || !cursor) return { checked: 0, differences: [], last: undefined }
   const readings = await chain.readBalances(
@@ -44,7 +44,7 @@ export async function reconcilePage(
   )
   const highest = Math.max(...readings.map(({ block_number }) => block_number))
   const deadline = clock.now() + cursorWaitMs
-  while (((await findCursor(db, chain_id))?.block_number ?? 0) < highest) {
+  while (((await findCursor(db, network_id))?.block_number ?? 0) < highest) {
     if (clock.now() > deadline) throw new Error(`the cursor did not reach block ${highest}`)
     await clock.sleep(cursorPollMs, signal)
   }
@@ -55,8 +55,8 @@ export async function reconcilePage(
   const differences = await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
     // Alone at the cursor: work that waits in a backlog must be seen, too.
-    await lockCursor(trx, chain_id)
-    await expandBacklogs(trx, chain_id)
+    await lockCursor(trx, network_id)
+    await expandBacklogs(trx, network_id)
     return await repairBalances(trx, found, new Date(clock.now()))
   })
   return { checked: page.length, differences, last }

@@ -17,7 +17,7 @@ const addresses = 2_500
 /** A wallet with many addresses whose balances are stored, and wrong, as after blocks that were not seen. */
 const startWorld = async (service: 'c' | 's', network: string) => {
   const bench = await createWalletBench(db, service, { network })
-  const { chain, chain_id, account, address } = bench
+  const { chain, network_id, account, address } = bench
   const caller = await bench.createCaller()
   const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', confirmation: 1 })
   for (let begin = 0; begin < addresses; begin += 500)
@@ -28,40 +28,40 @@ const startWorld = async (service: 'c' | 's', network: string) => {
   const name = `tracker:${service}:${network}`
   const lease = await acquireLease(db, { name, holder: randomUUID(), ttl_ms: 600_000 })
   const tools: TrackerTools = {
-    ...{ db, chain_id, chain, clock: systemClock, window: 256 },
+    ...{ db, network_id, chain, clock: systemClock, window: 256 },
     lease: { name, epoch: lease!.epoch },
   }
   await storeBeginning(tools, chain.canonical()[0]!)
   while ((await settleBalances(tools, never)) > 0);
-  await ensureAssets(db, chain_id, [chain.native], new Date())
+  await ensureAssets(db, network_id, [chain.native], new Date())
   await pool.query(
     `insert into balance (wallet_id, organization_id, address, asset_id, asset_type,
        contract_address, balance, as_of_block, create_time, update_time)
      select t.wallet_id, t.organization_id, t.address,
-       (select asset_id from asset where chain_id = $1 and contract_address = ''), $2, '', 1, 0,
+       (select asset_id from asset where network_id = $1 and contract_address = ''), $2, '', 1, 0,
        now(), now()
      from wallet_address t where t.wallet_id = $3`,
-    [chain_id, chain.native.asset_type, wallet_id],
+    [network_id, chain.native.asset_type, wallet_id],
   )
-  return { chain, chain_id, account, tools }
+  return { chain, network_id, account, tools }
 }
 
-const count = async (sql: string, chain_id: number) =>
-  Number((await pool.query(sql, [chain_id])).rows[0].count)
-const wrong = (chain_id: number) =>
+const count = async (sql: string, network_id: number) =>
+  Number((await pool.query(sql, [network_id])).rows[0].count)
+const wrong = (network_id: number) =>
   count(
-    'select count(*) from balance b join wallet w using (wallet_id) where w.chain_id = $1 and b.balance = 1',
-    chain_id,
+    'select count(*) from balance b join wallet w using (wallet_id) where w.network_id = $1 and b.balance = 1',
+    network_id,
   )
-const work = (chain_id: number) =>
-  count('select count(*) from balance_change where chain_id = $1', chain_id)
+const work = (network_id: number) =>
+  count('select count(*) from balance_change where network_id = $1', network_id)
 
 describe('balances after blocks that no node has', () => {
   it.each(['c', 's'] as const)(
     'are read again page by page behind new work (%s)',
     async (service) => {
       const world = await startWorld(service, `gap-${service}`)
-      const { chain, chain_id, account, tools } = world
+      const { chain, network_id, account, tools } = world
       for (let block = 0; block < 20; block++) chain.mine()
       const [first, last] = [chain.canonical()[0]!, chain.canonical()[18]!]
       await storeGap(tools, first, {
@@ -69,18 +69,18 @@ describe('balances after blocks that no node has', () => {
         to: { number: last.number, hash: last.hash },
       })
       // The transaction that passes the gap made no work, however many balances there are.
-      expect(await work(chain_id)).toBe(0)
+      expect(await work(network_id)).toBe(0)
       // Not before the first block that is there again.
       expect(await settleBalances(tools, never)).toBe(0)
       const next = async () => {
-        const { block_number: at } = (await findCursor(db, chain_id))!
+        const { block_number: at } = (await findCursor(db, network_id))!
         const block = chain.canonical()[at + 1]!
         await createMonths(db)([block.time])
         await storeBlocks(tools, [block])
       }
       await next()
       expect(await settleBalances(tools, never)).toBe(1_000)
-      expect(await work(chain_id)).toBe(1_000)
+      expect(await work(network_id)).toBe(1_000)
       // A deposit, of which the next round finds nothing wrong but the page beside it.
       chain.mine([
         {
@@ -92,22 +92,22 @@ describe('balances after blocks that no node has', () => {
       ])
       await next()
       await settleBalances(tools, never)
-      expect(await wrong(chain_id)).toBeGreaterThan(addresses - 1_100)
-      expect(await wrong(chain_id)).toBeLessThanOrEqual(addresses - 1_000)
+      expect(await wrong(network_id)).toBeGreaterThan(addresses - 1_100)
+      expect(await wrong(network_id)).toBeLessThanOrEqual(addresses - 1_000)
       // After a crash, work resumes behind the last page.
       let pages = 0
       while ((await settleBalances(tools, never)) > 0) pages++
       expect(pages).toBeLessThan(8)
-      expect(await wrong(chain_id)).toBe(0)
-      expect(await work(chain_id)).toBe(0)
+      expect(await wrong(network_id)).toBe(0)
+      expect(await work(network_id)).toBe(0)
       expect(
-        await count('select count(*) from balance_reopening where chain_id = $1', chain_id),
+        await count('select count(*) from balance_reopening where network_id = $1', network_id),
       ).toBe(0)
     },
   )
 
   it('are stored once where work to be read ahead and newer work are both confirmed', async () => {
-    const { chain, chain_id, tools } = await startWorld('c', 'both')
+    const { chain, network_id, tools } = await startWorld('c', 'both')
     for (let block = 0; block < 3; block++) {
       chain.mine()
       const mined = chain.canonical().at(-1)!
@@ -116,13 +116,13 @@ describe('balances after blocks that no node has', () => {
     }
     await pool.query(
       `insert into balance_change (wallet_id, address, asset_id, block_number, organization_id,
-         chain_id, due_block, ahead)
+         network_id, due_block, ahead)
        select b.wallet_id, b.address, b.asset_id, n, b.organization_id, $1, n, case when n = 2 then true end
-       from balance b join wallet w using (wallet_id), generate_series(2, 3) n where w.chain_id = $1`,
-      [chain_id],
+       from balance b join wallet w using (wallet_id), generate_series(2, 3) n where w.network_id = $1`,
+      [network_id],
     )
     while ((await settleBalances(tools, never)) > 0);
-    expect(await wrong(chain_id)).toBe(0)
-    expect(await work(chain_id)).toBe(0)
+    expect(await wrong(network_id)).toBe(0)
+    expect(await work(network_id)).toBe(0)
   })
 })

@@ -17,10 +17,10 @@ import { startOrganizationErasing } from './organization-erasing.ts'
 
 const { db } = await freshDatabase()
 await ensurePartitions(db, new Date())
-await sql`insert into chain (chain_id, chain, network, create_time, is_traced)
+await sql`insert into network (network_id, chain, network, create_time, is_traced)
   values (1, 'c', 'mainnet', now(), false)`.execute(db)
 await sql`
-  insert into asset (asset_id, chain_id, asset_type, contract_address, token_id, create_time)
+  insert into asset (asset_id, network_id, asset_type, contract_address, token_id, create_time)
   values (${systemIds.uuid()}, 1, 'ASSET_TYPE_C', '', 0, now())`.execute(db)
 
 const quotaNames = ['QUOTA_WALLETS', 'QUOTA_ADDRESSES']
@@ -149,7 +149,7 @@ async function fill(db: Db, count: number): Promise<string> {
       const own: Record<string, unknown> = {
         organization_id,
         ...ids,
-        ...{ chain_id: 1, asset_id: assets[0]!.asset_id, sequence: index + 1 },
+        ...{ network_id: 1, asset_id: assets[0]!.asset_id, sequence: index + 1 },
         ...{ domain: `d-${organization_id}`, period: 'hour', role: 'ROLE_MEMBER' },
         ...{ transaction_state: 'TRANSACTION_STATE_CREATED', events: null, disable_time: null },
         ...{ webhook_state: 'WEBHOOK_STATE_ENABLED', contract_type: 'CONTRACT_TYPE_ERC20' },

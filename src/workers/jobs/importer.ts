@@ -12,7 +12,7 @@ export type ImporterOptions = {
   db: Db
   clock: Clock
   log: Log
-  chain_id: number
+  network_id: number
   chain: Chain
   pollMs?: number
 }
@@ -23,7 +23,7 @@ const lastPauseSeconds = 300
 
 /** Reads the balances that an operation has promised and not read itself. */
 export function startImporter(options: ImporterOptions): { stop(): Promise<void> } {
-  const { db, clock, log, chain_id, chain, pollMs = 1_000 } = options
+  const { db, clock, log, network_id, chain, pollMs = 1_000 } = options
 
   const work = async (job: JobRow, signal: AbortSignal): Promise<void> => {
     try {
@@ -50,7 +50,7 @@ export function startImporter(options: ImporterOptions): { stop(): Promise<void>
     }
   }
 
-  const shared = { db, clock, log, chain_id, pollMs }
+  const shared = { db, clock, log, network_id, pollMs }
   const running = [startJobs({ ...shared, kind: refreshJobKind, atOnce: jobsAtOnce, work })]
   if (chain.parseToken)
     running.push(startJobs({ ...shared, kind: coverJobKind, atOnce: coversAtOnce, work: cover }))

@@ -8,7 +8,7 @@ export type JobsOptions = {
   db: Db
   clock: Clock
   log: Log
-  chain_id: number
+  network_id: number
   kind: string
   /** How many are worked on at once. */
   atOnce: number
@@ -24,7 +24,7 @@ const claimMs = 60_000
  * claim of a dead one comes back by itself.
  */
 export function startJobs(options: JobsOptions): { stop(): Promise<void> } {
-  const { db, clock, log, chain_id, kind, atOnce, pollMs, work } = options
+  const { db, clock, log, network_id, kind, atOnce, pollMs, work } = options
   const stopping = new AbortController()
   const { signal } = stopping
 
@@ -32,7 +32,7 @@ export function startJobs(options: JobsOptions): { stop(): Promise<void> } {
     const now = clock.now()
     const jobs = await claimJobs(db, {
       kind,
-      chain_id,
+      network_id,
       now: new Date(now),
       until: new Date(now + claimMs),
       limit: atOnce,

@@ -54,7 +54,7 @@ const cases: [uri: string, token_data: string][] = [
 
 const describeItems = async (reachable: string[], uris: readonly string[]) => {
   const { bench, caller, start } = await startBench('c')
-  const { chain, chain_id, account, address } = bench
+  const { chain, network_id, account, address } = bench
   chain.addToken(account(72), 'CONTRACT_TYPE_ERC721', { name: 'Items', symbol: 'IT' })
   await caller.call('RegisterContract', {
     contract_address: address(72),
@@ -83,7 +83,7 @@ const describeItems = async (reachable: string[], uris: readonly string[]) => {
     db,
     clock: systemClock,
     log: silentLog,
-    chain_id,
+    network_id,
     chain,
     fetch,
     ipfsGateway: `${base}/ipfs/`,
@@ -98,7 +98,7 @@ const describeItems = async (reachable: string[], uris: readonly string[]) => {
     const jobs = await db
       .selectFrom('job')
       .select('job_id')
-      .where('chain_id', '=', chain_id)
+      .where('network_id', '=', network_id)
       .execute()
     return jobs.length === 0
   })

@@ -17,7 +17,7 @@ export type TokenMetadataOptions = TokenDataTools & {
   db: Db
   clock: Clock
   log: Log
-  chain_id: number
+  network_id: number
   chain: Chain
   pollMs?: number
   firstPauseMs?: number
@@ -32,7 +32,7 @@ const lastPauseMs = 6 * 3_600_000
  * behind it (docs/decisions/transfers.md).
  */
 export function startTokenMetadata(options: TokenMetadataOptions): { stop(): Promise<void> } {
-  const { db, clock, log, chain_id, chain, pollMs = 1_000, firstPauseMs = 5_000 } = options
+  const { db, clock, log, network_id, chain, pollMs = 1_000, firstPauseMs = 5_000 } = options
   const readUris = chain.tokens?.readTokenUris
   if (!readUris) return { stop: async () => {} }
 
@@ -75,7 +75,7 @@ export function startTokenMetadata(options: TokenMetadataOptions): { stop(): Pro
   }
 
   const kind = metadataJobKind
-  return startJobs({ db, clock, log, chain_id, kind, atOnce: jobsAtOnce, pollMs, work })
+  return startJobs({ db, clock, log, network_id, kind, atOnce: jobsAtOnce, pollMs, work })
 }
 
 /** Where nobody may go today, nobody will go tomorrow. */

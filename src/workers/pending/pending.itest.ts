@@ -6,7 +6,7 @@ import type { Head, Pool, PoolOutcome } from '../../chains/evm/pool/pool-types.t
 import { systemClock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import { ensureChain } from '../../storage/tracking/chains.ts'
+import { ensureNetwork } from '../../storage/tracking/networks.ts'
 import { findPending, listPending } from '../../storage/transactions/pending.ts'
 import { type PendingLimits, startPendingRecorder } from './pending.ts'
 
@@ -79,7 +79,7 @@ const transaction = (nonce = 0, gasPrice = '0x5'): RawFields & { hash: string } 
 })
 
 const open = async (limits: Partial<PendingLimits> = {}, own: Db = db) => {
-  const chain_id = await ensureChain(db, {
+  const network_id = await ensureNetwork(db, {
     chain: 'q',
     network: `n${++chains}`,
     create_time: new Date(),
@@ -87,7 +87,7 @@ const open = async (limits: Partial<PendingLimits> = {}, own: Db = db) => {
   const nodes = createNodes()
   const start = ({ listens = true } = {}) => {
     const recorder = startPendingRecorder({
-      ...{ db: own, pool: nodes.pool, prefix: 'eth', chain_id, clock: systemClock, listens },
+      ...{ db: own, pool: nodes.pool, prefix: 'eth', network_id, clock: systemClock, listens },
       ...{ log: silentLog, limits: { ...quick, ...limits } },
     })
     onTestFinished(recorder.stop)
@@ -95,11 +95,11 @@ const open = async (limits: Partial<PendingLimits> = {}, own: Db = db) => {
   }
   const listed = async () => {
     const sender = Buffer.from(from.slice(2), 'hex')
-    const rows = await listPending(db, chain_id, { from: sender, limit: 1_000 })
+    const rows = await listPending(db, network_id, { from: sender, limit: 1_000 })
     return rows.map(({ detail }) => (detail as RawFields).hash)
   }
   const find = (hash: string) =>
-    findPending(db, chain_id, {
+    findPending(db, network_id, {
       transaction_hash: Buffer.from(hash.slice(2), 'hex'),
       now: Date.now(),
     })
@@ -110,7 +110,7 @@ const open = async (limits: Partial<PendingLimits> = {}, own: Db = db) => {
     nodes.held.set(one.hash, one)
     return one.hash
   }
-  return { nodes, start, listed, find, shows, hold, chain_id }
+  return { nodes, start, listed, find, shows, hold, network_id }
 }
 
 describe('the recorder', () => {
@@ -189,9 +189,14 @@ describe('the recorder', () => {
       },
       transformResult: async ({ result }) => result,
     })
-    const { nodes, start, shows, hold, chain_id } = await open({}, faulty)
+    const { nodes, start, shows, hold, network_id } = await open({}, faulty)
     const old = {
-      ...{ chain_id, transaction_hash: Buffer.alloc(32, 7), from: Buffer.alloc(20, 7), nonce: 0n },
+      ...{
+        network_id,
+        transaction_hash: Buffer.alloc(32, 7),
+        from: Buffer.alloc(20, 7),
+        nonce: 0n,
+      },
       ...{ detail: '{}', record_time: new Date(0), leave_time: new Date(Date.now() - 90_000_000) },
     }
     await db.insertInto('pending_transaction').values(old).execute()
@@ -200,7 +205,7 @@ describe('the recorder', () => {
       const rows = await db
         .selectFrom('pending_transaction')
         .select('nonce')
-        .where('chain_id', '=', chain_id)
+        .where('network_id', '=', network_id)
         .execute()
       return rows.length === 0
     })

@@ -80,14 +80,14 @@ export function startPendingRecorder(options: {
   db: Db
   pool: Pick<Pool, 'request' | 'can' | 'onHead' | 'onPending' | 'pendingSources'>
   prefix: string
-  chain_id: number
+  network_id: number
   clock: Clock
   log: Log
   /** Whether what nodes announce or hold is recorded, and not only what it is told of. */
   listens?: boolean
   limits?: Partial<PendingLimits>
 }): PendingRecorder {
-  const { db, pool, prefix, chain_id, clock, log, listens = true } = options
+  const { db, pool, prefix, network_id, clock, log, listens = true } = options
   const limits = { ...defaults, ...options.limits }
   const nodes = createPendingNodes({ pool, prefix, clock })
   const queue = createPendingQueue()
@@ -100,7 +100,7 @@ export function startPendingRecorder(options: {
   let counts = { kept: 0, waiting: 0 }
 
   const store = async (seen: readonly SeenPending[]) => {
-    const { stored, replaces } = await recordPending(db, chain_id, seen)
+    const { stored, replaces } = await recordPending(db, network_id, seen)
     recorded += stored
     if (replaces) isReplacing = true
   }
@@ -134,14 +134,14 @@ export function startPendingRecorder(options: {
     if (!head) return clock.sleep(idleMs, signal)
     const hashes = await nodes.transactionsOf(head.hash, signal)
     const bytes = hashes.map((hash) => Buffer.from(hash.slice(2), 'hex'))
-    await markLeft(db, chain_id, bytes, new Date(clock.now()))
+    await markLeft(db, network_id, bytes, new Date(clock.now()))
   }
 
   /** Finds out what was replaced or dropped, and what was mined while nobody looked. */
   const sweep = async () => {
     isReplacing = false
     const now = clock.now()
-    const claimed = await claimUnchecked(db, chain_id, {
+    const claimed = await claimUnchecked(db, network_id, {
       now: new Date(now),
       before: new Date(now - limits.recheckMs),
       limit: batch,
@@ -157,12 +157,12 @@ export function startPendingRecorder(options: {
       }
     }
     const { mined, missing } = await ask(claimed)
-    await markLeft(db, chain_id, mined, new Date(clock.now()))
+    await markLeft(db, network_id, mined, new Date(clock.now()))
     if (missing.length > 0) {
       // Behind one address may be several nodes, of which one is a little late.
       await clock.sleep(limits.doubtMs, signal)
       const again = await ask(missing)
-      await markLeft(db, chain_id, [...again.mined, ...again.missing], new Date(clock.now()))
+      await markLeft(db, network_id, [...again.mined, ...again.missing], new Date(clock.now()))
     }
     // The more there are, the less often each: nodes answer other questions too, and some cost money.
     const end = clock.now() + Math.max(limits.sweepMs, claimed.length * perCallMs)
@@ -179,11 +179,11 @@ export function startPendingRecorder(options: {
     const leftBefore = new Date(clock.now() - readableMs)
     const bounds = { leftBefore, max: limits.maxRows, limit: 5_000 }
     for (let isMore = true; isMore; signal.throwIfAborted()) {
-      const { expired, beyond } = await forgetPending(db, chain_id, bounds)
+      const { expired, beyond } = await forgetPending(db, network_id, bounds)
       dropped += beyond
       isMore = Math.max(expired, beyond) >= bounds.limit
     }
-    counts = await countPending(db, chain_id)
+    counts = await countPending(db, network_id)
     await clock.sleep(limits.forgetMs, signal)
   }
 

@@ -11,18 +11,18 @@ const hourMs = 3_600_000
  * more is left.
  */
 export async function expireUnsigned(
-  tools: Pick<SenderTools, 'db' | 'clock' | 'log' | 'chain_id'>,
+  tools: Pick<SenderTools, 'db' | 'clock' | 'log' | 'network_id'>,
   expiryMs: number,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { db, clock, log, chain_id } = tools
+  const { db, clock, log, network_id } = tools
   const before = new Date(clock.now() - expiryMs)
-  const rows = await listUnsigned(db, { chain_id, before, limit: rowsPerRound })
+  const rows = await listUnsigned(db, { network_id, before, limit: rowsPerRound })
   const last_error = `Canceled: no signature came within ${Math.round(expiryMs / hourMs)} hours.`
   let expired = 0
   for (const { organization_id, transaction_id } of rows) {
     if (signal.aborted) return false
-    const scope = { organization_id, chain_id }
+    const scope = { organization_id, network_id }
     try {
       await withTransaction(tools, scope, transaction_id, async (trx, row, now) =>
         // Signed or canceled since it was listed.
@@ -36,6 +36,6 @@ export async function expireUnsigned(
       log.warn({ err: error, transaction_id }, 'transaction not expired')
     }
   }
-  if (expired > 0) log.info({ chain_id, count: expired }, 'unsigned transactions expired')
+  if (expired > 0) log.info({ network_id, count: expired }, 'unsigned transactions expired')
   return expired === rowsPerRound
 }

@@ -15,7 +15,7 @@ import {
   queueTransactionNotifications,
 } from '../../storage/webhooks/notifications.ts'
 
-type FollowContext = { chain_id: number; now: Date }
+type FollowContext = { network_id: number; now: Date }
 
 /**
  * Takes managed transactions along with the blocks that are being stored, in the same database
@@ -23,14 +23,14 @@ type FollowContext = { chain_id: number; now: Date }
  */
 export async function followBlocks(
   trx: Db,
-  { chain_id, now }: FollowContext,
+  { network_id, now }: FollowContext,
   blocks: readonly ChainBlock[],
 ): Promise<void> {
   if (!blocks.some((block) => block.sent)) return
-  if (!(await hasOpenTransactions(trx, chain_id))) return
+  if (!(await hasOpenTransactions(trx, network_id))) return
   const sent = blocks.flatMap((block) => block.sent ?? [])
   const senders = distinctBytes(sent.map(({ from }) => from))
-  const rows = await lockOnTheWay(trx, chain_id, senders)
+  const rows = await lockOnTheWay(trx, network_id, senders)
   const nameOf = (from: Buffer, nonce: number) => `${keyOf(from)}/${nonce}`
   const waiting = Map.groupBy(rows, ({ from, nonce }) => nameOf(from, nonce))
   const moved: TransactionRow[] = []
@@ -41,9 +41,9 @@ export async function followBlocks(
         if (decided) moved.push(decided)
       }
   const head = blocks.at(-1)!.number
-  moved.push(...(await confirm(trx, { chain_id, now }, head)))
+  moved.push(...(await confirm(trx, { network_id, now }, head)))
   // With those that the same database transaction will tell of transfers.
-  if (moved.length > 0) await lockDueWebhooks(trx, { chain_id, head }, moved)
+  if (moved.length > 0) await lockDueWebhooks(trx, { network_id, head }, moved)
   await queueTransactionNotifications(trx, moved, now)
 }
 
@@ -81,11 +81,11 @@ export async function decideBy(
 /** Ends what a head has confirmed. */
 export async function confirm(
   trx: Db,
-  { chain_id, now }: FollowContext,
+  { network_id, now }: FollowContext,
   head: number,
 ): Promise<TransactionRow[]> {
   const moved: TransactionRow[] = []
-  for (const row of await lockConfirmed(trx, chain_id, head)) {
+  for (const row of await lockConfirmed(trx, network_id, head)) {
     const done = row.receipt_status === 0 ? ('reverted' as const) : ('confirmed' as const)
     const event = row.transaction_state === 'TRANSACTION_STATE_MINED' ? done : 'replaced'
     moved.push(await moveTransaction(trx, row, { event, now }))
@@ -96,11 +96,11 @@ export async function confirm(
 /** Takes back what blocks above a number decided, and lets the sender see to it at once. */
 export async function unfollowAbove(
   trx: Db,
-  { chain_id, now }: FollowContext,
+  { network_id, now }: FollowContext,
   number: number,
 ): Promise<void> {
   const moved: TransactionRow[] = []
-  for (const row of await lockDecidedAbove(trx, chain_id, number)) {
+  for (const row of await lockDecidedAbove(trx, network_id, number)) {
     const change = {
       block_number: null,
       block_hash: null,
@@ -122,6 +122,6 @@ export async function unfollowAbove(
     else await updateTransaction(trx, row, change)
   }
   // With those that the same database transaction will tell of the reorganization.
-  if (moved.length > 0) await lockNotifiedWebhooks(trx, { chain_id, above: number }, moved)
+  if (moved.length > 0) await lockNotifiedWebhooks(trx, { network_id, above: number }, moved)
   await queueTransactionNotifications(trx, moved, now)
 }

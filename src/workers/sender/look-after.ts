@@ -20,7 +20,7 @@ export type SenderTools = {
   db: Db
   clock: Clock
   log: Log
-  chain_id: number
+  network_id: number
   sending: Sending
 }
 
@@ -55,8 +55,8 @@ async function sendAgain(
   seen: TransactionRow,
   signal: AbortSignal,
 ): Promise<void> {
-  const { chain_id, sending } = tools
-  const scope = { organization_id: seen.organization_id, chain_id }
+  const { network_id, sending } = tools
+  const scope = { organization_id: seen.organization_id, network_id }
   let attempt: Attempt | undefined
   await withTransaction(tools, scope, seen.transaction_id, async (trx, row, now) => {
     // Moved on since it was listed, or somebody else tries at this moment.
@@ -93,8 +93,8 @@ async function decide(
   { hint }: { hint?: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const { db, chain_id, sending } = tools
-  const upTo = (await findCursor(db, chain_id))?.block_number
+  const { db, network_id, sending } = tools
+  const upTo = (await findCursor(db, network_id))?.block_number
   const { from, nonce } = row
   const use =
     upTo === undefined || (hint !== undefined && hint > upTo)
@@ -105,32 +105,32 @@ async function decide(
 }
 
 async function settleUse(
-  { db, clock, chain_id }: SenderTools,
+  { db, clock, network_id }: SenderTools,
   seen: TransactionRow,
   use: AccountNonceUse,
 ): Promise<boolean> {
-  const scope = { organization_id: seen.organization_id, chain_id }
+  const scope = { organization_id: seen.organization_id, network_id }
   return await db.transaction().execute(async (trx) => {
-    const cursor = await awaitCursor(trx, chain_id)
+    const cursor = await awaitCursor(trx, network_id)
     if (!cursor || use.block.number > cursor.block_number) return false
-    if (!(await holdBlock(trx, chain_id, use.block))) return false
+    if (!(await holdBlock(trx, network_id, use.block))) return false
     const row = await lockTransaction(trx, scope, seen.transaction_id)
     if (!row || !isOnTheWay(row)) return true
     const now = new Date(clock.now())
     const moved = await decideBy(trx, row, use, now)
-    const ended = await confirm(trx, { chain_id, now }, cursor.block_number)
+    const ended = await confirm(trx, { network_id, now }, cursor.block_number)
     await queueTransactionNotifications(trx, [...(moved ? [moved] : []), ...ended], now)
     return true
   })
 }
 
 async function postpone(
-  { db, clock, chain_id }: SenderTools,
+  { db, clock, network_id }: SenderTools,
   seen: TransactionRow,
   ms: number,
   last_error?: string,
 ): Promise<void> {
-  const scope = { organization_id: seen.organization_id, chain_id }
+  const scope = { organization_id: seen.organization_id, network_id }
   await db.transaction().execute(async (trx) => {
     const row = await lockTransaction(trx, scope, seen.transaction_id)
     if (!row || !isOnTheWay(row) || row.next_broadcast_time === null) return

@@ -16,7 +16,7 @@ export type SenderOptions = {
   log: Log
   /** An id of this process. */
   holder: string
-  chain_id: number
+  network_id: number
   network: string
   chain: Chain & { sending: Sending }
   ttlMs?: number
@@ -41,15 +41,15 @@ const expireEveryMs = 60_000
  * nonce. What becomes of them on the chain is the tracker's to see.
  */
 export function startSender(options: SenderOptions): Sender {
-  const { db, clock, log, holder, chain_id, network, chain, ttlMs, pollMs = 1_000 } = options
+  const { db, clock, log, holder, network_id, network, chain, ttlMs, pollMs = 1_000 } = options
   const { createdExpiryMs } = options
-  const tools = { db, clock, log, chain_id, sending: chain.sending }
+  const tools = { db, clock, log, network_id, sending: chain.sending }
 
   const run = async (_: unknown, signal: AbortSignal, works: () => void): Promise<void> => {
     let expireTime = 0
     while (!signal.aborted) {
       const due = await listDueBroadcasts(db, {
-        chain_id,
+        network_id,
         now: new Date(clock.now()),
         limit: rowsPerRound,
       })
@@ -81,7 +81,7 @@ export function startSender(options: SenderOptions): Sender {
   return {
     status: async () => {
       const sentBefore = new Date(clock.now() - stuckAfterMs)
-      const counts = await countOnTheWay(db, chain_id, sentBefore).catch(() => undefined)
+      const counts = await countOnTheWay(db, network_id, sentBefore).catch(() => undefined)
       return { state: leased.state(), ...counts }
     },
     stop: leased.stop,

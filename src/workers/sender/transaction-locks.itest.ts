@@ -20,19 +20,19 @@ import { lookAfter } from './look-after.ts'
 
 const { db } = await freshDatabase()
 const bench = await createWalletBench(db, 'c', { endowment: 10n ** 24n })
-const { chain, chain_id } = bench
+const { chain, network_id } = bench
 const { sending } = chain
 const never = new AbortController().signal
 const lease = { name: 'tracker:c:mainnet', holder: randomUUIDv7(), ttl_ms: 3_600_000 }
 const { epoch } = (await acquireLease(db, lease))!
 const tools = {
-  ...{ db, clock: systemClock, chain_id, chain, window: 64 },
+  ...{ db, clock: systemClock, network_id, chain, window: 64 },
   lease: { name: lease.name, epoch },
 }
 // The sender survives a deadlock and logs it.
 const failures: string[] = []
 const log: Log = { ...silentLog, warn: (fields) => failures.push(String(Object.values(fields)[0])) }
-const senderTools = { db, clock: systemClock, log, chain_id, sending }
+const senderTools = { db, clock: systemClock, log, network_id, sending }
 const ensureMonths = createMonths(db)
 await storeBeginning(tools, chain.canonical().at(-1)!)
 
@@ -68,7 +68,7 @@ const signOne = async ({ call }: User, transaction_id: string): Promise<void> =>
 it('users create, sign, send and cancel while a block is being stored', async () => {
   const user = await createUser()
   await db.transaction().execute(async (trx) => {
-    await lockCursor(trx, chain_id)
+    await lockCursor(trx, network_id)
     const [sent, canceled] = [await create(user), await create(user)]
     await signOne(user, sent)
     await user.call('SendTransaction', { transaction_id: sent })
@@ -80,7 +80,7 @@ it('an organization does not wait for another one that creates for the same addr
   const [one, other] = [await createUser(), await createUser()]
   await db.transaction().execute(async (trx) => {
     const from = Buffer.from(addresses[0]!.slice(2), 'hex')
-    await lockSender(trx, { organization_id: one.organization_id, chain_id, from })
+    await lockSender(trx, { organization_id: one.organization_id, network_id, from })
     await create(other, addresses[0])
   })
 })
@@ -92,7 +92,7 @@ it('what tracker, sender, users and balances do at once never waits in a circle'
     if (dice < 0.15 && chain.canonical().length > 4) chain.reorganize(2, [[], [], []])
     else chain.mine(dice < 0.8 ? sending.takeMinable() : [])
     for (;;) {
-      const cursor = (await findCursor(db, chain_id))!
+      const cursor = (await findCursor(db, network_id))!
       const at = { number: cursor.block_number, hash: cursor.block_hash }
       const own = chain.canonical()[at.number]
       if (own && !own.hash.equals(at.hash)) {
@@ -146,9 +146,9 @@ it('what tracker, sender, users and balances do at once never waits in a circle'
   const sweep = async (): Promise<void> => {
     await sql`
       update managed_transaction set next_broadcast_time = now()
-      where chain_id = ${chain_id} and next_broadcast_time is not null
+      where network_id = ${network_id} and next_broadcast_time is not null
         and random() < 0.5`.execute(db)
-    const due = await listDueBroadcasts(db, { chain_id, now: new Date(), limit: 20 })
+    const due = await listDueBroadcasts(db, { network_id, now: new Date(), limit: 20 })
     await Promise.all(due.map((row) => lookAfter(senderTools, row, never)))
   }
   const settle = () => refusedOr(settleBalances(tools, never))

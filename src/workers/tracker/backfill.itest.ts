@@ -19,15 +19,15 @@ const backfill = ({ bench }: TrackedBench, range: Partial<BackfillOptions> = {})
   runBackfill({
     db,
     clock: systemClock,
-    chain_id: bench.chain_id,
+    network_id: bench.network_id,
     chain: bench.chain,
     from: 1,
     signal,
     ...range,
   })
 
-const noteGap = (chain_id: number, reason: string) =>
-  insertGap(db, { chain_id, from_block: 30, to_block: 60, reason, create_time: new Date() })
+const noteGap = (network_id: number, reason: string) =>
+  insertGap(db, { network_id, from_block: 30, to_block: 60, reason, create_time: new Date() })
 
 /** A chain with a history that nobody looked at, and a wallet that is registered after it. */
 const startLate = async () => {
@@ -134,8 +134,8 @@ it('a reorganization meanwhile leaves nothing of the old branch', async () => {
 
 it('a gap of the tracker is closed by it, and what makes no sense is refused', async () => {
   const setup = await startLate()
-  const { chain_id } = setup.bench
-  await noteGap(chain_id, 'pruned')
+  const { network_id } = setup.bench
+  await noteGap(network_id, 'pruned')
   expect((await backfill(setup, { from: 30, to: 60 })).closed).toBe(1)
   await expect(backfill(setup, { from: 5_000 })).rejects.toThrow(BackfillError)
   const untracked = await startBench('c')
@@ -144,8 +144,8 @@ it('a gap of the tracker is closed by it, and what makes no sense is refused', a
 
 it('does not close a gap of which it does not know everything either', async () => {
   const setup = await startLate()
-  const { chain, chain_id } = setup.bench
-  await noteGap(chain_id, 'away')
+  const { chain, network_id } = setup.bench
+  await noteGap(network_id, 'away')
   const { follow } = chain
   chain.follow = async function* (...args) {
     for await (const event of follow(...args))

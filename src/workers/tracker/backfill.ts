@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { findBackfill, finishBackfill, setBackfill } from '../../storage/tracking/backfill.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
-import { findTraced, pinIdentity } from '../../storage/tracking/chains.ts'
+import { findTraced, pinIdentity } from '../../storage/tracking/networks.ts'
 import { createMonths } from '../janitor/months.ts'
 import { HistoryMovedError, linkWindow, storeHistory } from './history.ts'
 import { reorganizationWindow } from './reorg.ts'
@@ -13,7 +13,7 @@ import { ForeignChainError } from './tracker.ts'
 export type BackfillOptions = {
   db: Db
   clock: Clock
-  chain_id: number
+  network_id: number
   chain: Chain
   from: number
   /** The last block that the tracker has stored, unless given. */
@@ -53,15 +53,15 @@ const pauseMs = 500
  * balances are read from the present. Gaps are closed as far as they are filled.
  */
 export async function runBackfill(options: BackfillOptions): Promise<BackfillOutcome> {
-  const { db, clock, chain_id, chain, signal, onProgress = () => {} } = options
+  const { db, clock, network_id, chain, signal, onProgress = () => {} } = options
   const { from, to } = await chooseRange(options)
-  const range = { chain_id, from, to }
+  const range = { network_id, from, to }
   const ensureMonths = createMonths(db)
   const missing: BackfillOutcome['missing'] = []
   let done = (await findBackfill(db, range)) ?? from - 1
   let transfers = 0
   let closed = 0
-  const isTraced = await findTraced(db, chain_id)
+  const isTraced = await findTraced(db, network_id)
 
   const store = async (blocks: readonly ChainBlock[]): Promise<void> => {
     await ensureMonths(blocks.map(({ time }) => time))
@@ -118,12 +118,12 @@ function noteLack(missing: BackfillOutcome['missing'], { number, lacks }: ChainB
 }
 
 async function chooseRange(options: BackfillOptions): Promise<{ from: number; to: number }> {
-  const { db, chain_id, chain, signal } = options
-  const cursor = await findCursor(db, chain_id)
+  const { db, network_id, chain, signal } = options
+  const cursor = await findCursor(db, network_id)
   if (!cursor)
     throw new BackfillError('The chain was never tracked yet. Start the service with it first.')
   const identity = await chain.identity(signal)
-  const pinned = await pinIdentity(db, chain_id, identity)
+  const pinned = await pinIdentity(db, network_id, identity)
   if (pinned !== identity)
     throw new ForeignChainError(`the nodes are of ${identity}, the rows of ${pinned}`)
   // The first block of all has no transactions, and nothing before it to begin at.

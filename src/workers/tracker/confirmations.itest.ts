@@ -167,8 +167,8 @@ describe('confirmations in c', () => {
     await give(1n)
     const texts = { long: `"${'ä'.repeat(130_000)}"`, short: `"${'x'.repeat(4_094)}"` }
     await database.pool.query(
-      `update asset set token_data = $2, token_uri = $3 where chain_id = $1 and token_id = 1`,
-      [bench.chain_id, texts.long, texts.short],
+      `update asset set token_data = $2, token_uri = $3 where network_id = $1 and token_id = 1`,
+      [bench.network_id, texts.long, texts.short],
     )
     await give(1n)
     const [first, second] = (await notified(ids[0]!)).map(
@@ -203,8 +203,8 @@ describe('confirmations in c', () => {
       'all of them are released',
       async () => {
         const { rows } = await database.pool.query(
-          'select count(*)::int4 as count from delivery where chain_id = $1 and sequence is not null',
-          [bench.chain_id],
+          'select count(*)::int4 as count from delivery where network_id = $1 and sequence is not null',
+          [bench.network_id],
         )
         return rows[0].count === 6 * 150
       },

@@ -27,7 +27,7 @@ export type ReleaseLimits = {
 
 const defaultLimits: ReleaseLimits = { notifications: usualPage, transfers: 10_000 }
 
-type Due = { chain_id: number; chain: Family; head: number; now: Date; limits?: ReleaseLimits }
+type Due = { network_id: number; chain: Family; head: number; now: Date; limits?: ReleaseLimits }
 
 /** What was released, and whether something is left for the next database transaction. */
 export type Released = { count: number; isMore: boolean }
@@ -95,7 +95,7 @@ async function readPage(trx: Db, due: Due, waiting: readonly WaitingDelivery[]):
   for (;;) {
     const isOne = some.length === 1
     const most = isOne ? Number.MAX_SAFE_INTEGER : limit
-    const transfers = await listNotifiedTransfers(trx, due.chain_id, some, most)
+    const transfers = await listNotifiedTransfers(trx, due.network_id, some, most)
     if (isOne || transfers.length < limit) return takePage(some, transfers, limit)
     some = some.slice(0, Math.ceil(some.length / 2))
   }
@@ -191,14 +191,14 @@ export const followUpIdOf = (webhook_history_id: string): string =>
   hashId('confirmed', webhook_history_id)
 
 /** What was sent as pending is followed by a notification when the first of it is confirmed. */
-function toFollowUp({ delivery, pending }: Notification, { chain_id, now }: Due) {
+function toFollowUp({ delivery, pending }: Notification, { network_id, now }: Due) {
   const { organization_id, webhook_id, notification_type, transaction_hash, block_number } =
     delivery
   const { transfer_block, backfilled } = delivery
   return {
     webhook_history_id: followUpIdOf(delivery.webhook_history_id),
     organization_id,
-    chain_id,
+    network_id,
     webhook_id,
     notification_type,
     data: {

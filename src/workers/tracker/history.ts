@@ -31,7 +31,7 @@ export class HistoryMovedError extends Error {
 export type HistoryTools = {
   db: Db
   clock: Clock
-  chain_id: number
+  network_id: number
   chain: Chain
   fanOutLimits?: FanOutLimits
 }
@@ -54,7 +54,7 @@ export const storeHistory = (
   storeChecked((assertChecked) => storeOnce(tools, blocks, { note, assertChecked }), signal)
 
 async function storeOnce(
-  { db, clock, chain_id, chain, fanOutLimits: limits }: HistoryTools,
+  { db, clock, network_id, chain, fanOutLimits: limits }: HistoryTools,
   blocks: readonly ChainBlock[],
   { note, assertChecked }: { note(trx: Db): Promise<void>; assertChecked: AssertChecked },
 ): Promise<StoredHistory> {
@@ -62,34 +62,35 @@ async function storeOnce(
   const last = blocks.at(-1)!
   return await db.transaction().execute(async (trx) => {
     // No reorganization and no removal meanwhile: what is stored here is what they find afterwards.
-    const cursor = await awaitCursor(trx, chain_id)
+    const cursor = await awaitCursor(trx, network_id)
     if (!cursor || cursor.block_number < last.number)
       throw new HistoryMovedError('the tracker went back')
-    if (chain.reorganizes) await assertStored(trx, { chain_id, head: cursor.block_number }, blocks)
+    if (chain.reorganizes)
+      await assertStored(trx, { network_id, head: cursor.block_number }, blocks)
     const now = new Date(clock.now())
-    const { tracked, matches: known } = await lookUp(trx, { chain_id, chain }, blocks)
+    const { tracked, matches: known } = await lookUp(trx, { network_id, chain }, blocks)
     assertChecked(blocks, tracked)
     const contents = blocks.map((block) => ({ block, content: block.decode(tracked) }))
     const matches = await addTokenRules(trx, chain, known, contents)
     const rows = contents.map(({ block, content }) => matchBlock(block, content, matches))
     const assets = new Map(rows.flatMap((row) => [...row.assets]))
-    await ensureAssets(trx, chain_id, [...assets.values()], now)
+    await ensureAssets(trx, network_id, [...assets.values()], now)
     const found = rows.flatMap((row) => row.transfers)
     const added = await insertMissingTransfers(trx, found)
     // Balances are read from the present; those of a token that was first seen here do not exist yet.
-    await openNewBalances(trx, added, { chain_id, block_number: cursor.block_number })
-    const context = { chain_id, service: chain.service, now, limits }
+    await openNewBalances(trx, added, { network_id, block_number: cursor.block_number })
+    const context = { network_id, service: chain.service, now, limits }
     await noteBackfilled(trx, context, blocks, added)
     for (const { block, content } of contents) {
-      const updated = await updateTransfers(trx, chain_id, content.updates ?? [])
+      const updated = await updateTransfers(trx, network_id, content.updates ?? [])
       await noteUpdates(trx, context, block, updated)
     }
     const lacking = new Map(
       blocks.flatMap(({ number, lacks }) => (lacks === undefined ? [] : [[number, lacks]])),
     )
-    const covered = { chain_id, from: first.number, to: last.number, lacking, now }
+    const covered = { network_id, from: first.number, to: last.number, lacking, now }
     const closed = await coverGaps(trx, covered)
-    if (closed > 0) await syncGapEvent(trx, chain_id, now)
+    if (closed > 0) await syncGapEvent(trx, network_id, now)
     await note(trx)
     return { transfers: added.length, closed }
   })
@@ -98,14 +99,14 @@ async function storeOnce(
 /** A block that can still leave the chain must be one that the tracker would take back. */
 async function assertStored(
   trx: Db,
-  { chain_id, head }: { chain_id: number; head: number },
+  { network_id, head }: { network_id: number; head: number },
   blocks: readonly ChainBlock[],
 ): Promise<void> {
   const numbers = blocks.map(({ number }) => number)
   const stored = new Map(
-    (await findBlocks(trx, chain_id, numbers)).map((row) => [row.block_number, row.block_hash]),
+    (await findBlocks(trx, network_id, numbers)).map((row) => [row.block_number, row.block_hash]),
   )
-  const first = await findWindowStart(trx, chain_id, head)
+  const first = await findWindowStart(trx, network_id, head)
   for (const { number, hash } of blocks)
     if (number >= first && stored.get(number)?.equals(hash) !== true)
       throw new HistoryMovedError(`block ${number} is not the tracker's`)
@@ -120,26 +121,26 @@ const headersPerStep = 128
  * They are stored in steps from the top down, so that what was interrupted goes on.
  */
 export async function linkWindow(
-  { db, chain_id, chain }: HistoryTools,
+  { db, network_id, chain }: HistoryTools,
   { from, to }: { from: number; to: number },
   signal: AbortSignal,
 ): Promise<void> {
   for (;;) {
-    const cursor = await findCursor(db, chain_id)
+    const cursor = await findCursor(db, network_id)
     if (!cursor) throw new HistoryMovedError('no block is stored')
-    const first = Math.max(from, await findWindowStart(db, chain_id, cursor.block_number), 1)
-    const missing = await findHighestMissing(db, chain_id, { from: first, to })
+    const first = Math.max(from, await findWindowStart(db, network_id, cursor.block_number), 1)
+    const missing = await findHighestMissing(db, network_id, { from: first, to })
     if (missing === undefined) return
-    const above = await findBlockAbove(db, chain_id, missing)
+    const above = await findBlockAbove(db, network_id, missing)
     const wanted = above ? above.parent_hash : cursor.block_hash
     const top = above ? above.block_number - 1 : cursor.block_number
     const numbers: number[] = []
     for (let number = top; number >= first && numbers.length < headersPerStep; number--)
       numbers.push(number)
-    const rows = await readLinked(chain, { chain_id, numbers, wanted }, signal)
+    const rows = await readLinked(chain, { network_id, numbers, wanted }, signal)
     await db.transaction().execute(async (trx) => {
-      const still = await awaitCursor(trx, chain_id)
-      const [anchor] = above ? await findBlocks(trx, chain_id, [above.block_number]) : []
+      const still = await awaitCursor(trx, network_id)
+      const [anchor] = above ? await findBlocks(trx, network_id, [above.block_number]) : []
       const isSame = above
         ? anchor?.block_hash.equals(above.block_hash)
         : still?.block_hash.equals(cursor.block_hash)
@@ -150,13 +151,17 @@ export async function linkWindow(
 }
 
 /** The first block that can still leave the chain. */
-const findWindowStart = async (db: Db, chain_id: number, head: number): Promise<number> =>
-  Math.min(head - reorganizationWindow + 1, (await findLowestBlock(db, chain_id)) ?? head)
+const findWindowStart = async (db: Db, network_id: number, head: number): Promise<number> =>
+  Math.min(head - reorganizationWindow + 1, (await findLowestBlock(db, network_id)) ?? head)
 
 /** Headers from the top down, each the parent of the one before. */
 async function readLinked(
   chain: Chain,
-  { chain_id, numbers, wanted }: { chain_id: number; numbers: readonly number[]; wanted: Buffer },
+  {
+    network_id,
+    numbers,
+    wanted,
+  }: { network_id: number; numbers: readonly number[]; wanted: Buffer },
   signal: AbortSignal,
 ): Promise<BlockRow[]> {
   const rows: BlockRow[] = []
@@ -168,7 +173,7 @@ async function readLinked(
       if (!header?.hash.equals(expected))
         throw new HistoryMovedError(`block ${some[index]} is not the one that the tracker knows`)
       const { number: block_number, hash: block_hash, parent_hash, time } = header
-      rows.push({ chain_id, block_number, block_hash, parent_hash, block_time: new Date(time) })
+      rows.push({ network_id, block_number, block_hash, parent_hash, block_time: new Date(time) })
       expected = parent_hash
     }
   }

@@ -24,26 +24,26 @@ import { createAssetIds, type Matches } from './match.ts'
  */
 export async function lookUp(
   trx: Db,
-  { chain_id, chain }: { chain_id: number; chain: Chain },
+  { network_id, chain }: { network_id: number; chain: Chain },
   blocks: readonly ChainBlock[],
 ): Promise<{ tracked: Tracked; matches: Matches }> {
   const named = distinctBytes(blocks.flatMap((block) => block.contracts))
   const watched = await findWatched(
     trx,
-    chain_id,
+    network_id,
     named.filter((contract) => contract.length > 0),
   )
   const contracts = createByteSet(watched.map(({ contract_address }) => contract_address))
   const candidates = distinctBytes(blocks.flatMap((block) => [...block.accounts(contracts)]))
   const tokenAccounts = chain.tokenAccounts
-    ? await findTokenAccounts(trx, chain_id, candidates)
+    ? await findTokenAccounts(trx, network_id, candidates)
     : []
   const owners = tokenAccounts.map(({ owner }) => owner)
   const asked = owners.length > 0 ? distinctBytes([...candidates, ...owners]) : candidates
-  const rows = await findTracked(trx, chain_id, asked)
+  const rows = await findTracked(trx, network_id, asked)
   const walletsOf = groupByBytes(rows, ({ address }) => address)
   const imports = chain.parseToken
-    ? await findTokenImports(trx, chain_id, distinctBytes(rows.map(({ address }) => address)))
+    ? await findTokenImports(trx, network_id, distinctBytes(rows.map(({ address }) => address)))
     : []
 
   // By organization, as what it has registered the contract.
@@ -75,8 +75,8 @@ export async function lookUp(
   for (const { contract_address, contract_metadata } of watched)
     infos.set(contract_address, toInfo(contract_metadata))
   const matches: Matches = {
-    chain_id,
-    idOf: createAssetIds(chain_id),
+    network_id,
+    idOf: createAssetIds(network_id),
     walletsOf,
     wants: chain.parseToken
       ? (organization_id, address, _, asset_id) =>
@@ -100,7 +100,7 @@ export async function addTokenRules(
   contents: readonly { content: BlockContent }[],
 ): Promise<Matches> {
   if (!chain.parseToken || chain.tokenAccounts) return matches
-  const { chain_id, idOf, walletsOf, wants } = matches
+  const { network_id, idOf, walletsOf, wants } = matches
   const asset_ids = new Set<string>()
   const organization_ids = new Set<string>()
   const look = (address: Buffer, asset: AssetKey): void => {
@@ -120,7 +120,7 @@ export async function addTokenRules(
     for (const { address, asset } of content.touched) look(address, asset)
   }
   if (asset_ids.size === 0) return matches
-  const rules = await findTokenRules(trx, chain_id, {
+  const rules = await findTokenRules(trx, network_id, {
     asset_ids: [...asset_ids],
     organization_ids: [...organization_ids],
   })

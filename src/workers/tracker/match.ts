@@ -8,7 +8,7 @@ import { type AssetInfo, assetIdOf } from '../../storage/wallets/assets.ts'
 
 /** Who tracks what of the things that some blocks name. */
 export type Matches = {
-  chain_id: number
+  network_id: number
   /** The id of an asset; remembered, because a block names few assets many times. */
   idOf(asset: AssetKey): string
   /** The wallets that have an address. */
@@ -30,7 +30,7 @@ const isNative = ({ contract_address }: AssetKey) => contract_address.length ===
 
 /** Makes the rows of a block out of what concerns the tracked ones. Pure. */
 export function matchBlock(block: BlockHeader, content: BlockContent, matches: Matches): BlockRows {
-  const { chain_id, idOf, walletsOf, wants, infoOf } = matches
+  const { network_id, idOf, walletsOf, wants, infoOf } = matches
   const rows: BlockRows = { assets: new Map(), transfers: [], changes: [] }
   const block_time = new Date(block.time)
 
@@ -53,7 +53,7 @@ export function matchBlock(block: BlockHeader, content: BlockContent, matches: M
         ordinal: movement.ordinal,
         side,
         organization_id,
-        chain_id,
+        network_id,
         address,
         transaction_hash: movement.transaction_hash,
         asset_id,
@@ -88,7 +88,7 @@ export function matchBlock(block: BlockHeader, content: BlockContent, matches: M
         asset_id,
         block_number: block.number,
         organization_id: wallet.organization_id,
-        chain_id,
+        network_id,
         due_block: ahead ?? dueBlockOf(block.number, wallet.confirmation),
         delta: delta ?? null,
         ...(ahead !== undefined && { ahead: true }),
@@ -99,7 +99,7 @@ export function matchBlock(block: BlockHeader, content: BlockContent, matches: M
 }
 
 /** The ids of a chain's assets. */
-export const createAssetIds = (chain_id: number): ((asset: AssetKey) => string) => {
+export const createAssetIds = (network_id: number): ((asset: AssetKey) => string) => {
   const ids = new Map<string, string>()
   // A block names the same object many times: most often no name has to be made.
   const known = new Map<AssetKey, string>()
@@ -109,7 +109,7 @@ export const createAssetIds = (chain_id: number): ((asset: AssetKey) => string) 
     const key = `${asset.asset_type}/${asset.token_id}/${keyOf(asset.contract_address)}`
     let id = ids.get(key)
     if (id === undefined) {
-      id = assetIdOf(chain_id, asset)
+      id = assetIdOf(network_id, asset)
       ids.set(key, id)
     }
     known.set(asset, id)

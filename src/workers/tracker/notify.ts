@@ -14,7 +14,7 @@ import { findWebhooks } from '../../storage/webhooks/notifications.ts'
 import { insertGenerations, type Waiting } from './notification-rows.ts'
 
 type NotifyContext = {
-  chain_id: number
+  network_id: number
   service: WalletService
   now: Date
   limits?: FanOutLimits | undefined
@@ -106,13 +106,13 @@ const defaultLimits: FanOutLimits = { inline: 256, perEvent: 4 }
  */
 async function insert(
   trx: Db,
-  { chain_id, service, now, limits = defaultLimits }: NotifyContext,
+  { network_id, service, now, limits = defaultLimits }: NotifyContext,
   events: readonly Event[],
   describe: (event: Event) => { block_number: number; key: (string | Buffer)[]; data?: object },
 ): Promise<boolean> {
   const most = Math.max(limits.inline, limits.perEvent)
   const kind = 'WEBHOOK_EVENT_TRANSFER'
-  const webhooksOf = await findWebhooks(trx, chain_id, events, kind, most + 1)
+  const webhooksOf = await findWebhooks(trx, network_id, events, kind, most + 1)
   const waiting: Waiting[] = []
   const later: NewEvent[] = []
   let pending: ReadonlySet<string> | undefined
@@ -129,7 +129,7 @@ async function insert(
       const known = event_key.join()
       const common = {
         organization_id,
-        chain_id,
+        network_id,
         notification_type: notificationTypes[service],
         // What the body is made of once it is due.
         data: { block_number: event.block_number, ...data },
@@ -151,7 +151,7 @@ async function insert(
           })
     }
     if (noted.size === 0) continue
-    pending ??= await findPendingOrganizations(trx, chain_id)
+    pending ??= await findPendingOrganizations(trx, network_id)
     const isLater =
       isWide ||
       pending.has(organization_id) ||

@@ -4,8 +4,8 @@ import { createTrackedBenches, listAll } from '../../../test/helpers/tracked-har
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import type { WalletService } from '../../contract/variant.ts'
 import { systemClock } from '../../lib/clock.ts'
-import { findTraced } from '../../storage/tracking/chains.ts'
 import { listOpenGaps } from '../../storage/tracking/gaps.ts'
+import { findTraced } from '../../storage/tracking/networks.ts'
 import { listEvents } from '../../storage/tracking/operational-events.ts'
 import { runBackfill } from './backfill.ts'
 
@@ -27,7 +27,7 @@ const soon = {
 const startSetup = async (service: WalletService) => {
   const setup = await startBench(service)
   const { bench, caller } = setup
-  const { account, address, chain, chain_id } = bench
+  const { account, address, chain, network_id } = bench
   const { wallet_id } = await caller.call('RegisterWallet', {
     name: 'w',
     address: address(1),
@@ -36,8 +36,8 @@ const startSetup = async (service: WalletService) => {
   const webhook_id = await addWebhook(bench, caller, 1)
   const pay = (value: bigint) => ({ movements: [{ from: account(9), to: account(1), value }] })
   const dueNow = async () => {
-    await database.pool.query('update tracker_gap set next_time = null where chain_id = $1', [
-      chain_id,
+    await database.pool.query('update tracker_gap set next_time = null where network_id = $1', [
+      network_id,
     ])
   }
   const values = async () =>
@@ -48,14 +48,15 @@ const startSetup = async (service: WalletService) => {
       backfilled: data.backfilled === true,
     }))
   const gaps = async () =>
-    (await listOpenGaps(db, chain_id)).map(({ from_block, to_block }) => [from_block, to_block])
+    (await listOpenGaps(db, network_id)).map(({ from_block, to_block }) => [from_block, to_block])
   const events = async () => {
-    const { rows } = await database.pool.query('select network from chain where chain_id = $1', [
-      chain_id,
-    ])
+    const { rows } = await database.pool.query(
+      'select network from network where network_id = $1',
+      [network_id],
+    )
     return (await listEvents(db, 100)).open.filter(({ network }) => network === rows[0].network)
   }
-  return { ...setup, chain, chain_id, pay, dueNow, values, notified, gaps, events, wallet_id }
+  return { ...setup, chain, network_id, pay, dueNow, values, notified, gaps, events, wallet_id }
 }
 
 describe.each<WalletService>(['t', 's', 'p', 'c'])('a gap of %s', (service) => {
@@ -153,8 +154,8 @@ it('an untraced block tells of its inner transfers alone once it is traced', asy
   await settled(bench)
   expect(await setup.gaps()).toEqual([[1, 1]])
   // Nodes that do not trace do not close it, by hand neither.
-  const { chain_id } = bench
-  const range = { db, clock: systemClock, chain_id, chain, from: 1 }
+  const { network_id } = bench
+  const range = { db, clock: systemClock, network_id, chain, from: 1 }
   const { signal } = new AbortController()
   expect(await runBackfill({ ...range, signal })).toMatchObject({ closed: 0, transfers: 0 })
   chain.spoil(1, 'whole')
@@ -171,7 +172,7 @@ it('an untraced block tells of its inner transfers alone once it is traced', asy
 
 it('balances are read again because of a gap that is filled before its turn', async () => {
   const { chain, bench, caller, start, ...setup } = await startSetup('c')
-  const { account, chain_id } = bench
+  const { account, network_id } = bench
   const balance = async () => {
     const request = { wallet_id: setup.wallet_id, asset_type: 'ASSET_TYPE_C' }
     return (await caller.call('ListAssets', request)).assets[0]?.balance
@@ -195,8 +196,8 @@ it('balances are read again because of a gap that is filled before its turn', as
   expect(await setup.values()).toEqual([7, 5])
   // Not for every gap at once, but in the end.
   await database.pool.query(
-    `update tracker_gap set reopen_time = reopen_time - interval '1 hour' where chain_id = $1`,
-    [chain_id],
+    `update tracker_gap set reopen_time = reopen_time - interval '1 hour' where network_id = $1`,
+    [network_id],
   )
   await waitFor('the second one', async () => (await balance()) === '1000012')
 })
@@ -205,8 +206,8 @@ it('that a network was traced is remembered', async () => {
   const { chain, pay, bench, start } = await startSetup('c')
   start(soon)
   await settled(bench)
-  expect(await findTraced(db, bench.chain_id)).toBe(false)
+  expect(await findTraced(db, bench.network_id)).toBe(false)
   chain.mine([pay(1n)])
   await settled(bench)
-  expect(await findTraced(db, bench.chain_id)).toBe(true)
+  expect(await findTraced(db, bench.network_id)).toBe(true)
 })

@@ -1,8 +1,8 @@
 import type { ChainBlock } from '../../chains/chain.ts'
 import type { Log } from '../../lib/log.ts'
 import { findCursor, lockCursor } from '../../storage/tracking/blocks.ts'
-import { findTraced } from '../../storage/tracking/chains.ts'
 import { findDueGap, type GapRow, hasUnreopened, postponeGap } from '../../storage/tracking/gaps.ts'
+import { findTraced } from '../../storage/tracking/networks.ts'
 import { createMonths } from '../janitor/months.ts'
 import { linkWindow, storeHistory } from './history.ts'
 import { reopenUnlessLately, type TrackerTools } from './store.ts'
@@ -40,7 +40,7 @@ export function startRefilling(options: {
   onStored?(): void
 }): { stop(): Promise<void> } {
   const { tools, log, counts, onStored = () => {} } = options
-  const { db, clock, chain_id, chain } = tools
+  const { db, clock, network_id, chain } = tools
   const times = { ...usualTimes, ...options.times }
   const stopping = new AbortController()
   const signal = AbortSignal.any([options.signal, stopping.signal])
@@ -48,10 +48,10 @@ export function startRefilling(options: {
 
   const once = async (): Promise<number> => {
     await reopenLate(tools)
-    const gap = await findDueGap(db, chain_id, new Date(clock.now()))
+    const gap = await findDueGap(db, network_id, new Date(clock.now()))
     if (!gap) return times.everyMs
     const { from_block: from, to_block: to } = gap
-    const about = { chain: chain.service, chain_id, from, to }
+    const about = { chain: chain.service, network_id, from, to }
     try {
       const { filled, closed } = await refill(gap, signal)
       counts.filled += filled
@@ -98,11 +98,11 @@ export function createRefill(
   tools: TrackerTools,
   most: number,
 ): (gap: GapRow, signal: AbortSignal) => Promise<{ filled: number; closed: number }> {
-  const { db, chain_id, chain } = tools
+  const { db, network_id, chain } = tools
   const ensureMonths = createMonths(db)
 
   const fetch = async (numbers: readonly number[], signal: AbortSignal) => {
-    const isTraced = await findTraced(db, chain_id)
+    const isTraced = await findTraced(db, network_id)
     const blocks: ChainBlock[] = []
     let failure: unknown
     for (let at = 0; at < numbers.length && failure === undefined; at += fetchesAtOnce) {
@@ -120,7 +120,7 @@ export function createRefill(
   }
 
   return async (gap, signal) => {
-    const cursor = await findCursor(db, chain_id)
+    const cursor = await findCursor(db, network_id)
     const to = Math.min(gap.to_block, cursor?.block_number ?? -1)
     // Nodes have the newer blocks of a gap more often: every other attempt begins elsewhere.
     const places = to - gap.from_block + 1
@@ -152,10 +152,10 @@ function runsOf(blocks: readonly ChainBlock[]): ChainBlock[][] {
 }
 
 /** Reads all balances again because of gaps for which that was put off. */
-async function reopenLate({ db, clock, chain_id }: TrackerTools): Promise<void> {
-  if (!(await hasUnreopened(db, chain_id))) return
+async function reopenLate({ db, clock, network_id }: TrackerTools): Promise<void> {
+  if (!(await hasUnreopened(db, network_id))) return
   await db.transaction().execute(async (trx) => {
-    const cursor = await lockCursor(trx, chain_id)
+    const cursor = await lockCursor(trx, network_id)
     const now = new Date(clock.now())
     if (cursor) await reopenUnlessLately(trx, { ...cursor, now })
   })

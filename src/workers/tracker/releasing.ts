@@ -22,15 +22,15 @@ export async function releasePage(tools: Parameters<typeof releaseSome>[0]): Pro
 }
 
 async function releaseSome(
-  tools: Pick<TrackerTools, 'db' | 'clock' | 'chain_id' | 'chain' | 'lease' | 'releaseLimits'>,
+  tools: Pick<TrackerTools, 'db' | 'clock' | 'network_id' | 'chain' | 'lease' | 'releaseLimits'>,
 ): Promise<boolean> {
-  const { db, clock, chain_id, chain, lease, releaseLimits } = tools
+  const { db, clock, network_id, chain, lease, releaseLimits } = tools
   return await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
-    const cursor = await lockCursor(trx, chain_id)
+    const cursor = await lockCursor(trx, network_id)
     if (!cursor) return false
     const { isMore } = await releaseDue(trx, {
-      chain_id,
+      network_id,
       chain,
       head: cursor.block_number,
       now: new Date(clock.now()),

@@ -45,8 +45,8 @@ describe('what is removed while its balance is being read', () => {
     await settled(bench)
     await waitFor('nothing is left to do', async () => {
       const { rows } = await database.pool.query(
-        'select 1 from balance_change where chain_id = $1',
-        [bench.chain_id],
+        'select 1 from balance_change where network_id = $1',
+        [bench.network_id],
       )
       return rows.length === 0
     })

@@ -136,19 +136,19 @@ describe('a reorganization in c', () => {
     await settled(bench)
     chain.mine([{ movements: [{ from: account(9), to: account(1), value: 3n }] }])
     await settled(bench)
-    const before = (await findCursor(db, bench.chain_id))!.block_number
+    const before = (await findCursor(db, bench.network_id))!.block_number
     chain.reorganize(1, [])
-    const { chain_id } = bench
+    const { network_id } = bench
     const tools = {
       db,
       clock: systemClock,
-      chain_id,
+      network_id,
       chain,
       lease: { name: '', epoch: 0 },
       window: 64,
     }
     expect(await findAncestor(tools, new AbortController().signal)).toBeUndefined()
-    expect((await findCursor(db, bench.chain_id))!.block_number).toBe(before)
+    expect((await findCursor(db, bench.network_id))!.block_number).toBe(before)
     chain.mine()
     chain.mine()
     await settled(bench)
@@ -174,7 +174,7 @@ it('a chain that does not reorganize stops at a foreign history, with nothing lo
 
 it('takes back what was notified of a block and what was found in it later, each once', async () => {
   const { bench, caller, start } = await startBench('c')
-  const { chain, chain_id, account, address } = bench
+  const { chain, network_id, account, address } = bench
   await caller.call('RegisterWallet', { name: 'w', address: address(1), confirmation: 3 })
   const webhook_id = await addWebhook(bench, caller, 1)
   start()
@@ -184,9 +184,9 @@ it('takes back what was notified of a block and what was found in it later, each
   await settled(bench)
   // As if the third one had been found when the block was read again.
   await database.pool.query(
-    `insert into delivery (webhook_history_id, organization_id, chain_id, webhook_id,
+    `insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
        notification_type, data, transaction_hash, block_number, due_block, create_time)
-     select gen_random_uuid(), organization_id, chain_id, webhook_id, notification_type,
+     select gen_random_uuid(), organization_id, network_id, webhook_id, notification_type,
        jsonb_build_object('block_number', block_number, 'backfilled', '[3]'::jsonb),
        transaction_hash, block_number, block_number, create_time
      from delivery where webhook_id = $1 and sequence = 1`,
@@ -211,5 +211,5 @@ it('takes back what was notified of a block and what was found in it later, each
     [false, [1, 2, 3], 'REORGED'],
     [true, [3], 'REORGED'],
   ])
-  expect(await findCursor(db, chain_id)).toBeDefined()
+  expect(await findCursor(db, network_id)).toBeDefined()
 })

@@ -47,12 +47,12 @@ export class DivergedError extends Error {
  * above it to put in the place of what would be dropped: a node that lags looks just like that.
  */
 export async function findAncestor(
-  { db, chain_id, chain, window }: TrackerTools,
+  { db, network_id, chain, window }: TrackerTools,
   signal: AbortSignal,
 ): Promise<BlockHeader | undefined> {
-  const cursor = await findCursor(db, chain_id)
+  const cursor = await findCursor(db, network_id)
   if (!cursor) return undefined
-  const stored = await listBlocksBelow(db, chain_id, cursor.block_number + 1, largestWindow + 1)
+  const stored = await listBlocksBelow(db, network_id, cursor.block_number + 1, largestWindow + 1)
   const isOnChain = async (at: number): Promise<boolean> => {
     const { block_number, block_hash } = stored[at]!
     return (await chain.header(block_number, signal))?.hash.equals(block_hash) === true
@@ -100,8 +100,8 @@ const toHeader = (row: BlockRow): BlockHeader => ({
  * cancelled, what was told is followed by a REORGED word, balances are read again.
  */
 export async function rollBack(tools: TrackerTools, ancestor: BlockHeader): Promise<void> {
-  const { db, chain_id } = tools
-  const cursor = await findCursor(db, chain_id)
+  const { db, network_id } = tools
+  const cursor = await findCursor(db, network_id)
   if (!cursor || cursor.block_number <= ancestor.number) return
   await db.transaction().execute(async (trx) => {
     await beginWrite(trx, tools, { number: cursor.block_number, hash: cursor.block_hash })
@@ -112,36 +112,36 @@ export async function rollBack(tools: TrackerTools, ancestor: BlockHeader): Prom
 /** Takes back everything above a block, in a transaction that has locked the cursor. */
 export async function takeBack(
   trx: Db,
-  { clock, chain_id }: Pick<TrackerTools, 'clock' | 'chain_id'>,
+  { clock, network_id }: Pick<TrackerTools, 'clock' | 'network_id'>,
   ancestor: BlockHeader,
 ): Promise<void> {
   const now = new Date(clock.now())
-  const [known] = await findBlocks(trx, chain_id, [ancestor.number])
+  const [known] = await findBlocks(trx, network_id, [ancestor.number])
   // First: this waits for reads of balances at these blocks, or makes them find the block gone.
-  await deleteBlocksAbove(trx, chain_id, ancestor.number)
-  await deleteGapsAbove(trx, chain_id, ancestor.number)
-  await syncGapEvent(trx, chain_id, now)
+  await deleteBlocksAbove(trx, network_id, ancestor.number)
+  await deleteGapsAbove(trx, network_id, ancestor.number)
+  await syncGapEvent(trx, network_id, now)
   await insertBlocks(trx, [
     {
-      chain_id,
+      network_id,
       block_number: ancestor.number,
       block_hash: ancestor.hash,
       parent_hash: ancestor.parent_hash,
       block_time: new Date(ancestor.time),
     },
   ])
-  await deleteTransfersAbove(trx, chain_id, ancestor.number)
-  await unconfirmAbove(trx, chain_id, ancestor.number)
-  await unfollowAbove(trx, { chain_id, now }, ancestor.number)
-  await expandBacklogs(trx, chain_id)
+  await deleteTransfersAbove(trx, network_id, ancestor.number)
+  await unconfirmAbove(trx, network_id, ancestor.number)
+  await unfollowAbove(trx, { network_id, now }, ancestor.number)
+  await expandBacklogs(trx, network_id)
   // A node may have answered for the common block with the branch that it was just leaving. Before
   // the first stored block the common block is not known.
   const suspect_from = known ? ancestor.number : 0
-  await lowerReopening(trx, chain_id, ancestor.number)
-  await reopenBalances(trx, { chain_id, above: ancestor.number, suspect_from, now })
-  await takeBackNotifications(trx, { chain_id, now }, ancestor.number)
+  await lowerReopening(trx, network_id, ancestor.number)
+  await reopenBalances(trx, { network_id, above: ancestor.number, suspect_from, now })
+  await takeBackNotifications(trx, { network_id, now }, ancestor.number)
   await setCursor(trx, {
-    chain_id,
+    network_id,
     block_number: ancestor.number,
     block_hash: ancestor.hash,
     update_time: now,
@@ -156,22 +156,22 @@ const page = 500
 /** Cancels what waits for blocks above a number, and follows up what was sent of them. */
 async function takeBackNotifications(
   trx: Db,
-  { chain_id, now }: { chain_id: number; now: Date },
+  { network_id, now }: { network_id: number; now: Date },
   number: number,
 ): Promise<void> {
-  await deleteEventsAbove(trx, chain_id, number)
-  await cancelWaitingAbove(trx, chain_id, number)
+  await deleteEventsAbove(trx, network_id, number)
+  await cancelWaitingAbove(trx, network_id, number)
   // All of them before the first page: webhooks are locked in the order of their ids.
-  await lockNotifiedWebhooks(trx, { chain_id, above: number }, [])
+  await lockNotifiedWebhooks(trx, { network_id, above: number }, [])
   let rows: DeliveryRow[] = []
   let count = 0
   do {
     const after = rows.at(-1)
-    rows = await listSentAbove(trx, { chain_id, number }, { after, limit: page })
+    rows = await listSentAbove(trx, { network_id, number }, { after, limit: page })
     count += await notifyReorganized(trx, rows, now)
   } while (rows.length === page)
   if (count === 0) return
-  await detachAbove(trx, chain_id, number)
+  await detachAbove(trx, network_id, number)
   await wakeCouriers(trx)
 }
 
@@ -196,7 +196,7 @@ async function notifyReorganized(
     words.map(({ row, webhook_history_id }) => ({
       webhook_history_id,
       organization_id: row.organization_id,
-      chain_id: row.chain_id,
+      network_id: row.network_id,
       webhook_id: row.webhook_id,
       notification_type: row.notification_type,
       data: {},

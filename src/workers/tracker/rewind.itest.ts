@@ -12,7 +12,7 @@ const { signal } = new AbortController()
 
 it('a reorganization beyond the stored blocks is taken back by hand, and tracking goes on', async () => {
   const { bench, caller, start } = await startBench('c')
-  const { chain, chain_id, account, address } = bench
+  const { chain, network_id, account, address } = bench
   const { wallet_id } = await caller.call('RegisterWallet', {
     name: 'w',
     address: address(1),
@@ -27,17 +27,17 @@ it('a reorganization beyond the stored blocks is taken back by hand, and trackin
   for (let value = 1n; value <= 8n; value++) chain.mine([pay(value)])
   await settled(bench)
   // As if they had been trimmed.
-  await pool.query('delete from block where chain_id = $1 and block_number < 7', [chain_id])
+  await pool.query('delete from block where network_id = $1 and block_number < 7', [network_id])
   chain.reorganize(
     5,
     Array.from({ length: 6 }, (_, at) => [pay(100n + BigInt(at))]),
   )
   await waitFor('it fails', () => tracker.status().state === 'failing')
   expect(tracker.status().last_error).toContain('see portolan rewind')
-  const { chain_id: of } = bench
-  const between = { db, clock: systemClock, chain_id: of, chain, to: 7, signal }
+  const { network_id: of } = bench
+  const between = { db, clock: systemClock, network_id: of, chain, to: 7, signal }
   await expect(planRewind(between)).rejects.toThrow('choose a lower one')
-  const options = { db, clock: systemClock, chain_id, chain, to: 3, signal }
+  const options = { db, clock: systemClock, network_id, chain, to: 3, signal }
   const plan = await planRewind(options)
   expect(plan).toMatchObject({
     cursor: { number: 8 },

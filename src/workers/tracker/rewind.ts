@@ -3,7 +3,7 @@ import type { BlockHeader, Chain } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { findBlocks, findCursor, lockCursor } from '../../storage/tracking/blocks.ts'
-import { pinIdentity } from '../../storage/tracking/chains.ts'
+import { pinIdentity } from '../../storage/tracking/networks.ts'
 import { takeBack } from './reorg.ts'
 import { ForeignChainError } from './tracker.ts'
 
@@ -11,7 +11,7 @@ import { ForeignChainError } from './tracker.ts'
 export type RewindOptions = {
   db: Db
   clock: Clock
-  chain_id: number
+  network_id: number
   chain: Chain
   to: number
   signal: AbortSignal
@@ -38,12 +38,12 @@ export class RewindError extends Error {
 
 /** Says what a rewind would take back; changes nothing. */
 export async function planRewind(options: RewindOptions): Promise<RewindPlan> {
-  const { db, chain_id, chain, signal } = options
-  const cursor = await findCursor(db, chain_id)
+  const { db, network_id, chain, signal } = options
+  const cursor = await findCursor(db, network_id)
   if (!cursor)
     throw new RewindError('The chain was never tracked yet: there is nothing to take back.')
   const identity = await chain.identity(signal)
-  const pinned = await pinIdentity(db, chain_id, identity)
+  const pinned = await pinIdentity(db, network_id, identity)
   if (pinned !== identity)
     throw new ForeignChainError(`the nodes are of ${identity}, the rows of ${pinned}`)
   if (options.to >= cursor.block_number)
@@ -52,7 +52,7 @@ export async function planRewind(options: RewindOptions): Promise<RewindPlan> {
     )
   const to = await chain.header(options.to, signal)
   if (!to) throw new RewindError(`No node has block ${options.to}.`)
-  const [stored] = await findBlocks(db, chain_id, [to.number])
+  const [stored] = await findBlocks(db, network_id, [to.number])
   if (stored && !stored.block_hash.equals(to.hash))
     throw new RewindError(
       `Block ${to.number} that is stored is not the one on the chain: choose a lower one.`,
@@ -60,10 +60,12 @@ export async function planRewind(options: RewindOptions): Promise<RewindPlan> {
   const { rows } = await sql<Omit<RewindPlan, 'cursor' | 'to'>>`
     select t.*, d.* from (
       select count(*)::int8 as transfers, count(distinct organization_id)::int8 as organizations
-      from transfer where chain_id = ${chain_id} and block_number > ${options.to}) t, (
+      from transfer where network_id = ${network_id} and block_number > ${options.to}) t, (
       select count(*) filter (where due_block is null)::int8 as notified,
         count(*) filter (where due_block is not null)::int8 as waiting
-      from delivery where chain_id = ${chain_id} and block_number > ${options.to}) d`.execute(db)
+      from delivery where network_id = ${network_id} and block_number > ${options.to}) d`.execute(
+    db,
+  )
   return { cursor: { number: cursor.block_number, hash: cursor.block_hash }, to, ...rows[0]! }
 }
 
@@ -73,9 +75,9 @@ export async function planRewind(options: RewindOptions): Promise<RewindPlan> {
  * everything apart, and a cursor that is not where it was planned from changes nothing.
  */
 export async function runRewind(options: RewindOptions, plan: RewindPlan): Promise<void> {
-  const { db, chain_id } = options
+  const { db, network_id } = options
   await db.transaction().execute(async (trx) => {
-    const cursor = await lockCursor(trx, chain_id)
+    const cursor = await lockCursor(trx, network_id)
     const isSame =
       cursor?.block_number === plan.cursor.number && cursor.block_hash.equals(plan.cursor.hash)
     // A tracker that still stores blocks is not stuck; it has only gone on since the plan was made.

@@ -43,7 +43,7 @@ import { type FanOutLimits, noteTransfers, noteUpdates } from './notify.ts'
 export type TrackerTools = {
   db: Db
   clock: Clock
-  chain_id: number
+  network_id: number
   chain: Chain
   lease: HeldLease
   /** How many blocks back a reorganization may reach. */
@@ -67,11 +67,11 @@ export type Stored = {
 /** Begins a write: fenced by the lease, alone at the cursor, which must be where it is expected. */
 export async function beginWrite(
   trx: Db,
-  { chain_id, lease }: Pick<TrackerTools, 'chain_id' | 'lease'>,
+  { network_id, lease }: Pick<TrackerTools, 'network_id' | 'lease'>,
   expected: { number: number; hash: Buffer } | undefined,
 ): Promise<CursorRow | undefined> {
   await assertLease(trx, lease.name, lease.epoch)
-  const cursor = await lockCursor(trx, chain_id)
+  const cursor = await lockCursor(trx, network_id)
   const same = cursor
     ? cursor.block_number === expected?.number && cursor.block_hash.equals(expected.hash)
     : expected === undefined
@@ -103,13 +103,13 @@ async function storeOnce(
     assertChecked,
   }: { after?: Position; backlogUntil?: number; assertChecked: AssertChecked },
 ): Promise<Stored> {
-  const { db, clock, chain_id, chain, window, releaseLimits: limits } = tools
+  const { db, clock, network_id, chain, window, releaseLimits: limits } = tools
   const first = blocks[0]!
   const last = blocks.at(-1)!
   return await db.transaction().execute(async (trx) => {
     await beginWrite(trx, tools, { number: first.number - 1, hash: first.parent_hash })
     const now = new Date(clock.now())
-    const { tracked, matches: known } = await lookUp(trx, { chain_id, chain }, blocks)
+    const { tracked, matches: known } = await lookUp(trx, { network_id, chain }, blocks)
     assertChecked(blocks, tracked)
     const unknown_kinds: Record<string, number> = {}
     const contents = blocks.map((block) => ({ block, content: block.decode(tracked) }))
@@ -117,9 +117,9 @@ async function storeOnce(
     const rows = contents.map(({ block, content }) => matchBlock(block, content, matches))
 
     const assets = new Map(rows.flatMap((row) => [...row.assets]))
-    await ensureAssets(trx, chain_id, [...assets.values()], now)
+    await ensureAssets(trx, network_id, [...assets.values()], now)
     if (chain.tokens?.readTokenUris)
-      await enqueueMetadata(trx, { chain_id, asset_ids: itemsIn(assets), now })
+      await enqueueMetadata(trx, { network_id, asset_ids: itemsIn(assets), now })
     const transfers = rows.flatMap((row) => row.transfers)
     // At the head the two statements more would cost more than they save.
     const insert = blocks.length > 1 ? insertNewTransfers : insertTransfers
@@ -129,47 +129,47 @@ async function storeOnce(
     const isBacklog = ({ due_block, ahead }: (typeof changes)[number]) =>
       due_block <= until && !ahead
     const backlog = changes.filter(isBacklog)
-    const isNoted = await insertBacklog(trx, { chain_id, changes: backlog, assets })
+    const isNoted = await insertBacklog(trx, { network_id, changes: backlog, assets })
     await insertBalanceChanges(
       trx,
       isNoted ? changes.filter((change) => !isBacklog(change)) : changes,
     )
-    const context = { chain_id, service: chain.service, now, limits: tools.fanOutLimits }
+    const context = { network_id, service: chain.service, now, limits: tools.fanOutLimits }
     let isLeft = await noteTransfers(trx, context, blocks, transfers)
     for (const { block, content } of contents) {
       for (const [kind, count] of Object.entries(content.unknown_kinds ?? {}))
         unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
-      const updated = await updateTransfers(trx, chain_id, content.updates ?? [])
+      const updated = await updateTransfers(trx, network_id, content.updates ?? [])
       if (await noteUpdates(trx, context, block, updated)) isLeft = true
     }
 
     await insertBlocks(
       trx,
       blocks.map(({ number, hash, parent_hash, time }) => ({
-        chain_id,
+        network_id,
         block_number: number,
         block_hash: hash,
         parent_hash,
         block_time: new Date(time),
       })),
     )
-    await noteIncomplete(trx, { chain_id, now }, blocks, after)
+    await noteIncomplete(trx, { network_id, now }, blocks, after)
     // Now and then: a delete per block would cost more than the rows it saves.
     if (Math.floor(last.number / 32) > Math.floor((first.number - 1) / 32))
-      await trimBlocks(trx, chain_id, {
+      await trimBlocks(trx, network_id, {
         number: last.number - window,
         before: new Date(last.time - windowMs),
         lowest: last.number - largestWindow,
       })
     await setCursor(trx, {
-      chain_id,
+      network_id,
       block_number: last.number,
       block_hash: last.hash,
       detail: last.detail,
       update_time: now,
     })
-    await followBlocks(trx, { chain_id, now }, blocks)
-    const due = { chain_id, chain, head: last.number, now, ...(limits && { limits }) }
+    await followBlocks(trx, { network_id, now }, blocks)
+    const due = { network_id, chain, head: last.number, now, ...(limits && { limits }) }
     const { count, isMore } = await releaseDue(trx, due)
     const notifications = { count, isMore: isMore || isLeft }
     return { transfers: inserted, notifications, unknown_kinds }
@@ -191,29 +191,29 @@ const reopenPauseMs = 600_000
  */
 async function noteIncomplete(
   trx: Db,
-  { chain_id, now }: { chain_id: number; now: Date },
+  { network_id, now }: { network_id: number; now: Date },
   blocks: readonly ChainBlock[],
   after: Position | undefined,
 ): Promise<void> {
   let lacked = after?.lacks !== undefined
   for (const { number: block_number, lacks: reason } of blocks) {
-    if (reason !== undefined) await extendGap(trx, { chain_id, block_number, reason, now })
-    else if (lacked) await reopenUnlessLately(trx, { chain_id, block_number, now })
+    if (reason !== undefined) await extendGap(trx, { network_id, block_number, reason, now })
+    else if (lacked) await reopenUnlessLately(trx, { network_id, block_number, now })
     lacked = reason !== undefined
   }
-  if (blocks.some(({ lacks }) => lacks !== undefined)) await syncGapEvent(trx, chain_id, now)
+  if (blocks.some(({ lacks }) => lacks !== undefined)) await syncGapEvent(trx, network_id, now)
 }
 
 /** Reads all balances again because of gaps, unless that was done shortly before. */
 export async function reopenUnlessLately(
   trx: Db,
-  at: { chain_id: number; block_number: number; now: Date },
+  at: { network_id: number; block_number: number; now: Date },
 ): Promise<void> {
-  const { chain_id, block_number, now } = at
+  const { network_id, block_number, now } = at
   const since = new Date(now.getTime() - reopenPauseMs)
-  if (await wasReopenedSince(trx, chain_id, since)) return
-  await reopenAllBalances(trx, { chain_id, block_number })
-  await setReopened(trx, { chain_id, block_number, now })
+  if (await wasReopenedSince(trx, network_id, since)) return
+  await reopenAllBalances(trx, { network_id, block_number })
+  await setReopened(trx, { network_id, block_number, now })
 }
 
 /** The items of collections, which have descriptions of their own. */
@@ -224,17 +224,17 @@ const itemsIn = (assets: ReadonlyMap<string, AssetKey>): string[] =>
 
 /** Begins at a block without looking into it: what happened before it is not tracked. */
 export async function storeBeginning(tools: TrackerTools, block: ChainHeader): Promise<void> {
-  const { db, clock, chain_id } = tools
+  const { db, clock, network_id } = tools
   await db.transaction().execute(async (trx) => {
     await beginWrite(trx, tools, undefined)
     const now = new Date(clock.now())
     const { number: block_number, hash: block_hash, parent_hash, time } = block
     await insertBlocks(trx, [
-      { chain_id, block_number, block_hash, parent_hash, block_time: new Date(time) },
+      { network_id, block_number, block_hash, parent_hash, block_time: new Date(time) },
     ])
-    await setCursor(trx, { chain_id, block_number, block_hash, update_time: now })
+    await setCursor(trx, { network_id, block_number, block_hash, update_time: now })
     // Balances that were read before this block lack the changes in between.
-    await reopenAllBalances(trx, { chain_id, block_number })
+    await reopenAllBalances(trx, { network_id, block_number })
   })
 }
 
@@ -246,7 +246,7 @@ export async function storeGap(
   after: { number: number; hash: Buffer },
   { from, to, reason }: Extract<ChainEvent, { kind: 'gap' }>,
 ): Promise<void> {
-  const { db, clock, chain_id, chain } = tools
+  const { db, clock, network_id, chain } = tools
   // The cursor needs a stored block where blocks can leave the chain: without its row no balance that is
   // read meanwhile can be held, and a reorganization cannot find it as the common block.
   const end = chain.reorganizes ? await findHeader(chain, to) : undefined
@@ -256,7 +256,7 @@ export async function storeGap(
     if (end)
       await insertBlocks(trx, [
         {
-          chain_id,
+          network_id,
           block_number: end.number,
           block_hash: end.hash,
           parent_hash: end.parent_hash,
@@ -264,22 +264,22 @@ export async function storeGap(
         },
       ])
     await insertGap(trx, {
-      chain_id,
+      network_id,
       from_block: from,
       to_block: to.number,
       reason,
       create_time: now,
     })
-    await syncGapEvent(trx, chain_id, now)
+    await syncGapEvent(trx, network_id, now)
     // At the first block that there is again.
-    await reopenAllBalances(trx, { chain_id, block_number: to.number + 1 })
+    await reopenAllBalances(trx, { network_id, block_number: to.number + 1 })
     await setCursor(trx, {
-      chain_id,
+      network_id,
       block_number: to.number,
       block_hash: to.hash,
       update_time: now,
     })
-    await releaseDue(trx, { chain_id, chain, head: to.number, now })
+    await releaseDue(trx, { network_id, chain, head: to.number, now })
   })
 }
 

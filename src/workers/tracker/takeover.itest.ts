@@ -31,20 +31,20 @@ describe('several processes', () => {
 
   it('refuse what is written in the name of a lease that has passed on', async () => {
     const { bench } = await startBench('c')
-    const { chain, chain_id } = bench
-    const name = `fencing-${chain_id}`
+    const { chain, network_id } = bench
+    const name = `fencing-${network_id}`
     const claim = (holder: string, ttl_ms: number) => acquireLease(db, { name, holder, ttl_ms })
     const first = await claim(randomUUID(), 1)
     await waitFor('it expires', async () => (await claim(randomUUID(), 60_000)) !== undefined)
     const lease = { name, epoch: first!.epoch }
-    const tools = { db, clock: systemClock, chain_id, chain, lease, window: 64 }
+    const tools = { db, clock: systemClock, network_id, chain, lease, window: 64 }
     await expect(storeBeginning(tools, chain.canonical()[0]!)).rejects.toThrow(LeaseLostError)
-    expect(await findCursor(db, chain_id)).toBeUndefined()
+    expect(await findCursor(db, network_id)).toBeUndefined()
   })
 
   it('read what an operation has promised while no node answered', async () => {
     const { bench, caller, start } = await startBench('c')
-    const { chain, chain_id, address } = bench
+    const { chain, network_id, address } = bench
     const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', address: address(1) })
     start()
     await settled(bench)
@@ -58,7 +58,7 @@ describe('several processes', () => {
       db,
       clock: systemClock,
       log: silentLog,
-      chain_id,
+      network_id,
       chain,
       pollMs: 20,
     })

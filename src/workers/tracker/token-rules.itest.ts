@@ -41,7 +41,7 @@ describe.each(['s', 't'] as const)(
     const startImports = ({ bench }: TrackedBench) => {
       const importer = startImporter({
         ...{ db, clock: systemClock, log: silentLog },
-        ...{ chain_id: bench.chain_id, chain: bench.chain, pollMs: 20 },
+        ...{ network_id: bench.network_id, chain: bench.chain, pollMs: 20 },
       })
       onTestFinished(importer.stop)
       return importer
@@ -55,9 +55,9 @@ describe.each(['s', 't'] as const)(
       const { assets } = await caller.call('ListAssets', { address, asset_type, token_address })
       return assets[0]?.balance as string | undefined
     }
-    const noJobs = async (chain_id: number) => {
+    const noJobs = async (network_id: number) => {
       await waitFor('the jobs are done', async () => {
-        const { rows } = await pool.query('select 1 from job where chain_id = $1', [chain_id])
+        const { rows } = await pool.query('select 1 from job where network_id = $1', [network_id])
         return rows.length === 0
       })
     }
@@ -158,7 +158,7 @@ describe.each(['s', 't'] as const)(
       }
       await caller.call('ImportAsset', { asset_type, token_address: token.token_address })
       startImports(started)
-      await noJobs(bench.chain_id)
+      await noJobs(bench.network_id)
       const { rows } = await pool.query(
         'select count(*)::int as count, sum(balance)::text as sum from balance where wallet_id = $1',
         [wallet_id],
@@ -208,9 +208,9 @@ describe.each(['s', 't'] as const)(
       const wallet_id = await register(caller)
       await caller.call('ImportAsset', { asset_type, token_address: token.token_address })
       await pool.query(
-        `insert into token_rule select gen_random_uuid(), r.organization_id, r.chain_id, null,
-         r.asset_id, now() from token_rule r, generate_series(1, 199) where chain_id = $1`,
-        [bench.chain_id],
+        `insert into token_rule select gen_random_uuid(), r.organization_id, r.network_id, null,
+         r.asset_id, now() from token_rule r, generate_series(1, 199) where network_id = $1`,
+        [bench.network_id],
       )
       const request = { asset_type, token_address: token.token_address }
       expect(await caller.reason('ImportAsset', request)).toBe('OK')
@@ -241,9 +241,9 @@ describe.each(['s', 't'] as const)(
       expect(await listAll(caller, { address: address(1) })).toHaveLength(1)
       await caller.call('RemoveWallet', { wallet_id })
       const left = await pool.query(
-        `select (select count(*) from token_rule where chain_id = $1)::int as rules,
-         (select count(*) from token_import where chain_id = $1)::int as imports`,
-        [bench.chain_id],
+        `select (select count(*) from token_rule where network_id = $1)::int as rules,
+         (select count(*) from token_import where network_id = $1)::int as imports`,
+        [bench.network_id],
       )
       expect(left.rows[0]).toEqual({ rules: 0, imports: 0 })
     })
@@ -260,17 +260,17 @@ describe('a token whose accounts are found by a job', () => {
     started.bench.chain.addToken(parsed.bytes, 'token')
     return started
   }
-  const covered = async (chain_id: number): Promise<number> => {
+  const covered = async (network_id: number): Promise<number> => {
     const { rows } = await pool.query(
-      'select count(*)::int as count from token_import where chain_id = $1',
-      [chain_id],
+      'select count(*)::int as count from token_import where network_id = $1',
+      [network_id],
     )
     return rows[0].count
   }
   const startImports = ({ bench }: TrackedBench) => {
     const importer = startImporter({
       ...{ db, clock: systemClock, log: silentLog },
-      ...{ chain_id: bench.chain_id, chain: bench.chain, pollMs: 20 },
+      ...{ network_id: bench.network_id, chain: bench.chain, pollMs: 20 },
     })
     onTestFinished(importer.stop)
   }
@@ -292,7 +292,7 @@ describe('a token whose accounts are found by a job', () => {
       }),
     )
     startImports(started)
-    await waitFor('all are tracked', async () => (await covered(bench.chain_id)) === 50)
+    await waitFor('all are tracked', async () => (await covered(bench.network_id)) === 50)
   })
 
   it('is found when the nodes answer again, and registering does not wait for them', async () => {
@@ -302,10 +302,10 @@ describe('a token whose accounts are found by a job', () => {
     await caller.call('ImportAsset', { wallet_id, asset_type, token_address })
     bench.chain.setMode('down')
     await caller.call('RegisterAddress', { wallet_id, address: bench.address(1) })
-    expect(await covered(bench.chain_id)).toBe(0)
+    expect(await covered(bench.network_id)).toBe(0)
     bench.chain.setMode('up')
     startImports(started)
-    await waitFor('it is tracked', async () => (await covered(bench.chain_id)) === 1)
+    await waitFor('it is tracked', async () => (await covered(bench.network_id)) === 1)
   })
 
   it('is asked for again where it names no account at first', async () => {
@@ -322,8 +322,8 @@ describe('a token whose accounts are found by a job', () => {
     }
     const addresses = [1, 2, 3].map(bench.address)
     await caller.call('BatchRegisterAddresses', { wallet_id, addresses })
-    expect(await covered(bench.chain_id)).toBe(2)
+    expect(await covered(bench.network_id)).toBe(2)
     startImports(started)
-    await waitFor('all are tracked', async () => (await covered(bench.chain_id)) === 3)
+    await waitFor('all are tracked', async () => (await covered(bench.network_id)) === 3)
   })
 })

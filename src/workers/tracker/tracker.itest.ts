@@ -108,14 +108,16 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('the tracker of %s', (service
       db,
       clock: systemClock,
       log: silentLog,
-      chain_id: bench.chain_id,
+      network_id: bench.network_id,
       chain: bench.chain,
       pollMs: 50,
     })
     onTestFinished(importer.stop)
     await waitFor('the rest is read', async () => (await count()) === 251)
     await waitFor('the job is gone', async () => {
-      const { rows } = await pool.query('select 1 from job where chain_id = $1', [bench.chain_id])
+      const { rows } = await pool.query('select 1 from job where network_id = $1', [
+        bench.network_id,
+      ])
       return rows.length === 0
     })
   })

@@ -13,8 +13,8 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
-import { findTraced, pinIdentity, setTraced } from '../../storage/tracking/chains.ts'
 import { findGapAt, listOpenGaps } from '../../storage/tracking/gaps.ts'
+import { findTraced, pinIdentity, setTraced } from '../../storage/tracking/networks.ts'
 import { startComparing } from '../balances/comparing.ts'
 import { type ReconcileTimes, startReconciling } from '../balances/reconciling.ts'
 import { startSettling } from '../balances/settling.ts'
@@ -33,7 +33,7 @@ export type TrackerOptions = {
   log: Log
   /** An id of this process. */
   holder: string
-  chain_id: number
+  network_id: number
   network: string
   chain: Chain
   ttlMs?: number
@@ -91,7 +91,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     clock,
     log,
     holder,
-    chain_id,
+    network_id,
     network,
     chain,
     ttlMs,
@@ -112,16 +112,16 @@ export function startTracker(options: TrackerOptions): Tracker {
 
   const begin = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
     const identity = await chain.identity(signal)
-    const pinned = await pinIdentity(db, chain_id, identity)
+    const pinned = await pinIdentity(db, network_id, identity)
     if (pinned !== identity)
       throw new ForeignChainError(
         `the nodes are of another chain (${identity}) than the stored blocks (${pinned}): name nodes of that chain, or another network; of local chains, start with --reset`,
       )
-    const cursor = await findCursor(db, chain_id)
+    const cursor = await findCursor(db, network_id)
     if (cursor) {
       const { block_number: number, block_hash: hash, detail } = cursor
-      const lacks = await findGapAt(db, chain_id, number)
-      isTraced = await findTraced(db, chain_id)
+      const lacks = await findGapAt(db, network_id, number)
+      isTraced = await findTraced(db, network_id)
       return { number, hash, detail, isTraced, ...(lacks !== undefined && { lacks }) }
     }
     const head = await chain.head(signal)
@@ -159,7 +159,7 @@ export function startTracker(options: TrackerOptions): Tracker {
         `blocks of which not everything can be known: ${incomplete[0]!.lacks}`,
       )
     if (!isTraced && event.blocks.some((block) => block.isTraced === true)) {
-      await setTraced(db, chain_id, true)
+      await setTraced(db, network_id, true)
       isTraced = true
     }
     const backlogUntil = event.head - farBehind
@@ -187,7 +187,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     error: unknown,
     signal: AbortSignal,
   ): Promise<void> => {
-    const cursor = await findCursor(db, chain_id)
+    const cursor = await findCursor(db, network_id)
     if (!cursor) return
     const position = { number: cursor.block_number, hash: cursor.block_hash }
     const from = position.number + 1
@@ -223,7 +223,7 @@ export function startTracker(options: TrackerOptions): Tracker {
   }
 
   const run = async (lease: HeldLease, signal: AbortSignal, works: () => void): Promise<void> => {
-    const tools: TrackerTools = { db, clock, chain_id, chain, lease, window }
+    const tools: TrackerTools = { db, clock, network_id, chain, lease, window }
     let position = await begin(tools, signal)
     seen.block_number = position.number
     const settling = startSettling({ tools, log, signal, farBehind })
@@ -310,7 +310,7 @@ export function startTracker(options: TrackerOptions): Tracker {
         last_error: lastError(),
       }
     },
-    gaps: () => listOpenGaps(db, chain_id),
+    gaps: () => listOpenGaps(db, network_id),
     stop: leased.stop,
   }
 }

@@ -5,7 +5,7 @@ import { createTrackedBenches } from '../../../test/helpers/tracked-harness.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { createManualClock } from '../../domain/limits/testing/fakes.ts'
 import { silentLog } from '../../lib/log.ts'
-import { pinIdentity } from '../../storage/tracking/chains.ts'
+import { pinIdentity } from '../../storage/tracking/networks.ts'
 import { listEvents } from '../../storage/tracking/operational-events.ts'
 import { startTrackerWatch, type TrackerWatchOptions } from './watch.ts'
 
@@ -18,7 +18,7 @@ const idle = { failing: () => undefined }
 
 /** A watch on a clock of its own, with what it has logged. */
 const watchOf = (
-  { chain, chain_id }: Awaited<ReturnType<typeof startBench>>['bench'],
+  { chain, network_id }: Awaited<ReturnType<typeof startBench>>['bench'],
   options: Partial<TrackerWatchOptions> = {},
 ) => {
   const clock = createManualClock(start)
@@ -29,7 +29,7 @@ const watchOf = (
     db,
     clock,
     log: { ...silentLog, info: note, error: note },
-    chain_id,
+    network_id,
     network,
     chain,
     tracker: idle,
@@ -114,7 +114,7 @@ test.each(['down', 'hanging'] as const)('nodes that are %s are a stall', async (
 
 test('nodes of another chain are a failure that says so', async () => {
   const { bench, start: track } = await startBench('c')
-  await pinIdentity(db, bench.chain_id, 'eip155:1:another')
+  await pinIdentity(db, bench.network_id, 'eip155:1:another')
   const tracker = track()
   await waitFor('it fails', () => tracker.failing() !== undefined)
   const { since, reason } = tracker.failing()!

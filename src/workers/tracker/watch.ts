@@ -32,7 +32,7 @@ export type TrackerWatchOptions = {
   db: Db
   clock: Clock
   log: Log
-  chain_id: number
+  network_id: number
   network: string
   chain: Pick<Chain, 'service' | 'head'>
   tracker: Pick<Tracker, 'failing'>
@@ -57,7 +57,7 @@ type Problem = { kind: EventKind; since: number; problem: string }
  * this, so that it is noticed too when the one that tracks is gone.
  */
 export function startTrackerWatch(options: TrackerWatchOptions): TrackerWatch {
-  const { db, clock, log, chain_id, network, chain, tracker } = options
+  const { db, clock, log, network_id, network, chain, tracker } = options
   const { pollMs = usualPollMs, stalledAfterMs = usualStalledAfterMs } = options
   const { recordAfterMs = usualRecordAfterMs } = options
   const stopping = new AbortController()
@@ -101,7 +101,7 @@ export function startTrackerWatch(options: TrackerWatchOptions): TrackerWatch {
   }
 
   const look = async (): Promise<void> => {
-    const found = await findCursor(db, chain_id)
+    const found = await findCursor(db, network_id)
     const at = found && { number: found.block_number, hash: found.block_hash }
     const hasMoved = at && !(cursor?.number === at.number && cursor.hash.equals(at.hash))
     if (hasMoved) {

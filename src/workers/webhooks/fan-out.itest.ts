@@ -18,12 +18,12 @@ let networks = 0
 const begin = async (limits: Partial<TrackerTools> = {}) => {
   const network = `fan-out-${networks++}`
   const bench = await createWalletBench(db, 'c', { network, salt: network })
-  const { chain, chain_id, account, address } = bench
+  const { chain, network_id, account, address } = bench
   const lease = await acquireLease(db, { name: network, holder: randomUUIDv7(), ttl_ms: 3_600_000 })
   const tools: TrackerTools = {
     db,
     clock: systemClock,
-    chain_id,
+    network_id,
     chain,
     lease: { name: network, epoch: lease!.epoch },
     window: 64,
@@ -44,11 +44,11 @@ const begin = async (limits: Partial<TrackerTools> = {}) => {
   await storeBeginning(tools, chain.canonical().at(-1)!)
   const addWebhooks = async (caller: Caller, count: number) => {
     await pool.query(
-      `insert into webhook (webhook_id, organization_id, chain_id, webhook_endpoint, confirmation,
+      `insert into webhook (webhook_id, organization_id, network_id, webhook_endpoint, confirmation,
          webhook_state, secret_sealed, next_sequence, create_time, update_time)
        select gen_random_uuid(), $1, $2, 'https://example.org', 1, 'WEBHOOK_STATE_ENABLED', $3, 1,
          now(), now() from generate_series(1, $4)`,
-      [caller.organization_id, chain_id, randomBytes(8), count],
+      [caller.organization_id, network_id, randomBytes(8), count],
     )
   }
   const register = async (caller: Caller, fields: object = {}): Promise<string> =>
@@ -61,7 +61,7 @@ const begin = async (limits: Partial<TrackerTools> = {}) => {
     ).webhook_id
   /** Stores the next block of the chain. */
   const store = async () => {
-    const cursor = (await findCursor(db, chain_id))!
+    const cursor = (await findCursor(db, network_id))!
     const position = { number: cursor.block_number, hash: cursor.block_hash }
     const event = (await chain.follow(position, never)[Symbol.asyncIterator]().next()).value
     await createMonths(db)(event.blocks.map(({ time }: { time: number }) => time))
@@ -74,7 +74,7 @@ const begin = async (limits: Partial<TrackerTools> = {}) => {
   }
   const storeAll = async () => {
     const head = chain.canonical().length - 1
-    while ((await findCursor(db, chain_id))!.block_number < head) await store()
+    while ((await findCursor(db, network_id))!.block_number < head) await store()
   }
   const goBack = async () => await rollBack(tools, (await findAncestor(tools, never))!)
   const count = async (table: 'delivery' | 'notification_event', { organization_id }: Caller) =>

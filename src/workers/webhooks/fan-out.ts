@@ -26,21 +26,21 @@ const eventsAtOnce = 100
  * part of the page, so that one with thousands of webhooks delays no other. Says whether there is more.
  */
 export async function expandPage(
-  tools: Pick<TrackerTools, 'db' | 'chain_id' | 'lease'>,
+  tools: Pick<TrackerTools, 'db' | 'network_id' | 'lease'>,
   limit: number,
 ): Promise<boolean> {
-  const { db, chain_id, lease } = tools
+  const { db, network_id, lease } = tools
   // Without a lock: a block that stores events wakes this again.
-  if (!(await hasEvents(db, chain_id))) return false
+  if (!(await hasEvents(db, network_id))) return false
   return await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
     // No block is stored or taken back meanwhile.
-    await lockCursor(trx, chain_id)
-    const organizations = await listEventOrganizations(trx, chain_id, organizationsAtOnce)
+    await lockCursor(trx, network_id)
+    const organizations = await listEventOrganizations(trx, network_id, organizationsAtOnce)
     const part = Math.max(1, Math.floor(limit / Math.max(1, organizations.length)))
     for (const organization_id of organizations)
-      await expandSome(trx, { organization_id, chain_id }, part)
-    return await hasEvents(trx, chain_id)
+      await expandSome(trx, { organization_id, network_id }, part)
+    return await hasEvents(trx, network_id)
   })
 }
 
@@ -91,7 +91,7 @@ function wants({ event_number, events, earlier_events }: EventWebhook): boolean 
 const toRow = (event: NotificationEvent, { webhook_id, confirmation }: EventWebhook): Waiting => ({
   key: event.event_key,
   organization_id: event.organization_id,
-  chain_id: event.chain_id,
+  network_id: event.network_id,
   webhook_id,
   notification_type: event.notification_type,
   data: event.data,

@@ -29,7 +29,7 @@ import { followBlocks, unfollowAbove } from '../sender/follow.ts'
 
 const { db, pool } = await freshDatabase()
 const bench = await createWalletBench(db, 'c')
-const { chain_id } = bench
+const { network_id } = bench
 const { organization_id, call } = await bench.createCaller()
 const notification_type = 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED'
 const webhook_endpoint = 'https://receiver.invalid'
@@ -37,7 +37,7 @@ let wallet_id: string
 
 beforeAll(async () => {
   wallet_id = (await call('RegisterWallet', { name: 'w', confirmation: 1 })).wallet_id
-  const cursor = { chain_id, block_number: 100, block_hash: randomBytes(32) }
+  const cursor = { network_id, block_number: 100, block_hash: randomBytes(32) }
   await setCursor(db, { ...cursor, update_time: new Date() })
 })
 
@@ -47,7 +47,7 @@ const register = async (fields: object = {}): Promise<string> =>
 const waitingRow = (webhook_id: string, block_number: number, number: string) => ({
   webhook_history_id: number,
   organization_id,
-  chain_id,
+  network_id,
   webhook_id,
   notification_type,
   data: { block_number },
@@ -71,14 +71,14 @@ it('what courier, tracker, sender, retention and users do at once never waits in
   const notify = async (trx: Db, count: number) => {
     const notifications = Array.from({ length: count }, () => ({
       organization_id,
-      chain_id,
+      network_id,
       webhook_id: pick(hooks),
       notification_type,
       data: {},
     }))
     await queueNotifications(trx, notifications, new Date())
   }
-  const oneTracker = (trx: Db) => lockCursor(trx, chain_id)
+  const oneTracker = (trx: Db) => lockCursor(trx, network_id)
   // As the tracker does: what a managed transaction makes known, then what waits for this head.
   const storeBlock = async () => {
     await db.transaction().execute(async (trx) => {
@@ -88,9 +88,9 @@ it('what courier, tracker, sender, retention and users do at once never waits in
         trx,
         shuffled(hooks).map((webhook_id) => waitingRow(webhook_id, head, crypto.randomUUID())),
       )
-      await lockDueWebhooks(trx, { chain_id, head }, [{ organization_id, wallet_id }])
+      await lockDueWebhooks(trx, { network_id, head }, [{ organization_id, wallet_id }])
       await notify(trx, 3)
-      const { waiting: due } = await listDueWaiting(trx, { chain_id, head: head - 3, limit: 500 })
+      const { waiting: due } = await listDueWaiting(trx, { network_id, head: head - 3, limit: 500 })
       const notified = await releaseWaiting(
         trx,
         shuffled(due).map((row) => ({ ...row, data: {} })),
@@ -105,9 +105,9 @@ it('what courier, tracker, sender, retention and users do at once never waits in
   const rollBack = async () => {
     await db.transaction().execute(async (trx) => {
       await oneTracker(trx)
-      await cancelWaitingAbove(trx, chain_id, block - 2)
-      await lockNotifiedWebhooks(trx, { chain_id, above: block - 2 }, [])
-      await detachAbove(trx, chain_id, block - 2)
+      await cancelWaitingAbove(trx, network_id, block - 2)
+      await lockNotifiedWebhooks(trx, { network_id, above: block - 2 }, [])
+      await detachAbove(trx, network_id, block - 2)
       await notify(trx, 5)
     })
   }
@@ -185,7 +185,7 @@ it('what courier, tracker, sender, retention and users do at once never waits in
     const after = undefined
     await removeOldHistory(
       db,
-      { organization_id, chain_id },
+      { organization_id, network_id },
       { before: new Date(), after, limit: 5 },
     )
   }
@@ -238,13 +238,13 @@ it.each([
     (trx: Db, from: Buffer) => {
       const sent = [{ from, nonce: 7, failed: false, hash: () => Buffer.alloc(32, 7) }]
       const block = { number: 50, hash: randomBytes(32), sent } as unknown as ChainBlock
-      return followBlocks(trx, { chain_id, now: new Date() }, [block])
+      return followBlocks(trx, { network_id, now: new Date() }, [block])
     },
   ],
   [
     'takes blocks back',
     'TRANSACTION_STATE_MINED',
-    (trx: Db) => unfollowAbove(trx, { chain_id, now: new Date() }, 40),
+    (trx: Db) => unfollowAbove(trx, { network_id, now: new Date() }, 40),
   ],
 ])(
   'who %s takes all webhooks at once before the first is told',
@@ -263,7 +263,7 @@ it.each([
       .values({
         organization_id,
         transaction_id: crypto.randomUUID(),
-        chain_id,
+        network_id,
         wallet_id,
         transaction_state: state,
         from,

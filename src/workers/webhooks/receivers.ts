@@ -48,8 +48,10 @@ export function createReceivers({ db, sealer, log }: { db: Db; sealer: Sealer; l
   const headersOf = (row: ReceiverRow, headers: readonly WebhookHeaderRow[]) => {
     const mine = headers.filter(({ webhook_id }) => webhook_id === row.webhook_id)
     const shared = headers.filter(
-      ({ webhook_id, organization_id, chain_id }) =>
-        webhook_id === null && organization_id === row.organization_id && chain_id === row.chain_id,
+      ({ webhook_id, organization_id, network_id }) =>
+        webhook_id === null &&
+        organization_id === row.organization_id &&
+        network_id === row.network_id,
     )
     const byName = new Map<string, WebhookHeaderRow>()
     // In this order: the specific one wins.

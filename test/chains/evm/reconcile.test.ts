@@ -27,7 +27,7 @@ const { send } = createSender(anvil)
 const [rich, mine] = (await anvil.call<string[]>('eth_accounts')) as [string, string]
 const bench = await createWalletBench(db, 'c')
 bench.installation.chains = {
-  find: () => ({ chain_id: bench.chain_id, network: 'mainnet', chain }),
+  find: () => ({ network_id: bench.network_id, network: 'mainnet', chain }),
 }
 afterAll(async () => {
   await pool.stop()
@@ -60,7 +60,7 @@ it('balances that change without an event are corrected, and the reason is kept'
   const tracker = startTracker({
     ...{ db, clock: systemClock, holder: randomUUID(), network: 'mainnet' },
     log: { ...silentLog, warn: (fields) => void warnings.push(fields) },
-    ...{ chain_id: bench.chain_id, chain, ttlMs: 2_000 },
+    ...{ network_id: bench.network_id, chain, ttlMs: 2_000 },
     reconcile: { firstMs: 50, everyMs: 50 },
   })
   const shown = async (asset_type: string) => {

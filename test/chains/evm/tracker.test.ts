@@ -29,7 +29,7 @@ const accounts = await anvil.call<string[]>('eth_accounts')
 const [rich, mine, friend, stranger] = accounts as [string, string, string, string]
 const bench = await createWalletBench(db, 'c')
 bench.installation.chains = {
-  find: () => ({ chain_id: bench.chain_id, network: 'mainnet', chain }),
+  find: () => ({ network_id: bench.network_id, network: 'mainnet', chain }),
 }
 let caller: Caller
 let wallet_id: string
@@ -47,12 +47,12 @@ const settled = async () => {
     false,
   ])
   await waitFor('the tracker is at the head', async () => {
-    const cursor = await findCursor(db, bench.chain_id)
+    const cursor = await findCursor(db, bench.network_id)
     return cursor?.block_hash.toString('hex') === head.hash.slice(2)
   })
   await waitFor(
     'no balance is due',
-    async () => !(await isBalanceDue(db, bench.chain_id, Number(head.number))),
+    async () => !(await isBalanceDue(db, bench.network_id, Number(head.number))),
   )
 }
 
@@ -93,7 +93,7 @@ beforeAll(async () => {
     clock: systemClock,
     log: silentLog,
     holder: randomUUID(),
-    chain_id: bench.chain_id,
+    network_id: bench.network_id,
     network: 'mainnet',
     chain,
     ttlMs: 5_000,

@@ -17,14 +17,14 @@ it('finds a balance that moved without an event, says so and puts it right', asy
   onTestFinished(chain.stop)
   const bench = await createWalletBench(db, 'p')
   bench.installation.chains = {
-    find: () => ({ chain_id: bench.chain_id, network: 'mainnet', chain }),
+    find: () => ({ network_id: bench.network_id, network: 'mainnet', chain }),
   }
   const caller = await bench.createCaller()
   const address = node.to(50).value
   const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', address })
   const alarms: object[] = []
   const tracker = startTracker({
-    ...{ db, chain, chain_id: bench.chain_id, network: 'mainnet', clock: systemClock },
+    ...{ db, chain, network_id: bench.network_id, network: 'mainnet', clock: systemClock },
     log: { ...silentLog, error: (fields) => void alarms.push(fields) },
     holder: randomUUID(),
     reconcile: { firstMs: 10, everyMs: 10 },

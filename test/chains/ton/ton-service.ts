@@ -38,12 +38,12 @@ export const startTonService = async (
     app.call(member, `t/${operation}`, request)
   const stored = async (): Promise<number> => {
     const { db } = app.database
-    const { chain_id } = await db
-      .selectFrom('chain')
-      .select('chain_id')
+    const { network_id } = await db
+      .selectFrom('network')
+      .select('network_id')
       .where('chain', '=', 't')
       .executeTakeFirstOrThrow()
-    return (await findCursor(db, chain_id))?.block_number ?? -1
+    return (await findCursor(db, network_id))?.block_number ?? -1
   }
   const caughtUp = () =>
     waitFor(
