@@ -1,0 +1,89 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { entries } from './rooms.ts'
+
+// A folder shows only its entries to the outside (docs/architecture.md), and `rooms.ts` lists them. A reader begins
+// there, and every other file can change without a look at the rest of the code.
+
+const root = join(import.meta.dirname, '../..')
+const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => name.replaceAll('\\', '/'))
+const isTest = (file: string) => /\.(?:test|itest|test-d)\.ts$/.test(file)
+const isTesting = (file: string) => isTest(file) || `/${file}`.includes('/testing/')
+
+/** Imports of production code, as pairs of files below `src`. */
+const imports = sources
+  .filter((file) => !isTesting(file))
+  .flatMap((file) =>
+    [
+      ...readFileSync(join(root, 'src', file), 'utf8').matchAll(
+        /(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/g,
+      ),
+    ]
+      .map(([, path]) => ({ from: file, to: join(dirname(file), path!).replaceAll('\\', '/') }))
+      .filter(({ to }) => !to.startsWith('..')),
+  )
+
+test('production code imports nothing from a testing folder or a test', () => {
+  expect(imports.filter(({ to }) => isTesting(to))).toEqual([])
+})
+
+test('a folder is imported from outside through its entries only', () => {
+  const found = imports.filter(({ from, to }) => {
+    const room = dirname(to)
+    const isOutside = !`${dirname(from)}/`.startsWith(`${room}/`)
+    return isOutside && entries[room] !== undefined && !entries[room].includes(nameOf(to))
+  })
+  expect(found).toEqual([])
+})
+
+test('every entry is imported from outside of its folder', () => {
+  const unused = Object.entries(entries).flatMap(([room, names]) =>
+    names
+      .filter(
+        (name) =>
+          !imports.some(
+            ({ from, to }) =>
+              to === `${room}/${name}.ts` && !`${dirname(from)}/`.startsWith(`${room}/`),
+          ),
+      )
+      .map((name) => `${room}/${name}`),
+  )
+  expect(unused).toEqual([])
+})
+
+test('every folder has its entries listed, or is one of those whose files are all entries', () => {
+  const folders = new Set(sources.filter((file) => !isTesting(file)).map((file) => dirname(file)))
+  const open = [...folders].filter((folder) => entries[folder] === undefined).sort()
+  expect(open).toEqual(openFolders)
+})
+
+const nameOf = (file: string): string => file.slice(file.lastIndexOf('/') + 1, -'.ts'.length)
+
+// In these, each file is a set of statements on a few tables, the operations of one kind, or a tool of its own.
+const openFolders = [
+  '.',
+  'app/config/sections',
+  'chains',
+  'contract',
+  'contract/records',
+  'domain/access',
+  'domain/admin',
+  'domain/transactions',
+  'domain/wallets',
+  'lib',
+  'lib/json',
+  'lib/net',
+  'storage',
+  'storage/access',
+  'storage/audit',
+  'storage/balances',
+  'storage/pg',
+  'storage/tracking',
+  'storage/transactions',
+  'storage/transfers',
+  'storage/wallets',
+  'storage/webhooks',
+]
