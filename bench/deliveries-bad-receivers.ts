@@ -40,6 +40,6 @@ for (const react of reactions) {
   await new Promise((resolve) => server.once('listening', resolve))
   urls.push(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
 }
-// Nobody listens there.
+// A closed port.
 urls.push('http://127.0.0.1:1025/')
 console.log(JSON.stringify(urls))

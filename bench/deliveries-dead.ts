@@ -14,7 +14,7 @@ import {
 } from './lib/delivery-bench.ts'
 import { median, table, writeSection } from './lib/results.ts'
 
-/** How soon healthy receivers are told: alone, beside failing ones, beside a dead one with a long queue. */
+/** How soon healthy receivers get notifications: alone, beside failing ones, beside a dead one with a long queue. */
 export async function benchDead(
   database: BenchDatabase,
   {

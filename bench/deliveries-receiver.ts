@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-// The receiving end, in a process of its own: takes everything, and tells when asked.
+// The receiving end, in a process of its own: accepts everything, and reports on request.
 const arrivals: [path: string, time: number, block: number][] = []
 let count = 0
 

@@ -161,7 +161,7 @@ try {
       for (let block = 1; block <= blocks; block++) {
         seen[block] = performance.timeOrigin + performance.now()
         tracker.recorded.advance(block)
-        // The next block comes when all of this one is told, as on a chain that is not behind.
+        // The next block comes when all of this one is delivered, as on a chain without lag.
         await tracker.reaches(block)
         while ((await listQueuedWebhooks(db)).length > 0) await delay(5)
         await delay(50)

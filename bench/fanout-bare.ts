@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import WebSocket, { WebSocketServer } from 'ws'
 
-// The least that a program can do: one subscription to the node, and what it says to everybody.
+// The least that a program can do: one subscription to the node, and its messages to all clients.
 const [node = ''] = process.argv.slice(2)
 const server = createServer()
 const sockets = new WebSocketServer({ server, perMessageDeflate: false })

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
 
-/** A node that makes a block when it is told to, with all fields of a header. */
+/** A node that makes a block on command, with all fields of a header. */
 export type BenchNode = { url: string; mine(): string; stop(): void }
 
 const filler = `0x${'ab'.repeat(32)}`

@@ -71,7 +71,7 @@ const catchUp = (accounts: ReturnType<typeof createByteSet>) =>
       if (event.kind !== 'blocks') throw new Error(event.kind)
       for (const block of event.blocks) {
         const named = createByteSet(block.accounts(createByteSet([])))
-        if (named.size === 0) throw new Error('nobody is named')
+        if (named.size === 0) throw new Error('no account found')
         movements += block.decode({
           accounts,
           contracts: createByteSet([]),

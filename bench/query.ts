@@ -208,7 +208,7 @@ const node = process.arch === 'x64' ? 'anvil' : 'anvil, which an emulator runs o
 await writeSection(
   'Chain queries',
   'node bench/query.ts',
-  `Operations of Q against the same JSON-RPC call sent to the node itself (${node}), ${requests} requests, median of ${rounds} interleaved rounds, over one connection and over ${busy}. A transaction has twenty logs. Uncached asks for each thing once, cached for what was asked for just before; all ways are warmed up. The node answers later when it has rested for ${restMs} ms before, as it does behind Portolan: that is told too. Portolan's figures include the signature, one nonce per request that no crash lets through twice, limits and checks. To hold: cached at least 3 times faster than direct, uncached at most 1 ms slower.\n\n${table(
+  `Operations of Q against the same JSON-RPC call sent to the node itself (${node}), ${requests} requests, median of ${rounds} interleaved rounds, over one connection and over ${busy}. A transaction has twenty logs. Uncached asks for each thing once, cached for what was asked for just before; all ways are warmed up. The node answers later when it has rested for ${restMs} ms before, as it does behind Portolan: that is listed too. Portolan's figures include the signature, one nonce per request that no crash lets through twice, limits and checks. To hold: cached at least 3 times faster than direct, uncached at most 1 ms slower.\n\n${table(
     [
       'Operation',
       'connections',

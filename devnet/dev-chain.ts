@@ -4,12 +4,12 @@ export type DevChain = {
   node_url: string
   /** Where the node has one beside it (anvil). */
   node_ws_url?: string
-  /** An account with more than anybody needs, and its key where a script can sign with it. */
+  /** A well-funded account, and its key where a script can sign with it. */
   faucet_address: string
   faucet_key?: string
   /** Sends native coin from the faucet; the transaction's identifier as the variant prints it. */
   fund(address: string, amount: bigint, signal?: AbortSignal): Promise<string>
-  /** Ends the node; what it showed to anybody is on disk. */
+  /** Ends the node; everything that clients saw is on disk. */
   stop(): Promise<void>
 }
 

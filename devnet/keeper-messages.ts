@@ -15,14 +15,14 @@ export type DevFacts = Pick<
   'node_url' | 'node_ws_url' | 'faucet_address' | 'faucet_key'
 > & { contracts?: DevContracts }
 
-/** What the keeper of the local chains is told. */
+/** Messages to the keeper of the local chains. */
 export type ToKeeper =
   | { kind: 'fund'; id: number; chain: DevTag; address: string; amount: string }
   | { kind: 'reorganize'; id: number; depth: number }
   /** The addresses that something is sent to every few seconds. */
   | { kind: 'traffic'; targets: Partial<Record<DevTag, string>> }
 
-/** What the keeper tells. */
+/** Messages of the keeper. */
 export type FromKeeper =
   /** The programs of these chains come over the network first. */
   | { kind: 'fetching'; chains: DevTag[] }

@@ -19,7 +19,7 @@ const tenths: Readonly<Record<DevTag, bigint>> = {
 }
 
 const everyMs = 5_000
-// Whoever leaves it running over night must not find a full memory: anvil keeps every block.
+// Running overnight must not fill the memory: anvil keeps every block.
 const livelyMs = 30 * 60_000
 const slowEveryMs = 60_000
 const reorganizeEvery = 36

@@ -1,4 +1,4 @@
-// Watches an address and tells of every deposit, as a payment company would: register a wallet, register a webhook, verify
+// Watches an address and prints every deposit, as a payment company would: register a wallet, register a webhook, verify
 // each delivery. Run it beside `npm start`: npx node examples/deposit-detector.ts [c|t|s|p]
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ const chain = (process.argv[2] ?? 'c') as 'c' | 't' | 's' | 'p'
 const { base_url, member } = JSON.parse(readFileSync('.data/connection.json', 'utf8'))
 const portolan = createClient({ base_url, ...member })[chain]
 
-// An address of a customer. In production it comes from your own wallet; nobody has a key for this one.
+// An address of a customer. In production it comes from your own wallet; this one has no key.
 const account = randomBytes(32).toString('hex')
 const address = {
   c: `0x${account.slice(24)}`,
@@ -52,7 +52,7 @@ const { webhook_id } = await portolan.RegisterWebhook({
 })
 secret = (await portolan.GetWebhookSigningSecret({ webhook_id })).signing_secret
 
-// Somebody pays. The local chains have a faucet for that.
+// A customer pays. The local chains have a faucet for that.
 const paid = await fetch(`${base_url}/dev/v1/faucet`, {
   method: 'POST',
   headers: { 'content-type': 'application/json' },

@@ -45,7 +45,7 @@ await fetch(`${base_url}/dev/v1/faucet`, {
   body: JSON.stringify({ chain: 'c', address: from }),
 })
 
-// Anybody may make coins of the local token: a call of a contract like any other.
+// Anyone may mint coins of the local token: a contract call like any other.
 const data = encodeFunctionData({
   abi: parseAbi(['function mint(address to, uint256 value)']),
   functionName: 'mint',

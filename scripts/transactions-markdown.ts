@@ -23,7 +23,7 @@ The way of one transaction:
 2. \`GetTransactionMessageToSign\` gives the 32 bytes to sign.
 3. \`SubmitTransactionSignature\` checks that the signature is the sender's; bytes and \`transaction_hash\` are fixed.
 4. \`SendTransaction\` hands the bytes to every node of the chain.
-5. The state follows the blocks until the wallet's \`confirmation\` is reached. Webhooks tell every change of state.
+5. The state follows the blocks until the wallet's \`confirmation\` is reached. Webhooks report every change of state.
 
 \`examples/send-erc20.ts\` does all of it.
 
@@ -42,7 +42,7 @@ The way of one transaction:
   of it; with another content it is 409. Give one, and repeating a call that failed half-way never pays twice.
 - Token transactions encode \`transfer\` (ERC-20) and \`safeTransferFrom\` (ERC-721); the record shows the contract as \`to\` and the
   encoded call as \`data\`. Without a \`gas\` of your own the token's books are looked at as well: too little balance, an item of
-  somebody else, an address without a token are refused with a sentence that says so.
+  another owner, an address without a token are refused with a reason.
 
 Every new transaction is checked against the chain before anything is stored. Refused, with the field named, is what no node
 would take or what is certainly a mistake; a transaction that cannot be sent would keep its nonce, and later ones would wait:
@@ -139,7 +139,7 @@ ${rows.join('\n')}
 | every node that got it refuses it: funds, intrinsic gas, underpriced, chain id, size | SIGNED, with 409 \`TRANSACTION_REFUSED\` and the reason |
 | one refuses and another gives no answer, or an earlier attempt got none | stays SENDING: a node may hold it |
 | nonce too low | looked up: MINED if it is this one that used the nonce, else REPLACED once that one is confirmed |
-| a full pool, words that nobody knows, a time-out, 5xx | stays SENDING and is sent again |
+| a full pool, an unknown error text, a time-out, 5xx | stays SENDING and is sent again |
 
 ### Repeating
 
@@ -156,7 +156,7 @@ CONFIRMED, the other as REPLACED. Which one is decided by the chain, not by us.
 
 A change of state, the creation included, is a notification of the type \`NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED\` with
 \`data.transaction\`, the record as it was then. It waits for no confirmations: what the state says has happened. It is queued in the
-same database transaction as the change, so none is missing and none is told that did not happen.
+same database transaction as the change, so none is missing and none is reported that did not happen.
 
 ## Many processes, crashes
 

@@ -14,7 +14,7 @@ export type RecordedChain = {
 
 type Recorded = { head: Head; block: string; receipts: string }
 
-/** Makes blocks of ERC-20 transfers to tracked addresses, by senders whom nobody tracks. */
+/** Makes blocks of ERC-20 transfers to tracked addresses, by untracked senders. */
 export function recordChain(options: {
   blocks: number
   transfers: number

@@ -121,7 +121,7 @@ pages(c.ListWallets, { size: 100 })
 // @ts-expect-error GetWallet has no pages
 pages(c.GetWallet, { wallet_id: 'w' })
 
-// Notifications are told apart by their type.
+// Notifications are distinguished by their type.
 const notification: Notification = await verifyWebhook({ secret: '', headers: {}, body: '' })
 if (notification.notification_type === 'NOTIFICATION_TYPE_S_TRANSACTION_UPDATED') {
   notification.data.transaction_digest satisfies string

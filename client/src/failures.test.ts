@@ -148,7 +148,7 @@ describe('an answer of something in between', () => {
     `)
   })
 
-  test('JSON of somebody else', async () => {
+  test('JSON of another server', async () => {
     const failure = await answered((_, response) => reply(response, 403, { message: 'Forbidden' }))
     expect(failure).toMatchInlineSnapshot(`
       {
@@ -171,7 +171,7 @@ describe('an answer of something in between', () => {
 })
 
 describe('no answer', () => {
-  test('nobody listens', async () => {
+  test('a closed port', async () => {
     const port = await closedPort()
     const client = createClient({ base_url: `http://127.0.0.1:${port}`, ...credential })
     expect(await failureOf(client.c.ListWallets())).toEqual({

@@ -43,5 +43,5 @@ export type NotificationOf<service extends WalletService> = {
     : Transfers<service>)
 }
 
-/** The body of a delivery; `notification_type` tells the service. */
+/** The body of a delivery; `notification_type` names the service. */
 export type Notification = { [service in WalletService]: NotificationOf<service> }[WalletService]

@@ -31,7 +31,7 @@ export type AnvilOptions = {
   /** Further arguments for the program. */
   args?: string[]
   startTimeoutMs?: number
-  /** Not reached by the Ctrl-C of the terminal: whoever started it stops it. */
+  /** Not reached by the Ctrl-C of the terminal: its parent stops it. */
   isDetached?: boolean
 }
 
@@ -43,7 +43,7 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
     try {
       return await start(program, port, options)
     } catch (error) {
-      // Somebody else may have taken the port in between.
+      // Another process may have taken the port in between.
       if (options.port || attempt === 3) throw error
     }
   }

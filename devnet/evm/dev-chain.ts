@@ -11,7 +11,7 @@ export type EvmDevChain = DevChain & {
   node_ws_url: string
   /** Makes a JSON-RPC call and returns its result; throws on an error. */
   call<result = unknown>(method: string, params?: unknown[]): Promise<result>
-  /** Accounts that sign here without anybody's key; none of them is the faucet. */
+  /** Accounts that need no key here; none of them is the faucet. */
   traffic_address: string
   /** Makes the next block one of the present, where the chain's clock has fallen behind. */
   setClock(): Promise<void>
@@ -25,7 +25,7 @@ const faucet = {
   faucet_key: '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
 }
 
-// States of older blocks are dropped: each costs up to 180 KiB, and nobody asks for them. As many stay
+// States of older blocks are dropped: each costs up to 180 KiB, and no client reads them. As many stay
 // as the deepest reorganization goes back, and a few.
 const keptStates = '72'
 
@@ -73,7 +73,7 @@ export async function startEvmDevChain(
     ...faucet,
     traffic_address: traffic,
     call: anvil.call,
-    // Not from the faucet's account: whoever signs with its key counts its nonces alone.
+    // Not from the faucet's account: a client that signs with its key counts its nonces alone.
     fund: async (address, amount) => {
       const transaction = { from: treasury, to: address, value: `0x${amount.toString(16)}` }
       for (let left = 20; ; left--)

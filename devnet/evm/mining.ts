@@ -60,7 +60,7 @@ export async function startMining(anvil: {
   }
 }
 
-/** Is told of every transaction that comes into the pool, from the answer on. */
+/** Called for every transaction that enters the pool, from the answer on. */
 async function listen(wsUrl: string, onTransaction: () => void): Promise<WebSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const socket = new WebSocket(wsUrl)

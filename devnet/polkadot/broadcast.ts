@@ -21,7 +21,7 @@ export function createBroadcast(chain: PolkadotChain): Session {
           try {
             chain.pool.submit(extrinsic)
           } catch {
-            // Its client is not told: it may be good later, or is there already.
+            // Its client gets no error: it may become valid later, or already exists.
           }
         }
         const id = `broadcast-${++count}`

@@ -33,7 +33,7 @@ function logsOf(header: Uint8Array, from: number): string[] {
     const kind = header[at]
     at++
     if (kind !== environmentUpdated) {
-      // Four letters say whose log it is, except in one that is nobody's.
+      // Four letters say whose log it is, except in one without an owner.
       if (kind !== other) at += 4
       const { value: length, end } = readCompact(header, at)
       at = end + length

@@ -142,7 +142,7 @@ export async function startPolkadotDevChain(
 
   return {
     node_url: server.url,
-    // Not the account that `fund` pays from: whoever signs with this key counts its nonces alone.
+    // Not the account that `fund` pays from: a client that signs with this key counts its nonces alone.
     faucet_address: address(developmentSigners().Alice.account),
     faucet_key: aliceKey,
     fund: async (to, amount, signal) => {

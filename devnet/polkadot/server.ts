@@ -33,7 +33,7 @@ export type Server = {
   connections(): number
   /** Ends every connection; new ones are taken. */
   dropConnections(): void
-  /** Tells all who follow the head of the chain to begin anew, as a node does that fell behind. */
+  /** Makes all followers of the head start again, as a node does that fell behind. */
   stopFollows(): void
   /** Changes an answer on its way out; undefined leaves it as it is. */
   tamper(change: ((method: string, result: unknown) => unknown) | undefined): void
@@ -51,7 +51,7 @@ export type ServerOptions = {
 
 // Of a request, and of what a client has not read.
 const mostBytes = 64 << 20
-// A follower that has so much unread is told to begin anew.
+// A follower with this much unread must start again.
 const mostUnsentBytes = 8 << 20
 const followLimits: FollowLimits = { pinned: 512, operations: 16, page: 100 }
 

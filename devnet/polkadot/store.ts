@@ -14,7 +14,7 @@ export type Store = {
   /** What was noted at the beginning; undefined in a new store. */
   facts(): unknown
   begin(facts: unknown, genesis: Block): void
-  /** Written before anybody is shown the block. */
+  /** Written before the block is shown to clients. */
   addBlock(block: Block): void
   /** Makes blocks final, in their order, and forgets what can be no longer. */
   finalize(blocks: readonly Block[]): void

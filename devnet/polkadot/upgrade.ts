@@ -24,7 +24,7 @@ function placesOf(
 ) {
   const plain = signedLeb(BigInt(spec))
   return [
-    // The constant that tells the version.
+    // The constant with the version.
     Buffer.concat([authoringVersion, spec, implVersion].map((value) => uint(value, 4))),
     // What signatures cover: this version and that of transactions.
     Buffer.from([i64Const, ...signedLeb(BigInt(spec) | (BigInt(transactionVersion) << 32n))]),

@@ -19,7 +19,7 @@ const usualBlockTimeMs = 250
 export async function startSuiDevChain(options: DevChainOptions = {}): Promise<SuiDevChain> {
   const node = await startSuiNode({ blockTimeMs: usualBlockTimeMs, ...options })
   const treasury = node.key(0)
-  // Whoever signs with the faucet's key must be alone with its coins.
+  // A client that signs with the faucet's key must be the only user of its coins.
   const faucet = node.key(1)
   return {
     simulator: true,

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 
 /** Lines on disk: what the ledger was at some point, and everything that happened since. */
 export type Journal = {
-  /** Writes before anybody is shown what the line says. */
+  /** Writes before clients see the change. */
   append(record: object): void
   /** How many lines were added since the last snapshot. */
   length(): number
@@ -48,7 +48,7 @@ export function openJournal(directory: string): { journal: Journal; lines: unkno
       }
       writeSync(fresh, text)
       fsyncSync(fresh)
-      // Whoever dies here has the old file or the new one, both whole.
+      // A crash here leaves the old file or the new one, both complete.
       renameSync(`${path}.new`, path)
       closeSync(file)
       file = fresh

@@ -241,7 +241,7 @@ export function openLedger(options: LedgerOptions): Ledger {
   }
 }
 
-/** The sender must have signed, and whoever pays the gas. */
+/** The sender and the gas payer must have signed. */
 async function checkSignatures(
   bytes: Uint8Array,
   signatures: readonly Uint8Array[],

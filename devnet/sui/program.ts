@@ -27,7 +27,7 @@ export type Value =
   | { kind: 'withdrawal'; type: string; amount: bigint; owner: string }
   | { kind: 'pure'; bytes: Uint8Array }
 
-/** A place that holds a value until somebody takes it. */
+/** A place that holds a value until it is taken. */
 type Cell = { value: Value; taken: boolean; input: boolean }
 
 /** What a program may do with the world. */
@@ -38,7 +38,7 @@ export type Machine = {
   load(reference: { objectId: string; version: string; digest: string }): Draft
   create(type: string, balance: bigint): Draft
   destroy(coin: Draft): void
-  /** Moves money into (or, negative, out of) the address balance of somebody. */
+  /** Moves money into (or, negative, out of) the address balance of an account. */
   addFunds(owner: string, type: string, amount: bigint): void
   /** The most that may be withdrawn is checked before anything runs. */
   sponsor: string

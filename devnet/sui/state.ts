@@ -6,7 +6,7 @@ export type Writes = {
   funds: readonly (readonly [owner: string, type: string, amount: bigint])[]
 }
 
-/** Everything that somebody owns. */
+/** Everything that an address owns. */
 export type State = {
   coin(id: string): Coin | undefined
   coinsOf(owner: string, type?: string): Coin[]

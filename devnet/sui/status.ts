@@ -1,6 +1,6 @@
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc'
 
-/** A refusal that the caller is told of with a gRPC status. */
+/** A refusal, returned to the caller as a gRPC status. */
 export class StatusError extends Error {
   override name = 'StatusError'
   readonly code: number

@@ -11,7 +11,7 @@ import {
 const write = (account: ShardAccount): string =>
   beginCell().store(storeShardAccount(account)).endCell().toBoc().toString('base64')
 
-/** The state of an account that nobody has touched. */
+/** The state of an unused account. */
 export const emptyState = (): string =>
   write({ account: null, lastTransactionHash: 0n, lastTransactionLt: 0n })
 

@@ -21,7 +21,7 @@ export type Written = { written: string }
 export type Sight = {
   chain: TonChain
   globalId: number
-  /** The newest masterchain block that this endpoint tells of, and the newest that a method has. */
+  /** The newest masterchain block that this endpoint shows, and the newest that a method has. */
   shownHead(): number
   has(method?: string): number
 }

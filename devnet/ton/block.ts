@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Cell } from '@ton/core'
 
-/** The name of a block, as everybody addresses it. */
+/** The name of a block, as clients address it. */
 export type BlockId = {
   workchain: number
   shard: bigint

@@ -28,7 +28,7 @@ export class RefusedMessageError extends Error {
 /** The chain of the development node. */
 export type TonChain = ReturnType<typeof createTonChain>
 
-/** The time of the first block: the same for everybody, so that equal seeds give equal chains. */
+/** The time of the first block: always the same, so that equal seeds give equal chains. */
 export const genesisTime = 1_750_000_000
 
 /** Opens a chain from what its store has, or begins it. */

@@ -3,7 +3,7 @@ import { ApiError, type Methods, type Params, readOptionalNumber, readText } fro
 import type { Fault, FaultKind, Faults } from './faults.ts'
 import type { Jetton, JettonMetadata } from './jetton.ts'
 
-/** What can be done to the chain that nobody can do to a real one. */
+/** Controls of the chain that a real one does not have. */
 export type Controls = {
   fund(address: string, amount: bigint): Promise<string>
   mine(blocks: number): Promise<number>

@@ -27,7 +27,7 @@ export type Faucet = {
   pay(to: Address, value: bigint, signal?: AbortSignal): Promise<Buffer>
 }
 
-/** `nudge` makes blocks where nobody else does. */
+/** `nudge` makes blocks where no timer does. */
 export function createFaucet({
   chain,
   purse,

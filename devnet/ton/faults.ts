@@ -9,7 +9,7 @@ export type FaultKind =
   | 'timeout'
   /** Breaks the connection off. */
   | 'reset'
-  /** Tells of a head that is old, though it has newer blocks. */
+  /** Shows an old head, though it has newer blocks. */
   | 'stale'
   /** Has not got the newest blocks. */
   | 'lag'

@@ -42,7 +42,7 @@ export type TonDevChain = DevChain & {
 
 /**
  * Starts a TON chain on the loopback: the reference executor behind the toncenter API. Without
- * `blockTimeMs` it makes a block every second; with 0 only when told to.
+ * `blockTimeMs` it makes a block every second; with 0 only on command.
  */
 export async function startTonDevChain(options: TonDevChainOptions = {}): Promise<TonDevChain> {
   const { port = 0, directory, seed = 1, blockTimeMs = 1_000, globalId = -3 } = options
@@ -50,7 +50,7 @@ export async function startTonDevChain(options: TonDevChainOptions = {}): Promis
   if (directory !== undefined) mkdirSync(directory, { recursive: true })
   const store = createStore(directory === undefined ? undefined : join(directory, 'ton.sqlite'))
   const key = createFaucetKey(seed)
-  // Not the account that `fund` pays from: whoever signs with its key counts its orders alone.
+  // Not the account that `fund` pays from: a client that signs with its key counts its orders alone.
   const wallet = createWalletAccount(seed)
   const random = createRandom(seed)
   const chain = createTonChain({
@@ -68,7 +68,7 @@ export async function startTonDevChain(options: TonDevChainOptions = {}): Promis
 
   let nudged: NodeJS.Immediate | undefined
   const nudge = (): void => {
-    // Somebody waits for a block that nobody would make.
+    // A client waits for a block that no timer makes.
     if (blockTimeMs > 0) return
     nudged ??= setImmediate(() => {
       nudged = undefined

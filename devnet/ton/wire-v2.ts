@@ -40,7 +40,7 @@ const messageV2 = (cell: Cell) => {
   }
 }
 
-/** The text that API v2 shows of a transaction: made once, because everybody asks for it. */
+/** The text that API v2 shows of a transaction: made once, because all clients request it. */
 export function transactionV2(
   address: Address,
   {

@@ -114,14 +114,14 @@ export type Family = {
   /**
    * Whether a balance may change without the block naming the account, so that all of them are compared
    * with the chain now and then: of the coin (P: some runtimes move it without an event), or of tokens
-   * too, whose contracts need not tell of it (C).
+   * too, whose contracts need not emit an event (C).
    */
   changesSilently?: 'coin' | 'tokens'
   /** Whether tokens sit in accounts of their own, which are looked up too (T: jetton wallets). */
   tokenAccounts?: true
   /** Reads any accepted form of an address, strictly (docs/decisions/requests.md). */
   parseAddress(text: string): Parsed
-  /** The canonical text; empty bytes (nobody: mint, burn, pool) are the empty text. */
+  /** The canonical text; empty bytes (mint, burn, pool) are the empty text. */
   formatAddress(address: Uint8Array): string
   /** The second form that T shows beside the canonical one. */
   formatUserFriendly?(address: Uint8Array): string
@@ -158,7 +158,7 @@ export type BlockHeader = BlockRef & {
 /** A token's own account of a tracked address (T: the jetton wallet). */
 export type TokenAccount = { owner: Buffer; asset: AssetKey }
 
-/** Which of a block's candidates are tracked by anybody. */
+/** Which of a block's candidates are tracked. */
 export type Tracked = {
   accounts: ByteSet
   contracts: ByteSet
@@ -171,13 +171,13 @@ export type Tracked = {
 /** One movement of one asset. */
 export type Movement = {
   /**
-   * Its place in the block, the same whatever is tracked and whoever decodes: with the block it is
+   * Its place in the block, independent of what is tracked: with the block it is
    * the key of the record, so that doing a block again changes nothing.
    */
   ordinal: number
   transaction_hash: Buffer
   asset: AssetKey
-  /** Empty where nobody is at that end. */
+  /** Empty where that end has no account. */
   from: Buffer
   to: Buffer
   value: bigint
@@ -233,7 +233,7 @@ export type ChainBlock = BlockHeader & {
   /** The contracts whose events this block has; empty where the chain has none. */
   contracts: readonly Buffer[]
   /**
-   * The accounts that may be concerned, found without decoding. `contracts` are those that somebody
+   * The accounts that may be concerned, found without decoding. `contracts` are those that an organization
    * watches: events of others need not be looked at. Too many is right, too few is a lost transfer.
    */
   accounts(contracts: ByteSet): Iterable<Buffer>
@@ -253,7 +253,7 @@ export type ChainBlock = BlockHeader & {
   sent?: readonly SentTransaction[]
   /** What the chain needs to go on from here besides number and hash (T: shard tops); JSON. */
   detail?: unknown
-  /** What no node could tell of it any more, in words: it is noted as a gap, because records may be missing. */
+  /** Data of the block that no node has, as text: the block becomes a gap, because records may be missing. */
   lacks?: string
   /** Whether what moved inside of calls is known (C); undefined where there is nothing to trace. */
   isTraced?: boolean
@@ -376,7 +376,7 @@ export type Chain = Family & {
   ): Promise<BalanceReading[]>
   /**
    * Whether an asset failed or was slow to read lately. Such ones are read after all others and a few
-   * at a time, so that a contract which anybody can make delays no other balance.
+   * at a time, so that a hostile contract delays no other balance.
    */
   isReadApart?(asset: AssetKey): boolean
   tokens?: Tokens

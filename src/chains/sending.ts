@@ -32,7 +32,7 @@ export type BlockLimits = { gas_limit: bigint; base_fee: bigint | undefined }
 export type Handover =
   /** A node has taken it, or knows it already. */
   | { kind: 'accepted' }
-  /** Every node that got it refuses it: it is in nobody's pool. */
+  /** Every node that got it refuses it: it is in no pool. */
   | { kind: 'refused'; detail: string }
   /** Its nonce is used; whether by itself is to be found out. */
   | { kind: 'nonce_used'; detail: string }

@@ -54,7 +54,7 @@ export type NetworkOptions = {
   filters?: Dispatch
   /** What a filter of this key was made with; undefined when it is none of logs, or gone. */
   filterOf?(id: unknown, session: Session): LogFilter | undefined
-  /** Told the hash of every transaction that a node took. */
+  /** Called with the hash of every transaction that a node accepted. */
   onSent?(hash: string): void
   /** The usage of a session that leaves memory. */
   spill(deltas: UsageDelta[]): void

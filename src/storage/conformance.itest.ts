@@ -85,7 +85,7 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
         expect(await findOrganization(db, made.organization_id)).toEqual(made)
         expect(await findOrganizationByDomain(db, made.domain)).toEqual(made)
         expect(await findOrganization(db, randomUUID())).toBeUndefined()
-        expect(await findOrganizationByDomain(db, 'nobody')).toBeUndefined()
+        expect(await findOrganizationByDomain(db, 'unknown')).toBeUndefined()
       })
 
       test('a domain is given once, also to twenty at once', async () => {

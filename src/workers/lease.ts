@@ -125,7 +125,7 @@ export function startLeased(options: LeasedOptions): Leased {
         state = 'failing'
         failingSince ??= clock.now()
         lastError = error
-        // Nodes that are away are daily life; where in the code that was noticed helps nobody.
+        // Unreachable nodes are common; a stack trace does not help.
         const why =
           error instanceof ChainUnavailableError ? { reason: error.message } : { err: error }
         log.warn({ ...why, lease: name, retry_ms: pauseMs }, 'leased work failed, will repeat')

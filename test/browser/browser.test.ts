@@ -33,7 +33,7 @@ describe.runIf(browser)('in a real browser', { timeout: 400_000 }, async () => {
   })
   const { port } = new URL(service.base_url)
 
-  test('the reference signs what is tried, and asks nobody but the service', async () => {
+  test('the reference signs what is tried, and contacts only the service', async () => {
     const { page, requests, errors } = await openPage(browser)
     // Another name for the same service: the page goes by its own address.
     const origin = `http://localhost:${port}`

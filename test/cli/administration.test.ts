@@ -67,10 +67,10 @@ test('failures are sentences with an exit code', async () => {
       "stdout": "",
     }
   `)
-  expect(await run('organizations', 'show', 'nobody')).toMatchInlineSnapshot(`
+  expect(await run('organizations', 'show', 'unknown')).toMatchInlineSnapshot(`
     {
       "code": 1,
-      "stderr": "There is no organization with the domain "nobody".
+      "stderr": "There is no organization with the domain "unknown".
     ",
       "stdout": "",
     }

@@ -21,7 +21,7 @@ it('history of an address that was registered late appears beside the live track
   })
   const run = async (...args: string[]) => {
     const outcome = await portolan(args, { dataDir })
-    // Where nobody watches, a line now and then says how far it is.
+    // Without a terminal, a line now and then shows the progress.
     expect(outcome.stderr).toMatch(/^(\[#*\.*\] \d+ %, block .* left\n)*$/)
     expect(outcome.code).toBe(0)
     return outcome.stdout
@@ -34,7 +34,7 @@ it('history of an address that was registered late appears beside the live track
   // A history that takes long enough to be watched.
   await node('anvil_mine', ['0x40'])
   const head = Number(await node('eth_blockNumber'))
-  await waitFor('all of it was looked at before anybody is registered', async () => {
+  await waitFor('all of it was looked at before any address is registered', async () => {
     const { chains } = await (await fetch(new URL('/status', connection.admin_url))).json()
     return chains.c.tracking.block_number >= head
   })

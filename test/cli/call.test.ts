@@ -59,7 +59,7 @@ test('shows a problem with every bad field', async () => {
   `)
 })
 
-test('signs as a member unless the service is admin, or as told', async () => {
+test('signs as a member unless the service is admin, or as given', async () => {
   const refused = await call(['admin', 'ListOrganizations', '--as', 'member'])
   expect(refused.code).toBe(1)
   expect(refused.stderr).toContain('PERMISSION_DENIED (403)')

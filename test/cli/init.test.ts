@@ -46,7 +46,7 @@ test('every node is asked, and the file that is written is a configuration', slo
   expect(other.stdout).toContain('Start with "portolan start --config other.yaml".')
 })
 
-test('nodes of different chains, wrong addresses and nobody to ask are refused', slow, async () => {
+test('nodes of different chains, wrong addresses and a missing terminal are refused', slow, async () => {
   const cwd = await freshFolder()
   const nodes = await Promise.all([startAnvil({ chainId: 1 }), startAnvil({ chainId: 2 })])
   for (const node of nodes) onTestFinished(node.stop)

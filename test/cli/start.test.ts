@@ -43,14 +43,14 @@ test('starts from nothing, answers, stops, and goes on where it was', slow, asyn
   expect(await databasePid(dataDir)).toBeUndefined()
 })
 
-test('goes on when nobody reads its log any more, and leaves nothing running', slow, async () => {
+test('continues when the reader of its log is gone, and leaves nothing running', slow, async () => {
   const dataDir = join(await freshFolder(), 'data')
   const { child, connection, stop } = await startService(dataDir)
   child.stdout?.destroy()
   child.stderr?.destroy()
   expect((await ask(dataDir)).code).toBe(0)
   expect((await fetch(`${connection.base_url}/ready`)).status).toBe(200)
-  // Writes to the log that nobody reads, before the database is stopped.
+  // Writes to the unread log, before the database is stopped.
   expect((await stop()).code).toBe(0)
   expect(await databasePid(dataDir)).toBeUndefined()
 })

@@ -99,7 +99,7 @@ const addressOf = (variant: string, account: string): string => {
 const wallets: Record<string, { wallet_id: string; address: string; hash: string }> = {}
 
 describe.each(['c', 't', 's', 'p'] as const)('variant %s', (variant) => {
-  test('a deposit is listed, and told by a signed webhook', { timeout: 120_000 }, async () => {
+  test('a deposit is listed, and reported by a signed webhook', { timeout: 120_000 }, async () => {
     const receiver = await startReceiver()
     const asset_type = `ASSET_TYPE_${variant.toUpperCase()}`
     const own = client()[variant]
@@ -153,7 +153,7 @@ describe.each(['c', 't', 's', 'p'] as const)('variant %s', (variant) => {
   })
 })
 
-test('every state of a managed transaction is told by a signed webhook', async () => {
+test('every state of a managed transaction is reported by a signed webhook', async () => {
   const receiver = await startReceiver()
   const own = client().c
   const account = privateKeyToAccount(`0x${randomBytes(32).toString('hex')}`)
@@ -171,7 +171,7 @@ test('every state of a managed transaction is told by a signed webhook', async (
   receiver.secret = (await own.GetWebhookSigningSecret({ webhook_id })).signing_secret
   const { code } = await portolan(['faucet', 'c', address], { dataDir })
   expect(code).toBe(0)
-  await waitFor('the deposit is told', () => receiver.bodies.length > 0, longWait)
+  await waitFor('the deposit is reported', () => receiver.bodies.length > 0, longWait)
   const { transaction } = await own.CreateTransaction({
     wallet_id,
     from: address,
@@ -191,7 +191,7 @@ test('every state of a managed transaction is told by a signed webhook', async (
       .toSorted((a, b) => a.data.sequence - b.data.sequence)
       .filter(({ data }) => data.transaction)
   await waitFor(
-    'its end is told',
+    'its end is reported',
     () => notified().at(-1)?.data.transaction.transaction_state === 'TRANSACTION_STATE_CONFIRMED',
     longWait,
   )

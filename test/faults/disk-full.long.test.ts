@@ -48,7 +48,7 @@ async function exhaust(dataDir: string): Promise<void> {
 }
 
 test.skipIf(!canMount)(
-  'a full disk is told, loses nothing, and is over when there is room again',
+  'a full disk is reported, loses nothing, and is over when there is room again',
   { timeout: 240_000 },
   async () => {
     const disk = await mountSmallDisk()

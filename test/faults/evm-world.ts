@@ -32,7 +32,7 @@ import type { TrackerProcess } from './tracker-process.ts'
 export type EvmContext = {
   db: Db
   connection: Connection
-  /** Mines when it is told to, in the order of arrival (`worldAnvil`). */
+  /** Mines on command, in the order of arrival (`worldAnvil`). */
   anvil: Anvil
   /** Kills the database, which comes back by itself. */
   killDatabase(): Promise<void>

@@ -39,7 +39,7 @@ test('1,000 subscribers do not notice that a node dies in the middle of a reorga
   const base = first.node.head
   const old = branch(base, [[testLog(1)], [testLog(2)], [testLog(3)]])
   for (const node of nodes) node.show(old)
-  await waitFor('everybody', () => clients.every(({ seen }) => seen.length === 3))
+  await waitFor('all clients', () => clients.every(({ seen }) => seen.length === 3))
 
   const next = branch(base, [[testLog(4)], [testLog(5)], [testLog(6)], [testLog(7)]])
   first.show(next)
@@ -47,7 +47,7 @@ test('1,000 subscribers do not notice that a node dies in the middle of a reorga
   await new Promise((resolve) => setTimeout(resolve, 1_000))
   second.show(next)
   const done = ({ seen }: { seen: string[] }) => seen.at(-1)?.endsWith(next.hash) === true
-  await waitFor('everybody again', () => clients.every(done))
+  await waitFor('all clients again', () => clients.every(done))
 
   const heads = clients.filter(({ seen }) => seen[0]?.startsWith('head'))
   const logs = clients.filter(({ seen }) => seen[0]?.startsWith('log'))

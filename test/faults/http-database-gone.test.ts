@@ -72,7 +72,7 @@ describe('when the database is gone', () => {
     expect(domains).toEqual([domain, 'kept-0', 'kept-1'])
   })
 
-  it('bad requests are still told what is wrong with them where that needs no database', async () => {
+  it('bad requests still get their errors where that needs no database', async () => {
     await server.stop()
     expect((await service.send('/v1/q/Nothing')).status).toBe(404)
     expect((await service.send('/v1/q/GetBlock', { method: 'GET' })).status).toBe(405)
@@ -134,7 +134,7 @@ describe('when connections are cut under load', () => {
     expect((await call()).status).toBe(200)
   })
 
-  it('the log tells of it without an error of ours', () => {
+  it('the log reports it without an internal error', () => {
     const lines = service.log.lines()
     expect(lines.some(({ msg }) => msg === 'database unavailable')).toBe(true)
     expect(lines.filter(({ msg }) => msg === 'request failed')).toEqual([])

@@ -38,7 +38,7 @@ const timed = async (work: Promise<unknown>) => {
   return performance.now() - begun
 }
 
-describe('a service that is told to stop', () => {
+describe('a service that gets a stop signal', () => {
   it('finishes the requests under way and closes their connections', async () => {
     const service = await startTestApp()
     const { connection, finish } = await begin(service)
@@ -131,7 +131,7 @@ describe('a service that is told to stop', () => {
     expect(said).toContain('requests still open at the end of the shutdown time were cut off')
   })
 
-  it('stops once, however often it is told to', async () => {
+  it('stops once, on any number of signals', async () => {
     const service = await startTestApp()
     await Promise.all([service.app.stop(), service.app.stop(), service.app.stop()])
     await service.app.stop()

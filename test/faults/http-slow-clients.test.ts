@@ -95,7 +95,7 @@ describe('slow clients', () => {
     expect(Date.now() - begun).toBeLessThan(20_000)
   })
 
-  it('that do not read their answers hold up nobody', async () => {
+  it('that do not read their answers delay no other client', async () => {
     const deaf = await open(5)
     for (const connection of deaf) {
       connection.socket.pause()

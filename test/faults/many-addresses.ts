@@ -92,7 +92,7 @@ export const runManyAddresses = async (db: Db, addresses: number): Promise<ManyO
     for (const [at, { caller, wallet_id }] of members.entries()) {
       const other = members[1 - at]!
       const { wallet } = await caller.call('GetWallet', last)
-      if (wallet.wallet_id !== wallet_id) throw new Error('the wallet of somebody else')
+      if (wallet.wallet_id !== wallet_id) throw new Error('the wallet of another organization')
       const reason = await caller.reason('ListTransfers', { wallet_id: other.wallet_id })
       if (reason !== 'WALLET_NOT_FOUND') throw new Error(`the other wallet answers ${reason}`)
     }

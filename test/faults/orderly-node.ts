@@ -29,7 +29,7 @@ const restartMs = 1_500
  * Anvil takes a question about its newest block, waits until the next one is made, and answers out of
  * the state after that; while it rolls back, the common block has the state of the branch that it
  * leaves. Nodes that keep their states by their roots do neither, and with a fork before the tracker
- * has seen the dropped block nothing on the chain would explain the balance. So nobody asks meanwhile.
+ * has seen the dropped block nothing on the chain would explain the balance. So nothing is read meanwhile.
  */
 export async function startOrderlyNode(anvil: Anvil): Promise<OrderlyNode> {
   let asking = 0

@@ -82,7 +82,7 @@ export async function runPolkadotKills(
   const begin = (await cursor())!.block_number
 
   let kills = 0
-  // What anybody was shown must be there after every kill: final blocks, by their hash.
+  // Everything shown to clients must be there after every kill: final blocks, by their hash.
   const shown = new Map<number, string>()
   const noteFinal = async () => {
     const hash = await rpc<string>('chain_getFinalizedHead')

@@ -25,7 +25,7 @@ const short = (text: string) => text.replaceAll('TRANSACTION_STATE_', '')
 
 /**
  * Lets users, nodes, blocks and deaths do what they want in any order. After every step each state
- * must have come about along the arrows of the table, each arrow told to the webhook once; in the
+ * must have come about along the arrows of the table, each arrow notified to the webhook once; in the
  * end everything that was sent must stand as the chain says, and nothing of it be forgotten.
  */
 export const runSenderModel = async (
@@ -78,7 +78,7 @@ const rowsOf = async ({ db, network_id }: SenderWorld): Promise<TransactionRow[]
     .where('network_id', '=', network_id)
     .execute()) as TransactionRow[]
 
-/** Every state was reached along arrows, and the webhooks were told of each one; gives the moves. */
+/** Every state was reached along arrows, and the webhooks were notified of each one; returns the moves. */
 async function checkPaths(world: SenderWorld, where: string): Promise<Set<string>> {
   const { db, network_id, users } = world
   const moves = new Set<string>()
@@ -101,7 +101,7 @@ async function checkPaths(world: SenderWorld, where: string): Promise<Set<string
       .filter((notified) => notified?.transaction_id === row.transaction_id)
       .map((notified) => notified!.transaction_state!)
     if (path.at(-1) !== row.transaction_state)
-      throw new Error(`${where}: ${row.transaction_state} was not told, but ${path}`)
+      throw new Error(`${where}: ${row.transaction_state} was not notified, but ${path}`)
     for (const [at, state] of path.entries()) {
       const arrow = `${path[at - 1] ?? '-'} ${state}`
       if (!arrows.has(arrow)) throw new Error(`${where}: no arrow ${arrow} in ${path}`)

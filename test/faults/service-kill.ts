@@ -87,7 +87,7 @@ export async function runServiceCampaign(options: {
     while (writing) {
       const number = next++
       const domain = `w${writer}-${number}`
-      // What fails is not acknowledged: whether it was stored or not, nobody was told.
+      // What fails is not acknowledged: it may be stored or not.
       await clientOf(service)
         .admin.CreateOrganization({ name: domain, domain })
         .then(

@@ -152,9 +152,9 @@ it('goes on beside a node whose checkpoints cannot be read', async () => {
   }
   await advance('follows')
   node.faults.garbled = true
-  await advance('although the better one tells nonsense')
+  await advance('although the better one returns nonsense')
   node.faults.garbled = false
-  await advance('when it is mended')
+  await advance('when it has recovered')
   expectGapless(seen.numbers, 1)
 })
 

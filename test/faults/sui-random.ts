@@ -25,8 +25,8 @@ const everyone = {
 }
 
 /**
- * Runs random transactions on a dev node and follows them over gRPC. What everybody had at the
- * beginning, with all records and the fees that they count, must be what everybody has at the end.
+ * Runs random transactions on a dev node and follows them over gRPC. What all accounts had at the
+ * beginning, with all records and the fees that they count, must be what all accounts have at the end.
  */
 export async function runSuiRandom(options: {
   count: number
@@ -109,7 +109,7 @@ export async function runSuiRandom(options: {
 if (import.meta.main) {
   const options = readNumbers({ count: 20_000, seed: 1 })
   console.log(
-    'records and their fees are what everybody has more or less:',
+    'records and their fees are the balance changes of all accounts:',
     await runSuiRandom(options),
   )
 }

@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/storage/pg/database.ts'
 import { startImporter } from '../../src/workers/jobs/importer.ts'
 import { startTracker } from '../../src/workers/tracker/tracker.ts'
 
-/** What the tracker in a process of its own is told. */
+/** Messages to the tracker in its own process. */
 export type ChildOptions = {
   connection: Parameters<typeof openDatabase>[0]['connection']
   network_id: number

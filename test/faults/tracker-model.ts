@@ -23,7 +23,7 @@ export const runModel = async (
   for (let step = 0; step < steps; step++) {
     if (world.chance(0.6)) world.grow()
     if (service === 'c' && world.chance(0.25)) world.fork()
-    // Also back and forth before anybody looks.
+    // Also back and forth before the tracker reads.
     while (service === 'c' && world.chance(0.25)) world.comeBack()
     for (let left = world.pick(4); left > 0; left--) await world.change()
     await world.run({ steps: 1 + world.pick(6), deadly: true })

@@ -85,7 +85,7 @@ describe.each(['http', 'ws'] as const)('over %s', (kind) => {
     expect(pool.can('debug_trace')).toBe(true)
   })
 
-  test('a node that is killed costs nobody an answer, and comes back', async () => {
+  test('a node that is killed costs no client an answer, and returns', async () => {
     const pool = await open(nodes())
     const before = Array.from({ length: 200 }, () => height(pool))
     await chain.nodes[0]!.kill()
@@ -110,7 +110,7 @@ describe.each(['http', 'ws'] as const)('over %s', (kind) => {
     await waitFor('it is back', () => stateOf(pool, 0) === 'healthy')
   })
 
-  test('new heads of every node are told', async () => {
+  test('new heads of every node are reported', async () => {
     const pool = await open(nodes())
     const heard: string[] = []
     const leave = pool.onHead((head, upstream) => heard.push(`${upstream} ${head.number}`))

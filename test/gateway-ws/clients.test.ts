@@ -16,7 +16,7 @@ const gateway = await startTestGateway([anvil.wsUrl])
 const url = `${gateway.app.ws_url}/c/mainnet/v1/ws/${gateway.tenant.member.api_key}`
 
 const topic = `0x${'e7'.repeat(32)}` as const
-// Whoever calls it gets one event without data.
+// Each call emits one event without data.
 const runtime = `7f${topic.slice(2)}60006000a100`
 const [sender] = await anvil.call<string[]>('eth_accounts')
 const sendTo = (to: string | undefined, data = '0x') =>
@@ -33,7 +33,7 @@ const subscriptions = async (): Promise<number> => {
   return json.chains.c.nodes.mainnet.streams.subscriptions
 }
 // Those of the test before go when its connection is closed.
-beforeEach(() => waitFor('nobody subscribes', async () => (await subscriptions()) === 0))
+beforeEach(() => waitFor('no subscription is open', async () => (await subscriptions()) === 0))
 const subscribed = (count: number) =>
   waitFor(`${count} subscriptions`, async () => (await subscriptions()) === count)
 

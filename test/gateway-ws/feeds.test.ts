@@ -121,7 +121,7 @@ test.for(['ws', 'http'] as const)(
     const client = await open()
     const id = await client.subscribe('newPendingTransactions', {})
     const { result: filter } = await gateway.rpc('eth_newPendingTransactionFilter')
-    // No pause: what comes after the answer is told.
+    // No pause: what comes after the answer is delivered.
     first.announce(hashOf(1))
     second.announce(hashOf(1))
     second.announce(hashOf(2))
@@ -129,7 +129,7 @@ test.for(['ws', 'http'] as const)(
     const heads = await client.subscribe('newHeads')
     const mined = world.mine(base, [], [hashOf(1), hashOf(2)])
     for (const node of nodes) node.show(mined)
-    await waitFor('the block is told', () => headsOf(client, heads).at(-1) === 103)
+    await waitFor('the block is delivered', () => headsOf(client, heads).at(-1) === 103)
     const other = world.mine(world.mine(base, [], [hashOf(2)]))
     for (const node of nodes) node.show(other)
     await waitFor('the first is pending again', () => client.pushes(id).length === 3)
@@ -140,7 +140,7 @@ test.for(['ws', 'http'] as const)(
   },
 )
 
-test('syncing tells the current value first, then changes, then false', async () => {
+test('syncing sends the current value first, then changes, then false', async () => {
   const { nodes, open } = await startStreams()
   const node = nodes[0]!
   node.syncing = '{"StartingBlock":"0x1","currentBlock":"0x2","highestBlock":"0x9"}'
@@ -202,7 +202,7 @@ test('resume replays what was missed, and goes on', async () => {
   })
 })
 
-test('nothing is fetched that nobody needs', async () => {
+test('nothing is fetched without a subscriber', async () => {
   const { world, nodes, open } = await startStreams()
   const node = nodes[0]!
   const fetched = () => node.methods.filter((name) => /getBlockByHash|getLogs|Pending/.test(name))

@@ -20,13 +20,13 @@ export type TestStreams = {
   branch(from: WorldBlock, logs: WorldLog[][]): WorldBlock
 }
 
-/** A log that tests tell apart by its address. */
+/** A log that tests identify by its address. */
 export const testLog = (value: number): WorldLog => ({
   address: `0x${value.toString(16).padStart(40, '0')}`,
   topics: [`0x${value.toString(16).padStart(64, '0')}`],
 })
 
-/** Starts the service on nodes of a scripted chain, by WebSocket unless it is told otherwise. */
+/** Starts the service on nodes of a scripted chain, by WebSocket by default. */
 export async function startStreams({
   nodes: count = 1,
   transport = 'ws' as 'ws' | 'http',

@@ -7,7 +7,7 @@ test('a handshake is refused with the status that fits', async () => {
   const { gateway, url, open } = await startStreams({
     config: { gateway: { connections_per_key: 2 } },
   })
-  expect(await refusalOf(url('nobody'))).toMatchObject({
+  expect(await refusalOf(url('unknown'))).toMatchObject({
     status: 401,
     body: { id: null, error: { code: -32600, data: { reason: 'INVALID_KEY' } } },
   })
@@ -46,7 +46,7 @@ test('calls, batches and malformed messages are answered on the socket', async (
   expect((await client.call('eth_blockNumber')).result).toBe('0x66')
 })
 
-test('rate limits are told with the same error, and the connection stays', async () => {
+test('rate limits have the same error, and the connection stays', async () => {
   const { gateway, open } = await startStreams()
   const poor = await gateway.createTenant(3)
   const client = await open(poor.member.api_key)
@@ -70,7 +70,7 @@ test('a deleted credential closes its connections', async () => {
   expect((await other.call('eth_blockNumber')).result).toBe('0x66')
 })
 
-test('at the end clients are told to go elsewhere', async () => {
+test('at the end clients get a close frame to reconnect elsewhere', async () => {
   const { gateway, open } = await startStreams()
   const client = await open()
   const begun = Date.now()

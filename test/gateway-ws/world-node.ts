@@ -17,7 +17,7 @@ export type NodeServer = {
   slow: string
   /** What `eth_syncing` says. */
   syncing: string
-  /** Goes to a head; announces it to subscribers unless it is told to say nothing. */
+  /** Goes to a head; announces it to subscribers unless it is silent. */
   show(head: WorldBlock, silently?: boolean): void
   announce(transaction: string): void
   /** Drops all connections and refuses new ones. */

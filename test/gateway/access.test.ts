@@ -172,7 +172,7 @@ it('counts usage by key and method, readable with GetUsage', async () => {
   expect(bad.status).toBe(400)
 })
 
-it('counts operations beside gateway calls, tells refused ones apart, and agrees with the limits', async () => {
+it('counts operations beside gateway calls, counts refused ones separately, and agrees with the limits', async () => {
   const tenant = await gateway.createTenant(4)
   const { organization_id, member } = tenant
   const key = member.api_key

@@ -18,7 +18,7 @@ import { startAnvil } from '../../devnet/anvil/anvil.ts'
 import { castPath } from '../../devnet/anvil/cast.ts'
 import { startTestGateway } from './gateway.ts'
 
-// Clients as their users have them: nothing is told to them but the address of the gateway.
+// Clients as their users have them: they get only the address of the gateway.
 
 const run = promisify(execFile)
 // Blocks come by themselves, as on a real chain: clients wait for the next one.

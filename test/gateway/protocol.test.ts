@@ -153,7 +153,7 @@ it('a body is asked for only when it is wanted', async () => {
   connection.write(rpcBody)
   expect((await connection.answers(2))[1]?.status).toBe(200)
   connection.destroy()
-  const unwanted = headOf('POST /c/mainnet/v1/nobody HTTP/1.1', expects)
+  const unwanted = headOf('POST /c/mainnet/v1/unknown HTTP/1.1', expects)
   expect((await ask(unwanted))[0]?.status).toBe(401)
 })
 
@@ -202,8 +202,8 @@ describe('the address of a WebSocket', () => {
 it('every answer has a date, and one of 401 says how to authenticate', async () => {
   const answers = [
     (await ask(rpc({ host: 'x' })))[0],
-    (await ask(rpc({ host: 'x' }, '/c/mainnet/v1/nobody')))[0],
-    (await ask(operation({ host: 'x', 'x-api-key': 'k' }).replace(member.api_key, 'nobody')))[0],
+    (await ask(rpc({ host: 'x' }, '/c/mainnet/v1/unknown')))[0],
+    (await ask(operation({ host: 'x', 'x-api-key': 'k' }).replace(member.api_key, 'unknown')))[0],
     (await ask('nonsense\r\n\r\n'))[0],
     (await ask(headOf(`GET ${socketPath}x HTTP/1.1`, handshake)))[0],
     (await ask(headOf(`GET ${socketPath} HTTP/1.1`, handshake)))[0],

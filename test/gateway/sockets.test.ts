@@ -233,9 +233,9 @@ describe('requests on one connection', () => {
 
   it('are refused alike with a bad key and an unknown network', async () => {
     const wire = open()
-    wire.socket.write(request(1, { target: '/c/mainnet/v1/nobody' }))
+    wire.socket.write(request(1, { target: '/c/mainnet/v1/unknown' }))
     await waitFor('401', () => wire.text().includes('401 Unauthorized'))
-    wire.socket.write(request(1, { target: '/c/none/v1/nobody' }))
+    wire.socket.write(request(1, { target: '/c/none/v1/unknown' }))
     await waitFor('404', () => wire.text().includes('404 Not Found'))
     expect(wire.isClosed()).toBe(false)
   })

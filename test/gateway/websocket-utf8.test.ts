@@ -82,7 +82,7 @@ const ways: Record<string, (payload: Buffer) => Buffer[]> = {
 
 type Outcome = { code: number | undefined; messages: string[] }
 
-/** Sends a message and tells the answer or the code of the end. */
+/** Sends a message and returns the answer or the close code. */
 const exchange = async (frames: readonly Buffer[]): Promise<Outcome> => {
   const ws = new WebSocket(url)
   const messages: string[] = []

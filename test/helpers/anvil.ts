@@ -18,7 +18,7 @@ export type TestChain = {
 
 const genesisTime = 1_700_000_000
 
-/** Starts anvils with the same genesis that mine only when they are told to. */
+/** Starts anvils with the same genesis that mine only on command. */
 export async function startChain(count: number, options: AnvilOptions = {}): Promise<TestChain> {
   const start = async (port = 0) => {
     const node = await startAnvil({

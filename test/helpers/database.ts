@@ -7,7 +7,7 @@ import type { EmbeddedConnection } from '../../src/storage/embedded/layout.ts'
 import type { Database } from '../../src/storage/pg/database.ts'
 import type { Engine } from './postgres.ts'
 
-/** A migrated database that nobody else uses. */
+/** A migrated database for one test file. */
 export type FreshDatabase = Database & { connection: EmbeddedConnection }
 
 const template = 'portolan_template'

@@ -8,7 +8,7 @@ import { waitFor } from './wait-for.ts'
 /** A chain in memory for each wallet service. */
 export type ScriptedChains = { readonly [service in WalletService]: ScriptedChain }
 
-/** Makes one chain of every family, on which everybody has some coins. */
+/** Makes one chain of every family, on which every account has some coins. */
 export const createScriptedChains = (): ScriptedChains => {
   const make = (service: WalletService) =>
     createScriptedChain({ family: families[service](), endowment: 1_000_000n })

@@ -72,7 +72,7 @@ export const createTrackedBenches = ({ db, pool }: Pick<FreshDatabase, 'db' | 'p
     return webhook_id
   },
 
-  /** What a webhook was told, in order. */
+  /** The notifications of a webhook, in order. */
   notified: async (webhook_id: string) =>
     (
       await pool.query(

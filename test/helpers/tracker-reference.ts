@@ -123,7 +123,7 @@ export const expectedList = (
     .sort((a, b) => b.block_number - a.block_number || b.ordinal - a.ordinal)
 }
 
-/** The pairs of a block whose balance changed for somebody who tracks them still as then. */
+/** The pairs of a block whose balance changed and whose tracking is unchanged since. */
 export const expectedTouches = (
   chain: ScriptedChain,
   network_id: number,

@@ -94,7 +94,7 @@ export const createWorld = async (
   const processed = new Map<string, Snapshot>()
   /** Webhook, block and transaction, once the confirmation was reached. */
   const due: { webhook: ReferenceWebhook; block_number: number; block_hash: string }[] = []
-  /** The head at which a registration was made: before it nobody noticed anything. */
+  /** The head at which a registration was made: nothing before it was tracked. */
   const since = new Map<number, number>()
   let registrations = 0
   const nextRegistration = async () => {

@@ -23,7 +23,7 @@ import { createSealer } from '../../src/storage/access/seal.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
 import { ensureNetwork } from '../../src/storage/tracking/networks.ts'
 
-/** An answer of an operation, or the failure that the caller is told of. */
+/** An answer of an operation, or its failure. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look at members of any answer
 export type Outcome = any
 

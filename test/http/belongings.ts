@@ -23,7 +23,7 @@ export const unknownBelongings = (): Belongings => {
   const address = newAddress()
   return {
     organization_id: randomUUID(),
-    domain: `nobody-${randomUUID().slice(0, 8)}`,
+    domain: `unknown-${randomUUID().slice(0, 8)}`,
     api_key: `plk_${randomUUID()}`,
     api_secret: `pls_${randomUUID()}`,
     wallet_id: randomUUID(),

@@ -54,7 +54,7 @@ describe.each([
     'http://localhost.evil.example:80',
     'https://localhost:5173',
     'null',
-  ])('tells a page of %s nothing', async (origin) => {
+  ])('reveals nothing to a page of %s', async (origin) => {
     const asked = await preflight(path, origin)
     expect(asked.status).toBeGreaterThanOrEqual(400)
     expect(corsHeaders(asked.headers)).toEqual({ vary: 'origin' })

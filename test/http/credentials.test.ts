@@ -31,7 +31,7 @@ describe('CreateCredential', () => {
     expect(used.status).toBe(200)
   })
 
-  it('makes a member unless told otherwise', async () => {
+  it('makes a member by default', async () => {
     expect((await create({})).json.credential.role).toBe('ROLE_MEMBER')
     const { json } = await create({ role: 'ROLE_ADMIN' })
     const listed = await service.call(json.credential, 'admin/ListOrganizations')

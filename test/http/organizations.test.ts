@@ -63,8 +63,8 @@ describe('GetOrganizationByDomain', () => {
     expect((await find('findable')).json).toEqual(made)
   })
 
-  it('answers 404 for a domain that nobody has', async () => {
-    const { status, json } = await find('nobody')
+  it('answers 404 for an unknown domain', async () => {
+    const { status, json } = await find('unknown')
     expect([status, json.code, json.reason]).toEqual([404, 'NOT_FOUND', 'ORGANIZATION_NOT_FOUND'])
   })
 

@@ -39,7 +39,7 @@ const follow = async (page_size: number, between: (page: number) => Promise<unkn
 }
 
 describe('a page', () => {
-  it('has ten items unless told otherwise', async () => {
+  it('has ten items by default', async () => {
     expect((await organizations()).json.organizations).toHaveLength(10)
     expect((await organizations({ page_size: 1 })).json.organizations).toHaveLength(1)
   })
@@ -131,13 +131,13 @@ describe('a page token', () => {
   })
 
   it.each(['1', 'null', 'eyJhIjoxfQ', 'x'.repeat(2_000), 'AQAAAAA', '..', '%00'])(
-    'that nobody made (%s) is refused',
+    'that the service did not issue (%s) is refused',
     async (page_token) => {
       expect(await refusal(organizations({ page_token }))).toEqual(refused)
     },
   )
 
-  it('tells nothing about the position', async () => {
+  it('reveals nothing about the position', async () => {
     const token = await tokenOf(credentials())
     const bytes = Buffer.from(token, 'base64url').toString('latin1')
     expect(bytes).not.toMatch(/\d{4}-\d\d/)

@@ -45,7 +45,7 @@ describe('the probes', () => {
     expect((await get('/ready/gateway')).json).toEqual({ status: 'ready' })
   })
 
-  it('/status tells clients which chains there are, and nothing of the inside', async () => {
+  it('/status shows clients the chains, and no internal details', async () => {
     const { json } = await get('/status')
     expect(json).toEqual({
       status: expect.stringMatching(/^(ok|degraded)$/),
@@ -66,7 +66,7 @@ describe('the probes', () => {
 })
 
 describe('the routes of the operator', () => {
-  it('/status tells version, database, limits and chains, and nothing of any organization', async () => {
+  it('/status shows version, database, limits and chains, and nothing of any organization', async () => {
     const { json, text, headers } = await service.admin('/status')
     expect(headers['content-type']).toBe('application/json')
     expect(json).toMatchObject({

@@ -154,7 +154,7 @@ describe('DeleteRateLimit', () => {
     expect((await chains(tenant)).sort()).toEqual(['*', 'q'])
   })
 
-  it('deletes only the default when told so', async () => {
+  it('deletes only the default on request', async () => {
     const tenant = await fresh()
     for (const chain of ['c', '*']) await set(tenant, chain)
     expect((await as(tenant, 'DeleteRateLimit', { chain: '*' })).status).toBe(200)
@@ -224,7 +224,7 @@ describe('ListEffectiveRateLimits', () => {
   })
 })
 
-it('an organization with a limit of 0 is blocked, and not told to wait', async () => {
+it('an organization with a limit of 0 is blocked, without Retry-After', async () => {
   const tenant = await fresh()
   await as(tenant, 'SetRateLimit', { chain: 'admin', ...limits(-1), per_day_limit: 0 })
   const { status, json, headers } = await service.call(tenant.member, 'admin/ListRateLimits', {

@@ -20,7 +20,7 @@ const theirs = Object.fromEntries(
 ) as Record<keyof typeof services, Belongings>
 const before = await snapshot()
 
-/** The fields of a request that may name something of somebody else. */
+/** The fields of a request that may name objects of another organization. */
 const namesOf = (entry: Entry): string[] => {
   const known = [...Object.keys(unknownBelongings()), 'addresses']
   return Object.keys(shapeOf(entry).properties ?? {}).filter((name) => known.includes(name))

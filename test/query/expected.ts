@@ -112,7 +112,7 @@ type WithSource = { source?: string }
 /** An answer with its numbers as bigints, exactly as they were written. */
 export const parseExact = (text: string): unknown =>
   JSON.parse(text, ((_: string, value: unknown, { source }: WithSource) =>
-    typeof value === 'number' ? BigInt(source ?? 'not told') : value) as (
+    typeof value === 'number' ? BigInt(source ?? 'missing') : value) as (
     key: string,
     value: unknown,
   ) => unknown)

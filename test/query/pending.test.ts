@@ -13,7 +13,7 @@ const anvil = await startAnvil({ args: ['--no-mining', '--network', 'optimism'] 
 afterAll(anvil.stop)
 const expected = createExpected(anvil.url)
 const clock = shiftedClock()
-// Without these a node tells of nothing by itself.
+// Without these a node announces nothing by itself.
 const mute = ['eth_newPendingTransactionFilter', 'txpool_status', 'txpool_content']
 const slow = { timeout: 150_000 }
 const longWait = { timeoutMs: 45_000, everyMs: 100 }

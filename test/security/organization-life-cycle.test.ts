@@ -47,7 +47,7 @@ test('a disabled organization is refused in every process, and loses nothing', a
   expect(await queued()).toBe(1)
 })
 
-test('nobody ends the organization of the own key, or one whose domain is not named', async () => {
+test('the organization of the own key, or one without its domain, cannot be ended', async () => {
   const { organization_id, domain } = operator
   for (const operation of ['DisableOrganization', 'DeleteOrganization']) {
     const own = await as(operation, {

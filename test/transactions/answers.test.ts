@@ -73,7 +73,7 @@ it.each<[string, string, ...Manner[]]>([
   ['502, taken', 'OK SENDING', { takes: true, says: '502' }],
   ['502, not taken', 'OK SENDING', { takes: false, says: '502' }],
   ['a broken connection', 'OK SENDING', { takes: true, says: 'reset' }],
-  ['words that nobody knows', 'OK SENDING', says('a wholly new reason')],
+  ['an unknown error text', 'OK SENDING', says('a wholly new reason')],
   ['a full pool', 'OK SENDING', says('txpool is full')],
   ['one refuses, one takes', 'OK SENT', says('insufficient funds'), plain],
   [

@@ -31,7 +31,7 @@ const shiftedClock = (): Clock & { shift(ms: number): void } => {
   }
 }
 
-/** Operations, tracker and sender on an anvil that mines when it is told to. */
+/** Operations, tracker and sender on an anvil that mines on command. */
 export type SendingBench = {
   db: Db
   anvil: Anvil

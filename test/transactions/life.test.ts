@@ -133,7 +133,7 @@ it('fills the nonce of a canceled transaction with the next one, so that those b
     expect((await get(transaction_id)).transaction_state).toBe('TRANSACTION_STATE_CONFIRMED')
 })
 
-it('lets nobody keep the nonces of an address whose key he does not have', async () => {
+it('does not let an organization occupy the nonces of an address without its key', async () => {
   const other = await bench.createCaller()
   const theirs = await other.call('RegisterWallet', { name: 'theirs', address: from })
   const theirTransaction = async () =>

@@ -29,7 +29,7 @@ export async function createOwner({ caller, accounts }: SendingBench) {
   return { wallet_id, messageOf, create, submit, signed, sendOne, whole }
 }
 
-/** What a caller is told of a refusal: the reason, and the fields with their details. */
+/** A refusal as the caller sees it: the reason, and the fields with their details. */
 export const refusal = (work: Promise<unknown>): Promise<OperationError> =>
   work.then(
     () => {

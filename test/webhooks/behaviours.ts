@@ -95,7 +95,7 @@ export const startBehaviour = async (react: Reaction): Promise<Behaviour> => {
   return { url: await serve(server, 'http'), requests: () => requests }
 }
 
-/** Starts a receiver whose certificate nobody has signed. */
+/** Starts a receiver with a self-signed certificate. */
 export const startBadTls = async (): Promise<Behaviour> => {
   let requests = 0
   const server = createTlsServer(selfSigned, (socket) => {

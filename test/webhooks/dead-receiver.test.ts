@@ -32,14 +32,14 @@ it('a dead receiver with a long queue costs a hundred healthy ones nothing', asy
   const hooks: string[] = []
   for (let made = 0; made < healthy; made++) hooks.push(await bench.register(receiver.url))
   const dead = await bench.register(await startSilent())
-  // An attempt at the dead one lasts longer than this test: whoever waited for it would wait for ever.
+  // An attempt at the dead one lasts longer than this test: waiting for it would never end.
   const courier = bench.startCourier({ timeoutMs: 600_000, stopTimeoutMs: 0 })
 
-  /** Tells every healthy webhook something. */
+  /** Notifies every healthy webhook. */
   const round = async (): Promise<void> => {
     const ids = await Promise.all(hooks.map((webhook_id) => bench.test(webhook_id)))
     courier.wake()
-    await waitFor('all healthy ones were told', () => ids.every((id) => arrived.has(id)))
+    await waitFor('all healthy ones were notified', () => ids.every((id) => arrived.has(id)))
   }
   await round()
   const held = process.memoryUsage().heapUsed
@@ -61,7 +61,7 @@ it('a dead receiver with a long queue costs a hundred healthy ones nothing', asy
   courier.wake()
   await waitFor('the dead one is being tried', () => courier.status().in_flight > 0)
   for (let sent = 0; sent < 3; sent++) await round()
-  // Told is not yet answered: those come to an end, and then the dead one is alone under way, with no
+  // Received is not yet answered: those come to an end, and then the dead one is alone under way, with no
   // more of it in hand than it may have.
   await waitFor('no more than the dead one may have is in hand', () => {
     const { in_flight, claimed, unrecorded } = courier.status()

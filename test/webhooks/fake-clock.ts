@@ -2,9 +2,9 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts'
 
 /** A clock that stands still until a test moves it. */
 export type FakeClock = Clock & {
-  /** Moves on to a time, and wakes whoever slept until then, in order. */
+  /** Moves on to a time, and wakes all sleepers until then, in order. */
   moveTo(time: number): Promise<void>
-  /** When the next sleeper wants to wake; undefined when nobody sleeps. */
+  /** When the next sleeper wakes; undefined without sleepers. */
   nextWake(): number | undefined
 }
 
@@ -39,7 +39,7 @@ export const createFakeClock = (start = Date.parse('2026-03-01T12:00:00Z')): Fak
   }
 }
 
-/** The machine's clock where a test takes either: nobody moves it. */
+/** The machine's clock where a test takes either: it is never moved. */
 export const realClock: FakeClock = {
   ...systemClock,
   moveTo: async () => {},

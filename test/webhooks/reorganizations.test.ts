@@ -68,7 +68,7 @@ it.each([
       const branch = Array.from({ length: depth + 1 }, () => (random() < 0.5 ? transaction() : []))
       chain.reorganize(depth, branch)
     } else chain.mine(random() < 0.7 ? transaction() : [])
-    // Sometimes two changes come before anybody looks.
+    // Sometimes two changes come before the tracker reads.
     if (random() < 0.7) await atHead()
     courier.wake()
   }

@@ -1,4 +1,4 @@
-/** A certificate that nobody has signed, and its key: good for nothing but to be refused. */
+/** A self-signed certificate and its key, which clients must refuse. */
 export const selfSigned: { key: string; cert: string } = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgxFjZcR9DwZjhyC8u

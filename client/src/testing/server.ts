@@ -32,7 +32,7 @@ export async function listen(handler: Handler): Promise<{ base_url: string; seen
   return { base_url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
 }
 
-/** A port on which nobody listens. */
+/** A closed port. */
 export async function closedPort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -44,7 +44,7 @@ export type EvmChainOptions = {
   verify_senders?: boolean
   /** Where Multicall3 stands. */
   multicall?: string
-  /** Told of every transaction that is handed to the nodes. */
+  /** Called for every transaction that is sent to the nodes. */
   onBroadcast?: OnBroadcast
   /** How long nodes have to take a transaction. */
   broadcastTimeoutMs?: number
@@ -124,7 +124,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
       signal,
       accept: (result) => (typeof result === 'string' ? BigInt(result) : undefined),
     })
-    // Chains made for tests share an id; the first block tells them apart.
+    // Chains made for tests share an id; the first block distinguishes them.
     // Its header may be written by rules that no later block has; it is a name here, not a proof.
     const genesis = await header(0, signal, 'bloom')
     if (!genesis) throw new ChainUnavailableError('no node has the first block')

@@ -89,7 +89,7 @@ export async function* follow(
         const find = (number: number) => unlessMissing(tools.fetchBlock(number, signal))
         const to = await findGapEnd(find, { from: next, head: head.number })
         if (!to) {
-          // The head itself is nowhere: a node has told of a block that there is not.
+          // No node has the head: a node announced a block that does not exist.
           await waitFor(heard, pollMs, clock, signal)
           news = Promise.withResolvers()
           continue

@@ -27,7 +27,7 @@ export function createFetchAhead(options: {
       (block) => {
         entry.done = block
       },
-      // Whoever comes to this number meets the failure; afterwards it is tried again.
+      // The reader of this number gets the failure; afterwards it is retried.
       () => {},
     )
   }

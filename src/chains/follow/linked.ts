@@ -12,7 +12,7 @@ export function takeLinked(after: BlockRef, blocks: readonly ChainBlock[]): Chai
 }
 
 /**
- * The last of the blocks from `from` on that nobody has any more, named by the first one that is
+ * The last of the blocks from `from` on that no node has any more, named by the first one that is
  * there. Undefined when not even the head is there, which is no lost history but trouble.
  */
 export async function findGapEnd(

@@ -247,7 +247,7 @@ it('a question ends with its signal while a node hangs', async () => {
   await expect(asking).rejects.toThrow('enough')
 })
 
-it('tells listeners of new heads, also of those that a node shows by itself', async () => {
+it('notifies listeners of new heads, also of those that a node pushes', async () => {
   const { set, nodes } = open([{}, {}])
   let heads = 0
   set.onHead(() => heads++)

@@ -17,7 +17,7 @@ export type NodeStatus = {
   transport: string
   state: NodeState
   reason: string
-  /** EIP-155 id, or the identity by which the family tells networks apart. */
+  /** EIP-155 id, or the identity of a network in its family. */
   chain_id: number | string | null
   client_version: string
   head: number | null

@@ -24,7 +24,7 @@ export type PolkadotChainOptions = {
   probeEveryMs?: number
   /** How long a question waits for a node that can answer. */
   waitMs?: number
-  /** How long a state that nobody has is asked for again before it counts as lost. */
+  /** How long a missing state is retried before it counts as lost. */
   patienceMs?: number
   /** The same while some node that may have it is away. */
   longPatienceMs?: number
@@ -75,7 +75,7 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
     while (!signal.aborted && ss58_prefix === undefined)
       try {
         const at = await head(signal)
-        // Nobody's balance: it needs the codecs, and these tell the prefix.
+        // The balance of an empty account: it needs the codecs, and these contain the prefix.
         await readBalances([{ address: Buffer.alloc(32), asset: family.native }], at, signal)
         return
       } catch {

@@ -85,7 +85,7 @@ export function createFetch(tools: { nodes: Nodes; runtimes: Runtimes; native: A
       })
     } catch (error) {
       if (!(error instanceof ScaleError)) throw error
-      // Not passed over in silence: a block that is not understood may hold anybody's money.
+      // Not skipped silently: a block that cannot be decoded may contain deposits.
       throw new UnreadableError(`the events of block ${number}: ${error.message}`, {
         cause: error,
       })

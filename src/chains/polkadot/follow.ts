@@ -15,7 +15,7 @@ export type FollowTools = {
   pollMs: number
   /** Blocks that are fetched at once. */
   inFlight: number
-  /** How long a state that nobody has is asked for again before it counts as lost. */
+  /** How long a missing state is retried before it counts as lost. */
   patienceMs: number
   /** The same while some node that may have it is away. */
   longPatienceMs: number

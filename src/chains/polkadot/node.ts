@@ -45,7 +45,7 @@ export type Node = {
   archive: boolean | undefined
   /** Connected, and of the chain that the others are of. */
   isUp(): boolean
-  /** The number of the newest final block that it told of; -1 before the first. */
+  /** The number of the newest final block that it announced; -1 before the first. */
   head(): number
   request(method: string, params: readonly unknown[], signal: AbortSignal): Promise<unknown>
   status(): NodeStatus
@@ -57,7 +57,7 @@ export type NodeTools = {
   clock: Clock
   /** Whether a chain with this first block is ours. */
   admits(genesis: string): boolean
-  /** It came up, told of a block, or went. */
+  /** It connected, announced a block, or disconnected. */
   onChange(): void
   requestTimeoutMs: number
   probeEveryMs: number

@@ -5,7 +5,7 @@ import { type Node, NodeFailure, type NodeOptions, NodeRefusal, openNode } from 
 /** The state of a block is on none of the nodes that could be asked. */
 export class StateMissingError extends ChainUnavailableError {
   override name = 'StateMissingError'
-  /** Whether every node was asked, so that nobody can have it. */
+  /** Whether every node was asked, so that no node has it. */
   readonly isCertain: boolean
   constructor(message: string, isCertain: boolean) {
     super(message)
@@ -36,9 +36,9 @@ export type Nodes = {
   ask<answer>(question: Question<answer>): Promise<answer>
   /** Asks every node that can be asked. */
   askAll<answer>(question: Question<answer>): Promise<answer[]>
-  /** The newest final block that any of them told of; -1 before the first. */
+  /** The newest final block that any node announced; -1 before the first. */
   head(): number
-  /** Tells of new final blocks. */
+  /** Announces new final blocks. */
   onHead(listen: () => void): () => void
   genesis(): string | undefined
   status(): ReturnType<Node['status']>[]

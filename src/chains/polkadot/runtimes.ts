@@ -28,7 +28,7 @@ const most = 8
 export function createRuntimes(options: {
   nodes: Nodes
   onCodecs(codecs: Codecs): void
-  /** Of the chain: whoever asked first may go while others wait for the same. */
+  /** The signal of the chain: the first caller may abort while others wait for the same metadata. */
   stopping: AbortSignal
 }): Runtimes {
   const { nodes, onCodecs, stopping } = options
@@ -68,7 +68,7 @@ export function createRuntimes(options: {
   }
 }
 
-/** The first block was executed by nobody: its own state has the code. */
+/** The first block was not executed: its own state has the code. */
 async function parentOf({ block, parentHash }: Executed, signal: AbortSignal) {
   if (block.number === 0) return block
   const hash = typeof parentHash === 'string' ? parentHash : await parentHash(signal)

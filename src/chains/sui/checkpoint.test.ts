@@ -95,7 +95,7 @@ describe('a checkpoint', () => {
     expect(movements.map(({ value }) => value)).toEqual([10n, 4n, 6n])
   })
 
-  it('numbers its records the same whoever is tracked', () => {
+  it('numbers its records independent of tracked accounts', () => {
     const made = block(
       transaction(1, [
         [me, -10n],
@@ -116,7 +116,7 @@ describe('a checkpoint', () => {
     expect(made.decode(tracked(account(99)))).toMatchObject({ movements: [], touched: [] })
   })
 
-  it('gives a failed transaction to its sender, also where somebody else paid', () => {
+  it('gives a failed transaction to its sender, also where another account paid', () => {
     const made = block(transaction(1, [[other, -9n]], { success: false, payer: other, gas: 9n }))
     expect([...made.accounts(createByteSet([]))]).toEqual([other, me])
     const { movements, touched } = made.decode(tracked(me, other))

@@ -29,8 +29,8 @@ const lagLimit = 60
 
 /**
  * Keeps a stream open at the best node. Nodes close their streams every few hours, or when a reader
- * is slow: another one is opened, and whoever follows fetches what lies between. A stream that says
- * nothing for a while is taken for dead. What nobody takes is dropped, the oldest first.
+ * is slow: another one is opened, and the follower fetches the checkpoints in between. A stream that says
+ * nothing for a while is treated as dead. Unread checkpoints are dropped, the oldest first.
  */
 export function startFeed(options: {
   nodes: Nodes

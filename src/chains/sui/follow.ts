@@ -43,7 +43,7 @@ export async function* follow(
   const signal = AbortSignal.any([outer, own.signal])
   const feed = startFeed(tools)
   const pages = createPages(nodes, signal)
-  // Whoever was not trusted may have been mended meanwhile.
+  // A node that was not trusted may have recovered meanwhile.
   for (const node of nodes.nodes) node.foreign = false
   let position: BlockRef = after
   let troubleSince: number | undefined

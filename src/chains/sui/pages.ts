@@ -73,7 +73,7 @@ export function createPages(nodes: Nodes, signal: AbortSignal) {
     // After a failure alone: the others of its page may be readable.
     const page = fetchPage(nodes, { from, to: from === failedFrom ? from : to }, signal)
     pages.set(from, page)
-    // Whoever comes to this page meets the failure.
+    // The reader of this page gets the failure.
     page.catch(() => {})
     return page
   }

@@ -36,7 +36,7 @@ const bySize = (a: Side, b: Side): number =>
 /**
  * Makes directed records out of net changes, which say who has more and who has less but not from
  * whom. The gas bill is given back to its payer first; then, coin by coin, what some have less is
- * matched with what others have more, and the rest comes from or goes to nobody. A failed transaction
+ * matched with what others have more, and the rest has an empty sender or receiver. A failed transaction
  * is one record of its sender. The fee counts with a record of its payer, who gets one without an
  * amount where there is no other. Where more storage is given back than gas is used, a record says
  * that too. So records and fee together are the changes again, exactly.

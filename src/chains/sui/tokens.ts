@@ -24,7 +24,7 @@ export const createResolveImport =
     return { ok: true, address, asset, token_account_address: Buffer.alloc(0), info }
   }
 
-/** Proves that a coin type is there by its description; without an address nothing else tells. */
+/** Proves that a coin type is there by its description; without an address there is no other proof. */
 export const createVerifyToken =
   (nodes: Nodes): NonNullable<Tokens['verifyToken']> =>
   async ({ token_address }, signal) => {

@@ -117,7 +117,7 @@ export function describeChain(name: string, create: () => Promise<ChainHarness>)
       expect(await chain.header(before.number + 1_000_000, never)).toBeUndefined()
     })
 
-    it('tells of a new block by itself', async () => {
+    it('announces a new block by itself', async () => {
       const begin = await head()
       const arriving = take(chain, begin, () => true)
       await harness.mine(1)
@@ -146,7 +146,7 @@ export function describeChain(name: string, create: () => Promise<ChainHarness>)
       }
     })
 
-    it('decodes the same whoever is tracked and however often', async () => {
+    it('decodes the same for any tracked accounts and any number of times', async () => {
       const accounts = [1, 2, 3, 22, 23].map(harness.account)
       const begin = await head()
       for (const value of [7n, 8n, 9n])
@@ -256,7 +256,7 @@ export function describeChain(name: string, create: () => Promise<ChainHarness>)
       expect(ms).toBeLessThan(abortMs)
     })
 
-    it('gives up any question within 100 ms of being told so', async (context) => {
+    it('aborts any request within 100 ms of its signal', async (context) => {
       if (!harness.setMode) return context.skip()
       const at = await head()
       await harness.setMode('hanging')

@@ -45,7 +45,7 @@ describe.each(services)('addresses of %s', (service) => {
     )
   }, 30_000)
 
-  it('print nobody as nothing', () => {
+  it('print an empty account as an empty text', () => {
     expect(family.formatAddress(Buffer.alloc(0))).toBe('')
   })
 

@@ -16,7 +16,7 @@ export type ScriptedMovement = {
   to?: Buffer
   value: bigint
   asset?: AssetKey
-  /** Moved inside of a call: only a trace tells of it. */
+  /** Moved inside of a call: only a trace shows it. */
   isInner?: boolean
 }
 
@@ -39,7 +39,7 @@ export type ScriptedTransaction = {
 export type ScriptedBlock = ChainBlock & {
   transactions: readonly (ScriptedTransaction & { hash: Buffer })[]
   balances: ReadonlyMap<string, bigint>
-  /** The same block, of which no node could tell what moved inside of calls. */
+  /** The same block without a trace of its calls. */
   untraced(): ChainBlock
 }
 

@@ -27,9 +27,9 @@ export type ScriptedChain = Chain & {
   sending: ScriptedSending
   /** Adds a block on top of the head. */
   mine(transactions?: readonly ScriptedTransaction[]): BlockHeader
-  /** Drops the newest blocks and puts others in their place, then the nodes tell of it. */
+  /** Replaces the newest blocks; then the nodes announce it. */
   reorganize(depth: number, branch: readonly (readonly ScriptedTransaction[])[]): BlockHeader
-  /** Puts the branch back that ends in a block which a reorganization dropped, then the nodes tell of it. */
+  /** Puts the branch back that ends in a block which a reorganization dropped, then the nodes announce it. */
   resume(head: BlockRef): BlockHeader
   /** From now on no node has the blocks below this number. */
   prune(lowest: number): void

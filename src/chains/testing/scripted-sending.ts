@@ -6,7 +6,7 @@ import type { ScriptedBlock, ScriptedTransaction } from './scripted-block.ts'
 /** A transaction in the pool of the scripted nodes. */
 export type PooledTransaction = { from: Buffer; nonce: number; hash: Buffer; gas_price: bigint }
 
-/** Sending into a chain in memory: its nodes have one pool, and may be told what to answer. */
+/** Sending into a chain in memory: its nodes have one pool, and their answers can be scripted. */
 export type ScriptedSending = Sending & {
   /** What the next hand-overs are answered with, and whether the pool takes them all the same. */
   answers: { handover: Handover | Error; isTaken: boolean }[]

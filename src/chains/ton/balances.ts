@@ -178,7 +178,7 @@ export function createReadBalances({
           balances.set(key, await readOne(query))
         } catch (error) {
           if (!(error instanceof ContractFailedError)) throw error
-          // Anybody can make a contract that fails: it must not hold up the balances of others.
+          // Anyone can deploy a failing contract: it must not delay other balances.
           balances.set(key, null)
         }
       }

@@ -44,7 +44,7 @@ export function createBlock({
 }): ChainBlock {
   const items = parts
     .flatMap((part) => part.transactions.map((raw) => toItem(raw, part)))
-    // The same order whoever gave the parts; what follows from something comes after it.
+    // The same order from any source; effects come after their causes.
     .sort((a, b) =>
       a.lt < b.lt ? -1 : a.lt > b.lt ? 1 : a.key < b.key ? -1 : a.key > b.key ? 1 : 0,
     )

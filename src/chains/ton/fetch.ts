@@ -22,7 +22,7 @@ export const masterShard = '-9223372036854775808'
 export type Fetcher = {
   header(seqno: number, signal: AbortSignal): Promise<RawHeader>
   block(seqno: number, signal: AbortSignal, parent?: Buffer): Promise<ChainBlock>
-  /** Says which shard blocks were the newest ones of a block, so that nobody has to be asked. */
+  /** Says which shard blocks were the newest ones of a block, so that no node has to be asked. */
   remember(seqno: number, tops: readonly RawBlockId[]): void
 }
 
@@ -84,7 +84,7 @@ export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKe
       accept: readShards,
     })
     keep(seqno, asked)
-    // Whoever comes next asks again.
+    // The next caller retries.
     asked.catch(() => {
       if (known.get(seqno) === asked) known.delete(seqno)
     })

@@ -35,7 +35,7 @@ describe('the import of a jetton', () => {
       })
   })
 
-  it('does not take the jetton wallet of another token or of somebody else', async () => {
+  it('does not take the jetton wallet of another token or of another owner', async () => {
     expect(await resolve(liar!)).toEqual({
       ok: false,
       field: 'token_address',

@@ -129,7 +129,7 @@ describe('what a jetton wallet does', () => {
     expect(received(broken)).toBeUndefined()
   })
 
-  it('is an outgoing transfer to nobody when tokens are burned', () => {
+  it('is an outgoing transfer with an empty receiver when tokens are burned', () => {
     const burn = beginCell()
       .storeUint(0x595f07bc, 32)
       .storeUint(1, 64)

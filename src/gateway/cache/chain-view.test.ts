@@ -125,7 +125,7 @@ describe('the view of a chain', () => {
     expect(dropped.at(-1)).toBe(view.final() < 0 ? -1 : 95)
   })
 
-  it('trusts nobody above the point where nodes disagree, until they agree or one falls silent', async () => {
+  it('trusts no block above the point where nodes disagree, until they agree or one stops announcing', async () => {
     const { view, pool, blocks, settle, pass } = open()
     for (const number of [101, 102, 103]) pool.show(blocks.head(number))
     blocks.fork('b', 101)

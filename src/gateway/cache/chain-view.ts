@@ -151,7 +151,7 @@ export function createChainView(options: {
     }
   }
 
-  /** Deals with a head without asking anybody, where that is possible. */
+  /** Handles a head without a request to a node, where that is possible. */
   const acceptAtOnce = (head: Head): boolean => {
     if (!tip) restart(head)
     else if (head.number === tip.number + 1 && head.parent_hash === tip.hash) advance(head)

@@ -35,7 +35,7 @@ test('identical calls are one flight, different ones never', () => {
   )
 })
 
-test('a flight that has ended tells nobody again', () => {
+test('a finished flight calls no callback again', () => {
   const flights = createFlights()
   const notified: PoolOutcome[] = []
   const end = flights.open('a', (given) => notified.push(given))

@@ -1,13 +1,13 @@
 import type { PoolOutcome } from '../../chains/evm/pool/pool-types.ts'
 
-/** Told how a call to the nodes ended. */
+/** Called with the outcome of a call to the nodes. */
 export type OnOutcome = (outcome: PoolOutcome) => void
 
 /** Calls on their way: identical ones are made once. */
 export type Flights = {
   /** Waits for the call that is on its way under this key; false when there is none. */
   join(key: string, done: OnOutcome): boolean
-  /** Opens a flight; the returned function ends it and tells all who joined. */
+  /** Opens a flight; the returned function ends it and calls all waiting callbacks. */
   open(key: string, done: OnOutcome): OnOutcome
   size(): number
 }
@@ -23,7 +23,7 @@ type Flight = {
 const lists = 4_096
 /** Keys made to fall into one list are made more than once instead of being looked for for ever. */
 const longestList = 32
-/** Of longer keys only both ends tell which list they are in. */
+/** Longer keys are hashed by both ends only. */
 const hashedChars = 512
 
 /**

@@ -26,7 +26,7 @@ const aheadForMs = 5_000
 /** Makes the watch over what keys have seen. */
 export function createProgress(options: { pool: Pool; view: ChainView; now(): number }): Progress {
   const { pool, view, now } = options
-  // A single node cannot be behind another, and to demand more of it than it has helps nobody.
+  // A single node cannot be behind another, and requiring more than it has would only fail calls.
   const isAlone = pool.status().length === 1
 
   let lostUntil = 0

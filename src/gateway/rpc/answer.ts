@@ -15,7 +15,7 @@ export type Answer = {
   hash: string
 }
 
-/** Told of the answer to a call, exactly once. */
+/** Called with the answer to a call, exactly once. */
 export type OnAnswer = (answer: Answer) => void
 
 /** An answer of the gateway itself: this call is refused. */

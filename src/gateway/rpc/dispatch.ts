@@ -46,7 +46,7 @@ export type DispatchOptions = {
   filters?: Dispatch
   /** What a filter of this key was made with; undefined when it is none of logs, or gone. */
   filterOf?(id: unknown, session: Session): LogFilter | undefined
-  /** Told the hash of every transaction that a node took. */
+  /** Called with the hash of every transaction that a node accepted. */
   onSent?(hash: string): void
   /** Why a key may not send transactions; undefined where it may. */
   mayNotSend?(principal: Principal): Refusal | undefined
@@ -103,8 +103,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       progress.lostHead()
       ask(method, call, session, liveTarget(method, call, progress.leastOf(session)), done)
     }
-    // What may change with the next block is shared only among keys that have seen as much: nobody
-    // is told that there is nothing by an answer that is older than what it knows.
+    // What may change with the next block is shared only among keys that have seen as much: no client
+    // gets an empty answer that is older than what it has seen.
     const isFixed = target.keep === 'block' || target.keep === 'static'
     const flight = isFixed ? target.key : `${session.highest}>${target.key}`
     if (flights.join(flight, finish)) return
@@ -292,7 +292,7 @@ function blockOf(result: RawJson): { number: number; hash: string } {
   return { number: toNumber(number), hash: blockHash.exec(result)?.[1] ?? '' }
 }
 
-/** Whether the answer is about the block with this hash, where answers of the method tell. */
+/** Whether the answer is about the block with this hash, where answers of the method contain it. */
 function proves({ plan }: Method, result: RawJson, hash: string): boolean {
   const field = plan.kind === 'number' || plan.kind === 'hash' ? plan.proof : undefined
   if (field === undefined || result === '[]') return true

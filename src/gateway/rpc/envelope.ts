@@ -145,7 +145,7 @@ const unreadable = (text: RawJson): Envelope => {
 const whole = (refusal: Refusal): Envelope => ({ batch: false, calls: [], refusal })
 
 const invalid = (id: RawJson | undefined, refusal: Refusal): RpcCall => ({
-  // Whoever sent it gets an answer in any case: what is no request is no notification either.
+  // The sender always gets an answer: an invalid request is no notification either.
   id: id ?? 'null',
   method: '',
   params: '[]',

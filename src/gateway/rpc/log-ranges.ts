@@ -7,11 +7,11 @@ type Place = 'ahead' | 'now' | 'over'
 export type LogRanges<target> = {
   add(target: target): void
   remove(target: target): void
-  /** A block is told of next; what its number begins or ends is entered or left. */
+  /** The next block: adds the queries whose range it begins, removes those whose range it ends. */
   reach(number: number): void
 }
 
-/** Blocks that may still leave the chain, and their logs be told of again as removed. */
+/** Blocks that may still leave the chain, and their logs sent again as removed. */
 const keptBlocks = 1_024
 
 /**

@@ -76,7 +76,7 @@ describe('getLogs', () => {
     expect(pool.sent.length).toBeLessThan(300)
   })
 
-  it('over too many blocks is refused without asking anybody', async () => {
+  it('over too many blocks is refused without asking a node', async () => {
     const { call, pool } = open({ maxLogRange: 50 })
     const { text } = await call('eth_getLogs', [{ fromBlock: '0x1', toBlock: 'latest' }])
     expect(JSON.parse(text)).toEqual({

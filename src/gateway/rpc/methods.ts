@@ -14,7 +14,7 @@ export type Plan =
   | { kind: 'blockNumber' }
   /** On the head. */
   | { kind: 'head' }
-  /** On the block that a parameter names; `proof` is the field that tells which one it was. */
+  /** On the block that a parameter names; `proof` is the field of the answer that identifies it. */
   | {
       kind: 'number'
       index: number

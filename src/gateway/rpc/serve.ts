@@ -47,7 +47,7 @@ const tooManyValues = refuse(
 const internal = refuse('INTERNAL')
 const databaseAway: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
 
-/** What the caller is told of a fault inside. */
+/** The answer for an internal error. */
 export const faultOf = (error: unknown): Answer => {
   if (error instanceof OperationError && error.reason !== 'DATABASE_UNAVAILABLE')
     return refused(refuse(error.reason))

@@ -29,7 +29,7 @@ test.each([
     ),
     whole,
   ],
-])('the status has its five fields, whatever the node tells: %j', async (answered, status) => {
+])('the status has its five fields, for any answer of the node: %j', async (answered, status) => {
   const clock = createFakeClock()
   const pool = createFakePool()
   const values: unknown[] = []

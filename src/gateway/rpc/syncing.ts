@@ -4,14 +4,14 @@ import type { Demand } from '../streams/pending.ts'
 
 /** Whether the nodes are still catching up with their network. */
 export type Syncing = Demand & {
-  /** The last value that was told; undefined before the first. */
+  /** The last value that was sent; undefined before the first. */
   current(): RawJson | undefined
   stop(): void
 }
 
 const fields = ['startingBlock', 'currentBlock', 'highestBlock', 'pulledStates', 'knownStates']
 
-/** Asks again and again while somebody wants to know, and tells every change. */
+/** Polls while there are subscribers, and reports every change. */
 export function createSyncing(options: {
   pool: Pool
   prefix: string
@@ -80,7 +80,7 @@ function read(result: RawJson): RawJson | undefined {
       value,
     ]),
   )
-  // Nodes of today have no states to pull, or do not tell.
+  // Nodes of today have no states to pull, or do not report them.
   const status = Object.fromEntries(fields.map((name) => [name, given.get(name) ?? '0x0']))
   return JSON.stringify({ syncing: true, status })
 }

@@ -12,7 +12,7 @@ export type BlockTarget = {
   params: RawJson
   /** -1 when any node will do. */
   minBlock: number
-  /** The block that the answer depends on; -1 when none, or when only the answer tells. */
+  /** The block that the answer depends on; -1 when none, or when only the answer names it. */
   number: number
   /** Its hash; empty when not known. */
   hash: string

@@ -1,7 +1,7 @@
 import { filterHash, type LogFilter } from './check-filter.ts'
 import { isQuantity, toNumber } from './encodings.ts'
 
-/** Which logs somebody wants, ready to be compared. */
+/** The logs that a query selects, prepared for comparison. */
 export type LogQuery = {
   /** Undefined for any address. */
   addresses: ReadonlySet<string> | undefined

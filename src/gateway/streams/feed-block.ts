@@ -18,9 +18,9 @@ export type FeedBlock = Link & {
   transactions: readonly string[]
   /** Its logs once they were needed. */
   logs: readonly FeedLog[] | undefined
-  /** Its place in the order of all headers that were told; 0 when it was not. */
+  /** Its place in the order of all sent headers; 0 when it was not sent. */
   order: number
-  /** Whether its logs were told. */
+  /** Whether its logs were sent. */
   isLogged: boolean
 }
 

@@ -27,7 +27,7 @@ export type FeedChain<block extends Link> = {
 }
 
 /**
- * The state machine behind all streams: blocks in, ordered removals and additions out. It asks nobody
+ * The state machine behind all streams: blocks in, ordered removals and additions out. It makes no requests
  * and waits for nothing; a branch is taken only when it is linked by parent hashes.
  */
 export function createFeedChain<block extends Link>(options: {
@@ -71,7 +71,7 @@ export function createFeedChain<block extends Link>(options: {
     put(block) {
       const old = known.get(block.hash)
       if (!old) known.set(block.hash, block)
-      // What is in the chain keeps its identity, and what has been told of it.
+      // What is in the chain keeps its identity, and what was sent of it.
       else if (!isWhole(old)) Object.assign(old, block)
     },
     plan(hash) {

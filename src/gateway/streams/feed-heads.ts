@@ -68,7 +68,7 @@ export function createFeedHeads(options: {
       }))
   }
 
-  /** The best head, unless nobody who can be asked shows it any more: then the best that is shown. */
+  /** The best head, unless no reachable node shows it any more: then the best that is shown. */
   const firstHead = (): Link | undefined => {
     const head = pool.head()
     const live = look().filter(({ isLive }) => isLive)

@@ -77,7 +77,7 @@ const fits = ({ address = [], topics: wanted = [] }: Filter, one: WorldLog): boo
   })
 }
 
-/** What one listener must get, from the blocks that it was told of. */
+/** What one listener must get, from the blocks that were sent to it. */
 type Reader = {
   filter: Filter
   kind: 'heads' | 'logs' | 'pending'

@@ -86,7 +86,7 @@ const headOf = ({ number, hash, parent }: WorldBlock): Head => ({
 })
 const hashes = (blocks: readonly WorldBlock[]) => blocks.map(({ hash }) => hash)
 
-describe('a block that comes after the answer to subscribe is told', () => {
+describe('a block after the answer to subscribe is delivered', () => {
   test('where the feed begins with that subscription', async () => {
     const { world, node, clock, connect, mine } = setUp()
     const client = connect()
@@ -219,7 +219,7 @@ describe('where the logs of a block are not to be had', () => {
     expect(heads.received).toEqual(hashes(blocks))
   })
 
-  test('those who wait for them end after a while, and nobody else', async () => {
+  test('their waiters end after a while, and no others', async () => {
     const { world, node, clock, connect, mine, filter, own } = setUpBroken()
     const heads = connect()
     await heads.subscribe('newHeads')

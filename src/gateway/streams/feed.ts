@@ -6,27 +6,27 @@ import { createFeedChain, type FeedChain, type Link } from './feed-chain.ts'
 import { createFeedHeads } from './feed-heads.ts'
 import { createFeedSource, type FeedSource } from './feed-source.ts'
 
-/** What the feed tells, in this order for every change of the chain. */
+/** What the feed reports, in this order for every change of the chain. */
 export type FeedSink = {
   /** Blocks that left the chain, oldest first, and those that take their place. */
   removed(blocks: readonly FeedBlock[], added: readonly FeedBlock[]): void
   header(block: FeedBlock): void
   logs(block: FeedBlock, logs: readonly FeedLog[]): void
-  /** There is a gap in the chain, or in its logs alone: whoever listens must begin anew. */
+  /** There is a gap in the chain, or in its logs alone: listeners must start again. */
   lost(reason: string, what: 'chain' | 'logs'): void
 }
 
-/** The way from a block to the head, for whoever saw that block last. */
+/** The way from a block to the head, for a client that saw that block last. */
 export type FeedPath = { removed: FeedBlock[]; added: FeedBlock[] }
 
 /** The canonical chain of one network as a stream of events without a gap. */
 export type Feed = {
-  /** The order of the last header that was told; what comes later has a higher one. */
+  /** The order of the last header that was sent; later ones have a higher order. */
   order(): number
   /** Until the returned function is called, headers (and logs) are followed. */
   need(what: 'headers' | 'logs'): () => void
   /**
-   * Whether it is known where the feed begins: what comes later is told. Undefined while nobody has
+   * Whether it is known where the feed begins: later blocks are sent. Undefined while no listener has
    * shown a head; then a promise of that, false when it took too long.
    */
   begun(): true | Promise<boolean>
@@ -67,10 +67,10 @@ const maxLostAttempts = 5
 const firstHeadMs = 5_000
 /** Headers wait for the logs of the block before, but not for ever. */
 const maxLogsMs = 30_000
-/** Below the order of everything that was told to all: of blocks that were only told again. */
+/** Below the order of everything sent to all: for blocks that are only sent again. */
 const replayedOrder = 0.5
 
-/** Follows the heads of all nodes and tells what that means for the canonical chain. */
+/** Follows the heads of all nodes and reports the changes of the canonical chain. */
 export function createFeed(options: FeedOptions): Feed {
   const { pool, clock, log, sink } = options
   const { windowSize = 256, maxGap = 1_024, lingerMs = 30_000, doubtMs = 2_000 } = options
@@ -158,7 +158,7 @@ export function createFeed(options: FeedOptions): Feed {
     removed: readonly FeedBlock[],
     added: readonly FeedBlock[],
   ) => {
-    // Blocks that were told to somebody, and those whose transactions are pending again.
+    // Blocks that were sent to a listener, and those whose transactions are pending again.
     if (removed.some(({ isLogged, logs }) => isLogged && !logs))
       sink.lost('The logs of dropped blocks are not known any more.', 'chain')
     else if (removed.length > 0) sink.removed(removed, added)
@@ -181,7 +181,7 @@ export function createFeed(options: FeedOptions): Feed {
     if (logs && !block.logs) keepLogs(block, logs)
   }
 
-  /** Asks until the logs are there, nobody wants them any more, or their block has left the chain. */
+  /** Retries until the logs are there, no listener needs them, or their block has left the chain. */
   const logsOf = async (own: FeedChain<FeedBlock>, block: FeedBlock) => {
     const deadline = clock.now() + maxLogsMs
     let retryMs = firstRetryMs

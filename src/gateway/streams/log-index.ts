@@ -1,7 +1,7 @@
 import { createLogRanges } from '../rpc/log-ranges.ts'
 import { type LogKeys, type LogQuery, matchesBlock, matchesKeys } from '../rpc/topics.ts'
 
-/** Somebody who wants logs. */
+/** A listener for logs. */
 export type LogTarget = { query: LogQuery }
 
 /** Finds who wants a log without looking at all who want some. */
@@ -16,7 +16,7 @@ export type LogIndex<target extends LogTarget> = {
 }
 
 type Places<target> = {
-  /** Those that no topic tells apart. */
+  /** Those without a distinguishing topic. */
   plain: Set<target>
   /** By position and topic. */
   topics: (Map<string, Set<target>> | undefined)[]
@@ -27,7 +27,7 @@ const maxPlaces = 1_000
 
 /**
  * An index over address and topic. Each target stands at the places of one position only, the one that
- * tells most, so that a log finds it at most once; the rest of its query is compared then.
+ * is most selective, so that a log finds it at most once; the rest of its query is compared then.
  */
 export function createLogIndex<target extends LogTarget>(): LogIndex<target> {
   const anywhere: Places<target> = { plain: new Set(), topics: [] }
@@ -128,7 +128,7 @@ export function createLogIndex<target extends LogTarget>(): LogIndex<target> {
   }
 }
 
-/** The position that tells most: an indexed value rather than the event, few values rather than many. */
+/** The most selective position: an indexed value rather than the event, few values rather than many. */
 function positionOf(query: LogQuery): number {
   const room = usesAddresses(query) ? maxPlaces / (query.addresses?.size ?? 1) : maxPlaces
   let best = -1

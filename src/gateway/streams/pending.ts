@@ -1,7 +1,7 @@
 import type { Pool } from '../../chains/evm/pool/pool-types.ts'
 import type { FeedBlock } from './feed-block.ts'
 
-/** Something that is fetched only while somebody needs it. */
+/** Data that is fetched only while it is needed. */
 export type Demand = {
   /** Until the returned function is called. */
   need(): () => void
@@ -17,13 +17,13 @@ export type Pending = Demand & {
 }
 
 /**
- * Tells of every transaction once, whichever nodes announce it. Also when it is in a block already: a
+ * Reports every transaction once, whichever nodes announce it. Also when it is in a block already: a
  * node that is asked again and again announces it after that, and no other announcement comes.
  */
 export function createPending(options: {
   pool: Pool
   notify(hash: string): void
-  /** Hashes that are remembered to tell none twice. */
+  /** Hashes that were reported, to avoid duplicates. */
   maxSeen?: number
 }): Pending {
   const { pool, notify, maxSeen = 200_000 } = options

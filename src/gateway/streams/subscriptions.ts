@@ -22,7 +22,7 @@ export type Topic =
   | { name: 'newPendingTransactions' }
   | { name: 'syncing' }
 
-/** Told of every log that fits its query. */
+/** Called for every log that matches its query. */
 export type LogListener = LogTarget & {
   notify(text: RawJson, block: { order: number }): void
 }
@@ -42,7 +42,7 @@ export type Order = {
 export type Subscriptions = {
   /** Subscribes. Notifications go out at once: the caller holds them back until it has answered. */
   add(receiver: Subscriber, topic: Topic, order: Order): Subscription
-  /** Goes on when what comes from then on will be told; false when no node can be reached. */
+  /** Resolves when later blocks will be delivered; false when no node is reachable. */
   whenBegun(topic: Topic, go: (isBegun: boolean) => void): void
   /** Subscribes from a block on; false when that block is not known any more. */
   resume(
@@ -193,7 +193,7 @@ export function createSubscriptions(options: {
       whenBegun({ feed: feed(), ...(name === 'newPendingTransactions' && { pending }) }, go)
     },
     async resume(receiver, topic, order, from, begin) {
-      // Held while the way is looked for: without anybody who needs it there would be no feed.
+      // Held while the path is computed: without a listener there would be no feed.
       const release = feed().need(topic.name === 'logs' ? 'logs' : 'headers')
       try {
         return await feed().replay(from, topic.name === 'logs', (path) => {
@@ -228,7 +228,7 @@ export function createSubscriptions(options: {
   }
 }
 
-/** Tells all who want them of the logs of a block. */
+/** Sends the logs of a block to all matching listeners. */
 export function sendLogs(
   index: LogIndex<LogListener>,
   block: FeedBlock,

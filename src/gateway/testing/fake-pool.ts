@@ -9,7 +9,7 @@ export type FakePool = Pool & {
   /** What becomes of the calls that wait; all are answered at once unless a test holds them. */
   hold: boolean
   release(): void
-  /** Shows a new head as a node does; it is the best one unless told otherwise. */
+  /** Shows a new head as a node does; it is the best one by default. */
   show(head: Head, upstream?: string, isBest?: boolean): void
   best: Head | undefined
 }

@@ -1,6 +1,6 @@
 import type { Method } from '../rpc/methods.ts'
 
-/** How calls end, as metrics tell it. */
+/** The outcomes of calls, as in the metrics. */
 export const outcomes = [
   'ok',
   'node_error',

@@ -90,7 +90,7 @@ test('nor does a service that starts after the restore trust it', async () => {
   expect(await createSpendNonces(database, memory)([one])).toEqual(['unsure'])
 })
 
-test.each(['system_identifier', 'timeline'])('another %s tells of a restore', async (column) => {
+test.each(['system_identifier', 'timeline'])('another %s indicates a restore', async (column) => {
   await trusted()
   const { rows } = await pool.query(`select ${column} as value from nonce_memory`)
   expect(rows[0].value).toMatch(/^[0-9A-F]{8,20}$/)
@@ -125,7 +125,7 @@ test('a new database on a server that has just started is trusted at once', asyn
   expect(await createNonceMemory(db).begin()).toBe(0)
 })
 
-test('a copy of the whole database tells of itself', async () => {
+test('a copy of the whole database is detected', async () => {
   const source = await freshDatabase()
   await trusted(source)
   const { connection } = source

@@ -84,7 +84,7 @@ test('a nonce that a crash has forgotten is not accepted again', { timeout: 60_0
   // Otherwise nothing is shown here: these two were not on disk, and the third was.
   expect([current, late, ahead].map(({ nonce }) => kept.has(nonce))).toEqual([false, false, true])
   expect(await spend(current, late, ahead)).toEqual(['unsure', 'unsure', 'reused'])
-  // Nothing of that time is, whoever asks: it cannot be told from what was forgotten.
+  // No nonce of that time is accepted: it cannot be distinguished from a lost one.
   expect(await spend({ ...use(), time: current.time }, use(-200_000))).toEqual(['unsure', 'unsure'])
   // A snapshot of the disk looks like a crash, and lacks nonces ahead of the clock.
   expect(await spend(unspent)).toEqual(['unsure'])
@@ -123,7 +123,7 @@ test('after a start of the server only later nonces are spent', { timeout: 60_00
   expect(await spend(before, unspent)).toEqual(['reused', 'unsure'])
 })
 
-test('a session that has lost its prepared statement costs nobody a nonce', async () => {
+test('a session that has lost its prepared statement costs no caller a nonce', async () => {
   const single = openDatabase({ connection: server.connection, log: silentLog, max: 1 })
   const spendBy = createSpendNonces(single)
   const [before, after] = [use(), use()]

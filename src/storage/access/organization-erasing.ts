@@ -16,7 +16,7 @@ type Step = (db: Db, page: Page) => Promise<Erased>
 
 /**
  * Removes rows of some tables, a page of each at most. Rows that others hold are left for the next time:
- * erasing waits for nobody, so it is never part of a circle of waiting transactions.
+ * erasing never waits for locks, so it is never part of a deadlock.
  */
 const byOrganization =
   (...tables: string[]): Step =>

@@ -11,7 +11,7 @@ export type ArchiveReader = {
   header(): Promise<Buffer>
   /** The next table, or the end of the archive, whose checksum was right. */
   next(): Promise<{ table: TableHead } | { end: End }>
-  /** The rows of the table just opened; its closing frame is told when they are through. */
+  /** The rows of the table just opened; its closing frame is passed at the end. */
   rows(onEnd: (end: TableEnd) => void): AsyncGenerator<Buffer>
 }
 

@@ -32,7 +32,7 @@ export const readTables = async (client: pg.PoolClient): Promise<Table[]> => {
          order by a.attnum) as columns
      from pg_class c
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
-       -- What is unlogged tells of this server only.
+       -- Unlogged tables concern this server only.
        and c.relpersistence = 'p' and not c.relispartition and c.relname <> all ($1)
        and not exists (select from pg_depend d
          where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')

@@ -38,5 +38,5 @@ export type Progress = {
   bytes: number
 }
 
-/** Where progress is told. */
+/** Called with the progress. */
 export type OnProgress = (progress: Progress) => void

@@ -28,7 +28,7 @@ type Work = { owners: Owner[] }
 
 const blockDigits = 12
 
-/** Making ordinary work of these takes up to two seconds, for which whoever removes an address waits. */
+/** Converting these to ordinary work takes up to two seconds, for which the removal of an address waits. */
 const mostPairs = 100_000
 
 /**
@@ -143,7 +143,7 @@ export const settleBacklogs = async (
 
 /**
  * Makes ordinary balance work of a chain's rows, all of them unless some are named. To be called
- * by whoever takes work back, moves it or looks for it, before that and with the cursor in hand.
+ * by code that removes, moves or searches work, before that and while it holds the cursor.
  */
 export const expandBacklogs = async (
   trx: Db,

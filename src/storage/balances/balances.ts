@@ -87,7 +87,7 @@ export const listBalances = async (
           then ${after.create_time}::timestamptz else '-infinity' end`,
   ])
   // Each wallet gives its own page at most, so that the order comes from the index and not from a sort.
-  // The index ends with the time: what comes behind it here only tells apart those of the same microsecond.
+  // The index ends with the time: the columns after it only order balances of the same microsecond.
   const { rows } = await sql<ListedBalance>`
     select b.wallet_id, b.address, b.asset_id, b.balance, b.create_time::text, ${known},
       b.unreadable_block is not null as is_unreadable,
@@ -158,7 +158,7 @@ export const listHeldAssets = async (
 
 /**
  * Stores readings of addresses and tokens that are still tracked. A reading of an older block changes
- * nothing. To be called by whoever holds the cursor: those who remove something wait for it.
+ * nothing. The caller must hold the cursor: removals wait for it.
  */
 export const storeReadings = async (
   trx: Db,
@@ -166,7 +166,7 @@ export const storeReadings = async (
   { network_id, now }: { network_id: number; now: Date },
 ): Promise<void> => {
   if (readings.length === 0) return
-  // In one order for everybody: two writers of the same balances wait, but never for each other.
+  // All writers use one order, so that two writers of the same balances do not deadlock.
   await sql`
     insert into balance (${names(stored)})
     select ${readColumns}, ${unreadable},
@@ -184,7 +184,7 @@ export const storeReadings = async (
 }
 
 /**
- * The same, for whoever holds the proof that all of it is still tracked, an open backlog, and is alone
+ * The same, for a caller with an open backlog, which proves that everything is still tracked, and exclusive
  * at the cursor: no balance appears meanwhile, so those that are new need not be looked for one by one.
  */
 export const storeTracked = async (

@@ -109,7 +109,7 @@ describe.each([
   })
 })
 
-/** How many balances some work reads. The server adds up what a session has not told of yet. */
+/** How many balances some work reads. The server includes what a session has not reported yet. */
 const countRead = async (work: (trx: Db) => Promise<unknown>): Promise<number> =>
   await db.transaction().execute(async (trx) => {
     const soFar = async () => {

@@ -55,7 +55,7 @@ test('the npm package is asked only when nothing else fits', async () => {
 
 test('binaries that the server user cannot reach are passed over', async () => {
   // mkdtemp makes directories that only their owner may enter.
-  const user = { uid: 54_321, gid: 54_321, name: 'somebody' }
+  const user = { uid: 54_321, gid: 54_321, name: 'other' }
   const search = { explicit: future, user, npm: nothing }
   await expect(findBinaries(search)).rejects.toThrow('There is no PostgreSQL')
 })

@@ -8,7 +8,7 @@ type Surroundings = {
   env?: Record<string, string | undefined>
 }
 
-/** Where the service keeps its data unless told: `.data` here, or a place that a root service's database can reach. */
+/** The default data directory: `.data` here, or a place that a root service's database can reach. */
 export const defaultDataDir = async ({
   cwd = process.cwd(),
   uid = process.getuid?.(),

@@ -142,7 +142,7 @@ test('an existing data directory chooses the binaries that fit it', async () => 
   expect((await start(undefined)).version).toMatch(/^18\./)
 })
 
-test('a directory laid out by somebody else is not used', async () => {
+test('a directory created by another program is not used', async () => {
   const { root, socket } = layoutOf(dataDir)
   await (await start(engines.embedded)).stop()
   await rm(socket, { recursive: true })

@@ -61,7 +61,7 @@ test('of many simultaneous starters one wins, also over a stale lock', async () 
   await Promise.all(starters.map((starter) => starter.kill()))
 })
 
-test('somebody who only tried at the same moment is in nobody else’s way', async () => {
+test('a concurrent attempt does not block another process', async () => {
   const directory = join(root, 'four')
   await (await lockDataDir(directory)).release()
   // A step on the way to the lock: who is refused goes back from here a moment later.

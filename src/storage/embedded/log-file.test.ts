@@ -26,7 +26,7 @@ test('a link is not followed', async () => {
   expect((await stat(target)).size).toBe(11 * 1024 * 1024)
 })
 
-test('a failure is told by its own lines, not by those of before', async () => {
+test('a failure is reported with its own lines, not with earlier ones', async () => {
   const path = join(root, 'failure.log')
   const before = 'FATAL:  yesterday\n'
   await writeFile(

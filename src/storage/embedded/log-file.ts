@@ -18,7 +18,7 @@ export const boundLogFile = async (path: string): Promise<void> => {
   await file.truncate()
 }
 
-// What it told those who asked whether it was ready.
+// Its answers to readiness probes.
 const notYet = /the database system is (not yet accepting|starting up|in recovery|shutting down)/
 
 /** The last lines of the log that say why a server gave up. */

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { EmbeddedPostgresError } from './errors.ts'
 import { connectionOf, type Layout } from './layout.ts'
 
-/** What is behind the socket: a working server, one that starts or stops, or nobody. */
+/** What is behind the socket: a working server, one that starts or stops, or none. */
 export type Answer = { state: 'ready'; version: string } | { state: 'busy' } | { state: 'silent' }
 
 const cannotConnectNow = '57P03'

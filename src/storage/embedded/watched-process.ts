@@ -25,7 +25,7 @@ export const watchChild = (child: ChildProcess & { pid: number }): WatchedProces
   return { pid: child.pid, exited, gone: () => gone, killed: () => child.signalCode !== null }
 }
 
-/** Watches a process that somebody else started; the system does not announce its end, so we look. */
+/** Watches a process that is not a child; the system does not announce its end, so it is polled. */
 export const watchStranger = (pid: number): WatchedProcess => {
   let gone = false
   const exited = (async () => {

@@ -100,7 +100,7 @@ export const insertRows = async <Name extends keyof typeof tables>(
 ): Promise<number> => await insertAll(db, table, rows, sql`on conflict do nothing`)
 
 /**
- * The same for rows that are new as far as anybody knows: then looking for each of them first, as
+ * The same for rows that are new as far as known: then looking for each of them first, as
  * `on conflict` does, would be a fifth of the work. Should one exist, all are inserted the other way.
  */
 export const insertNewRows = async <Name extends keyof typeof tables>(

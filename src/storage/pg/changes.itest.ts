@@ -34,7 +34,7 @@ test('every listener hears a change when its transaction commits, and only then'
   for (const { state } of listeners) await expect.poll(() => state.heard).toEqual([change])
 })
 
-test('a lost connection is opened again, and the caches are told', async () => {
+test('a lost connection is opened again, and the caches are notified', async () => {
   const { state } = listen()
   await expect.poll(() => state.connects).toBe(1)
   await asOwner('embedded', (owner) =>
@@ -72,7 +72,7 @@ test('what cannot be read is passed over, and a handler that throws does no harm
 })
 
 test('stops at once while the server is away', async () => {
-  const { stop, state } = listen({ host: '127.0.0.1', port: 1, user: 'nobody', database: 'none' })
+  const { stop, state } = listen({ host: '127.0.0.1', port: 1, user: 'nologin', database: 'none' })
   const start = Date.now()
   await stop()
   expect(Date.now() - start).toBeLessThan(10_000)

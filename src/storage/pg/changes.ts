@@ -4,7 +4,7 @@ import pg from 'pg'
 import type { Log } from '../../lib/log.ts'
 import type { Connection, Db } from './database.ts'
 
-/** What the replicas are told: something they may have cached is not as it was. */
+/** The message to replicas: something that they may have cached has changed. */
 export type Change =
   | { kind: 'credential'; organization_id: string; credential_id: string }
   | { kind: 'organization'; organization_id: string }
@@ -17,7 +17,7 @@ const lastRetryMs = 5_000
 const heartbeatMs = 15_000
 const heartbeatTimeoutMs = 5_000
 
-/** Tells all replicas of a change; inside a transaction, when and if that commits. */
+/** Notifies all replicas of a change; inside a transaction, when and if that commits. */
 export const notifyChange = async (db: Db, change: Change): Promise<void> => {
   await sql`select pg_notify(${channel}, ${JSON.stringify(change)})`.execute(db)
 }

@@ -53,9 +53,9 @@ test('a statement that takes too long ends', async () => {
 })
 
 test.each([
-  { host: '/nowhere', user: 'nobody', database: 'none' },
-  { host: '127.0.0.1', port: 1, user: 'nobody', database: 'none' },
-  { connectionString: 'postgres://nobody@127.0.0.1:1/none' },
+  { host: '/nowhere', user: 'nologin', database: 'none' },
+  { host: '127.0.0.1', port: 1, user: 'nologin', database: 'none' },
+  { connectionString: 'postgres://nologin@127.0.0.1:1/none' },
 ])('a server that is not there is unavailable: %o', async (nowhere) => {
   const database = openDatabase({ connection: nowhere, log: silentLog })
   const error = await sql`select 1`.execute(database.db).catch((reason) => reason)

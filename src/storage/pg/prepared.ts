@@ -27,7 +27,7 @@ const ask = async (client: pg.PoolClient, config: pg.QueryConfig): Promise<pg.Qu
   }
 }
 
-/** Asks one fixed statement with values as text; tells how many rows it touched. */
+/** Asks one fixed statement with values as text; returns how many rows it touched. */
 export type Statement = (
   values: readonly string[],
   done: (error: Error | undefined, rowCount: number) => void,

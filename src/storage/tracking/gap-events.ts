@@ -3,7 +3,7 @@ import type { Db } from '../pg/database.ts'
 import { openEvent, resolveEvent } from './operational-events.ts'
 
 /**
- * Keeps the operational event of a network's gaps true: one for all of them, because anybody who can
+ * Keeps the operational event of a network's gaps true: one for all of them, because any account that can
  * make a block unreadable could make any number of gaps. To be called where gaps have changed.
  */
 export const syncGapEvent = async (trx: Db, network_id: number, now: Date): Promise<void> => {

@@ -6,7 +6,7 @@ import type { Db } from '../pg/database.ts'
 /** A stored job. */
 export type JobRow = RowOf<typeof accessTables.job>
 
-/** The right to work on a job: whoever takes it later makes this one void. */
+/** The right to work on a job: a later claim makes this one void. */
 export type JobClaim = Pick<JobRow, 'job_id' | 'attempt_count'>
 
 /**
@@ -63,7 +63,7 @@ export const claimJobs = async (
   return rows
 }
 
-/** Notes how far a job is and keeps it; false when somebody else has it now. */
+/** Notes how far a job is and keeps it; false when another process has claimed it. */
 export const keepJob = async (
   db: Db,
   { job_id, attempt_count }: JobClaim,
@@ -77,7 +77,7 @@ export const keepJob = async (
   return numAffectedRows === 1n
 }
 
-/** Takes a finished job away; false when somebody began it anew meanwhile. */
+/** Removes a finished job; false when it was restarted meanwhile. */
 export const finishJob = async (db: Db, { job_id, attempt_count }: JobClaim): Promise<boolean> => {
   const { numDeletedRows } = await db
     .deleteFrom('job')

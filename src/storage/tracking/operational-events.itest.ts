@@ -33,7 +33,7 @@ test('a resolved event stays in the list, and the next one is another', async ()
   expect(resolved).toMatchObject([{ detail: 'second', resolve_time: at(4) }])
 })
 
-test('the subject tells apart several of one kind', async () => {
+test('the subject distinguishes several of one kind', async () => {
   const gap = { kind: 'gap', chain: 't', network: 'mainnet', detail: 'pruned' } as const
   expect(await openEvent(db, { ...gap, subject: '7', now: at(1) })).toBe(true)
   expect(await openEvent(db, { ...gap, subject: '90', now: at(1) })).toBe(true)

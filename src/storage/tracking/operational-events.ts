@@ -13,7 +13,7 @@ export type EventName = {
   kind: EventKind
   chain: string
   network: string
-  /** Tells apart several of one kind on one network, such as the first block of a gap. */
+  /** Distinguishes several of one kind on one network, such as the first block of a gap. */
   subject?: string
 }
 
@@ -45,7 +45,7 @@ export const openEvent = async (
   return rows[0]?.opened ?? false
 }
 
-/** Records that what an event told of is over; the event's row, or undefined when none was open. */
+/** Closes an event; returns its row, or undefined when none was open. */
 export const resolveEvent = async (
   db: Db,
   event: EventName & { now: Date },

@@ -4,7 +4,7 @@ import type { TransactionRow } from './transactions.ts'
 
 const open = sql`('TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED')`
 const onTheWay = sql`('TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT')`
-// One order for all: who locks several of them waits for nobody who waits for him.
+// Lock all rows in one order to avoid deadlocks.
 const inOrder = sql`order by organization_id, transaction_id`
 
 /** Whether anything of a chain is still on its way; most blocks need to ask no more than this. */

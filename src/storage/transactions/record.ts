@@ -22,7 +22,7 @@ export const isStuck = (row: ManagedTransactionRow, now: Date): boolean =>
   row.sent_time !== null &&
   now.getTime() - row.sent_time.getTime() >= stuckAfterMs
 
-/** The record of spec 2.9, as operations return it and notifications tell it. */
+/** The record of spec 2.9, as operations and notifications return it. */
 export const toTransactionRecord = (row: ManagedTransactionRow, now: Date) => ({
   wallet_id: row.wallet_id,
   transaction_id: row.transaction_id,

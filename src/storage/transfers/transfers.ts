@@ -136,7 +136,7 @@ export const insertTransfers = async (
   transfers: readonly BulkRow<'transfer'>[],
 ): Promise<number> => await insertRows(trx, 'transfer', transfers)
 
-/** The same for many of blocks that nobody has stored before. */
+/** The same for many transfers of blocks that were not stored before. */
 export const insertNewTransfers = async (
   trx: Db,
   transfers: readonly BulkRow<'transfer'>[],

@@ -25,7 +25,7 @@ export const insertAddresses = async (
     create_time,
   }: { wallet_id: string; addresses: Buffer[]; create_time: Date },
 ): Promise<number> => {
-  // In one order for everybody: two batches with the same addresses wait, but never for each other.
+  // All batches use one order, so that two batches with the same addresses do not deadlock.
   const sorted = addresses.toSorted(Buffer.compare)
   return await insertRows(
     trx,

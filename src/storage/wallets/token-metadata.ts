@@ -5,7 +5,7 @@ import type { AssetKey } from './assets.ts'
 /** The kind of the jobs that look for the description of an item. */
 export const metadataJobKind = 'token_metadata'
 
-/** Lets items be described that nobody has looked for yet. The job has the id of the asset. */
+/** Queues metadata jobs for items without one. The job has the id of the asset. */
 export const enqueueMetadata = async (
   trx: Db,
   { network_id, asset_ids, now }: { network_id: number; asset_ids: readonly string[]; now: Date },
@@ -32,7 +32,7 @@ export const findItem = async (
     .where('asset_id', '=', asset_id)
     .executeTakeFirst()
 
-/** Stores what was found of an item; with a time nobody looks again. */
+/** Stores the metadata of an item; with a time it is not fetched again. */
 export const setTokenMetadata = async (
   db: Db,
   asset_id: string,

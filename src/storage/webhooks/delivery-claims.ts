@@ -59,7 +59,7 @@ export const listQueuedWebhooks = async (db: Db): Promise<QueuedWebhook[]> => {
 
 /**
  * Claims due notifications, so many of each webhook at most; those of another courier are passed over.
- * Written so that there is one plan only, row by row: nobody knows beforehand how many there will be,
+ * Written so that there is one plan only, row by row: the number of rows is not known beforehand,
  * and a plan made for many would read the whole history.
  */
 export const claimDeliveries = async (
@@ -91,7 +91,7 @@ export const claimDeliveries = async (
   return claims.sort((a, b) => a.sequence - b.sequence)
 }
 
-/** Gives claims back, so that nobody has to wait for them to expire. */
+/** Releases claims, so that other processes need not wait for their expiry. */
 export const releaseClaims = async (
   db: Db,
   claims: readonly Pick<

@@ -37,13 +37,13 @@ export const recordAttempts = async (
   // In one order: another courier, whose claim had expired, may record the same deliveries.
   const records = attempts.toSorted((a, b) => compare(a.webhook_history_id, b.webhook_history_id))
   const outcomes = summarize(attempts)
-  // The common case, and one statement: nobody failed, and nobody had.
+  // The common case in one statement: no failure now or before.
   if (outcomes.length === 0) {
     await storeAttempts(db, records)
     return []
   }
   return await db.transaction().execute(async (trx) => {
-    // The webhooks first: whoever disables or removes one locks in this order too.
+    // The webhooks first: disabling and removing lock in this order too.
     const failing = await updateWebhooks(trx, outcomes)
     const disabled = failing.filter(
       ({ is_gone, failing_since }) =>
@@ -151,7 +151,7 @@ const attemptColumns = [
 ] as const
 
 /**
- * Adds attempts after those that are there; a success ends a delivery, whoever has its claim. Locks
+ * Adds attempts after those that are there; a success ends a delivery, also one that another process has claimed. Locks
  * the queue first: who inserts waits for another who inserts the same.
  */
 const storeAttempts = async (db: Db, records: readonly AttemptRecord[]): Promise<void> => {

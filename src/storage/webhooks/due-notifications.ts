@@ -11,7 +11,7 @@ export type WaitingDelivery = {
   notification_type: string
   transaction_hash: Buffer
   block_number: number
-  /** The block of the transfers that it tells of. */
+  /** The block of its transfers. */
   transfer_block: number
   wallet_id: string | null
   /** Where missed history is notified: the places of what was found. */

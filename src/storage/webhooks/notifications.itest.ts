@@ -39,7 +39,7 @@ const rowsOf = (webhook_id: string) =>
     .orderBy('delivery.sequence')
     .execute()
 
-it('a change of state is told to the webhooks of its wallet and to those of all', async () => {
+it('a state change is sent to the webhooks of its wallet and to those of all wallets', async () => {
   const { organization_id, call } = await bench.createCaller()
   const other = await bench.createCaller()
   const { wallet_id } = await call('RegisterWallet', { name: 'mine' })

@@ -96,7 +96,7 @@ export const queueNotifications = async (
   return rows.map(({ webhook_history_id }) => webhook_history_id)
 }
 
-// Read under the lock that numbering took: nobody enables or disables the webhook meanwhile.
+// Read under the lock that numbering took: the webhook cannot be enabled or disabled meanwhile.
 const enqueue = (now: Date) => sql`
   insert into delivery_queue (webhook_history_id, organization_id, webhook_id, sequence,
     webhook_status, next_attempt_time, retry_step)
@@ -165,7 +165,7 @@ export const insertWaiting = async (
   rows: readonly BulkRow<'delivery'>[],
 ): Promise<number> => await insertRows(trx, 'delivery', rows)
 
-// Anybody can send an item whose description is as long as `token_data` may be. A body is stored for each
+// Any sender can send an item whose description is as long as `token_data` may be. A body is stored for each
 // webhook and sent at every attempt: ListTransfers has the whole text.
 const longestTokenText = 4_096
 
@@ -176,7 +176,7 @@ const shortText = (name: 'token_uri' | 'token_data') => {
     octet_length(${column}) > ${longestTokenText} as ${sql.ref(`${name}_omitted`)}`
 }
 
-/** The transfers that notifications tell of, in the order of the chain, so many at most. */
+/** The transfers of notifications, in the order of the chain, so many at most. */
 export const listNotifiedTransfers = async (
   trx: Db,
   network_id: number,

@@ -13,7 +13,7 @@ const lock = (name: string, webhook_ids: readonly string[]): RawBuilder<unknown>
  * A statement that keeps all others away who change rows in the queues of some webhooks. Comes after
  * the locks of the webhooks themselves, which are taken in the order of their ids, and before any row
  * of a queue: so writers wait, but never in a circle. Locking the rows in one order does the same and
- * costs every delivery another write. A claim takes no such lock, for it waits for nobody.
+ * costs every delivery another write. A claim takes no such lock, because it never waits.
  */
 export const queuesAlone = (webhook_ids: readonly string[]): RawBuilder<unknown> =>
   lock('pg_advisory_xact_lock', webhook_ids)

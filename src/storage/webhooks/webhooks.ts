@@ -197,7 +197,7 @@ export const disableWebhook = async (
  * not delivered never will be.
  */
 export const deleteWebhook = async (trx: Db, webhook_id: string): Promise<number> => {
-  // What the tracker has in hand it drops itself, because nobody wants it any more; to wait for it
+  // What the tracker has in hand it drops itself, because it is no longer needed; to wait for it
   // here would be to wait in a circle.
   await sql`
     delete from delivery where webhook_history_id in (

@@ -78,7 +78,7 @@ const startBehind = async ({ confirmation = 1, farBehind = 0 } = {}) => {
 }
 
 describe('balance work of blocks far behind the head', () => {
-  it('waits in one row for all, and is read for everybody', async () => {
+  it('waits in one row for all, and is read for all', async () => {
     const { bench, one, other, start, isAsked, letGo } = await startBehind()
     start()
     await isAsked()

@@ -35,7 +35,7 @@ const holdReading = ({ chain }: WalletBench) => {
   return { asked: asked.promise, letGo: gate.resolve }
 }
 
-describe('a balance that nobody can read', () => {
+describe('a balance that no node can read', () => {
   it('holds up no other one, and is read as soon as it can be', async () => {
     const { bench, caller, start } = await startBench('c')
     const { chain, account } = bench
@@ -122,7 +122,7 @@ describe('a block that no node has any more', () => {
     for (let block = 2; block < 18; block++) chain.mine()
     chain.mine([{ movements: [{ to: account(2), value: 7n }] }])
     chain.mine()
-    // What block 1 made is due and would be read five blocks below the head, which nobody has.
+    // What block 1 made is due and would be read five blocks below the head, which no node has.
     chain.prune(18)
     start()
     await waitFor('the quick one is read', async () => (await balance(quick)) === '1000007')
@@ -143,7 +143,7 @@ describe('an address that is removed and registered again while its balance is r
     return { bench, caller, wallet_id, ...holdReading(bench) }
   }
 
-  /** Lets a block pass in which nobody tracks the address, then the reading go on. */
+  /** Stores a block in which the address is not tracked, then continues the read. */
   const replace = async (held: Awaited<ReturnType<typeof startHeld>>) => {
     const { bench, caller, wallet_id, asked, letGo } = held
     const { chain, account, address } = bench
@@ -168,7 +168,7 @@ describe('an address that is removed and registered again while its balance is r
     expect(await balanceOf(caller, wallet_id)).toBeUndefined()
   })
 
-  it('is read once more when somebody asked for it', async () => {
+  it('is read once more when it was requested', async () => {
     const held = await startHeld()
     const { bench, caller, wallet_id } = held
     const refreshed = caller.call('RefreshAssetBalances', { wallet_id, asset_type: 'ASSET_TYPE_C' })

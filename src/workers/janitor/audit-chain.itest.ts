@@ -79,7 +79,7 @@ describe('the audit chain', () => {
     ])
   })
 
-  it('verifies from its anchor after old events were removed, and tells of the removal', async () => {
+  it('verifies from its anchor after old events were removed, and reports the removal', async () => {
     const { db, work, put, verify, events } = await open()
     const old = new Date(Date.now() - 1_000_000)
     for (let count = 0; count < 5; count++) await put({ event_time: old })

@@ -94,7 +94,7 @@ describe('the janitor', () => {
     expect(await lastUsed(credential_id)).toBe(start + 5_000)
   })
 
-  it('forgets usage that nobody can ask for any more', async () => {
+  it('removes usage that can no longer be requested', async () => {
     const add = (period: string, days: number) =>
       pool.query('insert into rate_usage values ($1, $2, $3, $4, 1)', [
         systemIds.uuid(),
@@ -120,7 +120,7 @@ describe('the janitor', () => {
     expect(await exists('transfer_2026_09')).toBe(1)
   })
 
-  it('goes on after a failure, which it tells the log', async () => {
+  it('continues after a failure, which it logs', async () => {
     const { log, lines } = await captureLog()
     await pool.query('alter table request_nonce rename to hidden')
     const { clock, swept } = await open([], log)

@@ -91,7 +91,7 @@ describe('erasing an organization', () => {
     expect((await findDeletion(db, gone))?.erased).toEqual({ ...rows, 'audit_event.detail': 9 })
   })
 
-  it('waits for nobody: rows that others hold are left for later', async () => {
+  it('never waits for locks: locked rows are left for later', async () => {
     const gone = await fill(db, 2)
     await requestDeletion(db, gone, new Date())
     await db.transaction().execute(async (trx) => {

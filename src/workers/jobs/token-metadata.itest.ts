@@ -94,7 +94,7 @@ const describeItems = async (reachable: string[], uris: readonly string[]) => {
     await worker.stop()
     await fetch.stop()
   })
-  await waitFor('nobody looks any more', async () => {
+  await waitFor('the job is gone', async () => {
     const jobs = await db
       .selectFrom('job')
       .select('job_id')

@@ -58,7 +58,7 @@ export function startTokenMetadata(options: TokenMetadataOptions): { stop(): Pro
       const now = clock.now()
       const pauseMs = Math.min(firstPauseMs * 2 ** (job.attempt_count - 1), lastPauseMs)
       const last_error = error instanceof Error ? error.message : String(error)
-      // What anybody can write into a contract is no trouble of the operator's.
+      // A wrong URI in a contract is not a problem of the operator.
       log.debug({ err: error, asset_id: job.job_id, is_last: isLast }, 'no description of a token')
       if (isLast) await giveUp(job).catch(() => {})
       else
@@ -78,6 +78,6 @@ export function startTokenMetadata(options: TokenMetadataOptions): { stop(): Pro
   return startJobs({ db, clock, log, network_id, kind, atOnce: jobsAtOnce, pollMs, work })
 }
 
-/** Where nobody may go today, nobody will go tomorrow. */
+/** A forbidden address stays forbidden: no retry. */
 const isForbidden = (error: unknown): boolean =>
   error instanceof GuardedFetchError && error.failure === 'forbidden'

@@ -10,7 +10,7 @@ export type PendingNodes = {
   find(hash: string, signal: AbortSignal): Promise<RawFields | null | undefined>
   /** The hashes of a block; empty when no node has it any more. */
   transactionsOf(block: string, signal: AbortSignal): Promise<string[]>
-  /** All that one node holds, also what waits for a nonce; empty where no node tells. */
+  /** All that one node holds, also what waits for a nonce; empty where no node supports it. */
   content(signal: AbortSignal): Promise<RawFields[]>
   /** The same of one sender. */
   contentOf(from: string, signal: AbortSignal): Promise<RawFields[]>

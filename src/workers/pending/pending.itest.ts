@@ -217,7 +217,7 @@ describe('the recorder', () => {
     await shows(hash)
   })
 
-  it('tells what it recorded, what it keeps and what its bounds cost', async () => {
+  it('reports what it recorded, what it keeps and what its bounds dropped', async () => {
     const { nodes, start, hold } = await open({ maxRows: 2 })
     const recorder = start()
     const hashes = [0, 1, 2].map((nonce) => hold(nonce))
@@ -234,7 +234,7 @@ describe('the recorder', () => {
     expect(start({ listens: false }).status()).toMatchObject({ sources: [], reads_txpool: false })
   })
 
-  it('records only what it is told of where it does not listen', async () => {
+  it('records only reported transactions where it does not listen', async () => {
     const { nodes, start, shows, hold } = await open()
     nodes.state.hasPool = true
     const recorder = start({ listens: false })

@@ -18,7 +18,7 @@ import { toSeen } from './seen.ts'
 
 /** Records the transactions of one network that wait for a block. */
 export type PendingRecorder = {
-  /** A node took this transaction, or told of it. */
+  /** A node accepted or announced this transaction. */
   see(hash: string): void
   /** Records what nodes gave whole. */
   record(transactions: readonly RawFields[]): Promise<void>
@@ -83,7 +83,7 @@ export function startPendingRecorder(options: {
   network_id: number
   clock: Clock
   log: Log
-  /** Whether what nodes announce or hold is recorded, and not only what it is told of. */
+  /** Whether what nodes announce or hold is recorded, and not only what is reported to it. */
   listens?: boolean
   limits?: Partial<PendingLimits>
 }): PendingRecorder {
@@ -137,7 +137,7 @@ export function startPendingRecorder(options: {
     await markLeft(db, network_id, bytes, new Date(clock.now()))
   }
 
-  /** Finds out what was replaced or dropped, and what was mined while nobody looked. */
+  /** Finds out what was replaced or dropped, and what was mined between two checks. */
   const sweep = async () => {
     isReplacing = false
     const now = clock.now()

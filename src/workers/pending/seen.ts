@@ -39,7 +39,7 @@ export function toSeen(raw: RawFields, time: number): SeenPending | undefined {
       nonce,
       detail,
       record_time: new Date(time),
-      // It was announced, and mined before anybody could look at it.
+      // It was announced, and mined before it was read.
       leave_time: isMined ? new Date(time) : null,
     }
   } catch {

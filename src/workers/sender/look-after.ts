@@ -59,7 +59,7 @@ async function sendAgain(
   const scope = { organization_id: seen.organization_id, network_id }
   let attempt: Attempt | undefined
   await withTransaction(tools, scope, seen.transaction_id, async (trx, row, now) => {
-    // Moved on since it was listed, or somebody else tries at this moment.
+    // Its state changed since it was listed, or another process handles it now.
     if (!isOnTheWay(row) || row.broadcast_count !== seen.broadcast_count || row.replaced_by)
       return row
     attempt = await beginAttempt(trx, row, now)

@@ -29,7 +29,7 @@ const backfill = ({ bench }: TrackedBench, range: Partial<BackfillOptions> = {})
 const noteGap = (network_id: number, reason: string) =>
   insertGap(db, { network_id, from_block: 30, to_block: 60, reason, create_time: new Date() })
 
-/** A chain with a history that nobody looked at, and a wallet that is registered after it. */
+/** A chain with an untracked history, and a wallet that is registered after it. */
 const startLate = async () => {
   const setup = await startBench('c')
   const { chain, account, address } = setup.bench

@@ -40,7 +40,7 @@ export async function noteTransfers(
   const hashes = new Map(blocks.map(({ number, hash }) => [number, hash]))
   return await insert(trx, context, transfers, (event) => ({
     block_number: event.block_number,
-    // With the hash: a transaction that comes back on another branch is told of anew.
+    // With the hash: a transaction that comes back on another branch is notified again.
     key: [hashes.get(event.block_number)!, event.transaction_hash],
   }))
 }
@@ -61,7 +61,7 @@ export async function noteUpdates(
 
 /**
  * A further notification for records of blocks that were missed when they were new. It holds those
- * only: the rest of the transaction may have been told of before.
+ * only: the rest of the transaction may have been notified before.
  */
 export async function noteBackfilled(
   trx: Db,

@@ -60,7 +60,7 @@ const startSetup = async (service: WalletService) => {
 }
 
 describe.each<WalletService>(['t', 's', 'p', 'c'])('a gap of %s', (service) => {
-  it('of blocks that no node had is filled once some node has them, and told of as backfilled', async () => {
+  it('of blocks that no node had is filled once some node has them, and notified as backfilled', async () => {
     const { chain, pay, bench, start, ...setup } = await startSetup(service)
     const tracker = start(soon)
     await settled(bench)
@@ -131,7 +131,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('a gap of %s', (service) => {
   })
 })
 
-it('an untraced block tells of its inner transfers alone once it is traced', async () => {
+it('an untraced block notifies only of its internal transfers once it is traced', async () => {
   const { chain, bench, start, ...setup } = await startSetup('c')
   const { account } = bench
   start(soon)

@@ -21,7 +21,7 @@ describe('a reorganization in c', () => {
     setup = await startBench('c')
   })
 
-  it('drops transfers, reads balances again and takes back what was told', async () => {
+  it('drops transfers, reads balances again and retracts notifications', async () => {
     const { bench, caller, start } = setup
     const { chain, account, address } = bench
     const token = account(77)

@@ -97,7 +97,7 @@ const toHeader = (row: BlockRow): BlockHeader => ({
 
 /**
  * Takes back everything above a block in one transaction: transfers leave the lists, what waited is
- * cancelled, what was told is followed by a REORGED word, balances are read again.
+ * cancelled, sent ones are followed by a REORGED one, balances are read again.
  */
 export async function rollBack(tools: TrackerTools, ancestor: BlockHeader): Promise<void> {
   const { db, network_id } = tools

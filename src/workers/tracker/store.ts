@@ -52,7 +52,7 @@ export type TrackerTools = {
   fanOutLimits?: FanOutLimits
 }
 
-/** The cursor is not where the writer believed: somebody else has moved it. */
+/** The cursor is not where the writer believed: another process has moved it. */
 export class CursorMovedError extends Error {
   override name = 'CursorMovedError'
 }
@@ -82,7 +82,7 @@ export async function beginWrite(
 /**
  * Stores consecutive blocks in one transaction: block, transfers, balance work, notifications and
  * cursor. A crash anywhere means to do it again, and doing it again changes nothing. Balance work that
- * is due up to `backlogUntil` waits together, because nobody reads it before the cursor is there.
+ * is due up to `backlogUntil` waits together, because it is not read before the cursor is there.
  */
 export const storeBlocks = (
   tools: TrackerTools,

@@ -122,7 +122,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('the tracker of %s', (service
     })
   })
 
-  it('tells webhooks once per transaction, when it is confirmed', async () => {
+  it('notifies webhooks once per transaction, when it is confirmed', async () => {
     const { bench, caller, start } = await startBench(service)
     const { chain, account, address } = bench
     const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', address: address(1) })
@@ -170,7 +170,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('the tracker of %s', (service
     expect(await listAll(caller, { wallet_id, page_size: 100 })).toHaveLength(129)
   })
 
-  it('records blocks that nobody has as a gap and reads the balances again', async () => {
+  it('records blocks that no node has as a gap and reads the balances again', async () => {
     const { bench, caller, start } = await startBench(service)
     const { chain, account, address } = bench
     const asset_type = bench.family.native.asset_type
@@ -202,7 +202,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('the tracker of %s', (service
     const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', address: address(1) })
     await caller.call('RefreshAssetBalances', { wallet_id, asset_type })
     const { follow } = chain
-    // What these blocks pay is hidden from the tracker, as it is inside of calls that nobody traces.
+    // What these blocks pay is hidden from the tracker, as it is inside of untraced calls.
     chain.follow = async function* (...args) {
       for await (const event of follow(...args))
         yield event.kind === 'blocks'
@@ -215,7 +215,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('the tracker of %s', (service
     const isHidden = ({ number }: ChainBlock) => number >= 2 && number <= 4
     const hide = (block: ChainBlock): ChainBlock => ({
       ...block,
-      lacks: 'nobody traces',
+      lacks: 'no node traces',
       decode: () => ({ movements: [], touched: [] }),
     })
     const first = start()
@@ -230,7 +230,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('the tracker of %s', (service
     const tracker = start()
     await settled(bench)
     expect(await tracker.gaps()).toMatchObject([
-      { from_block: 2, to_block: 4, reason: 'nobody traces' },
+      { from_block: 2, to_block: 4, reason: 'no node traces' },
     ])
     for (let i = 0; i < 12; i++) chain.mine()
     await settled(bench)

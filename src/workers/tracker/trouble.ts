@@ -20,7 +20,7 @@ const nearBlocks = 32
 
 /**
  * Remembers at which block a tracker fails, and for how long. No block may stop a network for good:
- * anybody can put something into one that no node gives, or that the code does not understand.
+ * anyone can put data into one that no node returns, or that the code cannot decode.
  */
 export function createTroubles({
   clock,

@@ -105,7 +105,7 @@ export function startTrackerWatch(options: TrackerWatchOptions): TrackerWatch {
     const at = found && { number: found.block_number, hash: found.block_hash }
     const hasMoved = at && !(cursor?.number === at.number && cursor.hash.equals(at.hash))
     if (hasMoved) {
-      // The first look does not tell when it moved.
+      // The first look does not show when it moved.
       if (cursor) {
         movedAt = clock.now()
         isSeenToWork = true

@@ -17,7 +17,7 @@ const register = async (caller: Caller, fields: object = {}): Promise<string> =>
   ).webhook_id
 
 describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', (service) => {
-  it('are told of their wallet, or of all wallets of the organization, and of nothing else', async () => {
+  it('are notified of their wallet, or of all wallets of the organization, and of nothing else', async () => {
     const { bench, caller, start } = await startBench(service)
     const { chain, account, address } = bench
     const wallet = async (by: Caller, name: string, at: string): Promise<string> =>
@@ -65,7 +65,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', (service) =
     expect(await values(hooks.theirs)).toEqual([])
   })
 
-  it('are not told of what happened before they were registered', async () => {
+  it('are not notified of what happened before they were registered', async () => {
     const { bench, caller, start } = await startBench(service)
     const { chain, account, address } = bench
     await caller.call('RegisterWallet', { name: 'w', address: address(1) })

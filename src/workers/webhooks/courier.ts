@@ -29,7 +29,7 @@ export type CourierOptions = {
   claimMarginMs?: number
   /** How long a stop waits for what is under way. */
   stopTimeoutMs?: number
-  /** The longest time between two looks at the queue, whoever is awake or not. */
+  /** The longest time between two polls of the queue, independent of wake-ups. */
   pollMs?: number
 }
 

@@ -222,7 +222,7 @@ const isHeldUp = async (work: Promise<unknown>): Promise<void> => {
   void work.then(() => {
     isDone = true
   })
-  await waitFor('somebody waits for a lock', async () => {
+  await waitFor('a transaction waits for a lock', async () => {
     const { rows } = await pool.query(
       `select 1 from pg_stat_activity
        where datname = current_database() and wait_event_type = 'Lock'`,
@@ -247,7 +247,7 @@ it.each([
     (trx: Db) => unfollowAbove(trx, { network_id, now: new Date() }, 40),
   ],
 ])(
-  'who %s takes all webhooks at once before the first is told',
+  '%s locks all webhooks at once before the first notification',
   async (_what, state, act) => {
     const [first, second] = [await register(), await register()] as const
     expect(first < second).toBe(true)

@@ -35,7 +35,7 @@ export const placeHostile = async (
 
 /** The code of tokens that work, and change balances without a Transfer event. */
 export const silentCodes = {
-  /** Everybody's balance is the number of the block, as of a token that rebases. */
+  /** Every balance is the number of the block, as of a token that rebases. */
   rebasing: '0x435f5260205ff3',
   /** A call with an account and an amount sets its balance, as deposits of WETH or a blacklist do. */
   ledger: '0x36604014601157600435545f5260205ff35b6020355f355500',

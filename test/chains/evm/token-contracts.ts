@@ -34,7 +34,7 @@ export const contracts = JSON.parse(await readFile(file, 'utf8')).contracts as R
 export const encode = (functionName: string, ...args: unknown[]): string =>
   encodeFunctionData({ abi, functionName, args } as Parameters<typeof encodeFunctionData>[0])
 
-/** Lets an account send transactions on an anvil that mines when it is told to. */
+/** Lets an account send transactions on an anvil that mines on command. */
 export const createSender = (anvil: Anvil) => {
   const send = async (transaction: {
     from: string

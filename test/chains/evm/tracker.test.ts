@@ -219,7 +219,7 @@ it('lists native coin that moved inside calls, and only what did move', async ()
   await expectNativeBalance()
 })
 
-it('lists what a tracked sender failed to do, and nobody else', async () => {
+it('lists failed transactions of a tracked sender only', async () => {
   const mineFailed = await send({ from: mine, to: relay, data: encode('fail'), value: 5n })
   const otherFailed = await send({
     from: rich,

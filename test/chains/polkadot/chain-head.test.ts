@@ -63,7 +63,7 @@ function checkEvents(events: readonly RawEvent[]) {
 }
 
 describe('the head of the chain, as the new JSON-RPC specification has it', () => {
-  it('tells of every block, fork and finality in an order that can be followed', async () => {
+  it('reports every block, fork and finality in a consistent order', async () => {
     for (const seed of [1, 2]) {
       const { node, client } = await start({ finality: 3, seed })
       const random = createRandom(seed)
@@ -77,7 +77,7 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
       for (let left = 20; left > 0; left--) step()
       const [first, second] = [await client.follow(true), await client.follow(false)]
       for (let left = 60; left > 0; left--) step()
-      // Whatever was told before is there with the answer.
+      // Everything reported before is there with the answer.
       await client.ask('system_chain')
       const { above } = node.chain.recent()
       expect(client.received(first).some((one) => (one.prunedBlockHashes as [])?.length > 1)).toBe(
@@ -92,7 +92,7 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
     }
   })
 
-  it('begins with a minute of final blocks and the runtime, and tells when that changes', async () => {
+  it('begins with a minute of final blocks and the runtime, and reports when that changes', async () => {
     const { node, client } = await start({ upgradeAt: 9 })
     node.mine(7)
     const [withRuntime, without] = [await client.follow(true), await client.follow(false)]
@@ -120,7 +120,7 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
     node.mine(3)
     const hash = node.chain.final().hash
     for (const id of [withRuntime, without])
-      await waitFor('all blocks are told', () =>
+      await waitFor('all blocks are reported', () =>
         client.received(id).some((one) => (one.finalizedBlockHashes as string[])?.includes(hash)),
       )
     const runtimes = (id: string) =>
@@ -237,7 +237,7 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
     expect(client.received(follow)).toHaveLength(before)
   })
 
-  it('keeps a block of a lost branch until it is let go, and refuses what nobody showed', async () => {
+  it('keeps a block of a lost branch until it is let go, and refuses an unknown block', async () => {
     const { node, client } = await start({ finality: 2 })
     node.mine(3)
     const follow = await client.follow(true)
@@ -245,7 +245,7 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
     const above = node.make({ extrinsics: [] })
     node.fork(2)
     expect(node.chain.final().number).toBe(lost.number)
-    await waitFor('it is told as lost', () =>
+    await waitFor('it is reported as lost', () =>
       client
         .received(follow)
         .some((one) => (one.prunedBlockHashes as string[])?.includes(lost.hash)),
@@ -307,7 +307,7 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
       ['chainHead_v1_unpin', without, 7],
       ['chainHead_v1_continue', without],
       ['transaction_v1_broadcast', 'zz'],
-      ['transaction_v1_stop', 'nobody'],
+      ['transaction_v1_stop', 'unknown'],
       ['archive_v1_hashByHeight', '1'],
       ['archive_v1_header'],
     ] as [string, ...unknown[]][])

@@ -48,7 +48,7 @@ describe('clients from outside on the Polkadot dev node', () => {
       const methods = block.block.extrinsics.map(({ method }) => method.method)
       expect(methods).toContain('transferKeepAlive')
       expect(balances[0]).toBe('0')
-      await waitFor('the subscription tells', () => BigInt(balances.at(-1)!) === unit)
+      await waitFor('the subscription reports', () => BigInt(balances.at(-1)!) === unit)
     } finally {
       await api.disconnect()
     }

@@ -21,7 +21,7 @@ import { createCodecs } from '../../../src/chains/polkadot/codecs.ts'
 import type { BalanceEvent } from '../../../src/chains/polkadot/events.ts'
 import { createByteSet } from '../../../src/lib/bytes.ts'
 
-/** A signal that nobody aborts. */
+/** A signal that is never aborted. */
 export const never = new AbortController().signal
 
 /** A dev node with short ways to make transactions on it. */
@@ -39,7 +39,7 @@ export type Harness = PolkadotDevChain & {
   openChain(options?: Partial<PolkadotChainOptions>): Chain
 }
 
-/** Starts a dev node that makes blocks when it is told to. */
+/** Starts a dev node that makes blocks on command. */
 export async function startHarness(options: PolkadotDevChainOptions = {}): Promise<Harness> {
   const node = await startPolkadotDevChain({ manual: true, ...options })
   const account = (number: number) => Buffer.from(node.signer(number).account)

@@ -87,7 +87,7 @@ describe('the nodes of Asset Hub', () => {
   it('subscribes again after a connection broke', async () => {
     const node = await start()
     node.mine(3)
-    // Without probes only a subscription can tell of a block in time.
+    // Without probes only a subscription can report a block in time.
     const chain = open(node, { probeEveryMs: 600_000, pollMs: 600_000 })
     await chain.head(never)
     for (let round = 0; round < 3; round++) {
@@ -112,7 +112,7 @@ describe('the nodes of Asset Hub', () => {
     await chain.head(never)
     node.server.setMode('hanging')
     node.mine(5)
-    await waitFor('the second node tells of the blocks', async () => {
+    await waitFor('the second node reports the blocks', async () => {
       const head = await chain.head(never).catch(() => undefined)
       return head?.number === node.chain.final().number
     })
@@ -133,7 +133,7 @@ describe('the nodes of Asset Hub', () => {
     expect(readings[0]!.balance).toBe(10n ** 24n)
   })
 
-  it('names a gap when nobody has the states any more, and goes on after it', async () => {
+  it('names a gap when no node has the states any more, and continues after it', async () => {
     const node = await start()
     node.mine(40)
     node.server.prune(30)

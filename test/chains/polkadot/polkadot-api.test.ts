@@ -66,7 +66,7 @@ describe('polkadot-api, the client itself, on the Polkadot dev node', () => {
     expect((await api.query.System!.Account!.getEntries()).length).toBeGreaterThan(15)
     const before = { at: node.chain.at(number - 1)!.hash }
     expect(await freeOf(node, client, before)).toBe(0n)
-    // A block that nobody holds any more comes from the archive.
+    // A block that no full node holds any more comes from the archive.
     const first = node.chain.at(1)!
     node.mine(40)
     await waitFor('the archive is asked', async () => {

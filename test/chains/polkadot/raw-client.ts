@@ -13,7 +13,7 @@ export type Answer<result = unknown> = { result?: result; code?: number }
 export type RawClient = {
   socket: WebSocket
   ask<result = unknown>(method: string, ...params: unknown[]): Promise<Answer<result>>
-  /** Everything that a subscription was told so far. */
+  /** All events of a subscription so far. */
   received(subscription: string): RawEvent[]
   /** Waits for an event of a subscription. */
   wait(subscription: string, event: string, operationId?: string): Promise<RawEvent>

@@ -147,11 +147,11 @@ describe.each(worlds)('variant P through the service on $name', ({ node, service
     await waitFor('the mapped account', async () => (await balanceOf(ethereum)) === '1000000000000')
   })
 
-  it('tells a webhook when the transfer has as many final blocks as it asks for', async () => {
-    const { wallet_id } = await call('RegisterWallet', { name: 'told', address: addressOf(130) })
+  it('notifies a webhook when the transfer has the required number of final blocks', async () => {
+    const { wallet_id } = await call('RegisterWallet', { name: 'notified', address: addressOf(130) })
     const { webhook_id } = await call('RegisterWebhook', {
       wallet_id,
-      webhook_endpoint: 'https://localhost:9443/nobody-listens',
+      webhook_endpoint: 'https://localhost:9443/closed-port',
       confirmation: 3,
     })
     const histories = async () =>

@@ -24,7 +24,7 @@ describe.each(worlds)('transfers of $name', ({ node, chain, isModern, specVersio
   )
   const everyone = Array.from({ length: 100 }, (_, number) => node.account(number))
 
-  /** Makes a block, follows to it, and gives what it holds for everybody. */
+  /** Makes a block, follows to it, and returns its records for all accounts. */
   const play = async (...extrinsics: Buffer[]) => {
     const parent = node.chain.best()
     const made = node.make({ extrinsics })
@@ -42,7 +42,7 @@ describe.each(worlds)('transfers of $name', ({ node, chain, isModern, specVersio
       const delta = after[number]!.balance! - before[number]!.balance!
       return delta === 0n ? [] : [{ account, number, delta }]
     })
-    // Whoever's balance changed is among those that are read again, and nobody is forgotten.
+    // Every account whose balance changed is read again; none is missing.
     const touchedKeys = new Set(touched.map(({ address }) => address.toString('hex')))
     for (const { account } of changed) expect(touchedKeys).toContain(account.toString('hex'))
     return { made, block, movements, changed, after, shown: movements.map(show) }

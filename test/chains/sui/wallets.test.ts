@@ -71,7 +71,7 @@ describe.each(['grpc', 'grpc-web'] as const)(
       return (await status())?.block_number !== null
     })
 
-    it('tells a payment and counts it', async () => {
+    it('notifies of a payment and counts it', async () => {
       const address = newAddress()
       const wallet_id = await newWallet({ address, import_asset: true })
       expect(await balanceOf(address)).toBe('0')
@@ -219,7 +219,7 @@ describe.each(['grpc', 'grpc-web'] as const)(
       expect(unknown.status).toBe(404)
     })
 
-    it('tells of what its own addresses send: to many, failed, sponsored, swapped', async () => {
+    it('notifies of what its own addresses send: to many, failed, sponsored, swapped', async () => {
       const sender = node.key(4)
       const address = sender.toSuiAddress()
       await newWallet({ address, import_asset: true })
@@ -302,12 +302,12 @@ describe.each(['grpc', 'grpc-web'] as const)(
       expect(await transfersOf({ address })).toHaveLength(2)
     })
 
-    it('tells a webhook after the checkpoints that it asks for', async () => {
+    it('notifies a webhook after the required checkpoints', async () => {
       const address = newAddress()
       const wallet_id = await newWallet({ address })
       const { webhook_id } = await call('RegisterWebhook', {
         wallet_id,
-        webhook_endpoint: 'https://localhost:9443/nobody-listens',
+        webhook_endpoint: 'https://localhost:9443/closed-port',
         confirmation: 3,
       })
       const histories = async () =>

@@ -21,7 +21,7 @@ const receivers = Array.from({ length: 110 }, (_, number) => {
   return new Address(0, hash)
 })
 const owners = receivers.slice(0, 12)
-/** The contract that runs in every block of a real masterchain; here somebody has to pay it. */
+/** The contract that runs in every block of a real masterchain; here it has to be paid. */
 const everyBlock = new Address(-1, Buffer.alloc(32, 0x55))
 
 const native = { asset_type: 'ASSET_TYPE_T', contract_address: Buffer.alloc(0), token_id: 0n }

@@ -73,7 +73,7 @@ it('blocks that no node has any more are a gap, and following goes on behind it'
     const from = await chain.head(never)
     await dev.mine(256 * 2 - from.number)
     const event = await next(chain, from)
-    // The first one that is left cannot be told from its predecessor's shard blocks.
+    // The first one that is left cannot be distinguished from its predecessor's shard blocks.
     expect(event).toMatchObject({ kind: 'gap', from: from.number + 1, to: { number: 412 } })
     if (event.kind !== 'gap') throw new Error(event.kind)
     expect(await next(chain, event.to)).toMatchObject({ kind: 'blocks' })

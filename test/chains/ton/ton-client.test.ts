@@ -42,7 +42,7 @@ it('reads the masterchain, shards and their transactions', async () => {
   expect(found.some(({ account }) => account.equals(v4.address))).toBe(true)
 })
 
-it('sends from wallets that nobody here wrote, and reads what came of it', async () => {
+it('sends from third-party wallets, and reads the result', async () => {
   expect(await client.getBalance(v4.address)).toBe(100n * coin)
   expect((await client.getContractState(v4.address)).state).toBe('uninitialized')
   for (const [wallet, key] of [
@@ -82,7 +82,7 @@ it('reads tokens through their get-methods', async () => {
   expect((await master.getJettonData()).totalSupply).toBe(5_000n)
 })
 
-it('is told why a message is refused', async () => {
+it('gets the reason of a refused message', async () => {
   const message = external({ to: v4.address, body: beginCell().endCell() })
   const boc = beginCell().store(storeMessage(message)).endCell().toBoc()
   await expect(client.sendFile(boc)).rejects.toMatchObject({

@@ -23,7 +23,7 @@ export const bytesOf = (address: Address): Buffer =>
 export const addressOf = (bytes: Uint8Array): Address =>
   new Address(Buffer.from(bytes).readInt8(0), Buffer.from(bytes.subarray(1)))
 
-/** A payer by number; without coins until somebody gives it some. */
+/** A payer by number; without coins until it is funded. */
 export const createPayer = (dev: TonDevChain, number: number, workchain = 0): Payer => {
   const purse = createPurse(createHash('sha256').update(`payer ${number}`).digest(), workchain)
   const text = purse.address.toRawString()

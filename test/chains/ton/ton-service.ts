@@ -24,7 +24,7 @@ export type TonService = {
   balanced(address: string, token?: { token_address: string; balance: bigint }): Promise<void>
 }
 
-/** Starts a chain that makes blocks when told to, and the service on it. */
+/** Starts a chain that makes blocks on command, and the service on it. */
 export const startTonService = async (
   options: TonDevChainOptions = {},
   upstreams?: (dev: TonDevChain) => Promise<{ url: string }[]>,

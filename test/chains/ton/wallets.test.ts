@@ -344,7 +344,7 @@ describe('jettons', async () => {
 
   it('come back where the jetton wallet of the receiver refuses them', async () => {
     // What the notification costs on its way is more than the transfer brings along, so that the
-    // receiver's jetton wallet cannot do what it is told, and the message bounces.
+    // receiver's jetton wallet cannot execute the message, which bounces.
     let payload = beginCell().endCell()
     for (let number = 0; number < 100; number++)
       payload = beginCell().storeBuffer(Buffer.alloc(120, number)).storeRef(payload).endCell()

@@ -5,7 +5,7 @@ import { encodeCall, readWord, type WordCall } from '../codec/abi.ts'
 import type { Rpc } from '../pool/rpc.ts'
 import { type CallBlock, callContracts } from './contract-calls.ts'
 
-/** The call that tells a token balance. */
+/** The call that returns a token balance. */
 export function callOf({ address, asset }: BalanceQuery): WordCall {
   const to = asset.contract_address
   switch (asset.asset_type) {
@@ -52,7 +52,7 @@ const kindOf = ({ asset }: BalanceQuery): string =>
 
 const erc721Id = 0x80ac58cdn << 224n
 
-/** Whether a contract that does not tell a balance may hold something all the same. */
+/** Whether a contract without a readable balance may still hold something. */
 async function mayHold(
   rpc: Rpc,
   { asset }: BalanceQuery,

@@ -36,7 +36,7 @@ export async function callContract(
  * What contracts returned, each in a request of its own; undefined for each that failed. Nodes have
  * many words for a contract that fails ("stack limit reached 1024 (1023)", "gas uint64 overflow",
  * "return data out of bounds", "write protection": core/vm/errors.go of geth), some of them repeat
- * what the contract says, and anybody can make a contract. So no message decides: a call that every
+ * what the contract says, and anyone can deploy a contract. So no message decides: a call that every
  * node refuses, although the nodes serve the state of the block before and after it, fails by itself.
  */
 export async function callContracts(

@@ -153,7 +153,7 @@ describe('a block', () => {
     expect([...block.accounts(createByteSet([]))].map(hex)).not.toContain(b)
   })
 
-  it('keeps its ordinals whoever is tracked and whether or not it could be traced', () => {
+  it('keeps its ordinals independent of tracked accounts and traces', () => {
     const transactions = [
       { from: a, to: b, value: 1n, logs: [paid(coin, a, b, 2), paid(other, c, a, 3)] },
       { from: c, to: b, value: 4n, logs: [paid(coin, c, b, 5)] },
@@ -191,7 +191,7 @@ describe('a block', () => {
     ])
   })
 
-  it('that nobody could trace says so', () => {
+  it('reports that it could not be traced', () => {
     const { block, receipts } = readStub([{ from: a, to: b, value: 1n }])
     const untraced = createBlock({ block, receipts, native: evmFamily.native, internal: {} })
     expect(untraced.decode(trackedOf([a])).unknown_kinds).toEqual({ untraced_block: 1 })

@@ -67,7 +67,7 @@ type Reduced = BlockHeader &
   }
 
 /**
- * Takes out of the parts what concerns anybody. Many blocks wait to be stored, and whatever waits is
+ * Extracts the parts that may concern accounts. Many blocks wait to be stored, and all that waits is
  * copied by the garbage collector: their text must not. So this is a function of its own, because a
  * function that stays keeps all that the functions beside it have seen.
  */
@@ -280,7 +280,7 @@ function decode(
     for (const asset_type of tracked.assetTypesOf?.(contract) ?? [usualType(log)]) {
       let { place } = log
       for (const { asset, value } of movementsOf(log, { contract, asset_type }, assetOf)) {
-        // Anybody can make a token say that nothing moved.
+        // Any token can emit an event without a movement.
         if (value > 0n) see(transaction, { from, to, value, place, failed: false }, asset)
         place++
       }

@@ -83,7 +83,7 @@ export function createClaims(block: Block, tools: ClaimTools | undefined): Claim
     return { transactions, accounts: [...accounts] }
   }
 
-  /** By how much the coin of an account changed, as far as transactions and traces tell. */
+  /** By how much the coin of an account changed, according to transactions and traces. */
   const changesOf = (account: number): Pick<ConfirmQuestion, 'change' | 'internal'> => {
     let change = 0n
     let internal = 0n

@@ -116,8 +116,8 @@ const lies: [string, Lie][] = [
     'writes an amount that is no text',
     changeLogs((logs) => logs.map((log) => ({ ...log, data: null! }))),
   ],
-  ['pays nobody', changeFirst({ to: '0x' })],
-  ['is paid by nobody', changeFirst({ from: '0x' })],
+  ['has an empty receiver', changeFirst({ to: '0x' })],
+  ['has an empty sender', changeFirst({ from: '0x' })],
   ['gives a payment with a space in it', changeFirst({ value: '0x7 ' })],
   [
     'writes topics in capitals',
@@ -303,7 +303,7 @@ describe('a node that', () => {
     expect(events).toEqual([])
   })
 
-  it('tells of a head that there is not holds up nothing, and no gap is made of it', async () => {
+  it('announces a head that does not exist: no delay, no gap', async () => {
     const pool = createStubPool([{ blocks }])
     pool.setHead(1_000)
     const enough = new AbortController()
@@ -378,7 +378,7 @@ describe('nodes', () => {
       { number: 0, hash: bytesOf(chain[0]!.block.hash) },
       AbortSignal.timeout(20_000),
     )) {
-      // Every answer takes a turn: whoever wanted to read on would have done so by now.
+      // Every answer takes a turn: a reader that continued would have read more by now.
       for (let turns = 0; turns < 100; turns++) await turn()
       break
     }

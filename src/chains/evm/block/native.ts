@@ -37,7 +37,7 @@ const mintPlace = 0
 export const valuePlace = 1
 /** The first place of the logs. */
 export const logPlace = 2
-/** The first place of what traces tell: far behind the logs, so that a trace changes no other place. */
+/** The first place of traced movements: far behind the logs, so that a trace changes no other place. */
 export const internalPlace: number = 2 ** 31
 
 /** Reads the native side of a transaction. */

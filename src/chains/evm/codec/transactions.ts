@@ -168,7 +168,7 @@ function provedHashes(
 const keccak = (bytes: Uint8Array): Buffer =>
   Buffer.from(hash('keccak-256', bytes, 'latin1'), 'latin1')
 
-/** Test nodes let anybody send for anybody, and then make a hash of their own. */
+/** Test nodes accept unsigned transactions of any account and make their own hash. */
 const isUnsigned = (transaction: RawTransaction): boolean => {
   const { r, s } = transaction as Fields
   return typeOf(transaction) !== depositType && isZero(r) && isZero(s)

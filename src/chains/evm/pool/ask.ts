@@ -7,7 +7,7 @@ import type { Upstream } from './upstream.ts'
 /** How a call to one node ended, for metrics. */
 export type CallOutcome = 'ok' | 'error' | FailureKind
 
-/** Told of every call to a node. */
+/** Called for every call to a node. */
 export type Observe = (upstream: string, method: string, outcome: CallOutcome, ms: number) => void
 
 /** One call to one node. */
@@ -90,7 +90,7 @@ export function createAsker({
   }
 }
 
-// How long a trace takes and how large it is, the transactions decide, and anybody can send those.
+// Transactions decide the time and size of a trace, and anyone can send transactions.
 const costsAnything = /^(?:debug|trace)_/
 
 /** Whether a failure says something about the node, not only about this one call. */

@@ -78,7 +78,7 @@ export function broadcast(
   return promise
 }
 
-/** Of several refusals, the one that tells the sender most. */
+/** Of several refusals, the most specific one. */
 export function mostInformative(errors: RawJson[]): RawJson | undefined {
   const rank = (error: RawJson): number => {
     const { message } = readError(error)

@@ -66,7 +66,7 @@ describe('failover', () => {
     expect(outcomes).toEqual([result(1)])
   })
 
-  test('too large an answer is the last word when nobody else comes back', async () => {
+  test('an oversized answer is final when no other node returns', async () => {
     const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b')]
     const { call, clock } = setUp([a, b])
     b.isVerified = false
@@ -81,7 +81,7 @@ describe('failover', () => {
     expect(asked).toBe(2)
   })
 
-  test('an answer that says "not here" is given only when nobody knows better', () => {
+  test('an answer that says "not here" is returned only when no other node has the data', () => {
     const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
     const { call } = setUp([a, b])
     const found = call()
@@ -321,7 +321,7 @@ test('a node whose circuit is open is still better than none', async () => {
 })
 
 describe('the end of a call', () => {
-  test('comes once, and late answers are nobody’s', async () => {
+  test('comes once, and late answers are ignored', async () => {
     const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
     const { call, observed } = setUp([a, b])
     const controller = new AbortController()

@@ -25,7 +25,7 @@ test('the highest counts; a node behind never drags it back', () => {
   expect(seen).toEqual(['a 100', 'b 50', 'b 51', 'b 101'])
 })
 
-test('each new head of each node is told once', () => {
+test('each new head of each node is reported once', () => {
   const { a, b, heads, seen } = setUp()
   for (const number of [7, 7, 8, 7]) heads.show(a, headOf(number), 0)
   heads.show(b, headOf(8), 0)
@@ -45,7 +45,7 @@ test('it goes back only when the node that showed it has shown less for a while 
   expect(heads.best()?.number).toBe(99)
 })
 
-test('a chain that was rolled back is told of, though no node shows anything new', () => {
+test('a rollback is reported, though no node shows a new head', () => {
   const { a, heads } = setUp()
   heads.show(a, headOf(100), 0)
   const notified: (number | undefined)[] = []
@@ -71,7 +71,7 @@ test('another block at the same height replaces the one of the same node', () =>
   expect(heads.best()?.hash).toBe('0xother')
 })
 
-test('a listener that throws harms nobody, and one that left hears nothing', () => {
+test('a throwing listener affects no other, and a removed one is not called', () => {
   const { a, heads, seen } = setUp()
   heads.onHead(() => {
     throw new Error('mine')

@@ -25,7 +25,7 @@ export type HealthOptions = {
   random(): number
   intervalMs: number
   ask: Ask
-  /** The node has told its chain; decides whether that is the right one. */
+  /** The node has reported its chain; checks it. */
   judgeChain(): void
   showHead(block: NonNullable<ReturnType<typeof readHead>>): void
   /** Whether there is another node that could take over. */

@@ -84,7 +84,7 @@ describe.each(['http', 'ws'] as const)('a node that lies over %s', (transport) =
       'trickle',
       '64 MiB in pieces',
       'closes after the headers',
-      // Nobody can notice that two calls in flight have changed their answers.
+      // Swapped answers of two calls in flight cannot be detected.
       'id of a neighbour',
     ].includes(lie)
 

@@ -28,7 +28,7 @@ export function createLoadWindow(): LoadWindow {
         if (inFlight * 2 > size) size += size < threshold ? calls : (stepCalls * calls) / size
         return
       }
-      // Those that were under way together tell the same thing.
+      // Concurrent calls count as one measurement.
       if (startedAt < cutAt) return
       cutAt = now
       size = Math.max(leastSize, size / 2)

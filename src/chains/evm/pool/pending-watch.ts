@@ -21,7 +21,7 @@ const hashPattern = /^0x[0-9a-f]{64}$/
 
 /**
  * By subscription where the node pushes, otherwise by a filter that is asked again and again. Nothing is
- * asked while nobody wants to know.
+ * polled without listeners.
  */
 export function watchPending(options: {
   upstream: Upstream

@@ -71,7 +71,7 @@ export type Pool = {
   request(request: PoolRequest): Promise<PoolOutcome>
   /** Sends a signed transaction to every healthy upstream; succeeds when one accepts or knows it. */
   broadcast(rawTransaction: RawJson, timeoutMs?: number): Promise<BroadcastOutcome>
-  /** The pinned chain id; undefined until an upstream has told it. */
+  /** The pinned chain id; undefined until an upstream has reported it. */
   chainId(): number | undefined
   /** The highest head that a healthy upstream has shown; it never goes backwards by itself. */
   head(): Head | undefined
@@ -83,7 +83,7 @@ export type Pool = {
   onHead(listener: (head: Head, upstream: string) => void): () => void
   /**
    * Called with the hash of every transaction that an upstream announces, once for each upstream; they
-   * are asked for it only while somebody listens. Returns the unsubscriber.
+   * are polled for it only while there are listeners. Returns the unsubscriber.
    */
   onPending(listener: (hash: string) => void): () => void
   /** All that can be asked have been asked to announce them; never waits for long. */

@@ -28,7 +28,7 @@ it.each([
   ['nonce too low: next nonce 5, tx nonce 3', 'nonce_used'],
   ['OldNonce, Current nonce: 5, nonce of rejected tx: 3', 'nonce_used'],
   ['txpool is full', 'unknown'],
-  ['something that nobody has ever seen', 'unknown'],
+  ['an unknown error', 'unknown'],
   ['rate limit exceeded', 'unknown'],
   ['the method is overloaded, try again', 'unknown'],
 ])('"%s" of every node is %s', (message, kind) => {
@@ -44,7 +44,7 @@ it('a refusal is certain only when every node that got it has refused it', () =>
   expect(handoverOf({ ok: false, error: error(poor) }).kind).toBe('unknown')
 })
 
-it('says whether anybody got it at all', () => {
+it('reports whether any node received it', () => {
   expect(handoverOf({ failure: 'NO_UPSTREAM', asked: 0 }).kind).toBe('unsent')
   expect(handoverOf(outcome(1))).toEqual({ kind: 'unknown', detail: 'no node answered in time' })
   expect(handoverOf({ ok: true, result: '"0x1"' })).toEqual({ kind: 'accepted' })

@@ -11,7 +11,7 @@ import { handoverOf } from './handover.ts'
 import { createFindNonceUse } from './nonce-use.ts'
 import { createExplainPayment } from './token-payment.ts'
 
-/** Told of a transaction that is handed to the nodes: its bytes and its hash. */
+/** Called for a transaction that is sent to the nodes: its bytes and its hash. */
 export type OnBroadcast = (raw: Buffer, hash: Buffer) => void
 
 type Tools = {

@@ -2,7 +2,7 @@ import type { RpcReply } from '../pool/pool-types.ts'
 import { createUpstream, type Upstream, type UpstreamOptions } from '../pool/upstream.ts'
 import type { TransportCall, TransportOutcome } from '../transport/transport.ts'
 
-/** A node without a network, for tests: answers when and what it is told. */
+/** A node without a network, for tests: with scripted answers. */
 export type FakeUpstream = Upstream & {
   calls: TransportCall[]
   /** How many calls fit. */
@@ -22,7 +22,7 @@ export const error = (code: number, message: string): RpcReply => ({
   error: JSON.stringify({ code, message }),
 })
 
-/** A healthy one, unless told otherwise. */
+/** Healthy by default. */
 export function createFakeUpstream(
   name: string,
   options: Partial<UpstreamOptions> & { head?: number } = {},

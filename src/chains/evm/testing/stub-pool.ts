@@ -9,7 +9,7 @@ export type StubNode = {
   blocks: readonly StubBlock[]
   /** Given the right result; undefined keeps it. */
   lie?(method: string, result: unknown, params: readonly unknown[]): unknown
-  /** Answers of methods that blocks do not tell. */
+  /** Answers of methods that do not follow from blocks. */
   answer?(method: string, params: readonly unknown[]): unknown
   /** The error that it gives instead of an answer. */
   refuse?(method: string, params: readonly unknown[]): object | undefined
@@ -19,10 +19,10 @@ export type StubNode = {
 export type StubPool = Nodes & {
   nodes: StubNode[]
   methods: string[]
-  /** Tells of the newest block of the first node. */
+  /** Announces the newest block of the first node. */
   push(): void
   setHead(number: number): void
-  /** Lets nobody be there for what needs a capability. */
+  /** Removes all nodes with a capability. */
   setAway(isAway: boolean): void
 }
 

@@ -9,7 +9,7 @@ import type { TransportOutcome } from './transport.ts'
 
 type Question = { answer(): void }
 
-/** A node that answers calls when it is told to. */
+/** A node that answers calls on command. */
 const start = async () => {
   const clock = createFakeClock()
   const timers = createTimers(clock)

@@ -111,7 +111,7 @@ export function createHttpTransport(
     entry.call.done(outcome)
   }
 
-  // The exchange goes on as long as anybody waits for a part of it.
+  // The exchange continues while any caller waits for a part of it.
   const giveUp = (entry: Entry, failure: TransportFailure): void => {
     if (entry.isOver) return
     const { exchange } = entry

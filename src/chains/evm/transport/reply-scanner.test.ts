@@ -118,7 +118,7 @@ describe('a batch', () => {
   test.each([
     ['missing', [10, 11]],
     ['there twice', [10, 11, 11]],
-    ['of somebody else', [10, 11, 99]],
+    ['with a foreign id', [10, 11, 99]],
     ['one too many', [10, 11, 12, 13]],
   ])('with an answer %s is not trusted at all', (_, ids) => {
     const replies = ids.map((id) => ({ id, ok: true, from: 0, to: 0, end: 0 }))

@@ -53,7 +53,7 @@ export function scanBatch(body: Buffer): ScannedReply[] | undefined {
 
 /**
  * Puts the answers of a batch into the order of the calls. Undefined when not each call has exactly
- * one: then nobody could say whether the others have been mixed up as well.
+ * one: then the other answers may be mixed up as well.
  */
 export function matchReplies(ids: number[], replies: ScannedReply[]): ScannedReply[] | undefined {
   if (replies.length !== ids.length) return undefined

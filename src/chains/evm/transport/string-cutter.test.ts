@@ -14,7 +14,7 @@ const split = (text: Buffer, places: readonly number[]): Buffer[] => {
   return ends.map((end, index) => text.subarray(index === 0 ? 0 : ends[index - 1], end))
 }
 
-/** What is left of a value, told from the value itself. */
+/** The expected rest of a value, computed from the value itself. */
 const shorten = (value: unknown, longest: number): unknown => {
   const isLong = (text: string) => Buffer.byteLength(JSON.stringify(text)) - 2 > longest
   if (typeof value === 'string') return isLong(value) ? '~' : value

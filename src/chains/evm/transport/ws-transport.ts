@@ -117,7 +117,7 @@ export function createWsTransport(
     else finish(reply.id, reply.ok ? { ok: true, result: raw } : { ok: false, error: raw })
   }
 
-  // An answer that cannot be read is that of nobody: its call runs into the time limit.
+  // An unreadable answer belongs to no call: its call times out.
   const receivePush = (text: string): void => {
     if (!text.includes('"params"')) return
     try {
