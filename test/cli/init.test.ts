@@ -46,17 +46,21 @@ test('every node is asked, and the file that is written is a configuration', slo
   expect(other.stdout).toContain('Start with "portolan start --config other.yaml".')
 })
 
-test('nodes of different chains, wrong addresses and a missing terminal are refused', slow, async () => {
-  const cwd = await freshFolder()
-  const nodes = await Promise.all([startAnvil({ chainId: 1 }), startAnvil({ chainId: 2 })])
-  for (const node of nodes) onTestFinished(node.stop)
-  const refused = async (...args: string[]) => {
-    const { code, stderr } = await portolan(['init', ...args], { cwd })
-    return `${code}: ${stderr.trim().split('\n').at(-1)}`
-  }
-  expect(await refused('--c', ...nodes.map(({ url }) => url))).toBe(
-    '1: The nodes of c are on different chains: 1, 2.',
-  )
-  expect(await refused('--p', 'http://127.0.0.1:1')).toMatch(/^2: .*begin with ws:/)
-  expect(await refused()).toMatch(/^2: Name the nodes/)
-})
+test(
+  'nodes of different chains, wrong addresses and a missing terminal are refused',
+  slow,
+  async () => {
+    const cwd = await freshFolder()
+    const nodes = await Promise.all([startAnvil({ chainId: 1 }), startAnvil({ chainId: 2 })])
+    for (const node of nodes) onTestFinished(node.stop)
+    const refused = async (...args: string[]) => {
+      const { code, stderr } = await portolan(['init', ...args], { cwd })
+      return `${code}: ${stderr.trim().split('\n').at(-1)}`
+    }
+    expect(await refused('--c', ...nodes.map(({ url }) => url))).toBe(
+      '1: The nodes of c are on different chains: 1, 2.',
+    )
+    expect(await refused('--p', 'http://127.0.0.1:1')).toMatch(/^2: .*begin with ws:/)
+    expect(await refused()).toMatch(/^2: Name the nodes/)
+  },
+)

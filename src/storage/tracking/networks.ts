@@ -41,7 +41,7 @@ export const findFirstNetwork = async (db: Db, chain: string): Promise<number | 
   return row?.network_id
 }
 
-/** Stores what the nodes say they are the first time, and tells what was stored. */
+/** Stores the identity that nodes report the first time, and returns the stored one. */
 export const pinIdentity = async (
   db: Db,
   network_id: number,

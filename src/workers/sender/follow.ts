@@ -42,7 +42,7 @@ export async function followBlocks(
       }
   const head = blocks.at(-1)!.number
   moved.push(...(await confirm(trx, { network_id, now }, head)))
-  // With those that the same database transaction will tell of transfers.
+  // With those that the same database transaction will notify of transfers.
   if (moved.length > 0) await lockDueWebhooks(trx, { network_id, head }, moved)
   await queueTransactionNotifications(trx, moved, now)
 }
@@ -121,7 +121,7 @@ export async function unfollowAbove(
       )
     else await updateTransaction(trx, row, change)
   }
-  // With those that the same database transaction will tell of the reorganization.
+  // With those that the same database transaction will notify of the reorganization.
   if (moved.length > 0) await lockNotifiedWebhooks(trx, { network_id, above: number }, moved)
   await queueTransactionNotifications(trx, moved, now)
 }

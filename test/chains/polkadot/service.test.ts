@@ -148,7 +148,10 @@ describe.each(worlds)('variant P through the service on $name', ({ node, service
   })
 
   it('notifies a webhook when the transfer has the required number of final blocks', async () => {
-    const { wallet_id } = await call('RegisterWallet', { name: 'notified', address: addressOf(130) })
+    const { wallet_id } = await call('RegisterWallet', {
+      name: 'notified',
+      address: addressOf(130),
+    })
     const { webhook_id } = await call('RegisterWebhook', {
       wallet_id,
       webhook_endpoint: 'https://localhost:9443/closed-port',
