@@ -17,7 +17,9 @@ export type StateFile = {
 
 type State = {
   best_block_number?: number | string
+  accounts?: Record<string, { nonce: number | string; code?: string }>
   blocks: { header: { number: string; parentHash: string; timestamp: string } }[]
+  transactions?: { info: { from: string; nonce: number }; block_number?: number | string }[]
   historical_states?: [string, unknown][] | null
 }
 
@@ -41,19 +43,25 @@ export const newGenesisTime = (): number => Math.floor(Date.now() / 1000) - head
  * and anvil 1.7.1 loads them in any order, so that the chain's identity changes from start to start.
  *
  * anvil writes over its file in place. It therefore writes to another one, which takes the place of the
- * state when it is whole: a kill at any moment leaves a state that can be loaded.
+ * state when it is whole: a kill at any moment leaves a state that can be loaded. The state before it is
+ * kept, because anvil takes blocks and accounts at two moments: a block that is mined in between leaves
+ * balances that no block of the file explains (measured: 9 of 60 files beside continuous mining).
  */
 export async function openStateFile(directory: string): Promise<StateFile> {
   const state = join(directory, 'state.json')
   const next = join(directory, 'state.next.json')
+  const previous = join(directory, 'state.previous.json')
   const genesis = join(directory, 'genesis.json')
+  const rotate = async () => {
+    if (existsSync(state)) await rename(state, previous)
+    await rename(next, state)
+  }
   // The last one of a chain that was killed; it may be half of one.
   if (existsSync(next)) {
-    if (await readState(next)) await rename(next, state)
+    if (await readState(next)) await rotate()
     else await rm(next)
   }
-  const isStored = existsSync(state)
-  const stored = isStored ? await readState(state) : undefined
+  const { isStored, stored } = await chooseState(state, previous)
   if (isStored && !stored && !(await isTooLong(state)))
     throw new Error(`${state} is damaged. Start with --reset to begin anew.`)
   const repaired = stored && repair(stored)
@@ -67,7 +75,7 @@ export async function openStateFile(directory: string): Promise<StateFile> {
     isMoving = true
     try {
       const { mtimeMs } = await stat(next)
-      if (Date.now() - mtimeMs > quietMs) await rename(next, state)
+      if (Date.now() - mtimeMs > quietMs) await rotate()
     } catch {
       // Nothing new.
     } finally {
@@ -86,10 +94,45 @@ export async function openStateFile(directory: string): Promise<StateFile> {
     ],
     keep: async () => {
       clearInterval(timer)
-      if (existsSync(next) && (await readState(next))) await rename(next, state)
+      if (!existsSync(next) || !(await readState(next))) return
+      await rename(next, state)
+      // Written after the last block: nothing older is needed.
+      await rm(previous, { force: true })
     },
     stop: () => clearInterval(timer),
   }
+}
+
+/** Puts the previous state in the place of one that is missing or inconsistent, where it is better. */
+async function chooseState(
+  state: string,
+  previous: string,
+): Promise<{ isStored: boolean; stored: State | undefined }> {
+  const isStored = existsSync(state)
+  const stored = isStored ? await readState(state) : undefined
+  const isBad = stored ? !isConsistent(stored) : !isStored
+  if (!isBad || !existsSync(previous)) return { isStored, stored }
+  const earlier = await readState(previous)
+  // An account whose nonce was set by hand makes every state look inconsistent.
+  if (!earlier || (stored && !isConsistent(earlier))) return { isStored, stored }
+  await rename(previous, state)
+  return { isStored: true, stored: earlier }
+}
+
+/** Whether the accounts are those after the last block: no sender has sent more than the blocks hold. */
+function isConsistent({ best_block_number, accounts = {}, transactions = [] }: State): boolean {
+  const best = Number(best_block_number ?? Number.POSITIVE_INFINITY)
+  const sent = new Map<string, number>()
+  for (const { info, block_number } of transactions) {
+    if (Number(block_number ?? 0) > best) return false
+    const from = info.from.toLowerCase()
+    sent.set(from, Math.max(sent.get(from) ?? 0, info.nonce + 1))
+  }
+  return Object.entries(accounts).every(([address, { nonce, code = '0x' }]) => {
+    const count = sent.get(address.toLowerCase()) ?? 0
+    // Contracts count what they create.
+    return code !== '0x' || Number(nonce) <= count
+  })
 }
 
 const isTooLong = async (file: string): Promise<boolean> => (await stat(file)).size > longestFile
