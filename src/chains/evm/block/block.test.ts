@@ -182,6 +182,20 @@ describe('a block', () => {
     ])
   })
 
+  it('records what Arbitrum mints for a deposit and for a retryable ticket', () => {
+    const sent = { hash: `0x${'7'.repeat(64)}`, from: a, to: b, value: '0x3', nonce: '0x0' }
+    const movedBy = (transaction: object) =>
+      decode(make([{ from: a, to: b }], undefined, { transactions: [transaction] }), [a]).moved
+    expect(movedBy({ ...sent, type: '0x69', depositValue: '0x9' })).toEqual([
+      ['', a, 9n],
+      [a, b, 3n],
+    ])
+    expect(movedBy({ ...sent, type: '0x64' })).toEqual([
+      ['', a, 3n],
+      [a, b, 3n],
+    ])
+  })
+
   it('touches those who are paid without a transaction', () => {
     const withdrawals = [{ address: c, amount: '0x1' }]
     const block = make([{ from: a, to: b }], undefined, { miner: b, withdrawals })

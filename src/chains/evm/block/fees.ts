@@ -9,10 +9,21 @@ const priorityTypes = new Set([0xfe, 0xff])
 // The redeem of a retryable ticket on Arbitrum (ArbitrumRetryTx in OffchainLabs/nitro, arbos/tx_processor.go):
 // its gas was paid with the ticket. It is minted for the sender before, and what is left is taken away.
 const redeemType = 0x68
+// A deposit and a retryable ticket on Arbitrum (ArbitrumDepositTx and ArbitrumSubmitRetryableTx in the same file).
+const arbitrumDepositType = 0x64
+const ticketType = 0x69
 
 /** Whether a transaction came from the other chain. */
 export const isDeposit = (transaction: ReadTransaction): boolean =>
   typeOf(transaction) === depositType
+
+/** What is minted for the sender of a transaction from the other chain, before its value is sent. */
+export function mintOf(transaction: ReadTransaction): bigint {
+  const type = typeOf(transaction)
+  if (type === depositType) return quantityOf(transaction.mint)
+  if (type === ticketType) return quantityOf(transaction.depositValue)
+  return type === arbitrumDepositType ? quantityOf(transaction.value) : 0n
+}
 
 /**
  * What the sender of a transaction paid for it in the native coin, a rollup's and a blob's fees

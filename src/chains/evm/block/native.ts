@@ -1,5 +1,5 @@
 import { quantityOf, type RawReceipt, type ReadTransaction } from '../codec/raw.ts'
-import { feeOf, isDeposit } from './fees.ts'
+import { feeOf, isDeposit, mintOf } from './fees.ts'
 import type { Callees, NamedAddresses } from './names.ts'
 import type { InternalTransfer } from './traces.ts'
 
@@ -63,7 +63,7 @@ export function nativeEffects(
   }
 
   function movementsOf(): readonly NativeMovement[] {
-    const mint = isDeposit(transaction) ? quantityOf(transaction.mint) : 0n
+    const mint = mintOf(transaction)
     if (value === 0n && mint === 0n && !failed && internal.length === 0) return none
     const to = target ? addresses.add(target) : noParty
     const movements: NativeMovement[] = []

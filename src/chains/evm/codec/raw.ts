@@ -14,6 +14,8 @@ export type ReadTransaction = {
   gasPrice?: string | undefined
   /** Of a deposit on OP-style chains: what comes from the other chain. */
   mint?: string | undefined
+  /** Of a retryable ticket on Arbitrum: what comes from the other chain. */
+  depositValue?: string | undefined
   /** Of Celo: the token in which gas is paid. */
   feeCurrency?: string | null | undefined
 }
