@@ -87,12 +87,19 @@ export const hasEvents = async (db: Db, network_id: number): Promise<boolean> =>
   return rows.length > 0
 }
 
-/** The organizations of which events of a chain are not expanded yet. */
+/** Which of these organizations have events on a chain that are not expanded yet. */
 export const findPendingOrganizations = async (
   trx: Db,
   network_id: number,
-): Promise<ReadonlySet<string>> =>
-  new Set(await listEventOrganizations(trx, network_id, Number.MAX_SAFE_INTEGER))
+  organization_ids: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  const { rows } = await sql<{ organization_id: string }>`
+    select o.organization_id from unnest(${organization_ids as string[]}::uuid[]) o (organization_id)
+    where exists (
+      select from notification_event e
+      where e.network_id = ${network_id} and e.organization_id = o.organization_id)`.execute(trx)
+  return new Set(rows.map(({ organization_id }) => organization_id))
+}
 
 /** The first events of an organization, in their order. */
 export const listEvents = async (

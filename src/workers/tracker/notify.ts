@@ -116,7 +116,8 @@ async function insert(
   const waiting: Waiting[] = []
   const later: NewEvent[] = []
   let pending: ReadonlySet<string> | undefined
-  for (const [organization_id, mine] of Map.groupBy(events, (event) => event.organization_id)) {
+  const organizations = Map.groupBy(events, (event) => event.organization_id)
+  for (const [organization_id, mine] of organizations) {
     const rows = new Map<string, Waiting>()
     const noted = new Map<string, NewEvent>()
     let isWide = false
@@ -151,7 +152,7 @@ async function insert(
           })
     }
     if (noted.size === 0) continue
-    pending ??= await findPendingOrganizations(trx, network_id)
+    pending ??= await findPendingOrganizations(trx, network_id, [...organizations.keys()])
     const isLater =
       isWide ||
       pending.has(organization_id) ||
