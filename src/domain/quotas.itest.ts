@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { freshDatabase } from '../../test/helpers/database.ts'
 import { type Caller, createWalletBench } from '../../test/helpers/wallets.ts'
 import type { QuotaName } from '../contract/quotas.ts'
-import { listQuotaUses, setQuota } from '../storage/access/quotas.ts'
+import { listQuotaUses, recountUses, setQuota } from '../storage/access/quotas.ts'
 
 const { db, pool } = await freshDatabase()
 const bench = await createWalletBench(db, 'c')
@@ -193,4 +193,23 @@ it('wallets that are registered and removed at once never wait in a circle and a
     }),
   )
   await expectExact(setup)
+})
+
+it('counters that differ are counted anew, exactly and beside changes', async () => {
+  const wrong = await begin('QUOTA_WALLETS')
+  const missing = await begin('QUOTA_WALLETS')
+  const right = await begin('QUOTA_WALLETS')
+  await limit(wrong, 'QUOTA_WALLETS', 1_000)
+  await pool.query('update quota_use set used = used + 7 where organization_id = $1', [
+    wrong.organization_id,
+  ])
+  await pool.query('delete from quota_use where organization_id = $1', [missing.organization_id])
+  const register = () =>
+    wrong.call('RegisterWallet', { name: 'w', address: address(++addresses) })
+  const registering = Array.from({ length: 20 }, register)
+  expect(await recountUses(db)).toBeGreaterThan(0)
+  await Promise.all(registering)
+  await recountUses(db)
+  for (const caller of [wrong, missing, right]) await expectExact(caller)
+  expect(await recountUses(db)).toBe(0)
 })

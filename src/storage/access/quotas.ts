@@ -38,6 +38,83 @@ export const subtractUse = async (
     if (count > 0) await addUse(trx, organization_id, { quota_name, gained: -count })
 }
 
+/** What organizations have, counted. */
+const counted = (organization_ids: readonly string[]) => {
+  const mine = sql`organization_id = any(${organization_ids as string[]}::uuid[])`
+  return sql`(
+    select organization_id, 'QUOTA_WALLETS' as quota_name, count(*) as used from wallet
+    where ${mine} and remove_time is null group by organization_id
+    union all
+    select organization_id, 'QUOTA_ADDRESSES', sum(address_count) from wallet
+    where ${mine} group by organization_id
+    union all
+    select organization_id, 'QUOTA_WEBHOOKS', count(*) from webhook
+    where ${mine} group by organization_id
+    union all
+    select organization_id, 'QUOTA_WEBHOOK_HEADERS', count(*) from webhook_header
+    where ${mine} group by organization_id
+    union all
+    select organization_id, 'QUOTA_CONTRACTS', count(*) from contract
+    where ${mine} group by organization_id)`
+}
+
+const organizationsAtOnce = 200
+
+/**
+ * Counts anew what organizations have and corrects the counters that differ, for example after processes
+ * of an older version, which counted nothing, ran beside this one. Gives the number of corrections.
+ */
+export const recountUses = async (db: Db): Promise<number> => {
+  let corrected = 0
+  let after: string | undefined
+  do {
+    const { rows } = await sql<{ organization_id: string }>`
+      select organization_id from organization
+      where disable_time is null ${after ? sql`and organization_id > ${after}` : sql``}
+      order by organization_id limit ${organizationsAtOnce}`.execute(db)
+    const ids = rows.map(({ organization_id }) => organization_id)
+    for (const wrong of await listMiscounted(db, ids)) {
+      await recount(db, wrong)
+      corrected++
+    }
+    after = ids.length === organizationsAtOnce ? ids.at(-1) : undefined
+  } while (after)
+  return corrected
+}
+
+type Counter = { organization_id: string; quota_name: string }
+
+const listMiscounted = async (db: Db, organization_ids: readonly string[]): Promise<Counter[]> => {
+  const { rows } = await sql<Counter>`
+    select coalesce(c.organization_id, u.organization_id) as organization_id,
+      coalesce(c.quota_name, u.quota_name) as quota_name
+    from ${counted(organization_ids)} c
+    full join (
+      select * from quota_use
+      where organization_id = any(${organization_ids as string[]}::uuid[])) u
+      on u.organization_id = c.organization_id and u.quota_name = c.quota_name
+    where coalesce(c.used, 0) <> coalesce(u.used, 0)
+    order by 1, 2`.execute(db)
+  return rows
+}
+
+/**
+ * Holds the counter while it counts. A transaction that has changed it is waited for, and one that has
+ * not yet changed it does so afterwards, so that the sum is exact.
+ */
+const recount = async (db: Db, { organization_id, quota_name }: Counter): Promise<void> =>
+  await db.transaction().execute(async (trx) => {
+    await sql`
+      insert into quota_use (organization_id, quota_name, used)
+      values (${organization_id}, ${quota_name}, 0)
+      on conflict (organization_id, quota_name) do update set used = quota_use.used`.execute(trx)
+    // A statement of its own: it sees what was committed while the first one waited.
+    await sql`
+      update quota_use u set used = coalesce((
+        select c.used from ${counted([organization_id])} c where c.quota_name = u.quota_name), 0)
+      where organization_id = ${organization_id} and quota_name = ${quota_name}`.execute(trx)
+  })
+
 const lockClass = 5_713_305
 
 const open = sql`transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED',

@@ -3,6 +3,7 @@ import type { Log } from '../../lib/log.ts'
 import { type CredentialUse, touchCredentials } from '../../storage/access/credentials.ts'
 import { deleteExpiredIdempotencyKeys } from '../../storage/access/idempotency-keys.ts'
 import { deleteExpiredNonces } from '../../storage/access/nonces.ts'
+import { recountUses } from '../../storage/access/quotas.ts'
 import { deleteOldRateUsage } from '../../storage/access/rate-usage.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { ensurePartitions } from '../../storage/pg/partitions.ts'
@@ -46,6 +47,8 @@ export function startJanitor(options: JanitorOptions): { stop(): Promise<void> }
     await ensurePartitions(db, new Date(now))
     await deleteOldRateUsage(db, new Date(now))
     await deleteOldEvents(db)
+    const corrected = await recountUses(db)
+    if (corrected > 0) log.warn({ corrected }, 'quota counters differed and were corrected')
     slowAt = now + slowEveryMs
   }
 
