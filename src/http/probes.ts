@@ -8,11 +8,14 @@ export type Probes = {
   notReady(): Promise<string | undefined>
   /** The same for the gateway alone, which serves known keys without the database. */
   gatewayNotReady(): Promise<string | undefined>
-  /** What does not work although requests are served: networks that are not tracked. */
-  degraded?(): readonly object[]
+  /** The networks that are not tracked although requests are served. */
+  degraded?(): readonly Degraded[]
   /** What every client may know; it is asked of memory alone. */
   status(): Record<string, unknown>
 }
+
+/** A network that is not tracked. */
+export type Degraded = { chain: string; network: string; health: string }
 
 /** `/health`, `/ready`, `/ready/gateway` and a short `/status`. None of them needs a credential. */
 export function probeRoutes(probes: Probes): Route[] {
@@ -33,7 +36,11 @@ export function probeRoutes(probes: Probes): Route[] {
 }
 
 // A status of 503 would take the whole service out of a load balancer because of one chain.
-const detail = (degraded: readonly object[] = []) => (degraded.length > 0 ? { degraded } : {})
+// Only which one it is: the reason may quote a node and belongs on the operator's port.
+const detail = (all: readonly Degraded[] = []) => {
+  const degraded = all.map(({ chain, network, health }) => ({ chain, network, health }))
+  return degraded.length > 0 ? { degraded } : {}
+}
 
 /** A route that only reads. */
 export function get(path: string, handle: Route['handle']): Route {

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { silentLog } from '../../src/lib/log.ts'
 import { startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
 import { openDatabase } from '../../src/storage/pg/database.ts'
+import { startStubNode } from '../gateway/stub-node.ts'
 import { type Answer, startTestApp } from '../helpers/app.ts'
 import { embeddedBinaries } from '../helpers/postgres.ts'
 import { waitFor } from '../helpers/wait-for.ts'
@@ -79,6 +80,36 @@ describe('when the database is gone', () => {
     expect((await service.send('/v1/q/GetBlock')).status).toBe(401)
     server = await start()
     await isServedAgain()
+  })
+
+  it('the gateway serves known keys, and /ready/gateway answers 200', async () => {
+    const node = await startStubNode()
+    const upstreams = [{ url: node.url }]
+    const gateway = await startTestApp({
+      beside: service,
+      config: { chains: { c: { networks: { mainnet: { upstreams } } } } as never },
+    })
+    const ask = async () => {
+      const { json } = await gateway.send(`/c/mainnet/v1/${tenant.member.api_key}`, {
+        headers: { 'content-type': 'application/json' },
+        body: '{"jsonrpc":"2.0","id":1,"method":"net_version"}',
+      })
+      return json.result
+    }
+    const probes = async () => {
+      const answers = await Promise.all(
+        ['/ready', '/ready/gateway'].map((path) => gateway.send(path, { method: 'GET' })),
+      )
+      return answers.map(({ status }) => status)
+    }
+    await waitFor('the gateway serves', async () => (await ask()) === '1')
+    expect(await probes()).toEqual([200, 200])
+    await server.stop()
+    expect(await probes()).toEqual([503, 200])
+    expect(await ask()).toBe('1')
+    server = await start()
+    await isServedAgain()
+    expect(await probes()).toEqual([200, 200])
   })
 
   it('a change of limits made meanwhile elsewhere is known when it is back', async () => {

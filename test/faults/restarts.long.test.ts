@@ -48,15 +48,7 @@ it('a chain that cannot be tracked shows everywhere', async () => {
     200,
     {
       status: 'ready',
-      degraded: [
-        {
-          chain: 'c',
-          network: 'mainnet',
-          health: 'failing',
-          since: expect.any(String),
-          problem: expect.stringContaining(sentence),
-        },
-      ],
+      degraded: [{ chain: 'c', network: 'mainnet', health: 'failing' }],
     },
   ])
   expect(await (await operator('/metrics')).text()).toContain(

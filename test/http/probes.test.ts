@@ -41,6 +41,17 @@ describe('the probes', () => {
     expect((await get('/ready')).json).toMatchObject({ status: 'ready' })
   })
 
+  it('/ready names a network that is not tracked, and says nothing of the reason', async () => {
+    await expect
+      .poll(async () => (await get('/ready')).json)
+      .toEqual({
+        status: 'ready',
+        degraded: [{ chain: 'c', network: 'mainnet', health: 'failing' }],
+      })
+    const { json } = await service.admin('/status')
+    expect(json.chains.c.tracking.problem).not.toBe('')
+  })
+
   it('/ready/gateway says that the gateway can serve', async () => {
     expect((await get('/ready/gateway')).json).toEqual({ status: 'ready' })
   })
