@@ -204,8 +204,7 @@ it('counters that differ are counted anew, exactly and beside changes', async ()
     wrong.organization_id,
   ])
   await pool.query('delete from quota_use where organization_id = $1', [missing.organization_id])
-  const register = () =>
-    wrong.call('RegisterWallet', { name: 'w', address: address(++addresses) })
+  const register = () => wrong.call('RegisterWallet', { name: 'w', address: address(++addresses) })
   const registering = Array.from({ length: 20 }, register)
   expect(await recountUses(db)).toBeGreaterThan(0)
   await Promise.all(registering)
