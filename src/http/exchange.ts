@@ -3,6 +3,19 @@ import { OperationError, type Reason } from '../contract/errors/errors.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Bound, Shares } from './clients/shares.ts'
 
+/** Reported for every finished exchange. */
+export type Finished = {
+  route: string
+  path: string
+  status: number
+  seconds: number
+  request_id: string
+  client: string
+}
+
+/** Of an exchange whose caller left before the answer: Node would report the 200 it begins with. */
+export const hungUp = 499
+
 /** One request on its way through the server. */
 export type Exchange = {
   request: IncomingMessage

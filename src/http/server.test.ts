@@ -1,7 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { silentLog } from '../lib/log.ts'
+import type { Finished } from './exchange.ts'
 import { send } from './exchange.ts'
-import { type Finished, type Route, startServer } from './server.ts'
+import { type Route, startServer } from './server.ts'
 
 const open = async (routes: Route[]) => {
   const finished: Finished[] = []

@@ -11,7 +11,8 @@ import { createOpenAnswers, refuse } from './clients/client-errors.ts'
 import { type ConnectionShares, limitConnections } from './clients/connection-limits.ts'
 import type { Cors } from './clients/cors.ts'
 import type { Shares } from './clients/shares.ts'
-import { type Exchange, openExchange, send } from './exchange.ts'
+import type { Finished } from './exchange.ts'
+import { type Exchange, hungUp, openExchange, send } from './exchange.ts'
 import { type BareSockets, createBareSockets } from './fast-path/bare-sockets.ts'
 import type { GatewayFront } from './fast-path/gateway-front.ts'
 import type { OperationsFront } from './fast-path/operations-front.ts'
@@ -27,9 +28,6 @@ export type Route = {
   handle(exchange: Exchange): Promise<void> | void
 }
 
-/** Of an exchange whose caller left before the answer: Node would report the 200 it begins with. */
-export const hungUp = 499
-
 /** Takes a request past the general path; false when it is none of its own. */
 export type DirectHandler = (
   request: IncomingMessage,
@@ -38,16 +36,6 @@ export type DirectHandler = (
   /** What is wrong with the head of the request, if anything. */
   fault: string | undefined,
 ) => boolean
-
-/** Reported for every finished exchange. */
-export type Finished = {
-  route: string
-  path: string
-  status: number
-  seconds: number
-  request_id: string
-  client: string
-}
 
 /** How to build the server. */
 export type ServerOptions = {

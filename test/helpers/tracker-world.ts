@@ -19,12 +19,8 @@ import { HistoryMovedError } from '../../src/workers/tracker/history.ts'
 import { createRefill } from '../../src/workers/tracker/refill.ts'
 import { releasePage } from '../../src/workers/tracker/releasing.ts'
 import { findAncestor, rollBack } from '../../src/workers/tracker/reorg.ts'
-import {
-  storeBeginning,
-  storeBlocks,
-  storeGap,
-  type TrackerTools,
-} from '../../src/workers/tracker/store.ts'
+import { storeBeginning, storeBlocks, storeGap } from '../../src/workers/tracker/store.ts'
+import type { TrackerTools } from '../../src/workers/tracker/tools.ts'
 import { CrashError, createFaultyDb } from './faulty-db.ts'
 import { own, type ReferenceWebhook, type Snapshot } from './tracker-reference.ts'
 import { type Caller, createWalletBench, type WalletBench } from './wallets.ts'

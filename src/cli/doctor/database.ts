@@ -16,8 +16,8 @@ import { chooseServerUser } from '../../storage/embedded/server-user.ts'
 import { readMigrations } from '../../storage/migrations/files.ts'
 import { pendingMigrations, schemaVersion } from '../../storage/migrations/migrate.ts'
 import { checkClock } from './clock.ts'
+import type { DoctorContext } from './finding.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
-import type { DoctorContext } from './run.ts'
 
 /** The database and what is in it. An embedded one that does not exist yet is not made. */
 export async function* checkDatabase(context: DoctorContext): AsyncGenerator<Finding> {

@@ -1,4 +1,9 @@
 import { styleText } from 'node:util'
+import type { Config } from '../../app/config/schema.ts'
+import type { Shell } from '../shell.ts'
+
+/** What every check is given. */
+export type DoctorContext = { shell: Shell; config: Config; dataDir: string }
 
 /** What a check found: all is well, something to know, or a reason why the service cannot work. */
 export type Finding = {

@@ -1,7 +1,7 @@
 import { access, constants, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { DoctorContext } from './finding.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
-import type { DoctorContext } from './run.ts'
 
 const oldestNode = 26
 const gibibyte = 2 ** 30

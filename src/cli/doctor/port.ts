@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import type { ConnectionFile } from '../../app/connection-file.ts'
 import { tryListen } from '../../lib/net/try-listen.ts'
 import { explain } from '../explain.ts'
+import type { DoctorContext } from './finding.ts'
 import { type Finding, failure, ok } from './finding.ts'
-import type { DoctorContext } from './run.ts'
 
 const patienceMs = 3_000
 

@@ -1,8 +1,8 @@
 import { resolveSecret } from '../../app/config/secrets.ts'
 import { silentLog } from '../../lib/log.ts'
 import { connectRedis } from '../../storage/redis.ts'
+import type { DoctorContext } from './finding.ts'
 import { type Finding, failure, ok } from './finding.ts'
-import type { DoctorContext } from './run.ts'
 
 /** Whether Redis answers, where one is configured. */
 export async function* checkRedis({ config, shell }: DoctorContext): AsyncGenerator<Finding> {

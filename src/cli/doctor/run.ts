@@ -6,15 +6,13 @@ import { findDataDir, readConfig } from '../configuration.ts'
 import { explain } from '../explain.ts'
 import { type GlobalOptions, print, printJson, type Shell } from '../shell.ts'
 import { checkDatabase } from './database.ts'
+import type { DoctorContext } from './finding.ts'
 import { type Finding, failure, findingText, ok, warning } from './finding.ts'
 import { checkDataDir, checkDisk, checkNode } from './machine.ts'
 import { checkPort } from './port.ts'
 import { checkRedis } from './redis.ts'
 import { checkTracking } from './tracking.ts'
 import { checkUpstreams } from './upstreams.ts'
-
-/** What every check is given. */
-export type DoctorContext = { shell: Shell; config: Config; dataDir: string }
 
 /** Runs all checks; fails when one of them does. */
 export async function runDoctor(

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ConnectionFile } from '../../app/connection-file.ts'
 import { readStatus } from '../chains/run.ts'
+import type { DoctorContext } from './finding.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
-import type { DoctorContext } from './run.ts'
 
 const fix = 'See "portolan chains" and the log of the service.'
 

@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import type { Config } from '../../app/config/schema.ts'
 import { resolveSecret } from '../../app/config/secrets.ts'
 import type { ConnectionFile } from '../../app/connection-file.ts'
-import { askNode, type NodeAddress, type NodeAnswer, type NodeKind } from '../nodes/ask-node.ts'
+import { askNode, type NodeAnswer } from '../nodes/ask-node.ts'
+import type { NodeAddress, NodeKind } from '../nodes/rpc.ts'
 import type { Shell } from '../shell.ts'
+import type { DoctorContext } from './finding.ts'
 import { type Finding, ok, warning } from './finding.ts'
-import type { DoctorContext } from './run.ts'
 
 type Network = {
   chain_id?: number | string

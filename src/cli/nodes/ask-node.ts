@@ -1,15 +1,5 @@
+import type { NodeAddress, NodeKind } from './rpc.ts'
 import { openRpc } from './rpc.ts'
-
-/** The families of chains, as the configuration names them. */
-export type NodeKind = 'evm' | 'ton' | 'sui' | 'polkadot'
-
-/** How a node is reached. */
-export type NodeAddress = {
-  kind: NodeKind
-  url: string
-  headers?: Record<string, string>
-  transport?: 'grpc' | 'grpc-web'
-}
 
 /** What a node says of itself. */
 export type NodeAnswer = {

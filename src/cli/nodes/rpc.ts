@@ -1,7 +1,17 @@
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { headersOf } from '../../chains/nodes/node-name.ts'
-import type { NodeAddress } from './ask-node.ts'
+
+/** The families of chains, as the configuration names them. */
+export type NodeKind = 'evm' | 'ton' | 'sui' | 'polkadot'
+
+/** How a node is reached. */
+export type NodeAddress = {
+  kind: NodeKind
+  url: string
+  headers?: Record<string, string>
+  transport?: 'grpc' | 'grpc-web'
+}
 
 /** Calls of JSON-RPC to one node, over HTTP or one WebSocket. */
 export type Rpc = AsyncDisposable & { call(method: string, params: unknown[]): Promise<unknown> }

@@ -1,10 +1,7 @@
 import { OperationError } from '../../contract/errors/errors.ts'
+import type { RequestNonce } from '../../storage/access/nonce-leads.ts'
 import type { NonceMemory } from '../../storage/access/nonce-memory.ts'
-import {
-  createSpendNonces,
-  type NonceOutcome,
-  type RequestNonce,
-} from '../../storage/access/nonces.ts'
+import { createSpendNonces, type NonceOutcome } from '../../storage/access/nonces.ts'
 import type { Database } from '../../storage/pg/database.ts'
 
 /** Spends nonces durably, several requests in one statement. */

@@ -11,7 +11,7 @@ import {
   type TransactionRow,
 } from '../../storage/transactions/transactions.ts'
 import { findOwners } from '../../storage/wallets/addresses.ts'
-import type { WalletScope } from '../../storage/wallets/wallets.ts'
+import type { WalletScope } from '../../storage/wallets/tables.ts'
 import { queueTransactionNotifications } from '../../storage/webhooks/notifications.ts'
 import type { Context } from '../context.ts'
 import { withinOpenQuota } from '../quotas.ts'

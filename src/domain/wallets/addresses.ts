@@ -10,7 +10,8 @@ import {
   insertAddresses,
   pageAddresses,
 } from '../../storage/wallets/addresses.ts'
-import { touchWallet, type WalletScope } from '../../storage/wallets/wallets.ts'
+import type { WalletScope } from '../../storage/wallets/tables.ts'
+import { touchWallet } from '../../storage/wallets/wallets.ts'
 import type { Context } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { checkUse } from '../quotas.ts'

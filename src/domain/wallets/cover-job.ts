@@ -13,8 +13,8 @@ import {
   findOwnAccounts,
   insertTokenImports,
 } from '../../storage/wallets/assets.ts'
+import type { WalletScope } from '../../storage/wallets/tables.ts'
 import { listRuleAssets } from '../../storage/wallets/token-rules.ts'
-import type { WalletScope } from '../../storage/wallets/wallets.ts'
 import { whileHeld } from './held-job.ts'
 import { readAndStore } from './read-balances.ts'
 

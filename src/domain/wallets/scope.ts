@@ -4,8 +4,8 @@ import { OperationError } from '../../contract/errors/errors.ts'
 import type { WalletService } from '../../contract/variant.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { findFirstNetwork } from '../../storage/tracking/networks.ts'
-import type { WalletRow } from '../../storage/wallets/tables.ts'
-import { findWallet, type WalletScope } from '../../storage/wallets/wallets.ts'
+import type { WalletRow, WalletScope } from '../../storage/wallets/tables.ts'
+import { findWallet } from '../../storage/wallets/wallets.ts'
 import type { Context, Handler } from '../context.ts'
 
 /** Where an operation reads: the rows of one organization on one chain, and how that chain writes. */

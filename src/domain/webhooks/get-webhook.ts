@@ -1,7 +1,7 @@
 import { OperationError } from '../../contract/errors/errors.ts'
 import { isUuid } from '../../lib/ids.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import type { WalletScope } from '../../storage/wallets/wallets.ts'
+import type { WalletScope } from '../../storage/wallets/tables.ts'
 import { findWebhook, lockWebhook, type WebhookRow } from '../../storage/webhooks/webhooks.ts'
 
 /** A webhook of the caller; one of another organization gives the same answer as an unknown id. */

@@ -2,7 +2,7 @@ import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { isUuid } from '../../lib/ids.ts'
-import type { WalletScope } from '../../storage/wallets/wallets.ts'
+import type { WalletScope } from '../../storage/wallets/tables.ts'
 import {
   findDelivery,
   type HistoryRow,

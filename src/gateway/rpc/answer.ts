@@ -1,5 +1,18 @@
 import type { PoolFailure, RawJson } from '../../chains/evm/pool/pool-types.ts'
+import type { Session } from '../streams/session.ts'
+import type { RpcCall } from './envelope.ts'
+import type { Method } from './methods.ts'
 import { type Refusal, refuse } from './rpc-error.ts'
+
+/** Answers one call of a method whose parameters are checked. */
+export type Dispatch = (
+  method: Method,
+  call: RpcCall,
+  session: Session,
+  done: OnAnswer,
+  /** Answers what only a connection can ask for. */
+  connection?: Dispatch,
+) => void
 
 /** How a call was answered. */
 export type Answer = {

@@ -12,6 +12,7 @@ import type { ChainView } from '../cache/chain-view.ts'
 import { createFlights } from '../cache/flights.ts'
 import { createProgress } from '../cache/progress.ts'
 import type { Session } from '../streams/session.ts'
+import type { Dispatch } from './answer.ts'
 import { type Answer, answered, failed, type OnAnswer, refused } from './answer.ts'
 import type { LogFilter } from './check-filter.ts'
 import { toNumber, toQuantity } from './encodings.ts'
@@ -22,16 +23,6 @@ import { type Refusal, refuse } from './rpc-error.ts'
 import { createSender } from './send.ts'
 import { type BlockTarget, hashTarget, liveTarget, numberTarget, pinParams } from './target.ts'
 import { isOtherTransaction, isWrongBlock } from './wrong-block.ts'
-
-/** Answers one call of a method whose parameters are checked. */
-export type Dispatch = (
-  method: Method,
-  call: RpcCall,
-  session: Session,
-  done: OnAnswer,
-  /** Answers what only a connection can ask for. */
-  connection?: Dispatch,
-) => void
 
 /** What calls are answered with. */
 export type DispatchOptions = {

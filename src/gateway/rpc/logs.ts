@@ -10,9 +10,9 @@ import type { ChainView } from '../cache/chain-view.ts'
 import type { Flights } from '../cache/flights.ts'
 import type { Progress } from '../cache/progress.ts'
 import type { Session } from '../streams/session.ts'
+import type { Dispatch } from './answer.ts'
 import { type Answer, answered, failed, refused } from './answer.ts'
 import { filterHash, type LogFilter } from './check-filter.ts'
-import type { Dispatch } from './dispatch.ts'
 import { isQuantity, toNumber, toQuantity } from './encodings.ts'
 import {
   heightOf,

@@ -1,8 +1,8 @@
 import type { Pool } from '../../chains/evm/pool/pool-types.ts'
 import type { Principal } from '../../domain/context.ts'
 import type { Progress } from '../cache/progress.ts'
+import type { Dispatch } from './answer.ts'
 import { answered, failed, refused } from './answer.ts'
-import type { Dispatch } from './dispatch.ts'
 import { type Refusal, refuse } from './rpc-error.ts'
 
 const internal = refuse('INTERNAL')

@@ -1,6 +1,6 @@
+import type { Dispatch } from '../rpc/answer.ts'
 import { answered, failed, type OnAnswer, refused } from '../rpc/answer.ts'
 import { findFilterProblem, findRangeProblem, type LogFilter } from '../rpc/check-filter.ts'
-import type { Dispatch } from '../rpc/dispatch.ts'
 import { isHash } from '../rpc/encodings.ts'
 import { type Refusal, refuse } from '../rpc/rpc-error.ts'
 import { compileLogQuery } from '../rpc/topics.ts'

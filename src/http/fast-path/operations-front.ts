@@ -3,10 +3,10 @@ import type { Entry } from '../../contract/operations/catalogue.ts'
 import { authHeaders } from '../../contract/signature.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
-import { requestIdOf } from '../exchange.ts'
+import type { Finished } from '../exchange.ts'
+import { hungUp, requestIdOf } from '../exchange.ts'
 import { type Operations, operationAt } from '../operations.ts'
 import { problemResponse, toOperationError } from '../problems.ts'
-import { type Finished, hungUp } from '../server.ts'
 import type { RequestHead } from './request-head.ts'
 
 /** A request for an operation as a bare socket brings it. */

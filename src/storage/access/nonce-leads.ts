@@ -1,6 +1,16 @@
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
-import type { RequestNonce } from './nonces.ts'
+
+/** A nonce that a correctly signed request carried. */
+export type RequestNonce = {
+  credential_id: string
+  nonce: string
+  /** The time that the nonce names. */
+  time: Date
+  expire_time: Date
+  /** The revision of the credential that the request was judged by; any where this is absent. */
+  revision?: number
+}
 
 /** Leads of credentials that this process has recorded; an entry is small. */
 const maxKnown = 10_000

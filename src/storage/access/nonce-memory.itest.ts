@@ -5,8 +5,9 @@ import { waitFor } from '../../../test/helpers/wait-for.ts'
 import { silentLog } from '../../lib/log.ts'
 import { openDatabase } from '../pg/database.ts'
 import { insertCredential } from './credentials.ts'
+import type { RequestNonce } from './nonce-leads.ts'
 import { createNonceMemory } from './nonce-memory.ts'
-import { createSpendNonces, type RequestNonce } from './nonces.ts'
+import { createSpendNonces } from './nonces.ts'
 import { insertOrganization } from './organizations.ts'
 
 const database = await freshDatabase()

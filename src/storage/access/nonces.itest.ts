@@ -11,8 +11,9 @@ import { silentLog } from '../../lib/log.ts'
 import { startEmbeddedPostgres } from '../embedded/embedded-postgres.ts'
 import { migrateDatabase } from '../migrations/migrate.ts'
 import { openDatabase } from '../pg/database.ts'
+import type { RequestNonce } from './nonce-leads.ts'
 import { createNonceMemory } from './nonce-memory.ts'
-import { createSpendNonces, type RequestNonce } from './nonces.ts'
+import { createSpendNonces } from './nonces.ts'
 import { insertOrganization } from './organizations.ts'
 
 const dataDir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-nonces-')))

@@ -1,19 +1,9 @@
 import { CompiledQuery, sql } from 'kysely'
 import type { Database, Db } from '../pg/database.ts'
 import { createStatement, prepared } from '../pg/prepared.ts'
+import type { RequestNonce } from './nonce-leads.ts'
 import { createNonceLeads, isAhead } from './nonce-leads.ts'
 import { createNonceMemory, isTrusted, type NonceMemory } from './nonce-memory.ts'
-
-/** A nonce that a correctly signed request carried. */
-export type RequestNonce = {
-  credential_id: string
-  nonce: string
-  /** The time that the nonce names. */
-  time: Date
-  expire_time: Date
-  /** The revision of the credential that the request was judged by; any where this is absent. */
-  revision?: number
-}
 
 /**
  * What became of it: `gone` when the credential was deleted or its organization disabled meanwhile,

@@ -3,7 +3,7 @@ import { insertRows, unnestRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
 import type { AddressList } from '../wallets/address-lists.ts'
 import type { AssetInfo, AssetKey } from '../wallets/assets.ts'
-import type { WalletScope } from '../wallets/wallets.ts'
+import type { WalletScope } from '../wallets/tables.ts'
 
 /** A balance as it is listed. */
 export type ListedBalance = AssetKey &

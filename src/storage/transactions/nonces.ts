@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
-import type { WalletScope } from '../wallets/wallets.ts'
+import type { WalletScope } from '../wallets/tables.ts'
 import type { TransactionRow } from './transactions.ts'
 
 /** An address on a chain, as one organization sees it. */

@@ -3,7 +3,7 @@ import type { TransactionState } from '../../contract/records/states.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
 import type { Tables } from '../pg/tables.ts'
-import type { WalletScope } from '../wallets/wallets.ts'
+import type { WalletScope } from '../wallets/tables.ts'
 import type { transactionTables } from './tables.ts'
 
 /** A managed transaction. */

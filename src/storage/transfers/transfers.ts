@@ -2,8 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { type BulkRow, insertNewRows, insertRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
 import type { AssetInfo, AssetKey } from '../wallets/assets.ts'
-import type { TransferRow } from '../wallets/tables.ts'
-import type { WalletScope } from '../wallets/wallets.ts'
+import type { TransferRow, WalletScope } from '../wallets/tables.ts'
 
 /** A transfer as it is listed, with its asset and the confirmation of its wallet. */
 export type ListedTransfer = TransferRow &

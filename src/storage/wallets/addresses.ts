@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { encodeArray } from '../pg/binary-arrays.ts'
 import { insertRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
-import type { WalletScope } from './wallets.ts'
+import type { WalletScope } from './tables.ts'
 
 /** A tracked address with what the tracker needs of its wallet. */
 export type TrackedAddress = {

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { hashId } from '../../lib/hash-id.ts'
 import { type BulkRow, insertRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
-import type { WalletScope } from './wallets.ts'
+import type { WalletScope } from './tables.ts'
 
 /** What makes an asset the one it is. */
 export type AssetKey = { asset_type: string; contract_address: Buffer; token_id: bigint }

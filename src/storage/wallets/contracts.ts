@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
-import type { ContractRow } from './tables.ts'
-import type { WalletScope } from './wallets.ts'
+import type { ContractRow, WalletScope } from './tables.ts'
 
 /** Registers a contract, or brings what is known of it up to date; says whether it is new. */
 export const upsertContract = async (

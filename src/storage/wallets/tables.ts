@@ -13,6 +13,9 @@ import {
   uuid,
 } from '../pg/columns.ts'
 
+/** Whose wallets, on which chain. */
+export type WalletScope = { organization_id: string; network_id: number }
+
 /** The tables of 0003-wallets.sql, 0004-balances.sql, 0005-transfers.sql and 0008-tracking.sql. */
 export const walletTables = {
   wallet: {

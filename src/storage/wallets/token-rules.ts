@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { hashId } from '../../lib/hash-id.ts'
 import type { Db } from '../pg/database.ts'
 import type { AssetKey } from './assets.ts'
-import type { WalletScope } from './wallets.ts'
+import type { WalletScope } from './tables.ts'
 
 /** A token that is tracked for all addresses of a wallet, or without one of the organization. */
 export type TokenRule = { wallet_id?: string | undefined; asset_id: string }

@@ -2,10 +2,7 @@ import { sql } from 'kysely'
 import type { QuotaUse } from '../access/quotas.ts'
 import { deepConfirmation } from '../balances/changes.ts'
 import type { Db } from '../pg/database.ts'
-import type { WalletRow } from './tables.ts'
-
-/** Whose wallets, on which chain. */
-export type WalletScope = { organization_id: string; network_id: number }
+import type { WalletRow, WalletScope } from './tables.ts'
 
 /** Stores a wallet. */
 export const insertWallet = async (

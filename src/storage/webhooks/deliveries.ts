@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
-import type { WalletScope } from '../wallets/wallets.ts'
+import type { WalletScope } from '../wallets/tables.ts'
 import type { DeliveryRow } from './notifications.ts'
 import { queuesAlone } from './queue-locks.ts'
 import type { webhookTables } from './tables.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
-import type { WalletScope } from '../wallets/wallets.ts'
+import type { WalletScope } from '../wallets/tables.ts'
 import type { DeliveryPosition } from './deliveries.ts'
 
 /** The organizations and chains whose oldest notification is older than a time. */

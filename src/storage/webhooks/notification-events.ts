@@ -3,7 +3,7 @@ import type { WebhookEvent } from '../../contract/records/states.ts'
 import { bulkRows } from '../pg/bulk.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
-import type { WalletScope } from '../wallets/wallets.ts'
+import type { WalletScope } from '../wallets/tables.ts'
 import type { webhookTables } from './tables.ts'
 
 /** What all webhooks of an organization are to be notified of, and are not yet. */

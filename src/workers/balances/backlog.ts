@@ -10,7 +10,7 @@ import { type Reading, rememberReadings, storeTracked } from '../../storage/bala
 import { firstPostponement, insertBalanceChanges } from '../../storage/balances/changes.ts'
 import { awaitCursor, lockCursor } from '../../storage/tracking/blocks.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
-import type { TrackerTools } from '../tracker/store.ts'
+import type { TrackerTools } from '../tracker/tools.ts'
 import { blockFor, distinctPairs, findRef, holdRead, keyOfWork, readPairs } from './read-pairs.ts'
 
 const pairsPerRound = 8_000

@@ -12,7 +12,7 @@ import {
 import { type BalanceDifference, insertDifferences } from '../../storage/balances/rounds.ts'
 import { awaitCursor, findCursor } from '../../storage/tracking/blocks.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
-import type { TrackerTools } from '../tracker/store.ts'
+import type { TrackerTools } from '../tracker/tools.ts'
 import { findRef, holdRead, keyOfWork, readPairs } from './read-pairs.ts'
 
 type Read = Reading & { confirmation: number; isKept: boolean }

@@ -1,7 +1,7 @@
 import type { Log } from '../../lib/log.ts'
 import { type BalancePair, pageBalances } from '../../storage/balances/reconcile.ts'
 import { beginRound, findRound, moveRound } from '../../storage/balances/rounds.ts'
-import type { TrackerTools } from '../tracker/store.ts'
+import type { TrackerTools } from '../tracker/tools.ts'
 import { compareBalances } from './compare-balances.ts'
 import type { ReconcileTimes, Reconciling } from './reconciling.ts'
 

@@ -10,7 +10,7 @@ import {
 import { insertPending, type PendingReading } from '../../storage/balances/pending.ts'
 import { awaitCursor } from '../../storage/tracking/blocks.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
-import type { TrackerTools } from '../tracker/store.ts'
+import type { TrackerTools } from '../tracker/tools.ts'
 import { holdRead, keyOfWork, readPairs } from './read-pairs.ts'
 
 /** Pairs that are read at one block; `isKept` when that is not confirmed yet. */

@@ -10,7 +10,7 @@ import type { Reading } from '../../storage/balances/balances.ts'
 import type { DueBalance } from '../../storage/balances/changes.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { findBlocks, holdBlock } from '../../storage/tracking/blocks.ts'
-import type { TrackerTools } from '../tracker/store.ts'
+import type { TrackerTools } from '../tracker/tools.ts'
 
 /** Each pair once, with the newest of its blocks. */
 export function distinctPairs<pair extends DueBalance>(rows: readonly pair[]): pair[] {

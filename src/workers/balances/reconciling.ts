@@ -8,7 +8,7 @@ import {
 } from '../../storage/balances/reconcile.ts'
 import { findCursor, lockCursor } from '../../storage/tracking/blocks.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
-import type { TrackerTools } from '../tracker/store.ts'
+import type { TrackerTools } from '../tracker/tools.ts'
 
 /** The loop that compares balances that may drift (`delta`, `changesSilently`) with what the nodes say. */
 export type Reconciling = { stop(): Promise<void> }

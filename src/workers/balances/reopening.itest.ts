@@ -7,7 +7,8 @@ import { findCursor } from '../../storage/tracking/blocks.ts'
 import { acquireLease } from '../../storage/tracking/leases.ts'
 import { ensureAssets } from '../../storage/wallets/assets.ts'
 import { createMonths } from '../janitor/months.ts'
-import { storeBeginning, storeBlocks, storeGap, type TrackerTools } from '../tracker/store.ts'
+import { storeBeginning, storeBlocks, storeGap } from '../tracker/store.ts'
+import type { TrackerTools } from '../tracker/tools.ts'
 import { settleBalances } from './balances.ts'
 
 const { db, pool } = await freshDatabase()

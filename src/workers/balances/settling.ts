@@ -1,7 +1,7 @@
 import { BlockGoneError } from '../../chains/chain.ts'
 import type { Log } from '../../lib/log.ts'
 import { createPatience } from '../tracker/patience.ts'
-import type { TrackerTools } from '../tracker/store.ts'
+import type { TrackerTools } from '../tracker/tools.ts'
 import { settleBalances } from './balances.ts'
 
 /** The loop that keeps balances up to date beside the one that stores blocks. */

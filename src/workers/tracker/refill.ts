@@ -5,7 +5,8 @@ import { findDueGap, type GapRow, hasUnreopened, postponeGap } from '../../stora
 import { findTraced } from '../../storage/tracking/networks.ts'
 import { createMonths } from '../janitor/months.ts'
 import { linkWindow, storeHistory } from './history.ts'
-import { reopenUnlessLately, type TrackerTools } from './store.ts'
+import { reopenUnlessLately } from './store.ts'
+import type { TrackerTools } from './tools.ts'
 
 /** When gaps are asked for again, and how much of one at a time. */
 export type RefillTimes = {

@@ -4,7 +4,7 @@ import { assertLease } from '../../storage/tracking/leases.ts'
 import { usualPage } from '../../storage/webhooks/due-notifications.ts'
 import { expandPage } from '../webhooks/fan-out.ts'
 import { releaseDue } from './confirmations.ts'
-import type { TrackerTools } from './store.ts'
+import type { TrackerTools } from './tools.ts'
 
 /** The loop that writes and releases the notifications that the transaction of a block has left. */
 export type Releasing = { wake(): void; stop(): Promise<void> }

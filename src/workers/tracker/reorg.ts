@@ -32,7 +32,8 @@ import {
 } from '../../storage/webhooks/notifications.ts'
 import { unfollowAbove } from '../sender/follow.ts'
 import { followUpIdOf } from './confirmations.ts'
-import { beginWrite, largestWindow, type TrackerTools } from './store.ts'
+import { beginWrite, largestWindow } from './store.ts'
+import type { TrackerTools } from './tools.ts'
 
 /** How many blocks back a reorganization may reach at least; those of the last hour count as well. */
 export const reorganizationWindow = 256

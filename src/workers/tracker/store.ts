@@ -8,7 +8,6 @@ import {
   ChainUnavailableError,
   type Position,
 } from '../../chains/chain.ts'
-import type { Clock } from '../../lib/clock.ts'
 import { insertBacklog } from '../../storage/balances/backlog.ts'
 import { insertBalanceChanges } from '../../storage/balances/changes.ts'
 import { reopenAllBalances } from '../../storage/balances/reopening.ts'
@@ -31,26 +30,13 @@ import {
 import { ensureAssets } from '../../storage/wallets/assets.ts'
 import { enqueueMetadata } from '../../storage/wallets/token-metadata.ts'
 import { hasBacklogs } from '../balances/backlog.ts'
-import type { HeldLease } from '../lease.ts'
 import { followBlocks } from '../sender/follow.ts'
 import { type AssertChecked, storeChecked } from './checked.ts'
-import { type Released, type ReleaseLimits, releaseDue } from './confirmations.ts'
+import { type Released, releaseDue } from './confirmations.ts'
 import { addTokenRules, lookUp } from './lookup.ts'
 import { matchBlock } from './match.ts'
-import { type FanOutLimits, noteTransfers, noteUpdates } from './notify.ts'
-
-/** What every write of a tracker needs. */
-export type TrackerTools = {
-  db: Db
-  clock: Clock
-  network_id: number
-  chain: Chain
-  lease: HeldLease
-  /** How many blocks back a reorganization may reach. */
-  window: number
-  releaseLimits?: ReleaseLimits
-  fanOutLimits?: FanOutLimits
-}
+import { noteTransfers, noteUpdates } from './notify.ts'
+import type { TrackerTools } from './tools.ts'
 
 /** The cursor is not where the writer believed: another process has moved it. */
 export class CursorMovedError extends Error {

@@ -23,7 +23,8 @@ import { type HeldLease, type LeasedState, startLeased } from '../lease.ts'
 import { type RefillTimes, startRefilling } from './refill.ts'
 import { startReleasing } from './releasing.ts'
 import { DivergedError, findAncestor, reorganizationWindow, rollBack } from './reorg.ts'
-import { storeBeginning, storeBlocks, storeGap, type TrackerTools } from './store.ts'
+import { storeBeginning, storeBlocks, storeGap } from './store.ts'
+import type { TrackerTools } from './tools.ts'
 import { createTroubles, type TroublePatience } from './trouble.ts'
 
 /** What a tracker is made of. */

@@ -8,7 +8,8 @@ import { acquireLease } from '../../storage/tracking/leases.ts'
 import { createMonths } from '../janitor/months.ts'
 import { releasePage } from '../tracker/releasing.ts'
 import { findAncestor, rollBack } from '../tracker/reorg.ts'
-import { storeBeginning, storeBlocks, type TrackerTools } from '../tracker/store.ts'
+import { storeBeginning, storeBlocks } from '../tracker/store.ts'
+import type { TrackerTools } from '../tracker/tools.ts'
 
 const { db, pool } = await freshDatabase()
 const never = new AbortController().signal

@@ -2,7 +2,7 @@ import { dueBlockOf } from '../../domain/wallets/transfer-view.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { lockCursor } from '../../storage/tracking/blocks.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
-import type { WalletScope } from '../../storage/wallets/wallets.ts'
+import type { WalletScope } from '../../storage/wallets/tables.ts'
 import {
   advanceEvents,
   type EventProgress,
@@ -14,7 +14,7 @@ import {
   type NotificationEvent,
 } from '../../storage/webhooks/notification-events.ts'
 import { insertGenerations, type Waiting } from '../tracker/notification-rows.ts'
-import type { TrackerTools } from '../tracker/store.ts'
+import type { TrackerTools } from '../tracker/tools.ts'
 
 // Each page of notifications is shared by so many organizations at most.
 const organizationsAtOnce = 10

@@ -1,0 +1,18 @@
+import type { Chain } from '../../chains/chain.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import type { HeldLease } from '../lease.ts'
+import type { ReleaseLimits } from './confirmations.ts'
+import type { FanOutLimits } from './notify.ts'
+/** What every write of a tracker needs. */
+export type TrackerTools = {
+  db: Db
+  clock: Clock
+  network_id: number
+  chain: Chain
+  lease: HeldLease
+  /** How many blocks back a reorganization may reach. */
+  window: number
+  releaseLimits?: ReleaseLimits
+  fanOutLimits?: FanOutLimits
+}
