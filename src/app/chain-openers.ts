@@ -48,7 +48,7 @@ const openC: Opener = async (config, { networks, clock }) => {
 // The libraries of the other families take up to half a second to load, so each family is imported only
 // where its chain is configured.
 
-const openP: Opener = async (config, { env, clock }) => {
+const openP: Opener = async (config, { env, clock, log }) => {
   const { p } = config.chains
   const network = p?.networks[p.default_network]
   if (!p || !network) return undefined
@@ -57,6 +57,7 @@ const openP: Opener = async (config, { env, clock }) => {
   const resolve = secretsOf(env, `chains.p.networks.${p.default_network}.upstreams`)
   const chain = createPolkadotChain({
     clock,
+    log,
     ...(chain_id !== undefined && { genesis: chain_id }),
     ...(ss58_prefix !== undefined && { ss58_prefix }),
     upstreams: upstreams.map((upstream) => ({

@@ -133,8 +133,10 @@ it('leaves out a node with another history, and stops when it is the only one', 
   const seen = record(both.chain, at)
   await waitFor('the head', () => seen.last() === 30)
   expectGapless(seen.numbers, 21)
-  expect(both.alarms).toEqual(['Sui node has another history than ours'])
-  expect(both.chain.status?.()).toMatchObject({ nodes: [{ state: 'foreign' }, { state: 'up' }] })
+  expect(both.alarms).toEqual(['node has another history than ours'])
+  expect(both.chain.status?.()).toMatchObject({
+    upstreams: [{ state: 'degraded', reason: 'has another history' }, { state: 'healthy' }],
+  })
 
   const alone = record(connect({ upstreams: [{ url: theirs.url }] }).chain, at)
   await alone.running
@@ -168,5 +170,5 @@ it('never uses a node of another chain', async () => {
   const seen = record(chain, genesis(ours))
   await waitFor('some', () => seen.last() > 5)
   expectGapless(seen.numbers, 1)
-  expect(alarms).toEqual(['Sui node is of another chain'])
+  expect(alarms).toEqual(['node is on another chain and is not used'])
 })

@@ -34,6 +34,13 @@ export function createBooks({
     node.distrustedUntil = now + distrustMs
   }
 
+  const noteUnreachable = (node: NodeRecord, reason: string): void => {
+    if (node.isReachable || !node.wasProbed)
+      log.warn({ node: node.name, reason }, 'node unreachable')
+    node.problem = reason
+    node.isReachable = false
+  }
+
   const fail = (node: NodeRecord, error: unknown): NodeFault => {
     const fault = error instanceof NodeFault ? error : faultOf(error)
     const { kind, message } = fault
@@ -48,13 +55,9 @@ export function createBooks({
       return fault
     }
     node.breaker.fail(clock.now())
+    node.problem = message
     if (kind === 'invalid') distrust(node, message)
-    else {
-      if (node.isReachable || !node.wasProbed)
-        log.warn({ node: node.name, reason: message }, 'node unreachable')
-      node.problem = message
-      node.isReachable = false
-    }
+    if (kind === 'down') noteUnreachable(node, message)
     return fault
   }
 
@@ -62,6 +65,11 @@ export function createBooks({
     succeed,
     fail,
     distrust,
+    /** The connection to a node ended. That is no failed call and does not count in the error rate. */
+    lose: (node: NodeRecord, reason: string): void => {
+      noteUnreachable(node, reason)
+      node.breaker.trip(clock.now())
+    },
     /** Makes one call with a time limit. Throws NodeFault, or the reason of an aborted signal. */
     call: async <answer>(
       node: NodeRecord,

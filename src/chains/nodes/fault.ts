@@ -1,7 +1,9 @@
 /** What went wrong with a call to one node; it decides what happens to the node and to the question. */
 export type FaultKind =
-  /** No answer, a broken connection or a server error. The node backs off. */
+  /** No answer, or a broken connection. The node is unreachable and backs off. */
   | 'down'
+  /** The node answered with an error of its own. It backs off. */
+  | 'failed'
   /** Too many requests. The node's rate gate closes. */
   | 'busy'
   /** The node has not reached the block yet. */

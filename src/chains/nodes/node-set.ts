@@ -53,6 +53,8 @@ export type NodeSetOptions<node extends NodeRecord> = {
   /** Blocks behind the best from which on a node is asked last. */
   maxLag: number
   capabilitiesOf?(node: node): Iterable<string>
+  /** Whether there is no connection, so that a probe is pointless; the family probes when there is one. */
+  isDisconnected?(node: node): boolean
 }
 
 const firstPauseMs = 50
@@ -69,7 +71,7 @@ const wrongChainAgainMs = 60_000
 export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<node>) {
   const { nodes, clock, log, timeoutMs, probeTimeoutMs = timeoutMs, waitMs, maxLag } = options
   const books = createBooks({ clock, log, faultOf: options.faultOf })
-  const { isExpected = () => true } = options
+  const { isExpected = () => true, isDisconnected = () => false } = options
   const pinning = createPinning({ nodes, clock, log, isExpected })
   const stopping = new AbortController()
   const listeners = new Set<() => void>()
@@ -129,7 +131,8 @@ export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<n
     signal.throwIfAborted()
     const now = clock.now()
     const isDue = (node: node) =>
-      !node.isWrongChain || now - (probedAt.get(node) ?? 0) >= wrongChainAgainMs
+      !isDisconnected(node) &&
+      (!node.isWrongChain || now - (probedAt.get(node) ?? 0) >= wrongChainAgainMs)
     const usable = nodes.filter((node) => !node.isForked && isDue(node))
     const free = usable.filter(
       (node) => node.breaker.state() !== 'open' && node.gate.waitMs(now) === 0,
@@ -148,7 +151,7 @@ export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<n
 
   const watch = async (node: node, everyMs: number): Promise<void> => {
     while (!stopping.signal.aborted) {
-      await refresh(node, stopping.signal).catch(() => {})
+      if (!isDisconnected(node)) await refresh(node, stopping.signal).catch(() => {})
       await clock.sleep(everyMs, stopping.signal).catch(() => {})
     }
   }
@@ -301,7 +304,7 @@ export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<n
     showHead,
     /** The connection to a node ended: what comes back may be another node. */
     lose: (node: node, reason: string): void => {
-      books.fail(node, new NodeFault('down', reason))
+      books.lose(node, reason)
       node.wasProbed = true
       node.identity = undefined
       node.head = -1
@@ -350,5 +353,5 @@ const drawbackOf = ({ isForked, distrustedUntil }: NodeRecord, now: number): str
 
 const reasonOf = (error: unknown): string => {
   const first = error instanceof AggregateError ? error.errors[0] : error
-  return first instanceof Error ? first.message : 'none is on the right chain'
+  return first instanceof Error ? first.message : 'none can be probed'
 }

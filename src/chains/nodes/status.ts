@@ -57,6 +57,10 @@ export type StatusSource = {
 /** The state of the other nodes, to which one is compared. */
 export type StatusContext = { now: number; bestHead: number; maxLag: number }
 
+const highErrorRate = 0.1
+// As many as the error rate looks back on: of fewer requests one failure is no rate.
+const fewRequests = 50
+
 /** Describes a node. */
 export function describeNode(node: StatusSource, context: StatusContext): NodeStatus {
   const { head, breaker, latency } = node
@@ -95,6 +99,7 @@ function stateOf(
   if (node.drawback) return { state: 'degraded', reason: node.drawback }
   if (lag !== null && lag > maxLag)
     return { state: 'degraded', reason: `${lag} blocks behind the others` }
-  if (node.breaker.errorRate() > 0.1) return { state: 'degraded', reason }
+  if (node.requests >= fewRequests && node.breaker.errorRate() > highErrorRate)
+    return { state: 'degraded', reason }
   return { state: 'healthy', reason: '' }
 }

@@ -1,9 +1,16 @@
 import { keyOf } from '../../lib/bytes.ts'
-import { type BalanceQuery, type BalanceReading, BlockGoneError, type BlockRef } from '../chain.ts'
+import {
+  type BalanceQuery,
+  type BalanceReading,
+  BlockGoneError,
+  BlockMissingError,
+  type BlockRef,
+  ChainUnavailableError,
+} from '../chain.ts'
 import { toHex } from '../hex.ts'
 import { askHeader } from './fetch.ts'
 import { accountKey, executedByKey } from './keys.ts'
-import { type Nodes, StateMissingError } from './nodes.ts'
+import type { Nodes } from './nodes.ts'
 import type { Runtimes } from './runtimes.ts'
 import { readStorage } from './storage.ts'
 
@@ -51,9 +58,10 @@ export function createReadBalances(tools: { nodes: Nodes; runtimes: Runtimes }) 
         block_number: at.number,
       }))
     } catch (error) {
-      if (error instanceof StateMissingError && error.isCertain)
-        throw new BlockGoneError(error.message, { cause: error })
-      throw error
+      if (!(error instanceof BlockMissingError)) throw error
+      if (error.isCertain) throw new BlockGoneError(error.message, { cause: error })
+      // A node that is unreachable may still have the state.
+      throw new ChainUnavailableError(error.message, { cause: error })
     }
   }
 }

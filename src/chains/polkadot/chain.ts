@@ -1,17 +1,18 @@
 import { type Clock, systemClock } from '../../lib/clock.ts'
+import { type Log, silentLog } from '../../lib/log.ts'
 import type { BlockHeader, Chain } from '../chain.ts'
 import { createReadBalances } from './balances.ts'
 import { createPolkadotFamily } from './family.ts'
-import { askHash, createFetch } from './fetch.ts'
+import { createFetch } from './fetch.ts'
 import { follow } from './follow.ts'
-import type { NodeOptions } from './node.ts'
-import { openNodes } from './nodes.ts'
+import { type NodeOptions, openNodes } from './nodes.ts'
 import { createRuntimes } from './runtimes.ts'
 
 /** What a Substrate chain is made of. */
 export type PolkadotChainOptions = {
   upstreams: readonly NodeOptions[]
   clock?: Clock
+  log?: Log
   /** The hash of the first block; a node of another chain is never used. */
   genesis?: string
   /** The prefix of printed addresses, before and instead of what the chain says. */
@@ -34,7 +35,7 @@ const learnAgainMs = 1_000
 
 /** A chain of the Substrate family (Polkadot Asset Hub and its like) behind its nodes. */
 export function createPolkadotChain(options: PolkadotChainOptions): Chain {
-  const { upstreams, clock = systemClock, genesis, ss58_prefix } = options
+  const { upstreams, clock = systemClock, log = silentLog, genesis, ss58_prefix } = options
   const { requestTimeoutMs, probeEveryMs, waitMs } = options
   const stopping = new AbortController()
   let prefix = ss58_prefix ?? 0
@@ -42,11 +43,13 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
   const nodes = openNodes({
     upstreams,
     clock,
+    log,
     ...(genesis !== undefined && { genesis }),
     ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
     ...(probeEveryMs !== undefined && { probeEveryMs }),
     ...(waitMs !== undefined && { waitMs }),
   })
+  const { set } = nodes
   const runtimes = createRuntimes({
     nodes,
     stopping: stopping.signal,
@@ -58,12 +61,12 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
 
   const head = async (signal: AbortSignal): Promise<BlockHeader> => {
     // Waits for a node where there is none yet.
-    if (nodes.head() < 0) await askHash(nodes, 0, signal)
-    return await fetch.header(nodes.head(), signal)
+    if (set.best() < 0) await set.identity(signal)
+    return await fetch.header(set.best(), signal)
   }
   const header = async (number: number, signal: AbortSignal) => {
-    if (nodes.head() < 0) await askHash(nodes, 0, signal)
-    return number > nodes.head() ? undefined : await fetch.header(number, signal)
+    if (set.best() < 0) await set.identity(signal)
+    return number > set.best() ? undefined : await fetch.header(number, signal)
   }
   const { pollMs = 2_000, inFlight = 16, patienceMs = 15_000, longPatienceMs = 600_000 } = options
   const tools = { nodes, clock, fetch, pollMs, inFlight, patienceMs, longPatienceMs }
@@ -86,22 +89,22 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
 
   return {
     ...family,
-    identity: async (signal) => `polkadot:${(await askHash(nodes, 0, joined(signal))).slice(2)}`,
+    identity: (signal) => set.identity(joined(signal)),
     head: (signal) => head(joined(signal)),
     header: (number, signal) => header(number, joined(signal)),
     follow: (after, signal) => follow(tools, after, joined(signal)),
     block: (number, _, signal) => fetch.block(number, joined(signal)),
-    newest: () => (nodes.head() < 0 ? undefined : nodes.head()),
+    newest: () => (set.best() < 0 ? undefined : set.best()),
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
     status: () => ({
       genesis_hash: nodes.genesis() ?? null,
-      head: nodes.head() < 0 ? null : nodes.head(),
+      head: set.best() < 0 ? null : set.best(),
       ss58_prefix: prefix,
-      upstreams: nodes.status(),
+      upstreams: set.status(),
     }),
     stop: async () => {
       stopping.abort(new Error('the chain is stopped'))
-      nodes.stop()
+      await nodes.stop()
     },
   }
 }

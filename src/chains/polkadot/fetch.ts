@@ -1,8 +1,14 @@
-import { type AssetKey, type BlockHeader, type ChainBlock, UnreadableError } from '../chain.ts'
+import {
+  type AssetKey,
+  type BlockHeader,
+  BlockMissingError,
+  type ChainBlock,
+  UnreadableError,
+} from '../chain.ts'
 import { createBlock } from './block.ts'
 import { bytesOf, isHash, type RawHeader, readHeader } from './header.ts'
 import { eventsKey, executedByKey, nowKey } from './keys.ts'
-import { type Nodes, StateMissingError } from './nodes.ts'
+import type { Nodes } from './nodes.ts'
 import type { Runtimes } from './runtimes.ts'
 import { readUint, ScaleError } from './scale.ts'
 import { readStorage, type Values } from './storage.ts'
@@ -16,7 +22,7 @@ export type Fetch = {
 const isNull = (result: unknown) => result === null
 
 /** The hash of the final block of a number. */
-export const askHash = (nodes: Nodes, number: number, signal: AbortSignal): Promise<string> =>
+const askHash = (nodes: Nodes, number: number, signal: AbortSignal): Promise<string> =>
   nodes.ask({
     method: 'chain_getBlockHash',
     params: [number],
@@ -99,7 +105,7 @@ export function createFetch(tools: { nodes: Nodes; runtimes: Runtimes; native: A
       readStorage(nodes, { keys: [nowKey], block: { number, hash } }, signal).catch(
         (error: unknown): Values => {
           // Its place in the chain is known without its state.
-          if (error instanceof StateMissingError) return new Map()
+          if (error instanceof BlockMissingError) return new Map()
           throw error
         },
       ),

@@ -1,10 +1,16 @@
 import type { Clock } from '../../lib/clock.ts'
-import type { BlockRef, ChainBlock, ChainEvent, Position } from '../chain.ts'
+import {
+  BlockMissingError,
+  type BlockRef,
+  type ChainBlock,
+  type ChainEvent,
+  type Position,
+} from '../chain.ts'
 import { createFetchAhead } from '../follow/fetch-ahead.ts'
 import { findGapEnd, takeLinked } from '../follow/linked.ts'
 import type { Fetch } from './fetch.ts'
 import { isHash } from './header.ts'
-import { type Nodes, StateMissingError } from './nodes.ts'
+import type { Nodes } from './nodes.ts'
 
 /** What following needs. */
 export type FollowTools = {
@@ -44,12 +50,12 @@ export async function* follow(
     try {
       return await fetch.block(number, signal)
     } catch (error) {
-      if (error instanceof StateMissingError) return undefined
+      if (error instanceof BlockMissingError) return undefined
       throw error
     }
   }
   let news = Promise.withResolvers<void>()
-  const unsubscribe = nodes.onHead(() => news.resolve())
+  const unsubscribe = nodes.set.onHead(() => news.resolve())
   try {
     if (await hasLeft(tools, position, signal)) {
       yield { kind: 'fork' }
@@ -57,7 +63,7 @@ export async function* follow(
     }
     for (;;) {
       const heard = news.promise
-      const head = nodes.head()
+      const head = nodes.set.best()
       if (head <= position.number) {
         const isNews = await waitFor(heard, pollMs, clock, signal)
         news = Promise.withResolvers()
@@ -71,7 +77,7 @@ export async function* follow(
         blocks = await ahead.take(next, head)
         missingSince = undefined
       } catch (error) {
-        if (!(error instanceof StateMissingError)) throw error
+        if (!(error instanceof BlockMissingError)) throw error
         missingSince ??= clock.now()
         const patience = error.isCertain ? tools.patienceMs : tools.longPatienceMs
         if (clock.now() - missingSince < patience) {
@@ -93,7 +99,7 @@ export async function* follow(
       if (linked.length < blocks.length) ahead.forget()
       if (linked.length > 0) {
         position = linked.at(-1)!
-        yield { kind: 'blocks', blocks: linked, head: Math.max(head, nodes.head()) }
+        yield { kind: 'blocks', blocks: linked, head: Math.max(head, nodes.set.best()) }
       } else if (await hasLeft(tools, position, signal)) {
         yield { kind: 'fork' }
         return
@@ -114,15 +120,17 @@ async function hasLeft(
   position: BlockRef,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const hashes = await nodes.askAll({
-    method: 'chain_getBlockHash',
-    params: [position.number],
-    reached: position.number,
+  const hashes = await nodes.set.askAll({
     signal,
-    accept: (result) => (isHash(result) ? result : undefined),
+    timeoutMs: 5_000,
+    ask: ({ connection }, limited) =>
+      connection.request('chain_getBlockHash', [position.number], limited),
   })
   const expected = `0x${position.hash.toString('hex')}`
-  return hashes.length > 0 && !hashes.includes(expected)
+  const others = hashes.filter(({ answer }) => isHash(answer) && answer !== expected)
+  if (hashes.every(({ answer }) => answer !== expected)) return others.length > 0
+  for (const { node } of others) nodes.set.exclude(node)
+  return false
 }
 
 /** Whether there was news before the time was over. */

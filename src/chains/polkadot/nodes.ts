@@ -1,203 +1,147 @@
 import type { Clock } from '../../lib/clock.ts'
-import { ChainUnavailableError } from '../chain.ts'
-import { type Node, NodeFailure, type NodeOptions, NodeRefusal, openNode } from './node.ts'
+import type { Log } from '../../lib/log.ts'
+import { NodeFault } from '../nodes/fault.ts'
+import { createNodeRecord, type NodeConfig, type NodeRecord } from '../nodes/node.ts'
+import { createNodeSet } from '../nodes/node-set.ts'
+import { type Connection, openConnection, readNumber } from './connection.ts'
+import { isHash } from './header.ts'
 
-/** The state of a block is on none of the nodes that could be asked. */
-export class StateMissingError extends ChainUnavailableError {
-  override name = 'StateMissingError'
-  /** Whether every node was asked, so that no node has it. */
-  readonly isCertain: boolean
-  constructor(message: string, isCertain: boolean) {
-    super(message)
-    this.isCertain = isCertain
-  }
-}
+/** A node as the configuration names it. */
+export type NodeOptions = NodeConfig & { archive?: boolean }
 
 /** One question to the nodes. */
 export type Question<answer> = {
   method: string
   params: readonly unknown[]
   /**
-   * Only nodes whose final block has reached this number are asked: others would answer by what
-   * they think is best, which may still leave the chain.
+   * Only nodes whose final block has reached this number are asked: others would answer for their best
+   * chain, which may still change.
    */
   reached?: number
-  /** The state of this block is asked for; nodes that were found without it come last. */
+  /** The block, or its state, is asked for; nodes that have pruned it are asked last. */
   stateOf?: number
-  /** Whether a result says that the node does not have it, or not any more; only with `stateOf`. */
+  /** Whether a result says that the node does not have it, or has pruned it; only with `stateOf`. */
   isMissing?(result: unknown): boolean
-  /** Reads a result; undefined when it is of no use, then another node is asked. */
+  /** Reads a result; undefined when it is invalid, then another node is asked. */
   accept(result: unknown): answer | undefined
   signal: AbortSignal
 }
 
+type PolkadotNode = NodeRecord & { connection: Connection; archive: boolean }
+
 /** The nodes of a chain. */
-export type Nodes = {
-  ask<answer>(question: Question<answer>): Promise<answer>
-  /** Asks every node that can be asked. */
-  askAll<answer>(question: Question<answer>): Promise<answer[]>
-  /** The newest final block that any node announced; -1 before the first. */
-  head(): number
-  /** Announces new final blocks. */
-  onHead(listen: () => void): () => void
-  genesis(): string | undefined
-  status(): ReturnType<Node['status']>[]
-  stop(): void
-}
+export type Nodes = ReturnType<typeof openNodes>
 
 /** What a set of nodes is made of. */
 export type NodesOptions = {
   upstreams: readonly NodeOptions[]
   clock: Clock
-  /** The first block of the chain; otherwise what the first node says. */
+  log: Log
+  /** The first block of the chain; by default that of the first node. */
   genesis?: string
   requestTimeoutMs?: number
   probeEveryMs?: number
-  /** How long to wait for a node that can answer before giving up. */
+  /** How long a question waits for a node that can answer. */
   waitMs?: number
 }
 
-const restAfterFailureMs = 5_000
-const pauseMs = 100
-// What nodes say when they have thrown a state away.
-const missingCode = 4003
+const maxLag = 5
 
-/** Opens the nodes of a chain. */
-export function openNodes(options: NodesOptions): Nodes {
-  const { upstreams, clock, requestTimeoutMs = 15_000, probeEveryMs = 10_000 } = options
-  const { waitMs = 2_000 } = options
-  const listeners = new Set<() => void>()
-  const waiting = new Set<() => void>()
-  const failedAt = new Map<Node, number>()
-  /** What was found out about how far back a node's states go. */
-  const lacksBelow = new Map<Node, number>()
-  let genesis = options.genesis
-  let best = -1
-
-  const onChange = () => {
-    for (const wake of waiting) wake()
-    const head = Math.max(best, ...nodes.filter((node) => node.isUp()).map((node) => node.head()))
-    if (head <= best) return
-    best = head
-    for (const listen of listeners) listen()
-  }
-  const admits = (found: string) => {
-    genesis ??= found
-    return found === genesis
-  }
-  const nodes: Node[] = []
-  for (const upstream of upstreams)
-    nodes.push(openNode(upstream, { clock, admits, onChange, requestTimeoutMs, probeEveryMs }))
-
-  const canAnswer = (node: Node, { reached }: Question<unknown>) =>
-    node.isUp() && (reached === undefined || node.head() >= reached)
-
-  const inOrder = (question: Question<unknown>): Node[] => {
-    const now = clock.now()
-    const rank = (node: Node) => {
-      const isTired = now - (failedAt.get(node) ?? Number.NEGATIVE_INFINITY) < restAfterFailureMs
-      const lacks = question.stateOf !== undefined && question.stateOf < (lacksBelow.get(node) ?? 0)
-      return (lacks ? 1e6 : 0) + (isTired ? 1e4 : 0) + node.priority
-    }
-    return nodes
-      .filter((node) => canAnswer(node, question))
-      .map((node) => ({ node, rank: rank(node) }))
-      .toSorted((a, b) => a.rank - b.rank)
-      .map(({ node }) => node)
-  }
-
-  /** Waits a little for a node that can answer. */
-  const available = async (question: Question<unknown>, deadline: number): Promise<Node[]> => {
-    for (;;) {
-      const found = inOrder(question)
-      const left = deadline - clock.now()
-      if (found.length > 0 || left <= 0) return found
-      const woken = Promise.withResolvers<void>()
-      const done = new AbortController()
-      waiting.add(woken.resolve)
-      try {
-        const time = clock.sleep(left, AbortSignal.any([question.signal, done.signal]))
-        await Promise.race([woken.promise, time])
-        time.catch(() => {})
-      } finally {
-        waiting.delete(woken.resolve)
-        done.abort()
-      }
-      question.signal.throwIfAborted()
-    }
-  }
-
-  const askOne = async <answer>(node: Node, question: Question<answer>) => {
-    const { method, params, accept, isMissing, signal } = question
-    const result = await node.request(method, params, signal)
-    if (isMissing?.(result)) throw new NodeRefusal(missingCode, `${method}: is not kept`)
-    let answer: answer | undefined
-    try {
-      answer = accept(result)
-    } catch {
-      // Whatever shape it has, it is not the one that was asked for.
-    }
-    if (answer === undefined) throw new NodeFailure(`${method}: an answer of no use`)
-    return answer
-  }
-
-  /** Asks one after the other; gives why none answered. */
-  const askEach = async <answer>(candidates: readonly Node[], question: Question<answer>) => {
-    let reason = 'no node is there'
-    let lacking = 0
-    for (const node of candidates) {
-      try {
-        return { answer: await askOne(node, question) }
-      } catch (error) {
-        question.signal.throwIfAborted()
-        if (!(error instanceof NodeFailure) && !(error instanceof NodeRefusal)) throw error
-        reason = `${node.name}: ${error.message}`
-        const { stateOf } = question
-        if (stateOf !== undefined && error instanceof NodeRefusal && isStateMissing(error)) {
-          lacking++
-          lacksBelow.set(node, Math.max(lacksBelow.get(node) ?? 0, stateOf + 1))
-        } else failedAt.set(node, clock.now())
-      }
-    }
-    return { reason, isLacking: candidates.length > 0 && lacking === candidates.length }
-  }
-
-  const ask = async <answer>(question: Question<answer>): Promise<answer> => {
-    const { method, signal } = question
-    const deadline = clock.now() + waitMs
-    for (;;) {
-      signal.throwIfAborted()
-      const candidates = await available(question, deadline)
-      const asked = await askEach(candidates, question)
-      if ('answer' in asked) return asked.answer
-      const reason = `${method}: ${asked.reason}`
-      if (asked.isLacking) throw new StateMissingError(reason, candidates.length === nodes.length)
-      if (clock.now() + pauseMs >= deadline) throw new ChainUnavailableError(reason)
-      // A connection that broke is there again soon, or another node is.
-      await clock.sleep(pauseMs, signal)
-    }
-  }
+/** Opens the nodes of a chain of the Substrate family, over WebSocket. */
+export function openNodes(options: NodesOptions) {
+  const { upstreams, clock, log, genesis, waitMs = 2_000 } = options
+  const { requestTimeoutMs = 15_000, probeEveryMs = 10_000 } = options
+  const stopping = new AbortController()
+  const nodes = upstreams.map((upstream): PolkadotNode => {
+    const connection = openConnection({
+      ...upstream,
+      silentMs: 3 * probeEveryMs,
+      onOpen: () => void set.refresh(node, stopping.signal).catch(() => {}),
+      onLoss: (reason) => set.lose(node, reason),
+      onHead: (number) => set.showHead(node, number),
+    })
+    const record = createNodeRecord(upstream, { transport: 'ws' })
+    const node = { ...record, connection, archive: upstream.archive ?? false }
+    return node
+  })
+  const set = createNodeSet<PolkadotNode>({
+    nodes,
+    clock,
+    log,
+    ...{ timeoutMs: requestTimeoutMs, probeEveryMs, waitMs, maxLag },
+    faultOf: (error) => new NodeFault('down', error instanceof Error ? error.message : 'no answer'),
+    isExpected: (identity) => genesis === undefined || identity === identityOf(genesis),
+    probe,
+    isDisconnected: ({ connection }) => connection.isLost(),
+    capabilitiesOf: ({ archive, connection }) => [
+      ...(archive ? ['archive'] : []),
+      ...(connection.isListening() ? ['subscriptions'] : []),
+    ],
+  })
 
   return {
-    ask,
-    askAll: async (question) => {
-      const candidates = await available(question, clock.now() + waitMs)
-      const answers = await Promise.allSettled(candidates.map((node) => askOne(node, question)))
-      question.signal.throwIfAborted()
-      return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
+    set,
+    ask: <answer>(question: Question<answer>): Promise<answer> => {
+      const { method, reached, stateOf, signal } = question
+      const demand = {
+        ...(reached !== undefined && { reached }),
+        ...(stateOf !== undefined && { has: stateOf }),
+      }
+      const ask = ({ connection }: PolkadotNode, limited: AbortSignal) =>
+        askOne(connection, question, limited)
+      return set.ask({ what: method, demand, signal, ask })
     },
-    head: () => best,
-    onHead: (listen) => {
-      listeners.add(listen)
-      return () => void listeners.delete(listen)
+    /** The first block of the chain, where it is known. */
+    genesis: (): string | undefined => {
+      const identity = set.pinned()
+      return genesis ?? (identity && `0x${identity.slice(identityOf('0x').length)}`)
     },
-    genesis: () => genesis,
-    status: () => nodes.map((node) => node.status()),
-    stop: () => {
-      for (const node of nodes) node.stop()
+    stop: async () => {
+      stopping.abort(new Error('the chain is stopped'))
+      for (const { connection } of nodes) connection.stop()
+      await set.stop()
     },
   }
 }
 
-const isStateMissing = ({ code, message }: NodeRefusal): boolean =>
-  code === missingCode || /discarded|unknown ?block|not found in the database|prun/i.test(message)
+const identityOf = (genesis: string): string => `polkadot:${genesis.slice(2)}`
+
+/** Asks a node for its final block, and after each connection for its chain. */
+async function probe(node: PolkadotNode, signal: AbortSignal) {
+  const { connection } = node
+  const link = await connection.opened()
+  let { identity } = node
+  if (identity === undefined) {
+    const genesis = await connection.request('chain_getBlockHash', [0], signal)
+    if (!isHash(genesis)) throw new NodeFault('invalid', 'the first block has no hash')
+    identity = identityOf(genesis)
+  }
+  const hash = await connection.request('chain_getFinalizedHead', [], signal)
+  const head = readNumber(await connection.request('chain_getHeader', [hash], signal))
+  if (head === undefined) throw new NodeFault('invalid', 'the final block has no number')
+  link.throwIfAborted()
+  connection.listen()
+  return { identity, head }
+}
+
+async function askOne<answer>(
+  connection: Connection,
+  { method, params, stateOf, isMissing, accept }: Question<answer>,
+  signal: AbortSignal,
+): Promise<answer> {
+  const result = await connection.request(method, params, signal).catch((error: unknown) => {
+    // Only a block or its state can be pruned.
+    if (error instanceof NodeFault && error.kind === 'missing' && stateOf === undefined)
+      throw new NodeFault('failed', error.message)
+    throw error
+  })
+  if (isMissing?.(result)) throw new NodeFault('missing', `${method}: not kept`)
+  let answer: answer | undefined
+  try {
+    answer = accept(result)
+  } catch {
+    // Any shape other than the expected one is invalid.
+  }
+  if (answer === undefined) throw new NodeFault('invalid', `${method}: invalid response`)
+  return answer
+}

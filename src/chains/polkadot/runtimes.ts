@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache'
+import { BlockMissingError } from '../chain.ts'
 import { type Codecs, createCodecs } from './codecs.ts'
 import { executedByKey } from './keys.ts'
-import { type Nodes, StateMissingError } from './nodes.ts'
+import type { Nodes } from './nodes.ts'
 import { readCompact, skipCompact } from './scale.ts'
 import type { Values } from './storage.ts'
 
@@ -39,7 +40,7 @@ export function createRuntimes(options: {
     // The code that executed a block is the one in its parent's state.
     const parent = await parentOf(executed, signal)
     const at = await askMetadata(nodes, parent, signal).catch(async (error: unknown) => {
-      if (!(error instanceof StateMissingError)) throw error
+      if (!(error instanceof BlockMissingError)) throw error
       // At the edge of what a node keeps: its own state has the code too, unless it was exchanged.
       const own = await askVersion(nodes, block, signal)
       if (!version || keyOf(own) !== keyOf(version)) throw error

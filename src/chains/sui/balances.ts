@@ -6,10 +6,10 @@ import {
   ChainUnavailableError,
 } from '../chain.ts'
 import { toHex } from '../hex.ts'
+import { within } from '../nodes/within.ts'
 import { changesIn, coinTypeOf, pairKey } from './checkpoint.ts'
 import type { Nodes, SuiNode } from './nodes.ts'
 import { fetchPage } from './pages.ts'
-import { within } from './within.ts'
 
 const atOnce = 16
 /** Read together, within one window of checkpoints. */
@@ -75,7 +75,7 @@ export const createReadBalances =
         const balances = await readOnce(node, open, limited)
         await clock.sleep(settleMs, limited)
         const { height: after } = await node.client.info(limited)
-        node.height = Math.max(node.height, after)
+        nodes.showHead(node, after)
         if (after < at.number) throw new Error(`the node is at ${after} only`)
         await sums.extend(after, limited)
         open = open.filter((pair) => {

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Log, silentLog } from '../../lib/log.ts'
-import { type BlockHeader, type Chain, ChainUnavailableError } from '../chain.ts'
+import type { BlockHeader, Chain } from '../chain.ts'
 import { createReadBalances } from './balances.ts'
 import { toBlock, toHeader } from './checkpoint.ts'
 import { suiFamily } from './family.ts'
@@ -29,10 +29,10 @@ export function createSuiChain(options: SuiChainOptions): Chain {
   const head = async (signal: AbortSignal): Promise<BlockHeader> => {
     const found = await nodes.ask({ full: true }, signal, async (node, limited) => {
       const header = toHeader(await node.client.checkpoint(undefined, limited))
-      node.height = Math.max(node.height, header.number)
+      nodes.showHead(node, header.number)
       return header
     })
-    // A node that lags must not take the head back.
+    // A lagging node does not move the head back.
     if (!newest || found.number > newest.number) newest = found
     return newest
   }
@@ -44,12 +44,6 @@ export function createSuiChain(options: SuiChainOptions): Chain {
       (node, limited) => node.client.checkpoint(number, limited).then(toHeader),
     )
   }
-  const identity = async (signal: AbortSignal): Promise<string> => {
-    if (nodes.chainId() === undefined) await nodes.ask({}, signal, async () => {})
-    const chainId = nodes.chainId()
-    if (chainId === undefined) throw new ChainUnavailableError('no Sui node answers')
-    return `sui:${chainId}`
-  }
   const joined = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal])
   const tools = { nodes, clock, log, head, pollMs, stallMs, patienceMs }
   const readBalances = createReadBalances({ nodes, clock })
@@ -58,7 +52,7 @@ export function createSuiChain(options: SuiChainOptions): Chain {
 
   return {
     ...suiFamily,
-    identity: (signal) => identity(joined(signal)),
+    identity: (signal) => nodes.identity(joined(signal)),
     head: (signal) => head(joined(signal)),
     header: (number, signal) => header(number, joined(signal)),
     follow: (after, signal) => follow(tools, after, joined(signal)),
@@ -76,16 +70,9 @@ export function createSuiChain(options: SuiChainOptions): Chain {
       verifyToken: (token, signal) => verifyToken(token, joined(signal)),
     },
     status: () => ({
-      chain_id: nodes.chainId() ?? null,
+      chain_id: nodes.pinned()?.slice('sui:'.length) ?? null,
       head: Math.max(nodes.best(), newest?.number ?? -1),
-      nodes: nodes.nodes.map(({ name, state, foreign, height, lowest, archive, lastError }) => ({
-        name,
-        state: foreign ? 'foreign' : state,
-        height,
-        lowest,
-        archive,
-        last_error: state === 'up' ? '' : lastError,
-      })),
+      upstreams: nodes.status(),
     }),
     stop: async () => {
       stopping.abort(new Error('the chain is stopped'))

@@ -51,6 +51,12 @@ const largestMessage = 128 << 20
 export const statusOf = (error: unknown): string | undefined =>
   error instanceof RpcError ? error.code : undefined
 
+/** The `retry-after` that a server sent with an error. */
+export const retryAfterOf = (error: unknown): string | undefined => {
+  const value = error instanceof RpcError ? error.meta['retry-after'] : undefined
+  return Array.isArray(value) ? value[0] : value
+}
+
 const createTransport = (
   url: URL,
   transport: SuiTransport,

@@ -50,7 +50,7 @@ export function startFeed(options: {
   }
   const keep = (given: Given): void => {
     const number = Number(given.checkpoint.sequenceNumber ?? -1n)
-    given.node.height = Math.max(given.node.height, number)
+    nodes.showHead(given.node, number)
     given.node.streamed = number
     forget(number)
     kept.set(number, given)
@@ -80,8 +80,8 @@ export function startFeed(options: {
         stalled.refresh()
         keep({ checkpoint, node })
         if (count === 1) nodes.succeed(node)
-        if (node.foreign) break
-        if (nodes.best() - node.height > lagLimit) throw new Error('the node lags')
+        if (node.isForked) break
+        if (nodes.best() - node.head > lagLimit) throw new Error('the node lags')
       }
       own.signal.throwIfAborted()
       log.debug({ node: node.name, checkpoints: count }, 'stream of checkpoints ended')

@@ -2,17 +2,17 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import {
   type BlockHeader,
+  BlockMissingError,
   type BlockRef,
   type ChainBlock,
   type ChainEvent,
   type Position,
   UnreadableError,
 } from '../chain.ts'
-import { toBlock } from './checkpoint.ts'
+import { toBlock, toHeader } from './checkpoint.ts'
 import { type Given, startFeed } from './feed.ts'
-import { findGapEnd } from './gap.ts'
+import { absentFactor, findGapEnd } from './gap.ts'
 import type { Nodes } from './nodes.ts'
-import { CheckpointMissingError } from './nodes.ts'
 import { createPages } from './pages.ts'
 
 /** What following needs. */
@@ -31,6 +31,7 @@ export type FollowTools = {
 
 const maxBatch = 50
 const pauseMs = 100
+const verdictMs = 5_000
 
 /** Gives the checkpoints after a position (see `Chain.follow`). */
 export async function* follow(
@@ -43,8 +44,8 @@ export async function* follow(
   const signal = AbortSignal.any([outer, own.signal])
   const feed = startFeed(tools)
   const pages = createPages(nodes, signal)
-  // A node that was not trusted may have recovered meanwhile.
-  for (const node of nodes.nodes) node.foreign = false
+  // A node that was left out may have been repaired in the meantime.
+  nodes.readmit()
   let position: BlockRef = after
   let troubleSince: number | undefined
   try {
@@ -73,10 +74,10 @@ export async function* follow(
             yield { kind: 'gap', from: next, to: end, reason: 'pruned by every node' }
             position = end
             troubleSince = undefined
-          } else if (waitedMs > tools.patienceMs && isClaimed(nodes, next))
+          } else if (waitedMs > patienceFor(error, tools) && isClaimed(nodes, next))
             // Neither pruned nor to be had: the caller decides how long that may last.
             throw new UnreadableError(`checkpoint ${next}: ${reasonOf(error)}`, { cause: error })
-          else if (error instanceof CheckpointMissingError || nodes.best() >= next)
+          else if (error instanceof BlockMissingError || nodes.best() >= next)
             await clock.sleep(pauseMs, signal)
           else await feed.news(pollMs, signal)
           continue
@@ -105,11 +106,15 @@ export async function* follow(
   }
 }
 
+/** A node that was unreachable may have the checkpoint: it is waited for longer. */
+const patienceFor = (error: unknown, { patienceMs }: FollowTools): number =>
+  error instanceof BlockMissingError && !error.isCertain ? patienceMs * absentFactor : patienceMs
+
 /** Whether a node that answers says that it has a checkpoint. */
 const isClaimed = ({ nodes }: Nodes, number: number): boolean =>
   nodes.some(
-    ({ state, foreign, lowest, height }) =>
-      state === 'up' && !foreign && lowest <= number && height >= number,
+    ({ isReachable, isWrongChain, isForked, lowest, head }) =>
+      isReachable && !isWrongChain && !isForked && lowest <= number && head >= number,
   )
 
 const reasonOf = (error: unknown): string =>
@@ -138,17 +143,15 @@ async function hasLeft(
   waitedMs: number,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const verdicts = await Promise.all(
-    nodes.nodes
-      .filter(({ state, foreign }) => state !== 'wrong_chain' && !foreign)
-      .map(async (node) => {
-        const digest = await nodes.digestAt(node, position.number, signal)
-        return { node, verdict: digest && (digest.equals(position.hash) ? 'ours' : 'other') }
-      }),
-  )
-  const others = verdicts.filter(({ verdict }) => verdict === 'other')
-  if (verdicts.some(({ verdict }) => verdict === 'ours')) {
-    for (const { node } of others) nodes.distrust(node)
+  const verdicts = await nodes.askAll({
+    signal,
+    timeoutMs: verdictMs,
+    ask: async ({ client }, limited) =>
+      toHeader(await client.checkpoint(position.number, limited)).hash.equals(position.hash),
+  })
+  const others = verdicts.filter(({ answer }) => answer === false)
+  if (verdicts.some(({ answer }) => answer === true)) {
+    for (const { node } of others) nodes.exclude(node)
     return false
   }
   return others.length > 0 && (others.length === verdicts.length || waitedMs > patienceMs)

@@ -2,8 +2,8 @@ import type { BlockRef } from '../chain.ts'
 import { toHeader } from './checkpoint.ts'
 import type { Nodes } from './nodes.ts'
 
-/** A node that is away may still have the history, most of all an archive: it is waited for longer. */
-const absentFactor = 20
+/** An unreachable node, above all an archive, may still have the history: it is waited for longer. */
+export const absentFactor = 20
 
 /**
  * The last of the checkpoints from `next` on that no node has any more, named by the first one that
@@ -19,10 +19,10 @@ export async function findGapEnd(
   signal: AbortSignal,
 ): Promise<BlockRef | undefined> {
   if (waitedMs < patienceMs) return undefined
-  await nodes.probe()
+  await Promise.allSettled(nodes.nodes.map((node) => nodes.refresh(node, signal)))
   signal.throwIfAborted()
-  const ours = nodes.nodes.filter(({ state, foreign }) => state !== 'wrong_chain' && !foreign)
-  const present = ours.filter(({ state }) => state === 'up')
+  const ours = nodes.nodes.filter(({ isWrongChain, isForked }) => !isWrongChain && !isForked)
+  const present = ours.filter(({ isReachable }) => isReachable)
   const lowest = Math.min(...present.map((node) => node.lowest))
   if (present.length === 0 || lowest <= next) return undefined
   if (present.length < ours.length && waitedMs < patienceMs * absentFactor) return undefined

@@ -58,7 +58,7 @@ export const fetchPage = (
   signal: AbortSignal,
 ): Promise<Given[]> =>
   nodes.ask({ has: from }, signal, async (node, limited) => {
-    const last = Math.min(to, from + pageSize - 1, node.height)
+    const last = Math.min(to, from + pageSize - 1, node.head)
     const found = await fetchFrom(node, { from, to: last }, limited)
     return found.map((checkpoint) => ({ checkpoint, node }))
   })

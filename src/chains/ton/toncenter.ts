@@ -104,7 +104,7 @@ function readReply(status: number, text: string): unknown {
   if (code === 429) throw new NodeFault('busy', reason)
   if (isBehind.test(reason)) throw new NodeFault('behind', reason)
   if (isMissing.test(reason)) throw new NodeFault('missing', reason)
-  throw new NodeFault(status >= 400 && status < 500 ? 'refused' : 'down', reason)
+  throw new NodeFault(status >= 400 && status < 500 ? 'refused' : 'failed', reason)
 }
 
 /** API v3 replies with the object itself, or with an error and its status. */
@@ -115,7 +115,7 @@ function readIndexReply(status: number, text: string): Record<string, unknown> {
   const { error } = (reply ?? {}) as { error?: unknown }
   const reason = typeof error === 'string' ? error.slice(0, 300) : `status ${status}`
   if (status === 404) throw new NodeFault('missing', reason)
-  throw new NodeFault(status >= 400 && status < 500 ? 'refused' : 'down', reason)
+  throw new NodeFault(status >= 400 && status < 500 ? 'refused' : 'failed', reason)
 }
 
 const parse = (text: string): unknown => {
