@@ -15,7 +15,7 @@ const campaigns = [
   // 500 scripts and 20,000 byte streams instead of the samples in the tests.
   [
     ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'unit'],
-    ...['src/gateway/streams/feed-model.test.ts', 'src/http/fast-path/bare-sockets-model.test.ts'],
+    ...['src/gateway/streams/feed-model.test.ts', 'src/http/fast-path/differential.test.ts'],
   ],
   ['../node_modules/vitest/vitest.mjs', 'run', '--project', 'campaign'],
   // At least 130,000 bad requests, every tenant and role against every operation.

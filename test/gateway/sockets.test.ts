@@ -314,6 +314,6 @@ it('stops within a moment: idle connections end, calls on their way are answered
   release()
   await stopped
   expect(busy.text()).toContain('"result":true')
-  expect(busy.text()).toContain('connection: close')
+  expect(busy.text()).toContain('Connection: close')
   node.answer = () => undefined
 })

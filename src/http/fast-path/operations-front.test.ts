@@ -41,16 +41,16 @@ it('answers with the headers of the operation and the body in bytes', async () =
   const [text] = await once(client, 'data')
   const [head, body] = text.split('\r\n\r\n')
   expect(JSON.parse(body)).toEqual(['/v1/q/GetBlock?a=b', 'k', '{}', 'ä'])
-  expect(head.replace(/date: .*/, 'date: …').split('\r\n')).toEqual([
+  expect(head.replace(/Date: .*/, 'Date: …').split('\r\n')).toEqual([
     'HTTP/1.1 200 OK',
     'x-request-id: mine',
     'x-content-type-options: nosniff',
     'RateLimit: r',
     'content-type: application/json',
     `content-length: ${Buffer.byteLength(body)}`,
-    'date: …',
-    'connection: keep-alive',
-    'keep-alive: timeout=65',
+    'Date: …',
+    'Connection: keep-alive',
+    'Keep-Alive: timeout=65',
   ])
   await expect.poll(() => finished).toMatchObject([{ path: '/v1/q/GetBlock', status: 200 }])
 })
@@ -98,7 +98,7 @@ it('lets work under way end when the server stops, and closes its connection', a
   const stopped = server.stop()
   finish()
   const [text] = await once(client, 'data')
-  expect(text).toMatch(/connection: close\r\n.*done$/s)
+  expect(text).toMatch(/Connection: close\r\n.*done$/s)
   await once(client, 'end')
   client.end()
   await stopped

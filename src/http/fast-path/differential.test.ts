@@ -18,14 +18,16 @@ import { startServer } from '../server.ts'
 import { createGatewayFront, type GatewayFront } from './gateway-front.ts'
 import { createOperationsFront } from './operations-front.ts'
 
-// The same requests to Node's server alone, and with the bare-socket front before it: whatever bytes come,
-// what is answered must be the same. Where two readers of HTTP disagree, requests can be smuggled.
+// The same bytes to Node's server alone and to Node's server behind the fast path. Every byte of both answers
+// must be equal: statuses, header names, values and order, bodies, and what follows the last answer. Where two
+// readers of HTTP disagree, requests can be smuggled. Only two things are injected or checked apart: request
+// ids come from a counter, and a date must be that of the moment.
 const serve: Serve = (_network, _principal, body, done) => {
   const served = { ...alone(refused(refuse('INVALID_JSON'))), status: 200, body: `<${body}>` }
   if (body.length % 2) done(served)
   else setImmediate(done, served)
 }
-/** Answers with everything that a signature covers, synchronously or later. */
+/** Answers with everything that a signature covers, at once or in a later turn. */
 const operations = createOperations({
   installation: {} as Installation,
   authenticator: {
@@ -43,7 +45,20 @@ const operations = createOperations({
 })
 // Two proxies, so that a chain of addresses is followed.
 const clientOf = createClientAddress(2)
+/** Ids in a row, the same for both servers. */
+const createRow = () => {
+  let next = 0
+  return {
+    ids: { uuid: () => `id-${next++}`, bytes: systemIds.bytes },
+    reset: () => {
+      next = 0
+    },
+  }
+}
+/** Operations that the fast path answered. */
+let fastAnswers = 0
 const start = async (isFront: boolean) => {
+  const { ids, reset } = createRow()
   const network = { chain: 'c', network: 'm' } as Network
   const stored = {
     ...{ credential_id: 'c', organization_id: 'o', role: 'ROLE_MEMBER' as const },
@@ -65,8 +80,13 @@ const start = async (isFront: boolean) => {
     log: silentLog,
     isLogged: false,
   })
+  const operationsFront = createOperationsFront({
+    ...{ operations, bodyLimitBytes: 500, ids, log: silentLog },
+    onFinished() {},
+  })
   const front: GatewayFront = {
     ...plain,
+    requestId: (given) => given ?? ids.uuid(),
     answer: (admission, request_id, body, done) =>
       plain.answer(admission, request_id, `${admission.client} ${body}`, done),
   }
@@ -77,23 +97,29 @@ const start = async (isFront: boolean) => {
     lane: createGatewayLane(front, clientOf),
     ...(isFront && {
       gateway: front,
-      operations: createOperationsFront({
-        ...{ operations, bodyLimitBytes: 500, ids: systemIds, log: silentLog },
-        onFinished() {},
-      }),
+      operations: {
+        ...operationsFront,
+        answer: (...request) => {
+          fastAnswers++
+          return operationsFront.answer(...request)
+        },
+      },
     }),
     log: silentLog,
+    ids,
     clientOf,
     onFinished() {},
   })
   afterAll(server.stop)
-  return server.address.port
+  return { port: server.address.port, reset }
 }
-const ports = await Promise.all([start(false), start(true)])
+const servers = await Promise.all([start(false), start(true)])
 
-/** Everything that comes back until the server ends the connection, without what differs by nature. */
-const ask = (port: number, pieces: readonly Buffer[]): Promise<string> =>
-  new Promise((resolve) => {
+/** Every byte that comes back until the server ends the connection. */
+const ask = ({ port, reset }: (typeof servers)[number], pieces: readonly Buffer[]) =>
+  new Promise<string>((resolve) => {
+    reset()
+    const began = Math.floor(Date.now() / 1000) * 1000
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
     const chunks: Buffer[] = []
     socket.setNoDelay()
@@ -101,16 +127,7 @@ const ask = (port: number, pieces: readonly Buffer[]): Promise<string> =>
     socket.on('error', () => {})
     const end = () => {
       socket.destroy()
-      resolve(
-        Buffer.concat(chunks)
-          .toString('latin1')
-          .replace(/^(x-request-id|keep-alive|connection): .*\r\n/gim, '')
-          .replace(/"request_id":"[^"]*"/g, '')
-          .replace(/^date: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/gim, 'date: now')
-          .replace(/^([\w-]+):/gm, (name) => name.toLowerCase())
-          // Whether bytes behind the last answer are still refused is a matter of moments.
-          .replace(/HTTP\/1\.1 400 Refused\r\n[\s\S]*$/, ''),
-      )
+      resolve(withoutDate(Buffer.concat(chunks).toString('latin1'), began))
     }
     socket.on('end', end).on('close', end)
     const write = (at: number) => {
@@ -120,6 +137,19 @@ const ask = (port: number, pieces: readonly Buffer[]): Promise<string> =>
     }
     write(0)
   })
+
+/** The answers with `now` for each date that is one of the time since the request began. */
+const withoutDate = (text: string, began: number): string =>
+  text.replace(
+    /^(date): (\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT)\r$/gim,
+    (line, name, date) => {
+      const time = Date.parse(date)
+      // Node's server keeps the text of a date for up to a second.
+      const isNow =
+        new Date(time).toUTCString() === date && time >= began - 1_000 && time <= Date.now()
+      return isNow ? `${name}: now\r` : line
+    },
+  )
 
 const signedLines = [
   'x-api-key: k\r\nx-api-nonce: 1\r\nx-api-signature: a',
@@ -181,85 +211,74 @@ const line = fc.constantFrom(
   'x-\xe4: 1',
   'x-a: \xe4',
 )
+/** The usual values most of the time, so that most streams hold requests that the fast path answers. */
+const mostly = <Value>(usual: readonly Value[], others: readonly Value[]) =>
+  fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom(...usual) },
+    { weight: 1, arbitrary: fc.constantFrom(...others) },
+  )
 const request = fc
   .record({
-    method: fc.constantFrom('POST', 'POST', 'POST', 'POST', 'post', 'GET', 'POST '),
-    target: fc.constantFrom(
-      '/c/m/v1/k',
-      '/c/m/v1/k',
-      '/c/m/v1/k?q',
-      '/c/m/v1/x',
-      '/c/m/v1',
-      '/c/m/v1',
-      '/c/m/v1/',
-      '/c/m/v1?q',
-      '/c/m/v1/?q',
-      '/c/n/v1',
-      '/c/m/v1/expired',
-      '/c/m/v1/elsewhere',
-      '/c/m/v1/other',
-      '/c/m/v1/ws',
-      '/c/m/v1x',
-      '/c/n/v1/k',
-      '/v1/q/GetBlock',
-      '/v1/q/GetBlock?q=%20',
-      '/v1/q/getblock',
-      '/v1/q/GetBlock/',
-      '/health',
-      '*',
-      'http://x/c/m/v1/k',
-      'HTTP://y:80/v1/q/GetBlock?q',
-      'http://a@x/c/m/v1/k',
-      'http://x',
-      'x',
-      '/c/m/v1/ws/k',
-      '/c/n/v1/ws/k?q',
+    method: mostly(['POST'], ['post', 'GET', 'POST ']),
+    target: mostly(
+      ['/c/m/v1/k', '/c/m/v1/k?q', '/v1/q/GetBlock', '/v1/q/GetBlock?q=%20'],
+      [
+        '/c/m/v1/x',
+        '/c/m/v1',
+        '/c/m/v1/',
+        '/c/m/v1?q',
+        '/c/m/v1/?q',
+        '/c/n/v1',
+        '/c/m/v1/expired',
+        '/c/m/v1/elsewhere',
+        '/c/m/v1/other',
+        '/c/m/v1/ws',
+        '/c/m/v1x',
+        '/c/n/v1/k',
+        '/v1/q/getblock',
+        '/v1/q/GetBlock/',
+        '/health',
+        '*',
+        'http://x/c/m/v1/k',
+        'HTTP://y:80/v1/q/GetBlock?q',
+        'http://a@x/c/m/v1/k',
+        'http://x',
+        'x',
+        '/c/m/v1/ws/k',
+        '/c/n/v1/ws/k?q',
+      ],
     ),
-    version: fc.constantFrom(
-      'HTTP/1.1',
-      'HTTP/1.1',
-      'HTTP/1.1',
-      'HTTP/1.0',
-      'HTTP/1.10',
-      'HTTP/2.0',
-      '',
+    version: mostly(['HTTP/1.1'], ['HTTP/1.0', 'HTTP/1.10', 'HTTP/2.0', '']),
+    host: mostly(
+      ['host: x', 'Host: x:80', 'HOST:[::1]:4000'],
+      ['host: ', 'host: a b', 'host: a/b', 'host: a:b', 'host: a@b', undefined],
     ),
-    host: fc.constantFrom(
-      'host: x',
-      'Host: x:80',
-      'HOST:[::1]:4000',
-      'host: ',
-      'host: a b',
-      'host: a/b',
-      'host: a:b',
-      'host: a@b',
-      undefined,
-    ),
-    type: fc.constantFrom(
-      'content-type: application/json',
-      'content-type: application/json; charset=utf-8',
-      'content-type: application/json ;',
-      `content-type: application/json${' '.repeat(200)}x`,
-      'content-type: text/plain',
-      undefined,
+    type: mostly(
+      ['content-type: application/json', 'content-type: application/json; charset=utf-8'],
+      [
+        'content-type: application/json ;',
+        `content-type: application/json${' '.repeat(200)}x`,
+        'content-type: text/plain',
+        undefined,
+      ],
     ),
     lines: fc.array(line, { maxLength: 1 }),
     body: fc.constantFrom('{}', '[1]', '', '\xc3\xa4', '\xff', 'x'.repeat(1_001)),
-    wrongBy: fc.constantFrom(0, 0, 0, 0, 0, -1, 1, 20),
-    breaks: fc.constantFrom('\r\n', '\r\n', '\r\n', '\r\n', '\n'),
+    wrongBy: mostly([0], [-1, 1, 20]),
+    breaks: mostly(['\r\n'], ['\n']),
   })
   .map(({ method, target, version, host, type, lines, body, wrongBy, breaks }) => {
     const length = `content-length: ${Math.max(0, body.length + wrongBy)}`
     const head = [`${method} ${target} ${version}`, host, type, ...lines, length]
     return `${head.filter((one) => one !== undefined).join(breaks)}${breaks}${breaks}${body}`
   })
-/** Ends the connection in any case: by its answer, or because its pieces make no request. */
+/** Ends the connection in any case: by its answer, or because its pieces are not a request. */
 const last =
   'POST /c/m/v1/k HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 6\r\n\r\n"last"'
 
-const runs = Number(process.env.FRONT_RUNS ?? 150)
+const runs = Number(process.env.FRONT_RUNS ?? 2_000)
 
-test('the front answers what Node alone would answer, whatever comes', {
+test('the fast path answers byte for byte what Node alone answers', {
   timeout: 120_000 + runs * 100,
 }, async () => {
   await fc.assert(
@@ -270,15 +289,9 @@ test('the front answers what Node alone would answer, whatever comes', {
         const bytes = Buffer.from(requests.join('') + last + last, 'latin1')
         const places = [0, ...cuts.filter((at) => at < bytes.length).toSorted((a, b) => a - b)]
         const pieces = places.map((at, index) => bytes.subarray(at, places[index + 1]))
-        const compare = async () => {
-          const [alone, withFront] = await Promise.all(ports.map((port) => ask(port, pieces)))
-          return { alone, withFront }
-        }
-        let answers = await compare()
-        // An end of the connection with bytes unread may cost the client an answer; not every time.
-        for (let left = 3; left > 0 && answers.alone !== answers.withFront; left--)
-          answers = await compare()
-        expect(answers.withFront).toBe(answers.alone)
+        const [alone, withFront] = await Promise.all(servers.map((server) => ask(server, pieces)))
+        expect(withFront).toBe(alone)
+        expect(alone).not.toBe('')
       },
     ),
     {
@@ -286,4 +299,6 @@ test('the front answers what Node alone would answer, whatever comes', {
       seed: Number(process.env.FRONT_SEED ?? 20_261_115),
     },
   )
+  // The comparison means something only while many requests take the fast path.
+  expect(fastAnswers).toBeGreaterThan(runs / 5)
 })
