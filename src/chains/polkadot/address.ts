@@ -1,31 +1,23 @@
 import { createHash } from 'node:crypto'
+import { getSs58AddressInfo } from '@polkadot-api/substrate-bindings'
 import { decodeBase58, encodeBase58 } from '../../lib/base58.ts'
 import type { Parsed } from '../chain.ts'
 import { parsed, parseEvmPattern, refused } from '../hex.ts'
 
 const accountId = /^0x([0-9a-fA-F]{64})$/
 const ss58 = /^[1-9A-HJ-NP-Za-km-z]{33,50}$/
-const context = Buffer.from('SS58PRE')
 
-const checksum = (bytes: Uint8Array): Buffer =>
-  createHash('blake2b512').update(context).update(bytes).digest().subarray(0, 2)
-
-/** Prefixes below 64 take one byte, the rest two (the SS58 registry's own bit order). */
-const encodePrefix = (prefix: number): Buffer =>
-  prefix < 64
-    ? Buffer.from([prefix])
-    : Buffer.from([((prefix & 0xfc) >> 2) | 0x40, (prefix >> 8) | ((prefix & 0x03) << 6)])
+/** Whether the first byte begins a prefix: one byte below 64, two bytes below 128, the rest is reserved. */
+const prefixLength = (first: number): number | undefined =>
+  first < 64 ? 1 : first < 128 ? 2 : undefined
 
 const parseSs58 = (text: string): Parsed => {
   const bytes = decodeBase58(text)
-  const first = bytes?.[0] ?? 255
-  const prefixLength = first < 64 ? 1 : 2
-  if (!bytes || first > 127 || bytes.length !== prefixLength + 34)
+  const length = prefixLength(bytes?.[0] ?? 255)
+  if (!bytes || length === undefined || bytes.length !== length + 34)
     return refused('Is not an SS58 address of a 32-byte account.')
-  const end = bytes.length - 2
-  if (!checksum(bytes.subarray(0, end)).equals(bytes.subarray(end)))
-    return refused('The checksum is wrong.')
-  return parsed(bytes.subarray(prefixLength, end))
+  const info = getSs58AddressInfo(text)
+  return info.isValid ? parsed(Buffer.from(info.publicKey)) : refused('The checksum is wrong.')
 }
 
 /**
@@ -43,9 +35,20 @@ export const parseAddress = (text: string): Parsed => {
   )
 }
 
-/** The SS58 text of an account with the prefix of the chain. */
+/**
+ * The SS58 text of an account with the prefix of the chain. Not by `fromBufferToBase58` of the dependency: it
+ * caches by the whole underlying buffer, so that two accounts in one buffer may get the same address, and it
+ * takes twice the time (15 µs instead of 8 µs).
+ */
 export const formatAddress = (account: Uint8Array, prefix: number): string => {
   if (account.length === 0) return ''
   const body = Buffer.concat([encodePrefix(prefix), account])
-  return encodeBase58(Buffer.concat([body, checksum(body)]))
+  const checksum = createHash('blake2b512').update('SS58PRE').update(body).digest().subarray(0, 2)
+  return encodeBase58(Buffer.concat([body, checksum]))
 }
+
+/** Prefixes below 64 take one byte, the rest two, in the bit order of the SS58 registry. */
+const encodePrefix = (prefix: number): Buffer =>
+  prefix < 64
+    ? Buffer.from([prefix])
+    : Buffer.from([((prefix & 0xfc) >> 2) | 0x40, (prefix >> 8) | ((prefix & 0x03) << 6)])
