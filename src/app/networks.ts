@@ -1,3 +1,4 @@
+import { createCanonical } from '../chains/evm/canonical/canonical.ts'
 import { createPool } from '../chains/evm/pool/pool.ts'
 import type { Pool } from '../chains/evm/pool/pool-types.ts'
 import type { NodeStatus } from '../chains/nodes/status.ts'
@@ -94,6 +95,13 @@ export function openNetworks(
       clock,
       log,
     })
+    const canonical = createCanonical({
+      pool,
+      prefix,
+      clock,
+      log,
+      finalityDepth: gateway.finality_depth,
+    })
     const stream = createStreams({
       pool,
       prefix,
@@ -110,12 +118,11 @@ export function openNetworks(
       network,
       prefix,
       pool,
+      canonical,
       allowedMethods: gateway.allowed_methods,
       cacheBytes: gateway.cache_bytes,
-      finalityDepth: gateway.finality_depth,
       maxLogRange: gateway.logs_max_range,
       timeoutMs: gateway.timeout_seconds * 1000,
-      log,
       now: clock.now,
       filters: stream.filters.dispatch,
       filterOf: stream.filters.filterOf,
@@ -151,11 +158,11 @@ export function openNetworks(
     notifySent,
     status: (connections) => {
       const chains: Record<string, Record<string, NetworkStatus>> = {}
-      for (const { chain, network, pool, cacheBytes } of all) {
+      for (const { chain, network, pool, view, cacheBytes } of all) {
         chains[chain] ??= {}
         chains[chain][network] = {
           chain_id: pool.chainId() ?? null,
-          head: pool.head()?.number ?? null,
+          head: view.head()?.number ?? null,
           cache_bytes: cacheBytes(),
           streams: streamsOf(`/${chain}/${network}`, connections),
           upstreams: pool.status(),
@@ -166,7 +173,10 @@ export function openNetworks(
     takeUsage: () => all.flatMap((network) => network.takeUsage()),
     stop: async () => {
       for (const stream of streams.values()) stream.stop()
-      for (const network of all) network.stop()
+      for (const network of all) {
+        network.stop()
+        network.view.stop()
+      }
       await Promise.all(all.map(({ pool }) => pool.stop()))
     },
   }

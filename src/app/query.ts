@@ -42,7 +42,7 @@ export async function openQuery(
   const source: QuerySource = {
     network_id,
     prefix,
-    pool,
+    pool: { ...pool, head: view.head },
     view,
     timeoutMs: config.gateway.timeout_seconds * 1000,
     read: async (principal, method, args) =>

@@ -1,10 +1,9 @@
+import type { Canonical } from '../chains/evm/canonical/canonical.ts'
 import type { Pool } from '../chains/evm/pool/pool-types.ts'
 import type { Reason } from '../contract/errors/errors.ts'
 import { sendingDenial } from '../domain/access/authorize.ts'
 import type { Principal } from '../domain/context.ts'
-import type { Log } from '../lib/log.ts'
 import { type AnswerCache, createAnswerCache } from './cache/cache.ts'
-import { type ChainView, createChainView } from './cache/chain-view.ts'
 import type { Dispatch } from './rpc/answer.ts'
 import { type Answer, type OnAnswer, refused } from './rpc/answer.ts'
 import type { LogFilter } from './rpc/check-filter.ts'
@@ -27,7 +26,7 @@ export type Network = {
   call(call: RpcCall, session: Session, done: OnAnswer, connection?: Dispatch): void
   /** Answers a checked call of the service's own operations, which are limited and counted as such. */
   read(method: string, args: readonly unknown[], session: Session): Promise<Answer>
-  view: ChainView
+  view: Canonical
   /** Absent when nothing shall be kept. */
   cache: AnswerCache | undefined
   /** Counts a call that was refused before it was looked at. */
@@ -44,13 +43,13 @@ export type NetworkOptions = {
   network: string
   prefix: string
   pool: Pool
+  /** Belongs to the caller, who stops it. */
+  canonical: Canonical
   allowedMethods: readonly string[]
   /** 0 keeps nothing. */
   cacheBytes: number
-  finalityDepth: number
   maxLogRange: number
   timeoutMs: number
-  log: Log
   now(): number
   filters?: Dispatch
   /** What a filter of this key was made with; undefined when it is none of logs, or gone. */
@@ -74,19 +73,14 @@ const outcomeOfReason: Partial<Record<Reason, Outcome>> = {
 
 /** Makes a network on its pool. */
 export function createNetwork(options: NetworkOptions): Network {
-  const { chain, network, prefix, pool, log, now, spill } = options
+  const { chain, network, prefix, pool, spill } = options
   const methods = createMethods({ prefix, allowed: options.allowedMethods })
   const counters = createCounters(methods.list)
   const cache =
     options.cacheBytes > 0 ? createAnswerCache({ maxBytes: options.cacheBytes }) : undefined
-  const view = createChainView({
-    pool,
-    prefix,
-    log,
-    now,
-    finalityDepth: options.finalityDepth,
-    windowSize: Math.max(256, options.finalityDepth + 1),
-    onDropped: (above) => cache?.drop(above),
+  const view = options.canonical
+  const unsubscribe = view.onChange(({ droppedAbove }) => {
+    if (droppedAbove !== undefined) cache?.drop(droppedAbove)
   })
   const mayNotSend = (principal: Principal) => {
     const denial = sendingDenial(principal, { chain, network })
@@ -148,7 +142,7 @@ export function createNetwork(options: NetworkOptions): Network {
     },
     cacheBytes: () => cache?.bytes() ?? 0,
     takeUsage: sessions.takeUsage,
-    stop: view.stop,
+    stop: unsubscribe,
   }
 }
 

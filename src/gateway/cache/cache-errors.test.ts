@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { Head, PoolOutcome } from '../../chains/evm/pool/pool-types.ts'
-import { silentLog } from '../../lib/log.ts'
 import { createNetwork } from '../network.ts'
 import type { Answer } from '../rpc/answer.ts'
 import { createMethods } from '../rpc/methods.ts'
 import { createFakePool } from '../testing/fake-pool.ts'
+import { createStillCanonical } from '../testing/still-canonical.ts'
 
 // Every method that may be kept, against every way in which a node can fail: what comes after the node
 // has recovered is its answer, and never what was made of the error.
@@ -144,12 +144,11 @@ const open = () => {
     network: 'm',
     prefix: 'eth',
     pool,
+    canonical: createStillCanonical(pool, { now: () => time, finalityDepth: 10 }),
     allowedMethods: allowed,
     cacheBytes: 1_000_000,
-    finalityDepth: 10,
     maxLogRange: 1000,
     timeoutMs: 1000,
-    log: silentLog,
     now: () => time,
     spill: () => {},
   })

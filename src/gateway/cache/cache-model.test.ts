@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Head, PoolRequest } from '../../chains/evm/pool/pool-types.ts'
-import { silentLog } from '../../lib/log.ts'
 import { createNetwork } from '../network.ts'
 import type { Answer } from '../rpc/answer.ts'
 import { createFakePool } from '../testing/fake-pool.ts'
+import { createStillCanonical } from '../testing/still-canonical.ts'
 
 // A chain that grows, forks and rolls back at random while one key reads it. Every answer names the
 // blocks that it was made from, so that one from a dropped block cannot hide.
@@ -133,12 +133,11 @@ const createWorld = () => {
     network: 'm',
     prefix: 'eth',
     pool,
+    canonical: createStillCanonical(pool, { now: () => 0, finalityDepth }),
     allowedMethods: [],
     cacheBytes: 1_000_000,
-    finalityDepth,
     maxLogRange: 1000,
     timeoutMs: 1000,
-    log: silentLog,
     now: () => 0,
     spill: () => {},
   })

@@ -1,11 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createAnswerCache } from './cache.ts'
-import type { ChainView } from './chain-view.ts'
+import { type BranchView, createAnswerCache } from './cache.ts'
 
 const maxBytes = 100_000
 /** Blocks up to 10 are final; above, the chain has one block per height. */
-const view = { final: () => 10, hashAt: (number: number) => `hash ${number}` } as ChainView
+const view: BranchView = { final: () => 10, hashAt: (number: number) => `hash ${number}` }
 
 const step = fc.oneof(
   {

@@ -1,6 +1,9 @@
+import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
-import type { ChainView } from './chain-view.ts'
 import { createRecordRing } from './record-ring.ts'
+
+/** What the cache has to know of the canonical chain. */
+export type BranchView = Pick<Canonical, 'final' | 'hashAt'>
 
 /** A kept answer and the block that it depends on. */
 export type CacheEntry = {
@@ -14,8 +17,8 @@ export type CacheEntry = {
 /** Answers of one network, bounded in bytes. */
 export type AnswerCache = {
   /** A kept answer whose block is in the chain. */
-  find(key: string, view: ChainView): CacheEntry | undefined
-  keep(key: string, entry: CacheEntry, view: ChainView): void
+  find(key: string, view: BranchView): CacheEntry | undefined
+  keep(key: string, entry: CacheEntry, view: BranchView): void
   /** Forgets all that depends on blocks above this one; -1 forgets everything. */
   drop(above: number): void
   bytes(): number

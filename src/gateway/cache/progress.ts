@@ -1,6 +1,6 @@
+import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { Head, Pool } from '../../chains/evm/pool/pool-types.ts'
 import type { Session } from '../streams/session.ts'
-import type { ChainView } from './chain-view.ts'
 
 /** How far a key may look, and how far it must: what it has been shown it is not shown less of. */
 export type Progress = {
@@ -24,7 +24,7 @@ const lostForMs = 2_000
 const aheadForMs = 5_000
 
 /** Makes the watch over what keys have seen. */
-export function createProgress(options: { pool: Pool; view: ChainView; now(): number }): Progress {
+export function createProgress(options: { pool: Pool; view: Canonical; now(): number }): Progress {
   const { pool, view, now } = options
   // A single node cannot be behind another, and requiring more than it has would only fail calls.
   const isAlone = pool.status().length === 1
@@ -54,17 +54,17 @@ export function createProgress(options: { pool: Pool; view: ChainView; now(): nu
   }
 
   return {
-    leastOf: (session) => (isAlone ? -1 : highestOf(session, pool.head())),
+    leastOf: (session) => (isAlone ? -1 : highestOf(session, view.head())),
     lostHead() {
       lostUntil = now() + lostForMs
     },
     lowest(session) {
       if (isAlone) return -1
-      const head = isLost() ? undefined : pool.head()
+      const head = isLost() ? undefined : view.head()
       return Math.max(highestOf(session, head), head?.number ?? -1)
     },
     usableHead(session) {
-      const head = pool.head()
+      const head = view.head()
       if (!head || head.number < highestOf(session, head) || isLost()) return undefined
       if (session.wroteUntil === 0) return head
       if (head.number <= session.wroteAtBlock && now() < session.wroteUntil) return undefined
@@ -75,7 +75,7 @@ export function createProgress(options: { pool: Pool; view: ChainView; now(): nu
       if (number > session.highest) session.highest = number
     },
     wrote(session) {
-      session.wroteAtBlock = pool.head()?.number ?? -1
+      session.wroteAtBlock = view.head()?.number ?? -1
       session.wroteUntil = now() + writeWindowMs
     },
   }

@@ -145,7 +145,10 @@ describe('a call', () => {
     expect((await call('eth_getBalance', young)).hit).toBe(true)
     pool.answer = ({ params }) =>
       params.includes('false')
-        ? { ok: true, result: `{"parentHash":"${hash(98)}"}` }
+        ? {
+            ok: true,
+            result: `{"number":"0x64","hash":"${hash(100, 1)}","parentHash":"${hash(99)}"}`,
+          }
         : { ok: true, result: '"0x1"' }
     pool.show({ ...head(101, 1), parent_hash: hash(100, 1) })
     expect((await call('eth_getBalance', old)).hit).toBe(true)

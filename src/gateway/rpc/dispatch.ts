@@ -1,3 +1,4 @@
+import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import { lackOf } from '../../chains/evm/pool/node-error.ts'
 import type {
   Pool,
@@ -8,12 +9,12 @@ import type {
 } from '../../chains/evm/pool/pool-types.ts'
 import type { Principal } from '../../domain/context.ts'
 import type { AnswerCache } from '../cache/cache.ts'
-import type { ChainView } from '../cache/chain-view.ts'
 import { createFlights } from '../cache/flights.ts'
 import { createProgress } from '../cache/progress.ts'
 import type { Session } from '../streams/session.ts'
 import type { Dispatch } from './answer.ts'
 import { type Answer, answered, failed, type OnAnswer, refused } from './answer.ts'
+import { blockOf, createBranchCheck, proves, reachBranch } from './branch-check.ts'
 import type { LogFilter } from './check-filter.ts'
 import { toNumber, toQuantity } from './encodings.ts'
 import type { RpcCall } from './envelope.ts'
@@ -27,7 +28,7 @@ import { isOtherTransaction, isWrongBlock } from './wrong-block.ts'
 /** What calls are answered with. */
 export type DispatchOptions = {
   pool: Pool
-  view: ChainView
+  view: Canonical
   /** Absent when nothing shall be kept. */
   cache: AnswerCache | undefined
   timeoutMs: number
@@ -57,10 +58,12 @@ const noFilters = refuse('RPC_METHOD_NOT_FOUND', 'Filters are not served here.')
 export function createDispatch(options: DispatchOptions): Dispatch {
   const { pool, view, cache, timeoutMs } = options
   const flights = createFlights()
+  const branch = createBranchCheck(view)
   const progress = createProgress(options)
-  const fetchLogs = createLogs({ ...options, flights, progress })
+  const fetchLogs = createLogs({ ...options, flights, progress, branch })
   const send = createSender({ ...options, progress })
   const callFilter: Dispatch = options.filters ?? ((_1, _2, _3, done) => done(refused(noFilters)))
+  const isAlone = pool.status().length === 1
   let numberOfHead = -1
   let textOfHead = ''
 
@@ -86,9 +89,9 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         if (outcome.failure === 'NO_UPSTREAM' && isLess) return askLess()
         return done(failed(outcome.failure))
       }
-      if (!outcome.ok) return done(answerFrom(false, outcome.error, target))
+      if (!outcome.ok) return done(answerFrom(false, outcome.error, target, view))
       progress.see(session, blockSeen(method, target, outcome.result))
-      done(answerFrom(true, outcome.result, target))
+      done(answerFrom(true, outcome.result, target, view))
     }
     const askLess = () => {
       progress.lostHead()
@@ -100,14 +103,61 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     const flight = isFixed ? target.key : `${session.highest}>${target.key}`
     if (flights.join(flight, finish)) return
     const land = flights.open(flight, finish)
-    const begun = view.generation()
-    pool.send(requestOf(method, call, target), (outcome) => {
-      if ('failure' in outcome) return land(outcome)
-      const reply = fixed(method, call, target, outcome)
-      if (cache && reply.ok && begun === view.generation())
-        keep(cache, method, target, reply.result)
-      land(reply)
+    fetchOnce(method, call, target, (outcome, begun) => {
+      const isResult = 'ok' in outcome && outcome.ok
+      if (!isResult || branch.answer(method, target, outcome.result, begun) === 'on')
+        return conclude(method, target, outcome, begun, land)
+      reachBranch({
+        view,
+        first: { outcome, begun },
+        fetch: () =>
+          new Promise((resolve) =>
+            fetchOnce(method, call, target, (outcome, begun) => resolve({ outcome, begun })),
+          ),
+        standingOf: (result, begun) => branch.answer(method, target, result, begun),
+        // The block was asked for by its hash, and has left the chain.
+        ...(method.plan.kind === 'hash' && { ifOff: nothing }),
+      }).then(
+        ({ outcome, begun }) => conclude(method, target, outcome, begun, land),
+        () => land({ failure: 'ABORTED' }),
+      )
     })
+  }
+
+  /** Asks the nodes; `begun` is the generation of the chain at that time. */
+  const fetchOnce = (
+    method: Method,
+    call: RpcCall,
+    target: BlockTarget,
+    done: (outcome: PoolOutcome, begun: number) => void,
+  ) => {
+    const begun = view.generation()
+    pool.send(requestOf(method, call, target), (outcome) =>
+      done('failure' in outcome ? outcome : fixed(method, call, target, outcome), begun),
+    )
+  }
+
+  const conclude = (
+    method: Method,
+    target: BlockTarget,
+    outcome: PoolOutcome,
+    begun: number,
+    land: (outcome: PoolOutcome) => void,
+  ) => {
+    if (cache && 'ok' in outcome && outcome.ok && begun === view.generation())
+      keep(cache, method, target, outcome.result)
+    land(outcome)
+  }
+
+  /** Whether another node should be asked. */
+  const uselessOf = (method: Method, target: BlockTarget): PoolRequest['isUseless'] => {
+    // Of what may not be there yet, a null is as good an answer as any.
+    const isUseless = target.keep === 'never' ? undefined : method.isUseless
+    if (isAlone || method.plan.kind === 'hash') return isUseless
+    const begun = view.generation()
+    return (reply) =>
+      isUseless?.(reply) === true ||
+      (reply.ok && branch.answer(method, target, reply.result, begun) === 'off')
   }
 
   const requestOf = (method: Method, call: RpcCall, target: BlockTarget): PoolRequest => {
@@ -119,8 +169,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       idempotent: true,
       timeoutMs,
     }
-    // Of what may not be there yet, a null is as good an answer as any.
-    if (method.isUseless && target.keep !== 'never') request.isUseless = method.isUseless
+    const isUseless = uselessOf(method, target)
+    if (isUseless) request.isUseless = isUseless
     // A pending block has no hash yet.
     if (method.isBlock && call.args[0] !== 'pending')
       request.isWrong = (reply) => isWrongBlock(reply, askedBlock(plan, target))
@@ -128,7 +178,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       request.isWrong = (reply) => isOtherTransaction(reply, String(call.args[0]).toLowerCase())
     if (target.minBlock >= 0) request.minBlock = target.minBlock
     if (method.needs && pool.can(method.needs)) request.needs = method.needs
-    const head = target.number >= 0 ? pool.head() : undefined
+    const head = target.number >= 0 ? view.head() : undefined
     if (head && head.number - target.number > archiveDepth && pool.can('archive'))
       request.needs = 'archive'
     return request
@@ -191,6 +241,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       }
       case 'hash': {
         const hash = String(call.args[0])
+        if (view.isGone(hash.toLowerCase())) return done(answered('null'))
         const target = hashTarget(method, call, hash, view, progress.lowest(session))
         return answer(method, call, session, target, done)
       }
@@ -249,12 +300,15 @@ const fixed = (method: Method, call: RpcCall, { keep }: BlockTarget, reply: RpcR
   return method.fix(reply, call.args)
 }
 
-const answerFrom = (ok: boolean, text: RawJson, target: BlockTarget): Answer => {
+const nothing = { ok: true, result: 'null' } as const
+
+const answerFrom = (ok: boolean, text: RawJson, target: BlockTarget, view: Canonical): Answer => {
   const answer = answered(text)
   answer.ok = ok
   if (target.keep === 'never') return answer
   answer.hit = false
-  if (ok && target.hash !== '') {
+  // Not where the block was replaced while the nodes were asked.
+  if (ok && target.hash !== '' && (view.bestHashAt(target.number) ?? target.hash) === target.hash) {
     answer.number = target.number
     answer.hash = target.hash
   }
@@ -271,21 +325,4 @@ function blockSeen({ plan }: Method, target: BlockTarget, result: RawJson): numb
   if (target.keep === 'answer') return blockOf(result).number
   if (target.keep !== 'never') return target.pinned ? target.number : -1
   return Math.max(target.minBlock, 'proof' in plan ? blockOf(result).number : -1)
-}
-
-const blockNumber = /"(?:blockNumber|number)": ?"(0x[0-9a-f]{1,13})"/
-const blockHash = /"blockHash": ?"(0x[0-9a-f]{64})"/
-
-/** The block that an answer names as its own. */
-function blockOf(result: RawJson): { number: number; hash: string } {
-  const number = blockNumber.exec(result)?.[1]
-  if (number === undefined) return { number: -1, hash: '' }
-  return { number: toNumber(number), hash: blockHash.exec(result)?.[1] ?? '' }
-}
-
-/** Whether the answer is about the block with this hash, where answers of the method contain it. */
-function proves({ plan }: Method, result: RawJson, hash: string): boolean {
-  const field = plan.kind === 'number' || plan.kind === 'hash' ? plan.proof : undefined
-  if (field === undefined || result === '[]') return true
-  return result.includes(`"${field}":"${hash}"`) || result.includes(`"${field}": "${hash}"`)
 }

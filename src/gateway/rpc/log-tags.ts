@@ -1,3 +1,4 @@
+import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { Pool, PoolFailure, RawJson } from '../../chains/evm/pool/pool-types.ts'
 import type { LogFilter } from './check-filter.ts'
 import { toNumber } from './encodings.ts'
@@ -17,7 +18,15 @@ type Resolved = { number: number } | { error: RawJson } | { failure: PoolFailure
 export type NodeTags = { resolve(method: Method, filter: LogFilter): Promise<ResolvedTags> }
 
 /** Asks once per head. */
-export function createNodeTags({ pool, timeoutMs }: { pool: Pool; timeoutMs: number }): NodeTags {
+export function createNodeTags({
+  pool,
+  view,
+  timeoutMs,
+}: {
+  pool: Pool
+  view: Pick<Canonical, 'head'>
+  timeoutMs: number
+}): NodeTags {
   const known = new Map<NodeTag, { head: string | undefined; resolved: Promise<Resolved> }>()
 
   const ask = async (method: string, tag: NodeTag): Promise<Resolved> => {
@@ -37,7 +46,7 @@ export function createNodeTags({ pool, timeoutMs }: { pool: Pool; timeoutMs: num
   }
 
   const find = async (method: string, tag: NodeTag): Promise<Resolved> => {
-    const head = pool.head()?.hash
+    const head = view.head()?.hash
     const last = known.get(tag)
     if (last && head !== undefined && last.head === head) return last.resolved
     const entry = { head, resolved: ask(method, tag) }

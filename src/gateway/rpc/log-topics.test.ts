@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { silentLog } from '../../lib/log.ts'
 import { createNetwork } from '../network.ts'
 import { createFakePool } from '../testing/fake-pool.ts'
+import { createStillCanonical } from '../testing/still-canonical.ts'
 import type { Answer } from './answer.ts'
 import { findFilterProblem, type LogFilter } from './check-filter.ts'
 import { plainFilter, withTopics } from './log-topics.ts'
@@ -63,12 +63,11 @@ describe.each(Object.entries(nodes))('on a node that reads filters as %s does', 
           network: 'm',
           prefix: 'eth',
           pool,
+          canonical: createStillCanonical(pool, { now: () => 0, finalityDepth: 10 }),
           allowedMethods: [],
           cacheBytes: 100_000,
-          finalityDepth: 10,
           maxLogRange: 1000,
           timeoutMs: 1000,
-          log: silentLog,
           now: () => 0,
           spill: () => {},
         })

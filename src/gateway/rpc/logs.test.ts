@@ -66,7 +66,7 @@ describe('getLogs', () => {
 
   it('gives up within bounds and names what may be asked for', async () => {
     const { call, pool } = open({ maxLogRange: 10_000 })
-    pool.best = head(5_000)
+    pool.show(head(5_000))
     pool.answer = refusingOver(1, '{"code":-32005,"message":"too many results"}')
     const { text, refusal } = await call('eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x1000' }])
     expect(refusal?.reason).toBe('LOG_RANGE_TOO_LARGE')

@@ -1,3 +1,4 @@
+import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type {
   Pool,
   PoolOutcome,
@@ -6,12 +7,12 @@ import type {
   RpcReply,
 } from '../../chains/evm/pool/pool-types.ts'
 import type { AnswerCache } from '../cache/cache.ts'
-import type { ChainView } from '../cache/chain-view.ts'
 import type { Flights } from '../cache/flights.ts'
 import type { Progress } from '../cache/progress.ts'
 import type { Session } from '../streams/session.ts'
 import type { Dispatch } from './answer.ts'
 import { type Answer, answered, failed, refused } from './answer.ts'
+import { type BranchCheck, reachBranch, type Standing } from './branch-check.ts'
 import { filterHash, type LogFilter } from './check-filter.ts'
 import { isQuantity, toNumber, toQuantity } from './encodings.ts'
 import {
@@ -51,28 +52,32 @@ type Query = {
 const maxSplits = 3
 const gatewayReasons = ['LOG_RANGE_TOO_LARGE', 'LOG_BLOCK_NOT_FOUND'] as const
 const unknownBlock = refuse('LOG_BLOCK_NOT_FOUND', 'unknown block')
+const noBlock = { ok: false, error: unknownBlock.error } as const
 
 /** Makes the way of `getLogs`: pinned to blocks, split where nodes refuse the range. */
 export function createLogs(options: {
   pool: Pool
-  view: ChainView
+  view: Canonical
   cache: AnswerCache | undefined
   flights: Flights
   timeoutMs: number
   maxLogRange: number
   progress: Progress
+  branch: BranchCheck
   now(): number
 }): Dispatch {
-  const { pool, view, cache, flights, timeoutMs, maxLogRange, progress, now } = options
+  const { pool, view, cache, flights, timeoutMs, maxLogRange, progress, now, branch } = options
   const split = createLogSplitter({ pool, now, timeoutMs })
-  const nodeTags = createNodeTags({ pool, timeoutMs })
+  const nodeTags = createNodeTags({ pool, view, timeoutMs })
 
   /** Parts that were read before and after a change of the chain do not belong together. */
   const splitAtRest: SplitLogs = async (...range) => {
     for (let attempt = 0; attempt < maxSplits; attempt++) {
       const begun = view.generation()
       const outcome = await split(...range)
-      if ('failure' in outcome || !outcome.ok || begun === view.generation()) return outcome
+      if ('failure' in outcome || !outcome.ok) return outcome
+      if (view.isLinking()) await view.settle()
+      if (begun === view.generation()) return outcome
     }
     return { failure: 'ABORTED' }
   }
@@ -138,7 +143,7 @@ export function createLogs(options: {
    */
   const narrow = async (request: PoolRequest, query: Query, first: RpcReply) => {
     const { filter, from, to } = query
-    const end = Math.min(to, pool.head()?.number ?? -1)
+    const end = Math.min(to, view.head()?.number ?? -1)
     let outcome: PoolOutcome = first
     if (from <= end && end < to)
       outcome = await pool.request({ ...request, params: ranged(filter, from, end) })
@@ -171,35 +176,78 @@ export function createLogs(options: {
     return isOrphaned ? { ok: false as const, error: unknownBlock.error } : reply
   }
 
-  const fetch = (method: Method, query: Query, land: Land) => {
-    const { params, minBlock, from, leastTopics } = query
+  /** Asks the nodes; `begun` is the generation of the chain at that time. */
+  const fetchOnce = (
+    method: Method,
+    query: Query,
+    done: (outcome: PoolOutcome, begun: number) => void,
+  ) => {
+    const { params, minBlock, from } = query
+    const begun = view.generation()
     const request: PoolRequest = {
       method: method.name,
       params,
       idempotent: true,
       timeoutMs,
-      isUseless: isNull,
+      isUseless: (reply) =>
+        isNull(reply) || (reply.ok && standingOf(query, reply.result, begun) === 'off'),
     }
     if (minBlock >= 0) request.minBlock = minBlock
-    const begun = view.generation()
-    const abort = () => land({ failure: 'ABORTED' })
-    const conclude: Land = (outcome) => {
-      if ('failure' in outcome || !outcome.ok) return land(outcome)
+    const finish = (outcome: PoolOutcome) => {
+      if ('failure' in outcome || !outcome.ok) return done(outcome, begun)
       const fixed = method.fix ? method.fix(outcome, []) : outcome
-      const reply = fixed.ok && leastTopics > 0 ? trimmed(fixed.result, leastTopics) : fixed
-      if (query.isKept && reply.ok && begun === view.generation()) keep(query, reply.result)
-      if (!reply.ok || !query.isUnknownHash) return land(reply)
-      confirm(method, query, reply).then(land, abort)
+      const isTrimmed = fixed.ok && query.leastTopics > 0
+      done(isTrimmed ? trimmed(fixed.result, query.leastTopics) : fixed, begun)
     }
     pool.send(request, (outcome) => {
-      if ('failure' in outcome || outcome.ok || from < 0) return conclude(outcome)
-      narrow(request, query, outcome).then(conclude, abort)
+      if ('failure' in outcome || outcome.ok || from < 0) return finish(outcome)
+      narrow(request, query, outcome).then(finish, () => done({ failure: 'ABORTED' }, begun))
     })
   }
 
+  const standingOf = ({ from, to }: Query, result: RawJson, begun: number): Standing => {
+    // A range that was read across a switch may lack logs of either branch.
+    const standing = from >= 0 ? branch.since(begun, to) : 'on'
+    if (standing !== 'on') return standing
+    return result === '[]' ? 'on' : branch.logs(result, begun)
+  }
+
+  const conclude = (
+    method: Method,
+    query: Query,
+    { outcome, begun }: { outcome: PoolOutcome; begun: number },
+    land: Land,
+  ) => {
+    if ('failure' in outcome || !outcome.ok) return land(outcome)
+    if (query.isKept && begun === view.generation()) keep(query, outcome.result)
+    if (!query.isUnknownHash) return land(outcome)
+    confirm(method, query, outcome).then(land, () => land({ failure: 'ABORTED' }))
+  }
+
+  const fetch = (method: Method, query: Query, land: Land) =>
+    fetchOnce(method, query, (outcome, begun) => {
+      const isResult = 'ok' in outcome && outcome.ok
+      if (!isResult || standingOf(query, outcome.result, begun) === 'on')
+        return conclude(method, query, { outcome, begun }, land)
+      reachBranch({
+        view,
+        first: { outcome, begun },
+        fetch: () =>
+          new Promise((resolve) =>
+            fetchOnce(method, query, (outcome, begun) => resolve({ outcome, begun })),
+          ),
+        standingOf: (result, begun) => standingOf(query, result, begun),
+        // EIP-234: the block was asked for by its hash, and has left the chain.
+        ...(query.from < 0 && query.hash !== '' && { ifOff: noBlock }),
+      }).then(
+        (found) => conclude(method, query, found, land),
+        () => land({ failure: 'ABORTED' }),
+      )
+    })
+
   /** How many blocks a filter covers, as far as the chain reaches. */
   const isTooWide = ({ fromBlock, toBlock }: LogFilter, session: Session): number => {
-    const height = Math.max(pool.head()?.number ?? -1, session.highest)
+    const height = Math.max(view.head()?.number ?? -1, session.highest)
     const from = heightOf(fromBlock, height)
     const to = heightOf(toBlock, height)
     const end = height < 0 ? to : Math.min(to, height)

@@ -1,6 +1,6 @@
+import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { Head, RawJson } from '../../chains/evm/pool/pool-types.ts'
 import { jsonText, scanArray } from '../../lib/json/scan.ts'
-import type { ChainView } from '../cache/chain-view.ts'
 import { isHash, isQuantity, toNumber, toQuantity } from './encodings.ts'
 import type { RpcCall } from './envelope.ts'
 import type { Method } from './methods.ts'
@@ -44,7 +44,7 @@ export function numberTarget(options: {
   index: number
   impliesLatest: boolean
   head: Head | undefined
-  view: ChainView
+  view: Canonical
   lowest: number
 }): BlockTarget {
   const { method, call, index, impliesLatest, head, view, lowest } = options
@@ -83,7 +83,7 @@ export function hashTarget(
   method: Method,
   call: RpcCall,
   hash: string,
-  view: ChainView,
+  view: Canonical,
   lowest: number,
 ): BlockTarget {
   const lower = hash.toLowerCase()

@@ -1,8 +1,8 @@
 import type { Head, PoolRequest } from '../../chains/evm/pool/pool-types.ts'
-import { silentLog } from '../../lib/log.ts'
 import { createNetwork } from '../network.ts'
 import type { Answer } from '../rpc/answer.ts'
 import { createFakePool } from './fake-pool.ts'
+import { createStillCanonical } from './still-canonical.ts'
 
 /** The hash of a block of a branch. */
 export const hash = (number: number, branch = 0) =>
@@ -33,13 +33,12 @@ export const open = ({ upstreams = 2, cacheBytes = 1_000_000, maxLogRange = 1000
     network: 'm',
     prefix: 'eth',
     pool,
+    canonical: createStillCanonical(pool, { now: () => time, finalityDepth: 10 }),
     allowedMethods: ['evm_feeHistory', 'debug_traceTransaction', 'txpool_status'],
     filterOf: (id) => (id === '0xf' ? { fromBlock: '0x5', toBlock: '0x9', address } : undefined),
     cacheBytes,
-    finalityDepth: 10,
     maxLogRange,
     timeoutMs: 1000,
-    log: silentLog,
     now: () => time,
     spill: () => {},
   })

@@ -18,7 +18,10 @@ export type FakePool = Pool & {
 export function createFakePool({ upstreams = 1 } = {}): FakePool {
   const listeners = new Set<(head: Head, upstream: string) => void>()
   const held: (() => void)[] = []
-  const status = Array.from({ length: upstreams }, (_, index) => ({ name: `node-${index}` }))
+  const status = Array.from({ length: upstreams }, (_, index) => ({
+    name: `node-${index}`,
+    state: 'healthy',
+  }))
   const pool: FakePool = {
     sent: [],
     answer: () => ({ failure: 'NO_UPSTREAM' }),
@@ -47,6 +50,7 @@ export function createFakePool({ upstreams = 1 } = {}): FakePool {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    look: async () => {},
     onPending: () => () => {},
     pendingBegun: async () => {},
     pendingSources: () => [],

@@ -162,6 +162,7 @@ export function createWorld({
         listeners.add(listener)
         return () => listeners.delete(listener)
       },
+      look: async () => {},
       pendingSources: () => [],
       onPending: (listener) => {
         pendingListeners.add(listener)

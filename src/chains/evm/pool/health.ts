@@ -8,8 +8,8 @@ import type { Upstream } from './upstream.ts'
 
 /** Watches over one node. */
 export type Health = {
-  /** Looks at once, not at the next turn. */
-  look(): void
+  /** Probes at once; resolves when a probe that began after the call has ended. */
+  look(): Promise<void>
   /** A head that the node has pushed. */
   push(params: unknown): void
   stop(): void
@@ -51,6 +51,8 @@ export function watch(options: HealthOptions): Health {
   let subscription: unknown
   let isProbing = false
   let isWanted = false
+  /** Resolved by the next probe that begins. */
+  let waiting = Promise.withResolvers<void>()
 
   const probe = async (): Promise<void> => {
     if (!upstream.transport.isOpen() && upstream.transport.kind === 'ws') return miss(notConnected)
@@ -139,20 +141,27 @@ export function watch(options: HealthOptions): Health {
     while (!isStopped) {
       isWanted = false
       isProbing = true
+      const served = waiting
+      waiting = Promise.withResolvers<void>()
       await probe().catch((error) => log.error({ err: error }, 'a probe failed'))
       isProbing = false
-      if (isStopped) return
+      served.resolve()
+      if (isStopped) break
       sleeper = new AbortController()
       const pauseMs = isWanted ? hurriedMs : options.intervalMs * (0.8 + options.random() * 0.4)
       await clock.sleep(pauseMs, sleeper.signal).catch(() => {})
     }
+    waiting.resolve()
   }
   void run()
 
   return {
     look: () => {
+      if (isStopped) return Promise.resolve()
+      const { promise } = waiting
       if (isProbing) isWanted = true
       else sleeper.abort()
+      return promise
     },
     push: (params) => {
       if (typeof params !== 'object' || params === null || !upstream.isVerified) return

@@ -79,6 +79,8 @@ export type Pool = {
   can(capability: Capability): boolean
   /** Whether any upstream has it, be it away now; undefined while one that is there was not asked. */
   has(capability: Capability): boolean | undefined
+  /** Probes every node now; resolves when each probe that begins after the call has ended. */
+  look(): Promise<void>
   /** Called with every new head of any upstream, duplicates left out; returns the unsubscriber. */
   onHead(listener: (head: Head, upstream: string) => void): () => void
   /**

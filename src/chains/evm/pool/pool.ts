@@ -119,11 +119,11 @@ export function createPool(options: PoolOptions): Pool {
           ...shared,
           clock,
           random,
-          onOpen: () => health.look(),
+          onOpen: () => void health.look(),
           onClose: () => {
             upstream.isVerified = false
             pending.lost()
-            health.look()
+            void health.look()
           },
           onPush: (params) => {
             health.push(params)
@@ -135,7 +135,7 @@ export function createPool(options: PoolOptions): Pool {
           prefix,
           now: clock.now,
           isRightChain: (result) => isRight(JSON.parse(result)),
-          onClose: () => health.look(),
+          onClose: () => void health.look(),
         })
     const upstream = createUpstream(name, configured, transport)
     upstreams.push(upstream)
@@ -203,6 +203,11 @@ export function createPool(options: PoolOptions): Pool {
         ({ isExplored, isReachable, wasProbed }) => !isExplored && (isReachable || !wasProbed),
       )
       return isUnsure ? undefined : false
+    },
+    look: async () => {
+      const probes = watches.map((health) => health.look())
+      // A node that does not answer has no head to tell of.
+      await Promise.all(probes.filter((_, index) => upstreams[index]?.isReachable))
     },
     onHead: heads.onHead,
     onPending: (listener) => {

@@ -1,0 +1,381 @@
+import type { Clock } from '../../../lib/clock.ts'
+import type { Log } from '../../../lib/log.ts'
+import type { Head, Pool } from '../pool/pool-types.ts'
+import { chooseHead, type Shown } from './choose.ts'
+import { createLinkFetcher, type Fetched } from './fetch-links.ts'
+import { createLinks, type Links, type Path } from './links.ts'
+
+/**
+ * The canonical chain of one EVM network. This folder owns the heads of the nodes, the links between
+ * blocks, the choice of the branch and the moment of the switch; the cache, chain queries, streams,
+ * filters, pending transactions and the tracker read it. It uses the pool only.
+ *
+ * It guarantees: there is one branch at a time. A switch is one synchronous step that every reader sees
+ * at once, and listeners are called in that step. A branch is linked to the chain by parent hashes before
+ * the switch, so listeners get every removed and every added block; otherwise they get `lost`.
+ */
+export type Canonical = {
+  /** The tip of the chosen branch; it changes only by a switch. */
+  head(): Head | undefined
+  /**
+   * The canonical hash at this height, where answers of nodes may be kept: undefined outside of the
+   * window, while a branch is being linked, and above the point where nodes disagree.
+   */
+  hashAt(number: number): string | undefined
+  /** The canonical hash at this height, also while nodes disagree about it. */
+  bestHashAt(number: number): string | undefined
+  /** The height of a canonical block, under the conditions of `hashAt`. */
+  numberOf(hash: string): number | undefined
+  /** Whether a block is known to be off the branch. */
+  isGone(hash: string): boolean
+  /** Whether a head is chosen that is not linked yet: the branch is about to change. */
+  isLinking(): boolean
+  /** Blocks up to this height do not change any more; -1 when there are none. */
+  final(): number
+  /** Changes whenever a block may have left the chain. */
+  generation(): number
+  /** The way from a block to the tip; undefined when it is not known any more. */
+  pathFrom(hash: string): Path | undefined
+  /** The lowest known block; `extend` adds its parent. */
+  lowest(): Head | undefined
+  extend(block: Head): boolean
+  /** Asks the nodes for their heads now; resolves when the choice among them is made. */
+  settle(): Promise<void>
+  /** Called within the switch; returns the unsubscriber. */
+  onChange(listener: (change: Change) => void): () => void
+  stop(): void
+}
+
+/** A switch of the tip. */
+export type Change = Path & {
+  /** Blocks above this height may have left the chain; undefined when none has. */
+  droppedAbove: number | undefined
+  /** The new tip could not be linked to the old one: `removed` and `added` are not known. */
+  isLost: boolean
+}
+
+/** How to build it. */
+export type CanonicalOptions = {
+  pool: Pick<Pool, 'head' | 'onHead' | 'request' | 'status' | 'look'>
+  prefix: string
+  clock: Clock
+  log: Log
+  finalityDepth?: number
+  windowSize?: number
+  /** Blocks that may be missing below a new head. */
+  maxGap?: number
+  /** How long a doubtful head must stay before it is chosen. */
+  doubtMs?: number
+}
+
+const tickMs = 250
+const firstRetryMs = 50
+/** A head is given up when no node had its ancestors for so long, or none answered. */
+const absentMs = 1_000
+const unreachableMs = 5_000
+/** A node without a new head for so long has no say in what is disputed. */
+const forgetAfterMs = 60_000
+/** How long `settle` waits for links. */
+const maxLinkMs = 1_000
+
+type NodeHead = { head: Head; time: number }
+type Failing = { hash: string; since: number; retryMs: number; isAbsent: boolean }
+
+/** Follows the heads of a pool. */
+export function createCanonical(options: CanonicalOptions): Canonical {
+  const { pool, clock, log, finalityDepth = 64, maxGap = 1_024, doubtMs = 2_000 } = options
+  const windowSize = options.windowSize ?? Math.max(256, finalityDepth + 1)
+  const fetcher = createLinkFetcher(options)
+  const stopped = new AbortController()
+  const nodes = new Map<string, NodeHead>()
+  /** The nodes that have shown a block, by its hash. */
+  const shownBy = new Map<string, Set<string>>()
+  const listeners = new Set<(change: Change) => void>()
+  let links: Links | undefined
+  let final = -1
+  let generation = 0
+  let disputedAbove = Number.POSITIVE_INFINITY
+  let doubt: { hash: string; since: number } | undefined
+  let isLinking = false
+  let isRunning = false
+  let isTicking = false
+  let news = Promise.withResolvers<void>()
+  let linked = Promise.withResolvers<void>()
+  let explored = ''
+
+  const emit = (change: Change) => {
+    for (const listener of listeners) {
+      try {
+        listener(change)
+      } catch (error) {
+        log.error({ err: error }, 'listener for chain changes failed')
+      }
+    }
+  }
+
+  const moved = (tip: Head) => {
+    linked.resolve()
+    linked = Promise.withResolvers<void>()
+    doubt = undefined
+    final = Math.max(final, tip.number - finalityDepth)
+  }
+
+  /** Starts over at a head that cannot be linked to what is known. */
+  const restart = (head: Head) => {
+    const isFirst = links === undefined
+    if (!isFirst)
+      log.warn({ from: links?.tip().number, to: head.number }, 'chain could not be linked')
+    links = createLinks({ start: head, windowSize, maxAside: maxGap + windowSize })
+    // Far below its predecessor: blocks that counted as final may be gone as well.
+    if (head.number <= final) final = -1
+    const droppedAbove = final
+    generation++
+    moved(head)
+    emit({ removed: [], added: [head], droppedAbove, isLost: !isFirst })
+  }
+
+  const move = (own: Links, path: Path) => {
+    const [lowest] = path.removed
+    let droppedAbove: number | undefined
+    if (lowest) {
+      if (lowest.number <= final) final = -1
+      droppedAbove = final < 0 ? -1 : lowest.number - 1
+      generation++
+      if (path.added.length === 0)
+        log.warn({ from: own.tip().number, to: lowest.number - 1 }, 'chain rolled back')
+    }
+    own.apply(path)
+    moved(own.tip())
+    emit({ ...path, droppedAbove, isLost: false })
+  }
+
+  const show = (name: string, head: Head) => {
+    nodes.set(name, { head, time: clock.now() })
+    const names = shownBy.get(head.hash)
+    if (names) names.add(name)
+    else shownBy.set(head.hash, new Set([name]))
+    if (shownBy.size > windowSize) shownBy.delete(shownBy.keys().next().value as string)
+  }
+
+  const look = (): Shown[] => {
+    const witnesses = shownBy.get(links?.tip().hash ?? '')
+    const live = new Set<string>()
+    for (const { name, state } of pool.status())
+      if (state === 'healthy' || state === 'degraded') live.add(name)
+    return [...nodes].map(([name, { head }]) => ({
+      head,
+      isLive: live.has(name),
+      isWitness: witnesses?.has(name) === true,
+    }))
+  }
+
+  /** The head to move to; undefined while the tip is right. */
+  const choose = (own: Links): Head | undefined => {
+    const choice = chooseHead({
+      tip: own.tip(),
+      floor: own.lowest().number,
+      hashAt: (number) => own.at(number)?.hash,
+      shown: look(),
+    })
+    if (!choice?.isDoubtful) {
+      doubt = undefined
+      return choice?.head
+    }
+    const { head } = choice
+    if (doubt?.hash !== head.hash) doubt = { hash: head.hash, since: clock.now() }
+    return clock.now() - doubt.since >= doubtMs ? head : undefined
+  }
+
+  /** Moves as far as that needs no node; the head that is left needs links. */
+  const advance = (): Head | undefined => {
+    let own = links as Links
+    for (;;) {
+      const head = choose(own)
+      if (!head) return undefined
+      if (head.number - own.tip().number > maxGap) {
+        restart(head)
+        own = links as Links
+        continue
+      }
+      own.put(head)
+      const plan = own.plan(head.hash)
+      if (plan.kind !== 'path') return head
+      move(own, plan)
+    }
+  }
+
+  const evaluate = () => {
+    if (stopped.signal.aborted || isRunning) return
+    if (!links) {
+      const first = pool.head()
+      if (!first) return
+      restart(first)
+    }
+    isLinking = advance() !== undefined
+    if (isLinking) void run()
+    else findDisputes()
+    if (!isTicking && isUnsettled()) void tick()
+  }
+
+  /** Fetches links until the chosen head is the tip. */
+  const run = async () => {
+    isRunning = true
+    let failing: Failing | undefined
+    try {
+      for (;;) {
+        news = Promise.withResolvers<void>()
+        const head = advance()
+        if (!head || stopped.signal.aborted) break
+        const fetched = await fetchFor(links as Links, head)
+        if (fetched === 'found') {
+          failing = undefined
+          continue
+        }
+        const isAbsent = fetched === 'absent'
+        if (failing?.hash !== head.hash)
+          failing = { hash: head.hash, since: clock.now(), retryMs: firstRetryMs, isAbsent }
+        else failing.isAbsent &&= isAbsent
+        const limitMs = failing.isAbsent ? absentMs : unreachableMs
+        if (fetched === 'lost' || clock.now() - failing.since >= limitMs) restart(head)
+        // A new head may be the better choice.
+        else await within(failing.retryMs, news.promise)
+        failing.retryMs = Math.min(failing.retryMs * 2, tickMs)
+      }
+    } catch (error) {
+      if (!stopped.signal.aborted) log.error({ err: error }, 'linking of a head failed')
+    } finally {
+      isRunning = false
+      isLinking = false
+      linked.resolve()
+      linked = Promise.withResolvers<void>()
+    }
+    findDisputes()
+    if (!isTicking && isUnsettled()) void tick()
+  }
+
+  const within = async (ms: number, promise: Promise<void>) => {
+    const waited = new AbortController()
+    const sleep = clock.sleep(ms, AbortSignal.any([stopped.signal, waited.signal]))
+    await Promise.race([promise, sleep.catch(() => {})])
+    waited.abort()
+  }
+
+  const fetchFor = async (own: Links, head: Head): Promise<Fetched | 'lost'> => {
+    const plan = own.plan(head.hash)
+    if (plan.kind === 'path') return 'found'
+    if (plan.kind === 'missing') {
+      if (plan.child.number - own.tip().number > 2) await fetcher.gap(own, plan.child)
+      const again = own.plan(head.hash)
+      return again.kind === 'missing' ? await fetcher.parent(own, again.child) : 'found'
+    }
+    if (own.lowest().number === 0 || own.tip().number - own.lowest().number >= windowSize - 1)
+      return 'lost'
+    // Nodes that have dropped the old branch do not get it back.
+    const fetched = await fetcher.below(own)
+    return fetched === 'absent' ? 'lost' : fetched
+  }
+
+  const isUnsettled = (): boolean => {
+    const tip = links?.tip().hash
+    for (const { head } of nodes.values()) if (head.hash !== tip) return true
+    return doubt !== undefined
+  }
+
+  /** Looks again while nodes differ: at doubtful heads, and at nodes that went away. */
+  const tick = async () => {
+    isTicking = true
+    while (isUnsettled() && !stopped.signal.aborted) {
+      await clock.sleep(tickMs, stopped.signal).catch(() => {})
+      evaluate()
+    }
+    isTicking = false
+  }
+
+  /** Finds the lowest point above which nodes disagree; what is asked by number may differ there. */
+  const findDisputes = () => {
+    const own = links
+    disputedAbove = Number.POSITIVE_INFINITY
+    if (!own || isLinking) return
+    const horizon = clock.now() - forgetAfterMs
+    for (const { head, time } of nodes.values()) {
+      if (time < horizon || head.number < own.lowest().number) continue
+      if (own.at(head.number)?.hash === head.hash) continue
+      own.put(head)
+      const plan = own.plan(head.hash)
+      const fork =
+        plan.kind === 'path'
+          ? (plan.removed[0]?.number ?? Number.POSITIVE_INFINITY) - 1
+          : Math.min(final, head.number - 1)
+      disputedAbove = Math.min(disputedAbove, fork)
+      if (plan.kind === 'missing' && explored !== head.hash) void explore(own, head)
+    }
+  }
+
+  /** Links a head beside the chain once, to learn where it left the chain. */
+  const explore = async (own: Links, head: Head) => {
+    explored = head.hash
+    try {
+      for (let left = windowSize; left > 0 && links === own && !stopped.signal.aborted; left--) {
+        const plan = own.plan(head.hash)
+        if (plan.kind !== 'missing') break
+        if ((await fetcher.parent(own, plan.child)) !== 'found') return
+      }
+    } catch (error) {
+      log.error({ err: error }, 'linking of a head failed')
+    }
+    findDisputes()
+  }
+
+  const unsubscribe = pool.onHead((head, name) => {
+    show(name, head)
+    news.resolve()
+    evaluate()
+  })
+  evaluate()
+  // Which node has shown the first head is not known.
+  const first = pool.head()
+  if (first) shownBy.set(first.hash, new Set(pool.status().map(({ name }) => name)))
+
+  const bestHashAt = (number: number): string | undefined => {
+    if (isLinking || !links) return undefined
+    const block = links.at(number)
+    if (block) return block.hash
+    const lowest = links.lowest()
+    return number === lowest.number - 1 ? lowest.parent_hash : undefined
+  }
+
+  return {
+    head: () => links?.tip(),
+    hashAt: (number) => (number > disputedAbove ? undefined : bestHashAt(number)),
+    bestHashAt,
+    numberOf: (hash) => {
+      const number = isLinking ? undefined : links?.get(hash)?.number
+      if (number === undefined || number > disputedAbove) return undefined
+      return links?.at(number)?.hash === hash ? number : undefined
+    },
+    isGone: (hash) => {
+      const block = links?.get(hash)
+      const there = block && links?.at(block.number)
+      return there !== undefined && there.hash !== hash
+    },
+    isLinking: () => isLinking,
+    final: () => final,
+    generation: () => generation,
+    pathFrom: (hash) => links?.pathFrom(hash),
+    lowest: () => links?.lowest(),
+    extend: (block) => links?.extend(block) === true,
+    async settle() {
+      await pool.look()
+      evaluate()
+      if (isLinking) await within(maxLinkMs, linked.promise)
+    },
+    onChange: (listener) => {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    stop() {
+      stopped.abort(new Error('stopped'))
+      unsubscribe()
+    },
+  }
+}

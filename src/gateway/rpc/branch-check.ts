@@ -1,0 +1,132 @@
+import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
+import type { PoolOutcome, RawJson, RpcReply } from '../../chains/evm/pool/pool-types.ts'
+import { toNumber } from './encodings.ts'
+import type { Method } from './methods.ts'
+import type { BlockTarget } from './target.ts'
+
+/**
+ * How an answer of a node relates to the canonical branch. `unknown` when its block is above the tip,
+ * or while a branch is being linked; `off` when another block is canonical at its height.
+ */
+export type Standing = 'on' | 'off' | 'unknown'
+
+/** Compares answers of nodes with the canonical branch. */
+export type BranchCheck = {
+  /** `begun` is the generation of the chain when the node was asked. */
+  answer(method: Method, target: BlockTarget, result: RawJson, begun: number): Standing
+  logs(result: RawJson, begun: number): Standing
+  /** Of an answer about this height that may name no block. */
+  since(begun: number, number: number): Standing
+}
+
+const blockNumber = /"(?:blockNumber|number)": ?"(0x[0-9a-f]{1,13})"/
+const blockHash = /"blockHash": ?"(0x[0-9a-f]{64})"/
+const placeOfLog = /"block(Hash|Number)": ?"(0x[0-9a-f]+)"/g
+
+/** The block that an answer names as its own. */
+export function blockOf(result: RawJson): { number: number; hash: string } {
+  const number = blockNumber.exec(result)?.[1]
+  if (number === undefined) return { number: -1, hash: '' }
+  return { number: toNumber(number), hash: blockHash.exec(result)?.[1] ?? '' }
+}
+
+/** Whether the answer is about the block with this hash, where answers of the method tell. */
+export function proves({ plan }: Method, result: RawJson, hash: string): boolean {
+  const field = proofOf(plan)
+  if (field === undefined || result === '[]') return true
+  return result.includes(`"${field}":"${hash}"`) || result.includes(`"${field}": "${hash}"`)
+}
+
+const proofOf = (plan: Method['plan']): string | undefined => {
+  if (plan.kind === 'transaction') return 'blockHash'
+  return plan.kind === 'number' || plan.kind === 'hash' ? plan.proof : undefined
+}
+
+/** Makes the check; it keeps no state. */
+export function createBranchCheck(view: Canonical): BranchCheck {
+  /** The hash that a block at this height must have; a standing where there is none. */
+  const expectedAt = (number: number, begun: number): string | Standing => {
+    const head = view.head()
+    if (!head) return 'on'
+    if (view.isLinking()) return number <= view.final() ? 'on' : 'unknown'
+    const hash = view.bestHashAt(number)
+    if (hash !== undefined) return hash
+    if (number > head.number) return 'unknown'
+    // Below the window only a switch can have changed it.
+    return begun === view.generation() ? 'on' : 'off'
+  }
+
+  /** An answer that names no block belongs to a branch that was canonical all the time. */
+  const standingSince = (begun: number, number: number): Standing => {
+    if (begun !== view.generation()) return 'off'
+    const isFinal = number >= 0 && number <= view.final()
+    return view.isLinking() && !isFinal ? 'unknown' : 'on'
+  }
+
+  return {
+    since: standingSince,
+    answer(method, target, result, begun) {
+      if (result === 'null') return 'on'
+      if (proofOf(method.plan) === undefined)
+        return method.plan.kind === 'number' ? standingSince(begun, target.number) : 'on'
+      const number = target.keep === 'block' ? target.number : blockOf(result).number
+      if (number < 0) return 'on'
+      const expected = expectedAt(number, begun)
+      if (expected === 'on' || expected === 'unknown' || expected === 'off') return expected
+      return proves(method, result, expected) ? 'on' : 'off'
+    },
+    logs(result, begun) {
+      let number = -1
+      let hash = ''
+      let last = ''
+      let standing: Standing = 'on'
+      // Each log names both, in either order.
+      for (const [, name, value = ''] of result.matchAll(placeOfLog)) {
+        if (name === 'Hash') hash = value
+        else number = toNumber(value)
+        if (hash === '' || number < 0) continue
+        if (hash !== last) {
+          const expected = expectedAt(number, begun)
+          if (expected === 'unknown') standing = 'unknown'
+          else if (expected !== 'on' && expected !== hash) return 'off'
+          last = hash
+        }
+        hash = ''
+        number = -1
+      }
+      return standing
+    },
+  }
+}
+
+const maxRetries = 3
+
+/**
+ * Takes an answer that is not on the canonical branch, and fetches again until one is. A node may switch
+ * before its new head is known here: then its answer waits until the heads were read again. So no client
+ * gets a block of the new branch while others still get the old one, and none gets a block that has left
+ * the chain.
+ */
+export async function reachBranch(options: {
+  view: Canonical
+  first: { outcome: RpcReply; begun: number }
+  fetch(): Promise<{ outcome: PoolOutcome; begun: number }>
+  standingOf(result: RawJson, begun: number): Standing
+  /** The answer instead of one that stays off the branch; it is fetched again when absent. */
+  ifOff?: RpcReply
+}): Promise<{ outcome: PoolOutcome; begun: number }> {
+  const { view, standingOf, ifOff } = options
+  let found: { outcome: PoolOutcome; begun: number } = options.first
+  for (let left = maxRetries; ; left--) {
+    const { outcome, begun } = found
+    if ('failure' in outcome || !outcome.ok || standingOf(outcome.result, begun) === 'on')
+      return found
+    await view.settle()
+    const standing = standingOf(outcome.result, begun)
+    // Above the tip although the nodes were asked again: no node announces that block.
+    if (standing === 'on' || (standing === 'unknown' && !view.isLinking())) return found
+    if (standing === 'off' && ifOff) return { outcome: ifOff, begun }
+    if (left === 0) return { outcome: { failure: 'ABORTED' }, begun }
+    found = await options.fetch()
+  }
+}
