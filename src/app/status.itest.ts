@@ -29,7 +29,7 @@ describe('readiness', () => {
   })
 
   it('says why not when it does not', async () => {
-    expect(await createReadiness(gone.db)()).toBe('The database cannot be reached.')
+    expect(await createReadiness(gone.db)()).toBe('The database is unreachable.')
   })
 })
 

@@ -22,7 +22,7 @@ export function createReadiness(db: Db): () => Promise<string | undefined> {
     asked ??= probe(db)
       .then(
         () => undefined,
-        () => 'The database cannot be reached.',
+        () => 'The database is unreachable.',
       )
       .finally(() => {
         asked = undefined

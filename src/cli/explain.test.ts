@@ -35,14 +35,14 @@ test.each([
   ],
   [
     { code: 'ECONNREFUSED', syscall: 'connect', address: '10.0.0.1', port: 5432 },
-    'The database at 10.0.0.1:5432 cannot be reached (ECONNREFUSED).',
+    'The database at 10.0.0.1:5432 is unreachable (ECONNREFUSED).',
   ],
   [
     { code: '53100', severity: 'ERROR' },
     'The disk of the database is full: nothing was changed. Make room, and run the command again.',
   ],
   [{ code: '28P01', severity: 'FATAL' }, 'The database refuses: raw.'],
-  [{ code: '57P03', severity: 'FATAL' }, 'The database cannot be reached (57P03).'],
+  [{ code: '57P03', severity: 'FATAL' }, 'The database is unreachable (57P03).'],
   [
     { code: 'EACCES', syscall: 'mkdir', path: '/srv/data' },
     '/srv/data cannot be used (mkdir): this user may not.',
@@ -57,7 +57,7 @@ test('a host with several addresses', () => {
     error({ code: 'ECONNREFUSED', syscall: 'connect', address, port: 5432 }),
   )
   const all = Object.assign(new AggregateError(each), { code: 'ECONNREFUSED' })
-  expect(explain(all)).toContain('The database at ::1:5432 cannot be reached (ECONNREFUSED).')
+  expect(explain(all)).toContain('The database at ::1:5432 is unreachable (ECONNREFUSED).')
 })
 
 test('a fault of ours is not explained away', () => {

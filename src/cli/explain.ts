@@ -68,7 +68,7 @@ function databaseSentence(error: Details): string {
   )
   const where = first?.address === undefined ? '' : ` at ${first.address}${port(first)}`
   const why = String(first?.code ?? error.code ?? first?.message)
-  return `The database${where} cannot be reached (${why}). Check database.url or DATABASE_URL, and that the server is running.`
+  return `The database${where} is unreachable (${why}). Check database.url or DATABASE_URL, and that the server is running.`
 }
 
 const port = (error: Details): string => (error.port === undefined ? '' : `:${error.port}`)
@@ -82,7 +82,7 @@ const fileReasons: Record<string, string> = {
   ENOENT: 'it does not exist',
   ENOTDIR: 'a part of the path is no folder',
   EISDIR: 'it is a folder',
-  EEXIST: 'it exists already',
+  EEXIST: 'it already exists',
 }
 
 function fileSentence({ code, syscall, path }: Details): string | undefined {

@@ -204,7 +204,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     const drainedMs = drainingSince === undefined ? 0 : performance.now() - drainingSince
     const longestMs = Math.max(0, (options.shutdownTimeoutMs ?? 10_000) - drainedMs)
     const timer = setTimeout(() => {
-      log.warn({}, 'requests still open at the end of the shutdown time were cut off')
+      log.warn({}, 'open requests aborted at the end of the shutdown time')
       sockets?.destroy()
       server.closeAllConnections()
     }, longestMs)

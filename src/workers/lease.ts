@@ -73,7 +73,7 @@ export function startLeased(options: LeasedOptions): Leased {
       if (signal.aborted) return
       if (clock.now() - begun > worksAfterMs) works()
       const kept = await renewLease(db, { ...claim, ...lease }).catch((error: unknown) => {
-        log.warn({ err: error, lease: name }, 'lease not renewed, will repeat')
+        log.warn({ err: error, lease: name }, 'renewing the lease failed, will retry')
         return undefined
       })
       if (kept) renewed = clock.now()
@@ -119,7 +119,7 @@ export function startLeased(options: LeasedOptions): Leased {
       } catch (error) {
         if (stopping.signal.aborted) return
         if (error instanceof LeaseLostError) {
-          log.warn({ reason: error.message, lease: name }, 'lease lost, another process may go on')
+          log.warn({ reason: error.message, lease: name }, 'lease lost, another process may take over')
           continue
         }
         state = 'failing'
@@ -128,7 +128,7 @@ export function startLeased(options: LeasedOptions): Leased {
         // Unreachable nodes are common; a stack trace does not help.
         const why =
           error instanceof ChainUnavailableError ? { reason: error.message } : { err: error }
-        log.warn({ ...why, lease: name, retry_ms: pauseMs }, 'leased work failed, will repeat')
+        log.warn({ ...why, lease: name, retry_ms: pauseMs }, 'leased work failed, will retry')
         await pause(pauseMs, stopping.signal)
         pauseMs = Math.min(pauseMs * 2, lastPauseMs)
       }

@@ -138,7 +138,7 @@ describe('beside a running service', () => {
   test('a key works at once, and stops working at once', async () => {
     const created = await run('keys', 'create', 'acme', '--name', 'backend', '--json')
     expect(created.stderr).toBe(
-      'Keep the secret now: it is sealed in the database and never shown again.\n',
+      'Store the secret now: it is encrypted in the database and not shown again.\n',
     )
     const pair = JSON.parse(created.stdout)
     expect(pair).toMatchObject({ role: 'ROLE_MEMBER', name: 'backend' })

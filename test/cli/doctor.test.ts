@@ -165,7 +165,7 @@ test('a broken configuration ends the visit', async () => {
     "
   `)
   expect(stderr).toMatchInlineSnapshot(`
-    "1 thing keeps the service from working.
+    "1 problem prevents the service from working.
     "
   `)
 })

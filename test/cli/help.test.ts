@@ -76,7 +76,7 @@ test('prints help, or the version', async () => {
       master-key               show and rotate the key that seals secrets
       audit                    verify and export the audit log
       backfill                 index the history of the registered addresses
-      rewind                   take back everything above a block and track it again
+      rewind                   remove everything above a block and track it again
 
     Set up:
       init                     write portolan.yaml for your own nodes

@@ -95,7 +95,7 @@ test('an older Node without what `npm ci` brings along', async () => {
 test('a database server that is not there', async () => {
   const { message } = await fails({ DATABASE_URL: 'postgres://user:hunter2@127.0.0.1:1/portolan' })
   expect(message).toMatchInlineSnapshot(`
-    "The database at 127.0.0.1:1 cannot be reached (ECONNREFUSED). Check database.url or DATABASE_URL, and that the server is running.
+    "The database at 127.0.0.1:1 is unreachable (ECONNREFUSED). Check database.url or DATABASE_URL, and that the server is running.
     "
   `)
 })

@@ -142,7 +142,7 @@ test('a signal while the local chains start breaks that off', slow, async () => 
   const isStarting = () => starting.output().includes('starting the local chains')
   await waitFor('the chains are being started', isStarting, { timeoutMs: 90_000 })
   const { code, stderr, stdout } = await starting.stop('SIGINT')
-  expect({ code, stderr }).toEqual({ code: 0, stderr: 'Stopped before it had started.\n' })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: 'Stopped during start.\n' })
   expect(stdout).not.toContain('"msg":"started"')
   const { stdout: processes } = spawnSync('ps', ['-ww', '-eo', 'args='], { encoding: 'utf8' })
   expect(processes.split('\n').filter((line) => line.includes(dataDir))).toEqual([])

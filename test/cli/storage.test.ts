@@ -30,7 +30,7 @@ test('moves an installation, beside the running service, with its keys', async (
   expect(await readdir(folder)).not.toContain('backup.portolan.partial')
   const again = await portolan(['export', archive], { dataDir: from })
   expect(again).toMatchObject({ code: 1, stdout: '' })
-  expect(again.stderr).toContain('exists already')
+  expect(again.stderr).toContain('already exists')
   await service.stop()
 
   const imported = await portolan(['import', archive], { dataDir: to })

@@ -128,7 +128,7 @@ describe('a service that gets a stop signal', () => {
     expect(took).toBeLessThan(8_000)
     await Promise.all([connection.closed, silent.closed])
     const said = service.log.lines().map(({ msg }) => msg)
-    expect(said).toContain('requests still open at the end of the shutdown time were cut off')
+    expect(said).toContain('open requests aborted at the end of the shutdown time')
   })
 
   it('stops once, on any number of signals', async () => {

@@ -39,7 +39,7 @@ export const runModel = async (
       )
   }
   if (world.repairs() > 0)
-    throw new Error(`service ${service}, seed ${seed}: ${world.repairs()} balances were put right`)
+    throw new Error(`service ${service}, seed ${seed}: ${world.repairs()} balances were corrected`)
   const blocks = world.bench.chain.canonical().length
   return { compared, crashes: world.crashes(), blocks, refills: world.refills() }
 }

@@ -105,7 +105,7 @@ export async function startChainKeeper(options: {
   }
   const ask = async (make: (id: number) => ToKeeper): Promise<string> => {
     if (!child.connected || waiting.size >= maxWaiting)
-      throw new DevChainError('The local chains cannot be reached.')
+      throw new DevChainError('The local chains are unreachable.')
     const id = nextId++
     const answer = Promise.withResolvers<string>()
     waiting.set(id, answer)

@@ -51,7 +51,7 @@ export async function ensureDemoWallets(options: {
       })
     } catch (error) {
       // The service is worth starting without its demonstration.
-      log.warn({ chain: service, error }, 'the demo wallet could not be made')
+      log.warn({ chain: service, error }, 'creating the demo wallet failed')
     }
   }
   // Whole or not at all: half a file would make a second wallet.

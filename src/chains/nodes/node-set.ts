@@ -315,7 +315,7 @@ export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<n
     distrust: books.distrust,
     /** The history of a node is not ours: it is not used until `readmit`. */
     exclude: (node: node): void => {
-      if (!node.isForked) log.error({ node: node.name }, 'node has another history than ours')
+      if (!node.isForked) log.error({ node: node.name }, 'node has a different history')
       node.isForked = true
       best = -1
       changed()

@@ -7,7 +7,7 @@ export function addAuditCommand(program: Command, shell: Shell): void {
     .command('audit')
     .summary('verify and export the audit log')
     .description(
-      'The audit log holds who did what to what, from where, with which result. Its events form a hash chain with a signed head.',
+      'The audit log records actor, action, target, client address and result. Its events form a hash chain with a signed head.',
     )
     .addHelpText(
       'after',
@@ -23,7 +23,7 @@ Examples:
   group
     .command('head')
     .description(
-      'Print the head of the chain. Keep it elsewhere: it shows if the log is cut later.',
+      'Print the head of the chain. Store it elsewhere: it proves later truncation.',
     )
     .option('--json', 'print JSON, with the public key')
     .action(async (_options, command: Command) =>
@@ -32,7 +32,7 @@ Examples:
   group
     .command('verify')
     .description('Read the whole chain and name the first broken place, if there is one.')
-    .option('--head <sequence:hash...>', 'heads that were kept elsewhere')
+    .option('--head <sequence:hash...>', 'heads that were stored elsewhere')
     .option('--file <file>', 'verify an export instead of the database')
     .option('--public-key <base64>', 'the key that the chain must be signed with')
     .option('--json', 'print JSON')

@@ -7,7 +7,7 @@ export function addBackfillCommand(program: Command, shell: Shell): void {
     .command('backfill')
     .summary('index the history of the registered addresses')
     .description(
-      'Looks through past blocks for transfers of the addresses that are registered now and adds them to the lists; webhooks are notified of them with `backfilled: true`. Gaps are closed as far as they are filled. The service may go on running. What was interrupted goes on where it was when it is called again in the same way.',
+      'Searches past blocks for transfers of the addresses that are registered now and adds them to the lists; webhooks are notified of them with `backfilled: true`. Gaps are closed as far as they are filled. The service may keep running. After an interruption the same command continues.',
     )
     .argument('<chain>', 'chain to look through: c, s, p or t')
     .requiredOption('--from <block>', 'first block')

@@ -34,7 +34,7 @@ export async function runBackfillCommand(
     for (const gap of outcome.missing)
       note(
         shell,
-        `Incomplete: blocks ${number(gap.from)} to ${number(gap.to)} (${gap.reason}). Add an archive node and do it again.`,
+        `Incomplete: blocks ${number(gap.from)} to ${number(gap.to)} (${gap.reason}). Add an archive node and retry.`,
       )
     if (outcome.missing.length > 0) process.exitCode = 1
   })

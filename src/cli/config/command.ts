@@ -7,7 +7,7 @@ export function addConfigCommand(program: Command, shell: Shell): void {
     .command('config')
     .summary('check and print the configuration')
     .description(
-      'The configuration is one YAML file, over which environment variables go: PORTOLAN_SERVER__PORT sets server.port.',
+      'The configuration is one YAML file, overridden by environment variables: PORTOLAN_SERVER__PORT sets server.port.',
     )
     .addHelpText(
       'after',
@@ -22,7 +22,7 @@ Examples:
 
   group
     .command('check')
-    .description('Say everything that is wrong with the configuration at once.')
+    .description('Report all errors of the configuration.')
     .action(async (_options, command: Command) =>
       (await run()).checkConfiguration(shell, command.optsWithGlobals()),
     )

@@ -13,7 +13,7 @@ export function checkNode(version: string = process.versions.node): Finding {
     : failure(
         'node',
         `Node ${version} is too old.`,
-        `Use Node ${oldestNode} or newer; "npm ci" brings one along.`,
+        `Use Node ${oldestNode} or newer; "npm ci" installs one.`,
       )
 }
 
@@ -43,8 +43,8 @@ export async function* checkDisk({ dataDir }: DoctorContext): AsyncGenerator<Fin
   const free = bavail * bsize
   const detail = `${(free / gibibyte).toFixed(1)} GiB free`
   if (free < gibibyte / 4)
-    yield failure('disk', detail, 'Make room: the database stops when the disk is full.')
-  else if (free < 2 * gibibyte) yield warning('disk', detail, 'Make room soon.')
+    yield failure('disk', detail, 'Free some space: the database stops when the disk is full.')
+  else if (free < 2 * gibibyte) yield warning('disk', detail, 'Free some space soon.')
   else yield ok('disk', detail)
 }
 

@@ -28,7 +28,7 @@ export async function runDoctor(
   const failures = findings.filter(({ status }) => status === 'failure').length
   if (failures > 0)
     throw new CliError(
-      `${failures} ${failures === 1 ? 'thing keeps' : 'things keep'} the service from working.`,
+      `${failures} ${failures === 1 ? 'problem prevents' : 'problems prevent'} the service from working.`,
     )
 }
 

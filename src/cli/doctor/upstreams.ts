@@ -84,7 +84,7 @@ async function ask(upstream: Upstream): Promise<Asked> {
         ...upstream,
         finding: warning(
           'nodes',
-          `${network} ${name} is on chain ${answer.chain_id}, and chain_id is ${chain_id}: it is never used.`,
+          `${network} ${name} is on chain ${answer.chain_id}, but chain_id is ${chain_id}: it is not used.`,
           'Fix its url, or chain_id of the network.',
         ),
       }

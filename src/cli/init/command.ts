@@ -7,7 +7,7 @@ export function addInitCommand(program: Command, shell: Shell): void {
     .command('init')
     .summary('write portolan.yaml for your own nodes')
     .description(
-      'Asks for the nodes of your chains and for a database, asks each node who it is, and writes a commented portolan.yaml. With options it asks nothing.',
+      'Asks for the nodes of your chains and for a database, identifies each node, and writes a commented portolan.yaml. With options it asks nothing.',
     )
     .option('--c <url...>', 'nodes of the EVM chain of variant C')
     .option('--q <url...>', 'nodes of the rollup of the query service')

@@ -8,7 +8,7 @@ export function addKeysCommand(program: Command, shell: Shell): void {
     .command('keys')
     .summary('list, create, rotate and revoke API keys')
     .description(
-      'Works on the database itself and needs no key, so that an operator can begin, or help out.',
+      'Works on the database directly and needs no key.',
     )
     .addHelpText(
       'after',
@@ -51,7 +51,7 @@ Examples:
   group
     .command('update')
     .description(
-      'Change the name or the restrictions of a key. It holds at once, in every process.',
+      'Change the name or the restrictions of a key. It takes effect at once, in every process.',
     )
     .argument('<id>', 'the id as "portolan keys list" shows it')
     .option('--name <name>', 'what it is for')
@@ -63,9 +63,9 @@ Examples:
     )
   group
     .command('rotate')
-    .description('Make a new key and secret for an old one; both work for the time of the overlap.')
+    .description('Create a successor of a key; both work during the overlap.')
     .argument('<id>', 'the id as "portolan keys list" shows it')
-    .option('--overlap <time>', 'how long the old one goes on: 24h, 90m, 0s', parseSeconds, 86_400)
+    .option('--overlap <time>', 'how long the old key stays valid: 24h, 90m, 0s', parseSeconds, 86_400)
     .option('--json', 'print JSON')
     .action(async (id, _options, command: Command) =>
       (await run()).rotateKey(shell, id, command.optsWithGlobals()),

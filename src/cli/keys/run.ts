@@ -49,7 +49,7 @@ export const createKey = (
         shell,
         formatRecord({ api_key, api_secret, organization: domain, role: roleText(role) }),
       )
-    note(shell, 'Keep the secret now: it is sealed in the database and never shown again.')
+    note(shell, 'Store the secret now: it is encrypted in the database and not shown again.')
   })
 
 /** Changes what a key is called and restricted to. */

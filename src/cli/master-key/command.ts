@@ -7,7 +7,7 @@ export function addMasterKeyCommand(program: Command, shell: Shell): void {
     .command('master-key')
     .summary('show and rotate the key that seals secrets')
     .description(
-      'Several master keys stand in lines of their own: the first one seals, all of them open.',
+      'Several master keys are given one per line: the first seals, all of them open.',
     )
     .addHelpText(
       'after',
@@ -29,7 +29,7 @@ Rotation without downtime:
   group
     .command('rotate')
     .description(
-      'Seal all values with the first key that an earlier one has sealed. May be interrupted and repeated; services go on running.',
+      'Seal all values with the first key that an earlier one has sealed. May be interrupted and repeated; services keep running.',
     )
     .action(async (_options, command: Command) =>
       (await run()).rotateMasterKey(shell, command.optsWithGlobals()),

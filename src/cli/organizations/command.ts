@@ -8,7 +8,7 @@ export function addOrganizationsCommand(program: Command, shell: Shell): void {
     .alias('orgs')
     .summary('list, create, show, rename, enable, disable and delete organizations')
     .description(
-      'Works on the database itself and needs no key, so that an operator can begin, or help out.',
+      'Works on the database directly and needs no key.',
     )
     .addHelpText(
       'after',
@@ -57,7 +57,7 @@ Examples:
   group
     .command('delete')
     .description(
-      'Delete an organization with all that it has. Its keys end at once; the running service erases its rows.',
+      'Delete an organization with all its data. Its keys are revoked at once; the running service erases its rows.',
     )
     .argument('<organization>', 'domain or id')
     .option('--yes', 'do it; without this nothing is changed')
@@ -78,7 +78,7 @@ Examples:
       .command(name)
       .description(
         name === 'enable'
-          ? 'Take the keys of an organization again.'
+          ? 'Accept the keys of an organization again.'
           : 'Refuse all keys of an organization from now on; nothing is deleted.',
       )
       .argument('<organization>', 'domain or id')

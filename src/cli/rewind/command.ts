@@ -5,9 +5,9 @@ import type { Shell } from '../shell.ts'
 export function addRewindCommand(program: Command, shell: Shell): void {
   program
     .command('rewind')
-    .summary('take back everything above a block and track it again')
+    .summary('remove everything above a block and track it again')
     .description(
-      'For a reorganization that goes further back than the blocks that are kept. Shows what would be taken back: transfers leave the lists, and webhooks that were notified of them are notified of TRANSFER_STATE_REORGED. With --yes it is done in one transaction, and the tracker goes on from the block. The service may go on running.',
+      'For a reorganization deeper than the stored blocks. Shows what would be removed: transfers leave the lists, and webhooks are notified of TRANSFER_STATE_REORGED. With --yes it runs in one transaction, and the tracker continues from the block. The service may keep running.',
     )
     .argument('<chain>', 'chain to take back: c, s, p or t')
     .requiredOption('--to <block>', 'last block that stays')

@@ -48,7 +48,7 @@ export async function runStart(shell: Shell, options: StartOptions): Promise<voi
     log.info({}, 'stopped')
   } catch (error) {
     if (error !== stopping.signal.reason) throw error
-    note(shell, 'Stopped before it had started.')
+    note(shell, 'Stopped during start.')
   } finally {
     off()
   }

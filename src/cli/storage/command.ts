@@ -7,7 +7,7 @@ export function addStorageCommands(program: Command, shell: Shell): void {
     .command('migrate')
     .summary('bring the database to the schema of this version')
     .description(
-      'Brings the database to the schema of this version. The service does the same when it starts; this is for those who want it as a step of its own.',
+      'Brings the database to the schema of this version. The service does the same when it starts; use this to run it as a separate step.',
     )
     .option('-s, --status', 'only say which migrations are missing')
     .action(async (_options, command: Command) => {
@@ -18,7 +18,7 @@ export function addStorageCommands(program: Command, shell: Shell): void {
     .command('export')
     .summary('write the whole installation into one file')
     .description(
-      'Writes the whole database, as one moment saw it, into a compressed archive that this and any later version reads on any PostgreSQL from 15 on. The service may go on running.\nSecrets in it stay sealed: keep the master key too, in another place.',
+      'Writes the whole database, as one consistent snapshot, into a compressed archive that this and any later version reads on any PostgreSQL from 15 on. The service may keep running.\nSecrets in it stay sealed: keep the master key too, in another place.',
     )
     .argument('<file>', 'file to write, or - for the standard output')
     .option('-f, --force', 'replace the file if it exists')
@@ -37,7 +37,7 @@ Examples:
     .command('import')
     .summary('read such a file into an empty database')
     .description(
-      'Reads an archive into an empty database, all of it or nothing. The service must not run, and must have the master key of the old installation before it starts.',
+      'Reads an archive into an empty database, all or nothing. The service must not run, and must have the master key of the old installation before it starts.',
     )
     .argument('<file>', 'file to read, or - for the standard input')
     .addHelpText(

@@ -15,7 +15,7 @@ export async function runExport(shell: Shell, file: string, options: Options): P
     throw usageError('An archive is not for a terminal; send it to a file or a program.')
   const path = resolve(shell.cwd, file)
   if (file !== '-' && !options.force && (await exists(path)))
-    throw new CliError(`${path} exists already; choose another name, or replace it with --force.`)
+    throw new CliError(`${path} already exists; choose another name, or use --force to overwrite.`)
   await withDatabase(shell, options, async (database) => {
     const moved = await (file === '-'
       ? write(shell, database, shell.stdout)

@@ -8,7 +8,7 @@ export const accessErrors = {
     rpc: -32600,
     retry: 'never',
     title: 'The credential has expired',
-    help: 'Use the credential that has taken its place, or ask an owner of the organization for a new one. Only a request with a right signature, or the key itself at the gateway, gets this answer.',
+    help: 'Use its successor, or ask an owner of the organization for a new one. Only a request with a valid signature, or the key itself at the gateway, gets this answer.',
   },
   SCOPE_MISSING: {
     status: 403,
@@ -16,7 +16,7 @@ export const accessErrors = {
     rpc: -32600,
     retry: 'never',
     title: 'The credential is not meant for this',
-    help: 'The scopes of the credential do not hold what the answer names as `missing`. An owner of the organization changes them with UpdateCredential, or makes another credential.',
+    help: 'The credential lacks the scope in `missing`. An owner of the organization changes scopes with UpdateCredential, or creates another credential.',
   },
   CLIENT_NETWORK_NOT_ALLOWED: {
     status: 403,
@@ -24,7 +24,7 @@ export const accessErrors = {
     rpc: -32600,
     retry: 'never',
     title: 'The credential may not be used from this address',
-    help: 'The answer names the address of the client as `missing`: it is in none of the `allowed_client_networks` of the credential. Behind a proxy, `server.trust_proxy` decides which address counts.',
+    help: 'The client address in `missing` is in none of the `allowed_client_networks` of the credential. Behind a proxy, `server.trust_proxy` decides which address counts.',
   },
   GRANT_EXCEEDED: {
     status: 403,
@@ -32,7 +32,7 @@ export const accessErrors = {
     rpc: -32600,
     retry: 'never',
     title: 'A credential cannot be given more than its giver has',
-    help: 'Ask for no more than the role, the scopes, the client networks and the life time of the credential that you use; `errors` names every field that is too wide.',
+    help: 'Request at most the role, scopes, client networks and lifetime of the credential that you use; `errors` names every field that exceeds them.',
   },
   CREDENTIAL_ROTATED: {
     status: 409,

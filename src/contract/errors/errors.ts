@@ -36,14 +36,14 @@ export const errors = {
     rpc: -32600,
     retry: 'never',
     title: 'The request is not valid HTTP',
-    help: 'Something between the client and the service garbles requests, or what was sent is not HTTP/1.1.',
+    help: 'The request is not HTTP/1.1, or a proxy corrupted it.',
   },
   INVALID_JSON: {
     status: 400,
     code: 'INVALID_ARGUMENT',
     rpc: -32700,
     retry: 'never',
-    title: 'The body is not JSON that the service takes',
+    title: 'The body is not valid JSON',
     help: 'Send one JSON object in UTF-8, without duplicate keys, NUL characters, lone surrogates or more than 16 levels. An empty body counts as `{}`.',
   },
   INVALID_PAGE_TOKEN: {
@@ -52,7 +52,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'The page token does not belong to this list',
-    help: 'Use `next_page_token` exactly as the page before gave it, with the same operation and the same filters. Start again without it otherwise.',
+    help: 'Use `next_page_token` of the previous page unchanged, with the same operation and filters. Otherwise start without a token.',
   },
   UNAUTHENTICATED: {
     status: 401,
@@ -68,7 +68,7 @@ export const errors = {
     rpc: -32600,
     retry: 'never',
     title: 'The nonce was used before',
-    help: 'Take a fresh nonce for every request. Milliseconds can collide when a key is used in parallel: use microseconds (16 digits) or nanoseconds (19 digits).',
+    help: 'Use a new nonce for every request. Milliseconds can collide when a key is used in parallel: use microseconds (16 digits) or nanoseconds (19 digits).',
   },
   CLOCK_SKEW: {
     status: 401,
@@ -76,7 +76,7 @@ export const errors = {
     rpc: -32600,
     retry: 'never',
     title: 'The nonce is too far from the time of the server',
-    help: 'The nonce is the current Unix time in milliseconds, microseconds or nanoseconds, within 5 minutes of the server. The answer holds the time of the server.',
+    help: 'The nonce is the current Unix time in milliseconds, microseconds or nanoseconds, within 5 minutes of the server. The answer contains the time of the server.',
   },
   PERMISSION_DENIED: {
     status: 403,
@@ -92,7 +92,7 @@ export const errors = {
     rpc: -32600,
     retry: 'never',
     title: 'The request names another host',
-    help: 'This address answers only requests whose `Host`, and `Origin` where there is one, is a loopback name, the address that the connection was made to, or a host of `server.host`, `server.base_url` or `server.admin_listen`. It keeps pages of other sites out.',
+    help: 'This address answers only requests whose `Host`, and `Origin` where there is one, is a loopback name, the address that the connection was made to, or a host of `server.host`, `server.base_url` or `server.admin_listen`. This blocks requests from other sites.',
   },
   ...accessErrors,
   ROUTE_NOT_FOUND: {
@@ -117,7 +117,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'Credential not found',
-    help: 'There is no such credential, it is not of your organization, or the secret is not its own.',
+    help: 'The credential does not exist, belongs to another organization, or the secret is wrong.',
   },
   RATE_LIMIT_NOT_FOUND: {
     status: 404,
@@ -132,7 +132,7 @@ export const errors = {
     code: 'INVALID_ARGUMENT',
     rpc: -32600,
     retry: 'never',
-    title: 'The address does not take this HTTP method',
+    title: 'The address does not accept this HTTP method',
     help: 'Use the method that the `Allow` header names. Operations are always POST.',
   },
   REQUEST_TIMEOUT: {
@@ -149,7 +149,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'Wallet not found',
-    help: 'Look at ListWallets. A wallet of another organization or of another service gives this same answer.',
+    help: 'Use ListWallets. A wallet of another organization or service gives the same answer.',
   },
   ADDRESS_NOT_FOUND: {
     status: 404,
@@ -165,7 +165,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'Block not found',
-    help: 'The chain is not that long, or the nodes do not keep blocks that old.',
+    help: 'The block does not exist yet, or the nodes have pruned it.',
   },
   TRANSACTION_NOT_FOUND: {
     status: 404,
@@ -173,7 +173,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'Transaction not found',
-    help: 'There is no such transaction. A managed one: look at ListTransactions; what the service did not create is not managed. On the query chain: it is in no block of the chain; it may be pending (GetPendingTransaction), or its block has left the chain.',
+    help: 'The transaction does not exist. Managed transactions: use ListTransactions; only transactions created by the service are managed. Query chain: it is in no block; it may be pending (GetPendingTransaction), or its block was reorganized.',
   },
   PENDING_TRANSACTION_NOT_FOUND: {
     status: 404,
@@ -181,7 +181,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'Pending transaction not found',
-    help: 'No node has shown it while it was pending, or it left the pool more than 24 hours ago. One that is in a block is read with GetTransaction.',
+    help: 'No node announced it while it was pending, or it left the pool more than 24 hours ago. Use GetTransaction for a transaction in a block.',
   },
   ...transactionErrors,
   ...webhookErrors,
@@ -209,7 +209,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'The organization is being deleted',
-    help: 'A deletion cannot be undone. GetOrganizationDeletion says how far it is.',
+    help: 'A deletion cannot be undone. GetOrganizationDeletion shows its progress.',
   },
   DOMAIN_TAKEN: {
     status: 409,
@@ -217,7 +217,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'Another organization has this domain',
-    help: 'Choose another domain, or look that one up with GetOrganizationByDomain.',
+    help: 'Choose another domain, or find the organization with GetOrganizationByDomain.',
   },
   BODY_TOO_LARGE: {
     status: 413,
@@ -249,7 +249,7 @@ export const errors = {
     rpc: -32602,
     retry: 'never',
     title: 'The organization has as many as its quota allows',
-    help: 'The answer has `quota_name`, `quota_limit` and `used`; GetUsage shows all quotas. Remove what is not needed any more, or ask an administrator for a higher quota (SetQuota).',
+    help: 'The answer has `quota_name`, `quota_limit` and `used`; GetUsage shows all quotas. Remove unused objects, or ask an administrator for a higher quota (SetQuota).',
   },
   RATE_LIMITED: {
     status: 429,
@@ -257,7 +257,7 @@ export const errors = {
     rpc: -32005,
     retry: 'after',
     title: 'The rate limit is used up',
-    help: 'Wait as long as `Retry-After` says. `RateLimit-Policy` lists the limits of the organization on this chain, `RateLimit` the one that is nearest.',
+    help: 'Wait for the time in `Retry-After`. `RateLimit-Policy` lists the limits of the organization on this chain, `RateLimit` the one that is nearest.',
   },
   RATE_LIMIT_BLOCKED: {
     status: 403,
@@ -265,7 +265,7 @@ export const errors = {
     rpc: -32005,
     retry: 'never',
     title: 'The organization is blocked on this chain',
-    help: 'A limit of the organization on this chain is 0, which admits no call at all: waiting does not help. `ListEffectiveRateLimits` shows which record says so; the operator changes it with SetRateLimit or `portolan limits set`.',
+    help: 'A limit of the organization on this chain is 0, which admits no call at all: waiting does not help. `ListEffectiveRateLimits` shows the record; the operator changes it with SetRateLimit or `portolan limits set`.',
   },
   TOO_MANY_FAILURES: {
     status: 429,
@@ -273,7 +273,7 @@ export const errors = {
     rpc: -32005,
     retry: 'after',
     title: 'Too many wrong credentials came from this address',
-    help: 'Correct the key or the secret, then wait as long as `Retry-After` says. Credentials that were used lately are still served. If others share the address, the operator sets `server.trust_proxy`, so that each client behind the proxy is counted alone.',
+    help: 'Correct the key or the secret, then wait for the time in `Retry-After`. Recently used credentials are still served. If others share the address, the operator sets `server.trust_proxy`, so that each client behind the proxy is counted alone.',
   },
   TOO_MANY_CONNECTIONS: {
     status: 429,
@@ -296,8 +296,8 @@ export const errors = {
     code: 'UNAVAILABLE',
     rpc: -32603,
     retry: 'after',
-    title: 'The service has no room for the request',
-    help: 'Try again after the time in `Retry-After`. The limits are `server.connections_limit` and `server.body_bytes_limit`.',
+    title: 'The service is overloaded',
+    help: 'Retry after the time in `Retry-After`. The limits are `server.connections_limit` and `server.body_bytes_limit`.',
   },
   INTERNAL: {
     status: 500,
@@ -305,7 +305,7 @@ export const errors = {
     rpc: -32603,
     retry: 'later',
     title: 'The service failed',
-    help: 'A fault of the service. The operator finds it in the log by the `request_id`.',
+    help: 'An internal error. The operator finds it in the log by the `request_id`.',
   },
   NOT_IMPLEMENTED: {
     status: 501,
@@ -313,15 +313,15 @@ export const errors = {
     rpc: -32601,
     retry: 'never',
     title: 'This version does not have the operation yet',
-    help: 'The operations that work are in `/openapi.json`.',
+    help: '`/openapi.json` lists the available operations.',
   },
   DATABASE_UNAVAILABLE: {
     status: 503,
     code: 'UNAVAILABLE',
     rpc: -32603,
     retry: 'after',
-    title: 'The database cannot be reached',
-    help: 'Try again after the time in `Retry-After`. Nothing was changed, unless the answer was lost on the way: reading first is safe.',
+    title: 'The database is unreachable',
+    help: 'Retry after the time in `Retry-After`. Nothing was changed, unless the answer was lost on the way: reading first is safe.',
   },
   CHAIN_NOT_CONFIGURED: {
     status: 503,
@@ -337,7 +337,7 @@ export const errors = {
     rpc: -32603,
     retry: 'after',
     title: 'No node of the network can answer now',
-    help: 'Try again after the time in `Retry-After`. The operator sees the state of every node in `portolan chains`.',
+    help: 'Retry after the time in `Retry-After`. The operator sees the state of every node in `portolan chains`.',
   },
   TRACES_UNAVAILABLE: {
     status: 503,
@@ -345,7 +345,7 @@ export const errors = {
     rpc: -32603,
     retry: 'after',
     title: 'No node of the network can trace this transaction',
-    help: 'The operator has to add a node that offers `debug_traceTransaction` with `callTracer`, or `trace_transaction`, and that has the state of the block; `portolan chains` shows what each node can do. That there are no internal transactions is never answered in this way.',
+    help: 'The operator has to add a node that offers `debug_traceTransaction` with `callTracer`, or `trace_transaction`, and that has the state of the block; `portolan chains` shows what each node can do. An empty list is never answered with this error.',
   },
   UPSTREAM_TIMEOUT: {
     status: 504,
@@ -353,7 +353,7 @@ export const errors = {
     rpc: -32002,
     retry: 'later',
     title: 'No node of the network answered in time',
-    help: 'Ask for less, or try again later. A transaction may have been accepted all the same: look it up by its hash before you send another one.',
+    help: 'Request less, or retry later. A transaction may have been accepted: look it up by its hash before you send another one.',
   },
   OPERATION_TIMEOUT: {
     status: 504,
@@ -361,7 +361,7 @@ export const errors = {
     rpc: -32002,
     retry: 'later',
     title: 'The operation took too long',
-    help: 'The database or a node answers slowly. Whether something was changed is not known: read first, then repeat.',
+    help: 'The database or a node answers slowly. The change may or may not have been made: read first, then retry.',
   },
   SHUTTING_DOWN: {
     status: 503,
@@ -369,7 +369,7 @@ export const errors = {
     rpc: -32603,
     retry: 'after',
     title: 'The service is stopping',
-    help: 'Try again; another process or the next start will answer.',
+    help: 'Retry; another process or the next start will answer.',
   },
 } as const satisfies Record<string, ErrorRow>
 

@@ -24,7 +24,7 @@ export const gatewayErrors = {
     rpc: -32602,
     retry: 'never',
     title: 'The block range or its logs are too many for one call',
-    help: 'Ask for at most as many blocks at once as `max_range` in the data says. The gateway answers this with HTTP 200.',
+    help: 'Request at most `max_range` blocks (in the data) at once. The gateway answers this with HTTP 200.',
   },
   LOG_BLOCK_NOT_FOUND: {
     status: 404,
@@ -32,7 +32,7 @@ export const gatewayErrors = {
     rpc: -32000,
     retry: 'never',
     title: 'The block whose logs were asked for is not in the chain',
-    help: 'No node knows a block with this hash, or it has left the chain (EIP-234). Ask for the logs of the block that took its place. The gateway answers this with HTTP 200.',
+    help: 'No node knows a block with this hash, or it has left the chain (EIP-234). Request the logs of the block that replaced it. The gateway answers this with HTTP 200.',
   },
   RESPONSE_TOO_LARGE: {
     status: 400,
@@ -40,7 +40,7 @@ export const gatewayErrors = {
     rpc: -32000,
     retry: 'never',
     title: 'The answer of the node is too large',
-    help: 'Ask for less at once. The gateway answers this with HTTP 200.',
+    help: 'Request less at once. The gateway answers this with HTTP 200.',
   },
   INVALID_KEY: {
     status: 401,
@@ -64,7 +64,7 @@ export const gatewayErrors = {
     rpc: -32600,
     retry: 'never',
     title: 'The WebSocket handshake is not valid',
-    help: 'A handshake is a GET of HTTP/1.1 with `Connection: Upgrade`, `Upgrade: websocket`, `Sec-WebSocket-Version: 13` and a `Sec-WebSocket-Key` of 16 bytes in base64 (RFC 6455, 4.1). The message names what is wrong.',
+    help: 'A handshake is a GET of HTTP/1.1 with `Connection: Upgrade`, `Upgrade: websocket`, `Sec-WebSocket-Version: 13` and a `Sec-WebSocket-Key` of 16 bytes in base64 (RFC 6455, 4.1). The message names the error.',
   },
   NETWORK_NOT_FOUND: {
     status: 404,
@@ -88,7 +88,7 @@ export const gatewayErrors = {
     rpc: -32000,
     retry: 'never',
     title: 'Filter not found',
-    help: 'Make a new filter and read with `getLogs` what was missed. A filter that is not asked for its changes within 5 minutes, or that has gathered more than it can hold, is gone; a filter of another key gives this same answer. The gateway answers this with HTTP 200.',
+    help: 'Create a new filter and read missed logs with `getLogs`. A filter expires after 5 minutes without a poll, or when its buffer is full; a filter of another key gives the same answer. The gateway answers this with HTTP 200.',
   },
   RESUME_BLOCK_NOT_FOUND: {
     status: 404,
@@ -96,7 +96,7 @@ export const gatewayErrors = {
     rpc: -32000,
     retry: 'never',
     title: 'The block to resume from is not known',
-    help: 'The block is too old or was never part of the chain. Subscribe without `resume` and read with `getLogs` what was missed.',
+    help: 'The block is too old or was never part of the chain. Subscribe without `resume` and read missed logs with `getLogs`.',
   },
   BATCH_TOO_LARGE: {
     status: 413,

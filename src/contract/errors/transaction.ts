@@ -8,7 +8,7 @@ export const transactionErrors = {
     rpc: -32602,
     retry: 'never',
     title: 'The transaction would fail on the chain',
-    help: 'The node could not estimate its gas; `detail` says why, with the reason of the contract. With a `gas` of your own nothing is estimated and the transaction is created all the same.',
+    help: 'The node could not estimate its gas; `detail` says why, with the reason of the contract. With an explicit `gas` nothing is estimated and the transaction is created anyway.',
   },
   TRANSACTION_ID_TAKEN: {
     status: 409,
@@ -32,7 +32,7 @@ export const transactionErrors = {
     rpc: -32602,
     retry: 'never',
     title: 'The transaction is on its way and cannot be canceled here',
-    help: 'Only another transaction with the same nonce can take its place: CreateTransaction with the same `from` and `nonce`, `to` equal to `from`, value 0 and a gas_price at least 10 % higher; then sign and send that one. Whichever is mined first wins.',
+    help: 'Only another transaction with the same nonce can take its place: CreateTransaction with the same `from` and `nonce`, `to` equal to `from`, value 0 and a gas_price at least 10 % higher; then sign and send that one. The first one that is mined is final.',
   },
   INSUFFICIENT_FUNDS: {
     status: 409,
@@ -56,7 +56,7 @@ export const transactionErrors = {
     rpc: -32602,
     retry: 'never',
     title: 'The nodes refuse the transaction',
-    help: 'No node has taken it; `detail` is what they say. It is signed as before: send it again once the reason is gone (funds have come), or cancel it and create another one.',
+    help: 'No node accepted it; `detail` has their errors. It stays signed: send it again when the cause is fixed (such as missing funds), or cancel it and create another one.',
   },
   REPLACEMENT_UNDERPRICED: {
     status: 409,

@@ -8,7 +8,7 @@ export const webhookErrors = {
     rpc: -32602,
     retry: 'never',
     title: 'Webhook not found',
-    help: 'Look at ListWebhooks. A webhook of another organization or of another service gives this same answer.',
+    help: 'Use ListWebhooks. A webhook of another organization or service gives the same answer.',
   },
   WEBHOOK_HEADER_NOT_FOUND: {
     status: 404,
@@ -16,7 +16,7 @@ export const webhookErrors = {
     rpc: -32602,
     retry: 'never',
     title: 'Webhook header not found',
-    help: 'Look at ListWebhookHeaders, with the `webhook_id` of the header or without one for those of all webhooks.',
+    help: 'Use ListWebhookHeaders, with the `webhook_id` of the header or without one for those of all webhooks.',
   },
   WEBHOOK_HISTORY_NOT_FOUND: {
     status: 404,
@@ -24,7 +24,7 @@ export const webhookErrors = {
     rpc: -32602,
     retry: 'never',
     title: 'Webhook history not found',
-    help: 'Look at ListWebhookHistories. A notification that still waits for its confirmation is not listed yet.',
+    help: 'Use ListWebhookHistories. A notification that still waits for its confirmation is not listed yet.',
   },
   WEBHOOK_DISABLED: {
     status: 409,
@@ -32,6 +32,6 @@ export const webhookErrors = {
     rpc: -32602,
     retry: 'never',
     title: 'The webhook is disabled',
-    help: 'Call EnableWebhook first: it delivers all that was not delivered. ListWebhooks says why it was disabled.',
+    help: 'Call EnableWebhook first: it delivers all undelivered notifications. ListWebhooks shows why it was disabled.',
   },
 } as const satisfies Record<string, ErrorRow>

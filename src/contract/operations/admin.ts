@@ -152,7 +152,7 @@ export const admin = {
   UpdateCredential: operation({
     summary: 'Change the name or the restrictions of a credential.',
     description:
-      'What is left out stays as it is. It holds at once, in every process. No credential can be given more than the caller has.',
+      'What is left out stays as it is. It takes effect at once, in every process. No credential can be given more than the caller has.',
     services: 'A',
     role: 'ROLE_OWNER',
     extension: true,
@@ -256,7 +256,7 @@ export const admin = {
     response: { organization: Organization },
   }),
   EnableOrganization: operation({
-    summary: 'Take the keys of an organization again.',
+    summary: 'Accept the keys of an organization again.',
     services: 'A',
     role: 'ROLE_ADMIN',
     extension: true,

@@ -107,7 +107,7 @@ export function createKeyForms({
     } catch (error) {
       // Not known: such keys are looked up.
       hasOld = true
-      log.warn({ err: error }, 'the forms of API keys could not be read')
+      log.warn({ err: error }, 'reading the API key formats failed')
     }
   }
 

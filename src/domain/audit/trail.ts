@@ -88,7 +88,7 @@ export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
       await clock.sleep(delayMs, stopping.signal).catch(() => {})
       for (const row of tally.takeEnded()) note(row)
       await flush().catch((error: unknown) =>
-        log.warn({ err: error }, 'audit results not stored, will repeat'),
+        log.warn({ err: error }, 'storing audit results failed, will retry'),
       )
     }
   }

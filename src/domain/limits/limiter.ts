@@ -120,7 +120,7 @@ export const createLimiter = ({
     try {
       await Promise.race([reading, late])
     } catch (error) {
-      log.warn({ err: error }, 'stored usage could not be read, counting from zero until it can')
+      log.warn({ err: error }, 'reading stored usage failed, counting from zero')
     } finally {
       reading.catch(() => {})
       late.catch(() => {})

@@ -78,7 +78,7 @@ export const createSharedWindows = ({
 
   const failed = (error: unknown): void => {
     retry_at = elapsed() + COOLDOWN_MS
-    if (healthy) log.warn({ err: error }, 'redis is away: limits are divided among the replicas')
+    if (healthy) log.warn({ err: error }, 'redis unreachable: limits are divided among the replicas')
     healthy = false
   }
 
@@ -129,7 +129,7 @@ export const createSharedWindows = ({
         ],
       )
       if (!isReply(reply)) throw new TypeError('redis gave no answer of the limit script')
-      if (!healthy) log.info({}, 'redis is back: limits are shared again')
+      if (!healthy) log.info({}, 'redis reachable again: limits are shared')
       healthy = true
       return accept(entry, limits, cost, reply)
     } catch (error) {

@@ -86,7 +86,7 @@ export const createWriteBehind = ({ store, ids, log, find, max_kept }: Options):
     const [oldest] = kept
     if (oldest === undefined) return
     kept.delete(oldest[0])
-    if (lost === 0) log.error({ max_kept }, 'usage counts are given up: the store is away')
+    if (lost === 0) log.error({ max_kept }, 'usage counts dropped: the store is unreachable')
     lost += oldest[1].delta
   }
 

@@ -77,7 +77,7 @@ export function createFeedSource(options: {
         areBloomsPartial = true
         areBloomsRight = false
       }
-      if (!hasWarned) log.warn({ number, hash }, 'the blooms of the headers do not fit the logs')
+      if (!hasWarned) log.warn({ number, hash }, 'header blooms do not match the logs')
       hasWarned = true
       return logs
     },

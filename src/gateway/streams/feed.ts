@@ -139,7 +139,7 @@ export function createFeed(options: FeedOptions): Feed {
       log.warn({ from: own.tip().number, to: head.number }, 'the chain was lost')
       forgetLogs()
       start([head])
-      sink.lost('The chain cannot be followed back to what was sent before.', 'chain')
+      sink.lost('The chain cannot be linked to the last sent block.', 'chain')
       return
     }
     const { removed, added } = plan
@@ -191,8 +191,8 @@ export function createFeed(options: FeedOptions): Feed {
       if (users.logs === 0) return undefined
       if (chain !== own || (await hasLeft(own, block))) return 'left'
       if (clock.now() >= deadline) {
-        log.warn({ number: block.number, hash: block.hash }, 'no node gives the logs of a block')
-        sink.lost('The logs of a block are not to be had.', 'logs')
+        log.warn({ number: block.number, hash: block.hash }, 'no node returns the logs of a block')
+        sink.lost('The logs of a block are not available.', 'logs')
         return undefined
       }
       await clock.sleep(retryMs, stopped.signal).catch(() => {})

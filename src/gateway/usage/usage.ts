@@ -41,7 +41,7 @@ export function createUsageWriter(options: {
       there.refused_count += row.refused_count
     } else if (waiting.size < maxRows) waiting.set(key, { ...row })
     else {
-      if (lost === 0) log.error({ max_rows: maxRows }, 'method usage is given up: no room for it')
+      if (lost === 0) log.error({ max_rows: maxRows }, 'method usage dropped: buffer full')
       lost += row.call_count
     }
   }

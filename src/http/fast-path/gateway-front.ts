@@ -154,7 +154,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
         (known) => settle(network, known, client, headers),
         (error: unknown) => {
           if (!isTooManyFailures(error))
-            log.warn({ err: error, client }, 'a key could not be checked')
+            log.warn({ err: error, client }, 'key check failed')
           return alone(faultOf(error))
         },
       )

@@ -211,7 +211,7 @@ export function createSockets(options: SocketsOptions): Sockets {
     if (!(principal instanceof Promise)) return proceed(principal)
     principal.then(proceed).catch((error: unknown) => {
       if (isTooManyFailures(error)) return refuseWith(tooManyFailures)
-      log.warn({ err: error, request_id, client }, 'a key could not be checked')
+      log.warn({ err: error, request_id, client }, 'key check failed')
       refuseWith(unknownKey)
     })
   }

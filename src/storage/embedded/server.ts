@@ -53,7 +53,7 @@ const adopt = async (plan: ServerPlan, pid: number, signal: AbortSignal) => {
   const watched = watchStranger(pid)
   const version = await awaitReady(plan, watched, signal)
   if (version !== undefined) return { ...watched, version, adopted: true }
-  plan.log.warn({ pid }, 'a PostgreSQL server was left over that does not answer, ending it')
+  plan.log.warn({ pid }, 'stopping a leftover PostgreSQL server that does not answer')
   await haltServer(watched)
   return undefined
 }

@@ -35,7 +35,7 @@ export const startSupervisor = (plan: ServerPlan, first: Server): Supervisor => 
         return
       } catch (error) {
         if (stopping.signal.aborted) return
-        log.error({ err: error, failures }, 'the embedded PostgreSQL did not start again')
+        log.error({ err: error, failures }, 'the embedded PostgreSQL did not restart')
       }
     }
   }
@@ -44,7 +44,7 @@ export const startSupervisor = (plan: ServerPlan, first: Server): Supervisor => 
     for (;;) {
       await server.exited
       if (stopping.signal.aborted) return
-      log.warn({ pid: server.pid }, 'the embedded PostgreSQL ended, starting it again')
+      log.warn({ pid: server.pid }, 'the embedded PostgreSQL stopped, restarting it')
       await revive()
       if (stopping.signal.aborted) return
       log.info({ pid: server.pid }, 'the embedded PostgreSQL is back')
@@ -71,7 +71,7 @@ export const startSupervisor = (plan: ServerPlan, first: Server): Supervisor => 
         // A restart may have succeeded in the very moment of the abort.
         ended = await haltServer(server)
       }
-      if (!ended) log.error({ pid: server.pid }, 'the embedded PostgreSQL does not end')
+      if (!ended) log.error({ pid: server.pid }, 'the embedded PostgreSQL does not stop')
     },
   }
 }

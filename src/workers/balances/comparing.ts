@@ -75,7 +75,7 @@ export function startComparing(
       } catch (error) {
         if (signal.aborted) return
         waitMs = Math.min(failurePauseMs * 2 ** failures++, longestPauseMs)
-        log.warn({ err: error, retry_ms: waitMs }, 'balances not compared, will retry')
+        log.warn({ err: error, retry_ms: waitMs }, 'comparing balances failed, will retry')
       }
     }
   }

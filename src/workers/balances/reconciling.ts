@@ -97,7 +97,7 @@ export function startReconciling(
             ...{ chain: chain.service, wallet_id, address: chain.formatAddress(address), asset_id },
             ...{ expected: String(expected), found: String(found), block_number },
           },
-          'a balance differed from the chain and was put right',
+          'balance differed from the chain and was corrected',
         )
       after = page.last
       if (after) await clock.sleep(betweenPagesMs, signal)
@@ -112,7 +112,7 @@ export function startReconciling(
         waitMs = everyMs
       } catch (error) {
         if (signal.aborted) return
-        log.warn({ err: error, retry_ms: pauseMs }, 'balances not compared, will repeat')
+        log.warn({ err: error, retry_ms: pauseMs }, 'comparing balances failed, will retry')
         waitMs = pauseMs
       }
     }

@@ -52,7 +52,7 @@ export function startSettling(options: {
         if (signal.aborted) return
         // A block that left the chain, or that a node lacks, is nothing to look for in a stack.
         const about = error instanceof BlockGoneError ? { reason: error.message } : { err: error }
-        log.warn({ ...about, retry_ms: pauseMs }, 'balances not read, will repeat')
+        log.warn({ ...about, retry_ms: pauseMs }, 'reading balances failed, will retry')
         await wait(pauseMs)
         // A block that one node lacks comes soon, or another node is asked.
         const longestMs = error instanceof BlockGoneError ? blockPauseMs : lastPauseMs

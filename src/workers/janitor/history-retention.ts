@@ -48,7 +48,7 @@ export function startHistoryRetention(options: HistoryRetentionOptions): { stop(
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
       await sweep().catch((error: unknown) =>
-        log.warn({ err: error }, 'old webhook histories not removed, will repeat'),
+        log.warn({ err: error }, 'removing old webhook histories failed, will retry'),
       )
       await clock.sleep(intervalMs, signal).catch(() => {})
     }

@@ -125,7 +125,7 @@ describe('the janitor', () => {
     await pool.query('alter table request_nonce rename to hidden')
     const { clock, swept } = await open([], log)
     await swept(1)
-    expect(lines().map(({ msg }) => msg)).toEqual(['sweep failed, will repeat'])
+    expect(lines().map(({ msg }) => msg)).toEqual(['sweep failed, will retry'])
     await pool.query('alter table hidden rename to request_nonce')
     await addNonces(5, start - 1)
     clock.step(10_000)

@@ -54,7 +54,7 @@ export function startJanitor(options: JanitorOptions): { stop(): Promise<void> }
 
   const run = async () => {
     while (!stopping.signal.aborted) {
-      await sweep().catch((error: unknown) => log.warn({ err: error }, 'sweep failed, will repeat'))
+      await sweep().catch((error: unknown) => log.warn({ err: error }, 'sweep failed, will retry'))
       await clock.sleep(intervalMs, stopping.signal).catch(() => {})
     }
   }

@@ -42,7 +42,7 @@ export function startOrganizationErasing(options: ErasingOptions): { stop(): Pro
     if (Object.values(erased).some((count) => count > 0)) return true
     if (clock.now() - request_time.getTime() < settleMs) return false
     if (!(await finishDeletion(db, organization_id, new Date(clock.now())))) return false
-    log.info({ event: 'organization_erased', organization_id }, 'an organization was erased')
+    log.info({ event: 'organization_erased', organization_id }, 'organization erased')
     return true
   }
 
@@ -53,7 +53,7 @@ export function startOrganizationErasing(options: ErasingOptions): { stop(): Pro
         if (signal.aborted) return
         // One that cannot be finished yet must not keep the others waiting.
         const done = await erase(organization_id, request_time, lease).catch((error: unknown) => {
-          log.warn({ err: error, organization_id }, 'an organization is not erased, will repeat')
+          log.warn({ err: error, organization_id }, 'erasing an organization failed, will retry')
           return false
         })
         isBusy ||= done

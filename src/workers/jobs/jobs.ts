@@ -43,7 +43,7 @@ export function startJobs(options: JobsOptions): { stop(): Promise<void> } {
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
       const done = await sweep().catch((error: unknown) => {
-        log.warn({ err: error }, 'jobs not claimed, will repeat')
+        log.warn({ err: error }, 'claiming jobs failed, will retry')
         return 0
       })
       if (done === 0) await clock.sleep(pollMs, signal).catch(() => {})

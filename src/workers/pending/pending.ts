@@ -193,7 +193,7 @@ export function startPendingRecorder(options: {
         await step()
       } catch (error) {
         if (signal.aborted) return
-        log.warn({ err: error }, 'recording of pending transactions failed, will repeat')
+        log.warn({ err: error }, 'recording pending transactions failed, will retry')
         await clock.sleep(1_000, signal).catch(() => {})
       }
     }

@@ -33,7 +33,7 @@ export async function expireUnsigned(
       expired++
     } catch (error) {
       // One that fails must not keep the sender from its other work.
-      log.warn({ err: error, transaction_id }, 'transaction not expired')
+      log.warn({ err: error, transaction_id }, 'expiring transactions failed')
     }
   }
   if (expired > 0) log.info({ network_id, count: expired }, 'unsigned transactions expired')

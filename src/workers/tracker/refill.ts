@@ -57,13 +57,13 @@ export function startRefilling(options: {
       const { filled, closed } = await refill(gap, signal)
       counts.filled += filled
       onStored()
-      if (closed > 0) log.info(about, 'a gap is filled')
+      if (closed > 0) log.info(about, 'gap filled')
       if (filled > 0) return breathMs
-      log.debug({ ...about, attempts: gap.attempts + 1 }, 'a gap cannot be filled yet')
+      log.debug({ ...about, attempts: gap.attempts + 1 }, 'gap cannot be filled yet')
     } catch (error) {
       signal.throwIfAborted()
       const reason = error instanceof Error ? error.message : String(error)
-      log.debug({ ...about, reason, attempts: gap.attempts + 1 }, 'a gap cannot be filled yet')
+      log.debug({ ...about, reason, attempts: gap.attempts + 1 }, 'gap cannot be filled yet')
     }
     counts.failed++
     const pauseMs = Math.min(

@@ -75,7 +75,7 @@ export function startReleasing(options: {
         woken = Promise.withResolvers()
       } catch (error) {
         if (signal.aborted) return
-        log.warn({ err: error, retry_ms: pauseMs }, 'notifications not released, will retry')
+        log.warn({ err: error, retry_ms: pauseMs }, 'releasing notifications failed, will retry')
         await tools.clock.sleep(pauseMs, signal).catch(() => {})
         pauseMs = Math.min(pauseMs * 2, lastPauseMs)
       }

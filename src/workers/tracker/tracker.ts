@@ -140,7 +140,7 @@ export function startTracker(options: TrackerOptions): Tracker {
       const { from, to, reason } = event
       log.error(
         { chain: chain.service, network, from, to: to.number, reason },
-        'blocks that cannot be read are skipped and asked for again later',
+        'unreadable blocks skipped, will retry later',
       )
       await storeGap(tools, after, event)
       isReleaseLeft = true

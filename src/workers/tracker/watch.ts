@@ -135,7 +135,7 @@ export function startTrackerWatch(options: TrackerWatchOptions): TrackerWatch {
     while (!stopping.signal.aborted) {
       await look().catch((error: unknown) => {
         if (!stopping.signal.aborted)
-          log.debug({ err: error, ...name }, 'the tracker was not looked at')
+          log.debug({ err: error, ...name }, 'tracker check failed')
       })
       await clock.sleep(pollMs, stopping.signal).catch(() => {})
     }

@@ -107,7 +107,7 @@ export function startCourier(options: CourierOptions): Courier {
     await releaseClaims(
       db,
       deliveries.map(({ claim }) => claim),
-    ).catch((error: unknown) => log.warn({ err: error }, 'claims not given back, they will expire'))
+    ).catch((error: unknown) => log.warn({ err: error }, 'releasing claims failed, they will expire'))
   }
 
   const start = (delivery: PendingDelivery): void => {
@@ -196,7 +196,7 @@ export function startCourier(options: CourierOptions): Courier {
       isWoken = false
       const next = await collect().catch((error: unknown) => {
         seen.last_error = error instanceof Error ? error.message : String(error)
-        log.warn({ err: error, retry_ms: failedPauseMs }, 'no deliveries claimed, will repeat')
+        log.warn({ err: error, retry_ms: failedPauseMs }, 'claiming deliveries failed, will retry')
         isWoken = false
         return clock.now() + failedPauseMs
       })

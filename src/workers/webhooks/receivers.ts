@@ -84,7 +84,7 @@ export function createReceivers({ db, sealer, log }: { db: Db; sealer: Sealer; l
           })
         } catch (error) {
           // One that cannot be opened must not keep the others from being served.
-          log.error({ err: error, webhook_id: row.webhook_id }, 'secrets of a webhook not readable')
+          log.error({ err: error, webhook_id: row.webhook_id }, 'webhook secrets cannot be decrypted')
         }
       }
       return found

@@ -55,7 +55,7 @@ export function createRecorder(options: {
         waiting = waiting.slice(records.length)
         onRecorded()
       } catch (error) {
-        log.warn({ err: error, attempts: waiting.length }, 'attempts not recorded, will repeat')
+        log.warn({ err: error, attempts: waiting.length }, 'recording attempts failed, will retry')
         if (stopping.signal.aborted) return
         await clock.sleep(pauseMs, stopping.signal).catch(() => {})
       }

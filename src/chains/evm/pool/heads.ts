@@ -67,7 +67,7 @@ export function createHeads({
         try {
           listener(head, upstream.name)
         } catch (error) {
-          log.error({ err: error }, 'a listener for heads failed')
+          log.error({ err: error }, 'head listener failed')
         }
       }
     },

@@ -86,7 +86,7 @@ export function watch(options: HealthOptions): Health {
   const doubt = (latest: TransportOutcome): void => {
     const problem = 'failed' in latest ? latest.detail : 'the latest block cannot be right'
     if (upstream.problem !== problem)
-      log.warn({ upstream: upstream.name, problem }, 'an upstream shows no usable head')
+      log.warn({ upstream: upstream.name, problem }, 'upstream shows no usable head')
     upstream.problem = problem
     upstream.breaker.trip(clock.now())
   }
@@ -100,7 +100,7 @@ export function watch(options: HealthOptions): Health {
       if (++timeouts < timeoutsAlone && !options.hasOthers()) return
     }
     if (upstream.isReachable)
-      log.warn({ upstream: upstream.name, problem: detail }, 'an upstream does not answer')
+      log.warn({ upstream: upstream.name, problem: detail }, 'upstream does not answer')
     upstream.problem = detail
     upstream.isReachable = false
     // What comes back may be another node, or the same on another chain. One that is away needs no

@@ -94,7 +94,7 @@ export function createPool(options: PoolOptions): Pool {
       if (isWrong && !upstream.isWrongChain)
         log.error(
           { network: options.network, upstream: upstream.name, chain_id: upstream.chainId },
-          'an upstream is on another chain and is not used',
+          'upstream is on another chain and is not used',
         )
       upstream.isWrongChain = isWrong
       upstream.isVerified = !isWrong
