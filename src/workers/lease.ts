@@ -119,7 +119,10 @@ export function startLeased(options: LeasedOptions): Leased {
       } catch (error) {
         if (stopping.signal.aborted) return
         if (error instanceof LeaseLostError) {
-          log.warn({ reason: error.message, lease: name }, 'lease lost, another process may take over')
+          log.warn(
+            { reason: error.message, lease: name },
+            'lease lost, another process may take over',
+          )
           continue
         }
         state = 'failing'

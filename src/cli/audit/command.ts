@@ -22,9 +22,7 @@ Examples:
 
   group
     .command('head')
-    .description(
-      'Print the head of the chain. Store it elsewhere: it proves later truncation.',
-    )
+    .description('Print the head of the chain. Store it elsewhere: it proves later truncation.')
     .option('--json', 'print JSON, with the public key')
     .action(async (_options, command: Command) =>
       (await run()).showHead(shell, command.optsWithGlobals()),

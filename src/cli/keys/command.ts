@@ -7,9 +7,7 @@ export function addKeysCommand(program: Command, shell: Shell): void {
   const group = program
     .command('keys')
     .summary('list, create, rotate and revoke API keys')
-    .description(
-      'Works on the database directly and needs no key.',
-    )
+    .description('Works on the database directly and needs no key.')
     .addHelpText(
       'after',
       `
@@ -65,7 +63,12 @@ Examples:
     .command('rotate')
     .description('Create a successor of a key; both work during the overlap.')
     .argument('<id>', 'the id as "portolan keys list" shows it')
-    .option('--overlap <time>', 'how long the old key stays valid: 24h, 90m, 0s', parseSeconds, 86_400)
+    .option(
+      '--overlap <time>',
+      'how long the old key stays valid: 24h, 90m, 0s',
+      parseSeconds,
+      86_400,
+    )
     .option('--json', 'print JSON')
     .action(async (id, _options, command: Command) =>
       (await run()).rotateKey(shell, id, command.optsWithGlobals()),

@@ -6,9 +6,7 @@ export function addMasterKeyCommand(program: Command, shell: Shell): void {
   const group = program
     .command('master-key')
     .summary('show and rotate the key that seals secrets')
-    .description(
-      'Several master keys are given one per line: the first seals, all of them open.',
-    )
+    .description('Several master keys are given one per line: the first seals, all of them open.')
     .addHelpText(
       'after',
       `

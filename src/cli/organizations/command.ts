@@ -7,9 +7,7 @@ export function addOrganizationsCommand(program: Command, shell: Shell): void {
     .command('organizations')
     .alias('orgs')
     .summary('list, create, show, rename, enable, disable and delete organizations')
-    .description(
-      'Works on the database directly and needs no key.',
-    )
+    .description('Works on the database directly and needs no key.')
     .addHelpText(
       'after',
       `

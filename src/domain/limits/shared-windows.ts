@@ -78,7 +78,8 @@ export const createSharedWindows = ({
 
   const failed = (error: unknown): void => {
     retry_at = elapsed() + COOLDOWN_MS
-    if (healthy) log.warn({ err: error }, 'redis unreachable: limits are divided among the replicas')
+    if (healthy)
+      log.warn({ err: error }, 'redis unreachable: limits are divided among the replicas')
     healthy = false
   }
 

@@ -30,7 +30,7 @@ export function blockOf(result: RawJson): { number: number; hash: string } {
   return { number: toNumber(number), hash: blockHash.exec(result)?.[1] ?? '' }
 }
 
-/** Whether the answer is about the block with this hash, where answers of the method tell. */
+/** Whether the answer is about the block with this hash, where answers of the method contain it. */
 export function proves({ plan }: Method, result: RawJson, hash: string): boolean {
   const field = proofOf(plan)
   if (field === undefined || result === '[]') return true

@@ -153,8 +153,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       return principal.then(
         (known) => settle(network, known, client, headers),
         (error: unknown) => {
-          if (!isTooManyFailures(error))
-            log.warn({ err: error, client }, 'key check failed')
+          if (!isTooManyFailures(error)) log.warn({ err: error, client }, 'key check failed')
           return alone(faultOf(error))
         },
       )

@@ -59,7 +59,10 @@ export function startTokenMetadata(options: TokenMetadataOptions): { stop(): Pro
       const pauseMs = Math.min(firstPauseMs * 2 ** (job.attempt_count - 1), lastPauseMs)
       const last_error = error instanceof Error ? error.message : String(error)
       // A wrong URI in a contract is not a problem of the operator.
-      log.debug({ err: error, asset_id: job.job_id, is_last: isLast }, 'token metadata not available')
+      log.debug(
+        { err: error, asset_id: job.job_id, is_last: isLast },
+        'token metadata not available',
+      )
       if (isLast) await giveUp(job).catch(() => {})
       else
         await keepJob(db, job, {

@@ -134,8 +134,7 @@ export function startTrackerWatch(options: TrackerWatchOptions): TrackerWatch {
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       await look().catch((error: unknown) => {
-        if (!stopping.signal.aborted)
-          log.debug({ err: error, ...name }, 'tracker check failed')
+        if (!stopping.signal.aborted) log.debug({ err: error, ...name }, 'tracker check failed')
       })
       await clock.sleep(pollMs, stopping.signal).catch(() => {})
     }

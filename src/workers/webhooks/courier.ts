@@ -107,7 +107,9 @@ export function startCourier(options: CourierOptions): Courier {
     await releaseClaims(
       db,
       deliveries.map(({ claim }) => claim),
-    ).catch((error: unknown) => log.warn({ err: error }, 'releasing claims failed, they will expire'))
+    ).catch((error: unknown) =>
+      log.warn({ err: error }, 'releasing claims failed, they will expire'),
+    )
   }
 
   const start = (delivery: PendingDelivery): void => {

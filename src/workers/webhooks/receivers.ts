@@ -84,7 +84,10 @@ export function createReceivers({ db, sealer, log }: { db: Db; sealer: Sealer; l
           })
         } catch (error) {
           // One that cannot be opened must not keep the others from being served.
-          log.error({ err: error, webhook_id: row.webhook_id }, 'webhook secrets cannot be decrypted')
+          log.error(
+            { err: error, webhook_id: row.webhook_id },
+            'webhook secrets cannot be decrypted',
+          )
         }
       }
       return found
