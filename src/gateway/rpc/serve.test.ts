@@ -107,6 +107,42 @@ describe('a body against the limits', () => {
   })
 })
 
+describe('a small batch against the limits', () => {
+  const batch = (count: number) =>
+    `[${Array.from({ length: count }, (_, id) => call('["0x1"]', `${id}`)).join()}]`
+
+  it.each([
+    ['blocked', 0, 403],
+    ['that has used its limit', 3, 429],
+  ])('of a key %s is refused call by call, without being parsed', async (_, limit, expected) => {
+    const { ask, seen } = open(limit)
+    if (limit > 0) await ask(batch(limit))
+    const before = { ...seen, called: [...seen.called] }
+    const { status, body } = await ask(batch(5))
+    const answers = JSON.parse(body) as { id: number; error?: unknown }[]
+    expect([status, answers.map(({ id }) => id)]).toEqual([expected, [0, 1, 2, 3, 4]])
+    expect(answers.every(({ error }) => error !== undefined)).toBe(true)
+    expect(seen).toEqual({ ...before, refused: before.refused + 5 })
+  })
+
+  it('is served as far as the limit goes', async () => {
+    const { ask, seen, used } = open(3)
+    const { status, body } = await ask(batch(5))
+    const answers = JSON.parse(body) as { error?: unknown }[]
+    expect([status, answers.map(({ error }) => error === undefined)]).toEqual([
+      200,
+      [true, true, true, false, false],
+    ])
+    expect([seen.called, seen.refused, await used()]).toEqual([['0', '1', '2'], 2, 3])
+  })
+
+  it('counts as one call when it is not JSON', async () => {
+    const { ask, used } = open(10)
+    expect((await ask(batch(3).slice(0, -1))).status).toBe(400)
+    expect(await used()).toBe(1)
+  })
+})
+
 describe('the shape of a body', () => {
   it.each([
     ['64 levels', 62, 200],

@@ -5,7 +5,6 @@ import { admitBody, maxBodyValues, smallBodyBytes } from '../../domain/access/ad
 import type { Principal } from '../../domain/context.ts'
 import type { Decision } from '../../domain/limits/decision.ts'
 import { isBlocked, retryAfterSeconds } from '../../domain/limits/headers.ts'
-import { skipSpace } from '../../lib/json/scan.ts'
 import { isDatabaseUnavailable } from '../../storage/pg/errors.ts'
 import type { Network } from '../network.ts'
 import type { Session } from '../streams/session.ts'
@@ -32,8 +31,6 @@ export type Serve = (
   body: RawJson,
   done: (served: Served) => void,
 ) => void
-
-const openArray = 0x5b
 
 /** Calls of one batch that are on their way at the same time. */
 const atOnce = 100
@@ -155,27 +152,16 @@ export function createServe(options: {
     start()
   }
 
+  /** Serves a body of one call, or refuses the call. */
   const proceed = (
     network: Network,
     principal: Principal,
-    calls: readonly RpcCall[],
-    batch: boolean,
+    call: RpcCall,
     decision: Decision,
     done: (served: Served) => void,
   ) => {
     const session = network.sessionOf(principal)
-    if (decision.allowed) {
-      if (batch) return serveBatch(network, session, calls, calls.length, decision, done)
-      return serveSingle(network, session, calls[0] as RpcCall, decision, done)
-    }
-    if (batch) {
-      admitPart(principal.organization_id, network.chain, decision).then(
-        (part) => serveBatch(network, session, calls, part.admitted, part.decision, done),
-        (error) => done(alone(faultOf(error))),
-      )
-      return
-    }
-    const call = calls[0] as RpcCall
+    if (decision.allowed) return serveSingle(network, session, call, decision, done)
     const over = refused(overLimit(decision))
     network.countRefused(call, session, over)
     done({
@@ -219,13 +205,26 @@ export function createServe(options: {
     if (shape?.beyond) return refuseIt(shape.beyond === 'depth' ? tooDeep : tooManyValues)
     const { batch, calls, refusal } = read(body)
     if (refusal) return refuseIt(refusal)
-    if (!batch || calls.length <= paid)
-      return proceed(network, principal, calls, batch, decision, done)
-    const rest = await admission.admit(organization_id, chain, calls.length - paid)
-    if (rest.allowed) return proceed(network, principal, calls, batch, rest, done)
-    const part = await admitPart(organization_id, chain, rest)
-    const admitted = paid + part.admitted
-    serveBatch(network, network.sessionOf(principal), calls, admitted, part.decision, done)
+    if (!batch) return proceed(network, principal, calls[0] as RpcCall, decision, done)
+    await serveRest(network, principal, calls, paid, decision, done)
+  }
+
+  /** Admits the calls of a batch beyond those that were paid for before it was read, and serves it. */
+  const serveRest = async (
+    network: Network,
+    principal: Principal,
+    calls: readonly RpcCall[],
+    paid: number,
+    first: Decision,
+    done: (served: Served) => void,
+  ): Promise<void> => {
+    const { organization_id } = principal
+    const session = network.sessionOf(principal)
+    if (calls.length <= paid) return serveBatch(network, session, calls, calls.length, first, done)
+    const rest = await admission.admit(organization_id, network.chain, calls.length - paid)
+    if (rest.allowed) return serveBatch(network, session, calls, calls.length, rest, done)
+    const part = await admitPart(organization_id, network.chain, rest)
+    serveBatch(network, session, calls, paid + part.admitted, part.decision, done)
   }
 
   return (network, principal, body, done) => {
@@ -235,17 +234,19 @@ export function createServe(options: {
       serveLarge(network, principal, body, done).catch(fail)
       return
     }
-    // How many calls a batch holds is known only when it was read.
-    const isBatch = body.charCodeAt(skipSpace(body, 0)) === openArray
-    const counted = isBatch ? read(body) : undefined
-    const cost = counted?.calls.length || 1
-    const decision = admission.admit(organization_id, network.chain, cost)
+    // How many calls a batch holds is known only when it is read: the first is admitted before that.
+    const decision = admission.admit(organization_id, network.chain, 1)
     const go = (known: Decision) => {
-      const { batch, calls, refusal } = counted ?? read(body, !known.allowed)
-      if (!refusal) return proceed(network, principal, calls, batch, known, done)
-      // Why it failed is the better answer, also for one that is over a limit.
-      network.countRefused({ ...unread, refusal }, network.sessionOf(principal), refused(refusal))
-      done({ ...alone(refused(refusal)), decision: known })
+      const { batch, calls, refusal } = read(body, !known.allowed)
+      if (refusal) {
+        // Why it failed is the better answer, also for one that is over a limit.
+        network.countRefused({ ...unread, refusal }, network.sessionOf(principal), refused(refusal))
+        return done({ ...alone(refused(refusal)), decision: known })
+      }
+      if (!batch) return proceed(network, principal, calls[0] as RpcCall, known, done)
+      if (known.allowed) serveRest(network, principal, calls, 1, known, done).catch(fail)
+      // Its params were not parsed: none of its calls may be made.
+      else serveBatch(network, network.sessionOf(principal), calls, 0, known, done)
     }
     if (decision instanceof Promise) decision.then(go, fail)
     else go(decision)

@@ -12,7 +12,7 @@ export type FailureKind =
   /** Given up because the node has stopped answering anything. */
   | 'stalled'
   | 'too_large'
-  /** The connection ended because the answer to another call was too large. */
+  /** The connection ended because the reply to another call was far too large to be dropped. */
   | 'interrupted'
   /** What came is no answer to what was asked. */
   | 'bad_reply'

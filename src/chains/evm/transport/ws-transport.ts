@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import WebSocket from 'ws'
 import type { Clock } from '../../../lib/clock.ts'
 import { createPendingCalls } from '../pool/pending-calls.ts'
+import { type CutMessage, createMessageCutter, idOfCut } from './message-cutter.ts'
 import { scanOneReply } from './reply-scanner.ts'
 import type { Timer, Timers } from './timers.ts'
 import {
@@ -21,7 +22,12 @@ type Entry = { call: TransportCall; id: number; timer: Timer }
 const firstRetryMs = 100
 const longestRetryMs = 5_000
 const maxInFlight = 1_000
+// The code that the `ws` package gives the same fault.
+const tooLarge = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'
 const maxUnsentBytes = 16 * 1024 * 1024
+// A reply that is longer than this many times the limit ends the connection: dropping it would hold up the
+// other calls for too long.
+const maxDropFactor = 4
 
 // Answers whose size the transactions of others decide.
 const isTrace = (method: string): boolean => /^(?:debug|trace)_/.test(method)
@@ -57,6 +63,7 @@ export function createWsTransport(
       // Checked once for the whole message instead.
       skipUTF8Validation: true,
       handshakeTimeout: options.connectTimeoutMs,
+      // Larger messages do not get this far; see `cutMessages`.
       maxPayload: options.maxReplyBytes,
       followRedirects: false,
     })
@@ -66,6 +73,11 @@ export function createWsTransport(
     })
     attempt.on('open', () => {
       socket = attempt
+      if (stream)
+        cutMessages(stream, () => {
+          problem = tooLarge
+          attempt.terminate()
+        })
       retryMs = firstRetryMs
       options.onOpen()
     })
@@ -78,18 +90,51 @@ export function createWsTransport(
     attempt.on('close', (code) => lose(problem || `closed with ${code}`))
   }
 
+  /** Puts the filter between the socket and the reader of `ws`, which would end the connection. */
+  const cutMessages = (duplex: Duplex, onEndless: () => void): void => {
+    const [read, ...others] = duplex.listeners('data')
+    if (!read || others.length > 0) return
+    const cut = createMessageCutter({
+      maxBytes: options.maxReplyBytes,
+      maxDropBytes: maxDropFactor * options.maxReplyBytes,
+      onCut: failCut,
+      onEndless,
+    })
+    duplex.removeAllListeners('data')
+    duplex.on('data', (chunk: Buffer) => {
+      for (const bytes of cut(chunk)) read.call(duplex, bytes)
+    })
+  }
+
+  /** Fails the call whose reply was dropped; where its id is unknown, the calls that may have had it. */
+  const failCut = (message: CutMessage): void => {
+    const outcome: TransportFailure = {
+      failed: 'too_large',
+      detail: `more than ${options.maxReplyBytes} bytes`,
+    }
+    const id = idOfCut(message)
+    const entries = id === undefined ? suspects() : []
+    if (id !== undefined) finish(id, outcome)
+    for (const entry of entries) finish(entry.id, outcome)
+  }
+
+  /** The calls under way that are the likeliest to have a very large reply. */
+  const suspects = (): Entry[] => {
+    const calls = [...pending.values()]
+    const traces = calls.filter(({ call }) => isTrace(call.method))
+    const large = traces.length > 0 ? traces : calls.filter(({ call }) => isLarge(call.method))
+    return large.length > 0 ? large : calls
+  }
+
   const lose = (reason: string): void => {
     socket = undefined
     stream = undefined
     isCorked = false
-    const isTooLarge = reason === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH'
-    const calls = [...pending.values()]
-    // The likeliest are suspected; the others have lost their connection for nothing.
-    const traces = calls.filter(({ call }) => isTrace(call.method))
-    const large = traces.length > 0 ? traces : calls.filter(({ call }) => isLarge(call.method))
-    const suspects = large.length > 0 ? large : calls
-    for (const entry of calls) {
-      const failed = !isTooLarge ? 'closed' : suspects.includes(entry) ? 'too_large' : 'interrupted'
+    const isTooLarge = reason === tooLarge
+    // The likeliest calls are suspected; the others have lost their connection for nothing.
+    const suspected = new Set(isTooLarge ? suspects() : [])
+    for (const entry of [...pending.values()]) {
+      const failed = !isTooLarge ? 'closed' : suspected.has(entry) ? 'too_large' : 'interrupted'
       finish(entry.id, { failed, detail: reason })
     }
     options.onClose(reason)

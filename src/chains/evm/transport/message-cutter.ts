@@ -1,0 +1,137 @@
+/** Takes messages over a limit out of the bytes that a WebSocket server sends. */
+export type MessageCutter = (chunk: Buffer) => readonly Buffer[]
+
+/** The beginning and the end of a message that was taken out. */
+export type CutMessage = { head: Buffer; tail: Buffer }
+
+const headBytes = 128
+const tailBytes = 64
+const longestHeader = 14
+// Ends the fragments of a message that were passed on before it exceeded the limit.
+const emptyLastFragment = Buffer.of(0x80, 0)
+
+/**
+ * Makes a filter for the bytes of one connection. The `ws` package ends the connection when a message
+ * exceeds its limit, and with it all calls under way. Here such a message is read and dropped, in constant
+ * memory; the caller learns how it begins and ends, which is where nodes write the id. `onEndless` is called
+ * when more than `maxDropBytes` of one message were dropped.
+ */
+export function createMessageCutter(options: {
+  maxBytes: number
+  maxDropBytes: number
+  onCut(message: CutMessage): void
+  onEndless(): void
+}): MessageCutter {
+  const { maxBytes, maxDropBytes, onCut, onEndless } = options
+  const header = Buffer.alloc(longestHeader)
+  let headerLength = 0
+  /** Bytes of the payload of the current frame that are still to come. */
+  let left = 0
+  let isData = false
+  let isFinal = false
+  let isDropped = false
+  /** Bytes of the current message in earlier frames. */
+  let size = 0
+  let dropped = 0
+  const head = Buffer.alloc(headBytes)
+  let headLength = 0
+  let tail = Buffer.alloc(0)
+
+  const endFrame = () => {
+    if (!isData || !isFinal) return
+    if (isDropped)
+      onCut({ head: Buffer.from(head.subarray(0, headLength)), tail: Buffer.from(tail) })
+    size = dropped = headLength = 0
+    isDropped = false
+    tail = Buffer.alloc(0)
+  }
+
+  const keepEnds = (payload: Buffer) => {
+    if (headLength < headBytes) headLength += payload.copy(head, headLength)
+    if (!isDropped) return
+    dropped += payload.length
+    const joined = payload.length < tailBytes ? Buffer.concat([tail, payload]) : payload
+    tail = Buffer.from(joined.subarray(-tailBytes))
+    if (dropped > maxDropBytes) onEndless()
+  }
+
+  /** Reads a whole header. Returns whether its message exceeds the limit with this frame. */
+  const openFrame = (): boolean => {
+    isData = header[0]! % 16 < 8
+    isFinal = header[0]! >= 0x80
+    left = lengthOf(header)
+    if (!isData || isDropped) return false
+    size += left
+    isDropped = size > maxBytes
+    return isDropped
+  }
+
+  return (chunk) => {
+    const out: Buffer[] = []
+    let at = 0
+    // Where the bytes begin that are passed on unchanged.
+    let from = 0
+    const flush = (to: number) => {
+      if (to > from) out.push(chunk.subarray(from, to))
+    }
+    while (at < chunk.length) {
+      if (left > 0) {
+        const end = Math.min(chunk.length, at + left)
+        const isGone = isData && isDropped
+        // The ends matter only of messages in several frames, or dropped ones.
+        if (isData && (isGone || !isFinal)) keepEnds(chunk.subarray(at, end))
+        left -= end - at
+        at = end
+        if (isGone) from = at
+        if (left === 0) endFrame()
+        continue
+      }
+      const start = at
+      const isHeld = headerLength > 0
+      while (at < chunk.length && headerLength < sizeOf(header, headerLength))
+        header[headerLength++] = chunk[at++]!
+      if (headerLength < sizeOf(header, headerLength)) {
+        // The rest of the header comes with the next chunk.
+        flush(start)
+        return out
+      }
+      const isContinuation = header[0]! % 16 === 0
+      const isNew = openFrame()
+      const isGone = isData && isDropped
+      if (isGone || isHeld) {
+        if (!isHeld) flush(start)
+        if (!isGone) out.push(Buffer.from(header.subarray(0, headerLength)))
+        else if (isNew && isContinuation) out.push(emptyLastFragment)
+        from = at
+      }
+      headerLength = 0
+      if (left === 0) endFrame()
+    }
+    flush(at)
+    return out
+  }
+}
+
+/** How long the header is, as far as its first bytes tell. */
+function sizeOf(header: Buffer, known: number): number {
+  if (known < 2) return 2
+  const length = header[1]! & 0x7f
+  const mask = header[1]! >= 0x80 ? 4 : 0
+  return (length === 127 ? 10 : length === 126 ? 4 : 2) + mask
+}
+
+function lengthOf(header: Buffer): number {
+  const length = header[1]! & 0x7f
+  if (length < 126) return length
+  return length === 126 ? header.readUInt16BE(2) : Number(header.readBigUInt64BE(2))
+}
+
+const idInHead =
+  /^\s{0,9}\{\s{0,9}(?:"jsonrpc"\s{0,9}:\s{0,9}"2\.0"\s{0,9},\s{0,9})?"id"\s{0,9}:\s{0,9}(\d{1,15})\s{0,9},/
+const idInTail = /"id"\s{0,9}:\s{0,9}(\d{1,15})\s{0,9}\}\s{0,9}$/
+
+/** The id of a JSON-RPC reply of which only both ends are known; undefined when it is in neither. */
+export function idOfCut({ head, tail }: CutMessage): number | undefined {
+  const id = idInHead.exec(head.toString('latin1')) ?? idInTail.exec(tail.toString('latin1'))
+  return id ? Number(id[1]) : undefined
+}
