@@ -45,7 +45,7 @@ export const ListPendingTransactions = async (
   await source.seePending(await source.pendingOf(from, context.signal))
   const rows = await listPending(context.db, source.network_id, {
     from: Buffer.from(from.slice(2), 'hex'),
-    nonce: nonce === undefined ? undefined : BigInt(nonce),
+    nonce,
     limit: longestList,
   })
   return {

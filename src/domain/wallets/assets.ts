@@ -53,9 +53,14 @@ async function readHolder(
 
 type Filter = Parameters<typeof listBalances>[2]
 
-// Times were numbers of milliseconds once, of which many balances have the same.
-const isOfTexts = (position: readonly unknown[]): boolean =>
-  position.every((part) => typeof part === 'string')
+// A page token may be of another list, or of a version that had other parts.
+const isOf =
+  (...types: string[]) =>
+  (parts: readonly unknown[]): boolean =>
+    parts.length === types.length && parts.every((part, at) => typeof part === types[at])
+
+const isBalancePlace = isOf('string', 'string', 'number', 'string', 'string')
+const isSumPlace = isOf('string', 'string')
 
 async function listSingle(
   context: Context,
@@ -63,19 +68,25 @@ async function listSingle(
   request: ListRequest,
   filter: Filter,
 ) {
-  const { limit, after } = readPage<[string, string, string, string]>(context, request, isOfTexts)
+  const { limit, after } = readPage<[string, string, number, string, string]>(
+    context,
+    request,
+    isBalancePlace,
+  )
   const rows = await listBalances(context.db, scope, filter, {
     limit: limit + 1,
     after: after && {
       wallet_id: after[0],
       create_time: after[1],
-      asset_id: after[2],
-      address: Buffer.from(after[3], 'hex'),
+      position: after[2],
+      asset_id: after[3],
+      address: Buffer.from(after[4], 'hex'),
     },
   })
   const { items, pagination } = makePage(context, request, rows, (row) => [
     row.wallet_id,
     row.create_time,
+    row.position,
     row.asset_id,
     row.address.toString('hex'),
   ])
@@ -98,7 +109,7 @@ async function listAggregated(
   request: ListRequest,
   filter: Filter,
 ) {
-  const { limit, after } = readPage<[string, string]>(context, request, isOfTexts)
+  const { limit, after } = readPage<[string, string]>(context, request, isSumPlace)
   const rows = await listSums(context.db, scope, filter, {
     limit: limit + 1,
     after: after && { create_time: after[0], asset_id: after[1] },

@@ -14,15 +14,20 @@ export type ListedBalance = AssetKey &
     balance: bigint
     /** Whether the contract fails: then the balance is the last one that could be read. */
     is_unreadable: boolean
-    /** As text, which has the microseconds that a Date has not. */
+    /** As text, so that page tokens are exact. */
     create_time: string
+    /** The place in the batch that created it. */
+    position: number
     token_uri: string | null
     token_data: string | null
     token_account_address: Buffer | null
   }
 
 /** The sum of an asset over addresses. */
-export type ListedSum = Omit<ListedBalance, 'wallet_id' | 'address' | 'token_account_address'>
+export type ListedSum = Omit<
+  ListedBalance,
+  'wallet_id' | 'address' | 'position' | 'token_account_address'
+>
 
 /** Which balances are wanted. */
 export type BalanceFilter = {
@@ -67,7 +72,9 @@ export const listBalances = async (
     after,
     limit,
   }: {
-    after?: Pick<ListedBalance, 'wallet_id' | 'create_time' | 'asset_id' | 'address'> | undefined
+    after?:
+      | Pick<ListedBalance, 'wallet_id' | 'create_time' | 'position' | 'asset_id' | 'address'>
+      | undefined
     limit: number
   },
 ): Promise<ListedBalance[]> => {
@@ -79,28 +86,32 @@ export const listBalances = async (
   const balances = all([
     ...filterOf(filter),
     filter.exclude_zero && sql`b.balance > 0`,
-    // The first condition alone says it; by the second the index is entered where the page begins.
+    // The first condition is exact. The second one follows from it and lets the index scan start at the page.
     after &&
-      sql`(b.wallet_id > ${after.wallet_id} or (b.create_time, b.asset_id, b.address)
-        > (${after.create_time}::timestamptz, ${after.asset_id}::uuid, ${after.address}::bytea))
-        and b.create_time >= case when w.wallet_id = ${after.wallet_id}
-          then ${after.create_time}::timestamptz else '-infinity' end`,
+      sql`(b.wallet_id > ${after.wallet_id} or (b.create_time, b.position, b.asset_id, b.address)
+        > (${after.create_time}::timestamptz, ${after.position}::int4, ${after.asset_id}::uuid,
+          ${after.address}::bytea))
+        and (b.create_time, b.position) >= (
+          case when w.wallet_id = ${after.wallet_id} then ${after.create_time}::timestamptz else '-infinity' end,
+          case when w.wallet_id = ${after.wallet_id} then ${after.position}::int4 else 0 end)`,
   ])
-  // Each wallet gives its own page at most, so that the order comes from the index and not from a sort.
-  // The index ends with the time: the columns after it only order balances of the same microsecond.
+  // Each wallet contributes at most one page, so that the order comes from the index and not from a sort.
+  // Asset and address only distinguish balances that two batches created at the same time and position.
   const { rows } = await sql<ListedBalance>`
-    select b.wallet_id, b.address, b.asset_id, b.balance, b.create_time::text, ${known},
+    select b.wallet_id, b.address, b.asset_id, b.balance, b.create_time::text, b.position, ${known},
       b.unreadable_block is not null as is_unreadable,
       i.token_account_address
     from wallet w
     cross join lateral (
       select * from balance b where b.wallet_id = w.wallet_id and ${balances}
-      order by b.create_time, b.asset_id, b.address limit ${limit}) b
+      order by b.create_time, b.position, b.asset_id, b.address limit ${limit}) b
     join asset a on a.asset_id = b.asset_id
     left join token_import i on i.network_id = w.network_id and i.address = b.address
       and i.asset_id = b.asset_id and i.organization_id = w.organization_id
     where ${wallets}
-    order by w.wallet_id, b.create_time, b.asset_id, b.address limit ${limit}`.execute(db)
+    order by w.wallet_id, b.create_time, b.position, b.asset_id, b.address limit ${limit}`.execute(
+    db,
+  )
   return rows
 }
 
@@ -169,8 +180,8 @@ export const storeReadings = async (
   // All writers use one order, so that two writers of the same balances do not deadlock.
   await sql`
     insert into balance (${names(stored)})
-    select ${readColumns}, ${unreadable},
-      ${apart(now, sql`r.wallet_id, r.address, r.asset_id`)}, ${now}::timestamptz
+    select ${readColumns}, ${unreadable}, ${now}::timestamptz,
+      ${positionBy(sql`r.wallet_id, r.address, r.asset_id`)}, ${now}::timestamptz
     from ${unnestRows('balance', columns, readings)} r
     ${whereTracked(network_id)}
     order by r.wallet_id, r.address, r.asset_id
@@ -201,7 +212,7 @@ export const storeTracked = async (
     with read as materialized (
       select r.*, b.wallet_id is not null as is_known
       from (
-        select r.*, ${apart(now, order)} as create_time
+        select r.*, ${positionBy(order)} as position
         from ${unnestRows('balance', columns, readings)} r order by ${order}) r
       left join balance b
         on b.wallet_id = r.wallet_id and b.address = r.address and b.asset_id = r.asset_id),
@@ -213,7 +224,7 @@ export const storeTracked = async (
       where r.is_known and b.wallet_id = r.wallet_id and b.address = r.address
         and b.asset_id = r.asset_id and b.as_of_block <= r.as_of_block)
     insert into balance (${names(stored)})
-    select ${readColumns}, ${unreadable}, create_time, ${now}::timestamptz from read r
+    select ${readColumns}, ${unreadable}, ${now}::timestamptz, position, ${now}::timestamptz from read r
     where not is_known and (select count(*) from read) > 0`.execute(trx)
 }
 
@@ -232,9 +243,9 @@ export const whereTracked = (network_id: number): RawBuilder<unknown> => sql`
         and u.organization_id = r.organization_id
         and (u.wallet_id is null or u.wallet_id = r.wallet_id)))`
 
-/** The time of each new balance: a microsecond after the one before, which is the order in which they are listed. */
-const apart = (now: Date, order: RawBuilder<unknown>) => sql`
-  ${now}::timestamptz + (row_number() over (order by ${order}) - 1) * interval '1 microsecond'`
+/** The place of each new balance in its batch, which orders balances of the same time in lists. */
+const positionBy = (order: RawBuilder<unknown>) =>
+  sql`(row_number() over (order by ${order}) - 1)::int4`
 
 const columns = [
   'wallet_id',
@@ -247,7 +258,7 @@ const columns = [
   'as_of_block',
 ] as const
 
-const stored = [...columns, 'unreadable_block', 'create_time', 'update_time'] as const
+const stored = [...columns, 'unreadable_block', 'create_time', 'position', 'update_time'] as const
 
 /** What was read, as it is stored where there is no balance yet. */
 const readColumns = sql.join(

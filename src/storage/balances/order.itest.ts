@@ -67,10 +67,10 @@ beforeAll(async () => {
   // A wallet in which a page must not read all.
   await sql`
     insert into balance (wallet_id, address, asset_id, organization_id, asset_type, contract_address,
-      balance, as_of_block, create_time, update_time)
+      balance, as_of_block, create_time, position, update_time)
     select ${wallet_ids[0]}::uuid, sha256(int4send(i)), ${assets[0]!.asset_id}::uuid,
       ${organization_id}::uuid, ${assets[0]!.asset_type}, ${assets[0]!.contract_address}::bytea, 1, 1,
-      ${create_time}::timestamptz + i * interval '1 microsecond', ${create_time}::timestamptz
+      ${create_time}::timestamptz, i, ${create_time}::timestamptz
     from generate_series(1000, 20000) i`.execute(db)
   await pool.query('vacuum analyze balance')
 }, 60_000)

@@ -65,7 +65,7 @@ create table installation_key (
 
 -- Problems that an operator must know of: one row from the beginning of a problem to its end.
 create table operational_event (
-  kind text not null,
+  kind text not null check (kind in ('tracker_failing', 'tracker_stalled', 'gap')),
   chain text not null,
   network text not null,
   -- Distinguishes several events of one kind on one network (the first block of a gap); empty if there is only one.

@@ -14,18 +14,19 @@ create table balance (
   -- The block at which the contract failed to return the balance; the balance is then the last one that could
   -- be read. Null while it can be read.
   unreadable_block int8,
-  -- Balances of one batch are a microsecond apart, so that the time alone is their order: a new balance is
-  -- added at the right end of the indexes below. With asset and address as tiebreakers, and a key that began
-  -- with the wallet, index inserts were a fifth of the database's work.
   create_time timestamptz not null,
+  -- The place in the batch that created the balance. The lists are in the order of (create_time, position), so
+  -- that a new balance is added at the right end of the indexes below. With asset and address instead, and a
+  -- primary key that began with the wallet, index inserts were a fifth of the database's work.
+  position int4 not null,
   update_time timestamptz not null,
   -- Begins with the column that differs most, so that comparisons end early.
   primary key (address, wallet_id, asset_id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
 -- ListAssets of a wallet pages in order of creation.
-create index balance_list on balance (wallet_id, asset_type, create_time);
+create index balance_list on balance (wallet_id, asset_type, create_time, position);
 -- ListAssets by contract, in the same order.
-create index balance_contract on balance (wallet_id, contract_address, create_time);
+create index balance_contract on balance (wallet_id, contract_address, create_time, position);
 
 -- Balances that must be updated when their block is confirmed: without delta by reading the balance at
 -- block_number, with delta (S cannot read past states) by adding it.

@@ -10,7 +10,7 @@ create table transfer (
   -- The place in the block. It does not depend on what is tracked, so that processing a block again changes nothing.
   ordinal int8 not null,
   -- 0 out, 1 in.
-  side int2 not null,
+  side int2 not null check (side in (0, 1)),
   organization_id uuid not null,
   network_id int2 not null,
   address bytea not null,
@@ -20,7 +20,9 @@ create table transfer (
   "to" bytea not null,
   value numeric(78) not null,
   transaction_fee numeric(78) not null,
-  transfer_state text not null,
+  -- Pending transfers are stored as successful ones; whether they are confirmed follows from the head.
+  transfer_state text not null
+    check (transfer_state in ('TRANSFER_STATE_SUCCESS', 'TRANSFER_STATE_FAILED')),
   -- T: the message, which identifies the transfer when it bounces, and the external message that wallet
   -- applications show.
   transfer_hash bytea,

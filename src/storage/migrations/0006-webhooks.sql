@@ -86,6 +86,10 @@ create table notification_turn (
 -- not listed. At its confirmation it gets a sequence, a create_time and a row in delivery_queue; a
 -- reorganization before that deletes it. The id is a hash of webhook and event: writing it twice changes
 -- nothing, and receivers use it to detect duplicates. The body is written once and never updated.
+--
+-- Not partitioned: PostgreSQL requires the partition key in every unique index, and neither the id nor
+-- (webhook_id, sequence) contains a time. With create_time in both keys, a block that is processed again would
+-- notify twice. Partitions by webhook_id would not help retention, which deletes by age and in batches.
 create table delivery (
   webhook_history_id uuid primary key,
   organization_id uuid not null,
@@ -143,6 +147,9 @@ create index delivery_queue_stopped on delivery_queue (webhook_id, sequence)
 -- Attempts, in the order of the sequences of their webhook: an attempt is written next to the one before it,
 -- and a page of the history reads neighbours. By notification id, which is a hash, each attempt was on another
 -- page of a growing index, and each such page was logged in full after every checkpoint.
+--
+-- Not partitioned: attempts are deleted with their notification, which is kept while it is on hold, so that a
+-- partition by time could not be dropped as a whole; and a page of the history would probe every partition.
 create table delivery_attempt (
   webhook_id uuid not null,
   sequence int8 not null,

@@ -36,7 +36,8 @@ create table managed_transaction (
   broadcast_time timestamptz,
   block_number int8,
   block_hash bytea,
-  receipt_status int2,
+  -- 1 succeeded, 0 reverted; null while there is no receipt.
+  receipt_status int2 check (receipt_status in (0, 1)),
   -- The transaction that used the nonce instead, and its block.
   replaced_by bytea,
   replaced_block_number int8,
@@ -85,7 +86,7 @@ create table pending_transaction (
   network_id int2 not null references network,
   transaction_hash bytea not null,
   "from" bytea not null,
-  nonce numeric(20) not null,
+  nonce int8 not null,
   -- The object that the node returned.
   detail jsonb not null,
   record_time timestamptz not null,

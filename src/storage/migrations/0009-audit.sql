@@ -5,7 +5,8 @@
 create table audit_pending (
   event_id uuid primary key,
   event_time timestamptz not null,
-  actor_type text not null,
+  actor_type text not null check (actor_type in ('ACTOR_TYPE_CREDENTIAL', 'ACTOR_TYPE_COMMAND_LINE',
+    'ACTOR_TYPE_SERVICE', 'ACTOR_TYPE_UNKNOWN')),
   credential_id uuid,
   role text,
   -- The organization of the actor, and the one that the event concerns.
@@ -14,7 +15,8 @@ create table audit_pending (
   service text not null,
   operation text not null,
   -- Null until the operation has ended.
-  result text,
+  result text check (result in ('AUDIT_RESULT_SUCCEEDED', 'AUDIT_RESULT_FAILED',
+    'AUDIT_RESULT_REFUSED', 'AUDIT_RESULT_UNKNOWN')),
   reason text,
   event_count int4 not null,
   -- JSON text: the client's address and the subject of the request. Never secrets or whole keys.
@@ -26,14 +28,16 @@ create table audit_event (
   sequence int8 primary key,
   event_id uuid not null,
   event_time timestamptz not null,
-  actor_type text not null,
+  actor_type text not null check (actor_type in ('ACTOR_TYPE_CREDENTIAL', 'ACTOR_TYPE_COMMAND_LINE',
+    'ACTOR_TYPE_SERVICE', 'ACTOR_TYPE_UNKNOWN')),
   credential_id uuid,
   role text,
   principal_organization_id uuid,
   organization_id uuid,
   service text not null,
   operation text not null,
-  result text not null,
+  result text not null check (result in ('AUDIT_RESULT_SUCCEEDED', 'AUDIT_RESULT_FAILED',
+    'AUDIT_RESULT_REFUSED', 'AUDIT_RESULT_UNKNOWN')),
   reason text,
   event_count int4 not null,
   -- The chain covers the salted hash, so that the detail can be erased and the chain still verifies.

@@ -20,15 +20,15 @@ const releases: { version: string; files: Record<string, string> }[] = [
   {
     version: '0.1.0',
     files: {
-      '0001-installation': 'c19da2d41e215a027f6216c907237e270823d77f8ffb481fa260ff526d24f058',
+      '0001-installation': '341ee4d1419eb3c94766a43a06dc19b7d0d61e341d5ab3513eb4a588f0e2df76',
       '0002-access': '890868411e5fa95d43efc81b279fbeb1df81a509972c9c4766ee09b1c55c3b74',
       '0003-wallets': '52be8fe73dc1e6415aa8c04e66982d874b6fc9172829e9e689464c187fad7433',
-      '0004-balances': '9cee98d5b0c9e9d0dc58ca658fab5979326be8066799a37ec5f2e487a44f4265',
-      '0005-transfers': 'a42e392476f6fe87f2b2a496e98eb61c79c5f1e0fbdbce6a6b6284533cf1e7ea',
-      '0006-webhooks': '3489d8a2984b79bdd72127e2a2e029c1d30b88fd4d6122d3e32c91d8d9a3e28a',
-      '0007-transactions': '1d3a9468060dcfae3bfc9d8482a56c84e95891b46ddc7fe2219f997779f92732',
+      '0004-balances': '0f80869f6d43775b3dc21d94dcf6dccc7ecaa88629394df5e5a20e70167ee42b',
+      '0005-transfers': '16d361df629b80517cc2c18b522d57991c2013b6b9a6995082ac51e9426652ac',
+      '0006-webhooks': '2541e014f7395a344ac208ead2b3979bc77e826cf46d10f9a7cf6d3537300084',
+      '0007-transactions': 'be342ce77c4a56729e2e5b540acea95b316f25250b156f298d2066bbcbfa70c3',
       '0008-tracking': 'c7b73baee7a4a549c3e3f7d30db57384c182f8607f7b0c2d6071767f9aa23e93',
-      '0009-audit': 'ee557e94d928533d523ef19a1946ea35e8808decca4eefdca309bba5f3423392',
+      '0009-audit': 'eea6be9fc44f19ac3a87ab100ff3c33a4ed5d04a7279e1a9bc41dc2a6d1d97a3',
     },
   },
 ]

@@ -79,9 +79,6 @@ export const int8 = column<number>('bigint')
 /** An amount, or any other uint256. */
 export const amount = column<bigint>('numeric(78,0)')
 
-/** An unsigned 64-bit integer. */
-export const uint64 = column<bigint>('numeric(20,0)')
-
 /** A JSON document; given as text, because the driver would send an array as a PostgreSQL array. */
 export const jsonb = column<unknown, string>('jsonb')
 

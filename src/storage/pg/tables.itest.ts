@@ -65,3 +65,17 @@ test('nothing in the schema needs a trigger, a sequence or a default partition',
   expect(await count("select relname from pg_class where relkind = 'S'")).toEqual([])
   expect(await count('select partrelid from pg_partitioned_table where partdefid <> 0')).toEqual([])
 })
+
+test('every state column has a check of its values', async () => {
+  const { rows } = await sql<{ name: string }>`
+    select c.relname || '.' || a.attname as name
+    from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+      and (a.attname ~ '_(state|status)$' or (c.relname, a.attname) in (
+        ('credential', 'role'), ('rate_usage', 'period'), ('transfer', 'side'),
+        ('operational_event', 'kind'), ('audit_event', 'actor_type'), ('audit_event', 'result'),
+        ('audit_pending', 'actor_type'), ('audit_pending', 'result')))
+      and not exists (select from pg_constraint k where k.conrelid = c.oid and k.contype = 'c'
+        and k.conkey @> array[a.attnum])`.execute(db)
+  expect(rows).toEqual([])
+})

@@ -74,7 +74,7 @@ export const findPending = async (
 export const listPending = async (
   db: Db,
   network_id: number,
-  { from, nonce, limit }: { from: Buffer; nonce?: bigint | undefined; limit: number },
+  { from, nonce, limit }: { from: Buffer; nonce?: number | undefined; limit: number },
 ): Promise<Pick<PendingRow, 'detail' | 'record_time'>[]> => {
   const all = db
     .selectFrom('pending_transaction')

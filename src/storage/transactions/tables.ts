@@ -9,7 +9,6 @@ import {
   nullable,
   text,
   timestamptz,
-  uint64,
   uuid,
 } from '../pg/columns.ts'
 
@@ -52,7 +51,7 @@ export const transactionTables = {
     network_id: int2,
     transaction_hash: bytea,
     from: bytea,
-    nonce: uint64,
+    nonce: int8,
     detail: jsonb,
     record_time: timestamptz,
     leave_time: nullable(timestamptz),

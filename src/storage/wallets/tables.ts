@@ -80,6 +80,7 @@ export const walletTables = {
     as_of_block: int8,
     unreadable_block: nullable(int8),
     create_time: timestamptz,
+    position: int4,
     update_time: timestamptz,
   },
   balance_change: {

@@ -37,10 +37,10 @@ const startWorld = async (service: 'c' | 's', network: string) => {
   await ensureAssets(db, network_id, [chain.native], new Date())
   await pool.query(
     `insert into balance (wallet_id, organization_id, address, asset_id, asset_type,
-       contract_address, balance, as_of_block, create_time, update_time)
+       contract_address, balance, as_of_block, create_time, position, update_time)
      select t.wallet_id, t.organization_id, t.address,
        (select asset_id from asset where network_id = $1 and contract_address = ''), $2, '', 1, 0,
-       now(), now()
+       now(), 0, now()
      from wallet_address t where t.wallet_id = $3`,
     [network_id, chain.native.asset_type, wallet_id],
   )

@@ -154,6 +154,8 @@ async function fill(db: Db, count: number): Promise<string> {
         ...{ transaction_state: 'TRANSACTION_STATE_CREATED', events: null, disable_time: null },
         ...{ webhook_state: 'WEBHOOK_STATE_ENABLED', contract_type: 'CONTRACT_TYPE_ERC20' },
         ...{ webhook_status: 'WEBHOOK_STATUS_PENDING', remove_time: null },
+        ...{ transfer_state: 'TRANSFER_STATE_SUCCESS', side: 1, receipt_status: null },
+        ...{ actor_type: 'ACTOR_TYPE_SERVICE', result: 'AUDIT_RESULT_SUCCEEDED' },
         ...(table.startsWith('quota') && { quota_name: quotaNames[index] }),
         ...(table === 'delivery' && { due_block: null }),
         ...(table === 'audit_event' && {

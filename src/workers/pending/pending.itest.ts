@@ -195,7 +195,7 @@ describe('the recorder', () => {
         network_id,
         transaction_hash: Buffer.alloc(32, 7),
         from: Buffer.alloc(20, 7),
-        nonce: 0n,
+        nonce: 0,
       },
       ...{ detail: '{}', record_time: new Date(0), leave_time: new Date(Date.now() - 90_000_000) },
     }

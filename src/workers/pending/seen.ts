@@ -26,8 +26,9 @@ const bytesOf = (hex: string, size: number): Buffer => {
 export function toSeen(raw: RawFields, time: number): SeenPending | undefined {
   try {
     const { transaction_hash, from } = toPendingTransaction(raw)
-    const nonce = BigInt(String(raw.nonce ?? '0x0'))
-    if (nonce >= 2n ** 64n) return undefined
+    const nonce = Number(raw.nonce ?? '0x0')
+    // No account can reach a nonce beyond this, so the transaction is never mined.
+    if (!Number.isSafeInteger(nonce) || nonce < 0) return undefined
     const detail = Object.fromEntries(
       used.flatMap((name) => (isPlain(raw[name]) ? [[name, raw[name]]] : [])),
     )

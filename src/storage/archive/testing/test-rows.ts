@@ -20,6 +20,11 @@ const textOf = (checks: string[]): string => {
   return checks.some((check) => check.includes('~')) ? `'plain-' || i` : awkward
 }
 
+const intOf = (checks: string[]): string => {
+  const list = checks.map((check) => /ANY \(ARRAY\[([\d, ]+)\]/.exec(check)?.[1]).find(Boolean)
+  return list ? `(array[${list}])[1 + i % ${list.split(',').length}]` : 'i'
+}
+
 const literalOf = (table: string, { name, type, checks }: Column): string => {
   const seed = `'${table}.${name}.' || i`
   if (type.startsWith('numeric')) return type === 'numeric(78,0)' ? '2::numeric ^ 256 - i' : 'i'
@@ -34,7 +39,7 @@ const literalOf = (table: string, { name, type, checks }: Column): string => {
   if (type.startsWith('timestamp')) {
     return `timestamptz '2026-09-20 00:00:00.123456+00' + i * interval '1 day'`
   }
-  return 'i'
+  return intOf(checks)
 }
 
 const expressionOf = (table: string, column: Column): string => {
