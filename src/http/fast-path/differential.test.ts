@@ -300,5 +300,5 @@ test('the fast path answers byte for byte what Node alone answers', {
     },
   )
   // The comparison means something only while many requests take the fast path.
-  expect(fastAnswers).toBeGreaterThan(runs / 5)
+  expect(fastAnswers).toBeGreaterThan(runs / 10)
 })

@@ -32,9 +32,12 @@ it.each([
   [encode('EnforcedPause'), 'EnforcedPause()'],
   [encode('Unheard', 1n), `the custom error ${encode('Unheard', 1n).slice(0, 10)}`],
   [encode('Error', 'cut').slice(0, 60), undefined],
+  [encode('Error', 'x'.repeat(1_001)), undefined],
+  [encode('Panic', 1n).slice(0, 40), 'a panic'],
+  [encode('ERC721NonexistentToken', 9n).slice(0, 40), 'ERC721NonexistentToken(?)'],
   ['0x', undefined],
-])('%s says %s', (data, words) => {
-  expect(decodeRevert(data)).toBe(words)
+])('%s says %s', async (data, words) => {
+  expect(await decodeRevert(data)).toBe(words)
 })
 
 it.each([
@@ -46,6 +49,6 @@ it.each([
     'The node says: insufficient funds for transfer.',
   ],
   [{ message: '' }, 'The node says: the call would fail.'],
-])('the error %j becomes "%s"', (error, words) => {
-  expect(reasonOf(error)).toBe(words)
+])('the error %j becomes "%s"', async (error, words) => {
+  expect(await reasonOf(error)).toBe(words)
 })

@@ -3,6 +3,7 @@ import { toRlp } from 'viem'
 import { describe, expect, test } from 'vitest'
 import {
   encodeRlp,
+  itemsOf,
   numberDigits,
   putLength,
   type RlpItem,
@@ -61,6 +62,16 @@ describe('RLP', () => {
     for (const text of ['', 'ab', '0x1']) expect(() => rlpData(text)).toThrow(TypeError)
     expect(() => rlpQuantity('5')).toThrow(TypeError)
   })
+})
+
+test('the items of a list are found where they were written', () => {
+  fc.assert(
+    fc.property(fc.array(item, { maxLength: 8 }), (values) => {
+      const list = Buffer.from(encodeRlp(values), 'hex')
+      const found = itemsOf(list).map(({ from, end }) => list.toString('hex', from, end))
+      expect(found).toEqual(values.map(encodeRlp))
+    }),
+  )
 })
 
 test('a prefix written in front of bytes is that of their encoding', () => {

@@ -1,4 +1,4 @@
-// The one RLP encoder. It joins hex digits, because nodes write everything as hex: one conversion to bytes at
+// The one RLP codec. It joins hex digits, because nodes write everything as hex: one conversion to bytes at
 // the end takes a tenth of the time of a buffer for each item.
 //
 // Measured gain (Node 26, CPU time): a receipt with five logs takes 0.6 µs; viem's `toRlp` takes 44 µs. The tracker
@@ -88,4 +88,30 @@ export function putLength(bytes: Uint8Array, end: number, length: number, offset
     bytes[--at] = offset + 55 + end - at - 1
   }
   return at
+}
+
+/** Where an item is in an encoded list: `from` with its prefix, `begin` without it. */
+export type RlpPlace = { from: number; begin: number; end: number }
+
+/** Where the items of a list are that was encoded here; one from elsewhere would have to be checked. */
+export function itemsOf(list: Uint8Array): RlpPlace[] {
+  const items: RlpPlace[] = []
+  let at = contentOf(list, 0).begin
+  while (at < list.length) {
+    const item = contentOf(list, at)
+    items.push({ from: at, ...item })
+    at = item.end
+  }
+  return items
+}
+
+function contentOf(bytes: Uint8Array, at: number): { begin: number; end: number } {
+  const prefix = bytes[at]!
+  if (prefix < 0x80) return { begin: at, end: at + 1 }
+  const short = prefix & 0x3f
+  if (short < 56) return { begin: at + 1, end: at + 1 + short }
+  const size = short - 55
+  let length = 0
+  for (let index = 1; index <= size; index++) length = length * 256 + bytes[at + index]!
+  return { begin: at + 1 + size, end: at + 1 + size + length }
 }

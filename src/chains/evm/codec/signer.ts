@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { byteDigits, quantityDigits, rlpDigits, rlpList } from './rlp.ts'
+import { byteDigits, itemsOf, quantityDigits, rlpDigits, rlpList } from './rlp.ts'
 
 /** Recovers the address that signed a transaction; undefined where no key can have made the signature. */
 export type RecoverSigner = (encoded: Uint8Array) => string | undefined
@@ -49,31 +49,6 @@ export function readSigned(encoded: Uint8Array): Signed | undefined {
     payload: hash('keccak-256', Buffer.from(text, 'hex'), 'buffer'),
     signature: { r, s, yParity: Number(odd) },
   }
-}
-
-type Place = { from: number; begin: number; end: number }
-
-/** Where the items of an encoded list are: `from` with their prefix, `begin` without it. */
-function itemsOf(list: Uint8Array): Place[] {
-  const items: Place[] = []
-  let at = contentOf(list, 0).begin
-  while (at < list.length) {
-    const item = contentOf(list, at)
-    items.push({ from: at, ...item })
-    at = item.end
-  }
-  return items
-}
-
-function contentOf(bytes: Uint8Array, at: number): { begin: number; end: number } {
-  const prefix = bytes[at]!
-  if (prefix < 0x80) return { begin: at, end: at + 1 }
-  const short = prefix & 0x3f
-  if (short < 56) return { begin: at + 1, end: at + 1 + short }
-  const size = short - 55
-  let length = 0
-  for (let index = 1; index <= size; index++) length = length * 256 + bytes[at + index]!
-  return { begin: at + 1 + size, end: at + 1 + size + length }
 }
 
 const integerOf = (bytes: Uint8Array): bigint =>

@@ -85,7 +85,7 @@ export function createSending(tools: Tools): Sending {
     if (answered.kind === 'answer') return { ok: true as const, gas: answered.answer }
     // What a node says of itself is not about the call.
     if (answered.kind === 'error' && meaningOf(JSON.stringify(answered)) === 'answer')
-      return { ok: false as const, detail: reasonOf(answered) }
+      return { ok: false as const, detail: await reasonOf(answered) }
     throw new ChainUnavailableError('no node estimates gas')
   }
 
