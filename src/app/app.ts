@@ -146,6 +146,12 @@ export async function startApp(options: AppOptions): Promise<App> {
   metrics.watchTrackers(wallets.status)
   if (query.status) metrics.watchPending(query.status)
   metrics.watchNetworks(networks.byPath.values().toArray())
+  metrics.watchUpstreams(() => [
+    ...networks.byPath
+      .values()
+      .map(({ chain, network, pool }) => ({ chain, network, upstreams: pool.status() })),
+    ...wallets.nodes(),
+  ])
   const status = createStatus({
     ...{ config, db, clock, version, networks, wallets, query, courier },
     limiter: access.limiter,

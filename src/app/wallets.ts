@@ -17,6 +17,7 @@ import {
 import { createGuardedFetch } from '../workers/webhooks/guarded-fetch.ts'
 import { type Opener, type Openers, type OpenerTools, systemOpeners } from './chain-openers.ts'
 import type { Config } from './config/schema.ts'
+import type { NetworkNodes } from './metrics/upstreams.ts'
 
 /** The chains that wallets are tracked on. */
 export type Wallets = {
@@ -28,6 +29,8 @@ export type Wallets = {
       TrackerStatus & TrackerHealth & { gaps: GapRange[]; transactions?: SenderStatus }
     >
   >
+  /** The nodes that the chains own, for metrics. */
+  nodes(): NetworkNodes[]
   /** The networks that are not tracked, and why; without a look at the database. */
   problems(): TrackingProblem[]
   stop(): Promise<void>
@@ -107,6 +110,19 @@ export async function openWallets(
             return [service, { ...tracker.status(), ...health, gaps, ...shown, ...sent }] as const
           }),
         ),
+      ),
+    nodes: () =>
+      [...open].map(
+        ([
+          chain,
+          {
+            network,
+            chain: { status },
+          },
+        ]) => ({
+          ...{ chain, network },
+          upstreams: status?.().upstreams ?? [],
+        }),
       ),
     problems: () =>
       [...watches].flatMap(([service, watch]) => {

@@ -1,5 +1,6 @@
 import type { WalletService } from '../contract/variant.ts'
 import type { ByteSet } from '../lib/bytes.ts'
+import type { NodeStatus } from './nodes/status.ts'
 import type { Sending } from './sending.ts'
 
 /** No node of the chain can answer now; trying again later may help. */
@@ -333,6 +334,15 @@ export type Tokens = {
   >
 }
 
+/** The nodes of a chain for `/status`; a family may add fields of its own. */
+export type ChainNodes = {
+  /** As `chain_id` of the configuration; null until a node has said so. */
+  chain_id: number | string | null
+  head: number | null
+  /** Missing where the chain does not own its nodes (C: they belong to the gateway). */
+  upstreams?: NodeStatus[]
+}
+
 /**
  * A chain with its nodes. Every function ends within 100 ms once its signal is aborted, and throws
  * ChainUnavailableError when no node answers.
@@ -382,7 +392,7 @@ export type Chain = Family & {
   tokens?: Tokens
   /** Where the service manages transactions (C). */
   sending?: Sending
-  /** What is worth showing of the nodes in `/status`. */
-  status?(): unknown
+  /** What `/status` shows of the nodes. */
+  status?(): ChainNodes
   stop(): Promise<void>
 }

@@ -69,32 +69,8 @@ export function registerGatewayMetrics(
       add({ labels: { chain, network }, value: cacheBytes() }),
     ),
   )
-  const upstreamLabels = ['chain', 'network', 'upstream']
-  const gauge = (name: string, help: string, read: (status: UpstreamOf) => number | null) =>
-    show(
-      Gauge,
-      name,
-      help,
-      upstreamLabels,
-      eachNetwork(({ chain, network, pool }, add) => {
-        for (const status of pool.status()) {
-          const value = read(status)
-          if (value !== null) add({ labels: { chain, network, upstream: status.name }, value })
-        }
-      }),
-    )
-  gauge('portolan_upstream_up', '1 while calls go to the node.', ({ state }) =>
-    state === 'healthy' || state === 'degraded' ? 1 : 0,
-  )
-  gauge('portolan_upstream_head', 'Last block of the node.', ({ head }) => head)
-  gauge('portolan_upstream_lag', 'Blocks that the node is behind.', ({ lag }) => lag)
-  gauge('portolan_upstream_error_rate', 'Share of calls that failed.', (one) => one.error_rate)
-  gauge('portolan_upstream_requests', 'Calls sent to the node.', ({ requests }) => requests)
-
   registerLatency(registry, networks)
 }
-
-type UpstreamOf = ReturnType<Network['pool']['status']>[number]
 
 const latencyName = 'portolan_gateway_call_seconds'
 

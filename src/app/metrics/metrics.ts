@@ -15,6 +15,7 @@ import { registerPendingMetrics } from './pending.ts'
 import { registerShareMetrics } from './shares.ts'
 import { registerStreamMetrics } from './streams.ts'
 import { registerTrackerMetrics, type TrackersStatus } from './tracker.ts'
+import { type NetworkNodes, registerUpstreamMetrics } from './upstreams.ts'
 import { registerWebhookMetrics } from './webhooks.ts'
 
 /** What the service counts, in Prometheus' form. */
@@ -25,6 +26,8 @@ export type Metrics = {
   watchPool(pool: Pool): void
   watchLimiter(status: () => LimiterStatus): void
   watchNetworks(networks: Iterable<Network>): void
+  /** The nodes of every network, read when metrics are collected. */
+  watchUpstreams(read: () => Iterable<NetworkNodes>): void
   watchStreams(streams: ReadonlyMap<string, Streams>, sockets: Sockets): void
   watchCourier(status: () => CourierStatus): void
   watchTrackers(status: TrackersStatus): void
@@ -109,6 +112,9 @@ export function createMetrics(version: string): Metrics {
     },
     watchNetworks(networks) {
       registerGatewayMetrics(registry, () => networks)
+    },
+    watchUpstreams(read) {
+      registerUpstreamMetrics(registry, read)
     },
     watchStreams(streams, sockets) {
       registerStreamMetrics(registry, streams, sockets)

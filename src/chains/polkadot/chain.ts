@@ -97,7 +97,7 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
     newest: () => (set.best() < 0 ? undefined : set.best()),
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
     status: () => ({
-      genesis_hash: nodes.genesis() ?? null,
+      chain_id: nodes.genesis() ?? null,
       head: set.best() < 0 ? null : set.best(),
       ss58_prefix: prefix,
       upstreams: set.status(),

@@ -44,6 +44,10 @@ export function createSuiChain(options: SuiChainOptions): Chain {
       (node, limited) => node.client.checkpoint(number, limited).then(toHeader),
     )
   }
+  const highest = (): number | undefined => {
+    const number = Math.max(nodes.best(), newest?.number ?? -1)
+    return number < 0 ? undefined : number
+  }
   const joined = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal])
   const tools = { nodes, clock, log, head, pollMs, stallMs, patienceMs }
   const readBalances = createReadBalances({ nodes, clock })
@@ -60,10 +64,7 @@ export function createSuiChain(options: SuiChainOptions): Chain {
       nodes.ask({ has: number }, joined(signal), (node, limited) =>
         node.client.checkpoint(number, limited).then(toBlock),
       ),
-    newest: () => {
-      const highest = Math.max(nodes.best(), newest?.number ?? -1)
-      return highest < 0 ? undefined : highest
-    },
+    newest: highest,
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
     tokens: {
       resolveImport: (request, signal) => resolveImport(request, joined(signal)),
@@ -71,7 +72,7 @@ export function createSuiChain(options: SuiChainOptions): Chain {
     },
     status: () => ({
       chain_id: nodes.pinned()?.slice('sui:'.length) ?? null,
-      head: Math.max(nodes.best(), newest?.number ?? -1),
+      head: highest() ?? null,
       upstreams: nodes.status(),
     }),
     stop: async () => {

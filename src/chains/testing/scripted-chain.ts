@@ -299,6 +299,6 @@ export function createScriptedChain(options: ScriptOptions): ScriptedChain {
     },
     canonical: () => blocks,
     balanceReads: () => reads,
-    status: () => ({ head: head().number }),
+    status: () => ({ chain_id: null, head: head().number }),
   }
 }

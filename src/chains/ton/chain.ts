@@ -94,7 +94,7 @@ export function createTonChain(options: TonChainOptions): Chain {
       findAccounts: (asset, owners, signal) => findAccounts(asset, owners, joined(signal)),
     },
     status: () => ({
-      global_id: nodes.globalId() ?? null,
+      chain_id: nodes.globalId() ?? null,
       head: set.best() < 0 ? null : set.best(),
       upstreams: nodes.status(),
     }),

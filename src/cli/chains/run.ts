@@ -1,5 +1,6 @@
 import type { NetworkStatus } from '../../app/networks.ts'
 import type { ShownEvent } from '../../app/status.ts'
+import type { ChainNodes } from '../../chains/chain.ts'
 import type { TrackerHealth } from '../../workers/tracker/watch.ts'
 import { readConnectionFile } from '../call/target.ts'
 import { CliError } from '../cli-error.ts'
@@ -14,7 +15,7 @@ type ChainStatus = {
   /** Of EVM chains: each network's. */
   nodes?: Record<string, NetworkStatus>
   /** Of the others, where wallets are tracked on one network. */
-  tracking?: Tracking & { nodes?: TrackedNodes }
+  tracking?: Tracking & { nodes?: ChainNodes }
 }
 
 /** How the tracking of one network stands. */
@@ -29,27 +30,6 @@ export type Tracking = TrackerHealth & {
 export type Status = {
   chains: Record<string, ChainStatus>
   events?: { open: ShownEvent[]; resolved: ShownEvent[] }
-}
-
-/** The status of nodes, with the fields of each family. */
-type TrackedNodes = {
-  head?: number | null
-  global_id?: number
-  chain_id?: string
-  genesis_hash?: string
-  upstreams?: TrackedNode[]
-  nodes?: TrackedNode[]
-}
-
-type TrackedNode = {
-  name: string
-  state: string
-  seqno?: number | null
-  height?: number | null
-  head?: number | null
-  last_failure?: string
-  last_error?: string
-  reason?: string
 }
 
 /** Shows what `/status` of the running service says of its chains. */
@@ -69,7 +49,8 @@ export async function showChains(shell: Shell, options: Options): Promise<void> 
     'P50',
     'P95',
     'ERRORS',
-    'ABILITIES',
+    'BREAKER',
+    'CAPABILITIES',
   ]
   print(shell, formatTable(heading, rows))
   const tracked = trackingRows(chains)
@@ -128,15 +109,17 @@ export async function readStatus(admin_url: string): Promise<Status> {
 
 function chainRows(tag: string, { kind, networks, nodes, tracking }: ChainStatus): string[][] {
   if (nodes)
-    return Object.entries(nodes).flatMap(([network, status]) => evmRows(tag, network, status))
-  if (tracking?.nodes) return trackedRows(`${tag}/${tracking.network}`, tracking.nodes)
+    return Object.entries(nodes).flatMap(([network, status]) =>
+      nodeRows(`${tag}/${network}`, status),
+    )
+  if (tracking?.nodes?.upstreams) return nodeRows(`${tag}/${tracking.network}`, tracking.nodes)
   return networks.map((network) => [`${tag}/${network}`, '', '', `${kind}: not asked yet`])
 }
 
-function evmRows(tag: string, network: string, { chain_id, upstreams }: NetworkStatus): string[][] {
-  return upstreams.map((node) => [
-    `${tag}/${network}`,
-    String(node.chain_id ?? chain_id ?? '-'),
+const nodeRows = (chain: string, { chain_id, upstreams = [] }: ChainNodes): string[][] =>
+  upstreams.map((node) => [
+    chain,
+    shorten(`${chain_id ?? node.chain_id ?? '-'}`),
     node.name,
     node.reason ? `${node.state}: ${node.reason}` : node.state,
     String(node.head ?? '-'),
@@ -144,27 +127,8 @@ function evmRows(tag: string, network: string, { chain_id, upstreams }: NetworkS
     node.latency_ms ? `${Math.round(node.latency_ms.p50)} ms` : '-',
     node.latency_ms ? `${Math.round(node.latency_ms.p95)} ms` : '-',
     `${(node.error_rate * 100).toFixed(1)} %`,
+    node.breaker,
     node.capabilities.join(' '),
   ])
-}
 
-// The families have words of their own for a node with which all is well.
-const wellWords = new Set(['ready', 'up'])
-
-function trackedRows(chain: string, status: TrackedNodes): string[][] {
-  const id = `${status.global_id ?? status.chain_id ?? status.genesis_hash ?? '-'}`
-  return (status.upstreams ?? status.nodes ?? []).map((node) => {
-    const problem = node.last_failure || node.last_error || node.reason
-    const state = wellWords.has(node.state) ? 'healthy' : node.state
-    const head = node.seqno ?? node.height ?? node.head
-    const lag = typeof head === 'number' && status.head ? Math.max(0, status.head - head) : '-'
-    return [
-      chain,
-      id.length > 12 ? `${id.slice(0, 11)}…` : id,
-      node.name,
-      problem ? `${state}: ${problem}` : state,
-      String(head ?? '-'),
-      String(lag),
-    ]
-  })
-}
+const shorten = (id: string): string => (id.length > 12 ? `${id.slice(0, 11)}…` : id)

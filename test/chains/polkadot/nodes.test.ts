@@ -95,8 +95,8 @@ describe('the nodes of Asset Hub', () => {
       const following = followTo(chain, first, first.number + 1)
       node.server.dropConnections()
       await waitFor('the node is there again', () => {
-        const { upstreams } = chain.status!() as { upstreams: { state: string }[] }
-        return upstreams[0]!.state === 'healthy'
+        const { upstreams } = chain.status!()
+        return upstreams?.[0]?.state === 'healthy'
       })
       node.mine(1)
       expect((await following)[0]!.number).toBe(first.number + 1)
@@ -171,8 +171,8 @@ describe('the nodes of Asset Hub', () => {
     })
     const following = followTo(chain, refOf(node.chain.at(5)!), 40, 60_000)
     await waitFor('the other node is called', () => {
-      const { upstreams } = chain.status!() as { upstreams: { state: string }[] }
-      return upstreams[0]!.state === 'healthy'
+      const { upstreams } = chain.status!()
+      return upstreams?.[0]?.state === 'healthy'
     })
     archive.setMode('up')
     expect(await following).toHaveLength(35)
@@ -189,8 +189,8 @@ describe('the nodes of Asset Hub', () => {
     expect(await chain.identity(never)).toBe(`polkadot:${node.genesis_hash.slice(2)}`)
     expect((await chain.head(never)).number).toBe(3)
     await waitFor('it is noticed', () => {
-      const { upstreams } = chain.status!() as { upstreams: { state: string }[] }
-      return upstreams[0]!.state === 'wrong_chain'
+      const { upstreams } = chain.status!()
+      return upstreams?.[0]?.state === 'wrong_chain'
     })
   })
 
@@ -212,8 +212,8 @@ describe('the nodes of Asset Hub', () => {
       let armed = false
       const chain = open(node, { upstreams: [{ url: node.node_url }, { url: honest.url }] })
       await waitFor('both nodes are there', () => {
-        const { upstreams } = chain.status!() as { upstreams: { state: string }[] }
-        return upstreams.every(({ state }) => state === 'healthy')
+        const { upstreams } = chain.status!()
+        return upstreams!.every(({ state }) => state === 'healthy')
       })
       armed = true
       const blocks = await followTo(chain, refOf(node.chain.at(2)!), 10)

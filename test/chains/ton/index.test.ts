@@ -92,7 +92,7 @@ const read = async (
       await chain.readBalances(queries, block, never)
       return node.asked.filter((asked) => asked.startsWith('v3/')).length
     }
-    const { upstreams: shown } = chain.status!() as { upstreams: { state: string; v3: unknown }[] }
+    const shown = chain.status!().upstreams ?? []
     return {
       states: count('v3/accountStates'),
       byV3: node.asked.filter((asked) => asked.startsWith('v3/')).length,
