@@ -25,7 +25,7 @@ const slowEveryMs = 60_000
 const reorganizeEvery = 36
 const reorganizeDepth = 2
 
-/** Sends a little to every target every few seconds, and now and then replaces blocks of chain c. */
+/** Sends a little to every target every few seconds, and occasionally replaces blocks of chain c. */
 export function startTraffic(options: {
   chains: ReadonlyMap<DevTag, DevChain>
   tokens: ReadonlyMap<DevTag, DevContracts>
@@ -39,7 +39,7 @@ export function startTraffic(options: {
   const run = async (tag: DevTag, send: Sender, offsetMs: number) => {
     await delay(offsetMs, undefined, { signal: stopped.signal })
     for (let turn = 1; ; turn++) {
-      // A node that is away or busy: the next turn tries again.
+      // A node that is unreachable or busy: the next turn retries.
       await send().catch(() => {})
       const isLively = Date.now() - begun < livelyMs
       if (tag === 'c' && isLively && turn % reorganizeEvery === 0)

@@ -1,4 +1,4 @@
-// Prints the transfers of an ERC-20 as they happen, over the gateway's WebSocket, and takes back what a reorganization
+// Prints the transfers of an ERC-20 as they happen, over the gateway's WebSocket, and retracts what a reorganization
 // drops. Run it beside `npm start`: npx node examples/live-logs.ts [how many]
 import { readFileSync } from 'node:fs'
 import { gatewayWsUrl } from '@portolan/client'

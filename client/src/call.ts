@@ -42,7 +42,7 @@ const encoder = new TextEncoder()
 
 type AuthHeaders = Record<(typeof authHeaders)[keyof typeof authHeaders], string>
 
-/** Makes the one function through which all operations go: sign, send, read, try again. */
+/** Makes the one function through which all operations go: sign, send, read, retry. */
 export function createCall(connection: Connection): Call {
   const { base, clock, retries } = connection
   const nonces = createNonces(clock.now)

@@ -29,7 +29,7 @@ const refusing = (times: number, status: number, retryAfter?: string) =>
   )
 
 describe('after 429', () => {
-  test('waits as long as Retry-After says, and signs anew', async () => {
+  test('waits as long as Retry-After says, and signs again', async () => {
     const { base_url, seen } = await refusing(2, 429, '7')
     const clock = stillClock()
     const client = createClient({ base_url, ...credential, clock })

@@ -1,7 +1,7 @@
 import { isToBeFetched, locate } from './locate.ts'
 
 // Run by `npm ci`, which shows what it is waiting for: the first start would wait for the same. Where it
-// does not come now (no network, another user's home) the start tries again, so this never fails.
+// does not come now (no network, another user's home) the start retries, so this never fails.
 const { NODE_ENV, npm_config_omit = '' } = process.env
 const isProduction = NODE_ENV === 'production' || npm_config_omit.includes('dev')
 if (!isProduction && isToBeFetched('anvil')) {

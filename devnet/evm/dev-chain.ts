@@ -64,7 +64,7 @@ export async function startEvmDevChain(
     const now = Math.floor(Date.now() / 1000)
     await anvil.call('evm_setTime', [Math.max(now, Number(block.timestamp))])
   }
-  // anvil goes on from the time of the genesis block, whatever blocks it has loaded.
+  // anvil continues from the time of the genesis block, whatever blocks it has loaded.
   if (state?.isStored) await setClock()
   const mining = await startMining({ ...anvil, blockTimeMs })
   return {
@@ -89,7 +89,7 @@ export async function startEvmDevChain(
     reorganize: (depth) =>
       mining.aside(async () => {
         await anvil.call('anvil_reorg', [depth, []])
-        // It goes on from the time of the block that stayed.
+        // It continues from the time of the block that stayed.
         await setClock()
       }),
     stop: async () => {

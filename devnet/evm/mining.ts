@@ -11,7 +11,7 @@ export type Mining = {
 
 /**
  * Makes the blocks of an anvil that makes none by itself. Its own miner cannot be made to wait: blocks
- * that are rolled back while it works on another one leave a hole in its chain for good.
+ * that are rolled back while it works on another one leave a hole in its chain permanently.
  */
 export async function startMining(anvil: {
   call: Call
@@ -26,7 +26,7 @@ export async function startMining(anvil: {
     turn = done.catch(() => {})
     await done
   }
-  // A node that is away or busy: the next turn tries again.
+  // A node that is unreachable or busy: the next turn retries.
   const mine = () => inTurn(() => call('evm_mine')).catch(() => {})
 
   let isAsked = false

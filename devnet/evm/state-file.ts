@@ -113,7 +113,7 @@ async function chooseState(
   const isBad = stored ? !isConsistent(stored) : !isStored
   if (!isBad || !existsSync(previous)) return { isStored, stored }
   const earlier = await readState(previous)
-  // An account whose nonce was set by hand makes every state look inconsistent.
+  // An account whose nonce was set manually makes every state look inconsistent.
   if (!earlier || (stored && !isConsistent(earlier))) return { isStored, stored }
   await rename(previous, state)
   return { isStored: true, stored: earlier }

@@ -63,7 +63,7 @@ export type PolkadotChain = {
 // States of so many final blocks stay in memory; older ones are read from the store.
 const recentFinal = 16
 
-/** Begins a chain, or goes on with the one in the folder. */
+/** Begins a chain, or continues with the one in the folder. */
 export function openChain(options: ChainOptions): PolkadotChain {
   const { spec, endowments = [], finality = 0, history = 20_000, directory } = options
   const store = openStore({ history, ...(directory !== undefined && { directory }) })

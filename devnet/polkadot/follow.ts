@@ -11,7 +11,7 @@ export type FollowLimits = {
   pinned: number
   /** Items of storage questions that wait for their client; every node must allow 16. */
   operations: number
-  /** Results of a storage question that are sent without being asked to go on. */
+  /** Results of a storage question that are sent without being asked to continue. */
   page: number
 }
 

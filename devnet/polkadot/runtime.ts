@@ -91,7 +91,7 @@ function createInstance(
   }
 }
 
-/** The runtime refused to go on. */
+/** The runtime refused to continue. */
 export class RuntimeTrapError extends Error {
   override name = 'RuntimeTrapError'
 }

@@ -8,7 +8,7 @@ const pauseMs = 10
 /**
  * Makes blocks by itself. A transaction gets its block at once, the next ones come at the chosen
  * pace, and then a block comes only when its slot has come: a slot of Asset Hub is 12 seconds, so
- * a chain that went on faster would soon be far in the future.
+ * a chain that continued faster would soon be far in the future.
  */
 export function startSealing(chain: PolkadotChain, options: { blockTimeMs: number }): () => void {
   const { blockTimeMs } = options

@@ -17,7 +17,7 @@ import {
   RpcError,
 } from './rpc.ts'
 
-/** How an endpoint behaves: it answers, keeps silent, or is away. */
+/** How an endpoint behaves: it answers, keeps silent, or is unreachable. */
 export type Mode = 'up' | 'hanging' | 'down'
 
 /** One endpoint of a chain, over HTTP and WebSocket on one port. */

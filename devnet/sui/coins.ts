@@ -6,7 +6,7 @@ import { hash, u64 } from './hashing.ts'
 /** The type of the native coin in its long form. */
 export const SUI = normalizeStructTag('0x2::sui::SUI')
 
-/** A coin object as it stands in the ledger. */
+/** A coin object as it is in the ledger. */
 export type Coin = {
   id: string
   version: bigint

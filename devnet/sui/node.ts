@@ -33,7 +33,7 @@ const referenceOf = ({ id, version, digest }: Coin) => ({
   digest,
 })
 
-/** Starts a simulator; without a block time its checkpoints are closed by hand. */
+/** Starts a simulator; without a block time its checkpoints are closed manually. */
 export async function startSuiNode(
   options: Partial<LedgerOptions> & { port?: number; blockTimeMs?: number } = {},
 ): Promise<SuiNode> {

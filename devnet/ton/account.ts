@@ -15,7 +15,7 @@ const write = (account: ShardAccount): string =>
 export const emptyState = (): string =>
   write({ account: null, lastTransactionHash: 0n, lastTransactionLt: 0n })
 
-/** A contract as it stands at the beginning of the chain. */
+/** A contract as it is at the beginning of the chain. */
 export const genesisState = (
   address: Address,
   { init, balance, utime }: { init: StateInit; balance: bigint; utime: number },

@@ -82,7 +82,7 @@ const write = (answer: unknown): string =>
     ? (answer as Written).written
     : JSON.stringify(answer)
 
-/** Cells that do not have the hash that stands beside them. */
+/** Cells that do not have the hash that is beside them. */
 const falsify = (result: string): string =>
   result.replace(
     /("transaction_id":\{[^}]*"hash":")(.)/g,

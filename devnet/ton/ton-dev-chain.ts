@@ -18,7 +18,7 @@ import { createWalletAccount } from './wallet-account.ts'
 export type TonDevChainOptions = DevChainOptions & {
   /** -239 makes it look like the production network; -3, a test network, without it. */
   globalId?: number
-  /** Unix seconds of the first block, for a clock that goes on by the block instead of by itself. */
+  /** Unix seconds of the first block, for a clock that continues by the block instead of by itself. */
   startTime?: number
   /** Blocks of a shard per masterchain block; `random` makes it 0 to 3. */
   rounds?: number | 'random'

@@ -54,7 +54,7 @@ export const backfillChain = (
     runBackfill({ db: tools.db, clock: systemClock, network_id, chain, ...range }),
   )
 
-/** Opens a configured chain beside the service and takes back what is above a block, if that is agreed to. */
+/** Opens a configured chain beside the service and retracts what is above a block, if that is agreed to. */
 export const rewindChain = (
   config: Config,
   tools: ChainTools,

@@ -78,7 +78,7 @@ export async function openSealer(
 }
 
 // An empty database is set up, so that an operator can begin with any command. One that services of
-// an earlier version may be using is changed by nothing but the command that says so.
+// an earlier version may be using is changed by nothing but the command that reports it.
 async function requireSchema(db: Database['db'], log: Log): Promise<void> {
   const pending = await pendingMigrations(db)
   if (pending.length === 0) return

@@ -1,3 +1,7 @@
+// The command line. One folder per command, each with `command.ts` (options and help) and `run.ts`
+// (the work, loaded on use). It may use every folder. It guarantees exit codes, plain errors
+// without a stack, and no secret in its output.
+
 import { CommanderError } from 'commander'
 import { createProgram } from './program.ts'
 import { endWithReader, note, processShell, type Shell } from './shell.ts'

@@ -12,7 +12,7 @@ import { type Exchange, readBody, send } from './exchange.ts'
 import { sendJson } from './probes.ts'
 import type { Route } from './server.ts'
 
-/** What the embedded mode offers beside the API: its local chains, driven by hand. */
+/** What the embedded mode offers beside the API: its local chains, driven manually. */
 export type DevTools = {
   /** Undefined when the chain does not run here. */
   checkAddress(chain: string, address: string): string | undefined

@@ -60,7 +60,7 @@ export function createGatewayLane(
     const reply = (served: Served) => {
       if (response.headersSent || response.destroyed) return
       const lines = front.headersOf(served, request_id, place)
-      // Kept alive, the connection would hold up the stop.
+      // Kept alive, the connection would delay the stop.
       if (isStopping() || isOver) lines.push('connection', 'close')
       else if (served.status === 426) lines.push('connection', 'upgrade, close')
       response.writeHead(served.status, lines)

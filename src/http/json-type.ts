@@ -11,7 +11,7 @@ export const rpcTypes: ReadonlySet<string> = new Set([
   'application/jsonrequest',
 ])
 
-/** Whether a content type is one of these, in UTF-8. Split by hand: a pattern is easily quadratic. */
+/** Whether a content type is one of these, in UTF-8. Split manually: a pattern is easily quadratic. */
 export function isJsonType(value: string, types: ReadonlySet<string>): boolean {
   if (value === 'application/json') return true
   if (value.length > maxLength) return false

@@ -102,7 +102,7 @@ describe('an error that is no failure of an operation', () => {
     },
   )
 
-  it('becomes DATABASE_UNAVAILABLE with a time to wait when the database cannot be reached', () => {
+  it('becomes DATABASE_UNAVAILABLE with a time to wait when the database is unreachable', () => {
     const { log, lines } = recording()
     const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
     const error = toOperationError(refused, log, { request_id: 'r-2', client: '192.0.2.1' })

@@ -10,7 +10,7 @@ const signatureChallenge = 'HMAC-SHA256 realm="operations"'
 /** How a call of the gateway is. */
 export const keyChallenge = 'ApiKey realm="gateway", Bearer realm="gateway"'
 
-/** Whether an answer of this status must say when to try again. */
+/** Whether an answer of this status must say when to retry. */
 export const isTemporary = (status: number): boolean => status === 503 || status === 429
 
 /** The answer for an error; internal details go to the log under the request id. */

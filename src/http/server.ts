@@ -1,3 +1,7 @@
+// The HTTP server. It owns sockets, time limits and the end of connections, and passes requests to
+// routes. It uses `domain` and `gateway`. It guarantees one answer per request and bounded memory
+// per client address.
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -70,7 +74,7 @@ export type ServerOptions = {
 /** A server that listens. */
 export type HttpServer = {
   address: AddressInfo
-  /** Goes on serving, but every answer is the last one of its connection. */
+  /** Continues serving, but every answer is the last one of its connection. */
   drain(): void
   stop(): Promise<void>
 }
@@ -194,7 +198,7 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     // On connections that were opened a moment ago requests are still on their way.
     if (drainingSince !== undefined) await Promise.race([closed, delay(lingerMs)])
     stopping = true
-    // Kept alive, the connections would hold up the stop for as long as it is allowed to take.
+    // Kept alive, the connections would delay the stop for as long as it is allowed to take.
     for (const response of underWay)
       if (!response.headersSent) response.setHeader('connection', 'close')
     sockets?.close()

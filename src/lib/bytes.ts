@@ -109,7 +109,7 @@ export function createByteMap<value>(): ByteMap<value> {
   }
 }
 
-/** Pieces of bytes: each different one once, and which of them stands at each place. */
+/** Pieces of bytes: each different one once, and which of them is at each place. */
 export type Pieces = { distinct: readonly Buffer[]; at: Int32Array }
 
 /** Cuts bytes, which have memory of their own, into pieces of a size that whole words of four make. */

@@ -21,7 +21,7 @@ it('history of an address that was registered late appears beside the live track
   })
   const run = async (...args: string[]) => {
     const outcome = await portolan(args, { dataDir })
-    // Without a terminal, a line now and then shows the progress.
+    // Without a terminal, a line occasionally shows the progress.
     expect(outcome.stderr).toMatch(/^(\[#*\.*\] \d+ %, block .* left\n)*$/)
     expect(outcome.code).toBe(0)
     return outcome.stdout
@@ -52,7 +52,7 @@ it('history of an address that was registered late appears beside the live track
     /^Blocks 1 to [\d,]+: 3 new transfers\.\n$/,
   )
   expect(await values()).toEqual(['2001', '1003', '1002', '1001'])
-  // Once more adds nothing, and the tracker goes on.
+  // Once more adds nothing, and the tracker continues.
   expect(await run('backfill', 'c', '--from', '2')).toContain(': 0 new transfers.')
   await run('faucet', 'c', address, '2002')
   await waitFor(

@@ -85,7 +85,7 @@ export const portolan = async (
   return await collect(child).ended
 }
 
-/** Starts a command that goes on until it is stopped. */
+/** Starts a command that continues until it is stopped. */
 export const startPortolan = (
   args: readonly string[],
   options: Surroundings = {},

@@ -139,7 +139,7 @@ describe.each(['c', 't', 's', 'p'] as const)('variant %s', (variant) => {
     if (variant !== 'c') return
     const node = createPublicClient({ transport: http(service.connection.chains.c!.node_url!) })
     const { blockNumber } = await node.getTransactionReceipt({ hash: hash as `0x${string}` })
-    // A few more than there are above it now: blocks go on coming.
+    // A few more than there are above it now: blocks continue coming.
     const depth = (await node.getBlockNumber({ cacheTime: 0 })) - blockNumber + 4n
     const replaced = await portolan(['reorg', 'c', `${depth}`], { dataDir })
     expect(`${replaced.code} ${replaced.stderr}`).toBe('0 ')
@@ -291,7 +291,7 @@ test('everything is still there after a restart', { timeout: startTimeoutMs }, a
     const { transfers } = await client()[variant].ListTransfers({ wallet_id })
     expect(JSON.stringify(transfers)).toContain(hash)
   }
-  // The chains go on where they were, and are tracked again.
+  // The chains continue where they were, and are tracked again.
   for (const variant of ['c', 't', 's', 'p'] as const) {
     const { address, wallet_id } = wallets[variant]!
     const { stdout } = await portolan(['faucet', variant, address], { dataDir })

@@ -133,7 +133,7 @@ it('leaves out a node with another history, and stops when it is the only one', 
   const seen = record(both.chain, at)
   await waitFor('the head', () => seen.last() === 30)
   expectGapless(seen.numbers, 21)
-  expect(both.alarms).toEqual(['node has another history than ours'])
+  expect(both.alarms).toEqual(['node has a different history'])
   expect(both.chain.status?.()).toMatchObject({
     upstreams: [{ state: 'degraded', reason: 'has another history' }, { state: 'healthy' }],
   })

@@ -128,7 +128,7 @@ const strangeNames = [
 export const unknownFields = (entry: Entry): Case[] =>
   strangeNames.map((name) => ({
     name: `unknown field ${text(name)}`,
-    // Written by hand: an object literal would take __proto__ for its prototype.
+    // Written manually: an object literal would take __proto__ for its prototype.
     body: `{${[...parts(validRequest(entry)), `${text(name)}:1`].join()}}`,
     status: 400,
     field: name === '' ? '""' : name,

@@ -90,7 +90,7 @@ describe('a nonce', () => {
       expect([nonce, outcome(await service.send(path, sign(nonce)))]).toEqual([nonce, 'accepted'])
   })
 
-  it('in seconds is refused with words that say so', async () => {
+  it('in seconds is refused with words that report it', async () => {
     const answer = await service.send(path, sign(String(Math.floor(Date.now() / 1000))))
     expect([answer.status, answer.json.reason]).toEqual([401, 'CLOCK_SKEW'])
     expect(answer.json.detail).toMatch(/^The nonce is in seconds\. /)

@@ -44,7 +44,7 @@ const fill = (entry: Entry, names: string[], things: Belongings): Body => {
   return request
 }
 
-/** The answer with what was asked for, and what every answer makes anew, taken out. */
+/** The answer with what was asked for, and what every answer makes again, taken out. */
 const masked = ({ status, headers, text }: Answer, things: Belongings) => {
   let body = text
   for (const [name, value] of Object.entries(things)) body = body.replaceAll(value, `<${name}>`)
@@ -124,7 +124,7 @@ async function snapshot(): Promise<Record<string, unknown[]>> {
     // The chain of audit events grows by itself.
     ({ table_name: t }) => !/_(usage|attempt|queue)|^audit/.test(t),
   )) {
-    // What the courier writes by itself while it goes on trying to deliver.
+    // What the courier writes by itself while it continues trying to deliver.
     const changing =
       table_name === 'webhook'
         ? ['last_error', 'failing_since', 'update_time']

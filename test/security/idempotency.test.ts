@@ -202,7 +202,7 @@ it('kills of the service never make a repetition create twice', { timeout: 180_0
   }
   let writing = true
   const write = async () => {
-    // An interrupted key is tried again between new ones.
+    // An interrupted key is retried between new ones.
     while (writing) await attempt((random() < 0.3 && [...open][0]) || randomUUID())
   }
   const writers = [1, 2, 3, 4].map(write)

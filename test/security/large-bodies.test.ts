@@ -27,7 +27,7 @@ const limitedTo = async (per_second_limit: number, chain = 'c') => {
 }
 
 /**
- * How long the thread of the service, which is this one, was held up at most by one piece of work. The least of
+ * How long the thread of the service, which is this one, was delayed at most by one piece of work. The least of
  * three attempts: a busy machine delays one of them, a body that is parsed delays all.
  */
 async function longestHold(during: () => Promise<void>): Promise<number> {

@@ -118,7 +118,7 @@ it('gives a hundred transactions at once nonces of their own, and all are confir
     expect((await get(transaction_id)).transaction_state).toBe('TRANSACTION_STATE_CONFIRMED')
 })
 
-it('fills the nonce of a canceled transaction with the next one, so that those behind it go on', async () => {
+it('fills the nonce of a canceled transaction with the next one, so that those behind it continue', async () => {
   const [first, second] = [await create(), await create()]
   expect(Number(second.nonce)).toBe(Number(first.nonce) + 1)
   await signed(second.transaction_id)
@@ -294,7 +294,7 @@ it('lists transactions newest first, page by page, by wallet and by address', as
   )
 })
 
-it('shows what waits for more than 10 minutes as stuck, and goes on sending it', async () => {
+it('shows what waits for more than 10 minutes as stuck, and continues sending it', async () => {
   const { nonce } = await create()
   const { transaction_id } = await whole({ nonce: Number(nonce) + 1 })
   expect((await get(transaction_id)).stuck).toBe(false)

@@ -40,7 +40,7 @@ export const reactions: Record<string, Reaction> = {
   },
 }
 
-/** What is a success all the same: the receiver has said 200. */
+/** What is a success anyway: the receiver has said 200. */
 export const longWinded: Record<string, Reaction> = {
   'answers 200 with a body that never ends': (socket) => {
     socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n')

@@ -187,7 +187,7 @@ it('are signed with every secret of the last day, however often it was changed',
   )
 })
 
-it('go on where they stopped when a webhook is enabled again', async () => {
+it('continue where they stopped when a webhook is enabled again', async () => {
   const bench = await createWebhookBench(database)
   const receiver = await startReceiver()
   const webhook_id = await bench.register(receiver.url)
@@ -243,7 +243,7 @@ it('that all fail for five days disable the webhook; nothing is lost', async () 
   const before = receiver.received.length
   await bench.caller.call('EnableWebhook', { webhook_id })
   await bench.settled(courier)
-  // What had failed for good before the webhook was disabled too, and in order.
+  // What had failed permanently before the webhook was disabled too, and in order.
   const resumed = receiver.received.slice(before).map(({ json }) => json.data.sequence)
   expect(resumed).toEqual([1, 2, 3])
   for (const id of [first, second, third])

@@ -8,7 +8,7 @@ export type FakeClock = Clock & {
   nextWake(): number | undefined
 }
 
-/** Makes a clock that stands at a time. */
+/** Makes a clock that is at a time. */
 export const createFakeClock = (start = Date.parse('2026-03-01T12:00:00Z')): FakeClock => {
   let time = start
   const sleepers = new Set<{ until: number; wake(): void }>()

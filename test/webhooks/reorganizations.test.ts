@@ -22,7 +22,7 @@ it.each([
   { confirmation: 1, seed: 2 },
   { confirmation: 3, seed: 3 },
   { confirmation: 6, seed: 4 },
-])('around $confirmation confirmations: what left the chain is taken back', async (given) => {
+])('around $confirmation confirmations: what left the chain is retracted', async (given) => {
   const { confirmation, seed } = given
   const random = createRandom(seed)
   const webhooks = await createWebhookBench(database, 'c', realClock)
@@ -103,7 +103,7 @@ it.each([
     .map(({ hash }) => hash)
   // The last word on every transaction is the truth, and there is one on each.
   expect(new Set(standing)).toEqual(onChain)
-  // A word is taken back after it was said, and once.
+  // A word is retracted after it was said, and once.
   for (const mine of Map.groupBy(
     notified,
     ({ hash, blocks: [block] }) => `${hash}/${block}`,

@@ -1,3 +1,7 @@
+// The configuration: one schema, read from a file, environment variables and defaults. It uses
+// `lib` and `contract` only. It guarantees that every key is documented, that all errors are
+// reported at once, and that no secret is printed.
+
 /*
  * Configuration: one YAML file, environment variables and command line options, checked against the schema.
  * Uses `lib` only. Guarantees that a loaded configuration is complete and valid, and that every problem is

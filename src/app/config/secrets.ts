@@ -14,7 +14,7 @@ export const parseReference = (
   return path === undefined ? undefined : { from: 'file', path }
 }
 
-/** What stands in place of a secret. Refused as a value, so that a printed configuration cannot be used by mistake. */
+/** What is in place of a secret. Refused as a value, so that a printed configuration cannot be used by mistake. */
 export const maskText = '********'
 
 /** A secret as it may be shown: references stay, addresses keep what helps to recognise them. */

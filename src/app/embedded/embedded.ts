@@ -1,3 +1,7 @@
+// The embedded mode: local chains, a demo organization and traffic. It uses `devnet` (in a child
+// process) and the client, as an outside program would. Nothing of it runs with a configuration
+// file.
+
 import { join } from 'node:path'
 import { verifyWebhook } from '../../../client/src/index.ts'
 import type { DevFacts, DevTag } from '../../../devnet/keeper-messages.ts'

@@ -174,7 +174,7 @@ async function retried<T>(work: () => Promise<T>, signal: AbortSignal): Promise<
 
 const mint = parseAbi(['function mint(address to, uint256 value)'])
 
-/** One with a log, one with a call inside, and one that waits for an earlier nonce for good. */
+/** One with a log, one with a call inside, and one that waits for an earlier nonce permanently. */
 async function makeTransactions(
   { q }: Client,
   { node_url, contracts }: DevFacts,

@@ -13,7 +13,7 @@ const stopTimeoutMs = 10_000
 export async function resetDataDir(dataDir: string): Promise<void> {
   const lock = await lockDataDir(dataDir)
   try {
-    // A database that outlived a killed service would go on writing to deleted files.
+    // A database that outlived a killed service would continue writing to deleted files.
     const pid = await findPostmaster(layoutOf(dataDir).data)
     if (pid !== undefined) await end(pid)
     for (const name of own) await rm(join(dataDir, name), { recursive: true, force: true })

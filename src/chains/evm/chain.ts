@@ -1,3 +1,7 @@
+// The EVM chain: the port of `chains/chain.ts` on a pool of JSON-RPC nodes. It uses `lib`,
+// `chains/follow` and its own folders. It guarantees that every block it returns is verified
+// against its header.
+
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import {
   type BlockHeader,

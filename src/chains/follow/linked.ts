@@ -1,3 +1,7 @@
+// Following a chain of linked blocks: fetching ahead and checking parent hashes. Families use it
+// with their own transport and waiting rule. It guarantees that blocks are returned in order
+// without gaps.
+
 import type { BlockHeader, BlockRef, ChainBlock } from '../chain.ts'
 
 /** As many of the blocks as follow on a position, each as the child of the one before. */

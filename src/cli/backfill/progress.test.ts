@@ -29,7 +29,7 @@ test('moves one line with a bar and the time that is left on a terminal', () => 
   ])
 })
 
-test('writes a line now and then elsewhere, with longer times as people say them', () => {
+test('writes a line occasionally elsewhere, with longer times as people say them', () => {
   const { written, reportAt, done } = progressOn(false)
   for (const [ms, block] of [
     [0, 1_001],

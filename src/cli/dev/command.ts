@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { parseAmount, parseChain, parseDepth } from '../options.ts'
 import type { Shell } from '../shell.ts'
 
-/** `portolan faucet` and `portolan reorg`: the local chains of the embedded mode, driven by hand. */
+/** `portolan faucet` and `portolan reorg`: the local chains of the embedded mode, driven manually. */
 export function addDevCommands(program: Command, shell: Shell): void {
   program
     .command('faucet')

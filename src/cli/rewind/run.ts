@@ -7,7 +7,7 @@ import { withDatabase } from '../storage/with-database.ts'
 
 type Options = GlobalOptions & { to: string; yes?: boolean }
 
-/** Says what a rewind takes back, and does it where that was agreed to. */
+/** Says what a rewind retracts, and does it where that was agreed to. */
 export async function runRewindCommand(
   shell: Shell,
   chain: string,

@@ -1,7 +1,7 @@
 import type { Log } from '../../lib/log.ts'
 import type { Output } from '../shell.ts'
 
-/** One line of a terminal that says what is going on. */
+/** One line of a terminal that says what is continuing. */
 export type Progress = { show(text: string): void; done(): void }
 
 const eraseLine = '\r\u001b[2K'

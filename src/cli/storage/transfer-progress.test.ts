@@ -31,7 +31,7 @@ test('moves one line on a terminal', () => {
 test.each([
   ['no terminal', false, {}],
   ['CI', true, { CI: 'true' }],
-])('writes a line now and then with %s', (_, isTTY, env) => {
+])('writes a line occasionally with %s', (_, isTTY, env) => {
   const { written, reportAt, done } = progressOn(isTTY, env)
   for (const ms of [1000, 5000, 6000, 9999, 10_000]) reportAt(ms)
   done()

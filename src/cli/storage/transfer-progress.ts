@@ -5,7 +5,7 @@ import { isWatched, type Shell } from '../shell.ts'
 const terminalMs = 100
 const logMs = 5_000
 
-/** Shows the progress of a transfer: one updated line on a terminal, else a line now and then. */
+/** Shows the progress of a transfer: one updated line on a terminal, else a line occasionally. */
 export function createTransferProgress(
   shell: Shell,
   now: () => number = () => performance.now(),

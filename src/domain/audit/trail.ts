@@ -1,3 +1,5 @@
+// The audit trail of operations. It guarantees that no change commits without its event.
+
 import { OperationError } from '../../contract/errors/errors.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'

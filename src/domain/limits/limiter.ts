@@ -1,3 +1,6 @@
+// Rate limits in four windows. `take` is synchronous and never waits for the network. Several
+// processes never admit more than the limit with Redis, and converge without it.
+
 import type { Clock } from '../../lib/clock.ts'
 import { type Ids, systemIds } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'

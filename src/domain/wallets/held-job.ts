@@ -28,7 +28,7 @@ export async function whileHeld(
       if (both.aborted) return
       const now = clock.now()
       const renewed = { next_attempt_time: new Date(now + keepMs), now: new Date(now) }
-      // A database that is away for a moment is asked again in time.
+      // A database that is unreachable for a moment is asked again in time.
       const kept = await keepJob(db, job, renewed).catch(() => true)
       if (!kept) lost.abort(new JobLostError('the job is worked on elsewhere'))
     }

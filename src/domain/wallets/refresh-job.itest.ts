@@ -80,7 +80,7 @@ it('a page that takes longer than a claim is not claimed by another process', as
   expect(await running).toBe(true)
 })
 
-it('a job that another process has taken all the same is left to it', async () => {
+it('a job that another process has taken anyway is left to it', async () => {
   const { running, advance, claim } = await startSlow('taken')
   // As after a pause of the whole process.
   await advance(0)

@@ -185,7 +185,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     expect(new Set(seen)).toEqual(made)
   })
 
-  it('that are disabled hold back and refuse, and go on when enabled', async () => {
+  it('that are disabled hold back and refuse, and continue when enabled', async () => {
     const webhook_id = await register()
     const history = await test(webhook_id)
     await db

@@ -1,3 +1,6 @@
+// The cache of answers and the view of the chain that it depends on. Memory is bounded and outside
+// of the heap. An entry is removed with its block.
+
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 import { createRecordRing } from './record-ring.ts'

@@ -1,3 +1,6 @@
+// Counts gateway calls by key, method and day, in memory, and stores them in the background. Memory
+// is bounded; a crash loses at most the last interval.
+
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { MethodUsage } from '../../storage/access/method-usage.ts'

@@ -1,3 +1,6 @@
+// Rules about clients: address behind proxies, CORS, trusted hosts, connection and body limits.
+// Pure decisions without access to storage.
+
 import { isIPv4 } from 'node:net'
 import { createNetworkList, type NetworkList, parseAddress } from '../../lib/net/ip.ts'
 

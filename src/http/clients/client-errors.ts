@@ -37,7 +37,7 @@ const reasons: Record<string, Reason> = {
   HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
 }
 
-/** What Node's parser refuses never becomes a request; it gets the same problem body all the same. */
+/** What Node's parser refuses never becomes a request; it gets the same problem body anyway. */
 export function refuse(error: Error & { code?: string }, socket: Socket, ids: Ids): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy()

@@ -74,7 +74,7 @@ export function createOperationsFront(options: {
         if (isOver) return false
         isOver = true
         const seconds = (performance.now() - begun) / 1000
-        // After the answer, which it would hold up.
+        // After the answer, which it would delay.
         setImmediate(onFinished, { route: 'operations', path, status, seconds, request_id, client })
         return true
       }

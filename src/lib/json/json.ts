@@ -1,3 +1,5 @@
+// JSON with strict rules and exact numbers. Pure functions; linear time in the size of the text.
+
 import { closingQuote } from './scan.ts'
 
 /** Why a text is not JSON that we take; `field` is the path where it went wrong. */

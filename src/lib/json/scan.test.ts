@@ -34,7 +34,7 @@ describe('skipValue', () => {
       fc.property(fc.json(), fc.constantFrom('', '}', ']', ',', ' ', ',"a":1}'), (json, rest) => {
         const text = json.trim()
         const end = skipValue(text + rest)
-        // A number may go on with the digits of the rest; none of these begins with one.
+        // A number may continue with the digits of the rest; none of these begins with one.
         expect(end).toBe(text.length)
       }),
       { numRuns: 2_000 },
@@ -136,7 +136,7 @@ describe('scanning an object or an array', () => {
     )
   })
 
-  test('stops when the callback says so, and at the bound of depth', () => {
+  test('stops when the callback reports it, and at the bound of depth', () => {
     const seen: string[] = []
     const stop = (name: string) => seen.push(name) < 2
     expect(scanObject(jsonText('{"a":1,"b":2,"c":3}'), 0, stop)).toBe(-1)

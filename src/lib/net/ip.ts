@@ -1,3 +1,5 @@
+// Addresses, networks and endpoints. Pure functions, except `try-listen` and `reachable`.
+
 import { BlockList, isIP, isIPv4, SocketAddress } from 'node:net'
 
 /** A network as an address and the length of its prefix. */

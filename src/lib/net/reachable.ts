@@ -44,7 +44,7 @@ const ownAddresses = (): Subnet[] =>
   )
 
 /**
- * Allows public addresses, and private ones only where an allowed network says so. An IPv4 address
+ * Allows public addresses, and private ones only where an allowed network reports it. An IPv4 address
  * inside an IPv6 one (`::ffff:127.0.0.1`) is judged as the IPv4 address.
  */
 export const createReachable = (allowedNetworks: readonly string[] = []): Reachable => {

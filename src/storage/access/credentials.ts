@@ -1,3 +1,6 @@
+// Organizations, credentials, nonces, limits and quotas. Secrets are sealed; every read of tenant
+// data takes the organization.
+
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 import type { CredentialRow, OrganizationRow } from './tables.ts'

@@ -1,3 +1,6 @@
+// Export and import of a whole installation as one file. An import is all or nothing and verified
+// by counts and checksums.
+
 import { createHash } from 'node:crypto'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

@@ -1,3 +1,5 @@
+// The audit log: pending events, the hash chain and its verification.
+
 import { CompiledQuery, sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 import { prepared } from '../pg/prepared.ts'

@@ -1,3 +1,6 @@
+// The embedded PostgreSQL: found, created, started, adopted, restarted and stopped. It guarantees
+// that two services never use one data directory.
+
 import { rmdir } from 'node:fs/promises'
 import type { Log } from '../../lib/log.ts'
 import { findBinaries } from './binaries.ts'

@@ -1,3 +1,6 @@
+// The schema and its migrations, applied in one transaction under a lock. A newer database is
+// refused.
+
 import { type Kysely, sql } from 'kysely'
 import { type MigrationProvider, Migrator } from 'kysely/migration'
 import type { Log } from '../../lib/log.ts'

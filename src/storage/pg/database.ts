@@ -1,3 +1,6 @@
+// Connections and statements of PostgreSQL: pools, prepared statements, bulk inserts, errors. It
+// knows no table of the domain.
+
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../../lib/log.ts'

@@ -1,3 +1,6 @@
+// State of tracking: networks, cursor, blocks, gaps, leases, jobs and events. Writers hold the
+// lease epoch; `docs/architecture.md` has the lock order.
+
 import { sql } from 'kysely'
 import { insertRows } from '../pg/bulk.ts'
 import type { RowOf } from '../pg/columns.ts'

@@ -1,3 +1,5 @@
+// Wallets, addresses, contracts and token metadata. Every function takes the organization.
+
 import { sql } from 'kysely'
 import type { QuotaUse } from '../access/quotas.ts'
 import { deepConfirmation } from '../balances/changes.ts'

@@ -1,3 +1,6 @@
+// Webhooks, notifications, deliveries and attempts. Sequence numbers are gapless per webhook; locks
+// are taken by id: webhooks, queues, rows.
+
 import { sql } from 'kysely'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'

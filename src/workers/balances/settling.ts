@@ -1,3 +1,7 @@
+// Reads due balances and compares stored ones with the chain, outside of the transactions of
+// blocks. It guarantees that a balance always belongs to a block with the confirmation of its
+// wallet.
+
 import { BlockGoneError } from '../../chains/chain.ts'
 import type { Log } from '../../lib/log.ts'
 import { createPatience } from '../tracker/patience.ts'

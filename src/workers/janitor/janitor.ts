@@ -1,3 +1,6 @@
+// Periodic cleaning: partitions, retention, expired rows, erased organizations, the audit chain.
+// Every task works in small pages and can be repeated.
+
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { type CredentialUse, touchCredentials } from '../../storage/access/credentials.ts'

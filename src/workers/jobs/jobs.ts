@@ -1,3 +1,6 @@
+// Background jobs: reading balances, tracking tokens, fetching metadata. Jobs are durable, claimed
+// by one process and taken from organizations in turn.
+
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Db } from '../../storage/pg/database.ts'

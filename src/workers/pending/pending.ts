@@ -1,3 +1,6 @@
+// The recorder of pending transactions of Q. Memory and rows are bounded; records stay readable for
+// 24 hours after they left the pool.
+
 import type { RawFields } from '../../chains/evm/block/records.ts'
 import type { Head, Pool } from '../../chains/evm/pool/pool-types.ts'
 import type { Clock } from '../../lib/clock.ts'

@@ -1,3 +1,6 @@
+// The courier: claims due deliveries, sends them and records the attempts. It guarantees at-least-
+// once delivery in the order of first attempts, and that a failing endpoint does not delay others.
+
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'

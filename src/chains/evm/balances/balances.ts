@@ -1,3 +1,6 @@
+// Reads balances and token contracts at a block. It uses the pool and the codec. It guarantees that
+// a failing contract affects only its own balances.
+
 import {
   type BalanceQuery,
   type BalanceReading,

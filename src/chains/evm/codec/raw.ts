@@ -1,3 +1,6 @@
+// Encodings of EVM chains: addresses, RLP, headers, receipts, signatures, blooms. Pure functions
+// without state or network.
+
 import { batchTopic, singleTopic, transferTopic } from './topics.ts'
 
 /** A log as nodes write it. */

@@ -143,7 +143,7 @@ export function watch(options: HealthOptions): Health {
       isProbing = true
       const served = waiting
       waiting = Promise.withResolvers<void>()
-      await probe().catch((error) => log.error({ err: error }, 'a probe failed'))
+      await probe().catch((error) => log.error({ err: error }, 'probe failed'))
       isProbing = false
       served.resolve()
       if (isStopped) break

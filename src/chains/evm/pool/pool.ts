@@ -1,3 +1,7 @@
+// The pool of nodes of an EVM network: it chooses a node per call, fails over, hedges and verifies
+// answers. It uses `transport` and `chains/nodes`. It guarantees one outcome per call within its
+// time limit, never from a node of another chain.
+
 import type { Clock } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
 import { headersOf, nameOf } from '../../nodes/node-name.ts'
@@ -206,7 +210,7 @@ export function createPool(options: PoolOptions): Pool {
     },
     look: async () => {
       const probes = watches.map((health) => health.look())
-      // A node that does not answer has no head to tell of.
+      // A node that does not answer has no head to report.
       await Promise.all(probes.filter((_, index) => upstreams[index]?.isReachable))
     },
     onHead: heads.onHead,
