@@ -31,7 +31,7 @@ export type Wallets = {
   >
   /** The nodes that the chains own, for metrics. */
   nodes(): NetworkNodes[]
-  /** The networks that are not tracked, and why; without a look at the database. */
+  /** The networks that are not tracked, and why; without a database query. */
   problems(): TrackingProblem[]
   stop(): Promise<void>
 }

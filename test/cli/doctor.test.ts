@@ -121,7 +121,7 @@ chains:
     'warning: c mainnet closed refuses the credentials: it answers with status 401.',
     expect.stringMatching(/^warning: c mainnet socket does not answer: /),
     expect.stringMatching(/^warning: c mainnet dead does not answer: /),
-    'warning: c ropsten other is on chain 1, and chain_id is 3: it is never used.',
+    'warning: c ropsten other is on chain 1, but chain_id is 3: it is not used.',
     expect.stringMatching(/^warning: t mainnet 127\S+ refuses the credentials: .*401/),
     expect.stringMatching(/^warning: s mainnet 127\S+ does not answer: /),
     expect.stringMatching(/^warning: p mainnet 127\S+ refuses the credentials: .*401/),

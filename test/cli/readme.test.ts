@@ -44,7 +44,7 @@ it('every command, the TypeScript and the shell script of the README work', {
   // jq is not on every machine; its part is reading three fields of a file.
   const withoutJq = script.replaceAll(
     /\$\(jq -r \.(\S+) \.data\/connection\.json\)/g,
-    (_, path: string) => `$(node -p "require('.data/connection.json').${path}")`,
+    (_, path: string) => `$(node -p "require('./.data/connection.json').${path}")`,
   )
   const { stdout } = await run('bash', ['-c', withoutJq], { cwd: folder })
   expect(JSON.parse(stdout).organization).toMatchObject({ organization_id, domain: 'demo' })

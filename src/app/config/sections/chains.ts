@@ -56,18 +56,18 @@ const evmKeys = {
     {
       proof: Type.Enum(['root', 'bloom', 'none'], {
         description:
-          'How the tracker proves what nodes say of a block: by the roots of its header; by its bloom, where a chain computes roots in a way of its own; or not at all, which trusts every node.',
+          'How the tracker proves what nodes say of a block: by the roots of its header; by its bloom, where a chain computes roots differently; or not at all, which trusts every node.',
         default: 'root',
       }),
       unproven_types: Type.Array(Type.Integer({ minimum: 0, maximum: 127 }), {
         description:
-          'Transaction types of the network that Portolan cannot prove and that are accepted all the same. A block that has one of them is believed as with `proof: bloom`, so a dishonest node can forge its payments. Types 0 to 4 and 126 (deposits of the OP stack) are always proved.',
+          'Transaction types of the network that Portolan cannot prove and that are accepted anyway. A block that has one of them is trusted as with `proof: bloom`, so a dishonest node can forge its payments. Types 0 to 4 and 126 (deposits of the OP stack) are always proved.',
         default: [],
         example: [123],
       }),
       verify_senders: Type.Boolean({
         description:
-          'Whether the tracker recovers the sender of each transaction that concerns a tracked address from its signature, with `proof: root`. About 2 ms each. Turn it off for a network that signs by rules of its own.',
+          'Whether the tracker recovers the sender of each transaction that concerns a tracked address from its signature, with `proof: root`. About 2 ms each. Disable it for a network with its own signing rules.',
         default: true,
       }),
       multicall: Type.String({
@@ -89,7 +89,7 @@ const query = (description: string) =>
       ...evmKeys,
       record_pending: Type.Boolean({
         description:
-          'Whether every pending transaction that nodes announce is recorded, which costs them some calls for each. Otherwise only those are that this service sends or is asked for.',
+          'Whether every pending transaction that nodes announce is recorded, which costs them some calls for each. Otherwise only transactions that this service sends or is asked for are recorded.',
         default: true,
       }),
     },
@@ -144,7 +144,7 @@ const sui = Type.Object(
       upstreams(['http', 'https'], 'http://127.0.0.1:9000', {
         transport: Type.Enum(['grpc', 'grpc-web'], {
           description:
-            'How the node is spoken to: native gRPC over HTTP/2, or gRPC-web where something in between speaks HTTP/1.1 only.',
+            'Transport to the node: native gRPC over HTTP/2, or gRPC-web where a proxy in between supports HTTP/1.1 only.',
           default: 'grpc',
         }),
       }),

@@ -7,7 +7,7 @@ export const databaseSection = Type.Object(
     url: Type.Optional(
       secretUrl(['postgres', 'postgresql'], {
         description: 'PostgreSQL 15 or later. All processes of an installation share one database.',
-        unset: 'Portolan runs a PostgreSQL of its own below `data_dir`',
+        unset: 'Portolan runs its own PostgreSQL below `data_dir`',
         example: 'postgres://portolan@db.example.org:5432/portolan',
         mask: 'password',
       }),

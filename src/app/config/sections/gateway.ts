@@ -60,7 +60,7 @@ export const gatewaySection = Type.Object(
       maximum: 17_179_869_184,
     }),
     finality_depth: Type.Integer({
-      description: 'Blocks on top of a block after which it is taken for final.',
+      description: 'Blocks on top of a block after which it counts as final.',
       default: 64,
       minimum: 1,
       maximum: 10_000,

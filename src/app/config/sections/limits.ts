@@ -8,7 +8,7 @@ const window = (name: string, value: number) =>
     maximum: Number.MAX_SAFE_INTEGER,
   })
 
-/** Rate limits of an organization on a chain for which it has no record of its own. */
+/** Default rate limits of an organization on a chain. */
 export const limitsSection = Type.Object(
   {
     per_second_limit: window('second', 100),
@@ -24,6 +24,6 @@ export const limitsSection = Type.Object(
     }),
   },
   {
-    description: 'Rate limits of an organization on a chain for which it has no record of its own.',
+    description: 'Default rate limits of an organization on a chain.',
   },
 )

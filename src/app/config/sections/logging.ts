@@ -1,6 +1,6 @@
 import Type from 'typebox'
 
-/** What the log says, and how. */
+/** Level and format of the log. */
 export const loggingSection = Type.Object(
   {
     level: Type.Enum(['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'], {
@@ -12,5 +12,5 @@ export const loggingSection = Type.Object(
       default: 'auto',
     }),
   },
-  { description: 'What the log says, and how.' },
+  { description: 'Level and format of the log.' },
 )

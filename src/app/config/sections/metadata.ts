@@ -6,7 +6,7 @@ export const metadataSection = Type.Object(
     ipfs_gateway: Type.Optional(
       Type.String({
         description:
-          'Address that stands in the place of `ipfs://` in the URIs of tokens. It must answer without a redirect.',
+          'Address that replaces `ipfs://` in the URIs of tokens. It must answer without a redirect.',
         unset: 'such descriptions are not fetched',
         example: 'https://ipfs.example.org/ipfs/',
         pattern: '^https?://\\S+/$',

@@ -9,7 +9,7 @@ const quota = (what: string, value: number) =>
     maximum: Number.MAX_SAFE_INTEGER,
   })
 
-/** How much an organization may have that has no quota of its own. */
+/** Default quotas of an organization. */
 export const quotasSection = Type.Object(
   {
     wallets: quota('Wallets', shippedQuotas.QUOTA_WALLETS),
@@ -22,7 +22,7 @@ export const quotasSection = Type.Object(
       shippedQuotas.QUOTA_OPEN_TRANSACTIONS,
     ),
   },
-  { description: 'How much an organization may have that has no quota of its own.' },
+  { description: 'Default quotas of an organization.' },
 )
 
 /** The configured quotas by the names that operations use. */

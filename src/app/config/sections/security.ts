@@ -7,7 +7,7 @@ export const securitySection = Type.Object(
     master_key: Type.Optional(
       secretText({
         description:
-          'Key that seals API secrets in the database: 32 bytes as 64 hex digits or as base64. Every process needs the same one. Several keys stand in lines of their own: the first one seals, all of them open. `exec:/path/to/command argument` runs a command, without a shell and for at most 10 seconds, that prints the key, for KMS or Vault.',
+          'Key that seals API secrets in the database: 32 bytes as 64 hex digits or as base64. Every process needs the same one. Several keys are given one per line: the first seals, all of them open. `exec:/path/to/command argument` runs a command, without a shell and for at most 10 seconds, that prints the key, for KMS or Vault.',
         unset: 'a key file below `data_dir`, made at the first start with mode 0600',
         example: 'file:/run/secrets/portolan-master-key',
       }),
@@ -28,7 +28,7 @@ export const securitySection = Type.Object(
     }),
     auth_failures_burst: Type.Integer({
       description:
-        'Wrong credentials that one address (of IPv6 one /64) may send at once. Beyond them credentials that are not in use already are answered with 429 `TOO_MANY_FAILURES` from that address, without a look at the database.',
+        'Wrong credentials that one address (of IPv6 one /64) may send at once. Beyond them credentials that are not in use already are answered with 429 `TOO_MANY_FAILURES` from that address, without a database query.',
       default: 200,
       minimum: 1,
       maximum: 1_000_000,

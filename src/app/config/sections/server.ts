@@ -46,7 +46,7 @@ export const serverSection = Type.Object(
     cors_origins: Type.Optional(
       Type.Array(Type.String({ pattern: '^(?:\\*|https?://[^\\s/*?#]+?(?::\\*)?)$' }), {
         description:
-          'Origins whose pages may call the operations and the gateway from a browser, such as `https://app.example.org`. `*` in the place of the port means any port, and alone any origin. Every call needs its signature or key all the same.',
+          'Origins whose pages may call the operations and the gateway from a browser, such as `https://app.example.org`. `*` in the place of the port means any port, and alone any origin. Every call still needs its signature or key.',
         unset:
           'none; pages on this machine (`localhost`, `127.0.0.1`) while `security.development_rules` hold',
         example: ['https://app.example.org'],
@@ -60,7 +60,7 @@ export const serverSection = Type.Object(
       ],
       {
         description:
-          'Proxies that are trusted to name the client in `X-Forwarded-For`: how many stand in a row before the service (`true` means one), or the networks they are in. The client is the last entry that no trusted proxy has. With a number the service must be reachable through these proxies only; anyone else could claim any address. `Forwarded` is not read.',
+          'Proxies that are trusted to name the client in `X-Forwarded-For`: how many are in a row before the service (`true` means one), or the networks they are in. The client is the last entry that no trusted proxy has. With a number the service must be reachable through these proxies only; anyone else could claim any address. `Forwarded` is not read.',
         default: false,
         example: ['10.0.0.0/8'],
         expects: '`true`, `false`, a whole number from 0 to 10, or a list of networks',
@@ -135,13 +135,13 @@ export const serverSection = Type.Object(
       }),
     ),
     shutdown_timeout_seconds: Type.Integer({
-      description: 'Time that work in progress has to finish after SIGTERM, before it is cut off.',
+      description: 'Time that work in progress has to finish after SIGTERM, before it is aborted.',
       default: 25,
       minimum: 0,
       maximum: 3600,
     }),
   },
-  { description: 'The HTTP and WebSocket server. TLS is the work of a proxy in front of it.' },
+  { description: 'The HTTP and WebSocket server. A proxy in front of it handles TLS.' },
 )
 
 /** Rules between keys, and what no pattern can check. */

@@ -34,15 +34,14 @@ export const webhooksSection = Type.Object(
       maximum: 1_000,
     }),
     in_flight_limit: Type.Integer({
-      description:
-        'Deliveries that a process has in hand at once; one organization has at most half of them.',
+      description: 'Concurrent deliveries of a process; one organization has at most half of them.',
       default: 2_000,
       minimum: 2,
       maximum: 100_000,
     }),
     history_retention_days: Type.Integer({
       description:
-        'How long notifications and their attempts are kept after they were delivered or have failed for good. What is still to be sent or on hold is kept however old it is.',
+        'How long notifications and their attempts are kept after they were delivered or failed permanently. Notifications that are due or on hold are always kept.',
       default: 90,
       // Longer than all retries of a notification, and than the five days until a webhook is disabled.
       minimum: 7,
