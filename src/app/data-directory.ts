@@ -1,6 +1,7 @@
+import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import type { Log } from '../lib/log.ts'
-import { loadMasterKeys } from '../storage/access/master-key.ts'
+import { loadMasterKeys, MasterKeyError } from '../storage/access/master-key.ts'
 import { createSealer, type Sealer } from '../storage/access/seal.ts'
 import { defaultDataDir, ensureDataDir } from '../storage/embedded/data-dir.ts'
 import { startEmbeddedPostgres } from '../storage/embedded/embedded-postgres.ts'
@@ -9,7 +10,6 @@ import type { Connection } from '../storage/pg/database.ts'
 import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { resolveSecret } from './config/secrets.ts'
-import { execPrefix, runKeyCommand } from './key-command.ts'
 
 /** The database of an installation, wherever it runs. */
 export type DatabaseServer = {
@@ -75,4 +75,28 @@ export async function openMasterSealer(
 ): Promise<Sealer> {
   const [first, ...others] = await openMasterKeys(config, options)
   return createSealer(first!, others)
+}
+
+/** Begins a master key that a command prints. */
+export const execPrefix = 'exec:'
+
+/**
+ * Runs a command that prints the master key, such as the client of a KMS or of Vault. There is no shell:
+ * words are separated by spaces. What it prints goes into no message; neither does its error output,
+ * which may repeat the key.
+ */
+export const runKeyCommand = (command: string, timeoutMs = 10_000): Promise<string> => {
+  const [file = '', ...args] = command.trim().split(/ +/)
+  if (!file.startsWith('/'))
+    return Promise.reject(
+      new MasterKeyError('The command of security.master_key must be an absolute path.'),
+    )
+  const limits = { timeout: timeoutMs, maxBuffer: 4_096, killSignal: 'SIGKILL' as const }
+  return new Promise((resolve, reject) => {
+    execFile(file, args, { ...limits, shell: false }, (error, stdout) => {
+      if (!error) return resolve(stdout)
+      const why = error.killed ? `gave no answer within ${timeoutMs} ms` : `failed (${error.code})`
+      reject(new MasterKeyError(`The command ${file} of security.master_key ${why}.`))
+    })
+  })
 }

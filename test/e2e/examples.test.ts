@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createClient, PortolanError } from '../../client/src/index.ts'
-import { recordedExamples } from '../../src/http/docs/examples.ts'
+import { recordedExamples } from '../../src/http/docs/routes.ts'
 import { freshFolder, startService } from '../cli/portolan.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
-import { checkClock } from './clock.ts'
+import { checkClock } from './machine.ts'
 
 const { db } = await freshDatabase()
 

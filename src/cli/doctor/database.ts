@@ -2,6 +2,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'kysely'
+import { resolveSecret } from '../../app/config/secrets.ts'
 import {
   type OpenedDatabase,
   openInstallationDatabase,
@@ -15,9 +16,9 @@ import { npmBinaries } from '../../storage/embedded/npm-binaries.ts'
 import { chooseServerUser } from '../../storage/embedded/server-user.ts'
 import { readMigrations } from '../../storage/migrations/files.ts'
 import { pendingMigrations, schemaVersion } from '../../storage/migrations/migrate.ts'
-import { checkClock } from './clock.ts'
-import type { DoctorContext } from './finding.ts'
-import { type Finding, failure, ok, warning } from './finding.ts'
+import { connectRedis } from '../../storage/redis.ts'
+import { type DoctorContext, type Finding, failure, ok, warning } from './finding.ts'
+import { checkClock } from './machine.ts'
 
 /** The database and what is in it. An embedded one that does not exist yet is not made. */
 export async function* checkDatabase(context: DoctorContext): AsyncGenerator<Finding> {
@@ -106,3 +107,33 @@ const exists = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   )
+
+/** Whether Redis answers, where one is configured. */
+export async function* checkRedis({ config, shell }: DoctorContext): AsyncGenerator<Finding> {
+  if (config.redis.url === undefined) return
+  const url = resolveSecret(config.redis.url, { env: shell.env, key: 'redis.url' })
+  let reason = 'no answer within 3 s'
+  const keep = (fields: object) => {
+    if ('err' in fields && fields.err instanceof Error) reason = fields.err.message
+  }
+  const redis = await connectRedis({
+    url,
+    log: { ...silentLog, debug: keep, warn: keep },
+    command_timeout_ms: 3_000,
+    connect_wait_ms: 3_000,
+  })
+  try {
+    if (!redis.ready()) throw new Error(reason)
+    const info = String(await redis.command('INFO', 'server'))
+    const version = /^(?:valkey|redis)_version:(\S+)/m.exec(info)?.[1]
+    yield ok('redis', version === undefined ? 'answers' : `version ${version}`)
+  } catch (error) {
+    yield failure(
+      'redis',
+      `Redis does not answer: ${(error as Error).message}.`,
+      'Start it, or fix redis.url. Without Redis each process admits its share of the limits.',
+    )
+  } finally {
+    await redis.stop()
+  }
+}

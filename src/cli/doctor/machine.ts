@@ -1,7 +1,12 @@
-import { access, constants, stat, statfs } from 'node:fs/promises'
+import { access, constants, readFile, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { DoctorContext } from './finding.ts'
-import { type Finding, failure, ok, warning } from './finding.ts'
+import { sql } from 'kysely'
+import type { ConnectionFile } from '../../app/connection-file.ts'
+import { tryListen } from '../../lib/net/try-listen.ts'
+import { findNewestCredential } from '../../storage/access/newest-credential.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { explain } from '../explain.ts'
+import { type DoctorContext, type Finding, failure, ok, warning } from './finding.ts'
 
 const oldestNode = 26
 const gibibyte = 2 ** 30
@@ -57,4 +62,64 @@ const mayWrite = (path: string): Promise<boolean> =>
 async function existing(path: string): Promise<string> {
   const found = await stat(path).catch(() => undefined)
   return found || dirname(path) === path ? path : existing(dirname(path))
+}
+
+const patienceMs = 3_000
+
+/** Whether the port is free, or taken by the service of this data directory. */
+export async function* checkPort({ config, dataDir }: DoctorContext): AsyncGenerator<Finding> {
+  const { host, port } = config.server
+  const running = await runningService(dataDir)
+  if (running !== undefined) {
+    yield ok('port', `the service is running at ${running}`)
+    return
+  }
+  const error = await tryListen(host, port)
+  if (error === undefined) yield ok('port', port === 0 ? 'any free one' : `${host}:${port} is free`)
+  else
+    yield failure(
+      'port',
+      explain(error) ?? error.message,
+      `See who listens there: ss -ltnp "sport = :${port}" (Linux) or lsof -i :${port}`,
+    )
+}
+
+async function runningService(dataDir: string): Promise<string | undefined> {
+  try {
+    const text = await readFile(join(dataDir, 'connection.json'), 'utf8')
+    const { base_url } = JSON.parse(text) as ConnectionFile
+    const signal = AbortSignal.timeout(patienceMs)
+    const answer = await fetch(`${base_url}/health`, { signal })
+    return answer.ok ? base_url : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const tolerableMs = 2_000
+const fix = 'Set the clock, best by NTP: timedatectl set-ntp true'
+
+/** Compares the clock of this machine with the database and with what was written before. */
+export async function checkClock(
+  db: Db,
+  nonceWindowSeconds: number,
+  now: () => number = Date.now,
+): Promise<Finding> {
+  const before = now()
+  const { rows } = await sql<{ time: Date }>`select clock_timestamp() as time`.execute(db)
+  const after = now()
+  // The database looked at its clock somewhere in between.
+  const time = rows[0]?.time.getTime() ?? before
+  const skew = time < before ? before - time : Math.max(0, time - after)
+  const newest = (await findNewestCredential(db))?.create_time.getTime() ?? 0
+  if (newest - after > tolerableMs)
+    return failure(
+      'clock',
+      `The newest key was made at ${new Date(newest).toISOString()}, after this machine's ${new Date(after).toISOString()}.`,
+      fix,
+    )
+  const detail = `${(skew / 1000).toFixed(1)} s off the clock of the database`
+  if (skew > (nonceWindowSeconds * 1000) / 2) return failure('clock', detail, fix)
+  if (skew > tolerableMs) return warning('clock', detail, fix)
+  return ok('clock', new Date(after).toISOString())
 }

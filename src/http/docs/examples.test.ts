@@ -8,7 +8,7 @@ import { responseSchema } from '../../contract/operation.ts'
 import { catalogue } from '../../contract/operations/catalogue.ts'
 import { createProjection } from '../../contract/project.ts'
 import { createCheck } from '../../contract/validate.ts'
-import { examplesWith, recordedExamples } from './examples.ts'
+import { examplesWith, recordedExamples } from './routes.ts'
 
 // After a change of the contract: start a demo and run `npm run record-examples`.
 describe('the recorded examples', () => {

@@ -23,8 +23,7 @@ import {
   defaultConnectionLimits,
   openConnection,
 } from './connection.ts'
-import { handshakeFault } from './handshake.ts'
-import { refuseHandshake } from './refuse.ts'
+import { handshakeFault, refuseHandshake } from './handshake.ts'
 
 /** The gateway's WebSockets. */
 export type Sockets = {

@@ -1,13 +1,14 @@
 import type { Chain } from '../../chains/chain.ts'
 import type { Sending } from '../../chains/sending.ts'
+import { moveTransaction } from '../../domain/transactions/move.ts'
+import { withTransaction } from '../../domain/transactions/scope.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import { countOnTheWay, listDueBroadcasts } from '../../storage/transactions/open.ts'
+import { countOnTheWay, listDueBroadcasts, listUnsigned } from '../../storage/transactions/open.ts'
 import { stuckAfterMs } from '../../storage/transactions/record.ts'
 import { type LeasedState, startLeased } from '../lease.ts'
-import { expireUnsigned } from './expire.ts'
-import { lookAfter } from './look-after.ts'
+import { lookAfter, type SenderTools } from './look-after.ts'
 
 /** What a sender is made of. */
 export type SenderOptions = {
@@ -86,4 +87,41 @@ export function startSender(options: SenderOptions): Sender {
     },
     stop: leased.stop,
   }
+}
+
+const expiredPerRound = 100
+const hourMs = 3_600_000
+
+/**
+ * Cancels what was created and never signed, so that it does not keep its nonce for ever. Says whether
+ * more is left.
+ */
+export async function expireUnsigned(
+  tools: Pick<SenderTools, 'db' | 'clock' | 'log' | 'network_id'>,
+  expiryMs: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { db, clock, log, network_id } = tools
+  const before = new Date(clock.now() - expiryMs)
+  const rows = await listUnsigned(db, { network_id, before, limit: expiredPerRound })
+  const last_error = `Canceled: no signature came within ${Math.round(expiryMs / hourMs)} hours.`
+  let expired = 0
+  for (const { organization_id, transaction_id } of rows) {
+    if (signal.aborted) return false
+    const scope = { organization_id, network_id }
+    try {
+      await withTransaction(tools, scope, transaction_id, async (trx, row, now) =>
+        // Signed or canceled since it was listed.
+        row.transaction_state === 'TRANSACTION_STATE_CREATED'
+          ? await moveTransaction(trx, row, { event: 'expire', now, change: { last_error } })
+          : row,
+      )
+      expired++
+    } catch (error) {
+      // One that fails must not keep the sender from its other work.
+      log.warn({ err: error, transaction_id }, 'expiring transactions failed')
+    }
+  }
+  if (expired > 0) log.info({ network_id, count: expired }, 'unsigned transactions expired')
+  return expired === expiredPerRound
 }

@@ -1,15 +1,14 @@
 import type { Chain } from '../../chains/chain.ts'
-import type { Clock } from '../../lib/clock.ts'
-import { toTimestamp } from '../../lib/clock.ts'
+import { type Clock, toTimestamp } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
 import {
   type EventKind,
+  type EventName,
   openEvent,
   resolveEvent,
 } from '../../storage/tracking/operational-events.ts'
-import { logEvent } from '../janitor/operational-log.ts'
 import type { Tracker } from './tracker.ts'
 
 /** Whether a chain is tracked, for `/ready`, `/status`, metrics and the command line. */
@@ -156,4 +155,27 @@ export function startTrackerWatch(options: TrackerWatchOptions): TrackerWatch {
       await running
     },
   }
+}
+
+// The names are part of the interface: alerts of operators match them.
+const names: Readonly<Record<EventKind, { opened: string; resolved: string }>> = {
+  tracker_failing: { opened: 'tracker_failing', resolved: 'tracker_recovered' },
+  tracker_stalled: { opened: 'tracker_stalled', resolved: 'tracker_recovered' },
+  gap: { opened: 'gap_opened', resolved: 'gap_closed' },
+}
+
+const messages: Readonly<Record<EventKind, { opened: string; resolved: string }>> = {
+  tracker_failing: { opened: 'tracking fails', resolved: 'tracking works again' },
+  tracker_stalled: { opened: 'tracking has stalled', resolved: 'tracking moves on again' },
+  gap: { opened: 'blocks are missing', resolved: 'missing blocks were filled in' },
+}
+
+/** Logs that an event was opened or resolved, with its stable name in the field `event`. */
+export function logEvent(
+  log: Log,
+  state: 'opened' | 'resolved',
+  { kind, ...fields }: EventName & { detail?: string },
+): void {
+  const level = state === 'opened' ? 'error' : 'info'
+  log[level]({ event: names[kind][state], ...fields }, messages[kind][state])
 }

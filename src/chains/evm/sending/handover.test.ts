@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { BroadcastOutcome } from '../pool/pool-types.ts'
-import { handoverOf } from './handover.ts'
+import { handoverOf } from './sending.ts'
 
 const error = (message: string, code = -32000) => JSON.stringify({ code, message })
 const outcome = (asked: number, ...messages: string[]): BroadcastOutcome => ({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../lib/log.ts'
-import { logEvent } from './operational-log.ts'
+import { logEvent } from './watch.ts'
 
 test('an event has the same name in every log line, and says which chain it is about', () => {
   const lines: unknown[] = []

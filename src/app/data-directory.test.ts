@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { runKeyCommand } from './key-command.ts'
+import { runKeyCommand } from './data-directory.ts'
 
 test('a command prints the key, without a shell', async () => {
   expect(await runKeyCommand('/bin/echo ab  cd')).toBe('ab cd\n')

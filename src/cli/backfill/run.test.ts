@@ -1,6 +1,6 @@
 import { Readable, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { createBackfillProgress } from './progress.ts'
+import { createBackfillProgress } from './run.ts'
 
 const progressOn = (isTTY: boolean) => {
   const written: string[] = []
