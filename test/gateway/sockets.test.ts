@@ -58,7 +58,7 @@ describe('requests on one connection', () => {
     }
     expect(wire.answers()).toEqual([1, 2, 3].map(answer))
     expect(wire.text()).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
-    expect(wire.text()).toMatch(/\r\ndate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n/)
+    expect(wire.text()).toMatch(/\r\nDate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n/)
     expect(wire.isClosed()).toBe(false)
   })
 
