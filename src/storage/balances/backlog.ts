@@ -162,7 +162,7 @@ export const expandBacklogs = async (
       n.block + (l.list->>'confirmation')::int8 - 1
     from gone g, ${unfoldLists(sql`g.work->'owners'`)}
     cross join lateral (
-      select ('x' || substr(l.list->>'blocks', 1 + a.place * ${sql.lit(blockDigits)},
-        ${sql.lit(blockDigits)}))::bit(48)::int8 as block) n
+      select ('x' || encode(substr(b.blocks, 1 + a.place * ${sql.lit(blockDigits / 2)},
+        ${sql.lit(blockDigits / 2)}), 'hex'))::bit(48)::int8 as block) n
     on conflict do nothing`.execute(trx)
 }

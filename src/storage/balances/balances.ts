@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
-import { insertRows, unnestRows } from '../pg/bulk.ts'
+import { encodeArray } from '../pg/binary-arrays.ts'
+import { unnestRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
-import type { AddressList } from '../wallets/address-lists.ts'
 import type { AssetInfo, AssetKey } from '../wallets/assets.ts'
 import type { WalletScope } from '../wallets/tables.ts'
 
@@ -87,10 +87,13 @@ export const listBalances = async (
     ...filterOf(filter),
     filter.exclude_zero && sql`b.balance > 0`,
     // The first condition is exact. The second one follows from it and lets the index scan start at the page.
+    // As a case, because of the bare comparison the planner expects hardly any row where many have one time,
+    // and then reads and sorts all of them.
     after &&
-      sql`(b.wallet_id > ${after.wallet_id} or (b.create_time, b.position, b.asset_id, b.address)
-        > (${after.create_time}::timestamptz, ${after.position}::int4, ${after.asset_id}::uuid,
-          ${after.address}::bytea))
+      sql`case when b.wallet_id = ${after.wallet_id}
+          then (b.create_time, b.position, b.asset_id, b.address) > (${after.create_time}::timestamptz,
+            ${after.position}::int4, ${after.asset_id}::uuid, ${after.address}::bytea)
+          else true end
         and (b.create_time, b.position) >= (
           case when w.wallet_id = ${after.wallet_id} then ${after.create_time}::timestamptz else '-infinity' end,
           case when w.wallet_id = ${after.wallet_id} then ${after.position}::int4 else 0 end)`,
@@ -278,23 +281,14 @@ export const rememberReadings = async (
   { network_id, reading_id }: { network_id: number; reading_id: string },
 ): Promise<void> => {
   for (const [block_number, some] of Map.groupBy(readings, (row) => row.as_of_block)) {
-    const pairs = { owners: ownersOf(some) }
-    await insertRows(trx, 'balance_reading', [{ network_id, block_number, reading_id, pairs }])
+    const wallet_ids = some.map(({ wallet_id }) => wallet_id)
+    const addresses = some.map(({ address }) => address)
+    const asset_ids = some.map(({ asset_id }) => asset_id)
+    await sql`
+      insert into balance_reading
+        (network_id, block_number, reading_id, wallet_ids, addresses, asset_ids)
+      values (${network_id}, ${block_number}, ${reading_id}, ${encodeArray('uuid', wallet_ids)}::uuid[],
+        ${encodeArray('bytea', addresses)}::bytea[], ${encodeArray('uuid', asset_ids)}::uuid[])
+      on conflict do nothing`.execute(trx)
   }
-}
-
-/** Of whose balances of what these are, with the addresses of each. */
-function ownersOf(readings: readonly Reading[]) {
-  const owners = new Map<string, AddressList & { wallet_id: string; asset_id: string }>()
-  for (const { wallet_id, asset_id, address } of readings) {
-    const { length } = address
-    const key = `${wallet_id}/${asset_id}/${length}`
-    let owner = owners.get(key)
-    if (!owner) {
-      owner = { wallet_id, asset_id, length, addresses: '' }
-      owners.set(key, owner)
-    }
-    owner.addresses += address.toString('hex')
-  }
-  return [...owners.values()]
 }

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import { type BulkRow, insertRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
-import { unfoldLists } from '../wallets/address-lists.ts'
 import type { AssetKey } from '../wallets/assets.ts'
 
 /** Balance work that is due. */
@@ -193,12 +192,13 @@ export const reopenBalances = async (
     unread as (
       delete from balance_reading
       where network_id = ${network_id} and block_number >= ${suspect_from}
-      returning pairs),
+      returning wallet_ids, addresses, asset_ids),
     gone as (
       select wallet_id, address, asset_id, false as was_read from undone
       union all
-      select (l.list->>'wallet_id')::uuid, a.address, (l.list->>'asset_id')::uuid, true
-      from unread u, ${unfoldLists(sql`u.pairs->'owners'`)}),
+      select p.wallet_id, p.address, p.asset_id, true
+      from unread u cross join lateral unnest(u.wallet_ids, u.addresses, u.asset_ids)
+        p (wallet_id, address, asset_id)),
     suspect as (
       select b.wallet_id, b.address, b.asset_id, b.organization_id, w.confirmation,
         bool_or(g.was_read or b.as_of_block > ${above}) as applied

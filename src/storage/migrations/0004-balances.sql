@@ -62,7 +62,9 @@ create table balance_backlog (
   -- { owners: [{ wallet_id, organization_id, asset_id, confirmation, asset_type, contract_address, token_id,
   -- length, addresses, blocks }] }: `addresses` is the hex of all addresses of one length, `blocks` the hex of
   -- their blocks, twelve digits each. With a JSON string and number for each, the server spent as much time on
-  -- parsing a document as on storing it.
+  -- parsing a document as on storing it. Not arrays, as in balance_reading, because the service reads every row
+  -- back: for 5,000 balances of 50 wallets, arrays took 10 instead of 15 ms to write, but 31 instead of 11 ms to
+  -- read, since the driver receives arrays as text.
   work jsonb not null,
   primary key (network_id, backlog_id)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
@@ -75,12 +77,17 @@ create table balance_reading (
   network_id int2 not null references network,
   block_number int8 not null,
   reading_id uuid not null,
-  -- { owners: [{ wallet_id, asset_id, length, addresses }] }, as in balance_backlog.
-  pairs jsonb not null,
+  -- The balances, one element of each array per balance. The arrays are read by the server only.
+  wallet_ids uuid[] not null,
+  addresses bytea[] not null,
+  asset_ids uuid[] not null,
   primary key (network_id, block_number, reading_id)
 );
 -- Written once and rarely read: compression would cost more than it saves.
-alter table balance_reading alter column pairs set storage external;
+alter table balance_reading
+  alter column wallet_ids set storage external,
+  alter column addresses set storage external,
+  alter column asset_ids set storage external;
 
 -- Balances that were read at a block that is not confirmed for the wallet yet.
 create table balance_pending (

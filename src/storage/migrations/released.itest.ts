@@ -23,7 +23,7 @@ const releases: { version: string; files: Record<string, string> }[] = [
       '0001-installation': '341ee4d1419eb3c94766a43a06dc19b7d0d61e341d5ab3513eb4a588f0e2df76',
       '0002-access': '890868411e5fa95d43efc81b279fbeb1df81a509972c9c4766ee09b1c55c3b74',
       '0003-wallets': '52be8fe73dc1e6415aa8c04e66982d874b6fc9172829e9e689464c187fad7433',
-      '0004-balances': '0f80869f6d43775b3dc21d94dcf6dccc7ecaa88629394df5e5a20e70167ee42b',
+      '0004-balances': 'bc0fb06e83bdb36108c5f3f79fd0e30c053e8d6d6abbbdba2da4289707bad274',
       '0005-transfers': '16d361df629b80517cc2c18b522d57991c2013b6b9a6995082ac51e9426652ac',
       '0006-webhooks': '2541e014f7395a344ac208ead2b3979bc77e826cf46d10f9a7cf6d3537300084',
       '0007-transactions': 'be342ce77c4a56729e2e5b540acea95b316f25250b156f298d2066bbcbfa70c3',

@@ -69,14 +69,14 @@ it('what many rows have in common arrives in each of them, whatever its type', a
   const [network_id] = (await db.selectFrom('network').select('network_id').execute()).map(
     (row) => row.network_id,
   )
-  const reading_ids = Array.from({ length: 40 }, () => randomUUIDv7())
-  const rowOf = (reading_id: string) => ({
-    ...{ network_id: network_id!, block_number: 2 ** 40, reading_id },
-    pairs: 'the same text',
+  const backlog_ids = Array.from({ length: 40 }, () => randomUUIDv7())
+  const rowOf = (backlog_id: string) => ({
+    ...{ network_id: network_id!, due_block: 2 ** 40, pair_count: 1, backlog_id },
+    work: 'the same text',
   })
-  expect(await insertRows(db, 'balance_reading', reading_ids.map(rowOf))).toBe(40)
-  const stored = await db.selectFrom('balance_reading').selectAll().orderBy('reading_id').execute()
-  expect(stored).toEqual(reading_ids.toSorted().map(rowOf))
+  expect(await insertRows(db, 'balance_backlog', backlog_ids.map(rowOf))).toBe(40)
+  const stored = await db.selectFrom('balance_backlog').selectAll().orderBy('backlog_id').execute()
+  expect(stored).toEqual(backlog_ids.toSorted().map(rowOf))
   // Nothing differs: one is new, the others are there already.
   const [wallet_id, asset_id] = [randomUUIDv7(), randomUUIDv7()]
   const change = {

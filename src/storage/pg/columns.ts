@@ -58,6 +58,9 @@ export const oneOf = <Value extends string>(): Column<Value, Value> => column<Va
 /** Bytes: addresses, hashes, sealed secrets. */
 export const bytea = column<Buffer>('bytea')
 
+/** Several addresses or hashes. */
+export const byteas = column<Buffer[]>('bytea[]')
+
 /** A point in time. */
 export const timestamptz = column<Date>('timestamp with time zone')
 

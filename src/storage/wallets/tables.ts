@@ -2,6 +2,7 @@ import {
   amount,
   bool,
   bytea,
+  byteas,
   int2,
   int4,
   int8,
@@ -11,6 +12,7 @@ import {
   text,
   timestamptz,
   uuid,
+  uuids,
 } from '../pg/columns.ts'
 
 /** Whose wallets, on which chain. */
@@ -146,7 +148,9 @@ export const walletTables = {
     network_id: int2,
     block_number: int8,
     reading_id: uuid,
-    pairs: jsonb,
+    wallet_ids: uuids,
+    addresses: byteas,
+    asset_ids: uuids,
   },
   block: {
     network_id: int2,
