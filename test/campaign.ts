@@ -17,6 +17,11 @@ const campaigns = [
     ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'unit'],
     ...['src/gateway/streams/feed-model.test.ts', 'src/http/fast-path/differential.test.ts'],
   ],
+  // 500 scripts of forks through the whole gateway, two clients on each surface.
+  [
+    ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'integration'],
+    'test/gateway-ws/one-branch-model.test.ts',
+  ],
   ['../node_modules/vitest/vitest.mjs', 'run', '--project', 'campaign'],
   // At least 130,000 bad requests, every tenant and role against every operation.
   [
@@ -42,7 +47,13 @@ for (const [file = '', ...args] of campaigns) {
   const child = spawn(process.execPath, [join(import.meta.dirname, file), ...args], {
     stdio: 'inherit',
     cwd: join(import.meta.dirname, '..'),
-    env: { FEED_SCRIPTS: '500', FRONT_RUNS: '20000', BAD_REQUESTS: '1200', ...process.env },
+    env: {
+      FEED_SCRIPTS: '500',
+      BRANCH_SCRIPTS: '500',
+      FRONT_RUNS: '20000',
+      BAD_REQUESTS: '1200',
+      ...process.env,
+    },
   })
   const [code] = (await once(child, 'exit')) as [number | null]
   if (code !== 0) process.exitCode = 1

@@ -104,6 +104,7 @@ export function openNetworks(
     })
     const stream = createStreams({
       pool,
+      canonical,
       prefix,
       clock,
       log,

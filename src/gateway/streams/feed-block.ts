@@ -1,8 +1,7 @@
 import { checkBlock } from '../../chains/evm/codec/header-hash.ts'
-import type { RawJson, RpcReply } from '../../chains/evm/pool/pool-types.ts'
+import type { Head, RawJson, RpcReply } from '../../chains/evm/pool/pool-types.ts'
 import { answerFixes } from '../rpc/answers.ts'
 import type { LogKeys } from '../rpc/topics.ts'
-import type { Link } from './feed-chain.ts'
 
 /** A log of a block, ready to be compared and sent. */
 export type FeedLog = LogKeys & {
@@ -11,7 +10,7 @@ export type FeedLog = LogKeys & {
 }
 
 /** A block of the feed. */
-export type FeedBlock = Link & {
+export type FeedBlock = Head & {
   /** The header as it is pushed; empty while only its place in the chain is known. */
   header: RawJson
   bloom: string
@@ -30,10 +29,11 @@ const hashPattern = /^0x[0-9a-f]{64}$/
 const addressPattern = /^0x[0-9a-f]{40}$/
 
 /** A block of which only its place in the chain is known. */
-export const bareBlock = ({ number, hash, parentHash }: Link): FeedBlock => ({
+export const bareBlock = ({ number, hash, parent_hash, timestamp }: Head): FeedBlock => ({
   number,
   hash,
-  parentHash,
+  parent_hash,
+  timestamp,
   header: '',
   bloom: '',
   transactions: [],
@@ -53,7 +53,12 @@ export function readBlock(reply: RpcReply, hash: string): FeedBlock | undefined 
   if (!hashPattern.test(parentHash)) return undefined
   const members = Object.entries(block).filter(([name]) => !beside.has(name))
   return {
-    ...bareBlock({ number: Number(number), hash, parentHash }),
+    ...bareBlock({
+      number: Number(number),
+      hash,
+      parent_hash: parentHash,
+      timestamp: Number(block.timestamp) || 0,
+    }),
     header: JSON.stringify(Object.fromEntries(members)),
     bloom: typeof logsBloom === 'string' ? logsBloom : '',
     transactions: Array.isArray(transactions) ? transactions.map(transactionHash) : [],

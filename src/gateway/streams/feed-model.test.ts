@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { createCanonical } from '../../chains/evm/canonical/canonical.ts'
 import { createFakeClock } from '../../chains/evm/testing/fake-clock.ts'
 import { systemIds } from '../../lib/ids.ts'
 import { silentLog } from '../../lib/log.ts'
@@ -146,6 +147,7 @@ test('what clients get is what the model says, for every seeded script', {
         const clock = createFakeClock()
         const streams = createStreams({
           pool: world.pool,
+          canonical: createCanonical({ pool: world.pool, prefix: 'eth', clock, log: silentLog }),
           prefix: 'eth',
           clock,
           log: silentLog,
@@ -247,6 +249,8 @@ test('what clients get is what the model says, for every seeded script', {
         tip = first
         world.show(a, first)
         world.show(b, first)
+        // The chain begins where the nodes are.
+        await clock.advance(0)
         await subscribe('newHeads', {})
         await makeFilter('newBlockFilter')
         await subscribe('logs', {})

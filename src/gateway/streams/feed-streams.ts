@@ -1,3 +1,4 @@
+import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { Pool, RawJson } from '../../chains/evm/pool/pool-types.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
@@ -31,6 +32,7 @@ export type Streams = {
 /** How to build the streams. */
 export type StreamsOptions = {
   pool: Pool
+  canonical: Canonical
   prefix: string
   clock: Clock
   log: Log

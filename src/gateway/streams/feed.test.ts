@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { createCanonical } from '../../chains/evm/canonical/canonical.ts'
 import type { Head, Pool } from '../../chains/evm/pool/pool-types.ts'
 import { createFakeClock } from '../../chains/evm/testing/fake-clock.ts'
 import { systemIds } from '../../lib/ids.ts'
@@ -14,8 +15,12 @@ const session = { principal: { credential_id: 'key' } } as Session
 const setUp = (options: { pool?: Partial<Pool>; nodes?: number; forgets?: boolean } = {}) => {
   const world = createWorld(options)
   const clock = createFakeClock()
+  const pool = { ...world.pool, ...options.pool }
+  const canonical = createCanonical({ pool, prefix: 'eth', clock, log: silentLog })
+  onTestFinished(canonical.stop)
   const streams = createStreams({
-    pool: { ...world.pool, ...options.pool },
+    pool,
+    canonical,
     prefix: 'eth',
     clock,
     log: silentLog,
@@ -151,6 +156,7 @@ describe('a block after the answer to subscribe is delivered', () => {
     })
     const old = mine(5, world.genesis)
     world.show(node, old[4] as WorldBlock)
+    await clock.advance(0)
     // The pool does not take its word back at once.
     stale.head = headOf(old[4] as WorldBlock)
     world.show(node, old[0] as WorldBlock)

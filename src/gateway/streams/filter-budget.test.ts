@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
+import { createCanonical } from '../../chains/evm/canonical/canonical.ts'
 import { createFakeClock } from '../../chains/evm/testing/fake-clock.ts'
 import { systemIds } from '../../lib/ids.ts'
 import { silentLog } from '../../lib/log.ts'
@@ -93,6 +94,7 @@ test('whatever clients, filters and nodes do, the budget is what is open: nothin
       const budget = createFilterBudget({ perKey: 120, perOrganization: 180 })
       const streams = createStreams({
         pool: world.pool,
+        canonical: createCanonical({ pool: world.pool, prefix: 'eth', clock, log: silentLog }),
         ...{ prefix: 'eth', clock, log: silentLog, ids: systemIds },
         encode: (text) => Buffer.from(text),
         ...{ subscriptionsPerKey: 5, filtersPerKey: 4, budget },

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createCanonical } from '../../chains/evm/canonical/canonical.ts'
 import { createFakeClock } from '../../chains/evm/testing/fake-clock.ts'
 import { systemIds } from '../../lib/ids.ts'
 import { silentLog } from '../../lib/log.ts'
@@ -127,6 +128,7 @@ test('a chain that cannot be followed ends filters and connections instead of le
   const clock = createFakeClock()
   const streams = createStreams({
     pool: world.pool,
+    canonical: createCanonical({ pool: world.pool, prefix: 'eth', clock, log: silentLog }),
     prefix: 'eth',
     clock,
     log: silentLog,

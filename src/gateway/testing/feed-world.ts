@@ -91,18 +91,40 @@ export function createWorld({
       if (block.hash === hash) return true
     return false
   }
+  const blockAt = (node: WorldNode, number: number): WorldBlock | undefined => {
+    let block: WorldBlock | undefined = node.head
+    while (block && block.number > number) block = blocks.get(block.parent)
+    return block?.number === number ? block : undefined
+  }
   const knows = (node: WorldNode, hash: string) =>
     blocks.has(hash) && (node.forgets ? isAncestor(hash, node.head) : true)
 
   const reply: World['answer'] = (node, { method, params }) => {
-    const [first] = JSON.parse(params) as [string | { blockHash: string }]
+    const [first, second] = JSON.parse(params) as [string | WorldRange, unknown]
     if (method === 'eth_syncing') return { ok: true, result: 'false' }
-    if (method === 'eth_getBlockByNumber') return { ok: true, result: blockText(node.head) }
+    if (method === 'eth_getBlockByNumber') {
+      const block = first === 'latest' ? node.head : blockAt(node, Number(first))
+      return { ok: true, result: block ? blockText(block, second === true) : 'null' }
+    }
+    if (method === 'eth_getTransactionReceipt') {
+      let block: WorldBlock | undefined = node.head
+      while (block && !block.transactions.includes(first as string))
+        block = blocks.get(block.parent)
+      return { ok: true, result: block ? receiptText(block, first as string) : 'null' }
+    }
     if (method === 'eth_getBlockByHash') {
       const block = knows(node, first as string) ? get(first as string) : undefined
       return { ok: true, result: block ? blockText(block) : 'null' }
     }
-    const { blockHash } = first as { blockHash: string }
+    const { blockHash = '', fromBlock, toBlock } = first as WorldRange
+    if (fromBlock !== undefined) {
+      const found: object[] = []
+      for (let number = Number(fromBlock); number <= Number(toBlock); number++) {
+        const block = blockAt(node, number)
+        if (block) found.push(...logsOf(block))
+      }
+      return { ok: true, result: JSON.stringify(found) }
+    }
     if (!knows(node, blockHash))
       return { ok: false, error: '{"code":-32000,"message":"unknown block"}' }
     return { ok: true, result: JSON.stringify(logsOf(get(blockHash))) }
@@ -200,14 +222,31 @@ export const logsOf = ({ hash, number, logs, transactions }: WorldBlock) =>
     removed: false,
   }))
 
-const blockText = (block: WorldBlock): string =>
+type WorldRange = { blockHash?: string; fromBlock?: string; toBlock?: string }
+
+const receiptText = ({ number, hash }: WorldBlock, transactionHash: string): string =>
+  JSON.stringify({
+    transactionHash,
+    blockHash: hash,
+    blockNumber: `0x${number.toString(16)}`,
+    contractAddress: null,
+    status: '0x1',
+  })
+
+const blockText = (block: WorldBlock, isFull = false): string =>
   JSON.stringify({
     number: `0x${block.number.toString(16)}`,
     hash: block.hash,
     parentHash: block.parent,
     timestamp: `0x${block.number.toString(16)}`,
     logsBloom: block.bloom,
-    transactions: block.transactions,
+    transactions: isFull
+      ? block.transactions.map((hash) => ({
+          hash,
+          blockHash: block.hash,
+          blockNumber: `0x${block.number.toString(16)}`,
+        }))
+      : block.transactions,
     uncles: [],
   })
 

@@ -207,9 +207,10 @@ export function createCanonical(options: CanonicalOptions): Canonical {
   const evaluate = () => {
     if (stopped.signal.aborted || isRunning) return
     if (!links) {
-      const first = pool.head()
-      if (!first) return
-      restart(first)
+      const [first] = nodes.values()
+      const head = first?.head ?? pool.head()
+      if (!head) return
+      restart(head)
     }
     isLinking = advance() !== undefined
     if (isLinking) void run()
