@@ -14,7 +14,7 @@ export type OpenerTools = {
   env: Env
   clock: Clock
   log: Log
-  networks: Pick<Networks, 'poolOf' | 'notifySent'>
+  networks: Pick<Networks, 'poolOf' | 'canonicalOf' | 'notifySent'>
 }
 
 /** Opens the chain of one wallet service on its default network; undefined when it is not configured. */
@@ -26,14 +26,16 @@ export type Opener = (
 /** How the chain of each wallet service is opened. A service without an opener is not offered. */
 export type Openers = { readonly [service in WalletService]?: Opener }
 
-/** Variant C uses the same pool of nodes as its gateway. */
+/** Variant C uses the pool of nodes and the canonical chain of its gateway. */
 const openC: Opener = async (config, { networks, clock }) => {
   const { c } = config.chains
   const pool = c && networks.poolOf('c', c.default_network)
   if (!c || !pool) return undefined
   const { proof, unproven_types, verify_senders, multicall } = c.networks[c.default_network]!
+  const canonical = networks.canonicalOf('c', c.default_network)
   const chain = createEvmChain({
     pool,
+    ...(canonical && { canonical }),
     prefix: c.prefix,
     clock,
     proof,

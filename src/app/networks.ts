@@ -1,4 +1,4 @@
-import { createCanonical } from '../chains/evm/canonical/canonical.ts'
+import { type Canonical, createCanonical } from '../chains/evm/canonical/canonical.ts'
 import { createPool } from '../chains/evm/pool/pool.ts'
 import type { Pool } from '../chains/evm/pool/pool-types.ts'
 import type { NodeStatus } from '../chains/nodes/status.ts'
@@ -22,6 +22,8 @@ export type Networks = {
   streams: ReadonlyMap<string, Streams>
   /** The nodes of a network; undefined when it is not configured. */
   poolOf(chain: string, network: string): Pool | undefined
+  /** The canonical chain of a network; undefined when it is not configured. */
+  canonicalOf(chain: string, network: string): Canonical | undefined
   /** Called for every transaction that was sent to nodes, with the node. */
   onSent(listener: OnSent): void
   /** A transaction was sent to the nodes of a network outside of the gateway. */
@@ -153,6 +155,7 @@ export function openNetworks(
     byPath,
     streams,
     poolOf: (chain, network) => byPath.get(`/${chain}/${network}`)?.pool,
+    canonicalOf: (chain, network) => byPath.get(`/${chain}/${network}`)?.view,
     onSent: (listener) => {
       sentListeners.push(listener)
     },

@@ -33,7 +33,21 @@ export async function openQuery(
     network: network.network,
     create_time: new Date(clock.now()),
   })
-  const recorder = startPendingRecorder({ db, pool, prefix, network_id, clock, log, listens })
+  const heads: Pick<typeof pool, 'onHead'> = {
+    onHead: (listener) =>
+      view.onChange(({ added }) => {
+        for (const head of added) listener(head, 'canonical')
+      }),
+  }
+  const recorder = startPendingRecorder({
+    db,
+    pool: { ...pool, ...heads },
+    prefix,
+    network_id,
+    clock,
+    log,
+    listens,
+  })
   networks.onSent((hash, to) => {
     // Chains of the same id may still be different ones; then the nodes of this one will not know it.
     if (to === pool || (to.chainId() !== undefined && to.chainId() === pool.chainId()))

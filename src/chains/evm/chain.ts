@@ -17,6 +17,7 @@ import { createFetchBlock } from './block/fetch.ts'
 import type { TracingPatience } from './block/internal.ts'
 import type { Proof, ProofRules } from './block/proof.ts'
 import { createSuspects } from './block/suspects.ts'
+import type { Canonical } from './canonical/canonical.ts'
 import { readHeader, toHeader, whyRefused } from './codec/header.ts'
 import { toQuantity } from './codec/raw.ts'
 import { evmFamily } from './family.ts'
@@ -29,6 +30,8 @@ import { createSending, type OnBroadcast } from './sending/sending.ts'
 export type EvmChainOptions = {
   /** Belongs to the caller, who stops it. */
   pool: Nodes
+  /** Chooses the branch and the head; where it is absent, the nodes are asked. */
+  canonical?: Canonical
   /** Method prefix of the chain: `eth`. */
   prefix?: string
   clock?: Clock
@@ -59,7 +62,14 @@ const usualMulticall = '0xca11bde05977b3631167028862be2a173976ca11'
 
 /** A chain of the EVM family behind a pool of nodes. */
 export function createEvmChain(options: EvmChainOptions): Chain {
-  const { pool, prefix = 'eth', clock = systemClock, proof = 'root', unproven_types = [] } = options
+  const {
+    canonical,
+    prefix = 'eth',
+    clock = systemClock,
+    proof = 'root',
+    unproven_types = [],
+  } = options
+  const pool = canonical ? onBranch(options.pool, canonical) : options.pool
   const rules: ProofRules = { proof, unproven_types: new Set(unproven_types) }
   const rpc = createRpc({ pool, prefix })
   const stopping = new AbortController()
@@ -110,7 +120,10 @@ export function createEvmChain(options: EvmChainOptions): Chain {
       accept: (result) => {
         if (result === null) return isAbove ? 'none' : undefined
         const raw = readHeader(result, asked)
-        return raw && Number(raw.number) === number ? toHeader(raw) : undefined
+        if (!raw || Number(raw.number) !== number) return undefined
+        // A node on another branch is not asked about this one.
+        const branch = canonical?.bestHashAt(number)
+        return branch === undefined || branch === raw.hash ? toHeader(raw) : undefined
       },
     })
     if (answered.kind === 'answer') return answered.answer === 'none' ? undefined : answered.answer
@@ -137,7 +150,11 @@ export function createEvmChain(options: EvmChainOptions): Chain {
 
   const joined = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal])
   const { pollMs = 1_000, inFlight = 32, patienceMs = 15_000 } = options
-  const tools = { pool, clock, fetchBlock, head, header, pollMs, inFlight, patienceMs }
+  const tools = {
+    ...{ pool, clock, fetchBlock, header, pollMs, inFlight, patienceMs },
+    head: async (signal: AbortSignal) => tipOf(canonical) ?? (await head(signal)),
+    branchHashAt: (number: number) => bufferOf(canonical?.bestHashAt(number)),
+  }
   const { multicall = usualMulticall } = options
   const suspects = createSuspects()
   const readBalances = createReadBalances({ rpc, pool, header, multicall, suspects })
@@ -170,4 +187,30 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     }),
     stop: async () => stopping.abort(new Error('the chain is stopped')),
   }
+}
+
+/** The nodes as seen from the canonical chain: its tip is the head. */
+const onBranch = (pool: Nodes, canonical: Canonical): Nodes => ({
+  ...pool,
+  head: canonical.head,
+  onHead: (listener) =>
+    canonical.onChange(() => {
+      const head = canonical.head()
+      if (head) listener(head, 'canonical')
+    }),
+})
+
+const bufferOf = (hash: string | undefined): Buffer | undefined =>
+  hash === undefined ? undefined : Buffer.from(hash.slice(2), 'hex')
+
+function tipOf(canonical: Canonical | undefined): BlockHeader | undefined {
+  const head = canonical?.head()
+  return (
+    head && {
+      number: head.number,
+      hash: Buffer.from(head.hash.slice(2), 'hex'),
+      parent_hash: Buffer.from(head.parent_hash.slice(2), 'hex'),
+      time: head.timestamp * 1_000,
+    }
+  )
 }

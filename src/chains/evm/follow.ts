@@ -20,6 +20,8 @@ export type FollowTools = {
   fetchBlock: FetchBlock
   head(signal: AbortSignal): Promise<BlockHeader>
   header(number: number, signal: AbortSignal): Promise<BlockHeader | undefined>
+  /** The hash of the canonical chain at this height, where it is known. */
+  branchHashAt(number: number): Buffer | undefined
   /** How long to wait for a push before looking. */
   pollMs: number
   /** Blocks that are fetched at once. */
@@ -99,7 +101,7 @@ export async function* follow(
         missingSince = undefined
         continue
       }
-      const linked = takeLinked(position, blocks)
+      const linked = takeCanonical(tools, takeLinked(position, blocks))
       if (linked.length < blocks.length) ahead.forget()
       if (linked.length > 0) {
         position = linked.at(-1)!
@@ -115,15 +117,23 @@ export async function* follow(
   }
 }
 
+/** As many of the blocks as the canonical chain does not contradict. */
+function takeCanonical({ branchHashAt }: FollowTools, blocks: ChainBlock[]): ChainBlock[] {
+  const other = blocks.findIndex(({ number, hash }) => branchHashAt(number)?.equals(hash) === false)
+  return other === -1 ? blocks : blocks.slice(0, other)
+}
+
 /** Growing: what a node does not have it will not have a tenth of a second later. */
 const pauseOf = (waitedMs: number): number => Math.max(pauseMs, waitedMs / 2)
 
 /** Whether another block has a position's height, by nodes that have reached the head. */
 async function hasLeft(
-  { header }: FollowTools,
+  { header, branchHashAt }: FollowTools,
   position: BlockRef,
   signal: AbortSignal,
 ): Promise<boolean> {
+  const canonical = branchHashAt(position.number)
+  if (canonical) return !canonical.equals(position.hash)
   const there = await unlessMissing(header(position.number, signal))
   return there !== undefined && !there.hash.equals(position.hash)
 }

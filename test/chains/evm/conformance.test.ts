@@ -1,4 +1,5 @@
 import { startAnvil } from '../../../devnet/anvil/anvil.ts'
+import { createCanonical } from '../../../src/chains/evm/canonical/canonical.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { createPool } from '../../../src/chains/evm/pool/pool.ts'
 import type { Pool } from '../../../src/chains/evm/pool/pool-types.ts'
@@ -24,7 +25,13 @@ describeChain('of EVM blocks, on anvil', async () => {
     ...pool,
     request: async (request) => (isDown ? { failure: 'NO_UPSTREAM' } : await pool.request(request)),
   }
-  const chain = createEvmChain({ pool: gate, pollMs: 200 })
+  const canonical = createCanonical({
+    pool: gate,
+    prefix: 'eth',
+    clock: systemClock,
+    log: silentLog,
+  })
+  const chain = createEvmChain({ pool: gate, canonical, pollMs: 200 })
   const funded = await anvil.call<string[]>('eth_accounts')
   const account = (number: number): Buffer => {
     if (number < 10) return Buffer.from(funded[number]!.slice(2), 'hex')
@@ -55,6 +62,7 @@ describeChain('of EVM blocks, on anvil', async () => {
     },
     stop: async () => {
       await chain.stop()
+      canonical.stop()
       await pool.stop()
       await anvil.stop()
     },

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startAnvil } from '../../../devnet/anvil/anvil.ts'
+import { createCanonical } from '../../../src/chains/evm/canonical/canonical.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { createPool } from '../../../src/chains/evm/pool/pool.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -23,7 +24,8 @@ const pool = createPool({
   log: silentLog,
   limits: { probeIntervalMs: 200 },
 })
-const chain = createEvmChain({ pool, pollMs: 200 })
+const canonical = createCanonical({ pool, prefix: 'eth', clock: systemClock, log: silentLog })
+const chain = createEvmChain({ pool, canonical, pollMs: 200 })
 const { send, deploy } = createSender(anvil)
 const accounts = await anvil.call<string[]>('eth_accounts')
 const [rich, mine, friend, stranger] = accounts as [string, string, string, string]
@@ -104,6 +106,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await tracker.stop()
   await chain.stop()
+  canonical.stop()
   await pool.stop()
   await anvil.stop()
 })
