@@ -57,6 +57,9 @@ export type NodeSetOptions<node extends NodeRecord> = {
   isDisconnected?(node: node): boolean
 }
 
+/** The nodes of one network. */
+export type NodeSet<node extends NodeRecord> = ReturnType<typeof createNodeSet<node>>
+
 const firstPauseMs = 50
 const longestPauseMs = 400
 // A rate limit is waited for longer than a failure: the answer is certain to come.

@@ -4,7 +4,7 @@ import { NodeFault } from '../nodes/fault.ts'
 import { createNodeRecord, type NodeConfig, type NodeRecord } from '../nodes/node.ts'
 import { createNodeSet } from '../nodes/node-set.ts'
 import { type Connection, openConnection, readNumber } from './connection.ts'
-import { isHash } from './header.ts'
+import { bytesOf, isHash } from './header.ts'
 
 /** A node as the configuration names it. */
 export type NodeOptions = NodeConfig & { archive?: boolean }
@@ -81,6 +81,16 @@ export function openNodes(options: NodesOptions) {
 
   return {
     set,
+    /** The hash that a node has at a number. */
+    hashAt: async (
+      { connection }: PolkadotNode,
+      number: number,
+      signal: AbortSignal,
+    ): Promise<Buffer> => {
+      const hash = await connection.request('chain_getBlockHash', [number], signal)
+      if (!isHash(hash)) throw new NodeFault('missing', `no block ${number}`)
+      return bytesOf(hash)
+    },
     ask: <answer>(question: Question<answer>): Promise<answer> => {
       const { method, reached, stateOf, signal } = question
       const demand = {

@@ -70,7 +70,7 @@ export function createTonChain(options: TonChainOptions): Chain {
   })
   const verifyToken = createVerifyToken({ methods })
   const findAccounts = createFindAccounts({ methods })
-  const tools = { nodes, fetcher, clock, header, pollMs, inFlight, patienceMs }
+  const tools = { nodes, fetcher, clock, pollMs, inFlight, patienceMs }
 
   return {
     ...families.production,

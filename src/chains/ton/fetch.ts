@@ -3,6 +3,7 @@ import { ChainUnavailableError } from '../chain.ts'
 import { type BlockPart, createBlock } from './block.ts'
 import type { Nodes } from './nodes.ts'
 import {
+  masterShard,
   placeOf,
   type RawBlockId,
   type RawHeader,
@@ -15,13 +16,10 @@ import {
   readShards,
 } from './raw.ts'
 
-/** The masterchain has one shard: all of it, as nodes write it. */
-export const masterShard = '-9223372036854775808'
-
 /** Fetches blocks with everything that they commit. */
 export type Fetcher = {
   header(seqno: number, signal: AbortSignal): Promise<RawHeader>
-  block(seqno: number, signal: AbortSignal, parent?: Buffer): Promise<ChainBlock>
+  block(seqno: number, signal: AbortSignal): Promise<ChainBlock>
   /** Says which shard blocks were the newest ones of a block, so that no node has to be asked. */
   remember(seqno: number, tops: readonly RawBlockId[]): void
 }
@@ -50,7 +48,7 @@ export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKe
     }
   }
 
-  const askHeader = (id: Partial<RawBlockId>, seqno: number, parent?: Buffer) => ({
+  const askHeader = (id: Partial<RawBlockId>, seqno: number) => ({
     method: 'getBlockHeader',
     params: id,
     seqno,
@@ -62,13 +60,12 @@ export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKe
         header.id.shard === id.shard &&
         header.id.workchain === id.workchain &&
         (id.root_hash === undefined || header.id.root_hash === id.root_hash)
-      const isChild = !parent || readHash(header.prev_blocks[0]!.root_hash).equals(parent)
-      return isAsked && isChild ? header : undefined
+      return isAsked ? header : undefined
     },
   })
-  const header = (seqno: number, signal: AbortSignal, parent?: Buffer): Promise<RawHeader> =>
+  const header = (seqno: number, signal: AbortSignal): Promise<RawHeader> =>
     nodes.ask({
-      ...askHeader({ workchain: -1, shard: masterShard, seqno }, seqno, parent),
+      ...askHeader({ workchain: -1, shard: masterShard, seqno }, seqno),
       signal,
     })
 
@@ -158,10 +155,10 @@ export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKe
   }
 
   return {
-    header: (seqno, signal) => header(seqno, signal),
-    block: async (seqno, signal, parent) => {
+    header,
+    block: async (seqno, signal) => {
       const [raw, shards, tops] = await Promise.all([
-        header(seqno, signal, parent),
+        header(seqno, signal),
         shardBlocks(seqno, signal),
         topsOf(seqno, signal),
       ])

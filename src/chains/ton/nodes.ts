@@ -5,7 +5,7 @@ import { createNodeRecord, type NodeRecord } from '../nodes/node.ts'
 import { createNodeSet, type Probe } from '../nodes/node-set.ts'
 import type { NodeStatus } from '../nodes/status.ts'
 import { createIndexNode, type IndexNode } from './index-node.ts'
-import { readBlockId, readHash, readRawHeader } from './raw.ts'
+import { masterShard, readBlockId, readHash, readRawHeader } from './raw.ts'
 import { createToncenter, faultOf, type Toncenter, type UpstreamOptions } from './toncenter.ts'
 
 /** A question that any node may answer. */
@@ -77,6 +77,14 @@ export function createNodes({
 
   return {
     set,
+    /** The hash that a node has at a masterchain number. */
+    hashAt: async ({ client }: TonNode, seqno: number, signal: AbortSignal): Promise<Buffer> => {
+      const id = { workchain: -1, shard: masterShard, seqno }
+      const header = readRawHeader(await client.call('getBlockHeader', id, signal))
+      if (header?.id.seqno !== seqno)
+        throw new NodeFault('invalid', 'another header than asked for')
+      return readHash(header.id.root_hash)
+    },
     ask: <answer>({ method, params, seqno, signal, accept }: Question<answer>): Promise<answer> =>
       set.ask({
         what: method,

@@ -1,5 +1,8 @@
 import { parseAddress } from './address.ts'
 
+/** The masterchain has one shard: all of it, as nodes write it. */
+export const masterShard = '-9223372036854775808'
+
 /** A block's name in API v2; the shard is a signed decimal number. */
 export type RawBlockId = {
   workchain: number

@@ -1,0 +1,40 @@
+import type { BlockRef } from '../chain.ts'
+import type { NodeRecord } from '../nodes/node.ts'
+import type { NodeSet } from '../nodes/node-set.ts'
+
+const verdictMs = 5_000
+
+/**
+ * Whether a final chain has another block in the place of ours. Final blocks never leave the chain, so
+ * a node that says so is left out as long as another one agrees with us. Only when none agrees, and
+ * those that are unreachable do not come back in time, it is the chain itself: it began anew.
+ */
+export async function hasLeft<node extends NodeRecord>(
+  {
+    set,
+    hashAt,
+    patienceMs,
+  }: {
+    set: Pick<NodeSet<node>, 'identity' | 'askAll' | 'exclude'>
+    /** The hash that a node has at a number. */
+    hashAt(node: node, number: number, signal: AbortSignal): Promise<Buffer>
+    patienceMs: number
+  },
+  { position, waitedMs }: { position: BlockRef; waitedMs: number },
+  signal: AbortSignal,
+): Promise<boolean> {
+  // Where no node answers, the loop that follows says so.
+  await set.identity(signal).catch(() => signal.throwIfAborted())
+  const verdicts = await set.askAll({
+    signal,
+    timeoutMs: verdictMs,
+    ask: async (node, limited) =>
+      (await hashAt(node, position.number, limited)).equals(position.hash),
+  })
+  const others = verdicts.filter(({ answer }) => answer === false)
+  if (verdicts.some(({ answer }) => answer === true)) {
+    for (const { node } of others) set.exclude(node)
+    return false
+  }
+  return others.length > 0 && (others.length === verdicts.length || waitedMs > patienceMs)
+}
