@@ -25,6 +25,8 @@ export type Fault = {
   times?: number
   /** How likely; 1 without it. */
   probability?: number
+  /** Sent as `Retry-After` with `429`. */
+  retryAfterSeconds?: number
   /** Blocks behind, for `stale` and `lag`. */
   blocks?: number
 }

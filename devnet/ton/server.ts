@@ -54,6 +54,8 @@ async function handle(
         faults.meet(kinds, method) ?? (table === 'v3' ? faults.meet(kinds, 'v3') : undefined)
       if (fault?.kind === 'timeout') return
       if (fault?.kind === 'reset') return void request.socket.destroy()
+      if (fault?.retryAfterSeconds !== undefined)
+        response.setHeader('retry-after', fault.retryAfterSeconds)
       if (fault)
         throw new ApiError(Number(fault.kind), fault.kind === '429' ? 'Ratelimit exceed' : 'fault')
     }
