@@ -1,3 +1,7 @@
+// The app wires everything: it opens the parts in the order of their dependencies and stops them in
+// reverse. It may use every folder except `cli`. It guarantees that a start that fails half-way
+// leaves nothing running.
+
 /*
  * Starts and stops the service. It reads the configuration, opens every part in the order in which the parts
  * need each other, and stops them in reverse order, also when a start fails half-way. It may use every layer

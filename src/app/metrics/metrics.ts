@@ -1,3 +1,6 @@
+// The Prometheus metrics. They read the counters of other parts on each scrape and change nothing.
+// Metric names are public and do not change.
+
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { findOperation } from '../../contract/operations/catalogue.ts'

@@ -1,3 +1,6 @@
+// The Polkadot chain: the port of `chains/chain.ts` on Substrate nodes. It uses final blocks only,
+// so it never reorganizes. Decoding follows the metadata of the runtime of each block.
+
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Log, silentLog } from '../../lib/log.ts'
 import type { BlockHeader, Chain } from '../chain.ts'

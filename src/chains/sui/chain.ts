@@ -1,3 +1,7 @@
+// The Sui chain: the port of `chains/chain.ts` on gRPC nodes. It reads the stream of all
+// checkpoints, so the cost does not depend on the number of tracked addresses. Records add up to
+// the net changes of each transaction.
+
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Log, silentLog } from '../../lib/log.ts'
 import type { BlockHeader, Chain } from '../chain.ts'

@@ -112,7 +112,7 @@ export function createMessageCutter(options: {
   }
 }
 
-/** How long the header is, as far as its first bytes tell. */
+/** The length of the header, computed from its first bytes. */
 function sizeOf(header: Buffer, known: number): number {
   if (known < 2) return 2
   const length = header[1]! & 0x7f

@@ -1,3 +1,6 @@
+// HTTP and WebSocket connections to one node. They know JSON-RPC envelopes but no methods. They
+// guarantee bounded memory, a time limit per call and exactly one answer per call.
+
 import type { RawJson, RpcReply } from '../pool/pool-types.ts'
 
 /** Why a node gave no answer to a call. */
