@@ -25,7 +25,7 @@ const campaigns = [
   ['../node_modules/vitest/vitest.mjs', 'run', '--project', 'campaign'],
   // At least 130,000 bad requests, every tenant and role against every operation.
   [
-    ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'integration', 'test/security'],
+    ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'service', 'test/security'],
     ...['bad-requests', 'authentication', 'roles', 'tenant-isolation'].map(
       (name) => `test/http/${name}`,
     ),

@@ -48,83 +48,6 @@ test('two commands at the same time do not disturb each other', async () => {
   expect(await databasePid(dataDir)).toBeUndefined()
 })
 
-test('failures are sentences with an exit code', async () => {
-  expect(await run('organizations', 'create', 'acme')).toMatchInlineSnapshot(`
-    {
-      "code": 1,
-      "stderr": "Another organization has this domain.
-      domain: Another organization has this domain.
-    ",
-      "stdout": "",
-    }
-  `)
-  expect(await run('organizations', 'create', 'No Domain')).toMatchInlineSnapshot(`
-    {
-      "code": 1,
-      "stderr": "Not valid: domain.
-      domain: Must be lower-case letters and digits, joined by single hyphens (^[a-z0-9]+(?:-[a-z0-9]+)*$).
-    ",
-      "stdout": "",
-    }
-  `)
-  expect(await run('organizations', 'show', 'unknown')).toMatchInlineSnapshot(`
-    {
-      "code": 1,
-      "stderr": "There is no organization with the domain "unknown".
-    ",
-      "stdout": "",
-    }
-  `)
-  expect(await run('keys', 'delete', 'plk_nobody')).toMatchInlineSnapshot(`
-    {
-      "code": 1,
-      "stderr": "Credential not found.
-    ",
-      "stdout": "",
-    }
-  `)
-  expect(await run('limits', 'set', 'acme')).toMatchInlineSnapshot(`
-    {
-      "code": 2,
-      "stderr": "Give at least one of --per-second, --per-hour, --per-day and --per-month.
-    ",
-      "stdout": "",
-    }
-  `)
-  expect(await run('limits', 'set', 'acme', '--per-second', 'many')).toMatchInlineSnapshot(`
-    {
-      "code": 2,
-      "stderr": "Option '--per-second <calls>' argument 'many' is invalid. A limit is a whole number, "unlimited" (-1) or "blocked" (0).
-    ",
-      "stdout": "",
-    }
-  `)
-  expect(await run('limits', 'delete', 'acme')).toMatchInlineSnapshot(`
-    {
-      "code": 2,
-      "stderr": "Name the chain whose limit shall be deleted, or give --all.
-    ",
-      "stdout": "",
-    }
-  `)
-  expect(await run('limits', 'get', 'acme', 'c')).toMatchInlineSnapshot(`
-    {
-      "code": 1,
-      "stderr": "Rate limit not found.
-    ",
-      "stdout": "",
-    }
-  `)
-  expect(await run('keys', 'create', 'acme', '--role', 'king')).toMatchInlineSnapshot(`
-    {
-      "code": 2,
-      "stderr": "Option '--role <role>' argument 'king' is invalid. A role is "admin", "owner", "member" or "reader".
-    ",
-      "stdout": "",
-    }
-  `)
-})
-
 describe('beside a running service', () => {
   let service: Service
   beforeAll(async () => {
@@ -133,6 +56,83 @@ describe('beside a running service', () => {
   afterAll(async () => {
     await service.stop()
     expect(await databasePid(dataDir)).toBeUndefined()
+  })
+
+  test('failures are sentences with an exit code', async () => {
+    expect(await run('organizations', 'create', 'acme')).toMatchInlineSnapshot(`
+      {
+        "code": 1,
+        "stderr": "Another organization has this domain.
+        domain: Another organization has this domain.
+      ",
+        "stdout": "",
+      }
+    `)
+    expect(await run('organizations', 'create', 'No Domain')).toMatchInlineSnapshot(`
+      {
+        "code": 1,
+        "stderr": "Not valid: domain.
+        domain: Must be lower-case letters and digits, joined by single hyphens (^[a-z0-9]+(?:-[a-z0-9]+)*$).
+      ",
+        "stdout": "",
+      }
+    `)
+    expect(await run('organizations', 'show', 'unknown')).toMatchInlineSnapshot(`
+      {
+        "code": 1,
+        "stderr": "There is no organization with the domain "unknown".
+      ",
+        "stdout": "",
+      }
+    `)
+    expect(await run('keys', 'delete', 'plk_nobody')).toMatchInlineSnapshot(`
+      {
+        "code": 1,
+        "stderr": "Credential not found.
+      ",
+        "stdout": "",
+      }
+    `)
+    expect(await run('limits', 'set', 'acme')).toMatchInlineSnapshot(`
+      {
+        "code": 2,
+        "stderr": "Give at least one of --per-second, --per-hour, --per-day and --per-month.
+      ",
+        "stdout": "",
+      }
+    `)
+    expect(await run('limits', 'set', 'acme', '--per-second', 'many')).toMatchInlineSnapshot(`
+      {
+        "code": 2,
+        "stderr": "Option '--per-second <calls>' argument 'many' is invalid. A limit is a whole number, "unlimited" (-1) or "blocked" (0).
+      ",
+        "stdout": "",
+      }
+    `)
+    expect(await run('limits', 'delete', 'acme')).toMatchInlineSnapshot(`
+      {
+        "code": 2,
+        "stderr": "Name the chain whose limit shall be deleted, or give --all.
+      ",
+        "stdout": "",
+      }
+    `)
+    expect(await run('limits', 'get', 'acme', 'c')).toMatchInlineSnapshot(`
+      {
+        "code": 1,
+        "stderr": "Rate limit not found.
+      ",
+        "stdout": "",
+      }
+    `)
+    expect(await run('keys', 'create', 'acme', '--role', 'king')).toMatchInlineSnapshot(`
+      {
+        "code": 2,
+        "stderr": "Option '--role <role>' argument 'king' is invalid. A role is "admin", "owner", "member" or "reader".
+      ",
+        "stdout": "",
+      }
+    `)
   })
 
   test('a key works at once, and stops working at once', async () => {

@@ -155,7 +155,14 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     const dataDir = join(await freshFolder(), 'data')
     const npm = spawn('npm', ['start', '--', '--chains', 'none'], {
       cwd: join(import.meta.dirname, '../..'),
-      env: { ...process.env, CI: '1', PORTOLAN_PORT: '0', PORTOLAN_DATA_DIR: dataDir },
+      env: {
+        ...process.env,
+        CI: '1',
+        PORTOLAN_PORT: '0',
+        PORTOLAN_DATA_DIR: dataDir,
+        // http-shutdown.test.ts covers the drain.
+        PORTOLAN_SERVER__DRAIN_SECONDS: '0',
+      },
       stdio: 'ignore',
     })
     const ended = once(npm, 'exit')

@@ -15,14 +15,26 @@ export type LogLine = { level: string; msg: string; request_id?: string; [field:
 
 const secrets = new Set<string>()
 const signatures = new Set<string>()
+let file: string | undefined
+
+/** Files of one process share this module; what an earlier file noted would only take time. */
+const forgetOtherFiles = (): void => {
+  const worker = (globalThis as { __vitest_worker__?: { filepath?: string } }).__vitest_worker__
+  if (worker?.filepath === file) return
+  file = worker?.filepath
+  secrets.clear()
+  signatures.clear()
+}
 
 /** Says that this text must never be logged. */
 export const noteSecret = (text: string): void => {
+  forgetOtherFiles()
   if (text.length >= 8) secrets.add(text)
 }
 
 /** Says that this signature must never be logged. */
 export const noteSignature = (hex: string): void => {
+  forgetOtherFiles()
   signatures.add(hex)
 }
 
