@@ -1,4 +1,5 @@
-import { type ErrorRow, errors } from '../src/contract/errors/errors.ts'
+import { errors } from '../src/contract/errors/errors.ts'
+import type { ErrorRow } from '../src/contract/errors/row.ts'
 
 const retries = { never: 'no', later: 'yes, later', after: 'yes, after `Retry-After`' }
 

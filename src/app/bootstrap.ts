@@ -1,6 +1,7 @@
 import { sealContext } from '../domain/access/credential-keys.ts'
+import type { Principal } from '../domain/access/principal.ts'
 import { createCredential } from '../domain/admin/credentials.ts'
-import type { Installation, Principal } from '../domain/context.ts'
+import type { Installation } from '../domain/context.ts'
 import { listCredentials } from '../storage/access/credentials.ts'
 import { findOrganizationByDomain, insertOrganization } from '../storage/access/organizations.ts'
 import type { CredentialRow } from '../storage/access/tables.ts'

@@ -1,3 +1,7 @@
+import type { AssetKey, AssetType, ContractType } from '../contract/records/assets.ts'
+import type { PresentedAsset, PresentedTransfer } from '../contract/records/presented.ts'
+import type { TransferState } from '../contract/records/states.ts'
+import type { ContractMetadata } from '../contract/records/token.ts'
 import type { WalletService } from '../contract/variant.ts'
 import type { ByteSet } from '../lib/bytes.ts'
 import type { NodeStatus } from './nodes/status.ts'
@@ -42,16 +46,6 @@ export class BlockGoneError extends Error {
 /** What reading a text gives: the canonical bytes, or a sentence that says what is wrong with it. */
 export type Parsed = { ok: true; bytes: Buffer } | { ok: false; detail: string }
 
-/** One kind of thing that moves: the coin (no contract), a token, or one item of a collection. */
-export type AssetKey = {
-  /** As in spec 2.7. */
-  asset_type: string
-  /** The contract (C), jetton master (T) or UTF-8 coin type (S); empty is the native coin. */
-  contract_address: Buffer
-  /** 0 where the asset is not one item of a collection. */
-  token_id: bigint
-}
-
 /** An asset with what is known of it. */
 export type AssetView = AssetKey & {
   name: string | null
@@ -76,7 +70,7 @@ export type TransferView = {
   value: bigint
   transaction_fee: bigint
   /** With PENDING already worked out from the confirmations. */
-  transfer_state: string
+  transfer_state: TransferState
   block_number: number
   block_time: Date
   /** The place in the block. */
@@ -97,12 +91,21 @@ export type BalanceView = {
   token_account_address: Buffer | null
 }
 
+/** What a token standard means for balances and records. */
+export type TokenStandard = {
+  asset_type: AssetType
+  /** The key of its part in the metadata records (spec 2.6, 2.10). */
+  key: keyof NonNullable<ContractMetadata>
+  /** Whether each item is an asset of its own, known once it is first seen. */
+  isCollection: boolean
+}
+
 /**
  * What is true of a chain without asking any node: how it writes things, and which rules the tracker
  * follows on it. Pure, so that what is stored stays readable while a chain is not configured.
  */
-export type Family = {
-  service: WalletService
+export type Family<service extends WalletService = WalletService> = {
+  service: service
   /** The native coin. */
   native: AssetKey
   /** Whether a block that was seen can leave the chain. If not, a broken link stops the tracker. */
@@ -118,6 +121,8 @@ export type Family = {
    * too, whose contracts need not emit an event (C).
    */
   changesSilently?: 'coin' | 'tokens'
+  /** The standards of the token contracts that can be registered, by contract type (C). */
+  standards?: Readonly<Record<ContractType, TokenStandard>>
   /** Whether tokens sit in accounts of their own, which are looked up too (T: jetton wallets). */
   tokenAccounts?: true
   /** Reads any accepted form of an address, strictly (docs/decisions/requests.md). */
@@ -133,8 +138,10 @@ export type Family = {
   /** Reads a transaction identifier in any of its forms; undefined when it is none. */
   parseTransactionHash(text: string): Buffer | undefined
   formatTransactionHash(hash: Uint8Array): string
-  /** The record of spec 2.8; fields of other variants may be there, the projection drops them. */
-  presentTransfer(view: TransferView): Record<string, unknown>
+  /** The field of requests, records and notifications that has the transaction identifier. */
+  transactionField: 'transaction_hash' | 'transaction_digest'
+  /** The record of spec 2.8, without what depends on the wallet that sees it. */
+  presentTransfer(view: TransferView): PresentedTransfer<service>
   /**
    * What names a movement: the same for both ends, in whichever block its transaction is included,
    * and different for any two movements that one end sees.
@@ -143,7 +150,7 @@ export type Family = {
   /** Whether the fee of the transaction counts with this record: with one of those of its payer. */
   paysFee(view: TransferView): boolean
   /** The record of spec 2.6. */
-  presentAsset(view: BalanceView): Record<string, unknown>
+  presentAsset(view: BalanceView): PresentedAsset<service>
 }
 
 /** The name of one block. */
@@ -164,7 +171,7 @@ export type Tracked = {
   accounts: ByteSet
   contracts: ByteSet
   /** C: the asset types as which a contract is registered; without it, what its logs look like. */
-  assetTypesOf?(contract: Uint8Array): Iterable<string>
+  assetTypesOf?(contract: Uint8Array): Iterable<AssetType>
   /** By the account, of those among the candidates. */
   tokenAccount(account: Uint8Array): readonly TokenAccount[]
 }
@@ -296,14 +303,14 @@ export type TokenCheck<found> =
 export type Tokens = {
   /** C: reads the contract and proves its type. */
   verifyContract?(
-    contract: { contract_address: Buffer; contract_type: string },
+    contract: { contract_address: Buffer; contract_type: ContractType },
     signal: AbortSignal,
   ): Promise<TokenCheck<{ info: TokenInfo }>>
   /** C: where items say that they are described, in the order of the assets; null where they do not. */
   readTokenUris?(assets: readonly AssetKey[], signal: AbortSignal): Promise<(string | null)[]>
   /** T, S: proves that a token is there, without an address that has it. */
   verifyToken?(
-    token: { asset_type: string; token_address: Buffer },
+    token: { asset_type: AssetType; token_address: Buffer },
     signal: AbortSignal,
   ): Promise<TokenCheck<{ asset: AssetKey; info: TokenInfo }>>
   /**
@@ -318,7 +325,7 @@ export type Tokens = {
   /** T, S: finds the token, its account of the address, and proves that they belong together. */
   resolveImport?(
     request: {
-      asset_type: string
+      asset_type: AssetType
       address?: Buffer
       token_address?: Buffer
       token_account_address?: string

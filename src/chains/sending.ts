@@ -1,4 +1,4 @@
-import type { BlockRef } from './chain.ts'
+import type { SendableContractType } from '../contract/records/assets.ts'
 
 /** What is signed of a managed transaction, frozen when it is created. */
 export type TransactionFields = {
@@ -17,7 +17,7 @@ export type EstimatedCall = Pick<TransactionFields, 'from' | 'to' | 'value' | 'd
 
 /** A token that is to be sent. */
 export type TokenPayment = {
-  contract_type: 'CONTRACT_TYPE_ERC20' | 'CONTRACT_TYPE_ERC721'
+  contract_type: SendableContractType
   contract_address: Buffer
   from: Buffer
   to: Buffer
@@ -42,7 +42,11 @@ export type Handover =
   | { kind: 'unknown'; detail: string }
 
 /** The transaction that used a nonce, and its block, as proved by the block itself. */
-export type AccountNonceUse = { hash: Buffer; block: BlockRef; failed: boolean }
+export type AccountNonceUse = {
+  hash: Buffer
+  block: { number: number; hash: Buffer }
+  failed: boolean
+}
 
 /** What is against a token payment, and which part of it: the contract, or the amount or item. */
 export type PaymentProblem = { part: 'contract_address' | 'value'; detail: string }

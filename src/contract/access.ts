@@ -1,10 +1,7 @@
 import type { Catalogue, Entry } from './operations/catalogue.ts'
-import type { Role } from './roles.ts'
-import { includesRole } from './roles.ts'
+import { includesRole, type Role } from './roles.ts'
+import type { Access } from './scopes.ts'
 import type { Service } from './variant.ts'
-
-/** Whether an operation only reads. What shows a secret or makes the service work counts as a write. */
-export type Access = 'read' | 'write'
 
 type OperationName = { [service in Service]: keyof Catalogue<service> }[Service]
 

@@ -1,4 +1,5 @@
 import Type, { type TSchema } from 'typebox'
+import { assetTypes, contractTypes, sendableContractTypes } from './records/assets.ts'
 import { roles } from './roles.ts'
 import { scopePattern } from './scopes.ts'
 import { each, only } from './variant.ts'
@@ -187,19 +188,15 @@ export const ImportFlag = only('TSP', flag('read the current balance from the ch
 
 /** The asset types of section 2.7. */
 export const AssetType = each({
-  T: Type.Enum(['ASSET_TYPE_T']),
-  S: Type.Enum(['ASSET_TYPE_S']),
-  P: Type.Enum(['ASSET_TYPE_P']),
-  C: Type.Enum(['ASSET_TYPE_C', 'ASSET_TYPE_ERC20', 'ASSET_TYPE_ERC721', 'ASSET_TYPE_ERC1155']),
+  T: Type.Enum(assetTypes.t),
+  S: Type.Enum(assetTypes.s),
+  P: Type.Enum(assetTypes.p),
+  C: Type.Enum(assetTypes.c),
 })
 /** The token standards that can be registered (spec 2.7). */
-export const ContractType = Type.Enum([
-  'CONTRACT_TYPE_ERC20',
-  'CONTRACT_TYPE_ERC721',
-  'CONTRACT_TYPE_ERC1155',
-])
+export const ContractType = Type.Enum(contractTypes)
 /** The token standards that CreateTokenTransaction sends (spec 2.7). */
-export const SendableContractType = Type.Enum(['CONTRACT_TYPE_ERC20', 'CONTRACT_TYPE_ERC721'])
+export const SendableContractType = Type.Enum(sendableContractTypes)
 
 /** The token of an asset, where the chain has tokens beside its coin. */
 export const TokenAddress = Type.String({

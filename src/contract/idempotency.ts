@@ -1,4 +1,4 @@
-import type { ErrorRow } from './errors/errors.ts'
+import type { ErrorRow } from './errors/row.ts'
 
 /** The header that makes the repetition of a creating request harmless. */
 export const idempotencyHeader = 'idempotency-key'

@@ -1,5 +1,7 @@
-import type { Access } from './access.ts'
 import type { Service } from './variant.ts'
+
+/** Whether an operation only reads. What shows a secret, or starts work, counts as a write. */
+export type Access = 'read' | 'write'
 
 /**
  * One scope: `*` is everything; `c:read` and `c:write` are the operations of a service, those that read or

@@ -1,37 +1,17 @@
 import type { Chain } from '../chains/chain.ts'
+import type { WalletAnswer, WalletOperation, WalletRequest } from '../contract/operations/calls.ts'
+import type { Catalogue } from '../contract/operations/catalogue.ts'
 import type { Quotas } from '../contract/quotas.ts'
-import type { Role } from '../contract/roles.ts'
 import type { Service, WalletService } from '../contract/variant.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { EndpointRules } from '../lib/net/endpoint.ts'
-import type { NetworkList } from '../lib/net/ip.ts'
 import type { Sealer } from '../storage/access/seal.ts'
 import type { Db } from '../storage/pg/database.ts'
+import type { Principal } from './access/principal.ts'
 import type { RateLimits } from './limits/resolve.ts'
 import type { QuerySource } from './query/source.ts'
-
-/** Who calls: a credential, its organization and what it may do. */
-export type Principal = {
-  credential_id: string
-  organization_id: string
-  role: Role
-  /** Absent where the role alone decides. */
-  restrictions?: Restrictions
-}
-
-/** What a credential may do less than its role. */
-export type Restrictions = {
-  /** Unix time in milliseconds from which on it opens nothing; Infinity for never. */
-  expireAt: number
-  /** Undefined for everything. */
-  scopes: ReadonlySet<string> | undefined
-  /** Undefined for everywhere. */
-  clientNetworks: NetworkList | undefined
-  /** The same as written. */
-  allowed_client_networks: readonly string[] | undefined
-}
 
 /** A configured chain with the id of its rows. */
 export type OpenChain = { network_id: number; network: string; chain: Chain }
@@ -59,7 +39,7 @@ export type Installation = {
 }
 
 /** What one call of an operation may use. */
-export type Context = Installation & {
+export type Context<answer = never> = Installation & {
   principal: Principal
   service: Service
   operation: string
@@ -69,11 +49,29 @@ export type Context = Installation & {
    * To be called by an operation that creates, with its answer, in the transaction that creates: a
    * repetition with the same idempotency key gets that answer. Absent where the caller gave no key.
    */
-  record?(db: Db, answer: unknown): Promise<void>
+  record?(db: Db, answer: answer): Promise<void>
 }
 
 /** What an operation does. The request is checked and has its defaults; the answer is projected. */
-export type Handler<request = never, response = unknown> = (
-  context: Context,
+export type Handler<request = never, answer = unknown> = (
+  context: Context<answer>,
   request: request,
-) => Promise<response>
+) => Promise<answer>
+
+/** The handler of a wallet operation: one for all variants that offer it. */
+export type WalletHandler<name extends WalletOperation> = Handler<
+  WalletRequest<name>,
+  WalletAnswer<name>
+>
+
+/** The handler of an operation of administration. */
+export type AdminHandler<name extends keyof Catalogue<'admin'>> = Handler<
+  Catalogue<'admin'>[name]['request'],
+  Catalogue<'admin'>[name]['response']
+>
+
+/** The handler of a chain query. */
+export type QueryHandler<name extends keyof Catalogue<'q'>> = Handler<
+  Catalogue<'q'>[name]['request'],
+  Catalogue<'q'>[name]['response']
+>

@@ -1,5 +1,6 @@
+import type { WalletAnswer, WalletOperation } from '../contract/operations/calls.ts'
 import type { Catalogue } from '../contract/operations/catalogue.ts'
-import type { Service } from '../contract/variant.ts'
+import type { Service, WalletService } from '../contract/variant.ts'
 import { RevokeCredential, RotateCredential, UpdateCredential } from './admin/credential-changes.ts'
 import { CreateCredential, DeleteCredential, ListCredentials } from './admin/credentials.ts'
 import {
@@ -83,14 +84,38 @@ import {
   UpdateWebhook,
 } from './webhooks/webhooks.ts'
 
-type HandlersOf<service extends Service> = {
-  [name in keyof Catalogue<service>]?: Handler<
+/** The answer that a handler gives: of the one service, or of all wallet services that share it. */
+type AnswerOf<
+  service extends Service,
+  name extends keyof Catalogue<service>,
+> = service extends WalletService
+  ? name extends WalletOperation
+    ? WalletAnswer<name>
+    : never
+  : Catalogue<service>[name] extends { response: infer answer }
+    ? answer
+    : never
+
+/** One handler for each operation of a service. */
+export type HandlersOf<service extends Service> = {
+  readonly [name in keyof Catalogue<service>]: Handler<
     Catalogue<service>[name] extends { request: infer request } ? request : never,
-    Catalogue<service>[name] extends { response: infer response } ? response : never
+    AnswerOf<service, name>
   >
 }
 
-const admin: HandlersOf<'admin'> = {
+/** The same without any further operation, which a spread would let through. */
+type Exactly<table, service extends Service> = table & {
+  readonly [name in Exclude<keyof table, keyof Catalogue<service>>]: never
+}
+
+/** Checks that a table has every operation of a service, and no other. */
+export const handlersOf =
+  <service extends Service>() =>
+  <table extends HandlersOf<service>>(table: Exactly<table, service>): HandlersOf<service> =>
+    table
+
+const admin = {
   CreateCredential,
   CreateOrganization,
   DeleteCredential,
@@ -115,7 +140,7 @@ const admin: HandlersOf<'admin'> = {
   UpdateCredential,
 }
 
-const query: HandlersOf<'q'> = {
+const query = {
   GetBlock,
   GetPendingTransaction,
   GetTransaction,
@@ -169,18 +194,18 @@ const transactions = {
 
 const contracts = { ListContracts, RegisterContract, RemoveContract }
 
-/** What each operation does, by service and name. What is not here answers NOT_IMPLEMENTED. */
+/** What each operation does, by service and name. */
 export const handlers: { readonly [service in Service]: HandlersOf<service> } = {
-  admin,
-  q: query,
-  t: { ...wallets, GetAddress, ImportAsset },
-  s: { ...wallets, GetAddress, ImportAsset, UpdateConfirmation },
-  p: { ...wallets, ImportAsset },
-  c: { ...wallets, ...contracts, ...transactions, UpdateConfirmation },
+  admin: handlersOf<'admin'>()(admin),
+  q: handlersOf<'q'>()(query),
+  t: handlersOf<'t'>()({ ...wallets, GetAddress, ImportAsset }),
+  s: handlersOf<'s'>()({ ...wallets, GetAddress, ImportAsset, UpdateConfirmation }),
+  p: handlersOf<'p'>()({ ...wallets, ImportAsset }),
+  c: handlersOf<'c'>()({ ...wallets, ...contracts, ...transactions, UpdateConfirmation }),
 }
 
-/** The handler of an operation, if this version has it. */
-export const findHandler = (service: Service, name: string): Handler | undefined =>
-  Object.hasOwn(handlers[service], name)
-    ? (handlers[service] as Record<string, Handler>)[name]
-    : undefined
+/** The handler of an operation; undefined where the service does not offer it. */
+export const findHandler = (service: Service, name: string): Handler | undefined => {
+  const table: Readonly<Record<string, Handler>> = handlers[service]
+  return Object.hasOwn(table, name) ? table[name] : undefined
+}

@@ -373,7 +373,7 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
         const asset = {
           asset_id: randomUUID(),
           network_id: 1,
-          asset_type: 'ASSET_TYPE_ERC721',
+          asset_type: 'ASSET_TYPE_ERC721' as const,
           contract_address: Buffer.from('00ff5c', 'hex'),
           token_id: 2n ** 256n - 1n,
           name: 'quote " backslash \\ line \n snow ☃ 😀',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { AssetKey } from '../../src/chains/chain.ts'
 import type { ScriptedBlock } from '../../src/chains/testing/scripted-block.ts'
 import type { ScriptedChain } from '../../src/chains/testing/scripted-chain.ts'
+import type { AssetKey } from '../../src/contract/records/assets.ts'
 import { assetIdOf } from '../../src/storage/wallets/assets.ts'
 
 /** Who tracked what at the moment when a block was stored. */

@@ -1,11 +1,7 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto'
-import {
-  type AssetKey,
-  BlockGoneError,
-  type BlockRef,
-  ChainUnavailableError,
-} from '../../src/chains/chain.ts'
+import { BlockGoneError, type BlockRef, ChainUnavailableError } from '../../src/chains/chain.ts'
 import type { ScriptedTransaction } from '../../src/chains/testing/scripted-block.ts'
+import type { AssetKey } from '../../src/contract/records/assets.ts'
 import type { WalletService } from '../../src/contract/variant.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import type { Db } from '../../src/storage/pg/database.ts'

@@ -93,7 +93,7 @@ export const makeBelongings = async (
     const chain = chains[tag]
     const to = bytesOf(address!)
     const token = {
-      asset_type: 'ASSET_TYPE_ERC20',
+      asset_type: 'ASSET_TYPE_ERC20' as const,
       contract_address: bytesOf(contract_address!),
       token_id: 0n,
     }

@@ -1,10 +1,12 @@
-import type { AssetView, Family } from '../chain.ts'
+import type { ContractType } from '../../contract/records/assets.ts'
+import type { PresentedAsset } from '../../contract/records/presented.ts'
+import type { AssetView, Family, TokenStandard } from '../chain.ts'
 import { parseHexHash, toHex } from '../hex.ts'
 import { placesPerTransaction, valuePlace } from './block/native.ts'
 import { parseAddress } from './codec/address.ts'
 
 /** The sub-object of spec 2.6 that belongs to the asset's standard; none for the native coin. */
-const presentMetadata = (asset: AssetView): Record<string, unknown> => {
+const presentMetadata = (asset: AssetView): PresentedAsset<'c'>['asset_metadata'] => {
   const contract_address = toHex(asset.contract_address)
   const name = asset.name ?? ''
   const symbol = asset.symbol ?? ''
@@ -35,17 +37,25 @@ const presentMetadata = (asset: AssetView): Record<string, unknown> => {
   }
 }
 
+const standards: Readonly<Record<ContractType, TokenStandard>> = {
+  CONTRACT_TYPE_ERC20: { asset_type: 'ASSET_TYPE_ERC20', key: 'erc20', isCollection: false },
+  CONTRACT_TYPE_ERC721: { asset_type: 'ASSET_TYPE_ERC721', key: 'erc721', isCollection: true },
+  CONTRACT_TYPE_ERC1155: { asset_type: 'ASSET_TYPE_ERC1155', key: 'erc1155', isCollection: true },
+}
+
 /** The rules of variant C. */
-export const evmFamily: Family = {
+export const evmFamily: Family<'c'> = {
   service: 'c',
   native: { asset_type: 'ASSET_TYPE_C', contract_address: Buffer.alloc(0), token_id: 0n },
   reorganizes: true,
   balances: 'read',
   changesSilently: 'tokens',
+  standards,
   parseAddress,
   formatAddress: toHex,
   parseTransactionHash: parseHexHash,
   formatTransactionHash: toHex,
+  transactionField: 'transaction_hash',
   presentTransfer: (view) => ({
     transaction_hash: toHex(view.transaction_hash),
     asset_type: view.asset.asset_type,

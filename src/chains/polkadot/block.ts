@@ -1,6 +1,7 @@
 import { Blake2256 } from '@polkadot-api/substrate-bindings'
+import type { AssetKey } from '../../contract/records/assets.ts'
 import { distinctBytes } from '../../lib/bytes.ts'
-import type { AssetKey, BlockContent, BlockHeader, ChainBlock, Movement } from '../chain.ts'
+import type { BlockContent, BlockHeader, ChainBlock, Movement } from '../chain.ts'
 import type { BalanceEvent } from './events.ts'
 import { ScaleError, skipCompact } from './scale.ts'
 

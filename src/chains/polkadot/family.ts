@@ -10,7 +10,7 @@ export const createPolkadotFamily = ({
   ss58_prefix = 0,
 }: {
   ss58_prefix?: number | (() => number)
-} = {}): Family => {
+} = {}): Family<'p'> => {
   const prefix = typeof ss58_prefix === 'number' ? () => ss58_prefix : ss58_prefix
   const format = (address: Uint8Array) => formatAddress(address, prefix())
   return {
@@ -23,6 +23,7 @@ export const createPolkadotFamily = ({
     formatAddress: format,
     parseTransactionHash: parseHexHash,
     formatTransactionHash: toHex,
+    transactionField: 'transaction_hash',
     presentTransfer: (view) => ({
       transaction_hash: toHex(view.transaction_hash),
       asset_type: view.asset.asset_type,

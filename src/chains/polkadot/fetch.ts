@@ -1,10 +1,5 @@
-import {
-  type AssetKey,
-  type BlockHeader,
-  BlockMissingError,
-  type ChainBlock,
-  UnreadableError,
-} from '../chain.ts'
+import type { AssetKey } from '../../contract/records/assets.ts'
+import { type BlockHeader, BlockMissingError, type ChainBlock, UnreadableError } from '../chain.ts'
 import { createBlock } from './block.ts'
 import { bytesOf, isHash, type RawHeader, readHeader } from './header.ts'
 import { eventsKey, executedByKey, nowKey } from './keys.ts'

@@ -1,14 +1,7 @@
 import type { GrpcTypes } from '@mysten/sui/grpc'
+import type { AssetKey } from '../../contract/records/assets.ts'
 import { decodeBase58 } from '../../lib/base58.ts'
-import type {
-  AssetKey,
-  BlockContent,
-  BlockHeader,
-  ChainBlock,
-  Movement,
-  Touch,
-  Tracked,
-} from '../chain.ts'
+import type { BlockContent, BlockHeader, ChainBlock, Movement, Touch, Tracked } from '../chain.ts'
 import { parseCoinType } from './coin-type.ts'
 import { suiFamily } from './family.ts'
 import { type Change, recordsOf, type Settled, suiType } from './records.ts'

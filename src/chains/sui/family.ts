@@ -11,7 +11,7 @@ const parseDigest = (text: string): Buffer | undefined => {
 }
 
 /** The rules of variant S. */
-export const suiFamily: Family = {
+export const suiFamily: Family<'s'> = {
   service: 's',
   native: { asset_type: 'ASSET_TYPE_S', contract_address: Buffer.alloc(0), token_id: 0n },
   reorganizes: false,
@@ -22,6 +22,7 @@ export const suiFamily: Family = {
   formatToken: formatCoinType,
   parseTransactionHash: parseDigest,
   formatTransactionHash: encodeBase58,
+  transactionField: 'transaction_digest',
   presentTransfer: (view) => ({
     transaction_digest: encodeBase58(view.transaction_hash),
     asset_type: view.asset.asset_type,

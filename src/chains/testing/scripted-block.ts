@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { AssetKey } from '../../contract/records/assets.ts'
 import type {
-  AssetKey,
   BlockContent,
   ChainBlock,
   Family,

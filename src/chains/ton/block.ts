@@ -1,5 +1,5 @@
+import type { AssetKey } from '../../contract/records/assets.ts'
 import type {
-  AssetKey,
   BlockContent,
   BlockHeader,
   ChainBlock,

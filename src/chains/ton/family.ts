@@ -1,3 +1,4 @@
+import type { TransferType } from '../../contract/records/states.ts'
 import type { Family, TransferView } from '../chain.ts'
 import { parseHexHash } from '../hex.ts'
 import { formatAddress, formatUserFriendly, parseAddress } from './address.ts'
@@ -16,6 +17,9 @@ const parseHash = (text: string): Buffer | undefined => {
 const formatHash = (hash: Uint8Array | null): string =>
   hash ? Buffer.from(hash).toString('hex') : ''
 
+const transferTypeOf = ({ side }: TransferView): TransferType =>
+  side === 0 ? 'TRANSFER_TYPE_OUTGOING' : 'TRANSFER_TYPE_INCOMING'
+
 const paysFee = ({ detail, ordinal, external_hash }: TransferView): boolean => {
   if (detail?.pays_fee !== undefined) return detail.pays_fee === true
   // Rows of earlier versions do not say it. There it is the received message, or the first one sent
@@ -25,7 +29,7 @@ const paysFee = ({ detail, ordinal, external_hash }: TransferView): boolean => {
 }
 
 /** The rules of variant T. On a test network addresses that are marked for one are taken too. */
-export const createTonFamily = ({ production = true } = {}): Family => {
+export const createTonFamily = ({ production = true } = {}): Family<'t'> => {
   const friendly = (address: Uint8Array) => formatUserFriendly(address, { production })
   return {
     service: 't',
@@ -40,6 +44,7 @@ export const createTonFamily = ({ production = true } = {}): Family => {
     formatToken: formatAddress,
     parseTransactionHash: parseHash,
     formatTransactionHash: formatHash,
+    transactionField: 'transaction_hash',
     // All fields are texts (spec 2.8).
     presentTransfer: (view) => ({
       transaction_hash: formatHash(view.transaction_hash),
@@ -57,7 +62,7 @@ export const createTonFamily = ({ production = true } = {}): Family => {
       message: String(view.detail?.message ?? ''),
       message_hex: String(view.detail?.message_hex ?? ''),
       transfer_hash: formatHash(view.transfer_hash),
-      transfer_type: view.side === 0 ? 'TRANSFER_TYPE_OUTGOING' : 'TRANSFER_TYPE_INCOMING',
+      transfer_type: transferTypeOf(view),
       bounced: String(view.detail?.bounced ?? 'false'),
       token_address: formatAddress(view.asset.contract_address),
       block_number: String(view.block_number),

@@ -1,4 +1,5 @@
-import type { AssetKey, BlockHeader, ChainBlock } from '../chain.ts'
+import type { AssetKey } from '../../contract/records/assets.ts'
+import type { BlockHeader, ChainBlock } from '../chain.ts'
 import { ChainUnavailableError } from '../chain.ts'
 import { type BlockPart, createBlock } from './block.ts'
 import type { Nodes } from './nodes.ts'

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Cell, Dictionary } from '@ton/core'
-import type { AssetKey, Parsed, TokenInfo, Tokens } from '../chain.ts'
+import type { AssetKey } from '../../contract/records/assets.ts'
+import type { Parsed, TokenInfo, Tokens } from '../chain.ts'
 import { formatAddress } from './address.ts'
 import { type GetMethods, readAddressItem, type StackItem, writeAddress } from './balances.ts'
 import { readSnake } from './cells.ts'

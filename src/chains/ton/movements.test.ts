@@ -4,7 +4,11 @@ import { nativeMovements, tokenMovements } from './movements.ts'
 import type { TonTransaction } from './transaction.ts'
 
 const owner = Buffer.alloc(33, 1)
-const asset = { asset_type: 'ASSET_TYPE_T', contract_address: Buffer.alloc(33, 2), token_id: 0n }
+const asset = {
+  asset_type: 'ASSET_TYPE_T' as const,
+  contract_address: Buffer.alloc(33, 2),
+  token_id: 0n,
+}
 const sender = new Address(0, Buffer.alloc(32, 3))
 const place = {
   ordinal: 0,

@@ -1,4 +1,5 @@
-import type { AssetKey, Movement, TokenAccount } from '../chain.ts'
+import type { AssetKey } from '../../contract/records/assets.ts'
+import type { Movement, TokenAccount } from '../chain.ts'
 import { readComment, type Said } from './body.ts'
 import { bytesOf } from './cells.ts'
 import { readJettonOrder, readReturnedTokens } from './jetton-body.ts'

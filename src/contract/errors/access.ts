@@ -1,7 +1,47 @@
-import type { ErrorRow } from './errors.ts'
+import type { ErrorRow } from './row.ts'
 
-/** What a credential is refused for beyond its signature and its role; part of the one table of errors. */
+/** Refusals of a credential; part of the one table of errors. */
 export const accessErrors = {
+  UNAUTHENTICATED: {
+    status: 401,
+    code: 'UNAUTHENTICATED',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The request is not signed by a valid credential',
+    help: 'Send `x-api-key`, `x-api-nonce` and `x-api-signature`. The signature is the lower-case hex HMAC-SHA256, keyed with the api_secret, of nonce + METHOD + path + body. An unknown key and a wrong signature give this same answer.',
+  },
+  NONCE_REUSED: {
+    status: 401,
+    code: 'UNAUTHENTICATED',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The nonce was used before',
+    help: 'Use a new nonce for every request. Milliseconds can collide when a key is used in parallel: use microseconds (16 digits) or nanoseconds (19 digits).',
+  },
+  CLOCK_SKEW: {
+    status: 401,
+    code: 'UNAUTHENTICATED',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The nonce is too far from the time of the server',
+    help: 'The nonce is the current Unix time in milliseconds, microseconds or nanoseconds, within 5 minutes of the server. The answer contains the time of the server.',
+  },
+  PERMISSION_DENIED: {
+    status: 403,
+    code: 'PERMISSION_DENIED',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The credential may not do this',
+    help: 'The operation needs a credential with the role that the answer names as `missing`: ROLE_READER reads, ROLE_MEMBER also writes, ROLE_OWNER administers the credentials of its organization, ROLE_ADMIN the installation.',
+  },
+  HOST_NOT_ALLOWED: {
+    status: 403,
+    code: 'PERMISSION_DENIED',
+    rpc: -32600,
+    retry: 'never',
+    title: 'The request names another host',
+    help: 'This address answers only requests whose `Host`, and `Origin` where there is one, is a loopback name, the address that the connection was made to, or a host of `server.host`, `server.base_url` or `server.admin_listen`. This blocks requests from other sites.',
+  },
   CREDENTIAL_EXPIRED: {
     status: 401,
     code: 'UNAUTHENTICATED',

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type ErrorRow, errors, OperationError } from './errors.ts'
+import { errors, OperationError } from './errors.ts'
+import type { ErrorRow } from './row.ts'
 
 const rows: [string, ErrorRow][] = Object.entries(errors)
 

@@ -1,4 +1,4 @@
-import type { ErrorRow } from './errors.ts'
+import type { ErrorRow } from './row.ts'
 
 /** What can go wrong with webhooks; part of the one table of errors. */
 export const webhookErrors = {

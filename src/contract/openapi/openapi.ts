@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox'
-import { type ErrorRow, errors } from '../errors/errors.ts'
+import { errors } from '../errors/errors.ts'
+import type { ErrorRow } from '../errors/row.ts'
 import { idempotencyHeader } from '../idempotency.ts'
 import { requestSchema, responseSchema } from '../operation.ts'
 import { type Entry, pathOf } from '../operations/catalogue.ts'

@@ -136,8 +136,14 @@ export const transferStates = [
   'TRANSFER_STATE_REORGED',
 ] as const
 
+/** The state of a transfer. */
+export type TransferState = (typeof transferStates)[number]
+
 /** The direction of a transfer in variant T, seen from the tracked account. */
 export const transferTypes = ['TRANSFER_TYPE_INCOMING', 'TRANSFER_TYPE_OUTGOING'] as const
+
+/** The direction of a transfer in variant T. */
+export type TransferType = (typeof transferTypes)[number]
 
 /** The direction of a transfer seen from a wallet or address (docs/webhooks.md); INTERNAL has both ends in it. */
 export const transferDirections = [
@@ -157,6 +163,9 @@ export const webhookStatuses = [
   'WEBHOOK_STATUS_FAILED',
   'WEBHOOK_STATUS_ON_HOLD',
 ] as const
+
+/** The state of the delivery of a notification. */
+export type WebhookStatus = (typeof webhookStatuses)[number]
 
 /** What a webhook can notify of (variant C). */
 export const webhookEvents = ['WEBHOOK_EVENT_TRANSFER', 'WEBHOOK_EVENT_TRANSACTION_STATE'] as const

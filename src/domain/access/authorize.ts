@@ -2,7 +2,7 @@ import { accessOf, roleFor, roleMayCall } from '../../contract/access.ts'
 import { OperationError, type Reason } from '../../contract/errors/errors.ts'
 import type { Entry } from '../../contract/operations/catalogue.ts'
 import { coversScope, gatewayScope, operationScope } from '../../contract/scopes.ts'
-import type { Principal } from '../context.ts'
+import type { Principal } from './principal.ts'
 
 /** Why a caller may not do something, in the words of the error table, and what it lacks. */
 export type Denial = { reason: Reason; detail: string; missing?: string }

@@ -4,10 +4,10 @@ import type { Clock } from '../../lib/clock.ts'
 import { type CredentialUse, findCredentialByKeyHash } from '../../storage/access/credentials.ts'
 import type { Change } from '../../storage/pg/changes.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import type { Principal } from '../context.ts'
 import { isKeyShaped } from './credential-keys.ts'
 import { type FailureBudget, unlimitedFailures } from './failure-budget.ts'
 import type { KeyForms } from './key-mac.ts'
+import type { Principal } from './principal.ts'
 import { principalFrom } from './principal.ts'
 
 /** Who is behind the API key of a gateway address. */

@@ -5,7 +5,7 @@ import { invalidRequest } from '../../contract/validate.ts'
 import { createSubnetList, parseAddress, parseSubnet, type Subnet } from '../../lib/net/ip.ts'
 import type { CredentialLimits } from '../../storage/access/credentials.ts'
 import type { CredentialRow } from '../../storage/access/tables.ts'
-import type { Principal } from '../context.ts'
+import type { Principal } from './principal.ts'
 
 /** All that a credential may do; null is not restricted. */
 export type Grant = { role: Role } & CredentialLimits

@@ -1,5 +1,5 @@
 import type { MethodUsage } from '../../storage/access/method-usage.ts'
-import type { Principal } from '../context.ts'
+import type { Principal } from './principal.ts'
 
 /** How a call of an operation ended: refused is refused by a rate limit. */
 export type OperationOutcome = 'done' | 'failed' | 'refused'

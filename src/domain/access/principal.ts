@@ -1,6 +1,27 @@
-import { createNetworkList } from '../../lib/net/ip.ts'
+import type { Role } from '../../contract/roles.ts'
+import { createNetworkList, type NetworkList } from '../../lib/net/ip.ts'
 import type { CredentialRow } from '../../storage/access/tables.ts'
-import type { Principal, Restrictions } from '../context.ts'
+
+/** Who calls: a credential, its organization and what it may do. */
+export type Principal = {
+  credential_id: string
+  organization_id: string
+  role: Role
+  /** Absent where the role alone decides. */
+  restrictions?: Restrictions
+}
+
+/** What a credential may do less than its role. */
+export type Restrictions = {
+  /** Unix time in milliseconds from which on it opens nothing; Infinity for never. */
+  expireAt: number
+  /** Undefined for everything. */
+  scopes: ReadonlySet<string> | undefined
+  /** Undefined for everywhere. */
+  clientNetworks: NetworkList | undefined
+  /** The same as written. */
+  allowed_client_networks: readonly string[] | undefined
+}
 
 /** What of a stored credential decides who its caller is and what it may do. */
 type Stored = Pick<

@@ -1,5 +1,4 @@
 import { OperationError } from '../../contract/errors/errors.ts'
-import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import { includesRole } from '../../contract/roles.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { isUuid } from '../../lib/ids.ts'
@@ -18,17 +17,14 @@ import { notifyChange } from '../../storage/pg/changes.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { hashKey } from '../access/credential-keys.ts'
 import { exceeded, grantOf, readLimits, requireGrant } from '../access/grants.ts'
-import type { Context, Handler } from '../context.ts'
+import type { AdminHandler, Context } from '../context.ts'
 import { insertPair, presentCredential } from './credentials.ts'
-
-type Admin = Catalogue<'admin'>
-type HandlerOf<name extends keyof Admin> = Handler<Admin[name]['request'], Admin[name]['response']>
 
 /** A successor that is younger may be on its way to the caller, and its use may not be noted yet. */
 const settledMs = 60_000
 
 /** Puts a new pair in the place of a credential, which goes on for the time of the overlap. */
-export const RotateCredential: HandlerOf<'RotateCredential'> = async (context, request) => {
+export const RotateCredential: AdminHandler<'RotateCredential'> = async (context, request) => {
   const { db, clock, principal } = context
   const credential_id = request.credential_id ?? principal.credential_id
   const isSelf = credential_id === principal.credential_id
@@ -64,7 +60,7 @@ export const RotateCredential: HandlerOf<'RotateCredential'> = async (context, r
 }
 
 /** Deletes a credential by its id or its key, without its secret. */
-export const RevokeCredential: HandlerOf<'RevokeCredential'> = async (context, request) => {
+export const RevokeCredential: AdminHandler<'RevokeCredential'> = async (context, request) => {
   const { db } = context
   const { credential_id, api_key } = request
   const byKey =
@@ -81,7 +77,7 @@ export const RevokeCredential: HandlerOf<'RevokeCredential'> = async (context, r
 }
 
 /** Changes what a credential is called and restricted to. */
-export const UpdateCredential: HandlerOf<'UpdateCredential'> = async (context, request) => {
+export const UpdateCredential: AdminHandler<'UpdateCredential'> = async (context, request) => {
   const { db, clock, principal } = context
   const { remove_expire_time = false, expire_time, name } = request
   if (remove_expire_time && expire_time !== undefined)

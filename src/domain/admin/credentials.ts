@@ -1,5 +1,4 @@
 import { OperationError } from '../../contract/errors/errors.ts'
-import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import type { Role } from '../../contract/roles.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { makeRoomForCredential } from '../../storage/access/credential-changes.ts'
@@ -15,18 +14,15 @@ import { notifyChange } from '../../storage/pg/changes.ts'
 import { createPair, hashKey, keyHint, sameSecret, sealContext } from '../access/credential-keys.ts'
 import { grantOf, presentLimits, readLimits, requireGrant } from '../access/grants.ts'
 import { loadKeyMac } from '../access/key-mac.ts'
-import type { Context, Handler, Installation } from '../context.ts'
+import type { AdminHandler, Context, Installation } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { getOrganization } from './organizations.ts'
-
-type Admin = Catalogue<'admin'>
-type HandlerOf<name extends keyof Admin> = Handler<Admin[name]['request'], Admin[name]['response']>
 
 /** What no organization needs; the list of its keys stays readable, and one tenant fills no table. */
 const maxCredentials = 1_000
 
 /** Deletes a credential by both its halves; others than an administrator reach their own organization's only. */
-export const DeleteCredential: HandlerOf<'DeleteCredential'> = async (context, request) => {
+export const DeleteCredential: AdminHandler<'DeleteCredential'> = async (context, request) => {
   const { db, sealer, principal } = context
   const row = await findCredentialByKeyHash(db, hashKey(request.api_key))
   const mine =
@@ -44,7 +40,7 @@ export const DeleteCredential: HandlerOf<'DeleteCredential'> = async (context, r
 }
 
 /** Creates a credential with no more than its creator has; its secret is in this answer and nowhere else. */
-export const CreateCredential: HandlerOf<'CreateCredential'> = async (context, request) => {
+export const CreateCredential: AdminHandler<'CreateCredential'> = async (context, request) => {
   const { organization_id } = await getOrganization(context, request.organization_id)
   const role = request.role ?? 'ROLE_MEMBER'
   const held = grantOf(context.principal)
@@ -60,7 +56,7 @@ export const CreateCredential: HandlerOf<'CreateCredential'> = async (context, r
 }
 
 /** Lists the credentials of an organization in the order of their creation. */
-export const ListCredentials: HandlerOf<'ListCredentials'> = async (context, request) => {
+export const ListCredentials: AdminHandler<'ListCredentials'> = async (context, request) => {
   const { organization_id } = await getOrganization(context, request.organization_id)
   const { limit, after } = readPage<[string, string]>(context, request)
   const rows = await listCredentials(context.db, organization_id, {

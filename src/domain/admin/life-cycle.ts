@@ -1,5 +1,4 @@
 import { OperationError } from '../../contract/errors/errors.ts'
-import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { isUuid } from '../../lib/ids.ts'
@@ -10,15 +9,12 @@ import {
 } from '../../storage/access/organization-erasing.ts'
 import { renameOrganization } from '../../storage/access/organizations.ts'
 import { notifyChange } from '../../storage/pg/changes.ts'
-import type { Context, Handler } from '../context.ts'
+import type { AdminHandler, Context } from '../context.ts'
 import { setEnabled } from './operator.ts'
 import { domainTaken, getOrganization, presentOrganization } from './organizations.ts'
 
-type Admin = Catalogue<'admin'>
-type HandlerOf<name extends keyof Admin> = Handler<Admin[name]['request'], Admin[name]['response']>
-
 /** Gives an organization another name or domain. */
-export const RenameOrganization: HandlerOf<'RenameOrganization'> = async (context, request) => {
+export const RenameOrganization: AdminHandler<'RenameOrganization'> = async (context, request) => {
   const { organization_id } = await getOrganization(context, request.organization_id)
   const { name, domain } = request
   const update_time = new Date(context.clock.now())
@@ -29,20 +25,23 @@ export const RenameOrganization: HandlerOf<'RenameOrganization'> = async (contex
 }
 
 /** Refuses all keys of an organization from now on. */
-export const DisableOrganization: HandlerOf<'DisableOrganization'> = async (context, request) => {
+export const DisableOrganization: AdminHandler<'DisableOrganization'> = async (
+  context,
+  request,
+) => {
   const { organization_id } = await getOrganization(context, request.organization_id)
   checkNotOwn(context, organization_id)
   return { organization: presentOrganization(await setEnabled(context, organization_id, false)) }
 }
 
 /** Takes the keys of an organization again. */
-export const EnableOrganization: HandlerOf<'EnableOrganization'> = async (context, request) => {
+export const EnableOrganization: AdminHandler<'EnableOrganization'> = async (context, request) => {
   const { organization_id } = await getOrganization(context, request.organization_id)
   return { organization: presentOrganization(await setEnabled(context, organization_id, true)) }
 }
 
 /** Ends an organization at once and erases it in the background. Repeating it changes nothing. */
-export const DeleteOrganization: HandlerOf<'DeleteOrganization'> = async (context, request) => {
+export const DeleteOrganization: AdminHandler<'DeleteOrganization'> = async (context, request) => {
   const { db, clock } = context
   const { organization_id, domain } = await getOrganization(context, request.organization_id)
   checkNotOwn(context, organization_id)
@@ -60,7 +59,7 @@ export const DeleteOrganization: HandlerOf<'DeleteOrganization'> = async (contex
 }
 
 /** Reads the erase report of an organization, while it is erased and ever after. */
-export const GetOrganizationDeletion: HandlerOf<'GetOrganizationDeletion'> = async (
+export const GetOrganizationDeletion: AdminHandler<'GetOrganizationDeletion'> = async (
   context,
   request,
 ) => await reportOf(context, request.organization_id)

@@ -1,5 +1,4 @@
 import { OperationError } from '../../contract/errors/errors.ts'
-import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { isUuid } from '../../lib/ids.ts'
 import {
@@ -9,14 +8,11 @@ import {
   listOrganizations,
 } from '../../storage/access/organizations.ts'
 import type { OrganizationRow } from '../../storage/access/tables.ts'
-import type { Context, Handler } from '../context.ts'
+import type { AdminHandler, Context } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 
-type Admin = Catalogue<'admin'>
-type HandlerOf<name extends keyof Admin> = Handler<Admin[name]['request'], Admin[name]['response']>
-
 /** Looks an organization up; a member finds its own only. */
-export const GetOrganizationByDomain: HandlerOf<'GetOrganizationByDomain'> = async (
+export const GetOrganizationByDomain: AdminHandler<'GetOrganizationByDomain'> = async (
   context,
   request,
 ) => {
@@ -27,7 +23,7 @@ export const GetOrganizationByDomain: HandlerOf<'GetOrganizationByDomain'> = asy
 }
 
 /** Creates an organization with a new domain. */
-export const CreateOrganization: HandlerOf<'CreateOrganization'> = async (context, request) => {
+export const CreateOrganization: AdminHandler<'CreateOrganization'> = async (context, request) => {
   return await context.db.transaction().execute(async (db) => {
     const row = await insertOrganization(db, {
       organization_id: context.ids.uuid(),
@@ -43,7 +39,7 @@ export const CreateOrganization: HandlerOf<'CreateOrganization'> = async (contex
 }
 
 /** Lists organizations in the order of their creation. */
-export const ListOrganizations: HandlerOf<'ListOrganizations'> = async (context, request) => {
+export const ListOrganizations: AdminHandler<'ListOrganizations'> = async (context, request) => {
   const { limit, after } = readPage<[string, string]>(context, request)
   const rows = await listOrganizations(context.db, {
     limit: limit + 1,

@@ -1,14 +1,11 @@
-import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import { quotaNames } from '../../contract/quotas.ts'
 import { listQuotaUses, setQuota } from '../../storage/access/quotas.ts'
-import type { Context, Handler } from '../context.ts'
+import type { AdminHandler, Context } from '../context.ts'
 import { limitOf } from '../quotas.ts'
 import { getOrganization } from './organizations.ts'
 
-type SetQuotaOf = Catalogue<'admin'>['SetQuota']
-
 /** Gives an organization a quota of its own; without a limit, that of the configuration. */
-export const SetQuota: Handler<SetQuotaOf['request'], SetQuotaOf['response']> = async (
+export const SetQuota: AdminHandler<'SetQuota'> = async (
   context,
   { quota_name, quota_limit, ...request },
 ) => {

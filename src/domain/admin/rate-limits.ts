@@ -1,5 +1,4 @@
 import { OperationError } from '../../contract/errors/errors.ts'
-import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { services } from '../../contract/variant.ts'
 import { toTimestamp } from '../../lib/clock.ts'
@@ -13,15 +12,12 @@ import {
 import { loadRateUsage } from '../../storage/access/rate-usage.ts'
 import type { RateLimitRow } from '../../storage/access/tables.ts'
 import { limitsChanged } from '../access/limit-records.ts'
-import type { Context, Handler } from '../context.ts'
+import type { AdminHandler, Context } from '../context.ts'
 import { findLimits, SHIPPED_LIMITS } from '../limits/resolve.ts'
 import { getOrganization } from './organizations.ts'
 
-type Admin = Catalogue<'admin'>
-type HandlerOf<name extends keyof Admin> = Handler<Admin[name]['request'], Admin[name]['response']>
-
 /** Reads one record; without a chain, the organization's default. */
-export const GetRateLimit: HandlerOf<'GetRateLimit'> = async (context, request) => {
+export const GetRateLimit: AdminHandler<'GetRateLimit'> = async (context, request) => {
   const { organization_id } = await getOrganization(context, request.organization_id)
   const row = await findRateLimit(context.db, organization_id, request.chain ?? '*')
   if (!row) throw new OperationError('RATE_LIMIT_NOT_FOUND')
@@ -29,14 +25,14 @@ export const GetRateLimit: HandlerOf<'GetRateLimit'> = async (context, request) 
 }
 
 /** Lists all records, or those of one chain. */
-export const ListRateLimits: HandlerOf<'ListRateLimits'> = async (context, request) => {
+export const ListRateLimits: AdminHandler<'ListRateLimits'> = async (context, request) => {
   const { organization_id } = await getOrganization(context, request.organization_id)
   const rows = await listRateLimits(context.db, organization_id, request.chain)
   return { data: rows.map(present) }
 }
 
 /** Creates or replaces one record. */
-export const SetRateLimit: HandlerOf<'SetRateLimit'> = async (context, request) => {
+export const SetRateLimit: AdminHandler<'SetRateLimit'> = async (context, request) => {
   checkChain(context, request.chain)
   const { organization_id } = await getOrganization(context, request.organization_id)
   const { per_second_limit, per_hour_limit, per_day_limit, per_month_limit } = request
@@ -55,7 +51,7 @@ export const SetRateLimit: HandlerOf<'SetRateLimit'> = async (context, request) 
 }
 
 /** Deletes one record, or every record of the organization. */
-export const DeleteRateLimit: HandlerOf<'DeleteRateLimit'> = async (context, request) => {
+export const DeleteRateLimit: AdminHandler<'DeleteRateLimit'> = async (context, request) => {
   const { organization_id } = await getOrganization(context, request.organization_id)
   const count = await deleteRateLimits(context.db, organization_id, request.chain)
   if (count === 0) throw new OperationError('RATE_LIMIT_NOT_FOUND')
@@ -64,7 +60,7 @@ export const DeleteRateLimit: HandlerOf<'DeleteRateLimit'> = async (context, req
 }
 
 /** Lists what applies on each chain, and what is used of it. */
-export const ListEffectiveRateLimits: HandlerOf<'ListEffectiveRateLimits'> = async (
+export const ListEffectiveRateLimits: AdminHandler<'ListEffectiveRateLimits'> = async (
   context,
   request,
 ) => {

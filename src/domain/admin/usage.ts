@@ -1,13 +1,10 @@
 import { OperationError } from '../../contract/errors/errors.ts'
-import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import { listCredentials } from '../../storage/access/credentials.ts'
 import { listMethodUsage } from '../../storage/access/method-usage.ts'
 import { keyHint, sealContext } from '../access/credential-keys.ts'
-import type { Context, Handler } from '../context.ts'
+import type { AdminHandler, Context } from '../context.ts'
 import { getOrganization } from './organizations.ts'
 import { presentQuotas } from './quotas.ts'
-
-type GetUsageOf = Catalogue<'admin'>['GetUsage']
 
 const dayMs = 86_400_000
 const defaultDays = 30
@@ -15,10 +12,7 @@ const maxRows = 10_000
 const maxCredentials = 1_000
 
 /** Counts the calls of an organization, operations and those of the gateway; the last 30 days by default. */
-export const GetUsage: Handler<GetUsageOf['request'], GetUsageOf['response']> = async (
-  context,
-  request,
-) => {
+export const GetUsage: AdminHandler<'GetUsage'> = async (context, request) => {
   const { organization_id } = await getOrganization(context, request.organization_id)
   const to_day = readDay(request.end_day, 'end_day') ?? dayOf(context.clock.now())
   const from_day =

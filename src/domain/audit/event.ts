@@ -2,7 +2,7 @@ import { OperationError } from '../../contract/errors/errors.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Ids, isUuid } from '../../lib/ids.ts'
 import type { ActorType, AuditResult, PendingAuditRow } from '../../storage/audit/tables.ts'
-import type { Principal } from '../context.ts'
+import type { Principal } from '../access/principal.ts'
 import { targetOf } from './target.ts'
 
 /** Who does what, before anything is done. */

@@ -1,23 +1,17 @@
-import type { Catalogue } from '../../contract/operations/catalogue.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { type AuditFilter, listAuditEvents } from '../../storage/audit/audit.ts'
 import type { AuditEventRow } from '../../storage/audit/tables.ts'
 import { getOrganization } from '../admin/organizations.ts'
-import type { Context, Handler } from '../context.ts'
+import type { AdminHandler, Context } from '../context.ts'
 import { readPage, sealPosition } from '../pages.ts'
 import { readTimes } from '../time-range.ts'
-
-type Row = Catalogue<'admin'>['ListAuditEvents']
 
 /** Of so many events one page is made, whatever the filters. */
 const scan = 2_000
 
 /** Lists events of the organization, or for an administrator those of all. */
-export const ListAuditEvents: Handler<Row['request'], Row['response']> = async (
-  context,
-  request,
-) => {
+export const ListAuditEvents: AdminHandler<'ListAuditEvents'> = async (context, request) => {
   const { operation, credential_id, result } = request
   const organization_id = await organizationOf(context, request.organization_id)
   const { limit, after } = readPage<[string, number]>(context, request)

@@ -1,6 +1,6 @@
 import { accessOf } from '../../contract/access.ts'
 import { errors, OperationError } from '../../contract/errors/errors.ts'
-import type { Principal } from '../context.ts'
+import type { Principal } from '../access/principal.ts'
 import type { AuditTrail } from './trail.ts'
 
 type Call = { principal: Principal; client: string; service: string; operation: string }

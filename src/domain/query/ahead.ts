@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import type { Context, Principal } from '../context.ts'
+import type { Principal } from '../access/principal.ts'
+import type { Context } from '../context.ts'
 import type { QuerySource } from './source.ts'
 
 /** An operation that was begun before it is known whether its request may be answered. */

@@ -5,7 +5,7 @@ import {
 } from '../../chains/evm/block/call-frames.ts'
 import type { Capability } from '../../chains/evm/pool/pool-types.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
-import type { Context } from '../context.ts'
+import type { Context, QueryHandler } from '../context.ts'
 import { isCanonical, type Placed, readPlaced, resultOf } from './read.ts'
 import { type QuerySource, sourceOf } from './source.ts'
 
@@ -38,10 +38,10 @@ const tracers: readonly Tracer[] = [
 const attempts = 3
 
 /** Lists the calls inside a transaction, depth first, without the transaction itself. */
-export const ListInternalTransactions = async (
-  context: Context,
-  request: { transaction_hash: string },
-): Promise<{ internal_transactions: CallFrame[] }> => {
+export const ListInternalTransactions: QueryHandler<'ListInternalTransactions'> = async (
+  context,
+  request,
+) => {
   const source = sourceOf(context)
   const hash = request.transaction_hash.toLowerCase()
   for (let left = attempts; left > 0; left--) {

@@ -2,7 +2,7 @@ import { type RawFields, toPendingTransaction } from '../../chains/evm/block/rec
 import { OperationError } from '../../contract/errors/errors.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { findPending, listPending } from '../../storage/transactions/pending.ts'
-import type { Context } from '../context.ts'
+import type { QueryHandler } from '../context.ts'
 import { presented, readPlaced } from './read.ts'
 import { sourceOf } from './source.ts'
 
@@ -12,10 +12,10 @@ type PendingTransaction = ReturnType<typeof toPendingTransaction> & { record_tim
 const longestList = 10_000
 
 /** Reads a transaction that is pending, or was until less than a day ago. */
-export const GetPendingTransaction = async (
-  context: Context,
-  { transaction_hash }: { transaction_hash: string },
-): Promise<{ pending_transaction: PendingTransaction }> => {
+export const GetPendingTransaction: QueryHandler<'GetPendingTransaction'> = async (
+  context,
+  { transaction_hash },
+) => {
   const source = sourceOf(context)
   const row = await findPending(context.db, source.network_id, {
     transaction_hash: Buffer.from(transaction_hash.slice(2), 'hex'),
@@ -37,10 +37,10 @@ export const GetPendingTransaction = async (
 }
 
 /** Lists what is pending of a sender, by nonce. */
-export const ListPendingTransactions = async (
-  context: Context,
-  { from, nonce }: { from: string; nonce?: number },
-): Promise<{ pending_transactions: PendingTransaction[] }> => {
+export const ListPendingTransactions: QueryHandler<'ListPendingTransactions'> = async (
+  context,
+  { from, nonce },
+) => {
   const source = sourceOf(context)
   await source.seePending(await source.pendingOf(from, context.signal))
   const rows = await listPending(context.db, source.network_id, {

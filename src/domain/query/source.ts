@@ -1,7 +1,7 @@
 import type { RawFields } from '../../chains/evm/block/records.ts'
 import type { Pool } from '../../chains/evm/pool/pool-types.ts'
 import { OperationError, type Reason } from '../../contract/errors/errors.ts'
-import type { Context, Principal } from '../context.ts'
+import type { Principal } from '../access/principal.ts'
 
 /** What a method was answered: the text of its result, or why there is none. */
 export type SourceAnswer = { ok: true; result: string } | { ok: false; reason: Reason }
@@ -35,7 +35,7 @@ export type QuerySource = {
 }
 
 /** The query chain of a call; without it nothing can be read. */
-export function sourceOf({ query }: Context): QuerySource {
+export function sourceOf({ query }: { query?: QuerySource }): QuerySource {
   if (!query) throw new OperationError('CHAIN_NOT_CONFIGURED', { retryAfter: 60 })
   return query
 }

@@ -6,26 +6,23 @@ import {
   toTransaction,
 } from '../../chains/evm/block/records.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
-import type { Context } from '../context.ts'
+import type { Context, QueryHandler } from '../context.ts'
 import { type Placed, presented, readPlaced } from './read.ts'
 
-type ByHash = { transaction_hash: string }
-type Transaction = ReturnType<typeof toTransaction>
-
 /** Reads a transaction that is in a block. */
-export const GetTransaction = async (
-  context: Context,
-  { transaction_hash }: ByHash,
-): Promise<{ transaction: Transaction }> => {
+export const GetTransaction: QueryHandler<'GetTransaction'> = async (
+  context,
+  { transaction_hash },
+) => {
   const raw = mined(await readPlaced(context, 'getTransactionByHash', transaction_hash))
   return { transaction: presented(() => toTransaction(raw)) }
 }
 
 /** Reads many transactions in the order of the request; what is in no block is left out. */
-export const ListTransactions = async (
-  context: Context,
-  { transaction_hashes }: { transaction_hashes: string[] },
-): Promise<{ transactions: Transaction[] }> => {
+export const ListTransactions: QueryHandler<'ListTransactions'> = async (
+  context,
+  { transaction_hashes },
+) => {
   // All in one turn: the pool makes one batch of them.
   const found = await Promise.all(
     transaction_hashes.map((hash) => readPlaced(context, 'getTransactionByHash', hash)),
@@ -38,10 +35,10 @@ export const ListTransactions = async (
 }
 
 /** Reads the receipt of a transaction. */
-export const GetTransactionReceipt = async (
-  context: Context,
-  { transaction_hash }: ByHash,
-): Promise<{ transaction_receipt: ReturnType<typeof toReceipt> }> => {
+export const GetTransactionReceipt: QueryHandler<'GetTransactionReceipt'> = async (
+  context,
+  { transaction_hash },
+) => {
   const raw = await readReceipt(context, transaction_hash)
   if (!presented(() => lacksPrice(raw)))
     return { transaction_receipt: presented(() => toReceipt(raw)) }
@@ -51,10 +48,7 @@ export const GetTransactionReceipt = async (
 }
 
 /** Lists the logs of a transaction. */
-export const ListLogs = async (
-  context: Context,
-  { transaction_hash }: ByHash,
-): Promise<{ logs: ReturnType<typeof toLogs> }> => {
+export const ListLogs: QueryHandler<'ListLogs'> = async (context, { transaction_hash }) => {
   const receipt = await readReceipt(context, transaction_hash)
   return { logs: presented(() => toLogs(receipt)) }
 }

@@ -1,36 +1,38 @@
 import { toHex } from '../../chains/hex.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import type { TransactionRow } from '../../storage/transactions/transactions.ts'
-import { readScope, shared } from '../wallets/scope.ts'
+import type { WalletHandler } from '../context.ts'
+import { readScope } from '../wallets/scope.ts'
 import { moveTransaction } from './move.ts'
 import { raisedPrice } from './price.ts'
 import { forbidden, withTransaction } from './scope.ts'
 
 /** Cancels a transaction that no node has got; its nonce is free again, its signature is erased. */
-export const CancelTransaction = shared<{ transaction_id: string }>(
-  async (context, { transaction_id }) => {
-    const scope = await readScope(context)
-    await withTransaction(context, scope, transaction_id, async (trx, row, now) => {
-      switch (row.transaction_state) {
-        case 'TRANSACTION_STATE_CANCELED':
-          return row
-        case 'TRANSACTION_STATE_CREATED':
-        case 'TRANSACTION_STATE_SIGNED':
-          return await moveTransaction(trx, row, {
-            event: 'cancel',
-            now,
-            change: { signature: null, raw_transaction: null, last_error: null },
-          })
-        case 'TRANSACTION_STATE_SENDING':
-        case 'TRANSACTION_STATE_SENT':
-          throw alreadyBroadcast(row)
-        default:
-          throw forbidden(row, 'CancelTransaction')
-      }
-    })
-    return {}
-  },
-)
+export const CancelTransaction: WalletHandler<'CancelTransaction'> = async (
+  context,
+  { transaction_id },
+) => {
+  const scope = await readScope(context)
+  await withTransaction(context, scope, transaction_id, async (trx, row, now) => {
+    switch (row.transaction_state) {
+      case 'TRANSACTION_STATE_CANCELED':
+        return row
+      case 'TRANSACTION_STATE_CREATED':
+      case 'TRANSACTION_STATE_SIGNED':
+        return await moveTransaction(trx, row, {
+          event: 'cancel',
+          now,
+          change: { signature: null, raw_transaction: null, last_error: null },
+        })
+      case 'TRANSACTION_STATE_SENDING':
+      case 'TRANSACTION_STATE_SENT':
+        throw alreadyBroadcast(row)
+      default:
+        throw forbidden(row, 'CancelTransaction')
+    }
+  })
+  return {}
+}
 
 const alreadyBroadcast = (row: TransactionRow): OperationError => {
   const from = toHex(row.from)

@@ -1,27 +1,19 @@
 import { encodePayment } from '../../chains/evm/sending/token-payment.ts'
 import type { TokenPayment } from '../../chains/sending.ts'
 import type { FieldError } from '../../contract/errors/errors.ts'
+import type { WalletRequest } from '../../contract/operations/calls.ts'
 import { invalidRequest } from '../../contract/validate.ts'
+import type { WalletHandler } from '../context.ts'
 import { readAddress } from '../wallets/address-fields.ts'
-import { shared } from '../wallets/scope.ts'
 import { checkAmounts } from './amounts.ts'
-import { type Common, create } from './create.ts'
+import { create } from './create.ts'
 import { sendingScope } from './scope.ts'
 
-type Payload = {
-  erc20?: { contract_address: string; value: string }
-  erc721?: { contract_address: string; token_id: string }
-  erc1155?: object
-}
-
 /** Creates the transfer of a token, to be signed outside. */
-export const CreateTokenTransaction = shared<
-  Common & {
-    to: string
-    contract_type: TokenPayment['contract_type']
-    token_payload: Payload
-  }
->(async (context, request) => {
+export const CreateTokenTransaction: WalletHandler<'CreateTokenTransaction'> = async (
+  context,
+  request,
+) => {
   const scope = sendingScope(context)
   const { family, sending } = scope
   const { key, amount, contract_address, text } = readPayload(request)
@@ -51,16 +43,18 @@ export const CreateTokenTransaction = shared<
       },
     },
   })
-})
+}
 
 /** The one key of the payload that belongs to the contract's type. */
 function readPayload({
   contract_type,
   token_payload,
-}: {
-  contract_type: string
-  token_payload: Payload
-}): { key: string; amount: string; contract_address: string; text: string } {
+}: Pick<WalletRequest<'CreateTokenTransaction'>, 'contract_type' | 'token_payload'>): {
+  key: string
+  amount: string
+  contract_address: string
+  text: string
+} {
   const wanted = contract_type === 'CONTRACT_TYPE_ERC20' ? 'erc20' : 'erc721'
   const errors: FieldError[] = Object.keys(token_payload)
     .filter((key) => key !== wanted)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { bytesOf } from '../../chains/evm/codec/raw.ts'
-import type { EstimatedCall } from '../../chains/sending.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
+import type { WalletAnswer } from '../../contract/operations/calls.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { sumOpen } from '../../storage/transactions/nonces.ts'
 import { toTransactionRecord } from '../../storage/transactions/record.ts'
@@ -13,61 +13,45 @@ import {
 import { findOwners } from '../../storage/wallets/addresses.ts'
 import type { WalletScope } from '../../storage/wallets/tables.ts'
 import { queueTransactionNotifications } from '../../storage/webhooks/notifications.ts'
-import type { Context } from '../context.ts'
+import type { Context, WalletHandler } from '../context.ts'
 import { withinOpenQuota } from '../quotas.ts'
 import { readAddress } from '../wallets/address-fields.ts'
 import { askChain } from '../wallets/ask-chain.ts'
-import { getWallet, shared } from '../wallets/scope.ts'
+import { getWallet } from '../wallets/scope.ts'
 import { checkAmounts } from './amounts.ts'
 import { checkAgainstChain } from './checks.ts'
-import { readDefaults } from './defaults.ts'
+import { type CreateRequest, type Prepared, readDefaults } from './defaults.ts'
 import { chooseNonce } from './nonce.ts'
 import { type SendingScope, sendingScope } from './scope.ts'
 
 // Creating a transaction reads the nonces of all of them.
 const mostOpen = 10_000
 
-/** What both ways to create a transaction have in common. */
-export type Common = {
-  wallet_id: string
-  from: string
-  gas?: string
-  gas_price?: string
-  nonce?: number
-  transaction_id?: string
-}
-
-/** What is to be sent, once the request is read. */
-export type Prepared = EstimatedCall & {
-  /** What the estimate cannot see; in words, with the field it is about. */
-  explain?(signal: AbortSignal): Promise<{ field: string; detail: string } | undefined>
-}
-
 /** Creates a transaction to be signed outside. */
-export const CreateTransaction = shared<Common & { to: string; value: string; data?: string }>(
-  async (context, request) => {
-    const scope = sendingScope(context)
-    checkAmounts(request)
-    const { family } = scope
-    const data = (request.data ?? '0x').toLowerCase()
-    return await create(context, scope, {
-      request: Object.assign({}, request, { data }),
-      prepared: {
-        from: readAddress(family, request.from, 'from'),
-        to: readAddress(family, request.to, 'to'),
-        value: BigInt(request.value),
-        data: bytesOf(data),
-      },
-    })
-  },
-)
+export const CreateTransaction: WalletHandler<'CreateTransaction'> = async (context, request) => {
+  const scope = sendingScope(context)
+  checkAmounts(request)
+  const { family } = scope
+  const data = (request.data ?? '0x').toLowerCase()
+  return await create(context, scope, {
+    request: Object.assign({}, request, { data }),
+    prepared: {
+      from: readAddress(family, request.from, 'from'),
+      to: readAddress(family, request.to, 'to'),
+      value: BigInt(request.value),
+      data: bytesOf(data),
+    },
+  })
+}
+
+type CreateAnswer = WalletAnswer<'CreateTransaction'>
 
 /** Fills in what was left out, finds a nonce and stores the transaction. */
 export async function create(
-  context: Context,
+  context: Context<CreateAnswer>,
   scope: SendingScope,
-  { request, prepared }: { request: Common & object; prepared: Prepared },
-): Promise<{ transaction: ReturnType<typeof toTransactionRecord> }> {
+  { request, prepared }: { request: CreateRequest; prepared: Prepared },
+): Promise<CreateAnswer> {
   const { db, clock, ids, signal } = context
   const { wallet_id, transaction_id = ids.uuid() } = request
   const request_hash = hashRequest(context.operation, request)

@@ -1,9 +1,21 @@
-import type { BlockLimits } from '../../chains/sending.ts'
+import type { BlockLimits, EstimatedCall } from '../../chains/sending.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
+import type { WalletRequest } from '../../contract/operations/calls.ts'
 import type { Context } from '../context.ts'
 import { insufficientFunds } from './checks.ts'
-import type { Common, Prepared } from './create.ts'
 import type { SendingScope } from './scope.ts'
+
+/** What both requests that create a transaction have. */
+export type CreateRequest = Pick<
+  WalletRequest<'CreateTransaction'>,
+  'wallet_id' | 'from' | 'gas' | 'gas_price' | 'nonce' | 'transaction_id'
+>
+
+/** The transaction to be sent, read from the request. */
+export type Prepared = EstimatedCall & {
+  /** A reason to expect a failure that an estimate does not show, with its field. */
+  explain?(signal: AbortSignal): Promise<{ field: string; detail: string } | undefined>
+}
 
 /** What the nodes say of a transaction that is to be created. */
 export type Defaults = {
@@ -26,7 +38,7 @@ export type Defaults = {
 export async function readDefaults(
   { signal }: Context,
   { sending }: SendingScope,
-  { request, prepared }: { request: Common; prepared: Prepared },
+  { request, prepared }: { request: CreateRequest; prepared: Prepared },
 ): Promise<Defaults> {
   const { gas, gas_price, nonce } = request
   const { from } = prepared

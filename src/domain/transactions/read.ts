@@ -9,49 +9,43 @@ import {
   type TransactionRow,
 } from '../../storage/transactions/transactions.ts'
 import { findOwners } from '../../storage/wallets/addresses.ts'
-import type { Context } from '../context.ts'
+import type { Context, WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { readOptionalAddress } from '../wallets/address-fields.ts'
-import { getWalletOfHistory, type ReadScope, readScope, shared } from '../wallets/scope.ts'
+import { getWalletOfHistory, type ReadScope, readScope } from '../wallets/scope.ts'
 import { fieldsOf } from './fields.ts'
 
 /** Reads a managed transaction by its id, its hash, or both, which must then agree. */
-export const GetTransaction = shared<{ transaction_id?: string; transaction_hash?: string }>(
-  async (context, { transaction_id, transaction_hash }) => {
-    const scope = await readScope(context)
-    const hash =
-      transaction_hash === undefined
-        ? undefined
-        : scope.family.parseTransactionHash(transaction_hash)
-    const row =
-      transaction_id === undefined
-        ? hash && (await findTransactionByHash(context.db, scope, hash))
-        : await findTransaction(context.db, scope, transaction_id)
-    if (!row || (hash && !row.transaction_hash?.equals(hash)))
-      throw new OperationError('TRANSACTION_NOT_FOUND')
-    return { transaction: toTransactionRecord(row, new Date(context.clock.now())) }
-  },
-)
+export const GetTransaction: WalletHandler<'GetTransaction'> = async (
+  context,
+  { transaction_id, transaction_hash },
+) => {
+  const scope = await readScope(context)
+  const hash =
+    transaction_hash === undefined ? undefined : scope.family.parseTransactionHash(transaction_hash)
+  const row =
+    transaction_id === undefined
+      ? hash && (await findTransactionByHash(context.db, scope, hash))
+      : await findTransaction(context.db, scope, transaction_id)
+  if (!row || (hash && !row.transaction_hash?.equals(hash)))
+    throw new OperationError('TRANSACTION_NOT_FOUND')
+  return { transaction: toTransactionRecord(row, new Date(context.clock.now())) }
+}
 
 /** The 32-byte hash that the sender signs. */
-export const GetTransactionMessageToSign = shared<{ transaction_id: string }>(
-  async (context, { transaction_id }) => {
-    const scope = await readScope(context)
-    const row = await getTransaction(context, scope, transaction_id)
-    return { transaction_message_to_sign: toHex(signingHash(fieldsOf(row))) }
-  },
-)
+export const GetTransactionMessageToSign: WalletHandler<'GetTransactionMessageToSign'> = async (
+  context,
+  { transaction_id },
+) => {
+  const scope = await readScope(context)
+  const row = await getTransaction(context, scope, transaction_id)
+  return { transaction_message_to_sign: toHex(signingHash(fieldsOf(row))) }
+}
 
 type Position = [time: number, transaction_id: string]
 
 /** Lists managed transactions, newest first. */
-export const ListTransactions = shared<{
-  wallet_id?: string
-  address?: string
-  transaction_state?: string
-  page_size?: number
-  page_token?: string
-}>(async (context, request) => {
+export const ListTransactions: WalletHandler<'ListTransactions'> = async (context, request) => {
   const scope = await readScope(context)
   const { limit, after } = readPage<Position>(context, request)
   const from = readOptionalAddress(scope.family, request.address)
@@ -80,7 +74,7 @@ export const ListTransactions = shared<{
   )
   const now = new Date(context.clock.now())
   return { transactions: items.map((row) => toTransactionRecord(row, now)), pagination }
-})
+}
 
 async function getTransaction(
   { db }: Context,

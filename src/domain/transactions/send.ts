@@ -2,8 +2,7 @@ import { OperationError } from '../../contract/errors/errors.ts'
 import { hasUnsentBelow } from '../../storage/transactions/nonces.ts'
 import { toTransactionRecord } from '../../storage/transactions/record.ts'
 import type { TransactionRow } from '../../storage/transactions/transactions.ts'
-import type { Context } from '../context.ts'
-import { shared } from '../wallets/scope.ts'
+import type { Context, WalletHandler } from '../context.ts'
 import { type Attempt, beginAttempt, settleAttempt } from './attempt.ts'
 import { forbidden, type SendingScope, sendingScope, withTransaction } from './scope.ts'
 import { explainWait } from './wait.ts'
@@ -14,37 +13,38 @@ const explainMs = 2_000
  * Sends a signed transaction. What is on its way already is answered as it stands: the sender looks
  * after it. From the write-ahead on nothing depends on the caller, who may hang up.
  */
-export const SendTransaction = shared<{ transaction_id: string }>(
-  async (context, { transaction_id }) => {
-    const scope = sendingScope(context)
-    let attempt: Attempt | undefined
-    const row = await withTransaction(context, scope, transaction_id, async (trx, row, now) => {
-      switch (row.transaction_state) {
-        case 'TRANSACTION_STATE_CREATED':
-        case 'TRANSACTION_STATE_CANCELED':
-          throw forbidden(row, 'SendTransaction')
-        case 'TRANSACTION_STATE_SIGNED':
-          attempt = await beginAttempt(trx, row, now)
-          return attempt.row
-        default:
-          return row
-      }
+export const SendTransaction: WalletHandler<'SendTransaction'> = async (
+  context,
+  { transaction_id },
+) => {
+  const scope = sendingScope(context)
+  let attempt: Attempt | undefined
+  const row = await withTransaction(context, scope, transaction_id, async (trx, row, now) => {
+    switch (row.transaction_state) {
+      case 'TRANSACTION_STATE_CREATED':
+      case 'TRANSACTION_STATE_CANCELED':
+        throw forbidden(row, 'SendTransaction')
+      case 'TRANSACTION_STATE_SIGNED':
+        attempt = await beginAttempt(trx, row, now)
+        return attempt.row
+      default:
+        return row
+    }
+  })
+  const present = (one: typeof row) => ({
+    transaction: toTransactionRecord(one, new Date(context.clock.now())),
+  })
+  if (!attempt) return present(row)
+  const handover = await scope.sending.broadcast(attempt.raw, attempt.hash)
+  const waitsFor =
+    handover.kind === 'accepted' ? await findWait(context, scope, attempt.row) : undefined
+  const settled = await settleAttempt(context, attempt, handover, waitsFor)
+  if (settled.transaction_state === 'TRANSACTION_STATE_SIGNED')
+    throw new OperationError('TRANSACTION_REFUSED', {
+      detail: `The nodes say: ${settled.last_error}.`,
     })
-    const present = (one: typeof row) => ({
-      transaction: toTransactionRecord(one, new Date(context.clock.now())),
-    })
-    if (!attempt) return present(row)
-    const handover = await scope.sending.broadcast(attempt.raw, attempt.hash)
-    const waitsFor =
-      handover.kind === 'accepted' ? await findWait(context, scope, attempt.row) : undefined
-    const settled = await settleAttempt(context, attempt, handover, waitsFor)
-    if (settled.transaction_state === 'TRANSACTION_STATE_SIGNED')
-      throw new OperationError('TRANSACTION_REFUSED', {
-        detail: `The nodes say: ${settled.last_error}.`,
-      })
-    return present(settled)
-  },
-)
+  return present(settled)
+}
 
 /** Says at once that an earlier transaction was forgotten; the sender looks for every other reason. */
 async function findWait(

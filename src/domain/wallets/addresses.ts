@@ -12,27 +12,16 @@ import {
 } from '../../storage/wallets/addresses.ts'
 import type { WalletScope } from '../../storage/wallets/tables.ts'
 import { touchWallet } from '../../storage/wallets/wallets.ts'
-import type { Context } from '../context.ts'
+import type { Context, WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { checkUse } from '../quotas.ts'
 import { type AddressBatch, readAddress, readAddresses } from './address-fields.ts'
 import { coverFirst, coverRegistered } from './cover.ts'
 import { importNative } from './refresh.ts'
-import {
-  type ChainScope,
-  chainScope,
-  findOwnWallet,
-  getWallet,
-  readScope,
-  shared,
-} from './scope.ts'
+import { type ChainScope, chainScope, findOwnWallet, getWallet, readScope } from './scope.ts'
 
 /** Tracks an address; where the wallet has it already, nothing changes. */
-export const RegisterAddress = shared<{
-  wallet_id: string
-  address: string
-  import_asset?: boolean
-}>(async (context, request) => {
+export const RegisterAddress: WalletHandler<'RegisterAddress'> = async (context, request) => {
   const scope = chainScope(context)
   const { wallet_id } = await getWallet(context, scope, request.wallet_id)
   const address = readAddress(scope.family, request.address)
@@ -44,40 +33,38 @@ export const RegisterAddress = shared<{
   await coverFirst(context, scope, job)
   if (request.import_asset) await importNative(context, scope, { wallet_id, address })
   return {}
-})
+}
 
 /** Tracks up to 1000 addresses, all or none. */
-export const BatchRegisterAddresses = shared<{ wallet_id: string; addresses: string[] }>(
-  async (context, request) => {
-    const scope = chainScope(context)
-    const { wallet_id } = await getWallet(context, scope, request.wallet_id)
-    const batch = readAddresses(scope.family, request.addresses)
-    const job = await context.db.transaction().execute(async (db) => {
-      const cover = await registerIn({ ...context, db }, scope, { wallet_id, ...batch })
-      await context.record?.(db, {})
-      return cover
-    })
-    await coverFirst(context, scope, job)
-    return {}
-  },
-)
+export const BatchRegisterAddresses: WalletHandler<'BatchRegisterAddresses'> = async (
+  context,
+  request,
+) => {
+  const scope = chainScope(context)
+  const { wallet_id } = await getWallet(context, scope, request.wallet_id)
+  const batch = readAddresses(scope.family, request.addresses)
+  const job = await context.db.transaction().execute(async (db) => {
+    const cover = await registerIn({ ...context, db }, scope, { wallet_id, ...batch })
+    await context.record?.(db, {})
+    return cover
+  })
+  await coverFirst(context, scope, job)
+  return {}
+}
 
 /** Stops tracking an address. Repeating it changes nothing. */
-export const RemoveAddress = shared<{ wallet_id: string; address: string }>(
-  async (context, request) => {
-    const scope = await readScope(context)
-    const addresses = [readAddress(scope.family, request.address)]
-    await removeFrom(context, scope, { wallet_id: request.wallet_id, addresses })
-    return {}
-  },
-)
+export const RemoveAddress: WalletHandler<'RemoveAddress'> = async (context, request) => {
+  const scope = await readScope(context)
+  const addresses = [readAddress(scope.family, request.address)]
+  await removeFrom(context, scope, { wallet_id: request.wallet_id, addresses })
+  return {}
+}
 
 /** Stops tracking some addresses, or every address of the wallet. Repeating it changes nothing. */
-export const BatchRemoveAddresses = shared<{
-  wallet_id: string
-  addresses?: string[]
-  remove_all?: boolean
-}>(async (context, request) => {
+export const BatchRemoveAddresses: WalletHandler<'BatchRemoveAddresses'> = async (
+  context,
+  request,
+) => {
   const scope = await readScope(context)
   if (!request.remove_all && !request.addresses)
     throw invalidRequest([
@@ -91,14 +78,10 @@ export const BatchRemoveAddresses = shared<{
   const { addresses } = readAddresses(scope.family, request.addresses ?? [])
   await removeFrom(context, scope, request.remove_all ? { wallet_id } : { wallet_id, addresses })
   return {}
-})
+}
 
 /** Pages through the addresses of a wallet, in the order of their bytes. */
-export const ListAddresses = shared<{
-  wallet_id: string
-  page_size?: number
-  page_token?: string
-}>(async (context, request) => {
+export const ListAddresses: WalletHandler<'ListAddresses'> = async (context, request) => {
   const scope = await readScope(context)
   const { limit, after } = readPage<string>(context, request)
   const { wallet_id } = await getWallet(context, scope, request.wallet_id)
@@ -115,7 +98,7 @@ export const ListAddresses = shared<{
     create_time: toTimestamp(create_time),
   }))
   return { addresses, pagination }
-})
+}
 
 type Registration = { wallet_id: string; addresses: Buffer[] } & Partial<AddressBatch>
 

@@ -1,26 +1,17 @@
 import type { AssetView } from '../../chains/chain.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
+import type { WalletRequest } from '../../contract/operations/calls.ts'
 import { type ListedSum, listBalances, listSums } from '../../storage/balances/balances.ts'
 import { findOwners } from '../../storage/wallets/addresses.ts'
-import type { Context } from '../context.ts'
+import type { Context, WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { readAddress, readOptionalAddress, readToken } from './address-fields.ts'
-import { getWallet, type ReadScope, readScope, shared } from './scope.ts'
+import { getWallet, type ReadScope, readScope } from './scope.ts'
 
-type ListRequest = {
-  wallet_id?: string
-  address?: string
-  asset_type: string
-  is_aggregated?: boolean
-  exclude_zero_balance?: boolean
-  token_address?: string
-  contract_address?: string
-  page_size?: number
-  page_token?: string
-}
+type ListRequest = WalletRequest<'ListAssets'>
 
 /** Lists balances in the order of their creation, or one sum per asset. */
-export const ListAssets = shared<ListRequest>(async (context, request) => {
+export const ListAssets: WalletHandler<'ListAssets'> = async (context, request) => {
   const scope = await readScope(context)
   const filter = {
     ...(await readHolder(context, scope, request)),
@@ -34,7 +25,7 @@ export const ListAssets = shared<ListRequest>(async (context, request) => {
   return request.is_aggregated
     ? await listAggregated(context, scope, request, filter)
     : await listSingle(context, scope, request, filter)
-})
+}
 
 /** The wallet and address that a request names; an address alone stands for its wallet's. */
 async function readHolder(

@@ -1,4 +1,5 @@
-import type { TokenInfo } from '../../chains/chain.ts'
+import type { TokenInfo, TokenStandard } from '../../chains/chain.ts'
+import type { ContractMetadata } from '../../contract/records/token.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { subtractUse } from '../../storage/access/quotas.ts'
 import { expandBacklogs } from '../../storage/balances/backlog.ts'
@@ -10,13 +11,14 @@ import {
   listContracts,
   upsertContract,
 } from '../../storage/wallets/contracts.ts'
+import type { WalletHandler } from '../context.ts'
 import { takeQuota } from '../quotas.ts'
 import { readAddress } from './address-fields.ts'
 import { askChain } from './ask-chain.ts'
-import { chainScope, readScope, shared } from './scope.ts'
+import { chainScope, readScope } from './scope.ts'
 
 /** Lists the registered contracts in the order of their registration. */
-export const ListContracts = shared<object>(async (context) => {
+export const ListContracts: WalletHandler<'ListContracts'> = async (context) => {
   const scope = await readScope(context)
   const rows = await listContracts(context.db, scope)
   return {
@@ -26,48 +28,47 @@ export const ListContracts = shared<object>(async (context) => {
       contract_metadata: row.contract_metadata,
     })),
   }
-})
+}
 
 /** Tracks a token contract after the chain has proved that it is one; repeating it reads it again. */
-export const RegisterContract = shared<{ contract_address: string; contract_type: string }>(
-  async (context, { contract_type, ...request }) => {
-    const { organization_id, network_id, family, chain } = chainScope(context)
-    const contract_address = readAddress(family, request.contract_address, 'contract_address')
-    const verify = chain.tokens?.verifyContract
-    const found = verify
-      ? await askChain(() => verify({ contract_address, contract_type }, context.signal))
-      : { ok: false as const, field: 'contract_type', detail: 'This chain has no tokens.' }
-    if (!found.ok)
-      throw invalidRequest([
-        { field: found.field, reason: 'INVALID_CONTRACT', detail: found.detail },
-      ])
-    const { info } = found
-    const create_time = new Date(context.clock.now())
-    const asset_type = contract_type.replace('CONTRACT_', 'ASSET_')
-    const asset = { asset_type, contract_address, token_id: 0n, ...info }
-    await context.db.transaction().execute(async (trx) => {
-      // Items of a collection become assets when they are first seen.
-      if (contract_type === 'CONTRACT_TYPE_ERC20')
-        await ensureAssets(trx, network_id, [asset], create_time)
-      await setAssetInfo(trx, { network_id, contract_address, ...info })
-      const isNew = await upsertContract(trx, {
-        organization_id,
-        network_id,
-        contract_address,
-        contract_type,
-        contract_metadata: metadataOf(request.contract_address, contract_type, info),
-        create_time,
-      })
-      if (isNew)
-        await takeQuota({ ...context, db: trx }, organization_id, { quota_name: 'QUOTA_CONTRACTS' })
-      await context.record?.(trx, {})
+export const RegisterContract: WalletHandler<'RegisterContract'> = async (
+  context,
+  { contract_type, ...request },
+) => {
+  const { organization_id, network_id, family, chain } = chainScope(context)
+  const contract_address = readAddress(family, request.contract_address, 'contract_address')
+  const verify = chain.tokens?.verifyContract
+  const standard = family.standards?.[contract_type]
+  const refuse = (field: string, detail: string) =>
+    invalidRequest([{ field, reason: 'INVALID_CONTRACT', detail }])
+  if (!verify || !standard) throw refuse('contract_type', 'This chain has no tokens.')
+  const found = await askChain(() => verify({ contract_address, contract_type }, context.signal))
+  if (!found.ok) throw refuse(found.field, found.detail)
+  const { info } = found
+  const create_time = new Date(context.clock.now())
+  const { asset_type } = standard
+  const asset = { asset_type, contract_address, token_id: 0n, ...info }
+  await context.db.transaction().execute(async (trx) => {
+    // Items of a collection become assets when they are first seen.
+    if (!standard.isCollection) await ensureAssets(trx, network_id, [asset], create_time)
+    await setAssetInfo(trx, { network_id, contract_address, ...info })
+    const isNew = await upsertContract(trx, {
+      organization_id,
+      network_id,
+      contract_address,
+      contract_type,
+      contract_metadata: metadataOf(request.contract_address, standard, info),
+      create_time,
     })
-    return {}
-  },
-)
+    if (isNew)
+      await takeQuota({ ...context, db: trx }, organization_id, { quota_name: 'QUOTA_CONTRACTS' })
+    await context.record?.(trx, {})
+  })
+  return {}
+}
 
 /** Stops tracking a contract; its balances go, its transfers stay. Repeating it changes nothing. */
-export const RemoveContract = shared<{ contract_address: string }>(async (context, request) => {
+export const RemoveContract: WalletHandler<'RemoveContract'> = async (context, request) => {
   const scope = await readScope(context)
   const contract_address = readAddress(scope.family, request.contract_address, 'contract_address')
   // Nothing is locked for a missing contract: any caller could request that at any rate.
@@ -80,17 +81,16 @@ export const RemoveContract = shared<{ contract_address: string }>(async (contex
       await subtractUse(trx, scope.organization_id, [['QUOTA_CONTRACTS', 1]])
   })
   return {}
-})
+}
 
 /** Null where the contract has no metadata (docs/decisions/transfers.md). */
 function metadataOf(
   contract_address: string,
-  contract_type: string,
+  { key, isCollection }: TokenStandard,
   { name, symbol, decimals }: TokenInfo,
-): object | null {
+): ContractMetadata {
   if (name === null && symbol === null && decimals === null) return null
-  const standard = contract_type.replace('CONTRACT_TYPE_', '').toLowerCase()
   const said = { contract_address, name: name ?? '', symbol: symbol ?? '' }
-  if (standard !== 'erc20' || decimals === null) return { [standard]: said }
-  return { [standard]: { ...said, decimals } }
+  if (isCollection || decimals === null) return { [key]: said }
+  return { [key]: { ...said, decimals } }
 }

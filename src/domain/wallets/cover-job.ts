@@ -1,4 +1,5 @@
-import type { AssetKey, BalanceQuery, Chain } from '../../chains/chain.ts'
+import type { BalanceQuery, Chain } from '../../chains/chain.ts'
+import type { AssetKey } from '../../contract/records/assets.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { finishJob, type JobRow, keepJob } from '../../storage/tracking/jobs.ts'

@@ -2,20 +2,15 @@ import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { findOwners } from '../../storage/wallets/addresses.ts'
 import { assetIdOf, ensureAssets, insertTokenImports } from '../../storage/wallets/assets.ts'
+import type { WalletHandler } from '../context.ts'
 import { readOptionalAddress, readToken } from './address-fields.ts'
 import { askChain } from './ask-chain.ts'
 import { importForAll } from './import-for-all.ts'
 import { importNative, requestRefresh } from './refresh.ts'
-import { chainScope, getWallet, shared } from './scope.ts'
+import { chainScope, getWallet } from './scope.ts'
 
 /** Reads the current balance of the coin or of a token, which is tracked from then on. */
-export const ImportAsset = shared<{
-  wallet_id?: string
-  address?: string
-  asset_type: string
-  token_address?: string
-  token_account_address?: string
-}>(async (context, request) => {
+export const ImportAsset: WalletHandler<'ImportAsset'> = async (context, request) => {
   const scope = chainScope(context)
   const { organization_id, network_id, family, chain } = scope
   const address = readOptionalAddress(family, request.address)
@@ -87,4 +82,4 @@ export const ImportAsset = shared<{
     asset_id,
   })
   return {}
-})
+}

@@ -1,4 +1,5 @@
 import { OperationError } from '../../contract/errors/errors.ts'
+import type { AssetType } from '../../contract/records/assets.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { assetIdOf, ensureAssets } from '../../storage/wallets/assets.ts'
 import { insertTokenRule } from '../../storage/wallets/token-rules.ts'
@@ -22,7 +23,7 @@ const refuse = (reason: string, detail: string) =>
 export async function importForAll(
   context: Context,
   scope: ChainScope,
-  request: { asset_type: string; wallet_id?: string; token: Buffer | undefined },
+  request: { asset_type: AssetType; wallet_id?: string; token: Buffer | undefined },
 ): Promise<void> {
   const { network_id, family } = scope
   const { wallet_id, token } = request
@@ -50,7 +51,7 @@ export async function importForAll(
 async function findToken(
   { signal }: Context,
   { chain }: ChainScope,
-  token: { asset_type: string; token_address: Buffer },
+  token: { asset_type: AssetType; token_address: Buffer },
 ) {
   const verify = chain.tokens?.verifyToken
   if (!verify) throw refuse('INVALID_TOKEN', 'This chain has no tokens.')

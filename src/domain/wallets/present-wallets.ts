@@ -1,3 +1,4 @@
+import type { WalletAnswer } from '../../contract/operations/calls.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { type ListedAddress, listFirstAddresses } from '../../storage/wallets/addresses.ts'
@@ -16,7 +17,7 @@ export async function presentWallets(
   { family }: Pick<ReadScope, 'family'>,
   rows: readonly WalletRow[],
   perWallet: number = addressesPerWallet,
-): Promise<object[]> {
+): Promise<WalletAnswer<'ListWallets'>['wallets']> {
   const limit = Math.min(perWallet, addressesPerWallet)
   const addresses = new Map<string, ListedAddress[]>(rows.map(({ wallet_id }) => [wallet_id, []]))
   const wallet_ids = rows.map(({ wallet_id }) => wallet_id)
@@ -39,7 +40,7 @@ export async function presentWallets(
       confirmation: row.confirmation,
       ...(formatUserFriendly && {
         address_mapping: shown.map(({ address }, at) => ({
-          address: texts[at],
+          address: texts[at]!,
           user_friendly_address: formatUserFriendly(address),
         })),
       }),

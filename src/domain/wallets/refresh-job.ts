@@ -1,4 +1,5 @@
-import type { AssetKey, BalanceQuery, Chain } from '../../chains/chain.ts'
+import type { BalanceQuery, Chain } from '../../chains/chain.ts'
+import { type AssetKey, type AssetType, contractTypes } from '../../contract/records/assets.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { listHeldAssets } from '../../storage/balances/balances.ts'
 import type { Db } from '../../storage/pg/database.ts'
@@ -19,7 +20,7 @@ export type RefreshTarget = {
   wallet_id: string
   /** In hex, as all bytes in JSON. */
   address?: string
-  asset_type: string
+  asset_type: AssetType
   asset_id?: string
 }
 
@@ -141,8 +142,11 @@ async function queriesOf(
   if (isNative) return [...native, ...tokens]
   // Nodes cannot list the items that an address holds: items seen before are read again.
   const held = await listHeldAssets(db, { wallet_id, addresses, asset_type })
-  const contracts =
-    asset_type === 'ASSET_TYPE_ERC20' ? await listContracts(db, scope, 'CONTRACT_TYPE_ERC20') : []
+  const fungible = contractTypes.find((type) => {
+    const standard = chain.standards?.[type]
+    return standard?.asset_type === asset_type && !standard.isCollection
+  })
+  const contracts = fungible ? await listContracts(db, scope, fungible) : []
   const all = new Map<string, BalanceQuery>()
   const add = (address: Buffer, asset: BalanceQuery['asset']) =>
     all.set(`${address.toString('hex')}/${assetIdOf(scope.network_id, asset)}`, { address, asset })

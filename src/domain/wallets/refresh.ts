@@ -4,10 +4,10 @@ import { hashId } from '../../lib/hash-id.ts'
 import { enqueueJob, type JobRow, keepJob } from '../../storage/tracking/jobs.ts'
 import { findOwners } from '../../storage/wallets/addresses.ts'
 import { assetIdOf } from '../../storage/wallets/assets.ts'
-import type { Context } from '../context.ts'
+import type { Context, WalletHandler } from '../context.ts'
 import { readOptionalAddress } from './address-fields.ts'
 import { type RefreshTarget, refreshJobKind, runRefresh } from './refresh-job.ts'
-import { type ChainScope, chainScope, getWallet, shared } from './scope.ts'
+import { type ChainScope, chainScope, getWallet } from './scope.ts'
 
 /** How many balances are read before the answer (docs/decisions/wallets.md); the rest is read after it. */
 const readAtOnce = 100
@@ -16,11 +16,10 @@ const readAtOnce = 100
 const takeoverMs = 30_000
 
 /** Reads balances again from the chain. */
-export const RefreshAssetBalances = shared<{
-  wallet_id?: string
-  address?: string
-  asset_type: string
-}>(async (context, request) => {
+export const RefreshAssetBalances: WalletHandler<'RefreshAssetBalances'> = async (
+  context,
+  request,
+) => {
   const scope = chainScope(context)
   const address = readOptionalAddress(scope.family, request.address)
   const named = request.wallet_id && (await getWallet(context, scope, request.wallet_id))
@@ -34,7 +33,7 @@ export const RefreshAssetBalances = shared<{
     ...(address && { address: address.toString('hex') }),
   })
   return {}
-})
+}
 
 /** Reads the native balance of an address that was just registered. */
 export async function importNative(

@@ -5,10 +5,11 @@ import { deleteAddresses } from '../../storage/wallets/addresses.ts'
 import { deleteTokenRules } from '../../storage/wallets/token-rules.ts'
 import { markRemoved } from '../../storage/wallets/wallets.ts'
 import { deleteWebhook, lockWebhooksOf } from '../../storage/webhooks/webhooks.ts'
-import { findOwnWallet, readScope, shared } from './scope.ts'
+import type { WalletHandler } from '../context.ts'
+import { findOwnWallet, readScope } from './scope.ts'
 
 /** Removes a wallet with its addresses, balances and webhooks; its history stays. Repeating it changes nothing. */
-export const RemoveWallet = shared<{ wallet_id: string }>(async (context, request) => {
+export const RemoveWallet: WalletHandler<'RemoveWallet'> = async (context, request) => {
   const scope = await readScope(context)
   const wallet = await findOwnWallet(context, scope, request.wallet_id)
   if (!wallet) return {}
@@ -32,4 +33,4 @@ export const RemoveWallet = shared<{ wallet_id: string }>(async (context, reques
     ])
   })
   return {}
-})
+}

@@ -6,7 +6,7 @@ import { isUuid } from '../../lib/ids.ts'
 import { findFirstNetwork } from '../../storage/tracking/networks.ts'
 import type { WalletRow, WalletScope } from '../../storage/wallets/tables.ts'
 import { findWallet } from '../../storage/wallets/wallets.ts'
-import type { Context, Handler } from '../context.ts'
+import type { Context } from '../context.ts'
 
 /** Where an operation reads: the rows of one organization on one chain, and how that chain writes. */
 export type ReadScope = WalletScope & { family: Family }
@@ -16,11 +16,6 @@ export type ChainScope = WalletScope & { family: Family; chain: Chain }
 
 const unknownChain = 0
 const retryAfterSeconds = 60
-
-/** Makes a handler for all variants: it answers the fields of each, and the projection cuts them. */
-export const shared = <request>(
-  handle: (context: Context, request: request) => Promise<object>,
-): Handler<request, never> => handle as Handler<request, never>
 
 /**
  * What is stored can be read and removed while the chain is not configured: the first network that

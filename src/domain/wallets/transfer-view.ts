@@ -1,4 +1,5 @@
 import type { Family, TransferView } from '../../chains/chain.ts'
+import type { WalletAnswer } from '../../contract/operations/calls.ts'
 import type { TransferDirection } from '../../contract/records/states.ts'
 import { hashId } from '../../lib/hash-id.ts'
 import type { ListedTransfer } from '../../storage/transfers/transfers.ts'
@@ -20,12 +21,15 @@ const isPending = (
   head < dueBlockOf(row.block_number, row.confirmation) &&
   row.block_number > (row.confirmed_block ?? -1)
 
+/** A transfer as lists and notifications show it, with the fields of every variant. */
+export type TransferRecord = WalletAnswer<'ListTransfers'>['transfers'][number]
+
 /** The record of a transfer, the same in lists and notifications (docs/webhooks.md). */
 export const presentTransfer = (
   family: Family,
   row: ListedTransfer,
   head: number,
-): Record<string, unknown> => {
+): TransferRecord => {
   const view = toTransferView(row, head)
   return {
     wallet_id: row.wallet_id,

@@ -1,4 +1,5 @@
 import { OperationError } from '../../contract/errors/errors.ts'
+import type { WalletRequest } from '../../contract/operations/calls.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
 import {
@@ -7,25 +8,17 @@ import {
   type TransferPosition,
 } from '../../storage/transfers/transfers.ts'
 import { findOwners } from '../../storage/wallets/addresses.ts'
+import type { WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { readTimes } from '../time-range.ts'
 import { readOptionalAddress } from './address-fields.ts'
-import { getWalletOfHistory, type ReadScope, readScope, shared } from './scope.ts'
+import { getWalletOfHistory, type ReadScope, readScope } from './scope.ts'
 import { presentTransfer } from './transfer-view.ts'
 
 type Position = [time: number, number: number, ordinal: number, side: number]
 
 /** Lists transfers, newest first. */
-export const ListTransfers = shared<{
-  wallet_id?: string
-  address?: string
-  transaction_hash?: string
-  transaction_digest?: string
-  start_time?: number
-  end_time?: number
-  page_size?: number
-  page_token?: string
-}>(async (context, request) => {
+export const ListTransfers: WalletHandler<'ListTransfers'> = async (context, request) => {
   const scope = await readScope(context)
   const { limit, after } = readPage<Position>(context, request)
   const times = readTimes(request)
@@ -55,7 +48,7 @@ export const ListTransfers = shared<{
   )
   const transfers = items.map((row) => presentTransfer(scope.family, row, head))
   return { transfers, pagination }
-})
+}
 
 const toPosition = ([time, block_number, ordinal, side]: Position): TransferPosition => ({
   block_time: new Date(time),
@@ -66,9 +59,9 @@ const toPosition = ([time, block_number, ordinal, side]: Position): TransferPosi
 
 const readHash = (
   { family }: ReadScope,
-  request: { transaction_hash?: string; transaction_digest?: string },
+  request: WalletRequest<'ListTransfers'>,
 ): Buffer | undefined => {
-  const field = request.transaction_digest === undefined ? 'transaction_hash' : 'transaction_digest'
+  const { transactionField: field } = family
   const text = request[field]
   if (text === undefined) return undefined
   const hash = family.parseTransactionHash(text)

@@ -10,8 +10,9 @@ import {
   lockSharedHeaders,
   setWebhookHeader,
 } from '../../storage/webhooks/headers.ts'
+import type { WalletHandler } from '../context.ts'
 import { takeQuota } from '../quotas.ts'
-import { chainScope, readScope, shared } from '../wallets/scope.ts'
+import { chainScope, readScope } from '../wallets/scope.ts'
 import { getWebhook, getWebhookToChange } from './get-webhook.ts'
 import { checkHeader } from './header-rules.ts'
 import { headerContext } from './secret.ts'
@@ -20,7 +21,7 @@ import { headerContext } from './secret.ts'
 const maxHeaders = 50
 
 /** Lists the headers of a webhook, or those of all webhooks. */
-export const ListWebhookHeaders = shared<{ webhook_id?: string }>(async (context, request) => {
+export const ListWebhookHeaders: WalletHandler<'ListWebhookHeaders'> = async (context, request) => {
   const scope = await readScope(context)
   const webhook = request.webhook_id && (await getWebhook(context.db, scope, request.webhook_id))
   const rows = await listWebhookHeaders(context.db, scope, webhook ? webhook.webhook_id : null)
@@ -34,14 +35,13 @@ export const ListWebhookHeaders = shared<{ webhook_id?: string }>(async (context
         .toString('utf8'),
     })),
   }
-})
+}
 
 /** Attaches a header to the deliveries of a webhook, or of all. The same key again changes its value. */
-export const RegisterWebhookHeader = shared<{
-  webhook_id?: string
-  header_key: string
-  header_value: string
-}>(async (context, request) => {
+export const RegisterWebhookHeader: WalletHandler<'RegisterWebhookHeader'> = async (
+  context,
+  request,
+) => {
   const { organization_id, network_id } = chainScope(context)
   const scope = { organization_id, network_id }
   const { header_key, header_value } = request
@@ -85,17 +85,18 @@ export const RegisterWebhookHeader = shared<{
     await context.record?.(trx, { webhook_header_id })
     return { webhook_header_id }
   })
-})
+}
 
 /** Removes a header. Repeating it changes nothing. */
-export const RemoveWebhookHeader = shared<{ webhook_header_id: string }>(
-  async (context, { webhook_header_id }) => {
-    const scope = await readScope(context)
-    if (!isUuid(webhook_header_id)) return {}
-    await context.db.transaction().execute(async (trx) => {
-      const isGone = await deleteWebhookHeader(trx, scope, webhook_header_id)
-      if (isGone) await subtractUse(trx, scope.organization_id, [['QUOTA_WEBHOOK_HEADERS', 1]])
-    })
-    return {}
-  },
-)
+export const RemoveWebhookHeader: WalletHandler<'RemoveWebhookHeader'> = async (
+  context,
+  { webhook_header_id },
+) => {
+  const scope = await readScope(context)
+  if (!isUuid(webhook_header_id)) return {}
+  await context.db.transaction().execute(async (trx) => {
+    const isGone = await deleteWebhookHeader(trx, scope, webhook_header_id)
+    if (isGone) await subtractUse(trx, scope.organization_id, [['QUOTA_WEBHOOK_HEADERS', 1]])
+  })
+  return {}
+}

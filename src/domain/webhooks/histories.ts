@@ -12,10 +12,10 @@ import {
   retryFailed,
 } from '../../storage/webhooks/deliveries.ts'
 import { type DeliveryRow, wakeCouriers } from '../../storage/webhooks/notifications.ts'
-import type { Context } from '../context.ts'
+import type { Context, WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { readTimes } from '../time-range.ts'
-import { readScope, shared } from '../wallets/scope.ts'
+import { readScope } from '../wallets/scope.ts'
 import { getWebhook, getWebhookToSend } from './get-webhook.ts'
 
 type Position = [time: number, webhook_history_id: string]
@@ -24,13 +24,10 @@ type Position = [time: number, webhook_history_id: string]
 const maxAttempts = 1_000
 
 /** Lists notifications and how their delivery went, newest first. */
-export const ListWebhookHistories = shared<{
-  webhook_id?: string
-  start_time?: number
-  end_time?: number
-  page_size?: number
-  page_token?: string
-}>(async (context, request) => {
+export const ListWebhookHistories: WalletHandler<'ListWebhookHistories'> = async (
+  context,
+  request,
+) => {
   const scope = await readScope(context)
   const { limit, after } = readPage<Position>(context, request)
   const { webhook_id } = request
@@ -51,7 +48,7 @@ export const ListWebhookHistories = shared<{
     (row): Position => [row.create_time.getTime(), row.webhook_history_id],
   )
   return { webhook_histories: items.map(present), pagination }
-})
+}
 
 const present = (row: HistoryRow) => ({
   webhook_history_id: row.webhook_history_id,
@@ -64,30 +61,30 @@ const present = (row: HistoryRow) => ({
 })
 
 /** Lists the attempts to deliver a notification, oldest first. */
-export const ListWebhookAttempts = shared<{ webhook_history_id: string }>(
-  async (context, { webhook_history_id }) => {
-    const scope = await readScope(context)
-    const history = await getHistory(context, scope, webhook_history_id)
-    const rows = await listAttempts(context.db, history, maxAttempts)
-    return {
-      webhook_attempts: rows.map((row) => ({
-        attempt: row.attempt,
-        attempt_time: toTimestamp(row.attempt_time),
-        status_code: row.status_code,
-        duration_ms: row.duration_ms,
-        error: row.error ?? '',
-        response_body: row.response_body?.toString('utf8') ?? '',
-      })),
-    }
-  },
-)
+export const ListWebhookAttempts: WalletHandler<'ListWebhookAttempts'> = async (
+  context,
+  { webhook_history_id },
+) => {
+  const scope = await readScope(context)
+  const history = await getHistory(context, scope, webhook_history_id)
+  const rows = await listAttempts(context.db, history, maxAttempts)
+  return {
+    webhook_attempts: rows.map((row) => ({
+      attempt: row.attempt,
+      attempt_time: toTimestamp(row.attempt_time),
+      status_code: row.status_code,
+      duration_ms: row.duration_ms,
+      error: row.error ?? '',
+      response_body: row.response_body?.toString('utf8') ?? '',
+    })),
+  }
+}
 
 /** Delivers a notification again whatever became of it, or all failed ones of a webhook since a time. */
-export const RetryWebhookHistory = shared<{
-  webhook_history_id?: string
-  webhook_id?: string
-  start_time?: number
-}>(async (context, { webhook_history_id, start_time, ...request }) => {
+export const RetryWebhookHistory: WalletHandler<'RetryWebhookHistory'> = async (
+  context,
+  { webhook_history_id, start_time, ...request },
+) => {
   const scope = await readScope(context)
   if (webhook_history_id !== undefined && start_time !== undefined)
     throw invalidRequest([
@@ -113,7 +110,7 @@ export const RetryWebhookHistory = shared<{
     return count
   })
   return { retried_count }
-})
+}
 
 async function getHistory(
   { db }: Pick<Context, 'db'>,

@@ -1,11 +1,6 @@
 import { OperationError } from '../../contract/errors/errors.ts'
-import {
-  notificationTypes,
-  type WebhookEvent,
-  webhookEvents,
-} from '../../contract/records/states.ts'
+import { notificationTypes, webhookEvents } from '../../contract/records/states.ts'
 import { invalidRequest } from '../../contract/validate.ts'
-import type { WalletService } from '../../contract/variant.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { checkEndpoint } from '../../lib/net/endpoint.ts'
@@ -30,20 +25,15 @@ import {
   updateWebhook,
   type WebhookRow,
 } from '../../storage/webhooks/webhooks.ts'
-import type { Context } from '../context.ts'
+import type { Context, WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { takeQuota } from '../quotas.ts'
-import { chainScope, getWallet, readScope, shared } from '../wallets/scope.ts'
+import { chainScope, getWallet, readScope } from '../wallets/scope.ts'
 import { getWebhookToChange, getWebhookToSend } from './get-webhook.ts'
 import { createSecret } from './secret.ts'
 
 /** Notifies an endpoint of what happens to a wallet, or to all. */
-export const RegisterWebhook = shared<{
-  wallet_id?: string
-  webhook_endpoint: string
-  confirmation: number
-  events?: WebhookEvent[]
-}>(async (context, request) => {
+export const RegisterWebhook: WalletHandler<'RegisterWebhook'> = async (context, request) => {
   const { organization_id, network_id } = chainScope(context)
   const { webhook_endpoint, confirmation } = request
   check(context, webhook_endpoint)
@@ -70,15 +60,13 @@ export const RegisterWebhook = shared<{
     await context.record?.(trx, { webhook_id })
   })
   return { webhook_id }
-})
+}
 
 /** Changes a webhook; what is left out stays as it is. */
-export const UpdateWebhook = shared<{
-  webhook_id: string
-  webhook_endpoint?: string
-  confirmation?: number
-  events?: WebhookEvent[]
-}>(async (context, { webhook_id, webhook_endpoint, confirmation, events }) => {
+export const UpdateWebhook: WalletHandler<'UpdateWebhook'> = async (
+  context,
+  { webhook_id, webhook_endpoint, confirmation, events },
+) => {
   const scope = await readScope(context)
   if (webhook_endpoint !== undefined) check(context, webhook_endpoint)
   const now = new Date(context.clock.now())
@@ -97,7 +85,7 @@ export const UpdateWebhook = shared<{
     await wakeCouriers(trx)
   })
   return {}
-})
+}
 
 // Changed more often while events wait to be expanded, the oldest settings are joined.
 const mostEarlier = 20
@@ -126,7 +114,7 @@ function check(context: Context, webhook_endpoint: string): void {
 }
 
 /** Removes a webhook with its headers; its history stays. Repeating it changes nothing. */
-export const RemoveWebhook = shared<{ webhook_id: string }>(async (context, { webhook_id }) => {
+export const RemoveWebhook: WalletHandler<'RemoveWebhook'> = async (context, { webhook_id }) => {
   const scope = await readScope(context)
   await context.db.transaction().execute(async (trx) => {
     const row = isUuid(webhook_id) && (await lockWebhook(trx, scope, webhook_id))
@@ -138,14 +126,10 @@ export const RemoveWebhook = shared<{ webhook_id: string }>(async (context, { we
     ])
   })
   return {}
-})
+}
 
 /** Lists webhooks in the order of their creation. */
-export const ListWebhooks = shared<{
-  wallet_id?: string
-  page_size?: number
-  page_token?: string
-}>(async (context, request) => {
+export const ListWebhooks: WalletHandler<'ListWebhooks'> = async (context, request) => {
   const scope = await readScope(context)
   const { limit, after } = readPage<string>(context, request)
   const wallet_id =
@@ -153,7 +137,7 @@ export const ListWebhooks = shared<{
   const rows = await listWebhooks(context.db, scope, { wallet_id, after, limit: limit + 1 })
   const { items, pagination } = makePage(context, request, rows, (row) => row.webhook_id)
   return { webhooks: items.map(present), pagination }
-})
+}
 
 const present = (row: ListedWebhook) => ({
   webhook_id: row.webhook_id,
@@ -169,7 +153,7 @@ const present = (row: ListedWebhook) => ({
 })
 
 /** Disables a webhook: its notifications are held back. Repeating it changes nothing. */
-export const DisableWebhook = shared<{ webhook_id: string }>(async (context, { webhook_id }) => {
+export const DisableWebhook: WalletHandler<'DisableWebhook'> = async (context, { webhook_id }) => {
   const scope = await readScope(context)
   await context.db.transaction().execute(async (trx) => {
     await getWebhookToChange(trx, scope, webhook_id)
@@ -178,10 +162,10 @@ export const DisableWebhook = shared<{ webhook_id: string }>(async (context, { w
     await disableWebhook(trx, webhook_id, { reason: 'DisableWebhook was called.', now })
   })
   return {}
-})
+}
 
 /** Enables a webhook again: it resumes with the first undelivered notification. Repeating it changes nothing. */
-export const EnableWebhook = shared<{ webhook_id: string }>(async (context, { webhook_id }) => {
+export const EnableWebhook: WalletHandler<'EnableWebhook'> = async (context, { webhook_id }) => {
   const scope = await readScope(context)
   await context.db.transaction().execute(async (trx) => {
     const { webhook_state } = await getWebhookToChange(trx, scope, webhook_id)
@@ -190,25 +174,28 @@ export const EnableWebhook = shared<{ webhook_id: string }>(async (context, { we
     await wakeCouriers(trx)
   })
   return {}
-})
+}
 
 /** Queues a test notification without transfers, signed and numbered like any other. */
-export const SendTestWebhook = shared<{ webhook_id: string }>(async (context, { webhook_id }) => {
-  const { organization_id, network_id } = await readScope(context)
-  const service = context.service as WalletService
-  const name = service === 's' ? 'transaction_digest' : 'transaction_hash'
-  const [webhook_history_id] = await context.db.transaction().execute(async (trx) => {
+export const SendTestWebhook: WalletHandler<'SendTestWebhook'> = async (
+  context,
+  { webhook_id },
+) => {
+  const { organization_id, network_id, family } = await readScope(context)
+  return await context.db.transaction().execute(async (trx) => {
     await getWebhookToSend(trx, { organization_id, network_id }, webhook_id)
     const notification = {
       organization_id,
       network_id,
       webhook_id,
-      notification_type: notificationTypes[service],
-      data: { test: true, [name]: '', confirmations: 0, transfers: [] },
+      notification_type: notificationTypes[family.service],
+      data: { test: true, [family.transactionField]: '', confirmations: 0, transfers: [] },
     }
-    const queued = await queueNotifications(trx, [notification], new Date(context.clock.now()))
-    await context.record?.(trx, { webhook_history_id: queued[0] })
-    return queued
+    const now = new Date(context.clock.now())
+    const [webhook_history_id] = await queueNotifications(trx, [notification], now)
+    if (!webhook_history_id) throw new OperationError('WEBHOOK_NOT_FOUND')
+    const answer = { webhook_history_id }
+    await context.record?.(trx, answer)
+    return answer
   })
-  return { webhook_history_id }
-})
+}

@@ -7,7 +7,7 @@ import type {
   RawJson,
   RpcReply,
 } from '../../chains/evm/pool/pool-types.ts'
-import type { Principal } from '../../domain/context.ts'
+import type { Principal } from '../../domain/access/principal.ts'
 import type { AnswerCache } from '../cache/cache.ts'
 import { createFlights } from '../cache/flights.ts'
 import { createProgress } from '../cache/progress.ts'

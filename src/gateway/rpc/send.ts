@@ -1,5 +1,5 @@
 import type { Pool } from '../../chains/evm/pool/pool-types.ts'
-import type { Principal } from '../../domain/context.ts'
+import type { Principal } from '../../domain/access/principal.ts'
 import type { Progress } from '../cache/progress.ts'
 import type { Dispatch } from './answer.ts'
 import { answered, failed, refused } from './answer.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createAdmission } from '../../domain/access/admit.ts'
-import type { Principal } from '../../domain/context.ts'
+import type { Principal } from '../../domain/access/principal.ts'
 import { createLimiter } from '../../domain/limits/limiter.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'

@@ -1,4 +1,4 @@
-import type { Principal } from '../../domain/context.ts'
+import type { Principal } from '../../domain/access/principal.ts'
 
 /** What the gateway knows of one key on one network. */
 export type Session = {

@@ -1,4 +1,4 @@
-import type { Principal } from '../../domain/context.ts'
+import type { Principal } from '../../domain/access/principal.ts'
 import type { Counters } from '../usage/counters.ts'
 import type { UsageDelta } from '../usage/usage.ts'
 import { createSession, type Session } from './session.ts'

@@ -1,4 +1,5 @@
-import { type ErrorRow, errors } from '../../contract/errors/errors.ts'
+import { errors } from '../../contract/errors/errors.ts'
+import type { ErrorRow } from '../../contract/errors/row.ts'
 
 const retries = {
   never: 'No: the same request fails again.',

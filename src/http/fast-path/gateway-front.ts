@@ -1,7 +1,7 @@
 import { OperationError, type Reason } from '../../contract/errors/errors.ts'
 import { gatewayDenial } from '../../domain/access/authorize.ts'
 import type { GatewayKeys } from '../../domain/access/gateway-keys.ts'
-import type { Principal } from '../../domain/context.ts'
+import type { Principal } from '../../domain/access/principal.ts'
 import { createRateLimitList } from '../../domain/limits/headers.ts'
 import type { Network } from '../../gateway/network.ts'
 import { refused } from '../../gateway/rpc/answer.ts'

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
-import type { Principal } from '../../domain/context.ts'
+import type { Principal } from '../../domain/access/principal.ts'
 import type { Network } from '../../gateway/network.ts'
 import type { Dispatch } from '../../gateway/rpc/answer.ts'
 import { refused } from '../../gateway/rpc/answer.ts'

@@ -1,8 +1,7 @@
 import { CompiledQuery, sql } from 'kysely'
 import type { Database, Db } from '../pg/database.ts'
 import { createStatement, prepared } from '../pg/prepared.ts'
-import type { RequestNonce } from './nonce-leads.ts'
-import { createNonceLeads, isAhead } from './nonce-leads.ts'
+import { createNonceLeads, isAhead, type RequestNonce } from './nonce-leads.ts'
 import { createNonceMemory, isTrusted, type NonceMemory } from './nonce-memory.ts'
 
 /**

@@ -1,9 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { sql } from 'kysely'
+import type { AssetKey, AssetType } from '../../contract/records/assets.ts'
 import { type BulkRow, insertRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
 import { type AddressList, addressesIn, unfoldLists } from '../wallets/address-lists.ts'
-import type { AssetKey } from '../wallets/assets.ts'
 import type { DueBalance } from './changes.ts'
 
 /** Balance work of a batch of blocks that is done together or not at all. */
@@ -17,7 +17,7 @@ type Owner = AddressList & {
   organization_id: string
   confirmation: number
   asset_id: string
-  asset_type: string
+  asset_type: AssetType
   contract_address: string
   token_id: string
   /** Twelve hex digits each. */

@@ -1,8 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { AssetKey, AssetType } from '../../contract/records/assets.ts'
 import { encodeArray } from '../pg/binary-arrays.ts'
 import { unnestRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
-import type { AssetInfo, AssetKey } from '../wallets/assets.ts'
+import type { AssetInfo } from '../wallets/assets.ts'
 import type { WalletScope } from '../wallets/tables.ts'
 
 /** A balance as it is listed. */
@@ -33,7 +34,7 @@ export type ListedSum = Omit<
 export type BalanceFilter = {
   wallet_id?: string | undefined
   address?: Buffer | undefined
-  asset_type: string
+  asset_type: AssetType
   contract_address?: Buffer | undefined
   exclude_zero: boolean
 }
@@ -44,7 +45,7 @@ export type Reading = {
   organization_id: string
   address: Buffer
   asset_id: string
-  asset_type: string
+  asset_type: AssetType
   contract_address: Buffer
   /** Null where the contract that holds it fails. */
   balance: bigint | null
@@ -160,7 +161,7 @@ export const listHeldAssets = async (
     wallet_id,
     addresses,
     asset_type,
-  }: { wallet_id: string; addresses: Buffer[]; asset_type: string },
+  }: { wallet_id: string; addresses: Buffer[]; asset_type: AssetType },
 ): Promise<(AssetKey & { address: Buffer })[]> => {
   const { rows } = await sql<AssetKey & { address: Buffer }>`
     select b.address, a.asset_type, a.contract_address, a.token_id

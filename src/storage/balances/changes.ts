@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
+import type { AssetKey } from '../../contract/records/assets.ts'
 import { type BulkRow, insertRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
-import type { AssetKey } from '../wallets/assets.ts'
 
 /** Balance work that is due. */
 export type DueBalance = AssetKey & {

@@ -23,7 +23,7 @@ const organization_id = randomUUIDv7()
 const wallet_ids = [randomUUIDv7(), randomUUIDv7()]
 const assets = ['a0', 'b1'].map((code) => ({
   asset_id: randomUUIDv7(),
-  asset_type: 'ASSET_TYPE_ERC20',
+  asset_type: 'ASSET_TYPE_ERC20' as const,
   contract_address: Buffer.from(code, 'hex'),
 }))
 let scope = { organization_id, network_id: 0 }
@@ -93,7 +93,7 @@ describe.each([
   ['a contract', { wallet_id: wallet_ids[1], contract_address: assets[1]!.contract_address }],
   ['what is not zero', { wallet_id: wallet_ids[1], exclude_zero: true }],
 ] as [string, Partial<BalanceFilter>][])('pages of balances of %s', (_, some) => {
-  const filter = { asset_type: 'ASSET_TYPE_ERC20', exclude_zero: false, ...some }
+  const filter = { asset_type: 'ASSET_TYPE_ERC20' as const, exclude_zero: false, ...some }
 
   it('hold each one once, those of one batch and of one moment too', async () => {
     const whole = await listBalances(db, scope, filter, { limit: 100_000 })
@@ -130,7 +130,7 @@ describe.each([
   it('reads no more balances than it has, at any depth', async () => {
     const filter = {
       wallet_id: wallet_ids[0]!,
-      asset_type: 'ASSET_TYPE_ERC20',
+      asset_type: 'ASSET_TYPE_ERC20' as const,
       exclude_zero: false,
       ...some,
     }
@@ -144,7 +144,7 @@ describe.each([
 })
 
 it('sums page in the order in which the assets came', async () => {
-  const filter = { asset_type: 'ASSET_TYPE_ERC20', exclude_zero: false }
+  const filter = { asset_type: 'ASSET_TYPE_ERC20' as const, exclude_zero: false }
   const whole = await listSums(db, scope, filter, { limit: 10 })
   expect(whole).toHaveLength(2)
   const [first] = await listSums(db, scope, filter, { limit: 1 })

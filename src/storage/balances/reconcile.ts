@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
+import type { AssetKey } from '../../contract/records/assets.ts'
 import type { Db } from '../pg/database.ts'
-import type { AssetKey } from '../wallets/assets.ts'
 
 /** The name of a balance. */
 export type BalancePair = { wallet_id: string; address: Buffer; asset_id: string }

@@ -48,7 +48,7 @@ it('a reading of an open backlog makes a balance or replaces an older one', asyn
   const reading = (number: number, balance: bigint, as_of_block: number) => ({
     ...{ wallet_id, organization_id, asset_id, balance, as_of_block },
     address: Buffer.of(number),
-    asset_type: 'ASSET_TYPE_C',
+    asset_type: 'ASSET_TYPE_C' as const,
     contract_address: Buffer.alloc(0),
   })
   await storeTracked(db, [reading(1, 10n, 5), reading(2, 20n, 7)], create_time)

@@ -85,6 +85,9 @@ export const amount = column<bigint>('numeric(78,0)')
 /** A JSON document; given as text, because the driver would send an array as a PostgreSQL array. */
 export const jsonb = column<unknown, string>('jsonb')
 
+/** A JSON document whose form is known, because only this service writes it. */
+export const jsonOf = <Value>(): Column<Value, string> => column<Value, string>('jsonb')
+
 /** The id of a transaction of the server. */
 export const xid = column<string>('xid')
 

@@ -23,7 +23,7 @@ const transferAt = (block_time: Date, wallet_id: string, ordinal = 0) => ({
   to: randomBytes(20),
   value: 2n ** 256n - 1n,
   transaction_fee: 21_000n,
-  transfer_state: 'TRANSFER_STATE_SUCCESS',
+  transfer_state: 'TRANSFER_STATE_SUCCESS' as const,
   detail: { nonce: '1' },
 })
 

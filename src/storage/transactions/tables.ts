@@ -1,3 +1,4 @@
+import type { TransactionState } from '../../contract/records/states.ts'
 import {
   amount,
   bool,
@@ -7,6 +8,7 @@ import {
   int8,
   jsonb,
   nullable,
+  oneOf,
   text,
   timestamptz,
   uuid,
@@ -19,7 +21,7 @@ export const transactionTables = {
     transaction_id: text,
     network_id: int2,
     wallet_id: uuid,
-    transaction_state: text,
+    transaction_state: oneOf<TransactionState>(),
     from: bytea,
     to: bytea,
     value: amount,

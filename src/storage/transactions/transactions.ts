@@ -7,10 +7,7 @@ import type { WalletScope } from '../wallets/tables.ts'
 import type { transactionTables } from './tables.ts'
 
 /** A managed transaction. */
-export type TransactionRow = Omit<
-  RowOf<typeof transactionTables.managed_transaction>,
-  'transaction_state'
-> & { transaction_state: TransactionState }
+export type TransactionRow = RowOf<typeof transactionTables.managed_transaction>
 
 /** What may change of a managed transaction. */
 export type TransactionChange = Updateable<Tables['managed_transaction']>
@@ -43,7 +40,7 @@ export const insertTransaction = async (
   trx: Db,
   row: NewTransaction,
 ): Promise<TransactionRow | undefined> =>
-  (await trx
+  await trx
     .insertInto('managed_transaction')
     .values({
       ...row,
@@ -54,7 +51,7 @@ export const insertTransaction = async (
     })
     .onConflict((conflict) => conflict.doNothing())
     .returningAll()
-    .executeTakeFirst()) as TransactionRow | undefined
+    .executeTakeFirst()
 
 const ofScope = (db: Db, { organization_id, network_id }: WalletScope) =>
   db
@@ -79,12 +76,12 @@ export const findTransactionById = async (
   organization_id: string,
   transaction_id: string,
 ): Promise<TransactionRow | undefined> =>
-  (await db
+  await db
     .selectFrom('managed_transaction')
     .selectAll()
     .where('organization_id', '=', organization_id)
     .where('transaction_id', '=', transaction_id)
-    .executeTakeFirst()) as TransactionRow | undefined
+    .executeTakeFirst()
 
 /** The newest transaction of an organization with a hash. */
 export const findTransactionByHash = async (
@@ -92,10 +89,10 @@ export const findTransactionByHash = async (
   scope: WalletScope,
   transaction_hash: Buffer,
 ): Promise<TransactionRow | undefined> =>
-  (await ofScope(db, scope)
+  await ofScope(db, scope)
     .where('transaction_hash', '=', transaction_hash)
     .orderBy('create_time', 'desc')
-    .executeTakeFirst()) as TransactionRow | undefined
+    .executeTakeFirst()
 
 /** A transaction, locked until the caller's ends. */
 export const lockTransaction = async (
@@ -103,10 +100,10 @@ export const lockTransaction = async (
   scope: WalletScope,
   transaction_id: string,
 ): Promise<TransactionRow | undefined> =>
-  (await ofScope(trx, scope)
+  await ofScope(trx, scope)
     .where('transaction_id', '=', transaction_id)
     .forUpdate()
-    .executeTakeFirst()) as TransactionRow | undefined
+    .executeTakeFirst()
 
 /** Changes a transaction that the caller has locked. */
 export const updateTransaction = async (
@@ -114,13 +111,13 @@ export const updateTransaction = async (
   { organization_id, transaction_id }: Pick<TransactionRow, 'organization_id' | 'transaction_id'>,
   change: TransactionChange,
 ): Promise<TransactionRow> =>
-  (await trx
+  await trx
     .updateTable('managed_transaction')
     .set(change)
     .where('organization_id', '=', organization_id)
     .where('transaction_id', '=', transaction_id)
     .returningAll()
-    .executeTakeFirstOrThrow()) as TransactionRow
+    .executeTakeFirstOrThrow()
 
 /** One page of transactions, newest first. */
 export const listTransactions = async (
@@ -129,7 +126,7 @@ export const listTransactions = async (
   filter: {
     wallet_id?: string | undefined
     from?: Buffer | undefined
-    transaction_state?: string | undefined
+    transaction_state?: TransactionState | undefined
   },
   { after, limit }: { after?: TransactionPosition | undefined; limit: number },
 ): Promise<TransactionRow[]> => {
@@ -145,5 +142,5 @@ export const listTransactions = async (
     page = page.where(
       sql<boolean>`(create_time, transaction_id) < (${after.create_time}, ${after.transaction_id})`,
     )
-  return (await page.execute()) as TransactionRow[]
+  return await page.execute()
 }

@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { AssetKey } from '../../contract/records/assets.ts'
 import { type BulkRow, insertNewRows, insertRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
-import type { AssetInfo, AssetKey } from '../wallets/assets.ts'
+import type { AssetInfo } from '../wallets/assets.ts'
 import type { TransferRow, WalletScope } from '../wallets/tables.ts'
 
 /** A transfer as it is listed, with its asset and the confirmation of its wallet. */

@@ -14,7 +14,7 @@ const create_time = new Date('2026-01-01T00:00:00Z')
 const organization_id = randomUUIDv7()
 const asset_ids = [randomUUIDv7(), randomUUIDv7()]
 const assetOf = (asset_id: string) => ({
-  asset_type: 'ASSET_TYPE_ERC20',
+  asset_type: 'ASSET_TYPE_ERC20' as const,
   contract_address: Buffer.from(asset_id),
   token_id: 2n ** 255n,
 })
@@ -75,7 +75,7 @@ it('what was read is read again when its block leaves the chain', async () => {
   const { network_id, wallet_id } = await makeWallet(db, 'two')
   const readings = addresses.map((address, at) => ({
     ...{ wallet_id, organization_id, address, balance: 1n, as_of_block: 10 },
-    ...{ asset_id: asset_ids[at % 2]!, asset_type: 'ASSET_TYPE_ERC20' },
+    ...{ asset_id: asset_ids[at % 2]!, asset_type: 'ASSET_TYPE_ERC20' as const },
     contract_address: Buffer.from(asset_ids[at % 2]!),
   }))
   await storeTracked(db, readings, create_time)

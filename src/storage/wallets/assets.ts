@@ -1,11 +1,9 @@
 import { sql } from 'kysely'
+import type { AssetKey } from '../../contract/records/assets.ts'
 import { hashId } from '../../lib/hash-id.ts'
 import { type BulkRow, insertRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
 import type { WalletScope } from './tables.ts'
-
-/** What makes an asset the one it is. */
-export type AssetKey = { asset_type: string; contract_address: Buffer; token_id: bigint }
 
 /** What is known of it besides. */
 export type AssetInfo = { name: string | null; symbol: string | null; decimals: number | null }

@@ -1,12 +1,10 @@
 import { sql } from 'kysely'
+import type { ContractType } from '../../contract/records/assets.ts'
 import type { Db } from '../pg/database.ts'
 import type { ContractRow, WalletScope } from './tables.ts'
 
 /** Registers a contract, or brings what is known of it up to date; says whether it is new. */
-export const upsertContract = async (
-  db: Db,
-  contract: Omit<ContractRow, 'contract_metadata'> & { contract_metadata: object | null },
-): Promise<boolean> => {
+export const upsertContract = async (db: Db, contract: ContractRow): Promise<boolean> => {
   const contract_metadata = contract.contract_metadata && JSON.stringify(contract.contract_metadata)
   const row = await db
     .insertInto('contract')
@@ -26,7 +24,7 @@ export const upsertContract = async (
 export const listContracts = async (
   db: Db,
   { organization_id, network_id }: WalletScope,
-  contract_type?: string,
+  contract_type?: ContractType,
 ): Promise<ContractRow[]> => {
   const all = db
     .selectFrom('contract')

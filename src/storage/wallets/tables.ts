@@ -1,3 +1,6 @@
+import type { AssetType, ContractType } from '../../contract/records/assets.ts'
+import type { TransferState } from '../../contract/records/states.ts'
+import type { ContractMetadata } from '../../contract/records/token.ts'
 import {
   amount,
   bool,
@@ -7,7 +10,9 @@ import {
   int4,
   int8,
   jsonb,
+  jsonOf,
   nullable,
+  oneOf,
   type RowOf,
   text,
   timestamptz,
@@ -42,7 +47,7 @@ export const walletTables = {
   asset: {
     asset_id: uuid,
     network_id: int2,
-    asset_type: text,
+    asset_type: oneOf<AssetType>(),
     contract_address: bytea,
     token_id: amount,
     name: nullable(text),
@@ -76,7 +81,7 @@ export const walletTables = {
     address: bytea,
     asset_id: uuid,
     organization_id: uuid,
-    asset_type: text,
+    asset_type: oneOf<AssetType>(),
     contract_address: bytea,
     balance: amount,
     as_of_block: int8,
@@ -103,7 +108,7 @@ export const walletTables = {
     block_number: int8,
     organization_id: uuid,
     network_id: int2,
-    asset_type: text,
+    asset_type: oneOf<AssetType>(),
     contract_address: bytea,
     balance: amount,
     since_block: int8,
@@ -193,7 +198,7 @@ export const walletTables = {
     to: bytea,
     value: amount,
     transaction_fee: amount,
-    transfer_state: text,
+    transfer_state: oneOf<TransferState>(),
     transfer_hash: nullable(bytea),
     external_hash: nullable(bytea),
     detail: nullable(jsonb),
@@ -202,8 +207,8 @@ export const walletTables = {
     organization_id: uuid,
     network_id: int2,
     contract_address: bytea,
-    contract_type: text,
-    contract_metadata: nullable(jsonb),
+    contract_type: oneOf<ContractType>(),
+    contract_metadata: nullable(jsonOf<NonNullable<ContractMetadata>>()),
     create_time: timestamptz,
   },
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
+import type { AssetKey } from '../../contract/records/assets.ts'
 import type { Db } from '../pg/database.ts'
-import type { AssetKey } from './assets.ts'
 
 /** The kind of the jobs that look for the description of an item. */
 export const metadataJobKind = 'token_metadata'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
+import type { AssetKey } from '../../contract/records/assets.ts'
 import { hashId } from '../../lib/hash-id.ts'
 import type { Db } from '../pg/database.ts'
-import type { AssetKey } from './assets.ts'
 import type { WalletScope } from './tables.ts'
 
 /** A token that is tracked for all addresses of a wallet, or without one of the organization. */

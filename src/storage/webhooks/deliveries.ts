@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { WebhookStatus } from '../../contract/records/states.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
 import type { WalletScope } from '../wallets/tables.ts'
@@ -14,7 +15,7 @@ export type DeliveryPosition = Pick<DeliveryRow, 'create_time' | 'webhook_histor
 
 /** A notification with what became of it. */
 export type HistoryRow = DeliveryRow & {
-  webhook_status: string
+  webhook_status: WebhookStatus
   /** The number of attempts. */
   delivery_count: number
   /** The last one. */

@@ -2,6 +2,7 @@ import { randomBytes, randomUUIDv7 } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
+import type { TransactionState } from '../../contract/records/states.ts'
 import type { ManagedTransactionRow } from '../transactions/record.ts'
 import { queueTransactionNotifications } from './notifications.ts'
 
@@ -50,7 +51,7 @@ it('a state change is sent to the webhooks of its wallet and to those of all wal
     await addWebhook(organization_id, second),
     await addWebhook(other.organization_id, null),
   ]
-  const transaction = (transaction_state: string): ManagedTransactionRow => ({
+  const transaction = (transaction_state: TransactionState): ManagedTransactionRow => ({
     organization_id,
     transaction_id: 'tx-1',
     network_id: bench.network_id,

@@ -1,4 +1,4 @@
-import type { WebhookEvent } from '../../contract/records/states.ts'
+import type { WebhookEvent, WebhookStatus } from '../../contract/records/states.ts'
 import {
   bytea,
   int2,
@@ -6,12 +6,16 @@ import {
   int8,
   jsonb,
   nullable,
+  oneOf,
   someOf,
   text,
   timestamptz,
   uuid,
   uuids,
 } from '../pg/columns.ts'
+
+/** Whether a webhook delivers. */
+type WebhookState = 'WEBHOOK_STATE_ENABLED' | 'WEBHOOK_STATE_DISABLED'
 
 /** The tables of 0006-webhooks.sql. */
 export const webhookTables = {
@@ -23,7 +27,7 @@ export const webhookTables = {
     webhook_endpoint: text,
     confirmation: int8,
     events: nullable(someOf<WebhookEvent>()),
-    webhook_state: text,
+    webhook_state: oneOf<WebhookState>(),
     disable_reason: nullable(text),
     disable_time: nullable(timestamptz),
     failing_since: nullable(timestamptz),
@@ -64,7 +68,7 @@ export const webhookTables = {
     organization_id: uuid,
     webhook_id: uuid,
     sequence: int8,
-    webhook_status: text,
+    webhook_status: oneOf<WebhookStatus>(),
     next_attempt_time: nullable(timestamptz),
     claim_expire_time: nullable(timestamptz),
     retry_step: int2,

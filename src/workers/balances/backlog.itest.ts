@@ -26,7 +26,11 @@ const openBacklogs = async ({ network_id }: WalletBench): Promise<number> => {
 const startBehind = async ({ confirmation = 1, farBehind = 0 } = {}) => {
   const { bench, caller, start } = await startBench('c')
   const { chain, account, address } = bench
-  const token = { asset_type: 'ASSET_TYPE_ERC20', contract_address: account(77), token_id: 0n }
+  const token = {
+    asset_type: 'ASSET_TYPE_ERC20' as const,
+    contract_address: account(77),
+    token_id: 0n,
+  }
   chain.addToken(account(77), 'CONTRACT_TYPE_ERC20')
   const join = async (member: typeof caller) => {
     const contract = { contract_address: address(77), contract_type: 'CONTRACT_TYPE_ERC20' }

@@ -304,7 +304,11 @@ describe('assets that are read apart', () => {
     }
     start()
     await settled(bench)
-    const asset = { asset_type: 'ASSET_TYPE_ERC20', contract_address: account(77), token_id: 0n }
+    const asset = {
+      asset_type: 'ASSET_TYPE_ERC20' as const,
+      contract_address: account(77),
+      token_id: 0n,
+    }
     const movements = Array.from({ length: 120 }, (_, index) => ({
       to: account(index + 100),
       value: 3n,

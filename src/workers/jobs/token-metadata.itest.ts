@@ -71,7 +71,7 @@ const describeItems = async (reachable: string[], uris: readonly string[]) => {
   start()
   await settled(bench)
   const item = (at: number) => ({
-    asset_type: 'ASSET_TYPE_ERC721',
+    asset_type: 'ASSET_TYPE_ERC721' as const,
     contract_address: account(72),
     token_id: BigInt(at),
   })

@@ -160,7 +160,11 @@ describe('confirmations in c', () => {
     const contract = { contract_address: address(77), contract_type: 'CONTRACT_TYPE_ERC721' }
     await caller.call('RegisterContract', contract)
     const give = async (token_id: bigint) => {
-      const asset = { asset_type: 'ASSET_TYPE_ERC721', contract_address: account(77), token_id }
+      const asset = {
+        asset_type: 'ASSET_TYPE_ERC721' as const,
+        contract_address: account(77),
+        token_id,
+      }
       chain.mine([{ movements: [{ to: account(1), value: 1n, asset }] }])
       await settled(bench)
     }

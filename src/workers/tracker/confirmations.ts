@@ -1,5 +1,10 @@
 import type { Family } from '../../chains/chain.ts'
-import { confirmationsOf, dueBlockOf, presentTransfer } from '../../domain/wallets/transfer-view.ts'
+import {
+  confirmationsOf,
+  dueBlockOf,
+  presentTransfer,
+  type TransferRecord,
+} from '../../domain/wallets/transfer-view.ts'
 import { keyOf } from '../../lib/bytes.ts'
 import { hashId } from '../../lib/hash-id.ts'
 import type { Db } from '../../storage/pg/database.ts'
@@ -150,7 +155,7 @@ const compare = (a: Bodied, b: Bodied): number =>
 
 type Notification = {
   delivery: WaitingDelivery
-  data: { confirmations: number; transfers: Record<string, unknown>[] }
+  data: { confirmations: number; transfers: TransferRecord[] }
   /** How many transfers are shown as pending, and the first block at which one of them is confirmed. */
   pending: { count: number; due_block: number }
 }
@@ -161,12 +166,11 @@ function toNotification(
   { chain, head }: Due,
 ): Notification {
   const { transaction_hash, transfer_block, backfilled } = delivery
-  const name = chain.service === 's' ? 'transaction_digest' : 'transaction_hash'
   const records = transfers.map((row) => presentTransfer(chain, row, head))
   return {
     delivery,
     data: {
-      [name]: chain.formatTransactionHash(transaction_hash),
+      [chain.transactionField]: chain.formatTransactionHash(transaction_hash),
       confirmations: confirmationsOf(transfer_block, head),
       ...(backfilled && { backfilled: true }),
       transfers: records,

@@ -1,4 +1,5 @@
-import type { AssetKey, BlockContent, Chain, ChainBlock, Tracked } from '../../chains/chain.ts'
+import type { BlockContent, Chain, ChainBlock, Tracked } from '../../chains/chain.ts'
+import type { AssetKey, AssetType } from '../../contract/records/assets.ts'
 import {
   createByteMap,
   createByteSet,
@@ -47,10 +48,11 @@ export async function lookUp(
     : []
 
   // By organization, as what it has registered the contract.
-  const watchers = createByteMap<Map<string, string>>()
-  const assetTypes = createByteMap<Set<string>>()
+  const watchers = createByteMap<Map<string, AssetType>>()
+  const assetTypes = createByteMap<Set<AssetType>>()
   for (const { organization_id, contract_address, contract_type } of watched) {
-    const asset_type = contract_type.replace('CONTRACT_', 'ASSET_')
+    const asset_type = chain.standards?.[contract_type].asset_type
+    if (!asset_type) continue
     watchers.getOrSet(contract_address, new Map()).set(organization_id, asset_type)
     assetTypes.getOrSet(contract_address, new Set()).add(asset_type)
   }

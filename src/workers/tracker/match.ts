@@ -1,4 +1,5 @@
-import type { AssetKey, BlockContent, BlockHeader, Movement } from '../../chains/chain.ts'
+import type { BlockContent, BlockHeader, Movement } from '../../chains/chain.ts'
+import type { AssetKey } from '../../contract/records/assets.ts'
 import { dueBlockOf } from '../../domain/wallets/transfer-view.ts'
 import { keyOf } from '../../lib/bytes.ts'
 import { aheadBlockOf } from '../../storage/balances/changes.ts'

@@ -11,7 +11,7 @@ describe('what is removed while its balance is being read', () => {
     const { bench, caller, start } = await startBench('c')
     const { chain, account, address } = bench
     const asset = {
-      asset_type: 'ASSET_TYPE_ERC20',
+      asset_type: 'ASSET_TYPE_ERC20' as const,
       contract_address: account(77),
       token_id: 0n,
     }

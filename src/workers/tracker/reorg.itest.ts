@@ -6,7 +6,7 @@ import {
   type TrackedBench,
 } from '../../../test/helpers/tracked-harness.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
-import type { AssetKey } from '../../chains/chain.ts'
+import type { AssetKey } from '../../contract/records/assets.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
 import { findAncestor } from './reorg.ts'

@@ -1,13 +1,14 @@
 import {
-  type AssetKey,
   type BlockHeader,
   type BlockRef,
   type Chain,
   type ChainBlock,
   type ChainEvent,
   ChainUnavailableError,
+  type Family,
   type Position,
 } from '../../chains/chain.ts'
+import type { AssetKey } from '../../contract/records/assets.ts'
 import { insertBacklog } from '../../storage/balances/backlog.ts'
 import { insertBalanceChanges } from '../../storage/balances/changes.ts'
 import { reopenAllBalances } from '../../storage/balances/reopening.ts'
@@ -105,7 +106,7 @@ async function storeOnce(
     const assets = new Map(rows.flatMap((row) => [...row.assets]))
     await ensureAssets(trx, network_id, [...assets.values()], now)
     if (chain.tokens?.readTokenUris)
-      await enqueueMetadata(trx, { network_id, asset_ids: itemsIn(assets), now })
+      await enqueueMetadata(trx, { network_id, asset_ids: itemsIn(chain, assets), now })
     const transfers = rows.flatMap((row) => row.transfers)
     // At the head the two statements more would cost more than they save.
     const insert = blocks.length > 1 ? insertNewTransfers : insertTransfers
@@ -203,10 +204,19 @@ export async function reopenUnlessLately(
 }
 
 /** The items of collections, which have descriptions of their own. */
-const itemsIn = (assets: ReadonlyMap<string, AssetKey>): string[] =>
-  [...assets].flatMap(([asset_id, { asset_type }]) =>
-    asset_type === 'ASSET_TYPE_ERC721' || asset_type === 'ASSET_TYPE_ERC1155' ? [asset_id] : [],
+const itemsIn = (
+  { standards }: Pick<Family, 'standards'>,
+  assets: ReadonlyMap<string, AssetKey>,
+): string[] => {
+  const collections = new Set(
+    Object.values(standards ?? {}).flatMap(({ isCollection, asset_type }) =>
+      isCollection ? [asset_type] : [],
+    ),
   )
+  return [...assets].flatMap(([asset_id, { asset_type }]) =>
+    collections.has(asset_type) ? [asset_id] : [],
+  )
+}
 
 /** Begins at a block without looking into it: what happened before it is not tracked. */
 export async function storeBeginning(tools: TrackerTools, block: ChainHeader): Promise<void> {

@@ -19,7 +19,7 @@ const { startBench, settled } = createTrackedBenches(database)
 describe.each(['s', 't'] as const)(
   'a token that is imported for all addresses in %s',
   (service) => {
-    const asset_type = service === 's' ? 'ASSET_TYPE_S' : 'ASSET_TYPE_T'
+    const asset_type = service === 's' ? ('ASSET_TYPE_S' as const) : ('ASSET_TYPE_T' as const)
     const texts =
       service === 's'
         ? ['0x5::coral::CORAL', '0x6::pearl::PEARL']

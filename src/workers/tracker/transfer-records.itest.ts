@@ -153,10 +153,10 @@ describe('a transfer in c', () => {
     const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', address: address(1) })
     start()
     await settled(bench)
-    const moved = (kind: string, token_id: bigint) => ({
+    const moved = (kind: 'ERC20' | 'ERC721' | 'ERC1155', token_id: bigint) => ({
       to: account(1),
       value: 1n,
-      asset: { asset_type: `ASSET_TYPE_${kind}`, contract_address: account(77), token_id },
+      asset: { asset_type: `ASSET_TYPE_${kind}` as const, contract_address: account(77), token_id },
     })
     chain.mine([{ movements: [moved('ERC721', 5n), moved('ERC20', 0n)] }])
     await settled(bench)

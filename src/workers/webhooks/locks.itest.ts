@@ -234,7 +234,7 @@ const isHeldUp = async (work: Promise<unknown>): Promise<void> => {
 it.each([
   [
     'stores blocks',
-    'TRANSACTION_STATE_SENT',
+    'TRANSACTION_STATE_SENT' as const,
     (trx: Db, from: Buffer) => {
       const sent = [{ from, nonce: 7, failed: false, hash: () => Buffer.alloc(32, 7) }]
       const block = { number: 50, hash: randomBytes(32), sent } as unknown as ChainBlock
@@ -243,7 +243,7 @@ it.each([
   ],
   [
     'takes blocks back',
-    'TRANSACTION_STATE_MINED',
+    'TRANSACTION_STATE_MINED' as const,
     (trx: Db) => unfollowAbove(trx, { network_id, now: new Date() }, 40),
   ],
 ])(

@@ -11,6 +11,8 @@ import { silentLog } from '../../../src/lib/log.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
 import { contracts, createSender, encode } from './token-contracts.ts'
 
+type Standard = 'ERC20' | 'ERC721' | 'ERC1155'
+
 const never = new AbortController().signal
 const multicall = `0x${'ca11'.padStart(40, '0')}`
 const bytes = (hex: string) => Buffer.from(hex.slice(2), 'hex')
@@ -103,8 +105,8 @@ it('reads many balances in one call where Multicall3 stands, and the same withou
   await sender.send({ from: rich, to: item, data: encode('mint', mine, 6n) })
   await sender.send({ from: rich, to: multi, data: encode('mint', mine, 7n, 8n) })
   await mineBlock()
-  const asset = (kind: string, contract: string, token_id = 0n) => ({
-    asset_type: `ASSET_TYPE_${kind}`,
+  const asset = (kind: Standard, contract: string, token_id = 0n) => ({
+    asset_type: `ASSET_TYPE_${kind}` as const,
     contract_address: bytes(contract),
     token_id,
   })
@@ -150,9 +152,9 @@ it('reads many balances in one call where Multicall3 stands, and the same withou
 })
 
 it('proves what a contract is, and says what is wrong where it is not', async () => {
-  const verify = (contract: string, kind: string) =>
+  const verify = (contract: string, kind: Standard) =>
     chain.tokens!.verifyContract!(
-      { contract_address: bytes(contract), contract_type: `CONTRACT_TYPE_${kind}` },
+      { contract_address: bytes(contract), contract_type: `CONTRACT_TYPE_${kind}` as const },
       never,
     )
   const info = (name: string | null, symbol: string | null, decimals: number | null) => ({
@@ -205,8 +207,8 @@ it('reads where items are described', async () => {
   const item = await sender.deploy('Item', rich)
   const multi = await sender.deploy('Multi', rich)
   const coin = await sender.deploy('Coin', rich)
-  const asset = (kind: string, contract: string) => ({
-    asset_type: `ASSET_TYPE_${kind}`,
+  const asset = (kind: Standard, contract: string) => ({
+    asset_type: `ASSET_TYPE_${kind}` as const,
     contract_address: bytes(contract),
     token_id: 0x1fn,
   })

@@ -38,7 +38,11 @@ await anvil.call('evm_mine')
 
 const token = (contract: string, number: number) => ({
   address: bytes(holder(number)),
-  asset: { asset_type: 'ASSET_TYPE_ERC20', contract_address: bytes(contract), token_id: 0n },
+  asset: {
+    asset_type: 'ASSET_TYPE_ERC20' as const,
+    contract_address: bytes(contract),
+    token_id: 0n,
+  },
 })
 const honest = Array.from({ length: 20 }, (_, number) =>
   coins.map((coin, index) => ({ query: token(coin, number), balance: BigInt(number + index) })),

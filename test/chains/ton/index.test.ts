@@ -24,7 +24,11 @@ const owners = receivers.slice(0, 12)
 /** The contract that runs in every block of a real masterchain; here it has to be paid. */
 const everyBlock = new Address(-1, Buffer.alloc(32, 0x55))
 
-const native = { asset_type: 'ASSET_TYPE_T', contract_address: Buffer.alloc(0), token_id: 0n }
+const native = {
+  asset_type: 'ASSET_TYPE_T' as const,
+  contract_address: Buffer.alloc(0),
+  token_id: 0n,
+}
 const token = { ...native, contract_address: bytesOf(jetton.master) }
 const queries: BalanceQuery[] = [
   ...receivers.map((address) => ({ address: bytesOf(address), asset: native })),

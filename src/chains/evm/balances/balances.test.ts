@@ -15,11 +15,19 @@ const old = { number: 1, hash: bytesOf(blocks[1]!.block.hash) }
 
 const erc20 = (contract: string) => ({
   address: bytesOf(holder),
-  asset: { asset_type: 'ASSET_TYPE_ERC20', contract_address: bytesOf(contract), token_id: 0n },
+  asset: {
+    asset_type: 'ASSET_TYPE_ERC20' as const,
+    contract_address: bytesOf(contract),
+    token_id: 0n,
+  },
 })
 const erc721 = (contract: string) => ({
   address: bytesOf(holder),
-  asset: { asset_type: 'ASSET_TYPE_ERC721', contract_address: bytesOf(contract), token_id: 1n },
+  asset: {
+    asset_type: 'ASSET_TYPE_ERC721' as const,
+    contract_address: bytesOf(contract),
+    token_id: 1n,
+  },
 })
 const coin = { address: bytesOf(holder), asset: evmFamily.native }
 

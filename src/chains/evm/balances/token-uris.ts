@@ -1,4 +1,4 @@
-import type { AssetKey } from '../../chain.ts'
+import type { AssetKey } from '../../../contract/records/assets.ts'
 import { toHex } from '../../hex.ts'
 import { encodeCall, readText } from '../codec/abi.ts'
 import type { Rpc } from '../pool/rpc.ts'

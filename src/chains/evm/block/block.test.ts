@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
+import type { AssetType } from '../../../contract/records/assets.ts'
 import { createByteSet } from '../../../lib/bytes.ts'
 import type { TransferView } from '../../chain.ts'
 import { readBlock } from '../codec/header.ts'
@@ -109,7 +110,7 @@ describe('a block', () => {
       data: '0x',
     }
     const block = make([{ from: c, to: coin, logs: [indexed] }])
-    const assetsAs = (...types: string[]) =>
+    const assetsAs = (...types: AssetType[]) =>
       block
         .decode({ ...trackedOf([b], [coin]), assetTypesOf: () => types })
         .movements.map(({ asset, value }) => [asset.asset_type, asset.token_id, value])

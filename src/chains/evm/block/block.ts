@@ -1,6 +1,6 @@
+import type { AssetKey } from '../../../contract/records/assets.ts'
 import type { ByteSet, Pieces } from '../../../lib/bytes.ts'
 import type {
-  AssetKey,
   BlockContent,
   BlockHeader,
   ChainBlock,

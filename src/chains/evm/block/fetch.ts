@@ -1,6 +1,6 @@
+import type { AssetKey } from '../../../contract/records/assets.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import {
-  type AssetKey,
   BlockMissingError,
   type ChainBlock,
   ChainUnavailableError,

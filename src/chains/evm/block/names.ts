@@ -1,5 +1,5 @@
+import type { AssetKey, AssetType } from '../../../contract/records/assets.ts'
 import { cutBytes, type Pieces } from '../../../lib/bytes.ts'
-import type { AssetKey } from '../../chain.ts'
 
 /** The addresses that a block names, by the order in which they were put on the list. */
 export type NamedAddresses = {
@@ -12,7 +12,7 @@ export type NamedAddresses = {
 }
 
 /** An asset; the same asset is the same object. */
-export type AssetOf = (contract: Buffer, asset_type: string, token_id: bigint) => AssetKey
+export type AssetOf = (contract: Buffer, asset_type: AssetType, token_id: bigint) => AssetKey
 
 const size = 20
 

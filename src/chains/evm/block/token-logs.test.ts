@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { AssetType } from '../../../contract/records/assets.ts'
 import type { RawLog } from '../codec/raw.ts'
 import { batchTopic, singleTopic, transferTopic } from '../codec/topics.ts'
 import { addressOf, wordOf } from '../testing/stub-chain.ts'
@@ -21,7 +22,7 @@ const read = (one: RawLog) => {
   const { distinct, at } = addresses.read()
   return { log, addressOf: (number: number) => distinct[at[number]!]! }
 }
-const found = (one: RawLog, asset_type?: string) => {
+const found = (one: RawLog, asset_type?: AssetType) => {
   const { log, addressOf } = read(one)
   const movements = log
     ? movementsOf(
@@ -69,7 +70,7 @@ describe('a log of a token', () => {
     expect(found(plain, 'ASSET_TYPE_ERC721')).toEqual([['ASSET_TYPE_ERC721', 7n, 1n]])
     // Logs of another standard are none of this contract's.
     expect(found(plain, 'ASSET_TYPE_ERC1155')).toEqual([])
-    for (const type of ['ASSET_TYPE_ERC20', 'ASSET_TYPE_ERC721'])
+    for (const type of ['ASSET_TYPE_ERC20', 'ASSET_TYPE_ERC721'] as const)
       expect(found(multi(singleTopic, 3, 4), type)).toEqual([])
   })
 

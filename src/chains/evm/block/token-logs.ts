@@ -1,4 +1,4 @@
-import type { AssetKey } from '../../chain.ts'
+import type { AssetKey, AssetType } from '../../../contract/records/assets.ts'
 import type { RawLog } from '../codec/raw.ts'
 import { batchTopic, singleTopic, transferTopic } from '../codec/topics.ts'
 import { type AssetOf, inTopic, type NamedAddresses } from './names.ts'
@@ -49,7 +49,7 @@ export const placesOf = (log: RawLog): number =>
   log.topics[0] === batchTopic && isMulti(log) ? Math.max(1, readBatch(log.data)?.length ?? 1) : 1
 
 /** The type of token that makes logs of this form, as the standards have it. */
-export const usualType = ({ topic, id }: TokenLog): string => {
+export const usualType = ({ topic, id }: TokenLog): AssetType => {
   if (topic !== transferTopic) return 'ASSET_TYPE_ERC1155'
   return id === undefined ? 'ASSET_TYPE_ERC20' : 'ASSET_TYPE_ERC721'
 }
@@ -61,7 +61,7 @@ export const usualType = ({ topic, id }: TokenLog): string => {
  */
 export function movementsOf(
   { topic, id, data }: TokenLog,
-  { contract, asset_type }: { contract: Buffer; asset_type: string },
+  { contract, asset_type }: { contract: Buffer; asset_type: AssetType },
   assetOf: AssetOf,
 ): TokenMovement[] {
   if ((topic === transferTopic) === (asset_type === 'ASSET_TYPE_ERC1155')) return []

@@ -1,0 +1,37 @@
+import type { ErrorRow } from './row.ts'
+
+/** Failures of chain queries; part of the one table of errors. */
+export const queryErrors = {
+  BLOCK_NOT_FOUND: {
+    status: 404,
+    code: 'NOT_FOUND',
+    rpc: -32602,
+    retry: 'never',
+    title: 'Block not found',
+    help: 'The block does not exist yet, or the nodes have pruned it.',
+  },
+  TRANSACTION_NOT_FOUND: {
+    status: 404,
+    code: 'NOT_FOUND',
+    rpc: -32602,
+    retry: 'never',
+    title: 'Transaction not found',
+    help: 'The transaction does not exist. Managed transactions: use ListTransactions; only transactions created by the service are managed. Query chain: it is in no block; it may be pending (GetPendingTransaction), or its block was reorganized.',
+  },
+  PENDING_TRANSACTION_NOT_FOUND: {
+    status: 404,
+    code: 'NOT_FOUND',
+    rpc: -32602,
+    retry: 'never',
+    title: 'Pending transaction not found',
+    help: 'No node announced it while it was pending, or it left the pool more than 24 hours ago. Use GetTransaction for a transaction in a block.',
+  },
+  TRACES_UNAVAILABLE: {
+    status: 503,
+    code: 'UNAVAILABLE',
+    rpc: -32603,
+    retry: 'after',
+    title: 'No node of the network can trace this transaction',
+    help: 'The operator has to add a node that offers `debug_traceTransaction` with `callTracer`, or `trace_transaction`, and that has the state of the block; `portolan chains` shows what each node can do. An empty list is never answered with this error.',
+  },
+} as const satisfies Record<string, ErrorRow>
