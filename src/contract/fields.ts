@@ -1,4 +1,5 @@
 import Type, { type TSchema } from 'typebox'
+import { defaultPageSize, maxBatchAddresses, maxPageSize } from './limits.ts'
 import { assetTypes, contractTypes, sendableContractTypes } from './records/assets.ts'
 import { roles } from './roles.ts'
 import { scopePattern } from './scopes.ts'
@@ -105,7 +106,11 @@ export const AssetAddress = each({
 })
 /** Up to 1000 addresses. Each is checked by the chain, so that the error names the bad one. */
 const list = <item extends TSchema>(item: item) =>
-  Type.Array(item, { minItems: 1, maxItems: 1000, description: '1 to 1000 addresses' })
+  Type.Array(item, {
+    minItems: 1,
+    maxItems: maxBatchAddresses,
+    description: `1 to ${maxBatchAddresses} addresses`,
+  })
 export const Addresses = each({
   T: list(TonAddress),
   S: list(SuiAddress),
@@ -221,7 +226,12 @@ export const Endpoint = Type.String({
 /** The page fields of every list (spec 8). */
 export const page = {
   page_size: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100, default: 10, description: '1 to 100' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: maxPageSize,
+      default: defaultPageSize,
+      description: `1 to ${maxPageSize}`,
+    }),
   ),
   page_token: Type.Optional(
     Type.String({ maxLength: 2000, description: 'next_page_token of the page before' }),

@@ -1,4 +1,5 @@
 import type { ErrorRow } from './errors/row.ts'
+import { maxIdempotencyKeys } from './limits.ts'
 
 /** The header that makes the repetition of a creating request harmless. */
 export const idempotencyHeader = 'idempotency-key'
@@ -36,6 +37,6 @@ export const idempotencyErrors = {
     rpc: -32005,
     retry: 'after',
     title: 'The organization has too many idempotency keys',
-    help: 'An organization can have 100,000 keys within 24 hours. Send the request without a key, or later.',
+    help: `An organization can have ${maxIdempotencyKeys.toLocaleString('en')} keys within ${idempotencyHours} hours. Send the request without a key, or later.`,
   },
 } as const satisfies Record<string, ErrorRow>

@@ -10,7 +10,7 @@ import type { EndpointRules } from '../lib/net/endpoint.ts'
 import type { Sealer } from '../storage/access/seal.ts'
 import type { Db } from '../storage/pg/database.ts'
 import type { Principal } from './access/principal.ts'
-import type { RateLimits } from './limits/resolve.ts'
+import type { RateLimits } from './limits/decision.ts'
 import type { QuerySource } from './query/source.ts'
 
 /** A configured chain with the id of its rows. */

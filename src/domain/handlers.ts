@@ -1,8 +1,14 @@
 import type { WalletAnswer, WalletOperation } from '../contract/operations/calls.ts'
 import type { Catalogue } from '../contract/operations/catalogue.ts'
 import type { Service, WalletService } from '../contract/variant.ts'
-import { RevokeCredential, RotateCredential, UpdateCredential } from './admin/credential-changes.ts'
-import { CreateCredential, DeleteCredential, ListCredentials } from './admin/credentials.ts'
+import {
+  CreateCredential,
+  DeleteCredential,
+  ListCredentials,
+  RevokeCredential,
+  RotateCredential,
+  UpdateCredential,
+} from './admin/credentials.ts'
 import {
   DeleteOrganization,
   DisableOrganization,

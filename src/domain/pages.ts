@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { OperationError } from '../contract/errors/errors.ts'
+import { defaultPageSize } from '../contract/limits.ts'
 import type { Context } from './context.ts'
 
 type PageRequest = { page_size?: number; page_token?: string }
@@ -17,7 +18,7 @@ export function readPage<position>(
   request: PageRequest,
   isPosition: (position: position) => boolean = () => true,
 ): Page<position> {
-  const limit = request.page_size ?? 10
+  const limit = request.page_size ?? defaultPageSize
   if (!request.page_token) return { limit }
   try {
     const sealed = Buffer.from(request.page_token, 'base64url')
@@ -47,7 +48,7 @@ export function makePage<row, position>(
   rows: readonly row[],
   positionOf: (row: row) => position,
 ): { items: row[]; pagination: { next_page_token: string } } {
-  const limit = request.page_size ?? 10
+  const limit = request.page_size ?? defaultPageSize
   const items = rows.slice(0, limit)
   const last = items.at(-1)
   if (rows.length <= limit || last === undefined)

@@ -83,7 +83,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'contract/operations': ['calls', 'catalogue', 'gateway', 'transaction'],
   domain: ['context', 'handlers'],
   'domain/audit': ['event', 'key-context', 'list', 'operation', 'trail'],
-  'domain/limits': ['decision', 'headers', 'limit-script', 'limiter', 'resolve', 'stored-usage'],
+  'domain/limits': ['decision', 'limiter', 'shared-windows', 'stored-usage'],
   'domain/query': [
     'ahead',
     'blocks',

@@ -1,3 +1,4 @@
+import { maxCredentials } from '../limits.ts'
 import type { ErrorRow } from './row.ts'
 
 /** Refusals of a credential; part of the one table of errors. */
@@ -88,6 +89,6 @@ export const accessErrors = {
     rpc: -32602,
     retry: 'never',
     title: 'The organization has too many credentials',
-    help: 'An organization has at most 1000. Revoke those that are not used any more.',
+    help: `An organization has at most ${maxCredentials}. Revoke those that are not used any more.`,
   },
 } as const satisfies Record<string, ErrorRow>

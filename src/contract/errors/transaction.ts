@@ -1,3 +1,4 @@
+import { maxOpenTransactions } from '../limits.ts'
 import type { ErrorRow } from './row.ts'
 
 /** What can go wrong with a managed transaction; part of the one table of errors. */
@@ -48,7 +49,7 @@ export const transactionErrors = {
     rpc: -32602,
     retry: 'never',
     title: 'The address has too many open transactions',
-    help: 'An organization may have 10,000 transactions of one address that are neither canceled nor decided. List them with ListTransactions and `transaction_state`; send or cancel some.',
+    help: `An organization may have ${maxOpenTransactions.toLocaleString('en')} transactions of one address that are neither canceled nor decided. List them with ListTransactions and \`transaction_state\`; send or cancel some.`,
   },
   TRANSACTION_REFUSED: {
     status: 409,

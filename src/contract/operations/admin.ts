@@ -16,6 +16,7 @@ import {
   Scopes,
   timeRange,
 } from '../fields.ts'
+import { rotationOverlap } from '../limits.ts'
 import { operation } from '../operation.ts'
 import { quotaNames } from '../quotas.ts'
 import {
@@ -129,8 +130,8 @@ export const admin = {
       overlap_seconds: optional(
         Type.Integer({
           minimum: 0,
-          maximum: 604_800,
-          default: 86_400,
+          maximum: rotationOverlap.maxSeconds,
+          default: rotationOverlap.defaultSeconds,
           description: 'how long the old credential goes on working',
         }),
       ),

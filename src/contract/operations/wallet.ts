@@ -20,6 +20,7 @@ import {
   text,
   timeRange,
 } from '../fields.ts'
+import { maxBatchAddresses, maxTokenRules } from '../limits.ts'
 import { operation } from '../operation.ts'
 import { AddressRecord, Asset, Transfer, Wallet, WalletAddress } from '../records/wallet.ts'
 import { each, list, only } from '../variant.ts'
@@ -28,7 +29,7 @@ import { each, list, only } from '../variant.ts'
 export const wallet = {
   BatchRegisterAddresses: operation({
     creates: true,
-    summary: 'Track up to 1000 addresses in a wallet.',
+    summary: `Track up to ${maxBatchAddresses} addresses in a wallet.`,
     description: 'All or nothing; an address that the wallet has already changes nothing.',
     services: 'TSPC',
     request: { wallet_id: Id, addresses: Addresses },
@@ -124,8 +125,7 @@ export const wallet = {
   }),
   ImportAsset: operation({
     summary: 'Read the current balance of an asset and keep it up to date.',
-    description:
-      'In T and S, a token without `address` is tracked for all addresses of the wallet `wallet_id`, or without that of the organization, those that are registered later included. Up to 200 tokens can be tracked so. Repeating it changes nothing.',
+    description: `In T and S, a token without \`address\` is tracked for all addresses of the wallet \`wallet_id\`, or without that of the organization, those that are registered later included. Up to ${maxTokenRules} tokens can be tracked so. Repeating it changes nothing.`,
     services: 'TSP',
     request: {
       wallet_id: only('TS', optional(extension(Id))),

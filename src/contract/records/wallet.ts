@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { AssetType, Count, Decimal, extension, optional, Timestamp, text } from '../fields.ts'
+import { maxAddressesPerAnswer, maxListedAddresses } from '../limits.ts'
 import { each, only, record } from '../variant.ts'
 import { transferDirections } from './states.ts'
 
@@ -8,7 +9,7 @@ export const Wallet = record('Wallet', {
   wallet_id: text,
   name: text,
   addresses: Type.Array(text, {
-    description: 'at most 1000 in GetWallet, and 10000 divided by page_size in ListWallets',
+    description: `at most ${maxListedAddresses} in GetWallet, and ${maxAddressesPerAnswer} divided by page_size in ListWallets`,
   }),
   address_count: extension(Count),
   addresses_truncated: extension(

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
+import type { RateLimits } from '../limits/decision.ts'
 import { createLimiter } from '../limits/limiter.ts'
-import type { RateLimits } from '../limits/resolve.ts'
 import { createAdmission, rateLimited } from './admit.ts'
 
 const limits: RateLimits = {

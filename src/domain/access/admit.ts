@@ -1,8 +1,12 @@
 import { OperationError } from '../../contract/errors/errors.ts'
-import type { Decision } from '../limits/decision.ts'
-import { isBlocked, rateLimitHeaders, retryAfterSeconds } from '../limits/headers.ts'
+import {
+  type Decision,
+  isBlocked,
+  type RateLimits,
+  rateLimitHeaders,
+  retryAfterSeconds,
+} from '../limits/decision.ts'
 import type { Limiter } from '../limits/limiter.ts'
-import type { RateLimits } from '../limits/resolve.ts'
 import type { LimitRecords } from './limit-records.ts'
 
 /** The single check of rate limits, in front of operations and gateway calls alike. */

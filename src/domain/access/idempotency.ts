@@ -5,6 +5,7 @@ import {
   idempotencyHours,
   idempotencyKeyPattern,
 } from '../../contract/idempotency.ts'
+import { maxIdempotencyKeys } from '../../contract/limits.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import {
   answerIdempotencyKey,
@@ -38,7 +39,6 @@ export type Idempotency = {
 
 /** After a crash a repetition waits no longer than this. A slower operation loses its claim and is undone. */
 const claimMs = 15_000
-const maxKeys = 100_000
 /** Counting is not done for every request; the limit may be exceeded by what arrives meanwhile. */
 const countEveryMs = 30_000
 const maxCounted = 10_000
@@ -63,12 +63,12 @@ export function createIdempotency(): Idempotency {
     const now = clock.now()
     let known = counts.get(organization_id)
     if (!known || known.until <= now) {
-      const count = await countIdempotencyKeys(db, organization_id, maxKeys)
+      const count = await countIdempotencyKeys(db, organization_id, maxIdempotencyKeys)
       known = { count, until: now + countEveryMs }
       if (counts.size >= maxCounted) counts.delete(counts.keys().next().value as string)
       counts.set(organization_id, known)
     }
-    if (known.count >= maxKeys)
+    if (known.count >= maxIdempotencyKeys)
       throw new OperationError('TOO_MANY_IDEMPOTENCY_KEYS', { retryAfter: countEveryMs / 1000 })
     known.count++
   }

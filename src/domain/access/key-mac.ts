@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
-import { hasKeysWithoutMac } from '../../storage/access/credential-changes.ts'
+import { hasKeysWithoutMac } from '../../storage/access/credentials.ts'
 import {
   findInstallationKey,
   insertInstallationKey,

@@ -5,7 +5,7 @@ import { systemIds } from '../../lib/ids.ts'
 import { insertOrganization } from '../../storage/access/organizations.ts'
 import { upsertRateLimit } from '../../storage/access/rate-limits.ts'
 import type { Tables } from '../../storage/pg/tables.ts'
-import { SHIPPED_LIMITS as defaults } from '../limits/resolve.ts'
+import { SHIPPED_LIMITS as defaults } from '../limits/decision.ts'
 import { createManualClock } from '../limits/testing/fakes.ts'
 import { createLimitRecords } from './limit-records.ts'
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { listRateLimits } from '../../storage/access/rate-limits.ts'
 import { notifyChange } from '../../storage/pg/changes.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import { type ChainLimits, type RateLimits, resolveLimits } from '../limits/resolve.ts'
+import { type ChainLimits, type RateLimits, resolveLimits } from '../limits/decision.ts'
 
 /** The limits that apply, from memory where they can be. */
 export type LimitRecords = {

@@ -1,25 +1,30 @@
 import { OperationError } from '../../contract/errors/errors.ts'
-import type { Role } from '../../contract/roles.ts'
+import { maxCredentials, rotationOverlap } from '../../contract/limits.ts'
+import { includesRole, type Role } from '../../contract/roles.ts'
+import { invalidRequest } from '../../contract/validate.ts'
 import { toTimestamp } from '../../lib/clock.ts'
-import { makeRoomForCredential } from '../../storage/access/credential-changes.ts'
+import { isUuid } from '../../lib/ids.ts'
 import {
   type CredentialLimits,
   deleteCredential,
+  findCredentialById,
   findCredentialByKeyHash,
+  hasSpentNonces,
   insertCredential,
   listCredentials,
+  lockCredential,
+  makeRoomForCredential,
+  updateCredential,
 } from '../../storage/access/credentials.ts'
 import type { CredentialRow } from '../../storage/access/tables.ts'
 import { notifyChange } from '../../storage/pg/changes.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import { createPair, hashKey, keyHint, sameSecret, sealContext } from '../access/credential-keys.ts'
-import { grantOf, presentLimits, readLimits, requireGrant } from '../access/grants.ts'
+import { exceeded, grantOf, presentLimits, readLimits, requireGrant } from '../access/grants.ts'
 import { loadKeyMac } from '../access/key-mac.ts'
 import type { AdminHandler, Context, Installation } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { getOrganization } from './organizations.ts'
-
-/** What no organization needs; the list of its keys stays readable, and one tenant fills no table. */
-const maxCredentials = 1_000
 
 /** Deletes a credential by both its halves; others than an administrator reach their own organization's only. */
 export const DeleteCredential: AdminHandler<'DeleteCredential'> = async (context, request) => {
@@ -32,10 +37,7 @@ export const DeleteCredential: AdminHandler<'DeleteCredential'> = async (context
     : ''
   if (!mine || !sameSecret(secret, request.api_secret))
     throw new OperationError('CREDENTIAL_NOT_FOUND')
-  const { credential_id, organization_id } = row
-  if (!(await deleteCredential(db, { credential_id, organization_id })))
-    throw new OperationError('CREDENTIAL_NOT_FOUND')
-  await notifyChange(db, { kind: 'credential', organization_id, credential_id })
+  await remove(db, row)
   return {}
 }
 
@@ -123,3 +125,127 @@ export async function insertPair(store: Store, options: NewCredential) {
     create_time: toTimestamp(create_time),
   }
 }
+
+/** A successor that is younger may be on its way to the caller, and its use may not be noted yet. */
+const settledMs = 60_000
+
+/** Puts a new pair in the place of a credential, which goes on for the time of the overlap. */
+export const RotateCredential: AdminHandler<'RotateCredential'> = async (context, request) => {
+  const { db, clock, principal } = context
+  const credential_id = request.credential_id ?? principal.credential_id
+  const isSelf = credential_id === principal.credential_id
+  if (!isSelf && !includesRole(principal.role, 'ROLE_OWNER'))
+    throw new OperationError('PERMISSION_DENIED', {
+      detail: `To rotate another credential needs ROLE_OWNER; this one has ${principal.role}.`,
+      extra: { missing: 'ROLE_OWNER' },
+    })
+  const now = clock.now()
+  return await db.transaction().execute(async (trx) => {
+    const row = mine(context, await lockOf(trx, credential_id))
+    const before = row.successor_credential_id
+      ? await replaceable(trx, row.successor_credential_id, now)
+      : undefined
+    // The life of the rotated one ends with its overlap; that of its successor is the one it had before.
+    const source = before ?? row
+    const limits = readLimits({ ...expiryOf(request) }, source, now)
+    const wanted = { role: row.role, ...limits }
+    requireGrant(isSelf ? { ...source, role: row.role } : grantOf(principal), wanted)
+    if (before) await remove(trx, before)
+    const { organization_id, role, name } = row
+    const options = { organization_id, role, name, ...limits }
+    const created = await insertPair({ ...context, db: trx }, options)
+    const ends = now + (request.overlap_seconds ?? rotationOverlap.defaultSeconds) * 1000
+    const expire_time = new Date(Math.min(ends, row.expire_time?.getTime() ?? ends))
+    const { credential_id: successor_credential_id } = created
+    await updateCredential(trx, row, { expire_time, successor_credential_id })
+    await notifyChange(trx, { kind: 'credential', organization_id, credential_id })
+    const answer = { credential: created }
+    await context.record?.(trx, answer)
+    return answer
+  })
+}
+
+/** Deletes a credential by its id or its key, without its secret. */
+export const RevokeCredential: AdminHandler<'RevokeCredential'> = async (context, request) => {
+  const { db } = context
+  const { credential_id, api_key } = request
+  const byKey =
+    api_key === undefined ? undefined : await findCredentialByKeyHash(db, hashKey(api_key))
+  const byId =
+    credential_id === undefined || !isUuid(credential_id)
+      ? undefined
+      : await findCredentialById(db, credential_id)
+  if (api_key !== undefined && credential_id !== undefined)
+    if (byKey?.credential_id !== byId?.credential_id)
+      throw new OperationError('CREDENTIAL_NOT_FOUND')
+  await remove(db, mine(context, byKey ?? byId))
+  return {}
+}
+
+/** Changes what a credential is called and restricted to. */
+export const UpdateCredential: AdminHandler<'UpdateCredential'> = async (context, request) => {
+  const { db, clock, principal } = context
+  const { remove_expire_time = false, expire_time, name } = request
+  if (remove_expire_time && expire_time !== undefined)
+    throw invalidRequest([
+      { field: 'expire_time', reason: 'NOT_ALLOWED', detail: 'Not with remove_expire_time.' },
+    ])
+  return await db.transaction().execute(async (trx) => {
+    const row = mine(context, await lockOf(trx, request.credential_id))
+    const read = readLimits(request, row, clock.now())
+    const limits = { ...read, ...(remove_expire_time && { expire_time: null }) }
+    const wanted = { role: row.role, ...limits }
+    // To take something away from a credential needs none of what it keeps.
+    if (exceeded(row, wanted).length > 0) requireGrant(grantOf(principal), wanted)
+    const change = { ...limits, ...(name !== undefined && { name }) }
+    const changed = await updateCredential(trx, row, change)
+    if (!changed) throw new OperationError('CREDENTIAL_NOT_FOUND')
+    const { organization_id, credential_id } = row
+    await notifyChange(trx, { kind: 'credential', organization_id, credential_id })
+    return { credential: presentCredential(context, changed) }
+  })
+}
+
+/** A credential that the caller may administer. One of another organization answers as one that is not there. */
+function mine({ principal }: Context, row: CredentialRow | undefined): CredentialRow {
+  const isVisible =
+    row && (principal.role === 'ROLE_ADMIN' || row.organization_id === principal.organization_id)
+  if (!isVisible) throw new OperationError('CREDENTIAL_NOT_FOUND')
+  if (!includesRole(principal.role, row.role))
+    throw new OperationError('PERMISSION_DENIED', {
+      detail: `The credential has ${row.role}, which is more than ${principal.role}.`,
+      extra: { missing: row.role },
+    })
+  return row
+}
+
+const lockOf = async (db: Db, credential_id: string): Promise<CredentialRow | undefined> =>
+  isUuid(credential_id) ? await lockCredential(db, credential_id) : undefined
+
+/** The successor of an earlier rotation, if it was never used and may go; undefined if it is gone already. */
+async function replaceable(
+  db: Db,
+  successor_credential_id: string,
+  now: number,
+): Promise<CredentialRow | undefined> {
+  const row = await lockCredential(db, successor_credential_id)
+  if (!row) return undefined
+  const isUsed =
+    row.last_used_time !== null ||
+    row.successor_credential_id !== null ||
+    (await hasSpentNonces(db, successor_credential_id))
+  if (isUsed || now - row.create_time.getTime() < settledMs)
+    throw new OperationError('CREDENTIAL_ROTATED', {
+      detail: `The credential was rotated to ${successor_credential_id}, which ${isUsed ? 'is in use' : 'was made within the last minute'}.`,
+    })
+  return row
+}
+
+async function remove(db: Db, row: CredentialRow): Promise<void> {
+  const { organization_id, credential_id } = row
+  if (!(await deleteCredential(db, row))) throw new OperationError('CREDENTIAL_NOT_FOUND')
+  await notifyChange(db, { kind: 'credential', organization_id, credential_id })
+}
+
+const expiryOf = ({ expire_time }: { expire_time?: string }) =>
+  expire_time === undefined ? {} : { expire_time }

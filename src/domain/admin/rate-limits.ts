@@ -13,7 +13,7 @@ import { loadRateUsage } from '../../storage/access/rate-usage.ts'
 import type { RateLimitRow } from '../../storage/access/tables.ts'
 import { limitsChanged } from '../access/limit-records.ts'
 import type { AdminHandler, Context } from '../context.ts'
-import { findLimits, SHIPPED_LIMITS } from '../limits/resolve.ts'
+import { findLimits, SHIPPED_LIMITS } from '../limits/decision.ts'
 import { getOrganization } from './organizations.ts'
 
 /** Reads one record; without a chain, the organization's default. */

@@ -1,4 +1,5 @@
 import { OperationError } from '../../contract/errors/errors.ts'
+import { maxCredentials } from '../../contract/limits.ts'
 import { listCredentials } from '../../storage/access/credentials.ts'
 import { listMethodUsage } from '../../storage/access/method-usage.ts'
 import { keyHint, sealContext } from '../access/credential-keys.ts'
@@ -9,8 +10,6 @@ import { presentQuotas } from './quotas.ts'
 const dayMs = 86_400_000
 const defaultDays = 30
 const maxRows = 10_000
-const maxCredentials = 1_000
-
 /** Counts the calls of an organization, operations and those of the gateway; the last 30 days by default. */
 export const GetUsage: AdminHandler<'GetUsage'> = async (context, request) => {
   const { organization_id } = await getOrganization(context, request.organization_id)

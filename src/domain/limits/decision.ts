@@ -1,6 +1,51 @@
-import type { Entry } from './entry.ts'
-import type { RateLimits } from './resolve.ts'
+import type { Entry } from './entries.ts'
 import type { WindowName } from './windows.ts'
+
+/** The limits of one organization on one chain: -1 is unlimited, 0 is blocked. */
+export type RateLimits = {
+  per_second_limit: number
+  per_hour_limit: number
+  per_day_limit: number
+  per_month_limit: number
+}
+
+/** A stored rate-limit record; the chain `*` stands for every chain without a record of its own. */
+export type ChainLimits = RateLimits & { chain: string }
+
+/** The defaults that Portolan ships with. */
+export const SHIPPED_LIMITS: RateLimits = {
+  per_second_limit: 100,
+  per_hour_limit: 100_000,
+  per_day_limit: 1_000_000,
+  per_month_limit: 20_000_000,
+}
+
+/** Where the limits of a chain come from: its record, the organization's `*` record, or neither. */
+export type LimitSource = 'chain' | 'organization' | 'default'
+
+/** Which record applies on a chain. */
+export const findLimits = <record extends { chain: string }>(
+  records: readonly record[],
+  chain: string,
+): { source: LimitSource; record: record | undefined } => {
+  const own = records.find((record) => record.chain === chain)
+  if (own) return { source: 'chain', record: own }
+  const general = records.find((record) => record.chain === '*')
+  return general
+    ? { source: 'organization', record: general }
+    : { source: 'default', record: undefined }
+}
+
+/** The chain's record, else the organization's `*` record, else the configured defaults. */
+export const resolveLimits = (
+  records: readonly ChainLimits[],
+  chain: string,
+  defaults: RateLimits = SHIPPED_LIMITS,
+): RateLimits =>
+  // Without an object of its own: this is done for every call of the gateway.
+  records.find((record) => record.chain === chain) ??
+  records.find((record) => record.chain === '*') ??
+  defaults
 
 /** One limited window as it stands after a decision. */
 type WindowState = {
@@ -115,3 +160,70 @@ export const describe = (
   addCalendarWindow(decision, outcome, 'month', limits.per_month_limit, entry.month)
   return decision
 }
+
+// The largest integer that a structured field can hold (RFC 9651, 3.3.1).
+const LARGEST = 999_999_999_999_999
+
+const integer = (value: number): number => Math.min(LARGEST, value)
+
+const wholeSeconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1_000))
+
+/** Whole seconds to wait after a refusal, at least one. */
+export const retryAfterSeconds = (decision: Decision): number =>
+  wholeSeconds(decision.retry_after_ms)
+
+/** Whether a limit of 0 refuses every call: then no wait helps. */
+export const isBlocked = ({ allowed, windows }: Decision): boolean =>
+  !allowed && windows.some(({ limit }) => limit === 0)
+
+/**
+ * The fields of draft-ietf-httpapi-ratelimit-headers-10, for successes and refusals alike;
+ * `RateLimit` has the decisive window only, and unlimited windows are omitted.
+ */
+export const rateLimitHeaders = (decision: Decision): Record<string, string> => {
+  const headers: Record<string, string> = {}
+  const list = listOf(decision, policyOf)
+  for (let at = 0; at < list.length; at += 2) headers[list[at] as string] = list[at + 1] as string
+  return headers
+}
+
+/** Makes the same as names and values in turn; the policy of one caller after the other is rarely new. */
+export function createRateLimitList(): (decision: Decision) => string[] {
+  let last: Decision['windows'] = []
+  let policy = ''
+  const remembered = (windows: Decision['windows']): string => {
+    if (!isSamePolicy(windows, last)) policy = policyOf(windows)
+    last = windows
+    return policy
+  }
+  return (decision) => listOf(decision, remembered)
+}
+
+function listOf(decision: Decision, toPolicy: (windows: Decision['windows']) => string): string[] {
+  const { windows, window, allowed } = decision
+  const headers: string[] = []
+  for (const one of windows)
+    if (one.window === window) {
+      const { remaining, reset_ms } = one
+      headers.push('RateLimit', `"${window}";r=${integer(remaining)};t=${wholeSeconds(reset_ms)}`)
+    }
+  if (windows.length > 0) headers.push('RateLimit-Policy', toPolicy(windows))
+  if (!allowed && !isBlocked(decision))
+    headers.push('Retry-After', String(retryAfterSeconds(decision)))
+  return headers
+}
+
+function isSamePolicy(windows: Decision['windows'], others: Decision['windows']): boolean {
+  if (windows.length !== others.length) return false
+  for (let index = 0; index < windows.length; index++) {
+    const [one, other] = [windows[index], others[index]]
+    if (one?.window !== other?.window || one?.limit !== other?.limit) return false
+    if (one?.seconds !== other?.seconds) return false
+  }
+  return true
+}
+
+const policyOf = (windows: Decision['windows']): string =>
+  windows
+    .map(({ window, limit, seconds }) => `"${window}";q=${integer(limit)};w=${seconds}`)
+    .join(', ')

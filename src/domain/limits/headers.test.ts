@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../lib/log.ts'
-import type { Decision } from './decision.ts'
-import { createRateLimitList, rateLimitHeaders, retryAfterSeconds } from './headers.ts'
+import {
+  createRateLimitList,
+  type Decision,
+  type RateLimits,
+  rateLimitHeaders,
+  retryAfterSeconds,
+} from './decision.ts'
 import { createLimiter } from './limiter.ts'
-import type { RateLimits } from './resolve.ts'
 import { createManualClock } from './testing/fakes.ts'
 
 const limits = (second: number, hour: number, day: number, month: number): RateLimits => ({

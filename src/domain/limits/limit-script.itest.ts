@@ -3,9 +3,8 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { startRedis } from '../../../test/helpers/redis.ts'
 import { silentLog } from '../../lib/log.ts'
 import { connectRedis } from '../../storage/redis.ts'
-import { LIMIT_SCRIPT } from './limit-script.ts'
 import { createLimiter } from './limiter.ts'
-import type { LimitScript } from './shared-windows.ts'
+import { LIMIT_SCRIPT, type LimitScript } from './shared-windows.ts'
 import { createManualClock } from './testing/fakes.ts'
 
 const server = await startRedis()

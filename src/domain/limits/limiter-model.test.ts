@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { silentLog } from '../../lib/log.ts'
-import type { Decision } from './decision.ts'
+import type { Decision, RateLimits } from './decision.ts'
 import { createLimiter } from './limiter.ts'
-import type { RateLimits } from './resolve.ts'
 import { createManualClock } from './testing/fakes.ts'
 
 const HOUR = 3_600_000

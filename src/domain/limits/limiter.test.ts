@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../lib/log.ts'
-import type { Decision } from './decision.ts'
+import { type Decision, type RateLimits, SHIPPED_LIMITS } from './decision.ts'
 import { createLimiter, type Limiter, type LimiterOptions } from './limiter.ts'
-import { type RateLimits, SHIPPED_LIMITS } from './resolve.ts'
 import { createFakeStore, createManualClock, type ManualClock } from './testing/fakes.ts'
 
 const NOON = Date.parse('2026-11-15T12:00:00Z')

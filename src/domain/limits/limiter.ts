@@ -4,15 +4,12 @@
 import type { Clock } from '../../lib/clock.ts'
 import { type Ids, systemIds } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
-import type { Decision } from './decision.ts'
-import { createEntries } from './entries.ts'
-import { type Counter, type Entry, rollEntry } from './entry.ts'
+import type { Decision, RateLimits } from './decision.ts'
+import { type Counter, createEntries, type Entry, rollEntry } from './entries.ts'
 import { createLocalWindows } from './local-windows.ts'
-import type { RateLimits } from './resolve.ts'
 import { createSharedWindows, type LimitScript } from './shared-windows.ts'
-import type { UsageStore } from './usage-store.ts'
+import { adoptTotal, createWriteBehind, type UsageStore, type WriteBehind } from './stored-usage.ts'
 import { createCalendar } from './windows.ts'
-import { adoptTotal, createWriteBehind, type WriteBehind } from './write-behind.ts'
 
 /** What to check and count. */
 type TakeRequest = {

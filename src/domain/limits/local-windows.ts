@@ -1,9 +1,6 @@
-import type { Decision, Room } from './decision.ts'
-import { describe, fits } from './decision.ts'
-import { type Counter, countEntry, type Entry } from './entry.ts'
-import type { RateLimits } from './resolve.ts'
-import { expireLog, pushLog, waitForLog } from './sliding-log.ts'
-import { SECOND_MS } from './windows.ts'
+import { type Decision, describe, fits, type RateLimits, type Room } from './decision.ts'
+import { type Counter, countEntry, type Entry } from './entries.ts'
+import { expireLog, pushLog, SECOND_MS, waitForLog } from './windows.ts'
 
 const counterRoom = (limit: number, counter: Counter, share: number): number => {
   if (limit < 0) return Number.POSITIVE_INFINITY

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { resolveLimits, SHIPPED_LIMITS } from './resolve.ts'
+import { resolveLimits, SHIPPED_LIMITS } from './decision.ts'
 
 const own = { ...SHIPPED_LIMITS, chain: 'c', per_second_limit: 1 }
 const star = { ...SHIPPED_LIMITS, chain: '*', per_second_limit: 2 }

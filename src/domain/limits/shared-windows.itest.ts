@@ -7,9 +7,9 @@ import { startRedis } from '../../../test/helpers/redis.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { silentLog } from '../../lib/log.ts'
 import { connectRedis } from '../../storage/redis.ts'
-import { createLimitScript } from './limit-script.ts'
+import type { RateLimits } from './decision.ts'
 import { createLimiter, type Limiter, type LimiterOptions } from './limiter.ts'
-import type { RateLimits } from './resolve.ts'
+import { createLimitScript } from './shared-windows.ts'
 import { createFakeStore } from './testing/fakes.ts'
 
 const HAMMER = fileURLToPath(new URL('testing/hammer.ts', import.meta.url))

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../lib/log.ts'
+import type { RateLimits } from './decision.ts'
 import { createLimiter } from './limiter.ts'
-import type { RateLimits } from './resolve.ts'
 import { createManualClock } from './testing/fakes.ts'
 import { calendarWindows } from './windows.ts'
 

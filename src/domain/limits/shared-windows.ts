@@ -1,9 +1,8 @@
 import type { Log } from '../../lib/log.ts'
-import { type Decision, describe, fits, type Room } from './decision.ts'
-import { adoptUsed, countEntry, type Entry, type KeepDelta, rollEntry } from './entry.ts'
-import type { RateLimits } from './resolve.ts'
-import { pushLog } from './sliding-log.ts'
-import { createCalendar } from './windows.ts'
+import type { RedisConnection } from '../../storage/redis.ts'
+import { type Decision, describe, fits, type RateLimits, type Room } from './decision.ts'
+import { adoptUsed, countEntry, type Entry, type KeepDelta, rollEntry } from './entries.ts'
+import { createCalendar, pushLog } from './windows.ts'
 
 const COOLDOWN_MS = 1_000
 const MAX_IN_FLIGHT = 10_000
@@ -147,3 +146,122 @@ export const createSharedWindows = ({
     healthy: () => healthy && redis.ready(),
   }
 }
+
+/**
+ * Checks and counts all four windows in one call. Keys: the hash of the calendar windows, the
+ * list of (millisecond, count) pairs of the last second. Arguments: cost, the four limits, then
+ * start and count of the caller's hour, day and month.
+ *
+ * The time is the server's, so the callers' clocks do not matter. The caller's counts only raise
+ * what is stored: they bring a server that lost its data back to what the callers remember.
+ */
+export const LIMIT_SCRIPT = `
+local HOUR, DAY, SECOND = 3600000, 86400000, 1000
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local cost, second_limit = tonumber(ARGV[1]), tonumber(ARGV[2])
+
+local today = now - now % DAY
+-- Days since 0000-03-01: years that begin in March have the leap day at their end.
+local z = today / DAY + 719468
+local doe = z % 146097
+local yoe = math.floor(
+  (doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
+local doy = doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))
+local mp = math.floor((5 * doy + 2) / 153)
+local starts = { now - now % HOUR, today, today - (doy - math.floor((153 * mp + 2) / 5)) * DAY }
+
+local state = redis.call('HMGET', KEYS[1],
+  'at', 'passed', 'second', 'hour', 'hour_used', 'day', 'day_used', 'month', 'month_used',
+  'hour_before', 'hour_before_used', 'day_before', 'day_before_used',
+  'month_before', 'month_before_used')
+
+-- The last second is measured in time that passed, which does not run backwards with the clock.
+local passed = now
+if state[1] then passed = tonumber(state[2]) + math.max(0, now - tonumber(state[1])) end
+
+local used, fits = {}, true
+local befores, befores_used = {}, {}
+for i = 1, 3 do
+  local start, count = tonumber(state[2 + 2 * i]), tonumber(state[3 + 2 * i])
+  local before, before_used = tonumber(state[8 + 2 * i]) or 0, tonumber(state[9 + 2 * i]) or 0
+  -- One that begins much later was opened while the clock of the server had jumped ahead; the window
+  -- before it is remembered, so that what was spent of it stays spent.
+  if start ~= nil and start >= starts[i] and start <= now + 300000 then
+    starts[i] = start
+  else
+    local known = 0
+    if before == starts[i] then known = before_used end
+    before, before_used = start or 0, count or 0
+    count = known
+  end
+  befores[i], befores_used[i] = before, before_used
+  if tonumber(ARGV[4 + 2 * i]) == starts[i] then count = math.max(count, tonumber(ARGV[5 + 2 * i])) end
+  used[i] = count
+  local limit = tonumber(ARGV[2 + i])
+  if limit >= 0 and count + cost > limit then fits = false end
+end
+
+local second, wait, reset = 0, SECOND, SECOND
+local logged = tonumber(state[3]) or 0
+local tail = {}
+if second_limit >= 0 then
+  tail = redis.call('LRANGE', KEYS[2], -2, -1)
+  if #tail > 0 and tonumber(tail[1]) <= passed - SECOND then
+    redis.call('DEL', KEYS[2])
+    tail = {}
+  end
+  if #tail > 0 then
+    second = logged
+    local head = redis.call('LRANGE', KEYS[2], 0, 1)
+    while tonumber(head[1]) <= passed - SECOND do
+      redis.call('LPOP', KEYS[2], 2)
+      second = second - head[2]
+      head = redis.call('LRANGE', KEYS[2], 0, 1)
+    end
+    reset = head[1] + SECOND - passed
+  end
+  if second + cost > second_limit then
+    fits = false
+    local leaving = second + cost - second_limit
+    if cost <= second_limit then
+      local log = redis.call('LRANGE', KEYS[2], 0, -1)
+      for i = 1, #log, 2 do
+        leaving = leaving - log[i + 1]
+        if leaving <= 0 then
+          wait = log[i] + SECOND - passed
+          break
+        end
+      end
+    end
+  end
+end
+
+local take = 0
+if fits then take = cost end
+if second_limit >= 0 then logged = second + take end
+if take > 0 and second_limit >= 0 then
+  if #tail > 0 and tonumber(tail[1]) == passed then
+    redis.call('LSET', KEYS[2], -1, tail[2] + take)
+  else
+    redis.call('RPUSH', KEYS[2], passed, take)
+  end
+  redis.call('PEXPIRE', KEYS[2], 2 * SECOND)
+end
+redis.call('HSET', KEYS[1], 'at', now, 'passed', passed, 'second', logged,
+  'hour', starts[1], 'hour_used', used[1] + take,
+  'day', starts[2], 'day_used', used[2] + take,
+  'month', starts[3], 'month_used', used[3] + take,
+  'hour_before', befores[1], 'hour_before_used', befores_used[1],
+  'day_before', befores[2], 'day_before_used', befores_used[2],
+  'month_before', befores[3], 'month_before_used', befores_used[3])
+redis.call('PEXPIRE', KEYS[1], 32 * DAY)
+
+return { now, starts[1], used[1], starts[2], used[2], starts[3], used[3], second, reset, wait }
+`
+
+/** Runs the check on a connection. */
+export const createLimitScript = (redis: RedisConnection): LimitScript => ({
+  ready: redis.ready,
+  run: redis.script(LIMIT_SCRIPT, 2),
+})

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../lib/log.ts'
-import { createEntry } from './entry.ts'
+import type { RateLimits } from './decision.ts'
+import { createEntry } from './entries.ts'
 import { createLimiter, type LimiterOptions } from './limiter.ts'
-import type { RateLimits } from './resolve.ts'
+import { adoptTotal } from './stored-usage.ts'
 import { createFakeStore, createManualClock } from './testing/fakes.ts'
-import { adoptTotal } from './write-behind.ts'
 
 const NOON = Date.parse('2026-11-15T12:00:00Z')
 const MONTH = Date.parse('2026-11-01T00:00:00Z')

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { bytesOf } from '../../chains/evm/codec/raw.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
+import { maxOpenTransactions } from '../../contract/limits.ts'
 import type { WalletAnswer } from '../../contract/operations/calls.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { sumOpen } from '../../storage/transactions/nonces.ts'
@@ -23,9 +24,6 @@ import { checkAgainstChain } from './checks.ts'
 import { type CreateRequest, type Prepared, readDefaults } from './defaults.ts'
 import { chooseNonce } from './nonce.ts'
 import { type SendingScope, sendingScope } from './scope.ts'
-
-// Creating a transaction reads the nonces of all of them.
-const mostOpen = 10_000
 
 /** Creates a transaction to be signed outside. */
 export const CreateTransaction: WalletHandler<'CreateTransaction'> = async (context, request) => {
@@ -79,7 +77,7 @@ export async function create(
     const { gas } = defaults
     const { nonce, gas_price, missing_nonce } = await chooseNonce(trx, sender, defaults)
     const open = await sumOpen(trx, sender, { exceptNonce: nonce })
-    if (open.count >= mostOpen) throw new OperationError('TOO_MANY_OPEN_TRANSACTIONS')
+    if (open.count >= maxOpenTransactions) throw new OperationError('TOO_MANY_OPEN_TRANSACTIONS')
     const warnings = checkAgainstChain(
       { value, gas, gas_price, nonce },
       {

@@ -1,4 +1,5 @@
 import { OperationError } from '../../contract/errors/errors.ts'
+import { maxTokenRules } from '../../contract/limits.ts'
 import type { AssetType } from '../../contract/records/assets.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { assetIdOf, ensureAssets } from '../../storage/wallets/assets.ts'
@@ -8,9 +9,6 @@ import type { Context } from '../context.ts'
 import { askChain } from './ask-chain.ts'
 import { coverFirst, enqueueCover } from './cover.ts'
 import type { ChainScope } from './scope.ts'
-
-/** How many tokens an organization tracks for whole wallets, or for itself, on one chain. */
-const mostRules = 200
 
 const refuse = (reason: string, detail: string) =>
   invalidRequest([{ field: 'token_address', reason, detail }])
@@ -38,10 +36,13 @@ export async function importForAll(
   const job = await context.db.transaction().execute(async (db) => {
     if (wallet_id && !(await holdWallet(db, wallet_id)))
       throw new OperationError('WALLET_NOT_FOUND')
-    if (!isNative && !(await insertTokenRule(db, scope, rule, { most: mostRules, create_time })))
+    if (
+      !isNative &&
+      !(await insertTokenRule(db, scope, rule, { most: maxTokenRules, create_time }))
+    )
       throw refuse(
         'TOO_MANY',
-        `An organization can track ${mostRules} tokens for whole wallets. Name an address.`,
+        `An organization can track ${maxTokenRules} tokens for whole wallets. Name an address.`,
       )
     return await enqueueCover({ ...context, db }, scope, rule)
   })

@@ -1,12 +1,10 @@
+import { maxListedAddresses } from '../../contract/limits.ts'
 import type { WalletAnswer } from '../../contract/operations/calls.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { type ListedAddress, listFirstAddresses } from '../../storage/wallets/addresses.ts'
 import type { WalletRow } from '../../storage/wallets/tables.ts'
 import type { ReadScope } from './scope.ts'
-
-/** Addresses of one wallet in an answer: a wallet may have millions, which ListAddresses pages. */
-const addressesPerWallet = 1_000
 
 /**
  * Makes wallet records. A wallet with more addresses than fit shows the first ones of ListAddresses,
@@ -16,9 +14,9 @@ export async function presentWallets(
   db: Db,
   { family }: Pick<ReadScope, 'family'>,
   rows: readonly WalletRow[],
-  perWallet: number = addressesPerWallet,
+  perWallet: number = maxListedAddresses,
 ): Promise<WalletAnswer<'ListWallets'>['wallets']> {
-  const limit = Math.min(perWallet, addressesPerWallet)
+  const limit = Math.min(perWallet, maxListedAddresses)
   const addresses = new Map<string, ListedAddress[]>(rows.map(({ wallet_id }) => [wallet_id, []]))
   const wallet_ids = rows.map(({ wallet_id }) => wallet_id)
   for (const row of await listFirstAddresses(db, wallet_ids, limit))

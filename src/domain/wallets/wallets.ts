@@ -1,4 +1,5 @@
 import { OperationError } from '../../contract/errors/errors.ts'
+import { maxAddressesPerAnswer } from '../../contract/limits.ts'
 import { expandBacklogs } from '../../storage/balances/backlog.ts'
 import { lockCursor } from '../../storage/tracking/blocks.ts'
 import { findOwners } from '../../storage/wallets/addresses.ts'
@@ -17,9 +18,6 @@ import { coverFirst } from './cover.ts'
 import { presentWallets } from './present-wallets.ts'
 import { importNative } from './refresh.ts'
 import { chainScope, getWallet, readScope } from './scope.ts'
-
-/** Addresses in one answer of ListWallets. */
-const addressesPerPage = 10_000
 
 /** Creates a wallet, with its first address if one is given. */
 export const RegisterWallet: WalletHandler<'RegisterWallet'> = async (context, request) => {
@@ -68,7 +66,7 @@ export const ListWallets: WalletHandler<'ListWallets'> = async (context, request
   const { limit, after } = readPage<string>(context, request)
   const rows = await listWallets(context.db, scope, { limit: limit + 1, after })
   const { items, pagination } = makePage(context, request, rows, (row) => row.wallet_id)
-  const perWallet = Math.floor(addressesPerPage / limit)
+  const perWallet = Math.floor(maxAddressesPerAnswer / limit)
   return { wallets: await presentWallets(context.db, scope, items, perWallet), pagination }
 }
 

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
+import { notificationBuffer } from '../../contract/operations/gateway.ts'
 import type { Principal } from '../../domain/access/principal.ts'
 import type { Network } from '../../gateway/network.ts'
 import type { Dispatch } from '../../gateway/rpc/answer.ts'
@@ -40,7 +41,7 @@ export type ConnectionLimits = {
 
 /** How the bounds are set. */
 export const defaultConnectionLimits: ConnectionLimits = {
-  maxNotifications: 10_000,
+  maxNotifications: notificationBuffer,
   maxBytes: 67_108_864,
   maxInFlight: 64,
   pauseBytes: 1_048_576,

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../lib/clock.ts'
-import type { UsageDelta, UsageStore, UsageTotal } from '../usage-store.ts'
+import type { UsageDelta, UsageStore, UsageTotal } from '../stored-usage.ts'
 import { calendarWindows } from '../windows.ts'
 
 /** A clock that stands still until a test moves it, in either direction. */

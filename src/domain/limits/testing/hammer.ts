@@ -1,8 +1,8 @@
 import { systemClock } from '../../../lib/clock.ts'
 import { silentLog } from '../../../lib/log.ts'
 import { connectRedis } from '../../../storage/redis.ts'
-import { createLimitScript } from '../limit-script.ts'
 import { createLimiter } from '../limiter.ts'
+import { createLimitScript } from '../shared-windows.ts'
 
 /**
  * A process of its own for the tests: makes calls on a shared Redis and prints how many were

@@ -7,8 +7,7 @@ import { silentLog } from '../../lib/log.ts'
 import { insertOrganization } from '../../storage/access/organizations.ts'
 import { createSealer } from '../../storage/access/seal.ts'
 import type { Context } from '../context.ts'
-import { RotateCredential } from './credential-changes.ts'
-import { CreateCredential } from './credentials.ts'
+import { CreateCredential, RotateCredential } from './credentials.ts'
 
 const { db, pool } = await freshDatabase()
 const organization_id = systemIds.uuid()

@@ -1,0 +1,26 @@
+// The numbers that the contract states in schemas and texts and the code enforces. Each has this one home.
+
+/** Items in a page of a list when the request names no size (spec 8). */
+export const defaultPageSize = 10
+/** The largest page that can be requested (spec 8). */
+export const maxPageSize = 100
+
+/** Addresses in one batch request (spec 8). */
+export const maxBatchAddresses = 1_000
+/** Addresses of a wallet in its record; ListAddresses lists all. */
+export const maxListedAddresses = 1_000
+/** Addresses in one answer of ListWallets, divided among its wallets. */
+export const maxAddressesPerAnswer = 10_000
+/** Tokens that an organization tracks for whole wallets. */
+export const maxTokenRules = 200
+
+/** Credentials of an organization: a bound on the list, and on what one tenant can store. */
+export const maxCredentials = 1_000
+/** How long a rotated credential keeps working by default, and at most. */
+export const rotationOverlap = { defaultSeconds: 86_400, maxSeconds: 604_800 } as const
+
+/** Open transactions of one address in an organization. */
+export const maxOpenTransactions = 10_000
+
+/** Idempotency keys of an organization that are kept at a time. */
+export const maxIdempotencyKeys = 100_000
