@@ -166,34 +166,35 @@ test('every client sees one sequence of heads, and the answers of a moment belon
 
 /** What cannot be explained by one chain that changes as the sequence of heads says. */
 function violationsOf(sequence: readonly WorldBlock[], seen: readonly Seen[]): string[] {
-  const joined = new Map<string, number>()
-  const left = new Map<string, number>()
-  const canonical = new Map<number, string>()
+  // A block may come back: a node that lags behind its own announcement takes it back for a moment.
+  const spans = new Map<string, { from: number; to: number }[]>()
+  const canonical = new Map<number, { from: number; to: number }>()
   for (const [epoch, { number, hash }] of sequence.entries()) {
-    for (const [height, old] of canonical)
+    for (const [height, span] of canonical)
       if (height >= number) {
-        left.set(old, epoch)
+        span.to = epoch
         canonical.delete(height)
       }
-    joined.set(hash, epoch)
-    canonical.set(number, hash)
+    const span = { from: epoch, to: Number.POSITIVE_INFINITY }
+    canonical.set(number, span)
+    spans.set(hash, [...(spans.get(hash) ?? []), span])
   }
   const violations: string[] = []
   /** Of the reads that are over, in the order of their ends: the epoch that each proves. */
   const over: { received: number; epoch: number }[] = []
-  for (const read of [...seen].sort((x, y) => x.sent - y.sent)) {
-    const { sent, received, number, hash, how } = read
-    const since = joined.get(hash)
-    if (since === undefined) {
+  for (const { sent, received, number, hash, how } of [...seen].sort((x, y) => x.sent - y.sent)) {
+    const own = spans.get(hash)
+    if (!own?.[0]) {
       violations.push(`${how} gave ${number} ${hash}, which was never announced`)
       continue
     }
-    let epoch = since
-    for (const earlier of over)
-      if (earlier.received < sent && earlier.epoch > epoch) epoch = earlier.epoch
-    if (how !== 'newHeads' && epoch >= (left.get(hash) ?? Number.POSITIVE_INFINITY))
-      violations.push(`${how} gave ${number} ${hash}, which had left the chain`)
-    else over.push({ received, epoch: how === 'newHeads' ? since : epoch })
+    let lower = 0
+    if (how !== 'newHeads')
+      for (const earlier of over)
+        if (earlier.received < sent && earlier.epoch > lower) lower = earlier.epoch
+    const span = own.find(({ to }) => to > lower)
+    if (!span) violations.push(`${how} gave ${number} ${hash}, which had left the chain`)
+    else over.push({ received, epoch: Math.max(span.from, lower) })
     if (over.length > 400) over.splice(0, 200, best(over.slice(0, 200)))
   }
   return violations.slice(0, 10)
