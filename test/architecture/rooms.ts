@@ -13,7 +13,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   ],
   'app/config': ['describe', 'development', 'load', 'problem', 'schema', 'secrets'],
   'app/embedded': ['chain-rows', 'embedded', 'event-line', 'reset'],
-  'app/metrics': ['metrics'],
+  'app/metrics': ['metrics', 'upstreams'],
   'chains/evm': ['chain', 'family'],
   'chains/evm/balances': ['balances', 'contract-calls', 'token-uris', 'tokens'],
   'chains/evm/block': [
@@ -44,7 +44,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'chains/evm/pool': ['node-error', 'nodes', 'pool', 'pool-types', 'rpc'],
   'chains/evm/sending': ['sending', 'token-payment'],
   'chains/evm/transport': ['http-transport', 'timers', 'transport', 'ws-transport'],
-  'chains/follow': ['fetch-ahead', 'linked'],
+  'chains/follow': ['branch', 'driver', 'fetch-ahead', 'linked', 'missing'],
   'chains/nodes': [
     'breaker',
     'fault',
