@@ -1,3 +1,7 @@
+// The port between chains and everything above: a `Family` holds the pure rules of a chain family, a `Chain`
+// adds the nodes. It uses `contract` and `lib` only. A chain that passes `testing/conformance.ts` can be
+// tracked without a change in any layer above.
+
 import type { AssetKey, AssetType, ContractType } from '../contract/records/assets.ts'
 import type { PresentedAsset, PresentedTransfer } from '../contract/records/presented.ts'
 import type { TransferState } from '../contract/records/states.ts'

@@ -1,3 +1,6 @@
+// The table of all operations and their handlers, typed by the catalogue: a missing or extra operation does
+// not compile. Handlers use storage and chains; they know nothing of HTTP.
+
 import type { WalletAnswer, WalletOperation } from '../contract/operations/calls.ts'
 import type { Catalogue } from '../contract/operations/catalogue.ts'
 import type { Service, WalletService } from '../contract/variant.ts'

@@ -1,3 +1,7 @@
+// One network of the node gateway: JSON-RPC calls, the cache of answers, filters and subscriptions over one
+// pool of nodes. It uses `chains/evm` and `domain`. Answers of one moment belong to one branch, and an error
+// of a node is never cached.
+
 import type { Canonical } from '../chains/evm/canonical/canonical.ts'
 import type { Pool } from '../chains/evm/pool/pool-types.ts'
 import type { Reason } from '../contract/errors/errors.ts'

@@ -1,3 +1,7 @@
+// The TON chain: blocks by masterchain seqno over the toncenter HTTP API, with all their shard blocks. It uses
+// `chains/nodes` and `chains/follow`. It delivers every transaction of a masterchain block exactly once, in
+// logical time.
+
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Log, silentLog } from '../../lib/log.ts'
 import type { BlockHeader, Chain } from '../chain.ts'

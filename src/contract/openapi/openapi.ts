@@ -1,3 +1,6 @@
+// OpenAPI 3.1 of an installation, made from the catalogue of operations. It uses `contract` only. Everything
+// that the service accepts and answers is described; nothing else is.
+
 import type { TSchema } from 'typebox'
 import { errors } from '../errors/errors.ts'
 import type { ErrorRow } from '../errors/row.ts'

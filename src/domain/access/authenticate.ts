@@ -1,3 +1,7 @@
+// Access: authentication of signed requests and gateway keys, roles and scopes, admission by rate limits,
+// idempotency keys and the sealing of secrets. It uses storage. A deleted credential is refused at once in
+// every process, and no nonce is accepted twice.
+
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { OperationError } from '../../contract/errors/errors.ts'
 import { nonceTime, signedPrefix } from '../../contract/signature.ts'

@@ -1,3 +1,6 @@
+// The operations of administrators: organizations, credentials, rate limits, quotas and usage. They use
+// storage. Every change is announced to the other processes and recorded in the audit log by the caller.
+
 import { OperationError } from '../../contract/errors/errors.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { isUuid } from '../../lib/ids.ts'

@@ -1,3 +1,6 @@
+// The chain queries (Q) and the port that they use, `QuerySource`, which the application builds on a network
+// of the gateway. Every answer belongs to the canonical branch.
+
 import type { RawFields } from '../../chains/evm/block/records.ts'
 import type { Pool } from '../../chains/evm/pool/pool-types.ts'
 import { OperationError, type Reason } from '../../contract/errors/errors.ts'

@@ -1,3 +1,6 @@
+// The operations on wallets, addresses, assets, balances and transfers. They use storage and the chain of the
+// service. Every function works within one organization and network.
+
 import { OperationError } from '../../contract/errors/errors.ts'
 import { maxAddressesPerAnswer } from '../../contract/limits.ts'
 import { expandBacklogs } from '../../storage/balances/backlog.ts'

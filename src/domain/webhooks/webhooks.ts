@@ -1,3 +1,6 @@
+// The operations on webhooks, their headers, secrets and deliveries. They use storage. Endpoints are checked
+// against the rules of the operator before they are stored.
+
 import { OperationError } from '../../contract/errors/errors.ts'
 import { notificationTypes, webhookEvents } from '../../contract/records/states.ts'
 import { invalidRequest } from '../../contract/validate.ts'

@@ -1,3 +1,6 @@
+// The documents of the service: `/openapi.json` and the API reference at `/docs`. They are built once per base
+// address and served with an entity tag, without a request to another origin.
+
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'

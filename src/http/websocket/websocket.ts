@@ -1,3 +1,6 @@
+// WebSockets of the gateway: handshake, connections, and a bounded outbox per client. It uses the gateway. A
+// slow client is disconnected; it never delays another one.
+
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'

@@ -1,3 +1,6 @@
+// Statements on balances: stored values, due readings, the backlog of blocks far behind the head, re-reading
+// after gaps and the daily comparison. They use `pg`. A reading never replaces one of a later block.
+
 import { type RawBuilder, sql } from 'kysely'
 import type { AssetKey, AssetType } from '../../contract/records/assets.ts'
 import { encodeArray } from '../pg/binary-arrays.ts'

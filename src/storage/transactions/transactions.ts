@@ -1,3 +1,6 @@
+// Statements on managed and pending transactions. They use `pg`. At most one open transaction holds a nonce of
+// an address within an organization.
+
 import { sql, type Updateable } from 'kysely'
 import type { TransactionState } from '../../contract/records/states.ts'
 import type { RowOf } from '../pg/columns.ts'

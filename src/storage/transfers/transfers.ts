@@ -1,3 +1,6 @@
+// Statements on transfers, which are partitioned by month. They use `pg`. Pages are keyset pages in the order
+// of the chain.
+
 import { type RawBuilder, sql } from 'kysely'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import { type BulkRow, insertNewRows, insertRows } from '../pg/bulk.ts'

@@ -1,3 +1,7 @@
+// The sender: one leased loop per network that broadcasts signed transactions, repeats them until they are
+// mined, and expires those that were never signed. It uses storage and the chain. After a crash at any point
+// exactly one transaction is on the chain.
+
 import type { Chain } from '../../chains/chain.ts'
 import type { Sending } from '../../chains/sending.ts'
 import { moveTransaction } from '../../domain/transactions/move.ts'

@@ -1,3 +1,7 @@
+// The tracker: one leased loop per network that stores blocks, transfers and notifications in one transaction
+// per block, removes what a reorganization orphans, and fills gaps. It uses storage and the chain. The stored
+// chain is gapless, or its gaps are recorded, shown and retried.
+
 import {
   BlockForgedError,
   type BlockHeader,

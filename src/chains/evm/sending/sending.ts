@@ -1,3 +1,7 @@
+// Managed transactions on EVM chains: defaults, checks, broadcast and the fate of a transaction. It uses the
+// pool of nodes. A transaction that was handed to a node is never reported as refused unless every node
+// refused it.
+
 import { ChainUnavailableError } from '../../chain.ts'
 import { toHex } from '../../hex.ts'
 import type { BlockLimits, EstimatedCall, Handover, Sending } from '../../sending.ts'
