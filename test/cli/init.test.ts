@@ -61,6 +61,6 @@ test(
       '1: The nodes of c are on different chains: 1, 2.',
     )
     expect(await refused('--p', 'http://127.0.0.1:1')).toMatch(/^2: .*begin with ws:/)
-    expect(await refused()).toMatch(/^2: Name the nodes/)
+    expect(await refused()).toMatch(/^2: Without a terminal, pass the nodes/)
   },
 )
