@@ -17,7 +17,7 @@ execFileSync(tsc, ['-p', join(client, 'build'), '--outDir', emit], { stdio: 'inh
 for (const name of readdirSync(emitted)) {
   const text = readFileSync(join(emitted, name), 'utf8')
   const published = text
-    .replace(/'(?:\.\.\/)+src\/contract\/[\w-]+\.(?:ts|js)'/g, "'./contract.js'")
+    .replace(/'(?:\.\.\/)+src\/contract\/[\w/-]+\.(?:ts|js)'/g, "'./contract.js'")
     .replace(/(from '\.\/[\w-]+)\.ts'/g, "$1.js'")
   writeFileSync(join(dist, name), published)
 }

@@ -45,7 +45,8 @@ export async function openServiceDatabase(
   await checkServerVersion(db)
   await migrateDatabase(db, { log })
   const nonceMemory = createNonceMemory(db)
-  const trustedTime = clock.now() + (await nonceMemory.begin())
+  const untrustedMs = await nonceMemory.begin()
+  const trustedTime = clock.now() + untrustedMs
   await ensurePartitions(db, new Date(clock.now()))
   return { server, db, pool, workersDb: workers.db, nonceMemory, trustedTime }
 }
