@@ -106,6 +106,8 @@ describe('the limits of an organization', () => {
     for (const id of [first, second, third]) await limitsOf(id, 'c')
     expect(limitsOf(third, 'c')).not.toBeInstanceOf(Promise)
     expect(limitsOf(second, 'c')).not.toBeInstanceOf(Promise)
-    expect(limitsOf(first, 'c')).toBeInstanceOf(Promise)
+    const again = limitsOf(first, 'c')
+    expect(again).toBeInstanceOf(Promise)
+    await again
   })
 })
