@@ -21,6 +21,7 @@ export type BranchCheck = {
 
 const blockNumber = /"(?:blockNumber|number)": ?"(0x[0-9a-f]{1,13})"/
 const blockHash = /"blockHash": ?"(0x[0-9a-f]{64})"/
+const ownHash = /"hash": ?"(0x[0-9a-f]{64})"/
 const placeOfLog = /"block(Hash|Number)": ?"(0x[0-9a-f]+)"/g
 
 /** The block that an answer names as its own. */
@@ -36,6 +37,10 @@ export function proves({ plan }: Method, result: RawJson, hash: string): boolean
   if (field === undefined || result === '[]') return true
   return result.includes(`"${field}":"${hash}"`) || result.includes(`"${field}": "${hash}"`)
 }
+
+/** The hash of the block that the answer is about; empty where it has none. */
+const hashOf = ({ plan }: Method, result: RawJson): string =>
+  (proofOf(plan) === 'hash' ? ownHash : blockHash).exec(result)?.[1] ?? ''
 
 const proofOf = (plan: Method['plan']): string | undefined => {
   if (plan.kind === 'transaction') return 'blockHash'
@@ -72,6 +77,8 @@ export function createBranchCheck(view: Canonical): BranchCheck {
       const number = target.keep === 'block' ? target.number : blockOf(result).number
       if (number < 0) return 'on'
       const expected = expectedAt(number, begun)
+      // A node that has not left the old branch yet gives its block above the tip of a shorter one.
+      if (expected === 'unknown' && view.isGone(hashOf(method, result))) return 'off'
       if (expected === 'on' || expected === 'unknown' || expected === 'off') return expected
       return proves(method, result, expected) ? 'on' : 'off'
     },
@@ -112,8 +119,8 @@ export async function reachBranch(options: {
   first: { outcome: RpcReply; begun: number }
   fetch(): Promise<{ outcome: PoolOutcome; begun: number }>
   standingOf(result: RawJson, begun: number): Standing
-  /** The answer instead of one that stays off the branch; it is fetched again when absent. */
-  ifOff?: RpcReply
+  /** The answer instead of one that is off the branch; it is fetched again when undefined. */
+  ifOff(result: RawJson): RpcReply | undefined
 }): Promise<{ outcome: PoolOutcome; begun: number }> {
   const { view, standingOf, ifOff } = options
   let found: { outcome: PoolOutcome; begun: number } = options.first
@@ -125,7 +132,8 @@ export async function reachBranch(options: {
     const standing = standingOf(outcome.result, begun)
     // Above the tip although the nodes were asked again: no node announces that block.
     if (standing === 'on' || (standing === 'unknown' && !view.isLinking())) return found
-    if (standing === 'off' && ifOff) return { outcome: ifOff, begun }
+    const instead = standing === 'off' ? ifOff(outcome.result) : undefined
+    if (instead) return { outcome: instead, begun }
     if (left === 0) return { outcome: { failure: 'ABORTED' }, begun }
     found = await options.fetch()
   }

@@ -115,14 +115,18 @@ export function createDispatch(options: DispatchOptions): Dispatch {
             fetchOnce(method, call, target, (outcome, begun) => resolve({ outcome, begun })),
           ),
         standingOf: (result, begun) => branch.answer(method, target, result, begun),
-        // The block was asked for by its hash, and has left the chain.
-        ...(method.plan.kind === 'hash' && { ifOff: nothing }),
+        // The block has left the chain, and no other is at its height.
+        ifOff: (result) =>
+          method.plan.kind === 'hash' || isAboveTip(target, result) ? nothing : undefined,
       }).then(
         ({ outcome, begun }) => conclude(method, target, outcome, begun, land),
         () => land({ failure: 'ABORTED' }),
       )
     })
   }
+
+  const isAboveTip = ({ keep, number }: BlockTarget, result: RawJson): boolean =>
+    (keep === 'block' ? number : blockOf(result).number) > (view.head()?.number ?? 0)
 
   /** Asks the nodes; `begun` is the generation of the chain at that time. */
   const fetchOnce = (

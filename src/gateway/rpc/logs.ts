@@ -238,7 +238,7 @@ export function createLogs(options: {
           ),
         standingOf: (result, begun) => standingOf(query, result, begun),
         // EIP-234: the block was asked for by its hash, and has left the chain.
-        ...(query.from < 0 && query.hash !== '' && { ifOff: noBlock }),
+        ifOff: () => (query.from < 0 && query.hash !== '' ? noBlock : undefined),
       }).then(
         (found) => conclude(method, query, found, land),
         () => land({ failure: 'ABORTED' }),

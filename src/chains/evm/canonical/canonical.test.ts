@@ -190,6 +190,24 @@ describe('the canonical chain', () => {
     expect([canonical.head()?.number, changes.length]).toEqual([101, 1])
   })
 
+  it('knows that a block above a shorter branch has left, until it is back', async () => {
+    const { canonical, blocks, show, clock } = open()
+    for (const number of [101, 102, 103]) show(blocks.head(number))
+    blocks.fork('b', 101)
+    show(blocks.head(102, 'b'))
+    for (let second = 0; second < 3; second++) await clock.advance(1_000)
+    expect(canonical.head()?.hash).toBe(hash(102, 'b'))
+    expect([102, 103].map((number) => canonical.isGone(hash(number)))).toEqual([true, true])
+    blocks.fork('c', 103)
+    show(blocks.head(103))
+    show(blocks.head(104))
+    for (let second = 0; second < 3; second++) await clock.advance(1_000)
+    expect([103, 102].map((number) => canonical.isGone(hash(number)))).toEqual([
+      canonical.hashAt(103) !== hash(103),
+      canonical.hashAt(102) !== hash(102),
+    ])
+  })
+
   it('believes a rollback when the node that showed the tip shows less for two seconds', async () => {
     const { canonical, blocks, show, clock, dropped } = open()
     for (const number of [101, 102]) show(blocks.head(number))

@@ -91,6 +91,8 @@ export function createCanonical(options: CanonicalOptions): Canonical {
   /** The nodes that have shown a block, by its hash. */
   const shownBy = new Map<string, Set<string>>()
   const listeners = new Set<(change: Change) => void>()
+  /** Blocks that have left the chain. Above the tip of a shorter branch nothing stands in their place. */
+  const gone = new Set<string>()
   let links: Links | undefined
   let final = -1
   let generation = 0
@@ -144,6 +146,9 @@ export function createCanonical(options: CanonicalOptions): Canonical {
       if (path.added.length === 0)
         log.warn({ from: own.tip().number, to: lowest.number - 1 }, 'chain rolled back')
     }
+    for (const { hash } of path.removed) gone.add(hash)
+    for (const { hash } of path.added) gone.delete(hash)
+    while (gone.size > windowSize) gone.delete(gone.keys().next().value as string)
     own.apply(path)
     moved(own.tip())
     emit({ ...path, droppedAbove, isLost: false })
@@ -355,6 +360,7 @@ export function createCanonical(options: CanonicalOptions): Canonical {
       return links?.at(number)?.hash === hash ? number : undefined
     },
     isGone: (hash) => {
+      if (gone.has(hash)) return true
       const block = links?.get(hash)
       const there = block && links?.at(block.number)
       return there !== undefined && there.hash !== hash
