@@ -7,7 +7,7 @@ import { startStreams, testLog } from './gateway-ws.ts'
 // subscriptions. Every answer must fit one sequence of heads, and all answers of a moment one branch.
 
 // The tests take a sample; the campaign sets BRANCH_SCRIPTS=500.
-const scripts = Number(process.env.BRANCH_SCRIPTS ?? 6)
+const scripts = Number(process.env.BRANCH_SCRIPTS ?? 3)
 const seed = Number(process.env.BRANCH_SEED ?? 1)
 
 /** What a client saw: a block, between two moments. */
