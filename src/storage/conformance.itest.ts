@@ -183,8 +183,8 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
       test('remember when they were last used, never an earlier time', async () => {
         const { organization_id } = await makeOrganization(db)
         const ids = [
-          (await makeCredential(db, organization_id)).credential_id,
-          (await makeCredential(db, organization_id)).credential_id,
+          (await makeCredential(db, organization_id, time)).credential_id,
+          (await makeCredential(db, organization_id, later)).credential_id,
         ]
         const uses = ids.map((credential_id, at) => ({
           credential_id,

@@ -11,7 +11,7 @@ import type { WalletService } from '../../contract/variant.ts'
 import type { DevTools } from '../../http/dev.ts'
 import { isLoopback } from '../../lib/net/loopback.ts'
 import { tryListen } from '../../lib/net/try-listen.ts'
-import { lockDataDir } from '../../storage/embedded/lock.ts'
+import { lockDataDir, startWaitMs } from '../../storage/embedded/lock.ts'
 import { type App, type AppOptions, startApp } from '../app.ts'
 import type { Config, Overrides } from '../config/schema.ts'
 import { openDataDir } from '../data-directory.ts'
@@ -66,7 +66,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedA
   const config = configure({})
   const dataDir = await openDataDir(config, env, cwd)
   // Before anything of an earlier start is ended: it may belong to a service that runs.
-  const lock = await lockDataDir(dataDir)
+  const lock = await lockDataDir(dataDir, startWaitMs)
   starting.defer(lock.release)
   // Noticed now, and not after all chains have started.
   const taken = await tryListen(config.server.host, config.server.port)

@@ -8,7 +8,7 @@ import { ensureDataDir } from './data-dir.ts'
 import { EmbeddedPostgresError } from './errors.ts'
 import { initialize, prepareDirectories, readDataVersion } from './initialize.ts'
 import { connectionOf, type EmbeddedConnection, type Layout, layoutOf } from './layout.ts'
-import { type DataDirLock, lockDataDir } from './lock.ts'
+import { type DataDirLock, lockDataDir, startWaitMs } from './lock.ts'
 import { npmBinaries } from './npm-binaries.ts'
 import { bringUp, type ServerPlan } from './server.ts'
 import { chooseServerUser } from './server-user.ts'
@@ -74,7 +74,7 @@ export const startEmbeddedPostgres = async (
   }
   const { log, signal = new AbortController().signal } = options
   const dataDir = await ensureDataDir(options.dataDir)
-  const lock = options.lock ?? (await lockDataDir(dataDir))
+  const lock = options.lock ?? (await lockDataDir(dataDir, startWaitMs))
   const release = async () => {
     if (!options.lock) await lock.release()
   }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
-import { lockDataDir } from './lock.ts'
+import { lockDataDir, startWaitMs } from './lock.ts'
 
 const root = await realpath(await mkdtemp(join(tmpdir(), 'portolan-lock-')))
 afterAll(() => rm(root, { recursive: true, force: true }))
@@ -51,6 +51,15 @@ test('a killed holder leaves no lock, whatever process has its id now', async ()
   const lock = await lockDataDir(directory)
   expect(await readFile(join(directory, 'portolan.pid'), 'utf8')).toBe(`${process.pid}\n`)
   await lock.release()
+})
+
+test('a start waits for a holder that is about to end', async () => {
+  const directory = join(root, 'waits')
+  const holder = await lockDataDir(directory)
+  const starting = lockDataDir(directory, startWaitMs)
+  await delay(700)
+  await holder.release()
+  await (await starting).release()
 })
 
 test('of many simultaneous starters one wins, also over a stale lock', async () => {

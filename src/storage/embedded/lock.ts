@@ -24,13 +24,17 @@ const tryLock = (path: string): DatabaseSync | undefined => {
   }
 }
 
-// Of two that try at the same moment each may be in the other's way, and then neither has it.
-const attempts = 12
+// Two simultaneous attempts can block each other so that neither gets the lock: retry for a moment.
+const minWaitMs = 500
 
-const lockWithRetries = async (path: string): Promise<DatabaseSync | undefined> => {
-  for (let attempt = 1; ; attempt++) {
+/** How long the start of a service waits for the lock. */
+export const startWaitMs = 5_000
+
+const lockWithRetries = async (path: string, waitMs: number): Promise<DatabaseSync | undefined> => {
+  const deadline = performance.now() + waitMs
+  for (;;) {
     const handle = tryLock(path)
-    if (handle || attempt === attempts) return handle
+    if (handle || performance.now() >= deadline) return handle
     await delay(20 + Math.random() * 40)
   }
 }
@@ -40,8 +44,12 @@ const readHolder = async (path: string): Promise<string> => {
   return holder ? `Another Portolan (pid ${holder})` : 'Another Portolan'
 }
 
-/** Takes the data directory for this process, or fails with a sentence that names the holder. */
-export const lockDataDir = async (dataDir: string): Promise<DataDirLock> => {
+/**
+ * Takes the data directory for this process, or fails after `waitMs` with an error that names the holder. A start
+ * waits longer than a command: a supervisor restarts at once, while the orphan of a killed launcher takes up to a
+ * second to notice and to end.
+ */
+export const lockDataDir = async (dataDir: string, waitMs = minWaitMs): Promise<DataDirLock> => {
   const directory = await ensureDataDir(dataDir)
   const lockPath = join(directory, 'portolan.lock')
   const pidPath = join(directory, 'portolan.pid')
@@ -50,7 +58,7 @@ export const lockDataDir = async (dataDir: string): Promise<DataDirLock> => {
   await writeFile(lockPath, '', { flag: 'wx', mode: 0o600 }).catch((error) => {
     if (error.code !== 'EEXIST') throw error
   })
-  const handle = await lockWithRetries(lockPath)
+  const handle = await lockWithRetries(lockPath, waitMs)
   if (!handle) {
     throw new EmbeddedPostgresError(`${await readHolder(pidPath)} is using ${directory}.`)
   }
