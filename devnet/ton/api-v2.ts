@@ -10,6 +10,7 @@ import {
 import type { Block } from './block.ts'
 import { masterchain } from './block.ts'
 import { RefusedMessageError, type TonChain } from './chain.ts'
+import type { Server } from './servers.ts'
 import { wholeShard } from './shards.ts'
 import { readStackItem, writeStackItem } from './stack.ts'
 import { blockIdV2 } from './wire-v2.ts'
@@ -24,6 +25,10 @@ export type Sight = {
   /** The newest masterchain block that this endpoint shows, and the newest that a method has. */
   shownHead(): number
   has(method?: string): number
+  /** The oldest masterchain block that this endpoint keeps. */
+  lowest(): number
+  /** Which server it behaves like. */
+  server: Server
 }
 
 const blockKeys = ['workchain', 'shard', 'seqno', 'root_hash', 'file_hash'] as const
@@ -33,22 +38,23 @@ const locateKeys = ['source', 'destination', 'created_lt'] as const
 
 /** The methods of the toncenter HTTP API v2, which refuses parameters that it does not know. */
 export function createV2(sight: Sight): Methods {
-  const { chain, globalId } = sight
+  const { chain, globalId, server } = sight
   const { store } = chain
   const method = (takes: readonly string[], answer: (params: Params) => unknown) => ({
     takes,
     answer,
   })
 
-  const notReady = () => new ApiError(500, 'LITE_SERVER_NOTREADY: block is not applied')
+  // A lite server answers the same for a block that it does not have yet and for one that it has deleted.
+  const noBlock = ({ workchain, shard, seqno }: Place) =>
+    new ApiError(
+      500,
+      `LITE_SERVER_NOTREADY: cannot find block (${workchain},${shard.toString(16)}) seqno=${seqno}: seqno not in db`,
+    )
   const master = (seqno: number): Block => {
-    if (seqno > sight.has()) throw notReady()
     const block = store.block(masterchain, wholeShard, seqno)
-    if (!block)
-      throw new ApiError(
-        500,
-        `LITE_SERVER_UNKNOWN: cannot find block (-1,8000000000000000,${seqno})`,
-      )
+    if (!block || seqno > sight.has() || seqno < sight.lowest())
+      throw noBlock({ workchain: masterchain, shard: wholeShard, seqno })
     return block
   }
   const findBlock = (params: Params): Block => {
@@ -56,13 +62,13 @@ export function createV2(sight: Sight): Methods {
     const shard = BigInt.asUintN(64, BigInt(readText(params, 'shard')))
     const seqno = readNumber(params, 'seqno')
     const block = store.block(workchain, shard, seqno)
-    if (!block || block.mc_seqno > sight.has())
-      throw seqno > sight.has() || block
-        ? notReady()
-        : new ApiError(
-            500,
-            `LITE_SERVER_UNKNOWN: cannot find block (${workchain},${shard},${seqno})`,
-          )
+    const isThere = block && block.mc_seqno <= sight.has() && block.mc_seqno >= sight.lowest()
+    if (!isThere) {
+      if (params.root_hash === undefined || params.file_hash === undefined)
+        throw noBlock({ workchain, shard, seqno })
+      const name = `(${workchain},${shard.toString(16)},${seqno}):${hexOf(params.root_hash)}:${hexOf(params.file_hash)}`
+      throw new ApiError(500, `LITE_SERVER_NOTREADY: cannot load block ${name} : not in db`)
+    }
     for (const key of ['root_hash', 'file_hash'] as const)
       if (params[key] !== undefined && !sameHash(params[key], block.id[key]))
         throw new ApiError(500, `LITE_SERVER_UNKNOWN: block has another ${key}`)
@@ -83,7 +89,7 @@ export function createV2(sight: Sight): Methods {
     try {
       return Address.parse(readText(params, key))
     } catch {
-      throw new ApiError(422, `${key}: incorrect address`)
+      throw server.wrongAddress(String(params[key]))
     }
   }
   const at = (params: Params): Block => {
@@ -180,7 +186,7 @@ export function createV2(sight: Sight): Methods {
     getBlockTransactionsExt: method(pageKeys, (params): Written => {
       const { block, count, list, incomplete } = page(params)
       const id = JSON.stringify(blockIdV2(block.id))
-      const transactions = list.map(({ wire }) => wire).join(',')
+      const transactions = server.writePage(list.map(({ wire }) => wire).join(','))
       return {
         written: `{"@type":"blocks.transactionsExt","id":${id},"req_count":${count},"incomplete":${incomplete},"transactions":[${transactions}]}`,
       }
@@ -242,6 +248,11 @@ export function createV2(sight: Sight): Methods {
     })),
   }
 }
+
+type Place = { workchain: number; shard: bigint; seqno: number }
+
+const hexOf = (hash: unknown): string =>
+  Buffer.from(String(hash), 'base64').toString('hex').toUpperCase()
 
 const sameHash = (given: unknown, hash: Buffer): boolean =>
   typeof given === 'string' &&

@@ -15,7 +15,7 @@ export type Controls = {
 
 const kinds: readonly FaultKind[] = [
   ...['404', '429', '500', 'timeout', 'reset'],
-  ...['stale', 'lag', 'wrong_hash'],
+  ...['stale', 'lag', 'pruned', 'wrong_hash'],
 ] as FaultKind[]
 
 /** The methods under `/dev`. */

@@ -13,6 +13,8 @@ export type FaultKind =
   | 'stale'
   /** Has not got the newest blocks. */
   | 'lag'
+  /** Has deleted all but its newest blocks. */
+  | 'pruned'
   /** Gives transactions that are not those of their hashes. */
   | 'wrong_hash'
 
@@ -27,7 +29,7 @@ export type Fault = {
   probability?: number
   /** Sent as `Retry-After` with `429`. */
   retryAfterSeconds?: number
-  /** Blocks behind, for `stale` and `lag`. */
+  /** Blocks behind, for `stale` and `lag`; blocks that are kept, for `pruned`. */
   blocks?: number
 }
 

@@ -29,9 +29,13 @@ async function run(): Promise<void> {
       seed: { type: 'string' },
       'block-time-ms': { type: 'string' },
       'global-id': { type: 'string' },
+      server: { type: 'string' },
+      'requests-per-second': { type: 'string' },
     },
   })
-  const number = (name: Exclude<keyof typeof values, 'directory'>): number | undefined => {
+  const number = (
+    name: Exclude<keyof typeof values, 'directory' | 'server'>,
+  ): number | undefined => {
     const text = values[name]
     if (text === undefined) return undefined
     const value = Number(text)
@@ -42,6 +46,10 @@ async function run(): Promise<void> {
   const seed = number('seed')
   const blockTimeMs = number('block-time-ms')
   const globalId = number('global-id')
+  const requestsPerSecond = number('requests-per-second')
+  const { server } = values
+  if (server !== undefined && server !== 'cpp' && server !== 'python')
+    throw new Error('--server: cpp or python is expected')
   // Not at the top: the thread that waits needs nothing of it.
   const { startTonDevChain } = await import('./ton-dev-chain.ts')
   const { node_url, faucet_address, faucet_key, stop } = await startTonDevChain({
@@ -50,6 +58,8 @@ async function run(): Promise<void> {
     ...(seed !== undefined && { seed }),
     ...(blockTimeMs !== undefined && { blockTimeMs }),
     ...(globalId !== undefined && { globalId }),
+    ...(server !== undefined && { server }),
+    ...(requestsPerSecond !== undefined && { requestsPerSecond }),
   })
   parentPort?.once('message', () => {
     stop().finally(() => process.exit(0))

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { ApiError, type Methods, type Params } from './api-error.ts'
 import type { Written } from './api-v2.ts'
 import type { Faults } from './faults.ts'
+import type { Server } from './servers.ts'
 
 /** One address at which the chain answers. */
 export type Endpoint = { port: number; stop(): Promise<void> }
@@ -10,12 +11,20 @@ export type Endpoint = { port: number; stop(): Promise<void> }
 /** What an endpoint answers with. */
 export type Apis = { v2: Methods; v3: Methods; dev: Methods }
 
+/** How an endpoint behaves. */
+export type Manners = {
+  faults: Faults
+  server: Server
+  /** The rate limit of the caller's plan, if there is one. */
+  plan?: { admits(now: number): boolean }
+}
+
 const mostBody = 4 * 1024 * 1024
 
 /** Listens on the loopback. */
-export async function listen(port: number, apis: Apis, faults: Faults): Promise<Endpoint> {
+export async function listen(port: number, apis: Apis, manners: Manners): Promise<Endpoint> {
   const server = createServer((request, response) => {
-    handle(apis, faults, request, response).catch(() => response.destroy())
+    handle(apis, manners, request, response).catch(() => response.destroy())
   })
   server.keepAliveTimeout = 30_000
   server.listen(port, '127.0.0.1')
@@ -36,7 +45,7 @@ type Asked = { table: keyof Apis; method: string; params: Params; rpc?: { id: un
 
 async function handle(
   apis: Apis,
-  faults: Faults,
+  { faults, server, plan }: Manners,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -49,6 +58,9 @@ async function handle(
     asked = readAsked(request, await readBody(request))
     const { table, method, params } = asked
     if (table !== 'dev') {
+      // The balancer in front of the servers answers this: with `result` in the place of `error`.
+      if (plan && !plan.admits(performance.now()))
+        return reply(429, JSON.stringify({ ok: false, result: 'Ratelimit exceed', code: 429 }))
       const kinds = ['404', '429', '500', 'timeout', 'reset'] as const
       const fault =
         faults.meet(kinds, method) ?? (table === 'v3' ? faults.meet(kinds, 'v3') : undefined)
@@ -60,22 +72,31 @@ async function handle(
         throw new ApiError(Number(fault.kind), fault.kind === '429' ? 'Ratelimit exceed' : 'fault')
     }
     const methods = apis[table]
-    const found = Object.hasOwn(methods, method) ? methods[method] : undefined
-    if (!found) throw new ApiError(404, `method ${method} is not known`)
+    const isThere = Object.hasOwn(methods, method) && (table !== 'v2' || server.has(method))
+    const found = isThere ? methods[method] : undefined
+    if (!found)
+      throw table === 'v2'
+        ? server.unknownMethod()
+        : new ApiError(404, `method ${method} is not known`)
     // The server of v3 does not look at parameters that it does not know.
     const stranger = table !== 'v3' && Object.keys(params).find((key) => !found.takes.includes(key))
-    if (stranger) throw new ApiError(422, `unknown parameter ${stranger}`)
+    if (stranger) throw server.unknownParameter(method, stranger)
     let result = write(await found.answer(params))
     if (faults.meet(['wrong_hash'], method)) result = falsify(result)
     if (table === 'v3') return reply(200, result)
-    const rpc = asked.rpc ? `,"jsonrpc":"2.0","id":${JSON.stringify(asked.rpc.id ?? null)}` : ''
+    const rpc =
+      asked.rpc && server.echoesId
+        ? `,"jsonrpc":"2.0","id":${JSON.stringify(asked.rpc.id ?? null)}`
+        : ''
     reply(200, `{"ok":true,"result":${result},"@extra":"0"${rpc}}`)
   } catch (error) {
     const code = error instanceof ApiError ? error.code : 500
     const message = error instanceof Error ? error.message : String(error)
     if (asked?.table === 'v3') return reply(code, JSON.stringify({ error: message }))
-    const rpc = asked?.rpc ? { jsonrpc: '2.0', id: asked.rpc.id ?? null } : {}
-    reply(code, JSON.stringify({ ok: false, error: message, code, ...rpc }))
+    const rpc = asked?.rpc && server.echoesId ? { jsonrpc: '2.0', id: asked.rpc.id ?? null } : {}
+    // The handler of JSON-RPC in Python leaves the code out of the errors that it finds itself.
+    const hasCode = code !== 422 || !asked?.rpc || !server.echoesId
+    reply(code, JSON.stringify({ ok: false, error: message, ...(hasCode && { code }), ...rpc }))
   }
 }
 

@@ -11,6 +11,7 @@ import { createFaucet, createFaucetKey, type Faucet } from './faucet.ts'
 import { createFaults, createRandom, type Faults } from './faults.ts'
 import { deployJetton, type Jetton, type JettonMetadata } from './jetton.ts'
 import { listen } from './server.ts'
+import { createPlan, type ServerKind, serverOf } from './servers.ts'
 import { createStore } from './store.ts'
 import { createWalletAccount } from './wallet-account.ts'
 
@@ -24,6 +25,14 @@ export type TonDevChainOptions = DevChainOptions & {
   rounds?: number | 'random'
   /** Masterchain blocks that are kept. */
   retention?: number
+} & TonEndpointOptions
+
+/** How an endpoint behaves. */
+export type TonEndpointOptions = {
+  /** The server that it behaves like; the one in C++ without it. */
+  server?: ServerKind
+  /** The rate limit of a plan: requests in any second. */
+  requestsPerSecond?: number
 }
 
 /** Another address at which the same chain answers, with faults of its own. */
@@ -36,7 +45,7 @@ export type TonDevChain = DevChain & {
   faults: Faults
   /** Makes blocks; the number of the last one. */
   mine(blocks?: number): Promise<number>
-  addEndpoint(): Promise<TonEndpoint>
+  addEndpoint(options?: TonEndpointOptions): Promise<TonEndpoint>
   deployJetton(metadata?: Partial<JettonMetadata>): Promise<Jetton>
 }
 
@@ -92,23 +101,32 @@ export async function startTonDevChain(options: TonDevChainOptions = {}): Promis
         { name: 'Development token', symbol: 'DEV', decimals: 9, ...metadata },
       ),
   }
-  const open = async (at: number): Promise<TonEndpoint> => {
+  const open = async (at: number, manners: TonEndpointOptions): Promise<TonEndpoint> => {
     const faults = createFaults(random)
+    const server = serverOf(manners.server ?? 'cpp')
     const behind = (kind: 'stale' | 'lag', method = 'head') =>
       faults.meet([kind], method)?.blocks ?? 0
     const has = (method?: string) => Math.max(1, chain.head().id.seqno - behind('lag', method))
     const shownHead = () => Math.max(1, has() - behind('stale'))
-    const sight: Sight = { chain, globalId, shownHead, has }
+    const lowest = () => {
+      const kept = faults.meet(['pruned'], 'head')?.blocks
+      return kept === undefined ? 0 : chain.head().id.seqno - kept + 1
+    }
+    const sight: Sight = { chain, globalId, shownHead, has, lowest, server }
     const dev = createControl(controls, faults)
     const { port: taken, stop } = await listen(
       at,
       { v2: createV2(sight), v3: createV3(sight), dev },
-      faults,
+      {
+        faults,
+        server,
+        ...(manners.requestsPerSecond && { plan: createPlan(manners.requestsPerSecond) }),
+      },
     )
     return { node_url: `http://127.0.0.1:${taken}/api/v2`, faults, stop }
   }
 
-  const endpoints = [await open(port)]
+  const endpoints = [await open(port, options)]
   let timer: NodeJS.Timeout | undefined
   let stopped = false
   const beat = (): void => {
@@ -133,8 +151,8 @@ export async function startTonDevChain(options: TonDevChainOptions = {}): Promis
     fund: controls.fund,
     mine: controls.mine,
     deployJetton: controls.deployJetton,
-    addEndpoint: async () => {
-      const endpoint = await open(0)
+    addEndpoint: async (manners = {}) => {
+      const endpoint = await open(0, manners)
       endpoints.push(endpoint)
       return endpoint
     },

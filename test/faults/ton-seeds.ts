@@ -109,7 +109,9 @@ export async function runTonSeed(seed: number): Promise<SeedOutcome> {
     tokenAccount: () => [],
   }
 
-  const [lagging, flaky, dying, lying] = await Promise.all([1, 2, 3, 4].map(dev.addEndpoint))
+  const [lagging, flaky, dying, lying] = await Promise.all(
+    [1, 2, 3, 4].map(() => dev.addEndpoint()),
+  )
   lagging!.faults.add({ kind: 'lag', blocks: 2 })
   for (const kind of ['429', '500', 'reset'] as const)
     flaky!.faults.add({ kind, probability: 0.08 })

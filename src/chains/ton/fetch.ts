@@ -75,7 +75,8 @@ export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKe
     const there = known.get(seqno)
     if (there) return there
     const asked: Promise<readonly RawBlockId[]> = nodes.ask({
-      method: 'getShards',
+      // The server in Python has it by this name only.
+      method: 'shards',
       params: { seqno },
       seqno,
       signal,
