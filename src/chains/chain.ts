@@ -9,7 +9,7 @@ import type { ContractMetadata } from '../contract/records/token.ts'
 import type { WalletService } from '../contract/variant.ts'
 import type { ByteSet } from '../lib/bytes.ts'
 import type { NodeStatus } from './nodes/status.ts'
-import type { Sending } from './sending.ts'
+import type { Sending, Signing } from './sending.ts'
 
 /** No node of the chain can answer now; trying again later may help. */
 export class ChainUnavailableError extends Error {
@@ -129,6 +129,8 @@ export type Family<service extends WalletService = WalletService> = {
   standards?: Readonly<Record<ContractType, TokenStandard>>
   /** Whether tokens sit in accounts of their own, which are looked up too (T: jetton wallets). */
   tokenAccounts?: true
+  /** What is signed of managed transactions, where the service has them (C). */
+  signing?: Signing
   /** Reads any accepted form of an address, strictly (docs/decisions/requests.md). */
   parseAddress(text: string): Parsed
   /** The canonical text; empty bytes (mint, burn, pool) are the empty text. */

@@ -1,3 +1,6 @@
+// How a chain takes transactions that are signed outside of the service. `Signing` is pure and belongs to the
+// family, so that what is stored can be read and signed while no node is configured; `Sending` needs nodes.
+// Uses `contract` only. A family without managed transactions has neither.
 import type { SendableContractType } from '../contract/records/assets.ts'
 
 /** What is signed of a managed transaction, frozen when it is created. */
@@ -9,7 +12,8 @@ export type TransactionFields = {
   gas_price: bigint
   data: Buffer
   nonce: number
-  eip155_chain_id: bigint
+  /** The chain that the signature is valid on. */
+  chain_id: bigint
 }
 
 /** A transaction whose gas is to be estimated. */
@@ -51,7 +55,23 @@ export type AccountNonceUse = {
 /** What is against a token payment, and which part of it: the contract, or the amount or item. */
 export type PaymentProblem = { part: 'contract_address' | 'value'; detail: string }
 
-/** How transactions that are signed outside come onto a chain. */
+/** The bytes of a signed transaction, and the hash by which the chain knows it. */
+export type SignedTransaction = { raw: Buffer; hash: Buffer }
+
+/** What is signed, without asking any node. */
+export type Signing = {
+  /** The hash that the sender signs. */
+  signingHash(fields: TransactionFields): Buffer
+  /** Checks that a signature is the sender's and gives the signed transaction, or says what is wrong. */
+  sign(
+    fields: TransactionFields,
+    signature: string,
+  ): Promise<({ ok: true } & SignedTransaction) | { ok: false; detail: string }>
+  /** The data of a token payment. */
+  encodePayment(payment: TokenPayment): Buffer
+}
+
+/** How signed transactions reach a chain. */
 export type Sending = {
   /** The chain id that is signed. */
   chainId(signal: AbortSignal): Promise<bigint>

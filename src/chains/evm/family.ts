@@ -4,6 +4,7 @@ import type { AssetView, Family, TokenStandard } from '../chain.ts'
 import { parseHexHash, toHex } from '../hex.ts'
 import { placesPerTransaction, valuePlace } from './block/native.ts'
 import { parseAddress } from './codec/address.ts'
+import { evmSigning } from './sending/signing.ts'
 
 /** The sub-object of spec 2.6 that belongs to the asset's standard; none for the native coin. */
 const presentMetadata = (asset: AssetView): PresentedAsset<'c'>['asset_metadata'] => {
@@ -51,6 +52,7 @@ export const evmFamily: Family<'c'> = {
   balances: 'read',
   changesSilently: 'tokens',
   standards,
+  signing: evmSigning,
   parseAddress,
   formatAddress: toHex,
   parseTransactionHash: parseHexHash,

@@ -1,4 +1,3 @@
-import { encodePayment } from '../../chains/evm/sending/token-payment.ts'
 import type { TokenPayment } from '../../chains/sending.ts'
 import type { FieldError } from '../../contract/errors/errors.ts'
 import type { WalletRequest } from '../../contract/operations/calls.ts'
@@ -15,7 +14,7 @@ export const CreateTokenTransaction: WalletHandler<'CreateTokenTransaction'> = a
   request,
 ) => {
   const scope = sendingScope(context)
-  const { family, sending } = scope
+  const { family, signing, sending } = scope
   const { key, amount, contract_address, text } = readPayload(request)
   const fields = {
     value: `token_payload.${key}.${amount}`,
@@ -36,7 +35,7 @@ export const CreateTokenTransaction: WalletHandler<'CreateTokenTransaction'> = a
       from: payment.from,
       to: contract,
       value: 0n,
-      data: encodePayment(payment),
+      data: signing.encodePayment(payment),
       explain: async (signal) => {
         const problem = await sending.explainPayment(payment, signal)
         return problem && { field: fields[problem.part], detail: problem.detail }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { bytesOf } from '../../chains/evm/codec/raw.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import { maxOpenTransactions } from '../../contract/limits.ts'
 import type { WalletAnswer } from '../../contract/operations/calls.ts'
@@ -37,7 +36,7 @@ export const CreateTransaction: WalletHandler<'CreateTransaction'> = async (cont
       from: readAddress(family, request.from, 'from'),
       to: readAddress(family, request.to, 'to'),
       value: BigInt(request.value),
-      data: bytesOf(data),
+      data: Buffer.from(data.slice(2), 'hex'),
     },
   })
 }

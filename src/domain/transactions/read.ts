@@ -1,4 +1,3 @@
-import { signingHash } from '../../chains/evm/codec/legacy-transaction.ts'
 import { toHex } from '../../chains/hex.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import { toTransactionRecord } from '../../storage/transactions/record.ts'
@@ -14,6 +13,7 @@ import { makePage, readPage } from '../pages.ts'
 import { readOptionalAddress } from '../wallets/address-fields.ts'
 import { getWalletOfHistory, type ReadScope, readScope } from '../wallets/scope.ts'
 import { fieldsOf } from './fields.ts'
+import { signingOf } from './scope.ts'
 
 /** Reads a managed transaction by its id, its hash, or both, which must then agree. */
 export const GetTransaction: WalletHandler<'GetTransaction'> = async (
@@ -39,7 +39,7 @@ export const GetTransactionMessageToSign: WalletHandler<'GetTransactionMessageTo
 ) => {
   const scope = await readScope(context)
   const row = await getTransaction(context, scope, transaction_id)
-  return { transaction_message_to_sign: toHex(signingHash(fieldsOf(row))) }
+  return { transaction_message_to_sign: toHex(signingOf(scope.family).signingHash(fieldsOf(row))) }
 }
 
 type Position = [time: number, transaction_id: string]

@@ -1,5 +1,5 @@
 import type { Family } from '../../chains/chain.ts'
-import type { Sending } from '../../chains/sending.ts'
+import type { Sending, Signing } from '../../chains/sending.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { lockTransaction, type TransactionRow } from '../../storage/transactions/transactions.ts'
@@ -9,14 +9,20 @@ import type { Context } from '../context.ts'
 import { chainScope } from '../wallets/scope.ts'
 
 /** Where transactions are sent. */
-export type SendingScope = WalletScope & { family: Family; sending: Sending }
+export type SendingScope = WalletScope & { family: Family; signing: Signing; sending: Sending }
 
 /** The chain that transactions go to; refused where it is not configured. */
 export function sendingScope(context: Context): SendingScope {
   const { organization_id, network_id, family, chain } = chainScope(context)
   const { sending } = chain
   if (!sending) throw new OperationError('CHAIN_NOT_CONFIGURED')
-  return { organization_id, network_id, family, sending }
+  return { organization_id, network_id, family, signing: signingOf(family), sending }
+}
+
+/** The signing rules of a family. Only services whose family has them offer managed transactions. */
+export function signingOf({ signing }: Family): Signing {
+  if (!signing) throw new OperationError('NOT_IMPLEMENTED')
+  return signing
 }
 
 /**

@@ -1,5 +1,3 @@
-import { signedTransaction } from '../../chains/evm/codec/legacy-transaction.ts'
-import { readSignature } from '../../chains/evm/codec/signature.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { findTransaction } from '../../storage/transactions/transactions.ts'
@@ -7,7 +5,7 @@ import type { WalletHandler } from '../context.ts'
 import { readScope } from '../wallets/scope.ts'
 import { fieldsOf } from './fields.ts'
 import { moveTransaction } from './move.ts'
-import { forbidden, withTransaction } from './scope.ts'
+import { forbidden, signingOf, withTransaction } from './scope.ts'
 
 /** Takes the signature of a transaction; from then on its bytes and its hash are fixed. */
 export const SubmitTransactionSignature: WalletHandler<'SubmitTransactionSignature'> = async (
@@ -18,11 +16,12 @@ export const SubmitTransactionSignature: WalletHandler<'SubmitTransactionSignatu
   const found = await findTransaction(context.db, scope, transaction_id)
   if (!found) throw new OperationError('TRANSACTION_NOT_FOUND')
   // What is signed never changes: it can be checked before the row is locked.
-  const fields = fieldsOf(found)
-  const read = await readSignature(signature, fields)
-  if (!read.ok)
-    throw invalidRequest([{ field: 'signature', reason: 'INVALID_SIGNATURE', detail: read.detail }])
-  const { raw, hash } = signedTransaction(fields, read.signature)
+  const signed = await signingOf(scope.family).sign(fieldsOf(found), signature)
+  if (!signed.ok)
+    throw invalidRequest([
+      { field: 'signature', reason: 'INVALID_SIGNATURE', detail: signed.detail },
+    ])
+  const { raw, hash } = signed
   await withTransaction(context, scope, transaction_id, async (trx, row, now) => {
     if (
       row.transaction_hash?.equals(hash) &&

@@ -20,7 +20,7 @@ const fields = fc.record({
   gas_price: fc.bigInt({ min: 0n, max: (1n << 200n) - 1n }),
   data: bytes({ maxLength: 200 }),
   nonce: fc.maxSafeNat(),
-  eip155_chain_id: fc.bigInt({ min: 1n, max: BigInt(Number.MAX_SAFE_INTEGER) / 2n - 36n }),
+  chain_id: fc.bigInt({ min: 1n, max: BigInt(Number.MAX_SAFE_INTEGER) / 2n - 36n }),
 })
 
 // The curve is slow: most transactions are signed with numbers that fit, some with the key.
@@ -31,7 +31,7 @@ const numbers = fc.record({
 })
 const inViem = (one: typeof fields extends fc.Arbitrary<infer value> ? value : never) => ({
   type: 'legacy' as const,
-  chainId: Number(one.eip155_chain_id),
+  chainId: Number(one.chain_id),
   nonce: one.nonce,
   gas: one.gas,
   gasPrice: one.gas_price,
@@ -59,7 +59,7 @@ it('message and bytes of 1,000 random transactions are those of viem and of ethe
       expect(message).toBe(keccak256(serializeTransaction(theirs)))
       expect(message).toBe(ethers.unsignedHash)
       const { raw, hash } = signedTransaction(one, { r, s, parity })
-      const v = one.eip155_chain_id * 2n + 35n + BigInt(parity)
+      const v = one.chain_id * 2n + 35n + BigInt(parity)
       const serialized = serializeTransaction(theirs, { r: word(r), s: word(s), v })
       expect(hex(raw)).toBe(serialized)
       expect(hex(hash)).toBe(keccak256(serialized))
@@ -84,7 +84,7 @@ it('every form of a good signature is read, and gives the bytes that viem signs'
       }
       const compact = BigInt(s) | (BigInt(parity) << 255n)
       const forms = [
-        ...[0n, 27n, one.eip155_chain_id * 2n + 35n].map((v) => joined + byte(v + BigInt(parity))),
+        ...[0n, 27n, one.chain_id * 2n + 35n].map((v) => joined + byte(v + BigInt(parity))),
         `${r}${word(compact).slice(2)}`,
       ]
       for (const form of [...forms, ...forms.map((text) => text.slice(2).toUpperCase())]) {

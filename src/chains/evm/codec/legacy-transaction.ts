@@ -20,14 +20,14 @@ const keccak = (digits: string): Buffer => hash('keccak-256', Buffer.from(digits
 
 /** What the sender of a legacy transaction signs (EIP-155): it is good for one chain only. */
 export const signingHash = (fields: TransactionFields): Buffer =>
-  keccak(encodeRlp([...itemsOf(fields), digitsOf(fields.eip155_chain_id), '', '']))
+  keccak(encodeRlp([...itemsOf(fields), digitsOf(fields.chain_id), '', '']))
 
 /** The bytes of a signed legacy transaction, and the hash by which the chain knows it. */
 export const signedTransaction = (
   fields: TransactionFields,
   { r, s, parity }: Signature,
 ): { raw: Buffer; hash: Buffer } => {
-  const v = fields.eip155_chain_id * 2n + 35n + BigInt(parity)
+  const v = fields.chain_id * 2n + 35n + BigInt(parity)
   const digits = encodeRlp([...itemsOf(fields), digitsOf(v), digitsOf(r), digitsOf(s)])
   return { raw: Buffer.from(digits, 'hex'), hash: keccak(digits) }
 }

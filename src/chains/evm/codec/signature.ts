@@ -20,7 +20,7 @@ export async function readSignature(
   text: string,
   fields: TransactionFields,
 ): Promise<ReadSignature> {
-  const parts = split(text, fields.eip155_chain_id)
+  const parts = split(text, fields.chain_id)
   if (!parts.ok) return parts
   const { r, s } = parts.signature
   if (r === 0n || r >= order || s === 0n || s >= order)

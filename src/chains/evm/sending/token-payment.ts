@@ -2,19 +2,7 @@ import { toHex } from '../../hex.ts'
 import type { PaymentProblem, TokenPayment } from '../../sending.ts'
 import { callContract } from '../balances/contract-calls.ts'
 import { encodeCall, readWord } from '../codec/abi.ts'
-import { bytesOf } from '../codec/raw.ts'
 import type { Rpc } from '../pool/rpc.ts'
-
-/**
- * The data of a token payment. An item goes with `safeTransferFrom`, which fails where a contract
- * would not know what to do with it, and not with the way that loses it there.
- */
-export const encodePayment = ({ contract_type, from, to, value }: TokenPayment): Buffer =>
-  bytesOf(
-    contract_type === 'CONTRACT_TYPE_ERC20'
-      ? encodeCall('transfer(address,uint256)', to, value)
-      : encodeCall('safeTransferFrom(address,address,uint256)', from, to, value),
-  )
 
 /** What the books of the token say against a payment. */
 export function createExplainPayment({ rpc }: { rpc: Rpc }) {
