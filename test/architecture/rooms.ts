@@ -42,7 +42,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'topics',
   ],
   'chains/evm/pool': ['node-error', 'nodes', 'pool', 'pool-types', 'rpc'],
-  'chains/evm/sending': ['sending', 'token-payment'],
+  'chains/evm/sending': ['sending', 'signing'],
   'chains/evm/transport': ['http-transport', 'timers', 'transport', 'ws-transport'],
   'chains/follow': ['branch', 'driver', 'fetch-ahead', 'linked', 'missing'],
   'chains/nodes': [
