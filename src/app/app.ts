@@ -183,7 +183,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     config,
     {
       ...{ ...access, clock, ids, log, version, metrics, networks, wallets, operations },
-      ...{ status, developmentRules, readiness: createReadiness(db) },
+      ...{ audit, status, developmentRules, readiness: createReadiness(db) },
       local: local && {
         tools: local.tools,
         examples: () => local.examples(demo?.organization_id),

@@ -1,3 +1,4 @@
+import type { RefusalCounts } from '../domain/audit/operation.ts'
 import { createEnvelopeReader } from '../gateway/rpc/envelope.ts'
 import { createServe } from '../gateway/rpc/serve.ts'
 import { createClientAddress, createIsProxy } from '../http/clients/client-address.ts'
@@ -49,6 +50,8 @@ export type Served = Pick<Access, 'admission' | 'authenticator' | 'keys'> & {
   networks: Networks
   wallets: Pick<Wallets, 'problems'>
   operations: Operations
+  /** Counts refused gateway keys. */
+  audit: RefusalCounts
   /** Why requests cannot be served; undefined when they can. */
   readiness(): Promise<string | undefined>
   /** The operator's status. */
@@ -62,7 +65,7 @@ export type Served = Pick<Access, 'admission' | 'authenticator' | 'keys'> & {
 /** Opens the public listener with its WebSockets, then the operator's. */
 export async function openHttp(config: Config, served: Served, own: Own): Promise<Listeners> {
   const { clock, ids, log, version, metrics, networks, wallets, operations, local } = served
-  const { admission, authenticator, keys, developmentRules, status } = served
+  const { admission, authenticator, keys, audit, developmentRules, status } = served
   const { server, gateway, logging } = config
   const shutdownTimeoutMs = server.shutdown_timeout_seconds * 1000
   const clientOf = createClientAddress(server.trust_proxy)
@@ -82,6 +85,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
   const front = createGatewayFront({
     networks: networks.byPath,
     keys,
+    audit,
     serve,
     bodyLimitBytes: gateway.body_limit_bytes,
     clock,
@@ -93,6 +97,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
     networks: networks.byPath,
     streams: networks.streams,
     keys,
+    audit,
     serve,
     clock,
     ids,

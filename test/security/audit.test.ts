@@ -78,6 +78,7 @@ test('an event is stored before its change, so that no crash loses it', async ()
 })
 
 test('refusals and failed authentications are counted by minute, and name no guess', async () => {
+  clock.shift(60_000 - (clock.now() % 60_000))
   for (let count = 0; count < 3; count++)
     expect((await call(acme.member, 'admin/ListOrganizations', {})).status).toBe(403)
   const guess = { api_key: 'plk_a_guess_that_must_not_be_kept', api_secret: 'x' }

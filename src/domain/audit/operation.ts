@@ -3,6 +3,9 @@ import { errors, OperationError } from '../../contract/errors/errors.ts'
 import type { Principal } from '../access/principal.ts'
 import type { AuditTrail } from './trail.ts'
 
+/** The part of the trail that counts refusals. */
+export type RefusalCounts = Pick<AuditTrail, 'refused' | 'unauthenticated'>
+
 type Call = { principal: Principal; client: string; service: string; operation: string }
 
 /** Does the work of an operation, with an event where it changes something or shows a secret. */
@@ -16,9 +19,9 @@ export const performOperation = <result>(
   return audit.perform({ actor_type: 'ACTOR_TYPE_CREDENTIAL', ...call, request }, work)
 }
 
-/** Counts failed authentications and refused authorizations; other failures are none of both. */
+/** Counts failed authentications and refused authorizations; no other failure. */
 export function noteRefusal(
-  audit: AuditTrail,
+  audit: RefusalCounts,
   call: Omit<Call, 'principal'> & { principal: Principal | undefined },
   error: unknown,
 ): void {
@@ -28,6 +31,19 @@ export function noteRefusal(
   const { principal } = call
   if (principal && status === 403)
     audit.refused({ actor_type: 'ACTOR_TYPE_CREDENTIAL', ...call }, reason)
-  else if (!principal && (status === 401 || reason === 'PERMISSION_DENIED'))
+  else if (!principal && (status === 401 || unsignedReasons.has(reason)))
     audit.unauthenticated(call.client, call.service, reason)
+}
+
+const unsignedReasons: ReadonlySet<string> = new Set(['PERMISSION_DENIED', 'TOO_MANY_FAILURES'])
+
+/** Counts a refused gateway key: of a known credential as an authorization, else as an authentication. */
+export function noteGatewayRefusal(
+  audit: RefusalCounts | undefined,
+  { principal, client, chain }: { principal?: Principal; client: string; chain: string },
+  reason: string,
+): void {
+  const called = { principal, client, service: chain, operation: 'Gateway' }
+  if (principal) audit?.refused({ actor_type: 'ACTOR_TYPE_CREDENTIAL', ...called }, reason)
+  else audit?.unauthenticated(client, chain, reason)
 }

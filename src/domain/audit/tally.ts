@@ -1,8 +1,9 @@
 import type { Clock } from '../../lib/clock.ts'
+import { clientGroup } from '../../lib/net/ip.ts'
 import type { PendingAuditRow } from '../../storage/audit/tables.ts'
 import type { AuditSubject } from './event.ts'
 
-/** Refusals of the present minute, counted. */
+/** Counts the refusals of the current minute. */
 export type Tally = {
   /** Counts a refusal of a known caller. */
   refused(subject: AuditSubject, reason: string): void
@@ -14,32 +15,45 @@ export type Tally = {
 }
 
 const minuteMs = 60_000
+const minutesPerHour = 60
 
-/** Of what is beyond the limits: the callers are counted together. */
+/** The client of an event that counts all callers beyond the limits. */
 export const otherClients = '*'
 
 /**
- * Counts by minute what strangers and refused callers do, so that they cannot fill the log: so many
- * different ones of a minute have an event of their own, all others share one.
+ * Counts refusals by minute. A stranger controls their number, and with a network of addresses also the
+ * number of different ones. So the events are bounded, in memory and in the log: at most `maxClients` of a
+ * minute and `maxClientsPerHour` of an hour name their client (of IPv6 the /64), all others share one
+ * event per reason. What is not stored yet is bounded by `maxEnded`.
  */
 export function createTally(options: {
   clock: Clock
   make(subject: AuditSubject): PendingAuditRow
   maxClients?: number
+  maxClientsPerHour?: number
   maxRefused?: number
+  maxEnded?: number
 }): Tally {
-  const { clock, make, maxClients = 100, maxRefused = 500 } = options
-  // Apart from each other: strangers do not push refusals of known callers out.
+  const { clock, make, maxClients = 100, maxClientsPerHour = 1_000 } = options
+  const { maxRefused = 500, maxEnded = 10_000 } = options
+  // Two maps: strangers do not take the places of known callers.
   const strangers = new Map<string, PendingAuditRow>()
   const refusals = new Map<string, PendingAuditRow>()
   let minute = 0
+  let hour = 0
+  let namedThisHour = 0
   let ended: PendingAuditRow[] = []
 
   const turn = (): void => {
     const now = Math.floor(clock.now() / minuteMs)
     if (now === minute) return
     minute = now
+    if (Math.floor(now / minutesPerHour) !== hour) {
+      hour = Math.floor(now / minutesPerHour)
+      namedThisHour = 0
+    }
     ended.push(...strangers.values(), ...refusals.values())
+    if (ended.length > maxEnded) ended.length = maxEnded
     strangers.clear()
     refusals.clear()
   }
@@ -74,13 +88,18 @@ export function createTally(options: {
     },
     unauthenticated(client, service, reason) {
       turn()
-      const key = `${client} ${service} ${reason}`
-      const isOwn = strangers.has(key) || strangers.size < maxClients
-      const named = isOwn ? client : otherClients
+      const group = clientGroup(client)
+      const key = `${group} ${service} ${reason}`
+      const isNew = !strangers.has(key)
+      const isNamed = !isNew || (strangers.size < maxClients && namedThisHour < maxClientsPerHour)
+      if (isNew && isNamed) namedThisHour++
       const subject: AuditSubject = {
-        ...{ actor_type: 'ACTOR_TYPE_UNKNOWN', client: named, service, operation: 'Authenticate' },
+        actor_type: 'ACTOR_TYPE_UNKNOWN',
+        client: isNamed ? group : otherClients,
+        service: isNamed ? service : '*',
+        operation: 'Authenticate',
       }
-      count(strangers, isOwn ? key : `${otherClients} ${service} ${reason}`, () =>
+      count(strangers, isNamed ? key : `${otherClients} ${reason}`, () =>
         refusedEvent(subject, reason),
       )
     },

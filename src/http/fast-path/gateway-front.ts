@@ -2,6 +2,7 @@ import { OperationError, type Reason } from '../../contract/errors/errors.ts'
 import { gatewayDenial } from '../../domain/access/authorize.ts'
 import type { GatewayKeys } from '../../domain/access/gateway-keys.ts'
 import type { Principal } from '../../domain/access/principal.ts'
+import { noteGatewayRefusal, type RefusalCounts } from '../../domain/audit/operation.ts'
 import { createRateLimitList } from '../../domain/limits/decision.ts'
 import type { Network } from '../../gateway/network.ts'
 import { refused } from '../../gateway/rpc/answer.ts'
@@ -18,6 +19,8 @@ export type GatewayFrontOptions = {
   /** By the first two segments of their address: `/c/mainnet`. */
   networks: ReadonlyMap<string, Network>
   keys: GatewayKeys
+  /** Counts refused keys. */
+  audit?: RefusalCounts
   serve: Serve
   bodyLimitBytes: number
   clock: Clock
@@ -85,7 +88,7 @@ export const isTooManyFailures = (error: unknown): boolean =>
 
 /** Makes the front. */
 export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
-  const { networks, keys, serve, bodyLimitBytes, clock, ids, log, isLogged } = options
+  const { networks, keys, audit, serve, bodyLimitBytes, clock, ids, log, isLogged } = options
   const notFound = refusal('NETWORK_NOT_FOUND')
   const notAllowed = refusal('METHOD_NOT_ALLOWED', 'The gateway takes POST only.')
   const notUpgraded = refusal('UPGRADE_REQUIRED')
@@ -107,9 +110,16 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
     client: string,
     { isJson, contentLength }: GatewayHeaders,
   ): Admission | Served => {
-    if (!principal) return badKey
+    const { chain } = network
+    if (!principal) {
+      noteGatewayRefusal(audit, { client, chain }, 'INVALID_KEY')
+      return badKey
+    }
     const denial = principal.restrictions && gatewayDenial(principal, network, clock.now(), client)
-    if (denial) return alone(refused(refusalOf(denial)))
+    if (denial) {
+      noteGatewayRefusal(audit, { principal, client, chain }, denial.reason)
+      return alone(refused(refusalOf(denial)))
+    }
     if (!isJson) return badType
     return contentLength > bodyLimitBytes ? tooLarge : { network, principal, client }
   }
@@ -153,7 +163,9 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       return principal.then(
         (known) => settle(network, known, client, headers),
         (error: unknown) => {
-          if (!isTooManyFailures(error)) log.warn({ err: error, client }, 'key check failed')
+          if (isTooManyFailures(error))
+            noteGatewayRefusal(audit, { client, chain: network.chain }, 'TOO_MANY_FAILURES')
+          else log.warn({ err: error, client }, 'key check failed')
           return alone(faultOf(error))
         },
       )

@@ -7,6 +7,7 @@ import { WebSocketServer } from 'ws'
 import { gatewayDenial } from '../../domain/access/authorize.ts'
 import type { GatewayKeys } from '../../domain/access/gateway-keys.ts'
 import type { Principal } from '../../domain/access/principal.ts'
+import { noteGatewayRefusal, type RefusalCounts } from '../../domain/audit/operation.ts'
 import type { Network } from '../../gateway/network.ts'
 import { type Refusal, refusalOf, refuse } from '../../gateway/rpc/rpc-error.ts'
 import type { Serve } from '../../gateway/rpc/serve.ts'
@@ -47,6 +48,8 @@ export type SocketsOptions = {
   networks: ReadonlyMap<string, Network>
   streams: ReadonlyMap<string, Streams>
   keys: GatewayKeys
+  /** Counts refused keys. */
+  audit?: RefusalCounts
   serve: Serve
   clock: Clock
   ids: Ids
@@ -81,7 +84,8 @@ const unknownKey: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
 
 /** Serves the gateway over WebSocket. */
 export function createSockets(options: SocketsOptions): Sockets {
-  const { networks, streams, keys, serve, clock, ids, log, clientOf, connectionsPerKey } = options
+  const { networks, streams, keys, audit, serve, clock, ids, log, clientOf } = options
+  const { connectionsPerKey } = options
   const limits = { ...defaultConnectionLimits, ...options.limits }
   const { beatMs = 30_000 } = options
   const server = new WebSocketServer({
@@ -191,6 +195,7 @@ export function createSockets(options: SocketsOptions): Sockets {
     if (path === undefined) return refuseWith(badRoute)
     const network = networks.get(path)
     if (!network) return refuseWith(notFound)
+    const { chain } = network
     if (request.method !== 'GET') return refuseWith(notAllowed)
     const bad = handshakeFault(request)
     if (bad) return refuseWith(bad)
@@ -202,9 +207,15 @@ export function createSockets(options: SocketsOptions): Sockets {
     const proceed = (principal: Principal | undefined) => {
       if (socket.destroyed) return
       if (stopped.signal.aborted) return refuseWith(stoppingNow)
-      if (!principal) return refuseWith(badKey)
+      if (!principal) {
+        noteGatewayRefusal(audit, { client, chain }, 'INVALID_KEY')
+        return refuseWith(badKey)
+      }
       const denial = gatewayDenial(principal, network, clock.now(), client)
-      if (denial) return refuseWith(refusalOf(denial))
+      if (denial) {
+        noteGatewayRefusal(audit, { principal, client, chain }, denial.reason)
+        return refuseWith(refusalOf(denial))
+      }
       if ((perKey.get(principal.credential_id) ?? 0) >= connectionsPerKey)
         return refuseWith(tooMany)
       shake(request, socket, head, { path, key, client, principal })
@@ -212,7 +223,10 @@ export function createSockets(options: SocketsOptions): Sockets {
     const principal = keys.principalOf(key, client)
     if (!(principal instanceof Promise)) return proceed(principal)
     principal.then(proceed).catch((error: unknown) => {
-      if (isTooManyFailures(error)) return refuseWith(tooManyFailures)
+      if (isTooManyFailures(error)) {
+        noteGatewayRefusal(audit, { client, chain }, 'TOO_MANY_FAILURES')
+        return refuseWith(tooManyFailures)
+      }
       log.warn({ err: error, request_id, client }, 'key check failed')
       refuseWith(unknownKey)
     })
