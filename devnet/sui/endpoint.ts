@@ -61,6 +61,13 @@ export async function openEndpoint(ledger: Ledger, port = 0): Promise<Endpoint> 
   const services = createServices(ledger, faults)
   const streams = new Set<AbortController>()
   const sockets = new Set<Socket>()
+  let balanceRequests = 0
+  /** How far behind the machine is that a load balancer sends this request to. */
+  const behindOf = (method: string): number => {
+    const { staleBalances } = faults
+    if (staleBalances.length === 0 || !/^(Get|List)Balances?$/.test(method)) return 0
+    return staleBalances[balanceRequests++ % staleBalances.length]!
+  }
 
   const answer = async (request: Request, response: Response): Promise<void> => {
     const type = String(request.headers['content-type'] ?? '')
@@ -76,16 +83,21 @@ export async function openEndpoint(ledger: Ledger, port = 0): Promise<Endpoint> 
       const body = await readBody(request)
       if (faults.mode === 'hanging') return
       const raw = isText ? Buffer.from(body.toString('latin1'), 'base64') : body
-      const [, service = '', name = ''] = (request.url ?? '').split('/')
+      const parts = (request.url ?? '').split('/')
+      const name = parts.pop() ?? ''
+      const service = parts.pop() ?? ''
       const newest = ledger.history.newest()
+      const behind = behindOf(name)
       response.writeHead(200, {
         'content-type': isWeb ? type : 'application/grpc',
         'x-sui-chain-id': ledger.chainId,
-        'x-sui-checkpoint-height': String(newest.number - faults.lag),
+        'x-sui-checkpoint-height': String(Math.max(0, newest.number - faults.lag - behind)),
         'x-sui-lowest-available-checkpoint': String(ledger.history.lowest()),
       })
       response.flushHeaders?.()
       if (faults.token !== undefined && request.headers['x-token'] !== faults.token)
+        throw new StatusError(GrpcStatusCode.UNAUTHENTICATED, 'no such token')
+      if (faults.path !== undefined && parts.join('/') !== faults.path)
         throw new StatusError(GrpcStatusCode.UNAUTHENTICATED, 'no such token')
       if (faults.status !== undefined && name !== 'GetServiceInfo')
         throw new StatusError(faults.status, 'out of order')
@@ -93,7 +105,7 @@ export async function openEndpoint(ledger: Ledger, port = 0): Promise<Endpoint> 
       const method = services[service]?.[name]
       if (!descriptor || !method)
         throw new StatusError(GrpcStatusCode.UNIMPLEMENTED, `unimplemented ${service}/${name}`)
-      const result = method(descriptor.I.fromBinary(raw.subarray(5)), ending.signal)
+      const result = method(descriptor.I.fromBinary(raw.subarray(5)), ending.signal, behind)
       const encode = (one: unknown) =>
         frame(0, descriptor.O.toBinary(descriptor.O.create(one as object)))
       if (descriptor.serverStreaming) {

@@ -12,6 +12,15 @@ export type Faults = {
   withoutLists: boolean
   /** No balances, objects or subscriptions: the archival service. */
   archive: boolean
+  /**
+   * A load balancer: balance requests go in turn to machines that are so many checkpoints behind. Each
+   * machine reports its own height in its response headers. Empty is one machine.
+   */
+  staleBalances: readonly number[]
+  /** The balance index is so many checkpoints behind. Headers report the executed height; streams wait for the index. */
+  indexLag: number
+  /** `ListCheckpoints` ends with DEADLINE_EXCEEDED after so many checkpoints. */
+  listDeadline: number | undefined
   /** Balances hold what is not in a checkpoint yet. */
   eagerBalances: boolean
   /** Answers with this gRPC status to everything but the service info. */
@@ -20,6 +29,8 @@ export type Faults = {
   garbled: boolean
   /** Requests without this header are refused. */
   token: string | undefined
+  /** Requests without this path in front of the method are refused. */
+  path: string | undefined
 }
 
 /** An endpoint that works. */
@@ -30,8 +41,12 @@ export const noFaults = (): Faults => ({
   lowest: 0,
   withoutLists: false,
   archive: false,
+  staleBalances: [],
+  indexLag: 0,
+  listDeadline: undefined,
   eagerBalances: false,
   status: undefined,
   garbled: false,
   token: undefined,
+  path: undefined,
 })

@@ -12,7 +12,7 @@ import { invalid, notFound, StatusError } from './status.ts'
 import { subscribe } from './subscribe.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: the wire knows each method's own types
-type Method = (request: any, signal: AbortSignal) => unknown
+type Method = (request: any, signal: AbortSignal, behind: number) => unknown
 
 /** The methods of the node by service. */
 export type Services = Readonly<Record<string, Readonly<Record<string, Method>>>>
@@ -44,12 +44,28 @@ export function createServices(ledger: Ledger, faults: Faults): Services {
     const coin = live.coin(normalizeSuiAddress(id ?? ''))
     return coin && applyMask(GrpcTypes.Object, toObject(coin), readMask, masks)
   }
-  const balanceOf = (owner: string, coinType: string): GrpcTypes.Balance => {
+  /** What the newest checkpoints changed: a machine that is so far behind does not have it yet. */
+  const changedSince = (owner: string, coinType: string, behind: number): bigint => {
+    let sum = 0n
+    for (let number = history.newest().number, left = behind; left > 0 && number > 0; left--)
+      for (const digest of history.at(number--)?.digests ?? [])
+        for (const change of history.executed(digest)?.balanceChanges ?? [])
+          if (change.address === owner && change.coinType === coinType)
+            sum += BigInt(change.amount!)
+    return sum
+  }
+  const balanceOf = (owner: string, coinType: string, behind: number): GrpcTypes.Balance => {
     const state = faults.eagerBalances ? live : sealed
     const coins = state.coinsOf(owner, coinType)
     const coinBalance = coins.reduce((sum, { balance }) => sum + balance, 0n)
     const addressBalance = state.fundsOf(owner, coinType)
-    return { coinType, balance: coinBalance + addressBalance, addressBalance, coinBalance }
+    const missing = changedSince(owner, coinType, faults.indexLag + behind)
+    return {
+      coinType,
+      balance: coinBalance + addressBalance - missing,
+      addressBalance,
+      coinBalance: coinBalance - missing,
+    }
   }
   const isFull = (): void => {
     if (faults.archive) throw new StatusError(GrpcStatusCode.UNIMPLEMENTED, 'an archive')
@@ -123,6 +139,11 @@ export function createServices(ledger: Ledger, faults: Faults): Services {
           )
         const { ITEM_LIMIT, CHECKPOINT_BOUND, LEDGER_TIP } = GrpcTypes.QueryEndReason
         for (let number = begin; number < end; number++) {
+          if (number - begin === faults.listDeadline)
+            throw new StatusError(
+              GrpcStatusCode.DEADLINE_EXCEEDED,
+              'list_checkpoints request deadline exceeded',
+            )
           const isLast = number - begin + 1 === limit
           yield {
             checkpoint: show(history.at(number)!, request),
@@ -136,17 +157,17 @@ export function createServices(ledger: Ledger, faults: Faults): Services {
       },
     },
     'sui.rpc.v2.StateService': {
-      GetBalance: (request: GrpcTypes.GetBalanceRequest) => {
+      GetBalance: (request: GrpcTypes.GetBalanceRequest, _: AbortSignal, behind: number) => {
         isFull()
         const owner = normalizeSuiAddress(request.owner ?? '')
-        return { balance: balanceOf(owner, readType(request.coinType)) }
+        return { balance: balanceOf(owner, readType(request.coinType), behind) }
       },
-      ListBalances: (request: GrpcTypes.ListBalancesRequest) => {
+      ListBalances: (request: GrpcTypes.ListBalancesRequest, _: AbortSignal, behind: number) => {
         isFull()
         const owner = normalizeSuiAddress(request.owner ?? '')
         const types = [...(faults.eagerBalances ? live : sealed).typesOf(owner)].toSorted()
         const { items, nextPageToken } = pageOf(types, request)
-        return { balances: items.map((type) => balanceOf(owner, type)), ...nextPageToken }
+        return { balances: items.map((type) => balanceOf(owner, type, behind)), ...nextPageToken }
       },
       ListOwnedObjects: (request: GrpcTypes.ListOwnedObjectsRequest) => {
         isFull()

@@ -14,14 +14,15 @@ export async function* subscribe(options: {
   show(checkpoint: Checkpoint): GrpcTypes.Checkpoint
 }): AsyncGenerator<{ cursor: bigint; checkpoint: GrpcTypes.Checkpoint }> {
   const { ledger, faults, signal, show } = options
-  let next = Math.max(0, ledger.history.newest().number - faults.lag)
+  const shown = () => ledger.history.newest().number - faults.lag - faults.indexLag
+  let next = Math.max(0, shown())
   let news = Promise.withResolvers<void>()
   const wake = () => news.resolve()
   const unsubscribe = ledger.onCheckpoint(wake)
   signal.addEventListener('abort', wake)
   try {
     while (!signal.aborted) {
-      const last = ledger.history.newest().number - faults.lag
+      const last = shown()
       if (last - next > queueBound) return
       const checkpoint = next <= last && !faults.stalled ? ledger.history.at(next) : undefined
       if (checkpoint) {

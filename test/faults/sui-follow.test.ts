@@ -1,56 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, it, onTestFinished } from 'vitest'
-import { type SuiNode, startSuiNode } from '../../devnet/sui/node.ts'
-import type { Chain, ChainEvent, Position } from '../../src/chains/chain.ts'
-import { createSuiChain, type SuiChainOptions } from '../../src/chains/sui/chain.ts'
-import { decodeBase58 } from '../../src/lib/base58.ts'
-import type { Log } from '../../src/lib/log.ts'
+import { expect, it } from 'vitest'
 import { waitFor } from '../helpers/wait-for.ts'
-
-const never = new AbortController().signal
-
-const start = async (options: Parameters<typeof startSuiNode>[0] = {}): Promise<SuiNode> => {
-  const node = await startSuiNode(options)
-  onTestFinished(node.stop)
-  return node
-}
-
-const connect = (options: SuiChainOptions): { chain: Chain; alarms: string[] } => {
-  const alarms: string[] = []
-  const note = (_: object, message: string) => void alarms.push(message)
-  const log: Log = { debug() {}, info() {}, warn() {}, error: note }
-  const limits = { pollMs: 50, probeMs: 100, timeoutMs: 1_000, stallMs: 400, patienceMs: 500 }
-  const chain = createSuiChain({ log, ...options, limits: { ...limits, ...options.limits } })
-  onTestFinished(chain.stop)
-  return { chain, alarms }
-}
-
-/** Follows in the background and keeps everything that is given. */
-const record = (chain: Chain, after: Position) => {
-  const events: ChainEvent[] = []
-  const stopping = new AbortController()
-  const numbers: number[] = []
-  const running = (async () => {
-    for await (const event of chain.follow(after, stopping.signal)) {
-      events.push(event)
-      if (event.kind === 'blocks') numbers.push(...event.blocks.map(({ number }) => number))
-    }
-  })().catch((error: unknown) => {
-    if (!stopping.signal.aborted) throw error
-  })
-  const stop = async () => {
-    stopping.abort(new Error('enough'))
-    await running
-  }
-  onTestFinished(stop)
-  return { events, numbers, running, stop, last: () => numbers.at(-1) ?? after.number }
-}
-
-const hashOf = (digest: string): Buffer => decodeBase58(digest)!
-const genesis = ({ ledger }: SuiNode): Position => ({ number: 0, hash: hashOf(ledger.chainId) })
-
-const expectGapless = (numbers: readonly number[], first: number) =>
-  expect(numbers).toEqual(numbers.map((_, index) => first + index))
+import { connect, expectGapless, genesis, hashOf, never, record, start } from './sui-nodes.ts'
 
 it('goes on through nodes that die, come back, close their streams and fall silent', async () => {
   const node = await start({ blockTimeMs: 10 })

@@ -338,6 +338,22 @@ security: {master_key: {topsecret: topsecret}}
     `)
   })
 
+  it('refuse a part of a URL that gRPC does not send, and print no token', () => {
+    const text = (url: string, more = '') =>
+      `chains: {s: {networks: {mainnet: {upstreams: [{url: "${url}"${more}}]}}}}`
+    const refused = sentencesOf(() => loadText(text('https://sui.example.org/topsecret')))
+    expect(refused).toMatchInlineSnapshot(`
+      [
+        "\`chains.s.networks.mainnet.upstreams[0].url\` in portolan.yaml line 1 must have no path with native gRPC, and no query: send a token with \`headers\`, or use \`transport: grpc-web\` for a path.",
+      ]
+    `)
+    expect(sentencesOf(() => loadText(text('https://sui.example.org/?key=topsecret')))).toEqual(
+      refused,
+    )
+    const web = text('https://sui.example.org/topsecret', ', transport: grpc-web')
+    expect(sentencesOf(() => loadText(web))).toEqual([])
+  })
+
   it('never let a printed mask in as a secret', () => {
     const text = 'security: {master_key: "********"}\nredis: {url: "redis://:********@host"}'
     expect(sentencesOf(() => loadText(text))).toHaveLength(2)

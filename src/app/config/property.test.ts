@@ -63,6 +63,8 @@ const obeyRules = (value: unknown): Overrides => {
   const settings = value as Overrides
   for (const chain of Object.values(settings.chains ?? {}))
     if (chain) chain.default_network = Object.keys(chain.networks ?? {})[0]
+  for (const network of Object.values(settings.chains?.s?.networks ?? {}))
+    for (const upstream of network?.upstreams ?? []) upstream.transport = 'grpc-web'
   if (settings.server) settings.server.header_timeout_seconds = 1
   if (settings.webhooks?.allowed_networks)
     settings.webhooks.allowed_networks = ['10.20.0.0/16', 'fd00:20::/32']

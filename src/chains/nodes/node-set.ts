@@ -207,6 +207,7 @@ export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<n
     const counts = { asked: 0, missing: 0, refused: 0 }
     let gateMs = Number.POSITIVE_INFINITY
     let reason = nodes.find(({ problem }) => problem)?.problem ?? 'no node can answer'
+    let cause: NodeFault | undefined
     for (const node of candidates) {
       const gatedMs = node.gate.waitMs(clock.now())
       if (gatedMs > 0) {
@@ -226,13 +227,14 @@ export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<n
       } catch (error) {
         if (!(error instanceof NodeFault)) throw error
         reason = `${node.name}: ${error.message}`
+        cause = error
         if (error.kind === 'refused') counts.refused++
         if (error.kind !== 'missing') continue
         counts.missing++
         if (demand.has !== undefined) node.lowest = Math.max(node.lowest, demand.has + 1)
       }
     }
-    return { ...counts, gateMs, reason }
+    return { ...counts, gateMs, reason, cause }
   }
 
   /**
@@ -260,7 +262,7 @@ export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<n
       const isGated = gateMs < Number.POSITIVE_INFINITY
       const sleepMs = isGated ? gateMs : pauseMs
       if (clock.now() + sleepMs > (isGated ? gateUntil : until))
-        throw new ChainUnavailableError(reason)
+        throw new ChainUnavailableError(reason, { cause: tried.cause })
       await clock.sleep(sleepMs, signal)
     }
   }

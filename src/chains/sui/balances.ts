@@ -6,8 +6,10 @@ import {
   ChainUnavailableError,
 } from '../chain.ts'
 import { toHex } from '../hex.ts'
+import { NodeFault } from '../nodes/fault.ts'
 import { within } from '../nodes/within.ts'
 import { changesIn, coinTypeOf, pairKey } from './checkpoint.ts'
+import type { HeldBalance } from './client.ts'
 import type { Nodes, SuiNode } from './nodes.ts'
 import { fetchPage } from './pages.ts'
 
@@ -19,17 +21,23 @@ const callLimitMs = 10_000
 const mostRounds = 20
 /** How long a node may have counted a checkpoint before it shows it. */
 const settleMs = 40
+/** How often the height is asked for again where another machine of a load balancer answers. */
+const heightTries = 5
+const stalePauseMs = 100
+/** A server reads the balance first and its height for the header then: checkpoints that may lie between. */
+const headerSlack = 2
 
 type Pair = { key: string; owner: string; coinType: string }
 
 /**
- * Reads balances. A node answers for the present only and does not say for which checkpoint that is,
- * so it is worked out: the reading belongs to some checkpoint between the one streamed before and the
- * one shown after, and the changes between are known. Where an address did not change in between
- * that is enough; where it did, further readings leave one possibility.
+ * Reads balances. A node answers for the present only, so the checkpoint of a reading is computed: it is
+ * between the one streamed before and the one shown after, and the changes between are known. Where
+ * an address did not change in between, one reading is enough. Where it did, further readings leave one
+ * possibility. A URL can be a load balancer with machines at different heights: a reading whose
+ * response reports a height below the stream is discarded and asked for again.
  */
 export const createReadBalances =
-  ({ nodes, clock }: { nodes: Nodes; clock: Clock }) =>
+  ({ nodes, clock, staleMs }: { nodes: Nodes; clock: Clock; staleMs: number }) =>
   async (
     queries: readonly BalanceQuery[],
     at: BlockRef,
@@ -71,17 +79,19 @@ export const createReadBalances =
         if (round === mostRounds)
           throw new ChainUnavailableError('balances change too fast to read')
         const before = await findIndexed(node, limited)
-        sums.begin(before)
-        const balances = await readOnce(node, open, limited)
-        await clock.sleep(settleMs, limited)
-        const { height: after } = await node.client.info(limited)
+        sums.begin(Math.max(before - headerSlack, node.lowest, 0))
+        const balances = await readOnce(node, { pending: open, before }, limited)
+        const shown = Math.max(before, ...[...balances.values()].map(({ height }) => height ?? 0))
+        const after = await findHeight(node, shown, limited)
         nodes.showHead(node, after)
-        if (after < at.number) throw new Error(`the node is at ${after} only`)
+        if (after < at.number) throw new NodeFault('behind', `the node is at ${after} only`)
         await sums.extend(after, limited)
         open = open.filter((pair) => {
-          const balance = balances.get(pair.key)!
+          const { balance, height = before } = balances.get(pair.key)!
+          // Only the first reading can be older than its header: later ones follow a pause.
+          const lowest = round > 0 ? before : Math.min(before, height - headerSlack)
           const possible = new Set(
-            sums.between(pair.key, before, after).map((sum) => balance - sum),
+            sums.between(pair.key, lowest, after).map((sum) => balance - sum),
           )
           const known = candidates.get(pair.key)
           const left = known ? known.intersection(possible) : possible
@@ -93,6 +103,15 @@ export const createReadBalances =
         })
       }
       return done
+    }
+
+    /** The height after a reading, at least what was shown before: another machine may be behind. */
+    async function findHeight(node: SuiNode, shown: number, limited: AbortSignal): Promise<number> {
+      for (let tries = 0; ; tries++) {
+        await clock.sleep(settleMs, limited)
+        const { height } = await node.client.info(limited)
+        if (height >= shown || tries === heightTries) return Math.max(height, shown)
+      }
     }
 
     /**
@@ -131,27 +150,38 @@ export const createReadBalances =
         },
         at,
         /** After each of the checkpoints, both ends included. */
-        between: (key: string, from: number, to: number): bigint[] =>
-          Array.from({ length: to - from + 1 }, (_, i) => at(key, from + i)),
+        between: (key: string, from: number, to: number): bigint[] => {
+          const begin = Math.max(from, first!)
+          return Array.from({ length: to - begin + 1 }, (_, i) => at(key, begin + i))
+        },
       }
     }
 
     async function readOnce(
       node: SuiNode,
-      pending: readonly Pair[],
+      { pending, before }: { pending: readonly Pair[]; before: number },
       limited: AbortSignal,
-    ): Promise<Map<string, bigint>> {
-      const balances = new Map<string, bigint>()
+    ): Promise<Map<string, HeldBalance>> {
+      const balances = new Map<string, HeldBalance>()
       const left = [...pending].reverse()
-      const work = async () => {
-        for (let pair = left.pop(); pair; pair = left.pop()) {
+      const until = clock.now() + staleMs
+      const readPair = async ({ owner, coinType }: Pair): Promise<HeldBalance> => {
+        for (;;) {
           const waitMs = node.gate.waitMs(clock.now())
           if (waitMs > 0) await clock.sleep(waitMs, limited)
           node.gate.take(clock.now())
-          const { key, owner, coinType } = pair
           const read = (cut: AbortSignal) => node.client.balance(owner, coinType, cut)
-          balances.set(key, await within(callLimitMs, limited, read))
+          const held = await within(callLimitMs, limited, read)
+          const { height = before } = held
+          if (height >= before) return held
+          if (clock.now() >= until)
+            throw new NodeFault('behind', `balances at ${height}, the stream is at ${before}`)
+          await clock.sleep(stalePauseMs, limited)
         }
+      }
+      const work = async () => {
+        for (let pair = left.pop(); pair; pair = left.pop())
+          balances.set(pair.key, await readPair(pair))
       }
       await Promise.all(Array.from({ length: atOnce }, work))
       return balances

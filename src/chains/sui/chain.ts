@@ -19,13 +19,15 @@ export type SuiChainOptions = {
   chainId?: string
   clock?: Clock
   log?: Log
-  limits?: Partial<NodeLimits & { pollMs: number; stallMs: number; patienceMs: number }>
+  limits?: Partial<
+    NodeLimits & { pollMs: number; stallMs: number; patienceMs: number; staleMs: number }
+  >
 }
 
 /** A Sui chain behind its nodes, over gRPC. */
 export function createSuiChain(options: SuiChainOptions): Chain {
   const { clock = systemClock, log = silentLog, limits = {} } = options
-  const { pollMs = 1_000, stallMs = 10_000, patienceMs = 15_000 } = limits
+  const { pollMs = 1_000, stallMs = 10_000, patienceMs = 15_000, staleMs = 5_000 } = limits
   const nodes = createNodes({ ...options, clock, log })
   const stopping = new AbortController()
   let newest: BlockHeader | undefined
@@ -54,7 +56,7 @@ export function createSuiChain(options: SuiChainOptions): Chain {
   }
   const joined = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal])
   const tools = { nodes, clock, log, head, pollMs, stallMs, patienceMs }
-  const readBalances = createReadBalances({ nodes, clock })
+  const readBalances = createReadBalances({ nodes, clock, staleMs })
   const resolveImport = createResolveImport(nodes)
   const verifyToken = createVerifyToken(nodes)
 

@@ -1,11 +1,15 @@
 import { ChannelCredentials } from '@grpc/grpc-js'
 import { type GrpcTypes, GrpcWebFetchTransport, SuiGrpcClient } from '@mysten/sui/grpc'
 import { GrpcTransport } from '@protobuf-ts/grpc-transport'
-import { RpcError } from '@protobuf-ts/runtime-rpc'
+import { RpcError, type RpcMetadata } from '@protobuf-ts/runtime-rpc'
+import { NodeFault } from '../nodes/fault.ts'
 import { headersOf } from '../nodes/node-name.ts'
 
 /** What a node says of itself. */
 export type NodeInfo = { chainId: string; height: number; lowest: number }
+
+/** A balance, and the newest checkpoint of the machine that answered; undefined where it does not say. */
+export type HeldBalance = { balance: bigint; height: number | undefined }
 
 /** What a node says of a coin type. */
 export type CoinInfo = { name: string | null; symbol: string | null; decimals: number | null }
@@ -15,12 +19,15 @@ export type SuiClient = {
   info(signal: AbortSignal): Promise<NodeInfo>
   /** One checkpoint, or the newest. */
   checkpoint(number: number | undefined, signal: AbortSignal): Promise<GrpcTypes.Checkpoint>
-  /** Consecutive checkpoints from `from` on, at least one and not beyond `to`. */
+  /**
+   * Consecutive checkpoints from `from` on and not beyond `to`: those that came before the server's
+   * deadline. Throws where none came.
+   */
   list(from: number, to: number, signal: AbortSignal): Promise<GrpcTypes.Checkpoint[]>
   /** The newest checkpoint and every one after it; ends when the node likes. */
   subscribe(signal: AbortSignal): AsyncIterable<GrpcTypes.Checkpoint>
   /** Coin objects and address balance together, as the node has them now. */
-  balance(owner: string, coinType: string, signal: AbortSignal): Promise<bigint>
+  balance(owner: string, coinType: string, signal: AbortSignal): Promise<HeldBalance>
   /** Undefined where the node knows no such coin. */
   coinInfo(coinType: string, signal: AbortSignal): Promise<CoinInfo | undefined>
   close(): void
@@ -55,6 +62,38 @@ export const statusOf = (error: unknown): string | undefined =>
 export const retryAfterOf = (error: unknown): string | undefined => {
   const value = error instanceof RpcError ? error.meta['retry-after'] : undefined
   return Array.isArray(value) ? value[0] : value
+}
+
+// Of the machine that answered: a load balancer has several, up to minutes apart (sui#27296).
+const heightHeader = 'x-sui-checkpoint-height'
+
+const heightIn = (meta: RpcMetadata): number | undefined => {
+  const value = meta[heightHeader]
+  const text = Array.isArray(value) ? value[0] : value
+  return text !== undefined && /^[0-9]{1,15}$/.test(text) ? Number(text) : undefined
+}
+
+/** The height that came with an answer or with a refusal. */
+const heightOf = async (
+  headers: Promise<RpcMetadata>,
+  error: unknown,
+): Promise<number | undefined> =>
+  heightIn({
+    ...(await headers.catch(() => ({}))),
+    ...(error instanceof RpcError ? error.meta : {}),
+  })
+
+const behind = (height: number, number: number): NodeFault =>
+  new NodeFault('behind', `the machine that answered is at ${height}, below ${number}`)
+
+/** Refuses a URL of which a part would be dropped: providers put tokens there. */
+const checkUrl = (url: URL, transport: SuiTransport): void => {
+  if (url.search !== '')
+    throw new Error('gRPC sends no query: remove it from the URL and send a token with headers')
+  if (transport === 'grpc' && url.pathname.replace(/^\/+/, '') !== '')
+    throw new Error(
+      'native gRPC sends no path: remove it from the URL, send a token with headers, or use transport: grpc-web',
+    )
 }
 
 const createTransport = (
@@ -96,6 +135,7 @@ export function createSuiClient(options: {
   headers?: Record<string, string>
 }): SuiClient {
   const url = new URL(options.url)
+  checkUrl(url, options.transport ?? 'grpc')
   const lower = Object.entries(headersOf(url, options.headers ?? {})).map(
     ([name, value]) => [name.toLowerCase(), value] as const,
   )
@@ -117,8 +157,16 @@ export function createSuiClient(options: {
         number === undefined
           ? ({ oneofKind: undefined } as const)
           : ({ oneofKind: 'sequenceNumber', sequenceNumber: BigInt(number) } as const)
-      const { response } = await ledgerService.getCheckpoint({ checkpointId, readMask }, { abort })
-      return response.checkpoint!
+      const call = ledgerService.getCheckpoint({ checkpointId, readMask }, { abort })
+      try {
+        return (await call.response).checkpoint!
+      } catch (error) {
+        // A machine that is behind has the checkpoint later; it has not pruned it.
+        const height = await heightOf(call.headers, error)
+        if (statusOf(error) === 'NOT_FOUND' && number !== undefined && (height ?? number) < number)
+          throw behind(height!, number)
+        throw error
+      }
     },
     list: async (from, to, abort) => {
       const found: GrpcTypes.Checkpoint[] = []
@@ -131,16 +179,24 @@ export function createSuiClient(options: {
         },
         { abort },
       )
-      for await (const { checkpoint } of call.responses) if (checkpoint) found.push(checkpoint)
-      return found
+      try {
+        for await (const { checkpoint } of call.responses) if (checkpoint) found.push(checkpoint)
+      } catch (error) {
+        // The deadline of a list is 5 s by default, in the middle of a page if it must be.
+        if (abort.aborted || found.length === 0) throw error
+      }
+      if (found.length > 0) return found
+      const height = await heightOf(call.headers, undefined)
+      if (height !== undefined && height < from) throw behind(height, from)
+      throw new Error(`no checkpoint from ${from} on`)
     },
     async *subscribe(abort) {
       const call = subscriptionService.subscribeCheckpoints({ readMask }, { abort })
       for await (const { checkpoint } of call.responses) if (checkpoint) yield checkpoint
     },
     balance: async (owner, coinType, abort) => {
-      const { response } = await stateService.getBalance({ owner, coinType }, { abort })
-      return response.balance?.balance ?? 0n
+      const { response, headers } = await stateService.getBalance({ owner, coinType }, { abort })
+      return { balance: response.balance?.balance ?? 0n, height: heightIn(headers) }
     },
     coinInfo: async (coinType, abort) => {
       try {

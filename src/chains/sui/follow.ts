@@ -5,11 +5,13 @@ import {
   BlockMissingError,
   type ChainBlock,
   type ChainEvent,
+  ChainUnavailableError,
   type Position,
   UnreadableError,
 } from '../chain.ts'
 import { hasLeft } from '../follow/branch.ts'
 import { followSource } from '../follow/driver.ts'
+import { NodeFault } from '../nodes/fault.ts'
 import { toBlock, toHeader } from './checkpoint.ts'
 import { type Given, startFeed } from './feed.ts'
 import { absentFactor, findGapEnd } from './gap.ts'
@@ -70,7 +72,9 @@ export const follow = (
             if (to) return { to, reason: 'pruned by every node' }
             // Neither pruned nor readable: the reader decides how long that may last.
             if (waitedMs > patienceFor(error, patienceMs) && isClaimed(nodes, next))
-              throw new UnreadableError(`checkpoint ${next}: ${reasonOf(error)}`, { cause: error })
+              throw isBehind(error)
+                ? error
+                : new UnreadableError(`checkpoint ${next}: ${reasonOf(error)}`, { cause: error })
             return undefined
           },
           hasLeft: (position, waitedMs) =>
@@ -103,6 +107,12 @@ function toBlocks(given: readonly Given[]): ChainBlock[] {
 /** A node that was unreachable may have the checkpoint: it is waited for longer. */
 const patienceFor = (error: unknown, patienceMs: number): number =>
   error instanceof BlockMissingError && !error.isCertain ? patienceMs * absentFactor : patienceMs
+
+/** Whether the machines that answered will have the checkpoint: nothing is wrong with it. */
+const isBehind = (error: unknown): boolean =>
+  error instanceof ChainUnavailableError &&
+  error.cause instanceof NodeFault &&
+  error.cause.kind === 'behind'
 
 /** Whether a node that answers says that it has a checkpoint. */
 const isClaimed = ({ nodes }: Nodes, number: number): boolean =>

@@ -20,7 +20,6 @@ const checked = (from: number, found: readonly GrpcTypes.Checkpoint[]): GrpcType
     if (number !== from + index)
       throw new UnreadableError(`asked for checkpoint ${from + index}, got ${number}`)
   }
-  if (found.length === 0) throw new Error(`no checkpoint from ${from} on`)
   return [...found]
 }
 
@@ -41,7 +40,11 @@ async function fetchFrom(
     try {
       return checked(from, await node.client.list(from, to, signal))
     } catch (error) {
-      if (statusOf(error) !== 'UNIMPLEMENTED') throw error
+      const status = statusOf(error)
+      // A large checkpoint can take longer than a list may; one by itself has a minute.
+      if (status === 'DEADLINE_EXCEEDED')
+        return checked(from, [await node.client.checkpoint(from, signal)])
+      if (status !== 'UNIMPLEMENTED') throw error
       node.lists = false
     }
   const numbers = Array.from({ length: Math.min(to - from + 1, singles) }, (_, i) => from + i)
@@ -70,8 +73,10 @@ export function createPages(nodes: Nodes, signal: AbortSignal) {
   const begin = (from: number, to: number): Promise<Given[]> => {
     const known = pages.get(from)
     if (known) return known
+    // Up to a page that is being fetched, after one that was cut short.
+    const next = Math.min(to + 1, ...[...pages.keys()].filter((begun) => begun > from))
     // After a failure alone: the others of its page may be readable.
-    const page = fetchPage(nodes, { from, to: from === failedFrom ? from : to }, signal)
+    const page = fetchPage(nodes, { from, to: from === failedFrom ? from : next - 1 }, signal)
     pages.set(from, page)
     // The reader of this page gets the failure.
     page.catch(() => {})

@@ -16,7 +16,7 @@ export const createResolveImport =
     const info = await nodes.ask({ full: true }, signal, async ({ client }, limited) => {
       const known = await client.coinInfo(coinType, limited)
       if (known) return known
-      const held = await client.balance(toHex(address), coinType, limited)
+      const { balance: held } = await client.balance(toHex(address), coinType, limited)
       return held > 0n ? noInfo : undefined
     })
     if (!info)

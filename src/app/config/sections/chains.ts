@@ -214,8 +214,15 @@ export const chainsSection = Type.Object(
   },
 )
 
-/** The default network of a chain is one of its networks. */
-export const chainsRules = (chains: Type.Static<typeof chainsSection>): Finding[] =>
+type Chains = Type.Static<typeof chainsSection>
+
+/** The default network of a chain is one of its networks, and every part of a URL is sent. */
+export const chainsRules = (chains: Chains): Finding[] => [
+  ...networkRules(chains),
+  ...grpcRules(chains),
+]
+
+const networkRules = (chains: Chains): Finding[] =>
   Object.entries(chains).flatMap(([tag, chain]) =>
     Object.hasOwn(chain.networks, chain.default_network)
       ? []
@@ -226,4 +233,22 @@ export const chainsRules = (chains: Type.Static<typeof chainsSection>): Finding[
             value: chain.default_network,
           },
         ],
+  )
+
+// A path or a query is where some providers want their token. gRPC would drop it, so that every request fails.
+const grpcRules = ({ s }: Chains): Finding[] =>
+  Object.entries(s?.networks ?? {}).flatMap(([network, { upstreams }]) =>
+    upstreams.flatMap(({ url, transport }, index): Finding[] => {
+      const { pathname = '', search = '' } = URL.parse(url) ?? {}
+      const isDropped = search !== '' || (transport === 'grpc' && /[^/]/.test(pathname))
+      // A reference to a secret is checked when it is read.
+      if (!/^https?:/.test(url) || !isDropped) return []
+      const path = ['chains', 's', 'networks', network, 'upstreams', index, 'url']
+      return [
+        {
+          path,
+          must: 'have no path with native gRPC, and no query: send a token with `headers`, or use `transport: grpc-web` for a path',
+        },
+      ]
+    }),
   )
