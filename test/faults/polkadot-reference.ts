@@ -20,7 +20,7 @@ export type ReferenceTransfer = {
   transaction_fee: string
 }
 
-type EventValue = { from?: string; to?: string; who?: string; amount?: bigint }
+type EventValue = { from?: string; to?: string; who?: string; account?: string; amount?: bigint }
 type EventRecord = {
   phase: { type: string; value?: number }
   event: { type: string; value: { type: string; value: EventValue } }
@@ -33,6 +33,27 @@ const accountOf = (address: string): Buffer => {
   const info = getSs58AddressInfo(address)
   if (!info.isValid) throw new Error(`not an address: ${address}`)
   return Buffer.from(info.publicKey)
+}
+
+/** Sender and receiver of an event that changes balances; one of them may be missing. */
+function endsOf(
+  name: string,
+  value: EventValue,
+): [string | undefined, string | undefined] | undefined {
+  switch (name) {
+    case 'Transfer':
+    case 'ReserveRepatriated':
+      return [value.from, value.to]
+    case 'Deposit':
+      return [undefined, value.who]
+    case 'Withdraw':
+    case 'Slashed':
+      return [value.who, undefined]
+    case 'DustLost':
+      return [value.account, undefined]
+    default:
+      return undefined
+  }
 }
 
 /**
@@ -83,19 +104,29 @@ export async function readChain(
         transaction_fee: paid.amount!.toString(),
       })
     }
-    for (const { phase, event } of records) {
-      if (event.type !== 'Balances' || event.value.type !== 'Transfer') continue
-      const { from, to, amount } = event.value.value as Required<EventValue>
-      if (!isWanted(accountOf(from)) && !isWanted(accountOf(to))) continue
+    for (const [index, { phase, event }] of records.entries()) {
+      if (event.type !== 'Balances') continue
+      const ends = endsOf(event.value.type, event.value.value)
+      if (!ends) continue
       const extrinsic = phase.type === 'ApplyExtrinsic' ? phase.value : undefined
+      // The withdrawal of the fee is no record of its own.
+      const isFee =
+        event.value.type === 'Withdraw' &&
+        index ===
+          records.findIndex(
+            (other) => other.phase.value === extrinsic && other.event.value.type === 'Withdraw',
+          )
+      if (isFee || !ends.some((end) => end && isWanted(accountOf(end)))) continue
+      const [from, to] = ends.map((end) => (end ? accountOf(end) : Buffer.alloc(0)))
+      const { amount } = event.value.value as Required<EventValue>
       const paid = records.find(
         (other) => other.phase.value === extrinsic && other.event.value.type === 'Withdraw',
       )
       transfers.push({
         block_height: number,
         transaction_hash: extrinsic === undefined ? hash : hashOf(extrinsic),
-        from: accountOf(from),
-        to: accountOf(to),
+        from: from!,
+        to: to!,
         value: amount.toString(),
         transaction_fee: (paid?.event.value.value.amount ?? 0n).toString(),
       })

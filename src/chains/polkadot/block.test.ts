@@ -1,9 +1,10 @@
 import { Blake2256 } from '@polkadot-api/substrate-bindings'
 import { describe, expect, it } from 'vitest'
 import { createByteSet } from '../../lib/bytes.ts'
-import { billOf, createBlock } from './block.ts'
+import { createBlock } from './block.ts'
 import type { BalanceEvent, EventField } from './events.ts'
 import { createPolkadotFamily } from './family.ts'
+import { billOf } from './fees.ts'
 
 const account = (number: number) => Buffer.alloc(32, number)
 const event = (
@@ -101,9 +102,20 @@ describe('a block', () => {
     expect(movements[1]).toMatchObject({ transaction_hash: hash, transaction_fee: 2n })
   })
 
-  it('lets the balance follow what is no transfer: mints, burns, rewards', () => {
+  it('gives what is no transfer a record without a sender, and reads the balance', () => {
     expect(decode(account(3))).toEqual({
-      movements: [],
+      movements: [
+        {
+          ordinal: 4,
+          transaction_hash: Buffer.from(Blake2256(Uint8Array.of(0x56, 0x78))),
+          asset: createPolkadotFamily().native,
+          from: Buffer.alloc(0),
+          to: account(3),
+          value: 1n,
+          transaction_fee: 2n,
+          detail: { source: 'extrinsic', event: 'Balances.Minted', pallet: 'Balances' },
+        },
+      ],
       touched: [{ address: account(3), asset: createPolkadotFamily().native }],
     })
   })

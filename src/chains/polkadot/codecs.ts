@@ -1,11 +1,10 @@
 import { getDynamicBuilder, getLookupFn } from '@polkadot-api/metadata-builders'
 import { decAnyMetadata, unifyMetadata } from '@polkadot-api/substrate-bindings'
-import { createReadEvents, type ReadEvents } from './events.ts'
+import { createEventReaders, type EventReaders } from './events.ts'
 import { ScaleError } from './scale.ts'
 
 /** What one runtime's metadata says of how its state is to be read. */
-export type Codecs = {
-  readEvents: ReadEvents
+export type Codecs = EventReaders & {
   /** What an account holds: free and reserved, of the hex of its `System.Account`. */
   readBalance(hex: string): bigint
   /** The prefix of the chain's addresses, where the runtime says it. */
@@ -26,7 +25,7 @@ export function createCodecs(metadata: Uint8Array): Codecs {
   if (events?.type.tag !== 'plain') throw new ScaleError('the runtime has no System.Events')
   const account = builder.buildStorage('System', 'Account').value
   return {
-    readEvents: createReadEvents(lookup(events.type.value)),
+    ...createEventReaders(lookup(events.type.value)),
     readBalance: (hex) => {
       const { data } = account.dec(hex) as Account
       if (typeof data?.free !== 'bigint' || typeof data.reserved !== 'bigint')

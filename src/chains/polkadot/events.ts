@@ -27,6 +27,23 @@ export type BalanceEvent = {
 /** Reads `System.Events` and gives those events that matter for balances. */
 export type ReadEvents = (bytes: Buffer) => BalanceEvent[]
 
+/** Any event, without its fields. */
+export type EventMark = {
+  /** Equal for the events of one extrinsic, and of one phase outside of them. */
+  phase: string
+  pallet: string
+  name: string
+  /** The message of another chain whose processing it ends, or that it says was sent. */
+  message_id?: Buffer
+}
+
+/** The readers of one runtime. */
+export type EventReaders = {
+  readEvents: ReadEvents
+  /** Every event, by its number. Read only where a movement needs an explanation. */
+  outlineEvents(bytes: Buffer): EventMark[]
+}
+
 /** Who moved what, and who paid for it. Other events are only stepped over. */
 const readPallets = new Set([
   'Balances',
@@ -35,20 +52,35 @@ const readPallets = new Set([
   'AssetConversionTxPayment',
 ])
 
+/** A slash of held coin has no event of Balances: the account is read again. */
+const slashes = new Set(['Staking.Slashed', 'DelegatedStaking.Slashed'])
+
+const messageEvents = new Set([
+  'MessageQueue.Processed',
+  'DmpQueue.ExecutedDownward',
+  'Ump.ExecutedUpward',
+  'PolkadotXcm.Sent',
+  'XcmPallet.Sent',
+])
+const messageFields = new Set(['id', 'message_id', '0'])
+
 type Reader = {
   pallet: string
   name: string
   skip: Skip
   /** Undefined where the event is of no interest. */
-  fields:
-    | { name: string; kind: 'account' | 'number' | 'other'; size: number; skip: Skip }[]
-    | undefined
+  fields: Field[] | undefined
+  /** The fields of an event that names a message. */
+  message: Field[] | undefined
 }
+
+type Kind = 'account' | 'number' | 'hash' | 'other'
+type Field = { name: string; kind: Kind; size: number; skip: Skip }
 
 const numberSizes: Record<string, number> = { u32: 4, u64: 8, u128: 16, u256: 32 }
 
-/** Makes the reader from the type of `System.Events`. */
-export function createReadEvents(events: LookupEntry): ReadEvents {
+/** Makes the readers from the type of `System.Events`. */
+export function createEventReaders(events: LookupEntry): EventReaders {
   const skipOf = createSkips()
   const record = events.type === 'sequence' ? events.value : undefined
   if (record?.type !== 'struct') throw new ScaleError('System.Events is no list of records')
@@ -75,41 +107,76 @@ export function createReadEvents(events: LookupEntry): ReadEvents {
         pallet,
         name,
         skip: inOrder(fields.map(({ skip }) => skip)),
-        fields: readPallets.has(pallet) ? fields : undefined,
+        fields: readPallets.has(pallet) || slashes.has(`${pallet}.${name}`) ? fields : undefined,
+        message: messageEvents.has(`${pallet}.${name}`) ? fields : undefined,
       }
     }
   }
 
-  return (bytes) => {
-    const found: BalanceEvent[] = []
+  /** Walks over all events; `read` gives the place after the fields of one. */
+  const walk = (
+    bytes: Buffer,
+    read: (reader: Reader, at: number, begin: number, index: number) => number,
+  ): void => {
     const count = readCompact(bytes, 0)
     let at = skipCompact(bytes, 0)
     for (let index = 0; index < count; index++) {
-      const extrinsic = bytes[at] === applying ? bytes.readUInt32LE(at + 1) : undefined
+      const begin = at
       at = skipPhase(bytes, at)
       const reader = readers[bytes[at]!]?.[bytes[at + 1]!]
       if (!reader) throw new ScaleError(`event ${index} is none that the metadata has`)
-      at += 2
-      if (reader.fields) {
-        const fields: EventField[] = []
-        for (const { name, kind, size, skip } of reader.fields) {
-          if (kind === 'account') fields.push({ name, account: bytes.subarray(at, at + size) })
-          else if (kind === 'number') fields.push({ name, number: readUint(bytes, at, size) })
-          at = skip(bytes, at)
-        }
-        const { pallet, name } = reader
-        found.push({ index, extrinsic, pallet, name, fields })
-      } else at = reader.skip(bytes, at)
-      at = skipTopics(bytes, at)
+      at = skipTopics(bytes, read(reader, at + 2, begin, index))
     }
     // Bytes that are left over mean that they were read with the metadata of another runtime.
     if (at !== bytes.length) throw new ScaleError('the events end elsewhere')
-    return found
+  }
+  const extrinsicAt = (bytes: Buffer, begin: number): number | undefined =>
+    bytes[begin] === applying ? bytes.readUInt32LE(begin + 1) : undefined
+
+  return {
+    readEvents: (bytes) => {
+      const found: BalanceEvent[] = []
+      walk(bytes, (reader, at, begin, index) => {
+        if (!reader.fields) return reader.skip(bytes, at)
+        let end = at
+        const fields: EventField[] = []
+        for (const { name, kind, size, skip } of reader.fields) {
+          if (kind === 'account') fields.push({ name, account: bytes.subarray(end, end + size) })
+          else if (kind === 'number') fields.push({ name, number: readUint(bytes, end, size) })
+          end = skip(bytes, end)
+        }
+        const { pallet, name } = reader
+        found.push({ index, extrinsic: extrinsicAt(bytes, begin), pallet, name, fields })
+        return end
+      })
+      return found
+    },
+    outlineEvents: (bytes) => {
+      const marks: EventMark[] = []
+      walk(bytes, (reader, at, begin) => {
+        const { pallet, name, message } = reader
+        const phase = `${bytes[begin]}/${extrinsicAt(bytes, begin) ?? ''}`
+        const mark: EventMark = { phase, pallet, name }
+        let end = at
+        for (const field of message ?? []) {
+          if (field.kind === 'hash' && messageFields.has(field.name))
+            mark.message_id = bytes.subarray(end, end + field.size)
+          end = field.skip(bytes, end)
+        }
+        marks.push(mark)
+        return message ? end : reader.skip(bytes, at)
+      })
+      return marks
+    },
   }
 }
 
-function kindOf(type: LookupEntry): { kind: 'account' | 'number' | 'other'; size: number } {
+function kindOf(type: LookupEntry): { kind: Kind; size: number } {
   if (type.type === 'AccountId32') return { kind: 'account', size: 32 }
+  if (type.type === 'array' && type.len === 32 && isByte(type.value))
+    return { kind: 'hash', size: 32 }
   const size = type.type === 'primitive' ? numberSizes[type.value] : undefined
   return size === undefined ? { kind: 'other', size: 0 } : { kind: 'number', size }
 }
+
+const isByte = (type: LookupEntry): boolean => type.type === 'primitive' && type.value === 'u8'

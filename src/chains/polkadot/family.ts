@@ -1,6 +1,7 @@
-import type { Family } from '../chain.ts'
+import type { Family, TransferView } from '../chain.ts'
 import { parseHexHash, toHex } from '../hex.ts'
 import { formatAddress, parseAddress } from './address.ts'
+import type { Explanation } from './explain.ts'
 
 /**
  * The rules of variant P; addresses are printed with the SS58 prefix of the chain (Polkadot: 0), which
@@ -35,6 +36,7 @@ export const createPolkadotFamily = ({
       block_number: view.block_number,
       position: view.ordinal,
       block_timestamp: Math.floor(view.block_time.getTime() / 1000),
+      ...detailOf(view),
     }),
     // Blocks are final, and an extrinsic may be included again after its account was reaped.
     transferKey: ({ transaction_hash, block_number, ordinal }) => [
@@ -50,4 +52,11 @@ export const createPolkadotFamily = ({
       balance: view.balance.toString(),
     }),
   }
+}
+
+/** What a movement was that is no plain transfer. */
+function detailOf({ detail }: TransferView): { detail?: Explanation } {
+  if (typeof detail?.event !== 'string') return {}
+  const { source, event, pallet, xcm_message_id } = detail as Explanation
+  return { detail: { source, event, pallet, ...(xcm_message_id && { xcm_message_id }) } }
 }

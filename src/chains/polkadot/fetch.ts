@@ -73,7 +73,7 @@ export function createFetch(tools: { nodes: Nodes; runtimes: Runtimes; native: A
     ])
     const { parentHash } = header
     const codecs = await runtimes.codecsOf({ block: at, parentHash, values }, signal)
-    const events = values.get(eventsKey)
+    const events = bytesOf(values.get(eventsKey) ?? '0x00')
     try {
       return createBlock({
         number,
@@ -82,7 +82,8 @@ export function createFetch(tools: { nodes: Nodes; runtimes: Runtimes; native: A
         time: timeIn(values),
         native,
         extrinsics,
-        events: events ? codecs.readEvents(bytesOf(events)) : [],
+        events: codecs.readEvents(events),
+        outline: () => codecs.outlineEvents(events),
       })
     } catch (error) {
       if (!(error instanceof ScaleError)) throw error

@@ -104,6 +104,30 @@ const MessageBytes = Type.String({
     'the bytes of a message with a NUL, which stands as U+FFFD in message; empty for every other message',
 })
 const MasterBlock = Type.String({ description: 'the block of the masterchain' })
+const MovementDetail = Type.Object(
+  {
+    source: extension(
+      Type.String({ description: 'extrinsic, or system for what the chain did by itself' }),
+    ),
+    event: extension(Type.String({ description: 'the event of the chain, as Balances.Minted' })),
+    pallet: extension(
+      Type.String({
+        description: 'the pallet that caused it, as the next event of another pallet says',
+      }),
+    ),
+    xcm_message_id: optional(
+      extension(
+        Type.String({
+          description: 'the message from or to another chain, where the block names it',
+        }),
+      ),
+    ),
+  },
+  {
+    description:
+      'what the movement was; missing for plain transfers and for records of a fee alone. Such a movement has an empty from or to where that end has no account',
+  },
+)
 const position = 'the place in the block, which orders its transfers; places may be left out'
 
 /** Spec 2.8, and what makes records add up (docs/webhooks.md). */
@@ -150,6 +174,7 @@ export const Transfer = record('Transfer', {
     ),
   ),
   token_address: only('TS', extension(text)),
+  detail: only('P', optional(extension(MovementDetail))),
   transfer_id: extension(TransferId),
   wallet_id: extension(text),
   direction: extension(Direction),

@@ -123,6 +123,14 @@ export const netOf = (account: Buffer, movements: readonly Movement[]): bigint =
     0n,
   )
 
+/** The fees that the movements of a block say an account paid. */
+export const feesOf = (account: Buffer, movements: readonly Movement[]): bigint =>
+  movements.reduce(
+    (sum, { from, detail, transaction_fee }) =>
+      sum + (from.equals(account) && detail?.pays_fee === true ? transaction_fee : 0n),
+    0n,
+  )
+
 /** What an account has on the best block, straight from the state. */
 export function readBalanceOf({ chain }: PolkadotDevChain, account: Uint8Array): bigint {
   const stored = chain.best().state.get(accountKey(account))
