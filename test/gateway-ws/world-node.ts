@@ -52,7 +52,7 @@ export async function serveNode(world: World, node: WorldNode): Promise<NodeServ
       filterChanges = []
       return changes
     }
-    if (!/^eth_get(Block|Logs|TransactionReceipt)/.test(method)) throw new Error('unknown method')
+    if (!/^eth_get(Block|Logs|Transaction)/.test(method)) throw new Error('unknown method')
     const reply = world.answer(node, { method, params: JSON.stringify(params) })
     if (!reply.ok) throw new Error(reply.error)
     return reply.result

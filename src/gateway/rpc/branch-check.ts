@@ -3,6 +3,7 @@ import type { PoolOutcome, RawJson, RpcReply } from '../../chains/evm/pool/pool-
 import { toNumber } from './encodings.ts'
 import type { Method } from './methods.ts'
 import type { BlockTarget } from './target.ts'
+import type { ReadBlock } from './wrong-block.ts'
 
 /**
  * How an answer of a node relates to the canonical branch. `unknown` when its block is above the tip,
@@ -17,11 +18,12 @@ export type BranchCheck = {
   logs(result: RawJson, begun: number): Standing
   /** Of an answer about this height that may name no block. */
   since(begun: number, number: number): Standing
+  /** Whether the answer is about the block with this hash, where answers of the method contain it. */
+  proves(method: Method, result: RawJson, hash: string): boolean
 }
 
 const blockNumber = /"(?:blockNumber|number)": ?"(0x[0-9a-f]{1,13})"/
 const blockHash = /"blockHash": ?"(0x[0-9a-f]{64})"/
-const ownHash = /"hash": ?"(0x[0-9a-f]{64})"/
 const placeOfLog = /"block(Hash|Number)": ?"(0x[0-9a-f]+)"/g
 
 /** The block that an answer names as its own. */
@@ -31,24 +33,43 @@ export function blockOf(result: RawJson): { number: number; hash: string } {
   return { number: toNumber(number), hash: blockHash.exec(result)?.[1] ?? '' }
 }
 
-/** Whether the answer is about the block with this hash, where answers of the method contain it. */
-export function proves({ plan }: Method, result: RawJson, hash: string): boolean {
-  const field = proofOf(plan)
-  if (field === undefined || result === '[]') return true
-  return result.includes(`"${field}":"${hash}"`) || result.includes(`"${field}": "${hash}"`)
-}
+const nameOfHash = '"blockHash":'
 
-/** The hash of the block that the answer is about; empty where it has none. */
-const hashOf = ({ plan }: Method, result: RawJson): string =>
-  (proofOf(plan) === 'hash' ? ownHash : blockHash).exec(result)?.[1] ?? ''
+/** Whether the text names this block as that of a transaction, a receipt or a log, and no other block. */
+function namesOnly(result: RawJson, hash: string): boolean {
+  const quoted = `"${hash}"`
+  let at = result.indexOf(nameOfHash)
+  if (at < 0) return false
+  for (; at >= 0; at = result.indexOf(nameOfHash, at)) {
+    at += nameOfHash.length
+    if (result.charCodeAt(at) === 0x20) at++
+    if (!result.startsWith(quoted, at)) return false
+  }
+  return true
+}
 
 const proofOf = (plan: Method['plan']): string | undefined => {
   if (plan.kind === 'transaction') return 'blockHash'
   return plan.kind === 'number' || plan.kind === 'hash' ? plan.proof : undefined
 }
 
-/** Makes the check; it keeps no state. */
-export function createBranchCheck(view: Canonical): BranchCheck {
+/** Makes the check. */
+export function createBranchCheck(view: Canonical, read: ReadBlock): BranchCheck {
+  /** The hash of the block that the answer is about; empty where it has none. */
+  const hashOf = ({ plan }: Method, result: RawJson): string => {
+    if (proofOf(plan) === 'hash') return read(result)?.hash?.toLowerCase() ?? ''
+    return blockHash.exec(result)?.[1] ?? ''
+  }
+
+  const proves: BranchCheck['proves'] = ({ plan }, result, hash) => {
+    const field = proofOf(plan)
+    if (field === undefined || result === '[]') return true
+    if (field === 'blockHash') return namesOnly(result, hash)
+    // Not any `hash` in the text: each transaction of the block has one as well.
+    const block = read(result)
+    return block?.hash?.toLowerCase() === hash && !block.isMixed
+  }
+
   /** The hash that a block at this height must have; a standing where there is none. */
   const expectedAt = (number: number, begun: number): string | Standing => {
     const head = view.head()
@@ -57,6 +78,7 @@ export function createBranchCheck(view: Canonical): BranchCheck {
     const hash = view.bestHashAt(number)
     if (hash !== undefined) return hash
     if (number > head.number) return 'unknown'
+    if (view.isDeepening() && number > view.final()) return 'unknown'
     // Below the window only a switch can have changed it.
     return begun === view.generation() ? 'on' : 'off'
   }
@@ -70,10 +92,14 @@ export function createBranchCheck(view: Canonical): BranchCheck {
 
   return {
     since: standingSince,
+    proves,
     answer(method, target, result, begun) {
       if (result === 'null') return 'on'
-      if (proofOf(method.plan) === undefined)
-        return method.plan.kind === 'number' ? standingSince(begun, target.number) : 'on'
+      const { kind } = method.plan
+      // Asked for by a hash: the block may have left the chain while the node was asked.
+      if (kind === 'hash' && view.isGone(target.hash)) return 'off'
+      if (proofOf(method.plan) === undefined || result === '[]')
+        return kind === 'number' ? standingSince(begun, target.number) : 'on'
       const number = target.keep === 'block' ? target.number : blockOf(result).number
       if (number < 0) return 'on'
       const expected = expectedAt(number, begun)
@@ -94,8 +120,11 @@ export function createBranchCheck(view: Canonical): BranchCheck {
         if (hash === '' || number < 0) continue
         if (hash !== last) {
           const expected = expectedAt(number, begun)
-          if (expected === 'unknown') standing = 'unknown'
-          else if (expected !== 'on' && expected !== hash) return 'off'
+          if (expected === 'unknown') {
+            // As in `answer`: above the tip of a shorter branch.
+            if (view.isGone(hash)) return 'off'
+            standing = 'unknown'
+          } else if (expected !== 'on' && expected !== hash) return 'off'
           last = hash
         }
         hash = ''
@@ -124,14 +153,20 @@ export async function reachBranch(options: {
 }): Promise<{ outcome: PoolOutcome; begun: number }> {
   const { view, standingOf, ifOff } = options
   let found: { outcome: PoolOutcome; begun: number } = options.first
+  let above: RawJson | undefined
   for (let left = maxRetries; ; left--) {
     const { outcome, begun } = found
     if ('failure' in outcome || !outcome.ok || standingOf(outcome.result, begun) === 'on')
       return found
     await view.settle()
     const standing = standingOf(outcome.result, begun)
-    // Above the tip although the nodes were asked again: no node announces that block.
-    if (standing === 'on' || (standing === 'unknown' && !view.isLinking())) return found
+    if (standing === 'on') return found
+    if (standing === 'unknown' && !view.isLinking() && !view.isDeepening()) {
+      // Above the tip although the nodes were asked for their heads: a node had left its branch before
+      // that, or it never shows that block as its head. In the second case it gives it again.
+      if (outcome.result === above || left === 0) return found
+      above = outcome.result
+    }
     const instead = standing === 'off' ? ifOff(outcome.result) : undefined
     if (instead) return { outcome: instead, begun }
     if (left === 0) return { outcome: { failure: 'ABORTED' }, begun }

@@ -14,7 +14,7 @@ import { createProgress } from '../cache/progress.ts'
 import type { Session } from '../streams/session.ts'
 import type { Dispatch } from './answer.ts'
 import { type Answer, answered, failed, type OnAnswer, refused } from './answer.ts'
-import { blockOf, createBranchCheck, proves, reachBranch } from './branch-check.ts'
+import { blockOf, createBranchCheck, reachBranch } from './branch-check.ts'
 import type { LogFilter } from './check-filter.ts'
 import { toNumber, toQuantity } from './encodings.ts'
 import type { RpcCall } from './envelope.ts'
@@ -23,7 +23,7 @@ import type { Method } from './methods.ts'
 import { type Refusal, refuse } from './rpc-error.ts'
 import { createSender } from './send.ts'
 import { type BlockTarget, hashTarget, liveTarget, numberTarget, pinParams } from './target.ts'
-import { isOtherTransaction, isWrongBlock } from './wrong-block.ts'
+import { createBlockReader, isOtherTransaction, isWrongBlock } from './wrong-block.ts'
 
 /** What calls are answered with. */
 export type DispatchOptions = {
@@ -58,7 +58,8 @@ const noFilters = refuse('RPC_METHOD_NOT_FOUND', 'Filters are not served here.')
 export function createDispatch(options: DispatchOptions): Dispatch {
   const { pool, view, cache, timeoutMs } = options
   const flights = createFlights()
-  const branch = createBranchCheck(view)
+  const readBlock = createBlockReader()
+  const branch = createBranchCheck(view, readBlock)
   const progress = createProgress(options)
   const fetchLogs = createLogs({ ...options, flights, progress, branch })
   const send = createSender({ ...options, progress })
@@ -177,7 +178,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     if (isUseless) request.isUseless = isUseless
     // A pending block has no hash yet.
     if (method.isBlock && call.args[0] !== 'pending')
-      request.isWrong = (reply) => isWrongBlock(reply, askedBlock(plan, target))
+      request.isWrong = (reply) => isWrongBlock(reply, askedBlock(plan, target), readBlock)
     if (plan.kind === 'transaction')
       request.isWrong = (reply) => isOtherTransaction(reply, String(call.args[0]).toLowerCase())
     if (target.minBlock >= 0) request.minBlock = target.minBlock
@@ -196,7 +197,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     if (number < 0) return
     const settled = number <= view.final()
     if (!settled && (hash === '' || view.hashAt(number) !== hash)) return
-    if (hash !== '' && !proves(method, result, hash)) return
+    if (hash !== '' && !branch.proves(method, result, hash)) return
     store.keep(target.key, { result, number, hash }, view)
   }
 

@@ -172,7 +172,7 @@ export function createLogs(options: {
       number = numberIn(outcome.result, 'number')
     }
     const best = view.bestHashAt(number)
-    const isOrphaned = best !== undefined && best !== hash
+    const isOrphaned = view.isGone(hash) || (best !== undefined && best !== hash)
     return isOrphaned ? { ok: false as const, error: unknownBlock.error } : reply
   }
 
@@ -205,7 +205,9 @@ export function createLogs(options: {
     })
   }
 
-  const standingOf = ({ from, to }: Query, result: RawJson, begun: number): Standing => {
+  const standingOf = ({ from, to, hash }: Query, result: RawJson, begun: number): Standing => {
+    // Asked for by its hash, and gone meanwhile: EIP-234 wants an error, also where it has no logs.
+    if (from < 0 && hash !== '' && view.isGone(hash)) return 'off'
     // A range that was read across a switch may lack logs of either branch.
     const standing = from >= 0 ? branch.since(begun, to) : 'on'
     if (standing !== 'on') return standing

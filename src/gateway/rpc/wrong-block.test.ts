@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isWrongBlock } from './wrong-block.ts'
+import { createBlockReader, isWrongBlock } from './wrong-block.ts'
 
 const zero = (bytes: number) => `0x${'00'.repeat(bytes)}`
 const emptyRoot = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421'
@@ -28,7 +28,7 @@ const genesis = {
 }
 const any = { number: -1, hash: '' }
 const isWrong = (block: unknown, asked = any) =>
-  isWrongBlock({ ok: true, result: JSON.stringify(block) }, asked)
+  isWrongBlock({ ok: true, result: JSON.stringify(block) }, asked, createBlockReader())
 
 describe('the answer to a question for a block', () => {
   test('is right when its hash is that of its header', () => {
@@ -53,7 +53,9 @@ describe('the answer to a question for a block', () => {
     expect(isWrong({ ...genesis, gasUsed: '0x7', l1BlockNumber: '0x1' })).toBe(false)
     expect(isWrong({ number: '0x5', hash }, { number: 5, hash })).toBe(false)
     expect(isWrong(null)).toBe(false)
-    expect(isWrongBlock({ ok: false, error: '{"code":-32000}' }, any)).toBe(false)
+    expect(isWrongBlock({ ok: false, error: '{"code":-32000}' }, any, createBlockReader())).toBe(
+      false,
+    )
   })
 
   test.each([[true], [5], ['text'], [[]]])('is wrong when it is %j', (value) =>

@@ -106,15 +106,25 @@ export function createWorld({
       const block = first === 'latest' ? node.head : blockAt(node, Number(first))
       return { ok: true, result: block ? blockText(block, second === true) : 'null' }
     }
-    if (method === 'eth_getTransactionReceipt') {
+    if (method === 'eth_getTransactionReceipt' || method === 'eth_getTransactionByHash') {
       let block: WorldBlock | undefined = node.head
       while (block && !block.transactions.includes(first as string))
         block = blocks.get(block.parent)
-      return { ok: true, result: block ? receiptText(block, first as string) : 'null' }
+      if (!block) return { ok: true, result: 'null' }
+      const isReceipt = method === 'eth_getTransactionReceipt'
+      const found = isReceipt
+        ? receiptOf(block, first as string)
+        : transactionOf(block, first as string)
+      return { ok: true, result: JSON.stringify(found) }
+    }
+    if (method === 'eth_getBlockReceipts') {
+      const block = blockAt(node, Number(first))
+      const receipts = block?.transactions.map((hash) => receiptOf(block, hash)) ?? null
+      return { ok: true, result: JSON.stringify(receipts) }
     }
     if (method === 'eth_getBlockByHash') {
       const block = knows(node, first as string) ? get(first as string) : undefined
-      return { ok: true, result: block ? blockText(block) : 'null' }
+      return { ok: true, result: block ? blockText(block, second === true) : 'null' }
     }
     const { blockHash = '', fromBlock, toBlock } = first as WorldRange
     if (fromBlock !== undefined) {
@@ -224,14 +234,19 @@ export const logsOf = ({ hash, number, logs, transactions }: WorldBlock) =>
 
 type WorldRange = { blockHash?: string; fromBlock?: string; toBlock?: string }
 
-const receiptText = ({ number, hash }: WorldBlock, transactionHash: string): string =>
-  JSON.stringify({
-    transactionHash,
-    blockHash: hash,
-    blockNumber: `0x${number.toString(16)}`,
-    contractAddress: null,
-    status: '0x1',
-  })
+const receiptOf = ({ number, hash }: WorldBlock, transactionHash: string) => ({
+  transactionHash,
+  blockHash: hash,
+  blockNumber: `0x${number.toString(16)}`,
+  contractAddress: null,
+  status: '0x1',
+})
+
+const transactionOf = ({ number, hash: blockHash }: WorldBlock, hash: string) => ({
+  hash,
+  blockHash,
+  blockNumber: `0x${number.toString(16)}`,
+})
 
 const blockText = (block: WorldBlock, isFull = false): string =>
   JSON.stringify({
@@ -241,11 +256,7 @@ const blockText = (block: WorldBlock, isFull = false): string =>
     timestamp: `0x${block.number.toString(16)}`,
     logsBloom: block.bloom,
     transactions: isFull
-      ? block.transactions.map((hash) => ({
-          hash,
-          blockHash: block.hash,
-          blockNumber: `0x${block.number.toString(16)}`,
-        }))
+      ? block.transactions.map((hash) => transactionOf(block, hash))
       : block.transactions,
     uncles: [],
   })

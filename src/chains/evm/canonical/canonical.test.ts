@@ -255,6 +255,24 @@ describe('the canonical chain', () => {
     expect(pool.looks).toBe(1)
   })
 
+  it('learns of the blocks below a head that could not be linked, and what was above it is gone', async () => {
+    const { canonical, blocks, show, clock, pool, changes } = open()
+    for (let number = 101; number <= 106; number++) show(blocks.head(number))
+    pool.isAway = true
+    blocks.fork('b', 99)
+    show(blocks.head(105, 'b'))
+    show(blocks.head(105, 'b'), 'node-1')
+    for (let second = 0; second < 8; second++) await clock.advance(1_000)
+    expect([changes.at(-1)?.isLost, canonical.head()?.hash]).toEqual([true, hash(105, 'b')])
+    expect([canonical.isGone(hash(106)), canonical.bestHashAt(102)]).toEqual([true, undefined])
+    pool.isAway = false
+    // Another node is still on the old branch.
+    show(blocks.head(104), 'node-1')
+    for (let second = 0; second < 7; second++) await clock.advance(1_000)
+    expect([102, 103].map(canonical.bestHashAt)).toEqual([hash(102, 'b'), hash(103, 'b')])
+    expect(canonical.isDeepening()).toBe(false)
+  })
+
   it('isolates a listener that throws', () => {
     const { canonical, blocks, show, changes } = open()
     canonical.onChange(() => {

@@ -2,6 +2,8 @@ import type { Clock } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
 import type { Head, Pool } from '../pool/pool-types.ts'
 import { chooseHead, type Shown } from './choose.ts'
+import { createDeepener } from './deepen.ts'
+import { createDisputes, type NodeHead } from './disputes.ts'
 import { createLinkFetcher, type Fetched } from './fetch-links.ts'
 import { createLinks, type Links, type Path } from './links.ts'
 
@@ -30,6 +32,8 @@ export type Canonical = {
   isGone(hash: string): boolean
   /** Whether a head is chosen that is not linked yet: the branch is about to change. */
   isLinking(): boolean
+  /** Whether blocks between the window and the final ones are being fetched. */
+  isDeepening(): boolean
   /** Blocks up to this height do not change any more; -1 when there are none. */
   final(): number
   /** Changes whenever a block may have left the chain. */
@@ -73,12 +77,9 @@ const firstRetryMs = 50
 /** A head is given up when no node had its ancestors for so long, or none answered. */
 const absentMs = 1_000
 const unreachableMs = 5_000
-/** A node without a new head for so long has no say in what is disputed. */
-const forgetAfterMs = 60_000
 /** How long `settle` waits for links. */
 const maxLinkMs = 1_000
 
-type NodeHead = { head: Head; time: number }
 type Failing = { hash: string; since: number; retryMs: number; isAbsent: boolean }
 
 /** Follows the heads of a pool. */
@@ -96,14 +97,42 @@ export function createCanonical(options: CanonicalOptions): Canonical {
   let links: Links | undefined
   let final = -1
   let generation = 0
-  let disputedAbove = Number.POSITIVE_INFINITY
   let doubt: { hash: string; since: number } | undefined
   let isLinking = false
   let isRunning = false
   let isTicking = false
+  /** Whether the window began with a head that could not be linked. */
+  let isCut = false
   let news = Promise.withResolvers<void>()
   let linked = Promise.withResolvers<void>()
-  let explored = ''
+
+  const shared = {
+    fetcher,
+    clock,
+    signal: stopped.signal,
+    links: () => links,
+    final: () => final,
+  }
+  const deepener = createDeepener({
+    ...shared,
+    ended: () => {
+      wakeSettlers()
+      disputes.find()
+    },
+  })
+  const disputes = createDisputes({
+    ...shared,
+    log,
+    windowSize,
+    heads: () => nodes.values(),
+    isLinking: () => isLinking,
+    deepen: deepener.start,
+  })
+
+  const wakeSettlers = () => {
+    linked.resolve()
+    linked = Promise.withResolvers<void>()
+  }
 
   const emit = (change: Change) => {
     for (const listener of listeners) {
@@ -115,9 +144,13 @@ export function createCanonical(options: CanonicalOptions): Canonical {
     }
   }
 
+  const leave = (hash: string | undefined) => {
+    if (hash !== undefined) gone.add(hash)
+    if (gone.size > windowSize) gone.delete(gone.keys().next().value as string)
+  }
+
   const moved = (tip: Head) => {
-    linked.resolve()
-    linked = Promise.withResolvers<void>()
+    wakeSettlers()
     doubt = undefined
     final = Math.max(final, tip.number - finalityDepth)
   }
@@ -125,14 +158,19 @@ export function createCanonical(options: CanonicalOptions): Canonical {
   /** Starts over at a head that cannot be linked to what is known. */
   const restart = (head: Head) => {
     const isFirst = links === undefined
-    if (!isFirst)
-      log.warn({ from: links?.tip().number, to: head.number }, 'chain could not be linked')
+    if (links) {
+      log.warn({ from: links.tip().number, to: head.number }, 'chain could not be linked')
+      // What was above the new head is none of its ancestors.
+      for (let at = head.number + 1; at <= links.tip().number; at++) leave(links.at(at)?.hash)
+    }
     links = createLinks({ start: head, windowSize, maxAside: maxGap + windowSize })
     // Far below its predecessor: blocks that counted as final may be gone as well.
     if (head.number <= final) final = -1
     const droppedAbove = final
     generation++
     moved(head)
+    isCut = !isFirst
+    if (isCut) deepener.start()
     emit({ removed: [], added: [head], droppedAbove, isLost: !isFirst })
   }
 
@@ -146,9 +184,8 @@ export function createCanonical(options: CanonicalOptions): Canonical {
       if (path.added.length === 0)
         log.warn({ from: own.tip().number, to: lowest.number - 1 }, 'chain rolled back')
     }
-    for (const { hash } of path.removed) gone.add(hash)
+    for (const { hash } of path.removed) leave(hash)
     for (const { hash } of path.added) gone.delete(hash)
-    while (gone.size > windowSize) gone.delete(gone.keys().next().value as string)
     own.apply(path)
     moved(own.tip())
     emit({ ...path, droppedAbove, isLost: false })
@@ -219,7 +256,7 @@ export function createCanonical(options: CanonicalOptions): Canonical {
     }
     isLinking = advance() !== undefined
     if (isLinking) void run()
-    else findDisputes()
+    else disputes.find()
     if (!isTicking && isUnsettled()) void tick()
   }
 
@@ -252,10 +289,9 @@ export function createCanonical(options: CanonicalOptions): Canonical {
     } finally {
       isRunning = false
       isLinking = false
-      linked.resolve()
-      linked = Promise.withResolvers<void>()
+      wakeSettlers()
     }
-    findDisputes()
+    disputes.find()
     if (!isTicking && isUnsettled()) void tick()
   }
 
@@ -293,43 +329,9 @@ export function createCanonical(options: CanonicalOptions): Canonical {
     while (isUnsettled() && !stopped.signal.aborted) {
       await clock.sleep(tickMs, stopped.signal).catch(() => {})
       evaluate()
+      if (isCut) deepener.start()
     }
     isTicking = false
-  }
-
-  /** Finds the lowest point above which nodes disagree; what is asked by number may differ there. */
-  const findDisputes = () => {
-    const own = links
-    disputedAbove = Number.POSITIVE_INFINITY
-    if (!own || isLinking) return
-    const horizon = clock.now() - forgetAfterMs
-    for (const { head, time } of nodes.values()) {
-      if (time < horizon || head.number < own.lowest().number) continue
-      if (own.at(head.number)?.hash === head.hash) continue
-      own.put(head)
-      const plan = own.plan(head.hash)
-      const fork =
-        plan.kind === 'path'
-          ? (plan.removed[0]?.number ?? Number.POSITIVE_INFINITY) - 1
-          : Math.min(final, head.number - 1)
-      disputedAbove = Math.min(disputedAbove, fork)
-      if (plan.kind === 'missing' && explored !== head.hash) void explore(own, head)
-    }
-  }
-
-  /** Links a head beside the chain once, to learn where it left the chain. */
-  const explore = async (own: Links, head: Head) => {
-    explored = head.hash
-    try {
-      for (let left = windowSize; left > 0 && links === own && !stopped.signal.aborted; left--) {
-        const plan = own.plan(head.hash)
-        if (plan.kind !== 'missing') break
-        if ((await fetcher.parent(own, plan.child)) !== 'found') return
-      }
-    } catch (error) {
-      log.error({ err: error }, 'linking of a head failed')
-    }
-    findDisputes()
   }
 
   const unsubscribe = pool.onHead((head, name) => {
@@ -352,11 +354,11 @@ export function createCanonical(options: CanonicalOptions): Canonical {
 
   return {
     head: () => links?.tip(),
-    hashAt: (number) => (number > disputedAbove ? undefined : bestHashAt(number)),
+    hashAt: (number) => (number > disputes.above() ? undefined : bestHashAt(number)),
     bestHashAt,
     numberOf: (hash) => {
       const number = isLinking ? undefined : links?.get(hash)?.number
-      if (number === undefined || number > disputedAbove) return undefined
+      if (number === undefined || number > disputes.above()) return undefined
       return links?.at(number)?.hash === hash ? number : undefined
     },
     isGone: (hash) => {
@@ -366,6 +368,7 @@ export function createCanonical(options: CanonicalOptions): Canonical {
       return there !== undefined && there.hash !== hash
     },
     isLinking: () => isLinking,
+    isDeepening: deepener.isRunning,
     final: () => final,
     generation: () => generation,
     pathFrom: (hash) => links?.pathFrom(hash),
@@ -374,7 +377,7 @@ export function createCanonical(options: CanonicalOptions): Canonical {
     async settle() {
       await pool.look()
       evaluate()
-      if (isLinking) await within(maxLinkMs, linked.promise)
+      if (isLinking || deepener.isRunning()) await within(maxLinkMs, linked.promise)
     },
     onChange: (listener) => {
       listeners.add(listener)

@@ -33,6 +33,12 @@ export function createLinkFetcher({
     return block?.hash === parent_hash ? block : 'absent'
   }
 
+  const below = async (links: Links): Promise<Fetched> => {
+    const block = await parentOf(links.lowest())
+    if (typeof block === 'string') return block
+    return links.extend(block) ? 'found' : 'absent'
+  }
+
   return {
     /** The parent of a block. */
     async parent(links: Links, child: Head): Promise<Fetched> {
@@ -42,10 +48,24 @@ export function createLinkFetcher({
       return 'found'
     },
     /** The block below the window. */
-    async below(links: Links): Promise<Fetched> {
-      const block = await parentOf(links.lowest())
-      if (typeof block === 'string') return block
-      return links.extend(block) ? 'found' : 'absent'
+    below,
+    /** Blocks below the window down to this height, many at once; they count as far as they are linked. */
+    async lower(links: Links, to: number): Promise<Fetched> {
+      const { number } = links.lowest()
+      const count = Math.min(atOnce, number - to)
+      const outcomes = await Promise.all(
+        Array.from({ length: count }, (_, index) =>
+          ask('getBlockByNumber', `0x${(number - 1 - index).toString(16)}`),
+        ),
+      )
+      let isLower = false
+      for (const outcome of outcomes) {
+        if ('failure' in outcome || !outcome.ok) break
+        const block = readLink(outcome.result, links.lowest().number - 1)
+        if (!block || !links.extend(block)) break
+        isLower = true
+      }
+      return isLower ? 'found' : await below(links)
     },
     /**
      * Blocks below a head by their numbers, many at once: a gap costs one round trip. They count only

@@ -109,6 +109,7 @@ describe('the text of a block', () => {
           hash: value.hash,
           number: Number((value as Record<string, unknown>).number),
           verdict: 'ok',
+          isMixed: false,
         })
       }),
       { numRuns: 60 },

@@ -80,6 +80,8 @@ export type BlockText = {
   number: number
   /** Whether the hash is that of the header, as in `checkBlock`. */
   verdict: 'ok' | 'bad' | 'unknown'
+  /** Whether one of its transactions names another block as its own. */
+  isMixed: boolean
 }
 
 /** Reads the text of a block; undefined when it is not an object. */
@@ -91,12 +93,20 @@ export function readBlockText(text: string): BlockText | undefined {
     return undefined
   }
   if (typeof block !== 'object' || block === null || Array.isArray(block)) return undefined
-  const { hash: claimed, number } = block as Record<string, unknown>
+  const { hash: claimed, number, transactions } = block as Record<string, unknown>
   return {
     hash: typeof claimed === 'string' ? claimed : undefined,
     number: typeof number === 'string' ? Number(number) : -1,
     verdict: checkBlock(block as Record<string, unknown>),
+    isMixed:
+      Array.isArray(transactions) && transactions.some((one) => isOfOtherBlock(one, claimed)),
   }
+}
+
+const isOfOtherBlock = (transaction: unknown, hash: unknown): boolean => {
+  if (typeof transaction !== 'object' || transaction === null) return false
+  const { blockHash } = transaction as { blockHash?: unknown }
+  return typeof blockHash === 'string' && blockHash !== hash
 }
 
 /** The hash of the known header fields; `unknown` where some are missing, `bad` where one is malformed. */
