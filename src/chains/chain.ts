@@ -228,7 +228,15 @@ export type BlockContent = {
   updates?: readonly MovementUpdate[]
   /** How many things of a kind that the code does not know were left out, by kind. */
   unknown_kinds?: Readonly<Record<string, number>>
+  /**
+   * Transactions of tracked accounts that cannot be decoded. Everything else of the block is stored, and the
+   * block becomes a gap, because their records are missing.
+   */
+  undecoded?: readonly Undecoded[]
 }
+
+/** A transaction that cannot be decoded, and why. */
+export type Undecoded = { hash: Buffer; reason: string }
 
 /** A transaction of a block as its sender knows it (C). */
 export type SentTransaction = {

@@ -33,6 +33,8 @@ export type ScriptedTransaction = {
   movements?: readonly ScriptedMovement[]
   /** Makes it one of a kind that the code does not know. */
   unknown_kind?: string
+  /** Whether it cannot be decoded, at the time of asking. */
+  isUndecodable?(): boolean
 }
 
 /** A block of a script with the balances after it. */
@@ -153,10 +155,24 @@ export function createScriptedBlock(options: {
     const unknown_kinds: Record<string, number> = {}
     for (const { unknown_kind: kind } of transactions)
       if (kind) unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + 1
+    const broken = new Set(
+      transactions.flatMap(({ isUndecodable }, index) => (isUndecodable?.() ? [index] : [])),
+    )
+    const isBroken = ({ ordinal }: Movement) =>
+      broken.has(Math.floor((ordinal - 1) / placesPerTransaction))
     return {
       movements: movements().filter(
-        ({ from, to, asset }) => isKnown(asset) && (accounts.has(from) || accounts.has(to)),
+        (movement) =>
+          isKnown(movement.asset) &&
+          (accounts.has(movement.from) || accounts.has(movement.to)) &&
+          !isBroken(movement),
       ),
+      ...(broken.size > 0 && {
+        undecoded: [...broken].map((index) => ({
+          hash: transactions[index]!.hash,
+          reason: 'broken',
+        })),
+      }),
       touched: [...changes.values()]
         .filter(({ address, asset }) => isKnown(asset) && accounts.has(address))
         .map(

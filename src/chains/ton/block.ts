@@ -6,11 +6,13 @@ import type {
   Movement,
   MovementUpdate,
   Touch,
+  Tracked,
+  Undecoded,
 } from '../chain.ts'
-import { ChainUnavailableError } from '../chain.ts'
+import { UnreadableError } from '../chain.ts'
 import { nativeMovements, ordinalsPerTransaction, tokenMovements } from './movements.ts'
-import { type RawBlockId, type RawTransaction, readAccount } from './raw.ts'
-import { decodeTransaction, type TonTransaction } from './transaction.ts'
+import { type RawBlockId, type RawTransaction, readAccount, readHash } from './raw.ts'
+import { decodeTransaction, proveTransaction, type TonTransaction } from './transaction.ts'
 
 /** The transactions of one block of the masterchain or of a shard. */
 export type BlockPart = {
@@ -18,6 +20,12 @@ export type BlockPart = {
   transactions: readonly RawTransaction[]
   /** Says that the node which gave them has lied. */
   accuse(): void
+}
+
+/** Counts how often nodes gave cells that are not those of a transaction's hash. */
+export type Strikes = {
+  /** Notes one more time; true while another node, or another attempt, may still give the right ones. */
+  mayHelp(hash: string): boolean
 }
 
 type Item = {
@@ -30,35 +38,52 @@ type Item = {
   returnedTo: Buffer | undefined
 }
 
+// A record has the time of its transaction, which is that of its shard block.
+const mostApartMs = 86_400_000
+
 /** A masterchain block with everything that it commits. */
 export function createBlock({
   header,
   parts,
   tops,
   native,
+  strikes,
 }: {
   header: BlockHeader
   parts: readonly BlockPart[]
   tops: readonly RawBlockId[]
   native: AssetKey
+  strikes: Strikes
 }): ChainBlock {
+  const nameless: string[] = []
   const items = parts
-    .flatMap((part) => part.transactions.map((raw) => toItem(raw, part)))
+    .flatMap((part) =>
+      part.transactions.flatMap((raw) => {
+        const item = toItem(raw, part)
+        if (item) return [item]
+        part.accuse()
+        nameless.push(raw.transaction_id.hash)
+        return []
+      }),
+    )
     // The same order from any source; effects come after their causes.
     .sort((a, b) =>
       a.lt < b.lt ? -1 : a.lt > b.lt ? 1 : a.key < b.key ? -1 : a.key > b.key ? 1 : 0,
     )
+  if (nameless.filter((hash) => strikes.mayHelp(hash)).length > 0)
+    throw new UnreadableError(
+      `block ${header.number}: a node gave a transaction without an account`,
+    )
   const decoded = new Map<Item, TonTransaction>()
+  /** Throws where the transaction cannot be decoded. */
   const decodeItem = (item: Item): TonTransaction => {
     const known = decoded.get(item)
     if (known) return known
-    const transaction = decodeTransaction(item.raw, item.account)
-    if (!transaction) {
-      item.part.accuse()
-      throw new ChainUnavailableError(
-        `block ${header.number}: a node gave a transaction that is not the one of its hash`,
-      )
-    }
+    const cell = proveTransaction(item.raw)
+    if (!cell) throw new NotItsHashError('its cells are not those of its hash')
+    const transaction = decodeTransaction(cell, item.account)
+    if (Math.abs(transaction.time - header.time) > mostApartMs)
+      throw new Error('its time is not that of its block')
     decoded.set(item, transaction)
     return transaction
   }
@@ -76,51 +101,99 @@ export function createBlock({
       const movements: Movement[] = []
       const touched: Touch[] = []
       const updates: MovementUpdate[] = []
+      const undecoded: Undecoded[] = []
       let unknown = 0
+      let mayHelp = false
       for (const [index, item] of items.entries()) {
-        const { account, returnedTo, part } = item
-        const isTracked = tracked.accounts.has(account)
-        const tokens = tracked.tokenAccount(account)
-        const mayReturn =
-          returnedTo &&
-          (tracked.accounts.has(returnedTo) || tracked.tokenAccount(returnedTo).length > 0)
-        if (!isTracked && tokens.length === 0 && !mayReturn) continue
-        const transaction = decodeItem(item)
+        const { account, part } = item
+        const found = concernOf(item, tracked)
+        if (!found) continue
+        const { isTracked, tokens, mayReturn } = found
+        // Whatever the transaction did, the balances are read again.
+        if (isTracked) touched.push({ address: account, asset: native })
+        for (const { owner, asset } of tokens) touched.push({ address: owner, asset })
         const ordinal = index * ordinalsPerTransaction
         const place = { ordinal, block: part.id, mc_seq_no: header.number }
-        if (isTracked) {
-          movements.push(...nativeMovements(transaction, place, { asset: native, account }))
-          touched.push({ address: account, asset: native })
+        try {
+          const transaction = decodeItem(item)
+          const own = isTracked
+            ? nativeMovements(transaction, place, { asset: native, account })
+            : []
+          const moved = tokens.map((token, number) =>
+            tokenMovements(transaction, place, token, number),
+          )
+          movements.push(...own, ...moved.flatMap((some) => some ?? []))
+          unknown += moved.filter((some) => some === undefined).length
+          if (mayReturn && transaction.isReturned && transaction.in)
+            updates.push({
+              transfer_hash: transaction.in.hash,
+              detail: { status: 'failed', bounced: 'true' },
+            })
+        } catch (error) {
+          const { hash } = item.raw.transaction_id
+          if (error instanceof NotItsHashError) {
+            part.accuse()
+            mayHelp = strikes.mayHelp(hash) || mayHelp
+          }
+          const reason = error instanceof Error ? error.message.slice(0, 100) : 'cannot be read'
+          undecoded.push({ hash: readHash(hash), reason })
         }
-        for (const [number, token] of tokens.entries()) {
-          const moved = tokenMovements(transaction, place, token, number)
-          if (moved) movements.push(...moved)
-          else unknown++
-          touched.push({ address: token.owner, asset: token.asset })
-        }
-        if (mayReturn && transaction.isReturned && transaction.in)
-          updates.push({
-            transfer_hash: transaction.in.hash,
-            detail: { status: 'failed', bounced: 'true' },
-          })
       }
+      if (mayHelp)
+        throw new UnreadableError(
+          `block ${header.number}: a node gave a transaction that is not the one of its hash`,
+        )
       return {
         movements,
         touched,
         updates,
         ...(unknown > 0 && { unknown_kinds: { jetton_message: unknown } }),
+        ...(undecoded.length > 0 && { undecoded }),
       }
     },
     detail: { tops },
+    ...(nameless.length > 0 && {
+      lacks: `the accounts of ${nameless.length} transactions: ${nameless.slice(0, 5).join(', ')}`,
+    }),
   }
 }
 
-function toItem(raw: RawTransaction, part: BlockPart): Item {
-  const account = readAccount(raw.account) ?? readAccount(raw.address)
-  if (!account) {
-    part.accuse()
-    throw new ChainUnavailableError('a node gave a transaction without an account')
+/** Cells that do not have the hash by which the node names them. */
+class NotItsHashError extends Error {
+  override name = 'NotItsHashError'
+}
+
+/** Why a transaction has to be decoded; undefined where it concerns no tracked account. */
+function concernOf({ account, returnedTo }: Item, tracked: Tracked) {
+  const isTracked = tracked.accounts.has(account)
+  const tokens = tracked.tokenAccount(account)
+  const mayReturn =
+    returnedTo && (tracked.accounts.has(returnedTo) || tracked.tokenAccount(returnedTo).length > 0)
+  return isTracked || tokens.length > 0 || mayReturn ? { isTracked, tokens, mayReturn } : undefined
+}
+
+const mostStrikes = 3
+const rememberedStrikes = 1_024
+
+/** Strikes of the last transactions. */
+export function createStrikes(): Strikes {
+  const counts = new Map<string, number>()
+  return {
+    mayHelp: (hash) => {
+      const count = (counts.get(hash) ?? 0) + 1
+      counts.delete(hash)
+      counts.set(hash, count)
+      const [oldest] = counts.keys()
+      if (counts.size > rememberedStrikes) counts.delete(oldest!)
+      return count < mostStrikes
+    },
   }
+}
+
+/** Undefined where a transaction does not name its account and its cells do not prove it either. */
+function toItem(raw: RawTransaction, part: BlockPart): Item | undefined {
+  const account = readAccount(raw.account) ?? readAccount(raw.address) ?? accountOf(raw, part)
+  if (!account) return undefined
   // A bounce is a message back to the sender: without one there is nothing to look for.
   const source = raw.in_msg?.source
   const isBack =
@@ -130,6 +203,18 @@ function toItem(raw: RawTransaction, part: BlockPart): Item {
   const returnedTo = isBack ? readAccount(source) : undefined
   const lt = BigInt(raw.transaction_id.lt)
   return { raw, part, account, key: account.toString('latin1'), lt, returnedTo }
+}
+
+/** The account by the cells of the transaction, in the workchain of its block. */
+function accountOf(raw: RawTransaction, { id }: BlockPart): Buffer | undefined {
+  try {
+    const cell = proveTransaction(raw)
+    if (!cell) return undefined
+    const account = cell.beginParse().skip(4).loadBuffer(32)
+    return Buffer.concat([Buffer.from([id.workchain & 0xff]), account])
+  } catch {
+    return undefined
+  }
 }
 
 const sameText = (a: unknown, b: unknown): boolean =>

@@ -1,7 +1,7 @@
 import type { AssetKey } from '../../contract/records/assets.ts'
 import type { BlockHeader, ChainBlock } from '../chain.ts'
 import { ChainUnavailableError } from '../chain.ts'
-import { type BlockPart, createBlock } from './block.ts'
+import { type BlockPart, createBlock, createStrikes } from './block.ts'
 import type { Nodes } from './nodes.ts'
 import {
   masterShard,
@@ -40,6 +40,7 @@ export const toHeader = ({ id, prev_blocks, gen_utime }: RawHeader): BlockHeader
 
 /** Makes what fetches blocks from nodes. */
 export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKey }): Fetcher {
+  const strikes = createStrikes()
   const known = new Map<number, Promise<readonly RawBlockId[]>>()
   const keep = (seqno: number, tops: Promise<readonly RawBlockId[]>): void => {
     known.set(seqno, tops)
@@ -167,7 +168,7 @@ export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKe
       const parts = await Promise.all(
         [raw.id, ...shards].map((id) => transactionsOf(id, seqno, signal)),
       )
-      return createBlock({ header: toHeader(raw), parts, tops, native })
+      return createBlock({ header: toHeader(raw), parts, tops, native, strikes })
     },
     remember: (seqno, tops) => keep(seqno, Promise.resolve(tops)),
   }

@@ -71,8 +71,8 @@ function messagesOf(transaction: TonTransaction, place: Place, asset: AssetKey):
     index: number,
     only: 'from' | 'to',
   ): Movement[] => {
+    if (message?.info.type !== 'internal') return []
     const { info, body } = message
-    if (info.type !== 'internal') return []
     const said = readComment(body)
     const detail = {
       ...base.detail,
@@ -139,7 +139,7 @@ export function tokenMovements(
     return [{ ...base, from: owner, to: noParty, value, only: 'from', transfer_hash: hash }]
   // Named by the message that carries the tokens on: a bounce and the other end name it too.
   const carrier = transaction.out.find(
-    ({ message }) => readJettonOrder(message.body)?.kind === 'internal_transfer',
+    ({ message }) => message && readJettonOrder(message.body)?.kind === 'internal_transfer',
   )
   const detail = { ...base.detail, ...commentOf(order.said) }
   const transfer_hash = carrier?.hash ?? hash

@@ -22,7 +22,7 @@ export type RawTransaction = {
   data: string
   transaction_id: { lt: string; hash: string }
   in_msg?: RawMessage | null
-  out_msgs?: RawMessage[]
+  out_msgs?: RawMessage[] | null
 }
 
 /** What is used of a block's header. */
@@ -82,6 +82,9 @@ export function readPage(
 
 const isTransaction = (value: unknown): value is RawTransaction => {
   if (!isRecord(value) || typeof value.data !== 'string') return false
+  const { in_msg, out_msgs } = value
+  if (in_msg != null && !isRecord(in_msg)) return false
+  if (out_msgs != null && !(Array.isArray(out_msgs) && out_msgs.every(isRecord))) return false
   const id = value.transaction_id
   return isRecord(id) && typeof id.hash === 'string' && /^\d{1,20}$/.test(String(id.lt))
 }

@@ -1,9 +1,14 @@
-import { type Cell, loadMessage, loadTransaction, type Message } from '@ton/core'
+import { type Cell, loadMessage, type Message } from '@ton/core'
 import { messageCellsOf, normalizedHash, readCell } from './cells.ts'
+import { loadCurrencies, readOutcome } from './phases.ts'
 import type { RawTransaction } from './raw.ts'
 
 /** A message with the hash of its cell, by which both ends know it. */
-export type HashedMessage = { hash: Buffer; message: Message }
+export type HashedMessage = {
+  hash: Buffer
+  /** Missing for a message to the outside that cannot be read: it moves nothing. */
+  message: Message | undefined
+}
 
 /** A transaction of one account. */
 export type TonTransaction = {
@@ -21,38 +26,54 @@ export type TonTransaction = {
   external_hash: Buffer | undefined
 }
 
-const hashed = (cell: Cell): HashedMessage => ({
-  hash: cell.hash(),
-  message: loadMessage(cell.beginParse()),
-})
+const hashed = (cell: Cell): HashedMessage => ({ hash: cell.hash(), message: readMessage(cell) })
 
-/** Decodes a transaction and proves that it is the one of its hash; undefined when it is not. */
-export function decodeTransaction(
-  raw: RawTransaction,
-  account: Buffer,
-): TonTransaction | undefined {
-  const cell = readCell(raw.data)
-  if (cell?.hash().toString('base64') !== raw.transaction_id.hash) return undefined
-  const transaction = loadTransaction(cell.beginParse())
-  const address = transaction.address.toString(16).padStart(64, '0')
-  if (address !== account.toString('hex', 1)) return undefined
+const toOutside = 0b11
+
+function readMessage(cell: Cell): Message | undefined {
+  try {
+    return loadMessage(cell.beginParse())
+  } catch (error) {
+    if (cell.beginParse().loadUint(2) === toOutside) return undefined
+    throw error
+  }
+}
+
+/** The cells of a transaction; undefined when they are not those of its hash. */
+export function proveTransaction({ data, transaction_id }: RawTransaction): Cell | undefined {
+  const cell = readCell(data)
+  return cell?.hash().toString('base64') === transaction_id.hash ? cell : undefined
+}
+
+const transactionTag = 0b0111
+
+/** Decodes the cells of a transaction. Throws where they cannot be read, or are of another account. */
+export function decodeTransaction(cell: Cell, account: Buffer): TonTransaction {
+  const slice = cell.beginParse()
+  if (slice.loadUint(4) !== transactionTag) throw new Error('is not a transaction')
+  if (!slice.loadBuffer(32).equals(account.subarray(1))) throw new Error('is of another account')
+  // Logical time, hash and logical time of the one before.
+  slice.skip(64 + 256 + 64)
+  const time = slice.loadUint(32) * 1_000
+  // Number of messages, states of the account before and after.
+  slice.skip(15 + 2 + 2)
+  slice.loadRef()
+  let fee = loadCurrencies(slice)
+  slice.loadRef()
+  const outcome = readOutcome(slice.loadRef().beginParse())
   const messages = messageCellsOf(cell)
   const received = messages.in && hashed(messages.in)
   const out = messages.out.map(hashed)
-  let fee = transaction.totalFees.coins
   // Not the field after it: what was a fee for instant routing holds flags now.
   for (const { message } of out)
-    if (message.info.type === 'internal') fee += message.info.forwardFee
-  const { description } = transaction
-  const isGeneric = description.type === 'generic'
+    if (message?.info.type === 'internal') fee += message.info.forwardFee
   return {
     hash: cell.hash(),
-    time: transaction.now * 1_000,
+    time,
     fee,
     in: received,
     out,
-    isReturned: isGeneric && description.bouncePhase?.type === 'ok',
-    isDone: isGeneric && !description.aborted && (description.actionPhase?.success ?? true),
-    external_hash: received && normalizedHash(received.message),
+    ...outcome,
+    external_hash: received?.message && normalizedHash(received.message),
   }
 }

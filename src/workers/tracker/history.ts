@@ -17,6 +17,7 @@ import { coverGaps } from '../../storage/tracking/gaps.ts'
 import { insertMissingTransfers, updateTransfers } from '../../storage/transfers/transfers.ts'
 import { ensureAssets } from '../../storage/wallets/assets.ts'
 import { type AssertChecked, storeChecked } from './checked.ts'
+import { lacksOf } from './lacking.ts'
 import { addTokenRules, lookUp } from './lookup.ts'
 import { matchBlock } from './match.ts'
 import { type FanOutLimits, noteBackfilled, noteUpdates } from './notify.ts'
@@ -37,7 +38,12 @@ export type HistoryTools = {
 }
 
 /** What storing some blocks of history came to. */
-export type StoredHistory = { transfers: number; closed: number }
+export type StoredHistory = {
+  transfers: number
+  closed: number
+  /** Blocks of which everything is known now. */
+  whole: number
+}
 
 /**
  * Stores blocks that the tracker has gone past: the transfers that are missing, notifications of those,
@@ -86,13 +92,16 @@ async function storeOnce(
       await noteUpdates(trx, context, block, updated)
     }
     const lacking = new Map(
-      blocks.flatMap(({ number, lacks }) => (lacks === undefined ? [] : [[number, lacks]])),
+      contents.flatMap(({ block, content }) => {
+        const lacks = lacksOf(block, content)
+        return lacks === undefined ? [] : [[block.number, lacks] as const]
+      }),
     )
     const covered = { network_id, from: first.number, to: last.number, lacking, now }
     const closed = await coverGaps(trx, covered)
     if (closed > 0) await syncGapEvent(trx, network_id, now)
     await note(trx)
-    return { transfers: added.length, closed }
+    return { transfers: added.length, closed, whole: blocks.length - lacking.size }
   })
 }
 

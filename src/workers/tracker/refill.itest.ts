@@ -116,6 +116,40 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('a gap of %s', (service) => {
     expect((await setup.notified()).at(-1)).toEqual({ values: [3], backfilled: true })
   })
 
+  it('of a transaction that cannot be decoded concerns only that one', async () => {
+    const { chain, pay, bench, start, ...setup } = await startSetup(service)
+    const tracker = start(soon)
+    await settled(bench)
+    let isUndecodable = true
+    const hash = Buffer.alloc(32, 7)
+    chain.mine([pay(1n), { ...pay(2n), hash, isUndecodable: () => isUndecodable }, pay(3n)])
+    chain.mine([pay(4n)])
+    await settled(bench)
+    expect(await setup.values()).toEqual([4, 3, 1])
+    expect(await listOpenGaps(db, setup.network_id)).toMatchObject([
+      {
+        from_block: 1,
+        to_block: 1,
+        reason: `cannot decode 1 transactions: ${hash.toString('hex')} (broken)`,
+      },
+    ])
+    expect(tracker.status()).toMatchObject({
+      state: 'leading',
+      unknown_kinds: { undecoded_transaction: 1 },
+    })
+    // An attempt that brings nothing is put off, as for blocks that no node has.
+    await setup.dueNow()
+    await waitFor('it is tried again', () => tracker.status().refill.failed > 0)
+    expect(await setup.gaps()).toEqual([[1, 1]])
+    isUndecodable = false
+    await setup.dueNow()
+    await waitFor('the gap is filled', async () => (await setup.gaps()).length === 0)
+    chain.mine()
+    await settled(bench)
+    expect(await setup.values()).toEqual([4, 3, 2, 1])
+    expect((await setup.notified()).at(-1)).toEqual({ values: [2], backfilled: true })
+  })
+
   it('is not made by nodes that are away, however long', async () => {
     const { chain, pay, bench, start, ...setup } = await startSetup(service)
     const tracker = start(soon)

@@ -135,8 +135,9 @@ export function createRefill(
     let filled = 0
     // Those that follow each other are stored together.
     for (const run of runsOf(blocks)) {
-      closed += (await storeHistory(tools, run, signal)).closed
-      filled += run.filter(({ lacks }) => lacks === undefined).length
+      const stored = await storeHistory(tools, run, signal)
+      closed += stored.closed
+      filled += stored.whole
     }
     return { filled, closed }
   }

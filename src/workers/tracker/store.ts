@@ -34,6 +34,7 @@ import { hasBacklogs } from '../balances/backlog.ts'
 import { followBlocks } from '../sender/follow.ts'
 import { type AssertChecked, storeChecked } from './checked.ts'
 import { type Released, releaseDue } from './confirmations.ts'
+import { lacksOf } from './lacking.ts'
 import { addTokenRules, lookUp } from './lookup.ts'
 import { matchBlock } from './match.ts'
 import { noteTransfers, noteUpdates } from './notify.ts'
@@ -96,11 +97,11 @@ async function storeOnce(
   return await db.transaction().execute(async (trx) => {
     await beginWrite(trx, tools, { number: first.number - 1, hash: first.parent_hash })
     const now = new Date(clock.now())
-    const { tracked, matches: known } = await lookUp(trx, { network_id, chain }, blocks)
+    const { tracked, matches: named } = await lookUp(trx, { network_id, chain }, blocks)
     assertChecked(blocks, tracked)
     const unknown_kinds: Record<string, number> = {}
     const contents = blocks.map((block) => ({ block, content: block.decode(tracked) }))
-    const matches = await addTokenRules(trx, chain, known, contents)
+    const matches = await addTokenRules(trx, chain, named, contents)
     const rows = contents.map(({ block, content }) => matchBlock(block, content, matches))
 
     const assets = new Map(rows.flatMap((row) => [...row.assets]))
@@ -124,7 +125,12 @@ async function storeOnce(
     const context = { network_id, service: chain.service, now, limits: tools.fanOutLimits }
     let isLeft = await noteTransfers(trx, context, blocks, transfers)
     for (const { block, content } of contents) {
-      for (const [kind, count] of Object.entries(content.unknown_kinds ?? {}))
+      const undecoded_transaction = content.undecoded?.length ?? 0
+      const kinds = {
+        ...content.unknown_kinds,
+        ...(undecoded_transaction > 0 && { undecoded_transaction }),
+      }
+      for (const [kind, count] of Object.entries(kinds))
         unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
       const updated = await updateTransfers(trx, network_id, content.updates ?? [])
       if (await noteUpdates(trx, context, block, updated)) isLeft = true
@@ -140,7 +146,11 @@ async function storeOnce(
         block_time: new Date(time),
       })),
     )
-    await noteIncomplete(trx, { network_id, now }, blocks, after)
+    const known = contents.map(({ block, content }) => ({
+      number: block.number,
+      lacks: lacksOf(block, content),
+    }))
+    await noteIncomplete(trx, { network_id, now }, known, after)
     // Now and then: a delete per block would cost more than the rows it saves.
     if (Math.floor(last.number / 32) > Math.floor((first.number - 1) / 32))
       await trimBlocks(trx, network_id, {
@@ -179,7 +189,7 @@ const reopenPauseMs = 600_000
 async function noteIncomplete(
   trx: Db,
   { network_id, now }: { network_id: number; now: Date },
-  blocks: readonly ChainBlock[],
+  blocks: readonly { number: number; lacks: string | undefined }[],
   after: Position | undefined,
 ): Promise<void> {
   let lacked = after?.lacks !== undefined

@@ -1,0 +1,14 @@
+import type { BlockContent, ChainBlock } from '../../chains/chain.ts'
+
+const longest = 500
+
+/** What is not known of a block, as text: data that no node has, or transactions that cannot be decoded. */
+export function lacksOf(
+  { lacks }: Pick<ChainBlock, 'lacks'>,
+  { undecoded = [] }: Pick<BlockContent, 'undecoded'>,
+): string | undefined {
+  if (undecoded.length === 0) return lacks
+  const named = undecoded.map(({ hash, reason }) => `${hash.toString('hex')} (${reason})`)
+  const text = `cannot decode ${undecoded.length} transactions: ${named.join(', ')}`
+  return (lacks === undefined ? text : `${lacks}; ${text}`).slice(0, longest)
+}
