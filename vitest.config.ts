@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // A busy machine is no failure: polling may take its time.
 const patient = { poll: { timeout: 20_000 } }
@@ -9,21 +10,47 @@ const architectureTests = 'test/architecture/*.test.ts'
 // Half a minute and more each, run by `npm run campaign`.
 const longTests = 'test/faults/*.long.test.ts'
 
-// These start programs and mostly wait for them.
-const programTests = ['test/cli/**/*.test.ts', 'test/e2e/**/*.test.ts']
-
-// These run in this process, on a database of their own.
-const databaseTests = [
-  'src/**/*.itest.ts',
-  'test/http/*.test.ts',
-  'test/query/*.test.ts',
-  'test/transactions/*.test.ts',
+/** Files of 20 s and more, longest first. At the end of the run one of them would keep one worker busy alone. */
+const longestFiles = [
+  'test/e2e/first-five-minutes.test.ts',
+  'test/cli/start.test.ts',
+  'test/cli/kill.test.ts',
+  'src/storage/embedded/embedded-postgres.itest.ts',
+  'test/chains/node-failures.test.ts',
+  'test/chains/evm/large-traces.test.ts',
+  'test/cli/start-failures.test.ts',
+  'test/faults/evm-world.test.ts',
+  'test/cli/readme.test.ts',
+  'test/faults/rolling.test.ts',
+  'test/cli/administration.test.ts',
+  'test/cli/storage.test.ts',
+  'test/cli/backfill.test.ts',
+  'test/cli/doctor.test.ts',
+  'test/chains/evm/dev-chain-restarts.test.ts',
+  'test/gateway/clients.test.ts',
+  'test/e2e/examples.test.ts',
+  'test/faults/storage-kill.test.ts',
+  'test/security/replay.test.ts',
+  'test/faults/service-kill.test.ts',
 ]
+
+const rankOf = ({ moduleId }: TestSpecification): number => {
+  const rank = longestFiles.findIndex((file) => moduleId.endsWith(file))
+  return rank === -1 ? longestFiles.length : rank
+}
+
+/** Without the durations of an earlier run, Vitest orders by the size of the files. It asks for a class. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return (await super.sort(files)).toSorted((a, b) => rankOf(a) - rankOf(b))
+  }
+}
 
 const withServers = {
   globalSetup: ['test/helpers/global-setup.ts'],
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
+  // Many tests start several programs.
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
   expect: patient,
 }
 
@@ -31,11 +58,14 @@ export default defineConfig({
   test: {
     // By default one less than there are cores, which is one on small machines.
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
           name: 'unit',
           pool: 'threads',
+          // Modules hold no state. Loading them for every file took a third of the time.
+          isolate: false,
           include: ['src/**/*.test.ts', 'client/src/**/*.test.ts', architectureTests],
           testTimeout: 30_000,
           expect: patient,
@@ -44,42 +74,23 @@ export default defineConfig({
       {
         test: {
           ...withServers,
-          name: 'programs',
-          include: programTests,
-          // Each test starts several programs.
-          testTimeout: 120_000,
-          // Two workers keep two cores busy for a third of the time only.
-          maxWorkers: 3,
+          name: 'integration',
+          include: ['src/**/*.itest.ts', 'test/**/*.test.ts'],
+          exclude: ['**/node_modules/**', architectureTests, longTests],
+          isolate: false,
+          // Most files wait (for programs, time limits, servers): two workers leave two cores idle for a third of
+          // the time. In one group the waits of one file overlap with the work of others.
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },
       },
       {
         test: {
           ...withServers,
-          name: 'integration',
-          include: databaseTests,
-          // Modules hold no state: loading the whole service for every file took a third of the time.
-          isolate: false,
+          name: 'campaign',
+          include: [longTests],
           sequence: { groupOrder: 2 },
         },
-      },
-      {
-        test: {
-          ...withServers,
-          name: 'service',
-          include: ['test/**/*.test.ts'],
-          exclude: [
-            '**/node_modules/**',
-            architectureTests,
-            longTests,
-            ...programTests,
-            ...databaseTests,
-          ],
-          sequence: { groupOrder: 2 },
-        },
-      },
-      {
-        test: { ...withServers, name: 'campaign', include: [longTests] },
       },
     ],
   },

@@ -19,14 +19,14 @@ const campaigns = [
   ],
   // 500 scripts of forks through the whole gateway, two clients on each surface.
   [
-    ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'service'],
+    ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'integration'],
     'test/gateway-ws/one-branch-model.test.ts',
   ],
   ['../node_modules/vitest/vitest.mjs', 'run', '--project', 'campaign'],
   // At least 130,000 bad requests, every tenant and role against every operation.
   [
-    ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'service'],
-    ...['--project', 'integration', 'test/security'],
+    ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'integration'],
+    'test/security',
     ...['bad-requests', 'authentication', 'roles', 'tenant-isolation'].map(
       (name) => `test/http/${name}`,
     ),

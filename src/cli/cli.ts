@@ -18,7 +18,7 @@ export async function runCli(
     if (argv.length <= 2) program.outputHelp()
     else await program.parseAsync(argv)
   } catch (error) {
-    process.exitCode = await report(error, shell, program.opts().debug === true)
+    shell.setExitCode(await report(error, shell, program.opts().debug === true))
   }
 }
 

@@ -11,6 +11,8 @@ export type Shell = {
   stdin: Readable & { isTTY?: boolean }
   stdout: Output
   stderr: Output
+  /** How the command ends: 0 done, 1 failed, 2 called in a wrong way. */
+  setExitCode(code: number): void
 }
 
 /** The shell of this process. */
@@ -20,6 +22,9 @@ export const processShell = (): Shell => ({
   stdin: process.stdin,
   stdout: process.stdout,
   stderr: process.stderr,
+  setExitCode: (code) => {
+    process.exitCode = code
+  },
 })
 
 /** Options that every command takes. */

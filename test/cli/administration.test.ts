@@ -1,11 +1,18 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { databasePid, freshFolder, portolan, type Service, startService } from './portolan.ts'
+import {
+  databasePid,
+  freshFolder,
+  portolan,
+  runCommand,
+  type Service,
+  startService,
+} from './portolan.ts'
 
 const dataDir = join(await freshFolder(), 'data')
 
 const run = async (...args: string[]) => {
-  const outcome = await portolan(args, { dataDir })
+  const outcome = await runCommand(args, { dataDir })
   expect(outcome.stderr).not.toMatch(/^\s+at /m)
   return outcome
 }
@@ -13,7 +20,7 @@ const run = async (...args: string[]) => {
 const json = async (...args: string[]) => JSON.parse((await run(...args, '--json')).stdout)
 
 const signed = (pair: { api_key: string; api_secret: string }, base_url: string) =>
-  portolan(['call', 'admin', 'GetOrganizationByDomain', '{"domain":"acme"}'], {
+  runCommand(['call', 'admin', 'GetOrganizationByDomain', '{"domain":"acme"}'], {
     dataDir,
     env: {
       PORTOLAN_BASE_URL: base_url,
@@ -41,7 +48,9 @@ test('an operator begins with nothing: no service, no credential, no database', 
 
 test('two commands at the same time do not disturb each other', async () => {
   const names = ['one', 'two', 'three']
-  const outcomes = await Promise.all(names.map((name) => run('organizations', 'create', name)))
+  const outcomes = await Promise.all(
+    names.map((name) => portolan(['organizations', 'create', name], { dataDir })),
+  )
   expect(outcomes.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
     names.map(() => ({ code: 0, stderr: '' })),
   )

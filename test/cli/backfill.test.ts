@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { callRpc } from '../../devnet/anvil/rpc.ts'
 import { waitFor } from '../helpers/wait-for.ts'
-import { freshFolder, main, portolan, startService } from './portolan.ts'
+import { freshFolder, main, runCommand, startService } from './portolan.ts'
 
 // util-linux; the one of macOS takes other arguments.
 const hasTerminal = spawnSync('script', ['--version']).stdout?.toString().includes('util-linux')
 const address = `0x${'b'.repeat(40)}`
-// Each look starts a command.
+// Each look runs a command.
 const longWait = { timeoutMs: 120_000 }
 
 it('history of an address that was registered late appears beside the live tracker', {
@@ -20,7 +20,7 @@ it('history of an address that was registered late appears beside the live track
     args: ['--chains', 'c', '--no-traffic'],
   })
   const run = async (...args: string[]) => {
-    const outcome = await portolan(args, { dataDir })
+    const outcome = await runCommand(args, { dataDir })
     // Without a terminal, a line occasionally shows the progress.
     expect(outcome.stderr).toMatch(/^(\[#*\.*\] \d+ %, block .* left\n)*$/)
     expect(outcome.code).toBe(0)

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { freshFolder, portolan, type Service, startService } from './portolan.ts'
+import { freshFolder, runCommand, type Service, startService } from './portolan.ts'
 
 const folder = await freshFolder()
 const dataDir = join(folder, 'data')
@@ -16,8 +16,8 @@ afterAll(async () => {
   await service.stop()
 })
 
-const call = (args: readonly string[], options: Parameters<typeof portolan>[1] = {}) =>
-  portolan(['call', ...args], { dataDir, cwd: folder, ...options })
+const call = (args: readonly string[], options: Parameters<typeof runCommand>[1] = {}) =>
+  runCommand(['call', ...args], { dataDir, cwd: folder, ...options })
 
 const demo = '{"domain":"demo"}'
 const calm = (text: string) =>

@@ -1,26 +1,26 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { freshFolder, portolan } from './portolan.ts'
+import { freshFolder, runCommand } from './portolan.ts'
 
 test('checks, prints and explains the configuration', async () => {
   const cwd = await freshFolder()
-  const none = await portolan(['config', 'check'], { cwd })
+  const none = await runCommand(['config', 'check'], { cwd })
   expect(none).toMatchObject({
     code: 0,
     stdout: 'There is no configuration file, and the rest is fine.\n',
   })
 
-  const example = await portolan(['config', 'example'], { cwd })
+  const example = await runCommand(['config', 'example'], { cwd })
   await writeFile(join(cwd, 'portolan.yaml'), example.stdout)
-  const checked = await portolan(['config', 'check'], { cwd })
+  const checked = await runCommand(['config', 'check'], { cwd })
   expect(checked).toMatchObject({ code: 0, stdout: `${cwd}/portolan.yaml is fine.\n` })
 
-  const schema = await portolan(['config', 'schema'], { cwd })
+  const schema = await runCommand(['config', 'schema'], { cwd })
   expect(JSON.parse(schema.stdout)).toMatchObject({ title: 'Portolan configuration' })
 
   const env = { DATABASE_URL: 'postgres://user:hunter2@db/portolan' }
-  const printed = await portolan(['config', 'print', '--data-dir', 'here'], { cwd, env })
+  const printed = await runCommand(['config', 'print', '--data-dir', 'here'], { cwd, env })
   expect(printed.stdout).not.toContain('hunter2')
   expect(printed.stdout).toContain(`data_dir: ${cwd}/here # command line`)
 })
@@ -31,7 +31,7 @@ test('names every problem at once, and ends with 1', async () => {
     join(cwd, 'portolan.yaml'),
     'server:\n  prot: 1\nsecurity:\n  master_key: file:/none\nredis:\n  url: http://x\n',
   )
-  expect(await portolan(['config', 'check'], { cwd })).toMatchInlineSnapshot(`
+  expect(await runCommand(['config', 'check'], { cwd })).toMatchInlineSnapshot(`
     {
       "code": 1,
       "stderr": "Unknown key \`server.prot\` in portolan.yaml line 2. Did you mean \`server.port\`?
@@ -40,7 +40,7 @@ test('names every problem at once, and ends with 1', async () => {
       "stdout": "",
     }
   `)
-  const other = await portolan(['config', 'check', '--config', 'none.yaml'], { cwd })
+  const other = await runCommand(['config', 'check', '--config', 'none.yaml'], { cwd })
   expect(other).toMatchInlineSnapshot(`
     {
       "code": 1,

@@ -9,10 +9,10 @@ import { startPolkadotDevChain } from '../../devnet/polkadot/node.ts'
 import { startSuiDevChain } from '../../devnet/sui/dev-chain.ts'
 import { startTonDevChain } from '../../devnet/ton/ton-dev-chain.ts'
 import type { Finding } from '../../src/cli/doctor/finding.ts'
-import { databasePid, freshFolder, portolan, startService } from './portolan.ts'
+import { databasePid, freshFolder, runCommand, startService } from './portolan.ts'
 
-const doctor = async (options: Parameters<typeof portolan>[1]) => {
-  const { code, stdout } = await portolan(['doctor', '--json'], options)
+const doctor = async (options: Parameters<typeof runCommand>[1]) => {
+  const { code, stdout } = await runCommand(['doctor', '--json'], options)
   const findings = JSON.parse(stdout) as Finding[]
   const of = (check: string) => findings.filter((finding) => finding.check === check)
   return { code, findings, of, bad: findings.filter(({ status }) => status !== 'ok') }
@@ -156,7 +156,7 @@ test('asks each node in its own protocol', { timeout: 180_000 }, async () => {
 
 test('a broken configuration ends the visit', async () => {
   const env = { PORTOLAN_SERVER__PROT: '1' }
-  const { code, stdout, stderr } = await portolan(['doctor'], { env, dataDir: '/nowhere' })
+  const { code, stdout, stderr } = await runCommand(['doctor'], { env, dataDir: '/nowhere' })
   expect(code).toBe(1)
   expect(stdout.replace(/Node \d\S+/, 'Node <version>')).toMatchInlineSnapshot(`
     "✓ node            Node <version>

@@ -5,7 +5,7 @@ import { startAnvil } from '../../devnet/anvil/anvil.ts'
 import { startPolkadotDevChain } from '../../devnet/polkadot/node.ts'
 import { startSuiDevChain } from '../../devnet/sui/dev-chain.ts'
 import { loadConfig } from '../../src/app/config/load.ts'
-import { freshFolder, portolan } from './portolan.ts'
+import { freshFolder, runCommand } from './portolan.ts'
 
 const slow = { timeout: 180_000 }
 
@@ -23,7 +23,7 @@ test('every node is asked, and the file that is written is a configuration', slo
     ...['--p', polkadot.node_url],
     ...['--t', 'http://127.0.0.1:1/api/v2'],
   ]
-  const { code, stderr } = await portolan(['init', ...nodes], { cwd })
+  const { code, stderr } = await runCommand(['init', ...nodes], { cwd })
   expect(stderr).toContain('is on chain 4242')
   expect(stderr).toContain('! t 127.0.0.1:1 does not answer')
   expect(code).toBe(0)
@@ -37,12 +37,12 @@ test('every node is asked, and the file that is written is a configuration', slo
   expect(chains.p?.networks.mainnet?.chain_id).toBe(polkadot.genesis_hash)
 
   const before = await readFile(file, 'utf8')
-  const again = await portolan(['init', '--c', anvil.url], { cwd })
+  const again = await runCommand(['init', '--c', anvil.url], { cwd })
   expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('--force') })
   expect(await readFile(file, 'utf8')).toBe(before)
-  const replaced = await portolan(['init', '--c', anvil.url, '--force'], { cwd })
+  const replaced = await runCommand(['init', '--c', anvil.url, '--force'], { cwd })
   expect(replaced.stdout).toBe('portolan.yaml is written. Start with "portolan start".\n')
-  const other = await portolan(['init', '--c', anvil.url, '--output', 'other.yaml'], { cwd })
+  const other = await runCommand(['init', '--c', anvil.url, '--output', 'other.yaml'], { cwd })
   expect(other.stdout).toContain('Start with "portolan start --config other.yaml".')
 })
 
@@ -54,7 +54,7 @@ test(
     const nodes = await Promise.all([startAnvil({ chainId: 1 }), startAnvil({ chainId: 2 })])
     for (const node of nodes) onTestFinished(node.stop)
     const refused = async (...args: string[]) => {
-      const { code, stderr } = await portolan(['init', ...args], { cwd })
+      const { code, stderr } = await runCommand(['init', ...args], { cwd })
       return `${code}: ${stderr.trim().split('\n').at(-1)}`
     }
     expect(await refused('--c', ...nodes.map(({ url }) => url))).toBe(

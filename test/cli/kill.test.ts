@@ -7,6 +7,7 @@ import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ConnectionFile } from '../../src/app/connection-file.ts'
+import { copyInitializedDataDir } from '../helpers/initialized-data-dir.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { databasePid, freshFolder } from './portolan.ts'
 
@@ -97,7 +98,8 @@ test.each(ways)(
   'a killed %s ends the service, and starts again at once',
   async (_, can, command) => {
     if (!can) return
-    const dataDir = await freshFolder()
+    const dataDir = join(await freshFolder(), 'data')
+    await copyInitializedDataDir(dataDir)
     const { child, pid } = await start(dataDir, command)
     const ended = once(child, 'exit')
     child.kill('SIGKILL')

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { waitFor } from '../helpers/wait-for.ts'
-import { freshFolder, portolan, startPortolan, startService } from './portolan.ts'
+import { freshFolder, portolan, runCommand, startPortolan, startService } from './portolan.ts'
 
 test('a wrong call says what was meant', async () => {
   expect(await portolan(['listen', 'x'])).toMatchObject({
@@ -22,13 +22,13 @@ test('what happens on a local chain is delivered, verified and printed', async (
   await says('Registered webhook')
   const webhook_id = /webhook ([0-9a-f-]{36})/.exec(listening.output())?.[1]
   const call = (operation: string, request: object) =>
-    portolan(['call', 'c', operation, JSON.stringify(request)], { dataDir })
+    runCommand(['call', 'c', operation, JSON.stringify(request)], { dataDir })
   await call('SendTestWebhook', { webhook_id })
   // The demo's own traffic may have come first.
   await says('verified  test notification')
   const address = `0x${'ab'.repeat(20)}`
   await call('RegisterWallet', { name: 'deposits', address })
-  expect(await portolan(['faucet', 'c', address, '12345'], { dataDir })).toMatchObject({ code: 0 })
+  expect(await runCommand(['faucet', 'c', address, '12345'], { dataDir })).toMatchObject({ code: 0 })
   await says('    12345 ASSET_TYPE_C')
   // A slow machine sees two blocks at once, so that the first notification may have two confirmations.
   expect(listening.output()).toMatch(

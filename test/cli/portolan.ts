@@ -1,13 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { text as textOf } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, onTestFinished, TestRunner } from 'vitest'
 import type { ConnectionFile } from '../../src/app/connection-file.ts'
+import { runCli } from '../../src/cli/cli.ts'
 import { layoutOf } from '../../src/storage/embedded/layout.ts'
 import { findPostmaster } from '../../src/storage/embedded/postmaster.ts'
+import { copyInitializedDataDir } from '../helpers/initialized-data-dir.ts'
 
 /** The file that Node runs. */
 export const main: string = join(import.meta.dirname, '../../src/main.ts')
@@ -49,18 +54,20 @@ export const freshFolder = async (): Promise<string> => {
   return folder
 }
 
+const environmentOf = (options: Surroundings) => ({
+  PATH: process.env.PATH,
+  HOME: process.env.HOME,
+  NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
+  PORTOLAN_PORT: '0',
+  PORTOLAN_DATABASE__EMBEDDED__SETTINGS: fast,
+  ...(options.dataDir !== undefined && { PORTOLAN_DATA_DIR: options.dataDir }),
+  ...options.env,
+})
+
 const launch = (args: readonly string[], options: Surroundings): ChildProcess =>
   spawn(process.execPath, [...(options.node ?? []), main, ...args], {
     cwd: options.cwd ?? tmpdir(),
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
-      PORTOLAN_PORT: '0',
-      PORTOLAN_DATABASE__EMBEDDED__SETTINGS: fast,
-      ...(options.dataDir !== undefined && { PORTOLAN_DATA_DIR: options.dataDir }),
-      ...options.env,
-    },
+    env: environmentOf(options),
   })
 
 const collect = (child: ChildProcess): { text: Outcome; ended: Promise<Outcome> } => {
@@ -75,7 +82,34 @@ const collect = (child: ChildProcess): { text: Outcome; ended: Promise<Outcome> 
   return { text, ended }
 }
 
-/** Runs a command to its end. */
+/**
+ * Runs a command to its end inside this process. Starting a Node for each command costs about a second
+ * of CPU; the tests of signals, exit codes and output streams of the program use `portolan`.
+ */
+export const runCommand = async (
+  args: readonly string[],
+  options: Omit<Surroundings, 'node'> = {},
+): Promise<Outcome> => {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  const texts = Promise.all([textOf(stdout), textOf(stderr)])
+  let code = 0
+  await runCli(['node', 'portolan', ...args], {
+    env: environmentOf(options),
+    cwd: options.cwd ?? tmpdir(),
+    stdin: Readable.from([options.input ?? '']),
+    stdout,
+    stderr,
+    setExitCode: (given) => {
+      code = given
+    },
+  })
+  stdout.end()
+  stderr.end()
+  const [out, err] = await texts
+  return { code, stdout: out, stderr: err }
+}
+
+/** Runs a command to its end in a process of its own. */
 export const portolan = async (
   args: readonly string[],
   options: Surroundings = {},
@@ -106,11 +140,18 @@ export const startPortolan = (
   }
 }
 
-/** Starts the service and waits for its connection file. */
+/**
+ * Starts the service and waits for its connection file. A data directory that does not exist begins as a
+ * copy of an initialized one, unless the test is about the first start.
+ */
 export const startService = async (
   dataDir: string,
-  options: Omit<Surroundings, 'dataDir'> & { args?: readonly string[] } = {},
+  options: Omit<Surroundings, 'dataDir'> & {
+    args?: readonly string[]
+    isFirstStart?: boolean
+  } = {},
 ): Promise<Service> => {
+  if (!options.isFirstStart && !existsSync(dataDir)) await copyInitializedDataDir(dataDir)
   // What a killed service left behind says nothing about the new one.
   await rm(join(dataDir, 'connection.json'), { force: true })
   // Local chains are for the tests that are about them.

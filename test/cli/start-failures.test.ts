@@ -7,7 +7,7 @@ import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { type FreshDatabase, freshDatabase } from '../helpers/database.ts'
-import { databasePid, freshFolder, portolan } from './portolan.ts'
+import { databasePid, freshFolder, portolan, runCommand } from './portolan.ts'
 
 const urlOf = ({ connection }: FreshDatabase): string =>
   `postgres://${connection.user}@localhost/${connection.database}?host=${connection.host}`
@@ -136,8 +136,8 @@ test('a master key that did not seal what the database holds', slow, async () =>
   const env = { DATABASE_URL: urlOf(await freshDatabase()) }
   const dataDir = join(await freshFolder(), 'data')
   const right = { ...env, PORTOLAN_SECURITY__MASTER_KEY: keyOf('a') }
-  await portolan(['organizations', 'create', 'acme'], { dataDir, env: right })
-  expect((await portolan(['keys', 'create', 'acme'], { dataDir, env: right })).code).toBe(0)
+  await runCommand(['organizations', 'create', 'acme'], { dataDir, env: right })
+  expect((await runCommand(['keys', 'create', 'acme'], { dataDir, env: right })).code).toBe(0)
 
   const { message } = await fails({ ...env, PORTOLAN_SECURITY__MASTER_KEY: keyOf('b') })
   expect(message.replaceAll(/\b[0-9a-f]{8}\b/g, '<id>')).toMatchInlineSnapshot(`
@@ -146,7 +146,7 @@ test('a master key that did not seal what the database holds', slow, async () =>
   `)
   // A command does not make a key of its own either.
   const elsewhere = join(await freshFolder(), 'data')
-  const { code, stderr } = await portolan(['keys', 'list', 'acme'], { dataDir: elsewhere, env })
+  const { code, stderr } = await runCommand(['keys', 'list', 'acme'], { dataDir: elsewhere, env })
   expect({ code, stderr: stderr.replaceAll(elsewhere, '<data>') }).toMatchInlineSnapshot(`
     {
       "code": 1,

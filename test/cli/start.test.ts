@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { waitFor } from '../helpers/wait-for.ts'
-import { databasePid, freshFolder, portolan, startPortolan, startService } from './portolan.ts'
+import { databasePid, freshFolder, portolan, runCommand, startPortolan, startService } from './portolan.ts'
 
 const secretsIn = ({ admin, member }: { admin?: object; member?: object }): string[] =>
   [admin, member].flatMap((pair) => {
@@ -15,13 +15,13 @@ const secretsIn = ({ admin, member }: { admin?: object; member?: object }): stri
   })
 
 const ask = (dataDir: string) =>
-  portolan(['call', 'admin', 'GetOrganizationByDomain', '{"domain":"demo"}'], { dataDir })
+  runCommand(['call', 'admin', 'GetOrganizationByDomain', '{"domain":"demo"}'], { dataDir })
 
 const slow = { timeout: 240_000 }
 
 test('starts from nothing, answers, stops, and goes on where it was', slow, async () => {
   const dataDir = join(await freshFolder(), 'data')
-  const first = await startService(dataDir)
+  const first = await startService(dataDir, { isFirstStart: true })
   const file = join(dataDir, 'connection.json')
   expect((await stat(file)).mode & 0o777).toBe(0o600)
   expect((await ask(dataDir)).stdout).toContain('"domain": "demo"')
@@ -100,7 +100,7 @@ test('starts again after it was killed, with the database that was left', slow, 
   await first.stop('SIGKILL')
   expect(await databasePid(dataDir)).toBe(pid)
 
-  const listed = await portolan(['organizations', 'list', '--json'], { dataDir })
+  const listed = await runCommand(['organizations', 'list', '--json'], { dataDir })
   expect(listed).toMatchObject({ code: 0, stderr: '' })
   // A command leaves the server as it found it.
   expect(await databasePid(dataDir)).toBe(pid)
@@ -122,7 +122,7 @@ test('starts again after it was killed, with the database that was left', slow, 
 
 test('a signal during the start stops it as soon as it can', async () => {
   const dataDir = join(await freshFolder(), 'data')
-  const starting = startService(dataDir).catch(() => undefined)
+  const starting = startService(dataDir, { isFirstStart: true }).catch(() => undefined)
   const pidFile = join(dataDir, 'portolan.pid')
   let pid = 0
   while (!pid) {

@@ -7,7 +7,7 @@ import { createPublicClient, http, webSocket } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import { createClient, gatewayUrl, gatewayWsUrl } from '../../client/src/index.ts'
-import { freshFolder, portolan, type Service, startService } from '../cli/portolan.ts'
+import { freshFolder, portolan, runCommand, type Service, startService } from '../cli/portolan.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { startReceiver } from './receiver.ts'
 
@@ -18,7 +18,7 @@ const dataDir = join(folder, '.data')
 await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
 const startTimeoutMs = 240_000
 
-const start = () => startService(dataDir, { args: ['--chains', 'c,q,t,s,p'] })
+const start = () => startService(dataDir, { isFirstStart: true, args: ['--chains', 'c,q,t,s,p'] })
 let service: Service = await start()
 const client = () => createClient({ ...service.connection, ...service.connection.member! })
 /** No process of this installation is left. */
@@ -116,7 +116,7 @@ describe.each(['c', 't', 's', 'p'] as const)('variant %s', (variant) => {
       confirmation: 1,
     })
     receiver.secret = (await own.GetWebhookSigningSecret({ webhook_id })).signing_secret
-    const { code, stdout, stderr } = await portolan(['faucet', variant, address], { dataDir })
+    const { code, stdout, stderr } = await runCommand(['faucet', variant, address], { dataDir })
     expect(`${code} ${stderr}`).toBe('0 ')
     const hash = stdout.trim()
     await waitFor('the notification', () => receiver.bodies.length > 0, longWait)
@@ -141,7 +141,7 @@ describe.each(['c', 't', 's', 'p'] as const)('variant %s', (variant) => {
     const { blockNumber } = await node.getTransactionReceipt({ hash: hash as `0x${string}` })
     // A few more than there are above it now: blocks continue coming.
     const depth = (await node.getBlockNumber({ cacheTime: 0 })) - blockNumber + 4n
-    const replaced = await portolan(['reorg', 'c', `${depth}`], { dataDir })
+    const replaced = await runCommand(['reorg', 'c', `${depth}`], { dataDir })
     expect(`${replaced.code} ${replaced.stderr}`).toBe('0 ')
     await waitFor('the second notification', () => receiver.bodies.length > 1, longWait)
     expect(receiver.bodies[1].data).toMatchObject({
@@ -169,7 +169,7 @@ test('every state of a managed transaction is reported by a signed webhook', asy
     confirmation: 1,
   })
   receiver.secret = (await own.GetWebhookSigningSecret({ webhook_id })).signing_secret
-  const { code } = await portolan(['faucet', 'c', address], { dataDir })
+  const { code } = await runCommand(['faucet', 'c', address], { dataDir })
   expect(code).toBe(0)
   await waitFor('the deposit is reported', () => receiver.bodies.length > 0, longWait)
   const { transaction } = await own.CreateTransaction({
@@ -276,7 +276,7 @@ test.each(['quick-start.md', 'production.md', 'query.md'])(
     for (const command of commands) {
       const words = [...command.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)]
       const args = words.map(([, a, b, c]) => (a ?? b ?? c)!)
-      const { code, stderr } = await portolan(args, { dataDir, cwd: folder })
+      const { code, stderr } = await runCommand(args, { dataDir, cwd: folder })
       expect(`${command}: ${code} ${code ? stderr : ''}`).toBe(`${command}: 0 `)
     }
   },
@@ -294,7 +294,7 @@ test('everything is still there after a restart', { timeout: startTimeoutMs }, a
   // The chains continue where they were, and are tracked again.
   for (const variant of ['c', 't', 's', 'p'] as const) {
     const { address, wallet_id } = wallets[variant]!
-    const { stdout } = await portolan(['faucet', variant, address], { dataDir })
+    const { stdout } = await runCommand(['faucet', variant, address], { dataDir })
     await waitFor(
       `the second transfer on ${variant}`,
       async () => {

@@ -1,3 +1,6 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import type { EmbeddedConnection } from '../../src/storage/embedded/layout.ts'
 import { type Engine, embeddedBinaries, startTestServer, systemBinaries } from './postgres.ts'
@@ -6,6 +9,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Where the test servers are or will be; an engine is absent when the machine lacks it. */
     postgres: Partial<Record<Engine, EmbeddedConnection>>
+    /** A folder for the data directory that the first test which needs one initializes. */
+    initializedDataDir: string
   }
 }
 
@@ -18,7 +23,12 @@ export const setup = async (project: TestProject): Promise<() => Promise<void>> 
     embedded: embeddedServer.connection,
     ...(systemServer && { system: systemServer.connection }),
   })
+  const initializedDataDir = await mkdtemp(join(tmpdir(), 'portolan-initialized-'))
+  // As root the database runs as another user, who must reach the directory.
+  await chmod(initializedDataDir, 0o711)
+  project.provide('initializedDataDir', initializedDataDir)
   return async () => {
     await Promise.all([embeddedServer.stop(), systemServer?.stop()])
+    await rm(initializedDataDir, { recursive: true, force: true })
   }
 }

@@ -82,7 +82,7 @@ async function verifyFile(
 
 function report(shell: Shell, verified: Verified, { json }: Options): void {
   const { count, erased, head, broken } = verified
-  if (broken) process.exitCode = 1
+  if (broken) shell.setExitCode(1)
   if (json) printJson(shell, { count, erased, head: placeText(head), broken: broken ?? null })
   else print(shell, describe(verified))
 }

@@ -36,7 +36,7 @@ export async function runBackfillCommand(
         shell,
         `Incomplete: blocks ${number(gap.from)} to ${number(gap.to)} (${gap.reason}). Add an archive node and retry.`,
       )
-    if (outcome.missing.length > 0) process.exitCode = 1
+    if (outcome.missing.length > 0) shell.setExitCode(1)
   })
 }
 

@@ -6,6 +6,7 @@ import { readRequest } from './read-request.ts'
 const shell = (input = ''): Shell => ({
   env: {},
   cwd: '/',
+  setExitCode: () => {},
   stdin: Readable.from([input]),
   stdout: new Writable(),
   stderr: new Writable(),
