@@ -10,6 +10,18 @@ const architectureTests = 'test/architecture/*.test.ts'
 // Half a minute and more each, run by `npm run campaign`.
 const longTests = 'test/faults/*.long.test.ts'
 
+// Their bounds on times or memory need a worker of their own and free cores.
+const measuringTests = [
+  'src/domain/limits/shared-windows.itest.ts',
+  'test/faults/feed-clients.test.ts',
+  'test/faults/http-slow-clients.test.ts',
+  'test/faults/many-addresses.test.ts',
+  'test/security/connections.test.ts',
+  'test/security/guessing.test.ts',
+  'test/security/large-bodies.test.ts',
+  'test/webhooks/dead-receiver.test.ts',
+]
+
 /** Files of 20 s and more, longest first. At the end of the run one of them would keep one worker busy alone. */
 const longestFiles = [
   'test/e2e/first-five-minutes.test.ts',
@@ -76,7 +88,7 @@ export default defineConfig({
           ...withServers,
           name: 'integration',
           include: ['src/**/*.itest.ts', 'test/**/*.test.ts'],
-          exclude: ['**/node_modules/**', architectureTests, longTests],
+          exclude: ['**/node_modules/**', architectureTests, longTests, ...measuringTests],
           isolate: false,
           // Most files wait (for programs, time limits, servers): two workers leave two cores idle for a third of
           // the time. In one group the waits of one file overlap with the work of others.
@@ -87,9 +99,17 @@ export default defineConfig({
       {
         test: {
           ...withServers,
+          name: 'measuring',
+          include: measuringTests,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          ...withServers,
           name: 'campaign',
           include: [longTests],
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],

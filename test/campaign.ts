@@ -26,7 +26,7 @@ const campaigns = [
   // At least 130,000 bad requests, every tenant and role against every operation.
   [
     ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'integration'],
-    'test/security',
+    ...['--project', 'measuring', 'test/security'],
     ...['bad-requests', 'authentication', 'roles', 'tenant-isolation'].map(
       (name) => `test/http/${name}`,
     ),

@@ -106,7 +106,7 @@ describe('the set of operations', () => {
     expect(JSON.stringify(client.q)).toBe('{}')
   })
 
-  test('takes a stand-in, as tests need it', async () => {
+  test('takes a custom fetch, as tests need it', async () => {
     anything.GetAddress = async () => 'mine'
     expect(await (anything.GetAddress as () => unknown)()).toBe('mine')
   })

@@ -17,7 +17,7 @@ import { resolveSecret } from './config/secrets.ts'
 import type { ServiceDatabase } from './database.ts'
 import type { Own } from './lifetime.ts'
 
-/** Who may call the service, and how often. */
+/** Authentication and limits: which callers are admitted, and how often. */
 export type Access = {
   authenticator: Authenticator
   keys: GatewayKeys

@@ -189,7 +189,7 @@ const baseUrlOf = ({ server }: Config, { address }: HttpServer): string =>
 /** The bounds of connections and of bodies in memory. */
 function openShares({ server, gateway }: Config): {
   connections: Shares
-  /** WebSockets of clients behind proxies, whose own connections are not visible. */
+  /** WebSockets of clients behind proxies; the client's own connection is not visible. */
   proxied: Shares
   bodies: Shares
 } {

@@ -74,7 +74,7 @@ export async function openQuery(
   return { source, status: recorder.status, stop: recorder.stop }
 }
 
-// A node's own refusal of such plain questions is a trouble of its own.
+// A node that refuses such a simple call has a problem: the error is not passed on to the client.
 const toSourceAnswer = ({ ok, text, refusal }: Answer) =>
   ok
     ? { ok: true as const, result: text }

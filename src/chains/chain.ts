@@ -219,7 +219,7 @@ export type Touch = { address: Buffer; asset: AssetKey; delta?: bigint }
 /** A later word on a record of an earlier block: the message bounced (T). */
 export type MovementUpdate = { transfer_hash: Buffer; detail: Record<string, unknown> }
 
-/** What a block holds for those who are tracked. */
+/** The contents of a block for tracked accounts. */
 export type BlockContent = {
   /** In the order of their ordinals. */
   movements: readonly Movement[]
@@ -259,7 +259,7 @@ export type ChainBlock = BlockHeader & {
    * watches: events of others need not be looked at. Too many is right, too few is a lost transfer.
    */
   accounts(contracts: ByteSet): Iterable<Buffer>
-  /** Decodes what concerns the tracked ones. Ordinals do not depend on who is tracked. */
+  /** Decodes what concerns tracked accounts. Ordinals do not depend on which accounts are tracked. */
   decode(tracked: Tracked): BlockContent
   /**
    * Whether a node's claims about tracked accounts, to which no root commits, are still to be checked
@@ -293,7 +293,7 @@ export type ChainEvent =
   | { kind: 'blocks'; blocks: readonly ChainBlock[]; head: number }
   /** The last block given is not on the chain any more, as nodes say that have reached its height. */
   | { kind: 'fork' }
-  /** No node can serve these blocks any more. Following goes on after `to`, whose hash is given. */
+  /** No node can serve these blocks any more. Following continues after `to`, whose hash is given. */
   | { kind: 'gap'; from: number; to: BlockRef; reason: string }
 
 /** A balance that is asked for. */

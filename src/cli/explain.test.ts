@@ -10,7 +10,7 @@ test('errors that are sentences stay as they are', () => {
   expect(explain(new OperationError('DOMAIN_TAKEN'))).toBe('Another organization has this domain.')
 })
 
-test('bad fields stand below', () => {
+test('bad fields are listed below the message', () => {
   const errors = [
     { field: 'domain', reason: 'REQUIRED', detail: 'Is required.' },
     { field: '', reason: 'INVALID_TYPE', detail: 'Must be an object.' },
@@ -60,7 +60,7 @@ test('a host with several addresses', () => {
   expect(explain(all)).toContain('The database at ::1:5432 is unreachable (ECONNREFUSED).')
 })
 
-test('a fault of ours is not explained away', () => {
+test('an internal error is reported as one', () => {
   expect(explain(new TypeError('x is not a function'))).toBeUndefined()
   expect(explain('text')).toBeUndefined()
   expect(explain(undefined)).toBeUndefined()

@@ -37,7 +37,7 @@ export const endWithReader = (error: NodeJS.ErrnoException): void => {
 }
 
 /**
- * A service continues: who reads its log may be restarted, and in `portolan start | tee log` a Ctrl-C
+ * A service continues: the reader of its log may be restarted, and in `portolan start | tee log` a Ctrl-C
  * ends the reader first, while the database and the local chains are still to be stopped.
  */
 export const outliveReader = ({ stdout, stderr }: Shell): void => {

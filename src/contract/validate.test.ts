@@ -65,7 +65,7 @@ describe('a good request', () => {
 })
 
 describe('a bad request', () => {
-  test('hears of all violations at once, each with its field', () => {
+  test('gets all violations at once, each with its field', () => {
     const body = {
       wallet_id: 7,
       from: 'x',
@@ -91,7 +91,7 @@ describe('a bad request', () => {
     `)
   })
 
-  test('hears of every bad address of a batch', () => {
+  test('gets every bad address of a batch', () => {
     const addresses = [address, 'x', address, 7, address.toUpperCase()]
     expect(
       outcome('c', 'BatchRegisterAddresses', { wallet_id: 'w', addresses }),
@@ -190,7 +190,7 @@ describe('at least one of', () => {
     (body) => expect(outcome('c', 'GetWallet', body)).toEqual(body),
   )
 
-  test('says nothing of the choice when one is there but bad', () => {
+  test('does not report the choice when one member is present but invalid', () => {
     expect(outcome('c', 'GetWallet', { wallet_id: '' })).toEqual([
       'wallet_id TOO_SHORT: Must have at least 1 character.',
     ])

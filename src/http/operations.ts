@@ -198,7 +198,7 @@ function admitOperation(
   })
 }
 
-/** Gives up waiting; the work itself goes on to its own end, and its late answer is dropped. */
+/** Stops waiting. The work itself continues to its end, and its late answer is dropped. */
 const withDeadline = <answer>(ms: number, work: Promise<answer>): Promise<answer> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new OperationError('OPERATION_TIMEOUT')), ms)

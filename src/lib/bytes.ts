@@ -1,3 +1,6 @@
+// Byte strings as keys. `lib` has small tools without knowledge of the domain: it uses Node and no other
+// folder, holds no state and is tested without servers.
+
 import { randomInt } from 'node:crypto'
 
 /** A text that stands for bytes in a Map or Set: one character per byte, half the size of hex. */
@@ -14,7 +17,7 @@ export type ByteMap<value> = {
   values(): readonly value[]
 }
 
-// Addresses are chosen by strangers, who must not know which of them meet in one slot.
+// Strangers choose addresses: a seed keeps them from choosing ones that collide.
 const seed = randomInt(2 ** 31)
 
 const stirred = (hash: number, word: number): number => {

@@ -1,7 +1,7 @@
 import { Session } from 'node:inspector/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** What is measured: where the time goes, or who allocates the memory that lives. */
+/** What is measured: CPU time, or the allocations of live memory. */
 export type ProfileKind = 'cpu' | 'heap'
 
 /**

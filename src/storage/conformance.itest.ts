@@ -110,7 +110,7 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
         },
       )
 
-      test('pages neither repeat nor miss, though many share one time', async () => {
+      test('pages have no duplicates and no holes, though many rows share one time', async () => {
         const old = new Date('2001-01-01T00:00:00Z')
         const made = new Set<string>()
         for (let i = 0; i < 7; i++) made.add((await makeOrganization(db, old)).organization_id)

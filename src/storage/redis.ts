@@ -1,10 +1,13 @@
+// The connection to Redis, which is optional. It is used for limits shared by several processes and for
+// nothing that must not be lost: without Redis each process counts alone.
+
 import type { Redis as Client } from 'ioredis'
 import type { Log } from '../lib/log.ts'
 
 /** Runs one script with its keys and arguments. */
 type RedisScript = (keys: readonly string[], args: readonly (number | string)[]) => Promise<unknown>
 
-/** A connection that comes back by itself, and whose calls fail at once while it is away. */
+/** A connection that reconnects by itself. While it is down, its calls fail at once. */
 export type RedisConnection = {
   /** Whether a call has a chance now. */
   ready(): boolean
@@ -23,7 +26,7 @@ export type RedisOptions = {
   log: Log
   /** No call takes longer than this. */
   command_timeout_ms?: number
-  /** How long the first connection is waited for; it goes on in the background after that. */
+  /** How long to wait for the first connection; after that, connecting continues in the background. */
   connect_wait_ms?: number
 }
 

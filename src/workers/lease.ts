@@ -1,3 +1,7 @@
+// Leases: work that exactly one process does. A lease has an epoch that grows with each holder, and writers
+// compare it in their transaction (fencing). A holder that was paused and replaced can therefore not write any
+// more.
+
 import { ChainUnavailableError } from '../chains/chain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -37,7 +41,7 @@ export type Leased = {
   stop(): Promise<void>
 }
 
-// After the death of its holder the work goes on within this and a little more. Shorter, and a database
+// After its holder died, another process continues within this time and a little more. Shorter, and a database
 // that hesitates for two seconds would make leases change hands.
 const usualTtlMs = 3_000
 // Ends the wait for a lease that was given back early.

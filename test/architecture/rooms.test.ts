@@ -60,6 +60,18 @@ test('every folder has its entries listed, or is one of those whose files are al
   expect(open).toEqual(openFolders)
 })
 
+test('every folder has a file that begins with its purpose', () => {
+  const begins = /^(?:\/\/ .+\n|\/\*\*\n)/
+  const folders = Map.groupBy(
+    sources.filter((file) => !isTest(file) && dirname(file) !== '.'),
+    (file) => dirname(file),
+  )
+  const without = [...folders].filter(
+    ([, files]) => !files.some((file) => begins.test(readFileSync(join(root, 'src', file), 'utf8'))),
+  )
+  expect(without.map(([folder]) => folder)).toEqual([])
+})
+
 const nameOf = (file: string): string => file.slice(file.lastIndexOf('/') + 1, -'.ts'.length)
 
 // In these, each file is a set of statements on a few tables, the operations of one kind, or a tool of its own.

@@ -29,7 +29,7 @@ const signed = (pair: { api_key: string; api_secret: string }, base_url: string)
     },
   })
 
-test('an operator begins with nothing: no service, no credential, no database', async () => {
+test('an operator starts without service, credential and database', async () => {
   const created = await run('organizations', 'create', 'acme', '--name', 'Acme Ltd')
   expect(created.code).toBe(0)
   expect(

@@ -26,7 +26,7 @@ const calm = (text: string) =>
     .replaceAll(/request [0-9a-f-]{36}/g, 'request <id>')
     .replaceAll(folder, '<folder>')
 
-test('prints the answer as JSON, whatever the request comes from', async () => {
+test('prints the answer as JSON for every source of the request', async () => {
   await writeFile(join(folder, 'request.json'), demo)
   const answers = [
     await call(['admin', 'GetOrganizationByDomain', demo]),
@@ -66,7 +66,7 @@ test('signs as a member unless the service is admin, or as given', async () => {
   expect((await call(['admin', 'ListOrganizations'])).code).toBe(0)
 })
 
-test('a key of the environment or of options goes before that of the file', async () => {
+test('a key from the environment or options overrides that of the file', async () => {
   const { api_key, api_secret } = service.connection.admin!
   const base_url = service.connection.base_url
   const args = ['admin', 'GetOrganizationByDomain', demo, '--url', base_url]
@@ -98,7 +98,7 @@ test('a key of the environment or of options goes before that of the file', asyn
   `)
 })
 
-test('what can be known here is said without asking the service', async () => {
+test('local checks need no request to the service', async () => {
   const nowhere = { dataDir: join(folder, 'nowhere') }
   expect(await call(['admin', 'GetOrganisationByDomain'], nowhere)).toMatchInlineSnapshot(`
     {
@@ -164,7 +164,7 @@ test('what can be known here is said without asking the service', async () => {
   `)
 })
 
-test('says that no service is there', async () => {
+test('reports that no service is running', async () => {
   const missing = await call(['admin', 'ListOrganizations'], { dataDir: join(folder, 'nowhere') })
   expect({ ...missing, stderr: calm(missing.stderr) }).toMatchInlineSnapshot(`
     {

@@ -18,7 +18,7 @@ const doctor = async (options: Parameters<typeof runCommand>[1]) => {
   return { code, findings, of, bad: findings.filter(({ status }) => status !== 'ok') }
 }
 
-test('on a machine where nothing was started yet: all is well, and nothing is made', async () => {
+test('on a machine without an installation: no findings, and nothing is created', async () => {
   const folder = await freshFolder()
   const { code, bad, findings } = await doctor({ dataDir: join(folder, 'data') })
   expect({ code, bad }).toEqual({ code: 0, bad: [] })
@@ -154,7 +154,7 @@ test('asks each node in its own protocol', { timeout: 180_000 }, async () => {
   ])
 })
 
-test('a broken configuration ends the visit', async () => {
+test('a broken configuration ends the check', async () => {
   const env = { PORTOLAN_SERVER__PROT: '1' }
   const { code, stdout, stderr } = await runCommand(['doctor'], { env, dataDir: '/nowhere' })
   expect(code).toBe(1)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { waitFor } from '../helpers/wait-for.ts'
 import { freshFolder, portolan, runCommand, startPortolan, startService } from './portolan.ts'
 
-test('a wrong call says what was meant', async () => {
+test('a wrong call is explained', async () => {
   expect(await portolan(['listen', 'x'])).toMatchObject({
     code: 2,
     stderr: 'The service is t, s, p or c.\n',

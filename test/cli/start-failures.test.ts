@@ -25,7 +25,7 @@ const fails = async (env: Record<string, string>, args: readonly string[] = []) 
   return { dataDir, message: stderr.replaceAll(dataDir, '<data>') }
 }
 
-test('a port that is taken', async () => {
+test('a port in use', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   const { port } = other.address() as AddressInfo
@@ -38,7 +38,7 @@ test('a port that is taken', async () => {
   expect(await databasePid(dataDir)).toBeUndefined()
 })
 
-test('a port that is taken is noticed before the local chains are started', async () => {
+test('a port in use is detected before the local chains start', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   const { port } = other.address() as AddressInfo
@@ -53,7 +53,7 @@ test('a port that is taken is noticed before the local chains are started', asyn
   expect(await databasePid(dataDir)).toBeUndefined()
 })
 
-test('a port that is taken is noticed before the database is touched', async () => {
+test('a port in use is detected before the database is opened', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   const { port } = other.address() as AddressInfo
@@ -92,7 +92,7 @@ test('an older Node without what `npm ci` brings along', async () => {
   expect(manifest.scripts.start).toBe('exec node bin/portolan.js start')
 })
 
-test('a database server that is not there', async () => {
+test('an unreachable database server', async () => {
   const { message } = await fails({ DATABASE_URL: 'postgres://user:hunter2@127.0.0.1:1/portolan' })
   expect(message).toMatchInlineSnapshot(`
     "The database at 127.0.0.1:1 is unreachable (ECONNREFUSED). Check database.url or DATABASE_URL, and that the server is running.
@@ -132,7 +132,7 @@ test('a database of a preview', async () => {
   )
 })
 
-test('a master key that did not seal what the database holds', slow, async () => {
+test('a master key other than that of the database', slow, async () => {
   const env = { DATABASE_URL: urlOf(await freshDatabase()) }
   const dataDir = join(await freshFolder(), 'data')
   const right = { ...env, PORTOLAN_SECURITY__MASTER_KEY: keyOf('a') }
@@ -156,7 +156,7 @@ test('a master key that did not seal what the database holds', slow, async () =>
   `)
 })
 
-test('a master key that is none', async () => {
+test('an invalid master key', async () => {
   const { message } = await fails({ PORTOLAN_SECURITY__MASTER_KEY: 'hunter2' })
   expect(message).toMatchInlineSnapshot(`
     "The given value is no master key: it must be 32 bytes as 64 hex digits or as base64. Make one with: openssl rand -hex 32
@@ -178,7 +178,7 @@ test('a configuration with mistakes', async () => {
   `)
 })
 
-test('a data directory that cannot be made', async () => {
+test('a data directory that cannot be created', async () => {
   const file = join(await freshFolder(), 'file')
   await writeFile(file, '')
   const { code, stderr } = await portolan(['start', '--chains', 'none'], {

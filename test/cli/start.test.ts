@@ -19,7 +19,7 @@ const ask = (dataDir: string) =>
 
 const slow = { timeout: 240_000 }
 
-test('starts from nothing, answers, stops, and goes on where it was', slow, async () => {
+test('starts from nothing, answers, stops, and continues with the same data', slow, async () => {
   const dataDir = join(await freshFolder(), 'data')
   const first = await startService(dataDir, { isFirstStart: true })
   const file = join(dataDir, 'connection.json')
@@ -55,7 +55,7 @@ test('continues when the reader of its log is gone, and leaves nothing running',
   expect(await databasePid(dataDir)).toBeUndefined()
 })
 
-test('says in one line of the log what a banner would say, without any key', async () => {
+test('logs the content of the banner in one line, without any key', async () => {
   const dataDir = join(await freshFolder(), 'data')
   const service = await startService(dataDir, { env: { CI: '1' } })
   const { stdout } = await service.stop()
@@ -177,7 +177,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 )
 
-test('a signal that npm echoes does no harm', async () => {
+test('a signal that npm repeats is ignored', async () => {
   const dataDir = join(await freshFolder(), 'data')
   const service = await startService(dataDir)
   service.child.kill('SIGINT')

@@ -48,7 +48,7 @@ test('moves an installation, beside the running service, with its keys', async (
   await moved.stop()
 })
 
-test('refuses what is no archive, and makes no database for a file that is not there', async () => {
+test('refuses a file that is not an archive, and creates no database for a missing file', async () => {
   const folder = await freshFolder()
   const dataDir = join(folder, 'data')
   const missing = await runCommand(['import', 'none'], { dataDir, cwd: folder })

@@ -45,7 +45,7 @@ test('all of its code is under 10 KB, compressed', async () => {
   for (const text of texts) expect(text).not.toMatch(/from '(?!\.\/[\w-]+\.js')/)
 })
 
-test('its types stand alone', longWait, async () => {
+test('its types are self-contained', longWait, async () => {
   await writeFile(
     join(folder, 'use.mts'),
     `import { createClient, items, type Notification, verifyWebhook } from '@portolan/client'

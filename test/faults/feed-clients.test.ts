@@ -119,7 +119,7 @@ test('10,000 subscriptions on one connection', async () => {
   client.ws.terminate()
 })
 
-test('5,000 idle connections cost little, and all of them hear of a head', {
+test('5,000 idle connections cost little, and all of them get a head', {
   timeout: 240_000,
 }, async () => {
   const { world, nodes, url } = await startStreams({ config: many })

@@ -112,7 +112,7 @@ describe('when the database is gone', () => {
     expect(await probes()).toEqual([200, 200])
   })
 
-  it('a change of limits made meanwhile elsewhere is known when it is back', async () => {
+  it('a concurrent change of limits by another process applies when the database is back', async () => {
     const tenantOfOthers = await service.createTenant()
     const ask = () =>
       service.call(tenantOfOthers.member, 'admin/ListRateLimits', {
@@ -131,7 +131,7 @@ describe('when the database is gone', () => {
 })
 
 describe('when connections are cut under load', () => {
-  it('some calls answer 503, none another failure, and what was acknowledged is there', async () => {
+  it('some calls answer 503, none fails otherwise, and everything acknowledged is stored', async () => {
     const outcomes: number[] = []
     const acknowledged: string[] = []
     let over = false

@@ -59,7 +59,7 @@ describe('the embedded service', () => {
     expect((await call(app, file.member, 'ListOrganizations', {})).status).toBe(403)
   })
 
-  it('heals by itself when its PostgreSQL is killed, and keeps what it acknowledged', async () => {
+  it('recovers by itself when its PostgreSQL is killed, and keeps what it acknowledged', async () => {
     const [app] = running as [App]
     const { admin } = app.demo!
     for (let round = 0; round < 2; round++) {

@@ -78,7 +78,7 @@ describe('slow clients', () => {
     for (const connection of slow) expect(connection.received()).toMatch(/^(HTTP\/1\.1 408|$)/)
   })
 
-  it('that say nothing at all are cut off', async () => {
+  it('that send nothing are cut off', async () => {
     const silent = await open(20)
     await Promise.all(silent.map((connection) => connection.closed))
   })

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { runServiceCampaign } from './service-kill.ts'
 
-it('what was answered with 200 survives kills of the service and of its database', async () => {
+it('every request answered with 200 survives kills of the service and of its database', async () => {
   const outcome = await runServiceCampaign({ kills: 4, seed: 7 })
   expect(outcome.lost).toBe(0)
   expect(outcome.acknowledged).toBeGreaterThan(4)

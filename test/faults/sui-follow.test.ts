@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { waitFor } from '../helpers/wait-for.ts'
 import { connect, expectGapless, genesis, hashOf, never, record, start } from './sui-nodes.ts'
 
-it('goes on through nodes that die, come back, close their streams and fall silent', async () => {
+it('continues while nodes die, restart, close their streams and stop answering', async () => {
   const node = await start({ blockTimeMs: 10 })
   const second = await node.openEndpoint()
   const { chain } = connect({ upstreams: [{ url: node.url }, { url: second.url }] })
@@ -94,7 +94,7 @@ it('leaves out a node with another history, and stops when it is the only one', 
   expect(alone.events).toEqual([{ kind: 'fork' }])
 })
 
-it('goes on beside a node whose checkpoints cannot be read', async () => {
+it('continues beside a node with unreadable checkpoints', async () => {
   const node = await start({ blockTimeMs: 10 })
   const second = await node.openEndpoint()
   const { chain } = connect({ upstreams: [{ url: node.url }, { url: second.url, priority: 1 }] })

@@ -9,7 +9,7 @@ const short = (log: any) => [Number(log.blockNumber), Number(log.topics[0]), log
 const headsOf = (client: TestClient, id: string) =>
   client.pushes(id).map(({ number }) => Number(number))
 
-test('a rollback without a word is seen by polling, over HTTP alone', async () => {
+test('an unannounced rollback is seen by polling, over HTTP alone', async () => {
   const { nodes, open, branch } = await startStreams({ transport: 'http', forgets: true })
   const node = nodes[0]!
   const base = node.node.head
@@ -32,7 +32,7 @@ test('a rollback without a word is seen by polling, over HTTP alone', async () =
   expect(headsOf(client, heads)).toEqual([103, 104, 103])
 })
 
-test('a block swapped at the same height without a word', async () => {
+test('a block replaced at the same height without a notification', async () => {
   const { nodes, open, branch } = await startStreams({ forgets: true })
   const node = nodes[0]!
   const base = node.node.head
@@ -168,7 +168,7 @@ test('syncing sends the current value first, then changes, then false', async ()
   expect(late.pushes(own)).toEqual([false])
 })
 
-test('resume replays what was missed, and goes on', async () => {
+test('resume replays what was missed, and continues', async () => {
   const { nodes, open, branch } = await startStreams()
   const node = nodes[0]!
   const base = node.node.head

@@ -6,7 +6,7 @@ import { connect } from './client.ts'
 
 const runtime = `7f${'e7'.repeat(32)}60006000a100`
 
-test('two real nodes fork, the longer branch wins, and they heal', async () => {
+test('two real nodes fork, the longer branch wins, and they agree again', async () => {
   const chain = await startChain(2)
   onTestFinished(() => chain.stop())
   const [a, b] = chain.nodes as [(typeof chain.nodes)[0], (typeof chain.nodes)[0]]

@@ -174,7 +174,7 @@ test('filters and subscriptions of a key share a budget, which a closed connecti
   expect((await again.call('eth_subscribe', ['logs', { address }])).error.code).toBe(-32005)
 })
 
-test('what is open and what was pushed can be read in the metrics and the status', async () => {
+test('metrics and status show open subscriptions and sent notifications', async () => {
   const { gateway, world, nodes, open } = await startStreams()
   const node = nodes[0]!
   const client = await open()

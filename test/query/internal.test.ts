@@ -222,7 +222,7 @@ it('asks the node once', async () => {
   expect(asked.filter((method) => /trace|Receipt/.test(method))).toEqual([])
 })
 
-it('where no node can trace it says so, and not that there is nothing', async () => {
+it('where no node can trace, the answer is an error and not an empty list', async () => {
   const { status, json, headers } = await apps.none.query('ListInternalTransactions', {
     transaction_hash: hashes.pass as Hex,
   })

@@ -102,7 +102,7 @@ describe('with one node', async () => {
     })
   })
 
-  it('a node that is away is 503 with the time to wait, what is kept is there', async () => {
+  it('an unreachable node is 503 with the time to wait; cached answers are served', async () => {
     await app.query('GetBlock', { block_number: 8 })
     await node.stop()
     const { status, json, headers } = await app.query('GetBlock', { block_number: 9 })
@@ -115,7 +115,7 @@ describe('with one node', async () => {
   })
 })
 
-it('without a query chain every operation says so', async () => {
+it('without a query chain every operation reports it', async () => {
   const app = await startTestApp()
   const { member } = await app.createTenant()
   for (const [operation, body] of Object.entries({

@@ -67,7 +67,7 @@ it(
   },
 )
 
-it('a node that stays on the dropped branch is not believed', slow, async () => {
+it('a node that stays on the dropped branch is ignored', slow, async () => {
   const chain = await startChain(2)
   onTestFinished(chain.stop)
   const [left, right] = chain.nodes as [(typeof chain.nodes)[0], (typeof chain.nodes)[0]]

@@ -19,7 +19,7 @@ const eventsOf = async (operation: string) =>
   (await all()).filter((event) => event.operation === operation)
 const detailOf = (event: AuditEventRow | undefined) => JSON.parse(event?.detail ?? 'null')
 
-test('a change is recorded with who, what, from where and the result', async () => {
+test('a change is recorded with actor, action, address and result', async () => {
   const made = await call(acme.member, 'c/RegisterWallet', { name: 'Till' })
   expect(made.status).toBe(200)
   await expect.poll(() => eventsOf('RegisterWallet')).toHaveLength(1)

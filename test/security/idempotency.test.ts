@@ -179,7 +179,7 @@ it('operations that create are marked, and only those', () => {
   )
 })
 
-it('kills of the service never make a repetition create twice', { timeout: 180_000 }, async () => {
+it('kills of the service never let a retry create twice', { timeout: 180_000 }, async () => {
   const database = await freshDatabase()
   const random = createRandom(11)
   const { host, user, database: name } = database.connection

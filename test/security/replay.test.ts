@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { runReplays } from './replay.ts'
 
-it('no accepted request is accepted again after a crash or a restore ', async () => {
+it('no accepted request is accepted again after a crash or a restore', async () => {
   const outcome = await runReplays({
     replays: 120,
     seed: 7,

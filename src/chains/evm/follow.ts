@@ -138,7 +138,7 @@ async function hasLeft(
   return there !== undefined && !there.hash.equals(position.hash)
 }
 
-/** What no node has is nothing, not trouble. */
+/** A block that no node has is undefined; it is not an error. */
 const unlessMissing = async <found>(finding: Promise<found>): Promise<found | undefined> =>
   await finding.catch((error: unknown) => {
     if (error instanceof BlockMissingError || error instanceof UnreadableError) return undefined

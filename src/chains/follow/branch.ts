@@ -23,7 +23,7 @@ export async function hasLeft<node extends NodeRecord>(
   { position, waitedMs }: { position: BlockRef; waitedMs: number },
   signal: AbortSignal,
 ): Promise<boolean> {
-  // Where no node answers, the loop that follows says so.
+  // Where no node answers, the follow loop reports it.
   await set.identity(signal).catch(() => signal.throwIfAborted())
   const verdicts = await set.askAll({
     signal,

@@ -1,3 +1,7 @@
+// The suite that every chain family passes: order of blocks, reorganizations, restarts, missing history and
+// failing nodes. A family provides a chain and the means to move it. Production code does not import this
+// folder.
+
 import { setImmediate as turn } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createByteSet, keyOf } from '../../lib/bytes.ts'
@@ -273,7 +277,7 @@ export function describeChain(name: string, create: () => Promise<ChainHarness>)
       }
     })
 
-    it('says so when no node answers, and goes on when one does', async (context) => {
+    it('reports that no node answers, and continues when one does', async (context) => {
       if (!harness.setMode) return context.skip()
       const begin = await head()
       await harness.setMode('down')

@@ -1,3 +1,6 @@
+// `portolan audit`: verify, export and print the head of the audit log. A file is verified without database
+// and master key, so an auditor needs the export and the public key only.
+
 import type { Command } from 'commander'
 import type { Shell } from '../shell.ts'
 

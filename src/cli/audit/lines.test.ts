@@ -42,7 +42,7 @@ test('what is exported is read back as it was', () => {
   expect(parseEnds(formatEnds(ends))).toEqual(ends)
 })
 
-test('a file that is no export is refused with the number of the line', () => {
+test('a file that is not an export is refused with the line number', () => {
   expect(() => parseEnds('{}')).toThrow('Line 1 of the file')
   expect(() => parseEnds('')).toThrow('Line 1 of the file')
   for (const line of ['', 'x', 'null', '{}']) expect(() => parseEvent(line, 7)).toThrow('Line 7')

@@ -1,3 +1,6 @@
+// `portolan backfill`: index past blocks for addresses that were registered later. It runs beside the service,
+// stores in steps and continues after an interruption.
+
 import type { Command } from 'commander'
 import type { Shell } from '../shell.ts'
 

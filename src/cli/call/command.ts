@@ -1,3 +1,6 @@
+// `portolan call`: sign a request and send it. It checks names and JSON locally with the catalogue of
+// operations, and never prints a secret.
+
 import { type Command, Option } from 'commander'
 import type { Shell } from '../shell.ts'
 

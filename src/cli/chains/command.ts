@@ -1,3 +1,5 @@
+// `portolan chains`: the nodes and the tracking of each chain, read from the running service.
+
 import type { Command } from 'commander'
 import type { Shell } from '../shell.ts'
 

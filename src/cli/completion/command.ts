@@ -1,3 +1,5 @@
+// `portolan completion`: scripts for bash, zsh and fish, generated from the tree of commands.
+
 import { Argument, type Command } from 'commander'
 import { print, type Shell } from '../shell.ts'
 

@@ -1,3 +1,6 @@
+// `portolan config`: check, print and explain the configuration. It needs no database and no node, and prints
+// the source of each value but no secret.
+
 import type { Command } from 'commander'
 import type { Shell } from '../shell.ts'
 

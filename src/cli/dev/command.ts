@@ -1,3 +1,6 @@
+// `portolan faucet` and `portolan reorg`: tools for local chains. They use the connection file of the running
+// service and refuse any other chain.
+
 import type { Command } from 'commander'
 import { parseAmount, parseChain, parseDepth } from '../options.ts'
 import type { Shell } from '../shell.ts'

@@ -7,7 +7,7 @@ test('the version of Node', () => {
   expect(checkNode('20.20.2')).toMatchObject({ status: 'failure' })
 })
 
-test('a fix stands below what it fixes', () => {
+test('a fix is printed below its finding', () => {
   const text = findingText(checkNode('20.20.2'))
   expect(text).toContain('Node 20.20.2 is too old.\n')
   expect(text).toMatch(/→ Use Node 26 or newer/)

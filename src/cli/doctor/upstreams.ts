@@ -21,7 +21,7 @@ type Network = {
 type Upstream = NodeAddress & { network: string; name: string; chain_id?: number | string }
 type Asked = Upstream & { answer?: NodeAnswer; finding: Finding }
 
-/** Asks each node of each chain who it is, all at once. The service starts without them. */
+/** Identifies each node of each chain, in parallel. The service starts without them. */
 export async function* checkUpstreams({
   config,
   shell,

@@ -1,3 +1,6 @@
+// `portolan keys`: credentials of an organization. It calls the administration operations on the database
+// directly, with an audit event for each change. A secret is printed once.
+
 import type { Command } from 'commander'
 import { parseExpiry, parseRole, parseSeconds } from '../options.ts'
 import type { Shell } from '../shell.ts'

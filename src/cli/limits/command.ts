@@ -1,3 +1,5 @@
+// `portolan limits`: rate limits of an organization. Values that are not given keep the value that applied.
+
 import type { Command } from 'commander'
 import { parseLimit } from '../options.ts'
 import type { Shell } from '../shell.ts'

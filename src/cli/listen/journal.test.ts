@@ -47,7 +47,7 @@ test('deliveries are verified and described, gaps and repetitions named', async 
   expect(journal.summary()).toBe('5 deliveries, 1 refused, 0 numbers missing.')
 })
 
-test('what is no JSON is said to be none, and JSON can be printed', async () => {
+test('invalid JSON is reported, and JSON can be printed', async () => {
   const journal = createJournal({ secrets: [], json: true })
   const line = await journal.enter({ headers: {}, body: Buffer.from('<html>') })
   expect(JSON.parse(line)).toEqual({

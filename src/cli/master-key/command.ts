@@ -1,3 +1,6 @@
+// `portolan master-key`: show and rotate the key that encrypts stored secrets. Rotation encrypts row by row
+// and can be interrupted: both keys are accepted until it ends.
+
 import type { Command } from 'commander'
 import type { Shell } from '../shell.ts'
 

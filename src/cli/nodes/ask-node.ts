@@ -1,3 +1,6 @@
+// Identifies a node of any family for `init` and `doctor`, without the pool: one request per node, each with a
+// time limit.
+
 import type { NodeAddress, NodeKind } from './rpc.ts'
 import { openRpc } from './rpc.ts'
 

@@ -1,3 +1,6 @@
+// `portolan organizations`: the life cycle of organizations, with the same checks and audit events as the
+// operations.
+
 import type { Command } from 'commander'
 import type { Shell } from '../shell.ts'
 

@@ -1,3 +1,6 @@
+// `portolan rewind`: take back blocks above a height, for a reorganization deeper than the stored blocks. It
+// shows what would be removed first, and runs in one transaction.
+
 import type { Command } from 'commander'
 import type { Shell } from '../shell.ts'
 

@@ -1,3 +1,6 @@
+// `portolan start`: the service in the foreground. The first signal stops it in order (drain, chains,
+// database), a second one ends the process at once.
+
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import manifest from '../../../package.json' with { type: 'json' }
@@ -42,7 +45,7 @@ export async function runStart(shell: Shell, options: StartOptions): Promise<voi
     if (!stopping.signal.aborted) await announce()
     const signal = await asked.promise
     log.info({ signal }, 'stopping')
-    // A person who presses Ctrl-C does not want to wait.
+    // Ctrl-C should end the command quickly.
     if (signal === 'SIGTERM') await app.drain()
     await app.stop()
     log.info({}, 'stopped')

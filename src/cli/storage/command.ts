@@ -1,3 +1,6 @@
+// `portolan migrate`, `export` and `import`. An archive is one consistent snapshot, is checked as a whole
+// before it is committed, and goes into an empty database only.
+
 import type { Command } from 'commander'
 import type { Shell } from '../shell.ts'
 

@@ -1,3 +1,7 @@
+// The error table. It may use `contract` only. One row per reason: status, title, whether a retry helps, and
+// the JSON-RPC code of the gateway. HTTP problems, gateway errors, `docs/errors.md` and the client derive from
+// it; a reason never changes its meaning once released.
+
 import { idempotencyErrors } from '../idempotency.ts'
 import { accessErrors } from './access.ts'
 import { gatewayErrors } from './gateway.ts'

@@ -1,3 +1,7 @@
+// The catalogue of operations: name, request, response, role and limits of each, by service. It may use
+// `contract` only. Routes, validation, handler types, OpenAPI, the typed client and `docs/operations.md`
+// derive from it, so an operation cannot differ between them.
+
 import type { NamesIn, Operation, Request, Response } from '../operation.ts'
 import { type Service, services } from '../variant.ts'
 import { admin } from './admin.ts'

@@ -109,7 +109,7 @@ export const EffectiveRateLimit = record('EffectiveRateLimit', {
   month_used: Count,
 })
 
-/** Who acted in an audit event. */
+/** The actor of an audit event. */
 export const ActorType = Type.Enum([
   'ACTOR_TYPE_CREDENTIAL',
   'ACTOR_TYPE_COMMAND_LINE',

@@ -1,3 +1,6 @@
+// The records of requests and answers, as schemas with descriptions. They may use `contract` only. Field names
+// are the names on the wire, in TypeScript and in SQL.
+
 import Type from 'typebox'
 import { AssetType, Count, Decimal, extension, optional, Timestamp, text } from '../fields.ts'
 import { maxAddressesPerAnswer, maxListedAddresses } from '../limits.ts'

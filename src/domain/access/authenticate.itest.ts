@@ -164,7 +164,7 @@ describe('the check of a signature', () => {
     expect([statements, taken]).toEqual([[], 1])
   })
 
-  it('begins nothing for a request whose nonce is turned away at once', async () => {
+  it('starts no work for a request whose nonce is refused at once', async () => {
     const pair = await make()
     const full = new Error('too many wait already')
     const authenticator = createAuthenticator(installation, {

@@ -76,7 +76,7 @@ it('forgets a credential and an organization when they change', async () => {
   expect(await keys.principalOf(other.api_key)).toBeDefined()
 })
 
-it('checks again every second while it hears of no changes, and every half minute otherwise', async () => {
+it('checks every second without change notifications, and every half minute with them', async () => {
   const { api_key, credential_id } = await make()
   const keys = open()
   await keys.principalOf(api_key)
@@ -128,7 +128,7 @@ const breakable = () => {
   }
 }
 
-it('keeps known keys for ten minutes while the database is away, and no longer', async () => {
+it('keeps known keys for ten minutes while the database is unreachable, and no longer', async () => {
   const { api_key } = await make()
   const broken = breakable()
   const keys = createGatewayKeys({ db: broken.db, clock })
@@ -146,7 +146,7 @@ it('keeps known keys for ten minutes while the database is away, and no longer',
   await expect(keys.principalOf(api_key)).rejects.toThrow('away')
 })
 
-it('answers at once and asks once a second while the database is away, then notices its return', async () => {
+it('answers at once and asks once per second while the database is unreachable, then notices its return', async () => {
   const { api_key, credential_id } = await make()
   const broken = breakable()
   const keys = createGatewayKeys({ db: broken.db, clock })

@@ -10,7 +10,7 @@ import type { KeyForms } from './key-mac.ts'
 import type { Principal } from './principal.ts'
 import { principalFrom } from './principal.ts'
 
-/** Who is behind the API key of a gateway address. */
+/** The principal of the API key in a gateway address. */
 export type GatewayKeys = {
   /**
    * Answers at once for a key that was used before; undefined for one that opens nothing. Fails with

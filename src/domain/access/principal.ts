@@ -2,7 +2,7 @@ import type { Role } from '../../contract/roles.ts'
 import { createNetworkList, type NetworkList } from '../../lib/net/ip.ts'
 import type { CredentialRow } from '../../storage/access/tables.ts'
 
-/** Who calls: a credential, its organization and what it may do. */
+/** The caller: a credential, its organization and its rights. */
 export type Principal = {
   credential_id: string
   organization_id: string
@@ -23,7 +23,7 @@ export type Restrictions = {
   allowed_client_networks: readonly string[] | undefined
 }
 
-/** What of a stored credential decides who its caller is and what it may do. */
+/** The fields of a stored credential that define its principal. */
 type Stored = Pick<
   CredentialRow,
   | 'credential_id'

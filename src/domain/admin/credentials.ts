@@ -129,7 +129,7 @@ export async function insertPair(store: Store, options: NewCredential) {
 /** A successor that is younger may be on its way to the caller, and its use may not be noted yet. */
 const settledMs = 60_000
 
-/** Puts a new pair in the place of a credential, which goes on for the time of the overlap. */
+/** Replaces a credential by a new pair. The old one stays valid for the time of the overlap. */
 export const RotateCredential: AdminHandler<'RotateCredential'> = async (context, request) => {
   const { db, clock, principal } = context
   const credential_id = request.credential_id ?? principal.credential_id

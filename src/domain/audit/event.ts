@@ -5,7 +5,7 @@ import type { ActorType, AuditResult, PendingAuditRow } from '../../storage/audi
 import type { Principal } from '../access/principal.ts'
 import { targetOf } from './target.ts'
 
-/** Who does what, before anything is done. */
+/** The actor and the action, before the action runs. */
 export type AuditSubject = {
   actor_type: ActorType
   principal?: Principal | undefined
@@ -54,7 +54,7 @@ export function endEvent(
   }
 }
 
-/** Only those who may act for any organization write into the log of another one. */
+/** Only a principal that may act for any organization writes to the log of another one. */
 function concernedBy(
   { actor_type, principal }: AuditSubject,
   { organization_id }: Record<string, unknown>,

@@ -121,7 +121,7 @@ test('a clock that is set back opens no window that is spent', async () => {
   expect(await admit(limiter, limits, 9)).toBe(5)
 })
 
-test('the last second goes on passing after the clock was set back', async () => {
+test('the last second still passes after the clock was set back', async () => {
   const { clock, limiter } = start()
   const limits = { ...unlimited, per_second_limit: 5 }
   expect(await admit(limiter, limits, 9)).toBe(5)

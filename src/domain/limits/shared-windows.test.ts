@@ -47,7 +47,7 @@ test('a call that Redis fails is decided here, with the share of one replica', a
   expect(await take(2)).toMatchObject({ allowed: false, window: 'hour', limit: 100, remaining: 1 })
 })
 
-test('while Redis is away one call in a second asks for it, the others are answered at once', async () => {
+test('while Redis is unreachable one call per second tries it, the others are answered at once', async () => {
   const { clock, server, limiter, take } = start()
   server.up = false
   await take()

@@ -118,7 +118,7 @@ test('entries in use stay in memory, the longest unused leave', async () => {
   expect(loads.filter((id) => id === 'a').length).toBeLessThanOrEqual(2)
 })
 
-test('what waits while the store is away is bounded, and the loss is reported', async () => {
+test('the queue is bounded while the store is unreachable, and the loss is reported', async () => {
   const { store, limiter, take } = start({ max_entries: 1, max_kept: 300 })
   store.failure = 'refuses'
   for (let index = 0; index < 201; index += 1) await take(`o${index}`)

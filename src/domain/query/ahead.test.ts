@@ -93,7 +93,7 @@ it('begins nothing for other services, for what writes, or without a chain', () 
   expect(asked).toEqual([])
 })
 
-it('begins nothing for who is over a limit', () => {
+it('starts no work for a caller above its limit', () => {
   const { asked, contextOf, ahead } = open()
   const operation = async () => asked.push('begun')
   const context = contextOf('GetBlock')

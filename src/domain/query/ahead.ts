@@ -6,7 +6,7 @@ import type { QuerySource } from './source.ts'
 /** An operation that was begun before it is known whether its request may be answered. */
 export type Begun<answer> = {
   answer: Promise<answer>
-  /** The request may be answered: what was held back goes on. */
+  /** The request is admitted: the held work continues. */
   admit(): void
   /** It may not: what was held back ends. */
   refuse(error: unknown): void
@@ -19,7 +19,7 @@ export type Ahead = {
     context: Context,
     operation: (context: Context) => Promise<answer>,
   ): Begun<answer> | undefined
-  /** Whether the limits let the request through: who is over them gets nothing done ahead of time. */
+  /** Whether the limits admit the request: nothing is fetched ahead for a caller above its limit. */
   decided(principal: Principal, allowed: boolean): void
 }
 

@@ -1,3 +1,8 @@
+// Managed transactions on EVM chains: create, sign outside, send, cancel. It uses
+// `storage/transactions` and the `Sending` of a chain. It guarantees that a signed transaction is stored
+// before it is sent, that the same bytes are sent again after a crash, and that a nonce is given to one
+// transaction only.
+
 import { createHash } from 'node:crypto'
 import { OperationError } from '../../contract/errors/errors.ts'
 import { maxOpenTransactions } from '../../contract/limits.ts'

@@ -11,7 +11,7 @@ const explainMs = 2_000
 
 /**
  * Sends a signed transaction. What is on its way already is answered as it stands: the sender looks
- * after it. From the write-ahead on nothing depends on the caller, who may hang up.
+ * after it. After the write-ahead nothing depends on the caller, which may disconnect.
  */
 export const SendTransaction: WalletHandler<'SendTransaction'> = async (
   context,
@@ -54,7 +54,7 @@ async function findWait(
 ): Promise<string | undefined> {
   try {
     if (!(await hasUnsentBelow(db, row, row.nonce))) return undefined
-    // Not the caller's signal: what was sent is written down whether or not he waits for it.
+    // Not the caller's signal: the outcome is recorded even if the caller disconnects.
     const signal = AbortSignal.timeout(explainMs)
     return await explainWait({ db, sending }, row, new Date(clock.now()), signal)
   } catch {

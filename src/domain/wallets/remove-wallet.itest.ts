@@ -89,7 +89,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('a wallet of %s', (service) =
     expect(await caller.reason('RenameWallet', { wallet_id, name: '' })).toBe('INVALID_REQUEST')
   })
 
-  it('gets nothing from those who add to it while it is removed', async () => {
+  it('ignores concurrent additions while it is removed', async () => {
     const { bench, caller } = await startBench(service)
     for (let round = 0; round < 5; round++) {
       const { wallet_id } = await caller.call('RegisterWallet', { name: 'w' })

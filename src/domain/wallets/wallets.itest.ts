@@ -101,7 +101,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('wallets of %s', async (servi
     expect((await call('GetWallet', { wallet_id: two })).wallet.addresses).toEqual([])
   })
 
-  it('are removed from in batches, and what is not there is no error', async () => {
+  it('are removed from in batches, and a missing address is not an error', async () => {
     const wallet_id = await register()
     const many = Array.from({ length: 5 }, fresh)
     await call('BatchRegisterAddresses', { wallet_id, addresses: many })

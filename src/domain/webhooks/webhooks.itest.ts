@@ -207,7 +207,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     ])
   })
 
-  it('are disabled by their owner, which is no failure of theirs', async () => {
+  it('are disabled by their owner, which is not counted as a failure', async () => {
     const webhook_id = await register()
     await test(webhook_id)
     expect(await call('DisableWebhook', { webhook_id })).toEqual({})

@@ -194,7 +194,7 @@ const settle = async () => {
   for (let turn = 0; turn < 60; turn++) await Promise.resolve()
 }
 
-it('never gives an answer of a block that has left the chain, nor one made of an error', async () => {
+it('never returns data of a block that left the chain, and never an error as data', async () => {
   let hits = 0
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60 }), async (steps) => {
@@ -237,7 +237,7 @@ it('never gives an answer of a block that has left the chain, nor one made of an
   expect(hits).toBeGreaterThan(500)
 }, 60_000)
 
-it('goes on keeping answers after every reorganization', async () => {
+it('continues caching after every reorganization', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const world = createWorld()

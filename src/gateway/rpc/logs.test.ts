@@ -28,7 +28,7 @@ describe('getLogs', () => {
     expect(again).toMatchObject({ text, hit: true, number: 100, hash: hash(100) })
   })
 
-  it('in parts is asked for anew when the chain changes meanwhile: no mix of two branches', async () => {
+  it('a request in parts is repeated when the chain changes: no mix of two branches', async () => {
     const { call, pool } = open()
     let branch = 0
     let parts = 0

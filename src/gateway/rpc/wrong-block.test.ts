@@ -49,7 +49,7 @@ describe('the answer to a question for a block', () => {
     expect(isWrong(genesis, { number: -1, hash: emptyRoot })).toBe(true)
   })
 
-  test('is not judged where the chain has rules of its own, or where it is no block', () => {
+  test('is not checked on a chain with its own rules, or when the result is not a block', () => {
     expect(isWrong({ ...genesis, gasUsed: '0x7', l1BlockNumber: '0x1' })).toBe(false)
     expect(isWrong({ number: '0x5', hash }, { number: 5, hash })).toBe(false)
     expect(isWrong(null)).toBe(false)

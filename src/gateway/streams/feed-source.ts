@@ -23,7 +23,7 @@ export function createFeedSource(options: {
 }): FeedSource {
   const { pool, prefix, log, timeoutMs = 5_000 } = options
   const { fits, covers } = createBloomCheck()
-  // Some chains leave all blooms empty: one is believed only after others were found to be right.
+  // Some chains leave all blooms empty: a bloom is used only after earlier ones matched their logs.
   let areBloomsRight = false
   // Some leave the logs of the block itself out (Bor: state sync): then logs may be more, never less.
   let areBloomsPartial = false

@@ -45,7 +45,7 @@ export type StreamsOptions = {
   feed?: Partial<FeedOptions>
 }
 
-/** Joins the feed with all who listen to it. */
+/** Connects the feed with its subscribers. */
 export function createStreams(options: StreamsOptions): Streams {
   const { pool, ids, clock, encode, budget, subscriptionsPerKey: limit } = options
   const index = createLogIndex<LogListener>()

@@ -1,7 +1,7 @@
 import type { LogFilter } from '../rpc/check-filter.ts'
 import { type Refusal, refuse } from '../rpc/rpc-error.ts'
 
-/** Whose memory is used. */
+/** The owner of the used memory. */
 export type Owner = { organization_id: string; credential_id: string }
 
 /**

@@ -184,7 +184,7 @@ test('a filter whose blocks contradict each other is refused', () => {
   expect(call('newFilter', [{ blockHash, toBlock: '0x1' }])).toMatchObject({ code: -32602 })
 })
 
-test('an id that is no id is not there', () => {
+test('an invalid id is reported as not found', () => {
   const { call } = createBench()
   expect(call('uninstallFilter', [''])).toBe(false)
   expect(call('getFilterChanges', [''])).toMatchObject({ code: -32000 })

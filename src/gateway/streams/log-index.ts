@@ -4,7 +4,7 @@ import { type LogKeys, type LogQuery, matchesBlock, matchesKeys } from '../rpc/t
 /** A listener for logs. */
 export type LogTarget = { query: LogQuery }
 
-/** Finds who wants a log without looking at all who want some. */
+/** Finds the subscribers of a log without a scan of all of them. */
 export type LogIndex<target extends LogTarget> = {
   add(target: target): void
   remove(target: target): void

@@ -8,7 +8,7 @@ import type { LogIndex, LogTarget } from './log-index.ts'
 import type { Demand } from './pending.ts'
 import { whenBegun } from './when-begun.ts'
 
-/** Who gets notifications: a connection. */
+/** The receiver of notifications: a connection. */
 export type Subscriber = {
   /** Takes a notification, never waits; it is shared with others and must not be changed. */
   push(frame: Buffer): void

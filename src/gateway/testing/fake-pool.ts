@@ -1,3 +1,5 @@
+// Pools, chains and clients for the tests of the gateway. Production code does not import this folder.
+
 import type { Head, Pool, PoolOutcome, PoolRequest } from '../../chains/evm/pool/pool-types.ts'
 
 /** A pool whose nodes, chain and answers a test decides. */

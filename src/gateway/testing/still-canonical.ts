@@ -2,7 +2,7 @@ import { type Canonical, createCanonical } from '../../chains/evm/canonical/cano
 import type { Pool } from '../../chains/evm/pool/pool-types.ts'
 import { silentLog } from '../../lib/log.ts'
 
-/** The canonical chain of a pool in tests whose time moves by hand: what waits for time waits for ever. */
+/** The canonical chain of a pool in tests that move the time themselves: timers never fire alone. */
 export const createStillCanonical = (
   pool: Pool,
   { now, finalityDepth }: { now(): number; finalityDepth: number },

@@ -8,7 +8,7 @@ import type { MethodUsage } from '../../storage/access/method-usage.ts'
 /** Calls that were counted and not written down yet. */
 export type UsageDelta = Omit<MethodUsage, 'day'>
 
-/** Writes down who called what. */
+/** Records the calls of each key and method. */
 export type UsageWriter = {
   /** Takes counts that would be lost otherwise. */
   add(deltas: readonly UsageDelta[]): void

@@ -17,7 +17,7 @@ export type Connection = {
   principal: Principal
   /** The address that it was opened from. */
   client: string
-  /** Who is behind its key now; it is closed when the key does not open the gateway any more. */
+  /** The current principal of its key. The connection is closed when the key loses access to the gateway. */
   recheck(): Promise<Principal | undefined>
   /** Called now and then: looks whether the client is still there. */
   beat(): void
@@ -61,7 +61,7 @@ export function openConnection(options: {
   client: string
   serve: Serve
   limits: ConnectionLimits
-  /** Who is behind the key now. */
+  /** The current principal of the key. */
   check(): Principal | undefined | Promise<Principal | undefined>
   onClosed(connection: Connection): void
   onOverflow(): void

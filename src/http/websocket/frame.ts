@@ -2,7 +2,7 @@ import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 
 const textFin = 0x81
 
-/** A text as one unmasked frame (RFC 6455), made once for all who get it. */
+/** A text as one unmasked frame (RFC 6455), encoded once for all receivers. */
 export function textFrame(text: RawJson): Buffer {
   const { length } = text
   const start = length < 126 ? 2 : length < 65_536 ? 4 : 10

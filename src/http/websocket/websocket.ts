@@ -118,7 +118,7 @@ export function createSockets(options: SocketsOptions): Sockets {
     else map.delete(key)
   }
 
-  /** Who is behind a key, if it may be used on this network, from there, and still. */
+  /** The principal of a key; undefined when the key is not valid, or not allowed on this network or from this address. */
   const check = (network: Network, key: string, client: string) => {
     const judge = (principal: Principal | undefined) =>
       principal && !gatewayDenial(principal, network, clock.now(), client) ? principal : undefined

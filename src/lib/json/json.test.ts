@@ -100,7 +100,7 @@ describe('agrees with JSON.parse', () => {
     )
   })
 
-  test('on what is no JSON', () => {
+  test('on invalid JSON', () => {
     const tokens = fc.constantFrom(
       '{',
       '}',

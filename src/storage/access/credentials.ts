@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 import type { CredentialRow, OrganizationRow } from './tables.ts'
 
-/** Where a page of credentials goes on: the last one seen. */
+/** The position of the next page of credentials: the last one returned. */
 export type CredentialCursor = Pick<CredentialRow, 'create_time' | 'credential_id'>
 
 /** A credential with what its organization says about it. */

@@ -104,7 +104,7 @@ export const countIdempotencyKeys = async (
   return rows[0]?.count ?? 0
 }
 
-/** Deletes up to `limit` keys whose time has passed, and says how many. */
+/** Deletes up to `limit` expired keys and returns their number. */
 export const deleteExpiredIdempotencyKeys = async (
   db: Db,
   now: Date,

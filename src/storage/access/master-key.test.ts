@@ -25,7 +25,7 @@ test.each(['', 'secret', 'ab'.repeat(31), 'zz'.repeat(32)])('%j is refused', asy
   await expect(loadMasterKey({ value })).rejects.toThrow(MasterKeyError)
 })
 
-test('several keys stand in lines of their own, the one that seals first', async () => {
+test('several keys are on separate lines, the sealing key first', async () => {
   const keys = [randomBytes(32), randomBytes(32)]
   const value = keys.map((key) => key.toString('hex')).join('\n\n')
   expect(await loadMasterKeys({ value: `${value}\r\n` })).toEqual(keys)

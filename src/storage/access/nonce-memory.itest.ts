@@ -79,7 +79,7 @@ test('a memory that was restored into the same table is not', async () => {
   expect(await spend([one, late])).toEqual(['unsure', 'unsure'])
 })
 
-test('nor does a service that starts after the restore trust it', async () => {
+test('a service that starts after the restore does not trust it either', async () => {
   const { spend } = await trusted()
   const before = await dump()
   const one = use()

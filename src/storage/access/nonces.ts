@@ -36,7 +36,7 @@ export const createSpendNonces = (
   const insert = createStatement(pool, insertOne)
   const leads = createNonceLeads(db)
 
-  // A caller who is alone waits for a third less than for a batch of one.
+  // A single caller waits a third less than for a batch of one.
   const spendOne = (use: RequestNonce): Promise<NonceOutcome[]> => {
     const { promise, resolve, reject } = Promise.withResolvers<NonceOutcome[]>()
     const { credential_id, nonce, time, expire_time, revision } = use
@@ -152,7 +152,7 @@ async function explain(
   return new Map(rows.map((row) => [keyOf(row), row.outcome]))
 }
 
-/** Forgets up to `limit` nonces whose time has passed, and says how many. */
+/** Deletes up to `limit` expired nonces and returns their number. */
 export const deleteExpiredNonces = async (db: Db, now: Date, limit: number): Promise<number> => {
   const { numAffectedRows } = await sql`
     delete from request_nonce where (credential_id, nonce) in (

@@ -2,7 +2,7 @@ import type { Db } from '../pg/database.ts'
 import { isUniqueViolation } from '../pg/errors.ts'
 import type { OrganizationRow } from './tables.ts'
 
-/** Where a page of organizations goes on: the last one seen. */
+/** The position of the next page of organizations: the last one returned. */
 export type OrganizationCursor = Pick<OrganizationRow, 'create_time' | 'organization_id'>
 
 /** Stores an organization; undefined when its domain is taken. */

@@ -210,7 +210,7 @@ describe('an archive', () => {
     expect(await isEmpty(target)).toBe(true)
   })
 
-  test('holds one moment, whatever is written meanwhile', async () => {
+  test('is a consistent snapshot during concurrent writes', async () => {
     const [busy, target] = [await freshDatabase(), await freshDatabase()]
     await fill(busy)
     const before = await digestTables(busy.pool)

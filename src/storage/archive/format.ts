@@ -9,7 +9,7 @@ export const frameType = {
   end: 0x5a,
 } as const
 
-/** The first frame: what the archive is and who made it. */
+/** The first frame: the format of the archive and the version that wrote it. */
 export type Header = {
   format: 'portolan-archive'
   formatVersion: number

@@ -35,7 +35,7 @@ test('a part of a frame is noticed', async () => {
   await expect(read([bytes.subarray(0, -1)])).rejects.toThrow('cut off')
 })
 
-test('a length that cannot be is not believed', async () => {
+test('an impossible length is refused', async () => {
   const bytes = encodeFrame(1, Buffer.from('hello'))
   bytes.writeUInt32BE(0xffffffff, 1)
   await expect(read([bytes])).rejects.toThrow('too long')

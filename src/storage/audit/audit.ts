@@ -132,7 +132,7 @@ export type AuditFilter = {
 /** A place in a list of events. */
 export type AuditPosition = Pick<AuditEventRow, 'event_time' | 'sequence'>
 
-/** Events, newest first, and where the list goes on when not all were looked at. */
+/** Events, newest first, and the position of the next page if there is one. */
 export type AuditPage = { rows: AuditEventRow[]; next: AuditPosition | undefined }
 
 /**

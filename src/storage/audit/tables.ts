@@ -11,7 +11,7 @@ import {
   uuid,
 } from '../pg/columns.ts'
 
-/** Who acted. */
+/** The actor. */
 export type ActorType =
   | 'ACTOR_TYPE_CREDENTIAL'
   | 'ACTOR_TYPE_COMMAND_LINE'

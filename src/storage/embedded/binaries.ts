@@ -49,7 +49,7 @@ type Search = {
   explicit?: string | undefined
   /** The major version of the existing data directory. */
   pinned?: number | undefined
-  /** Who must be able to run the binaries, when not ourselves. */
+  /** The user that must be able to run the binaries, if it is not the current one. */
   user?: ServerUser | undefined
   /** The last resort, asked only when nothing else fits. */
   npm: () => Promise<string | undefined>

@@ -63,7 +63,7 @@ test('waits for a service that is starting', async () => {
   await service.stop()
 })
 
-test('one visit waits for the other', async () => {
+test('one command waits for the other', async () => {
   const where = await options()
   const first = await connectEmbedded(where)
   const second = connectEmbedded(where)

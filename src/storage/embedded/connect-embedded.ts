@@ -12,7 +12,7 @@ import { probe } from './probe.ts'
 /** A way to the embedded server for the time of one command. */
 export type EmbeddedVisit = {
   connection: EmbeddedConnection
-  /** Whether the server runs for this visit only. */
+  /** Whether the server was started for this command only. */
   started: boolean
   stop(): Promise<void>
 }

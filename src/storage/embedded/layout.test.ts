@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { connectionOf, layoutOf } from './layout.ts'
 
-test('the socket lies beside the data where its path fits', () => {
+test('the socket is beside the data when its path is short enough', () => {
   const layout = layoutOf('/srv/portolan')
   expect(layout.socket).toBe('/srv/portolan/postgres/run')
   expect(connectionOf(layout)).toEqual({

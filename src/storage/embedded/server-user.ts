@@ -29,7 +29,7 @@ export const findServerUser = async (): Promise<ServerUser> => {
   )
 }
 
-/** Who must run the server of `root`: the owner of what is there, else the usual user; undefined means ourselves. */
+/** The user that runs the server for `root`: the owner of an existing directory, else the default user; undefined is the current user. */
 export const chooseServerUser = async (root: string): Promise<ServerUser | undefined> => {
   const self = process.getuid?.() ?? 0
   const owner = await stat(root).catch(() => undefined)

@@ -4,7 +4,7 @@ import { renderSettings } from './settings.ts'
 
 const layout = layoutOf("/srv/it's")
 
-test('wishes win over defaults, and what keeps the server private over wishes', () => {
+test('settings override defaults, and fixed settings that keep the server private override both', () => {
   const lines = renderSettings(layout, { work_mem: '1MB', fsync: false, port: 1 }).split('\n')
   expect(lines).toContain("work_mem = '1MB'")
   expect(lines).toContain('fsync = off')

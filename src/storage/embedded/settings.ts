@@ -39,7 +39,7 @@ const print = (value: string | number | boolean): string =>
         : 'off'
       : `${value}`
 
-/** The configuration file of one server: initdb's findings, our defaults, the operator's wishes, and last what must hold. */
+/** The configuration file of one server, later lines win: initdb's values, our defaults, the operator's settings, fixed settings. */
 export const renderSettings = (layout: Layout, settings: Settings = {}): string => {
   const enforced: Settings = {
     listen_addresses: '',

@@ -57,7 +57,7 @@ test.each(types)('the server reads arrays of %s as they were', async (type, arbi
   )
 })
 
-test('what is no value of its type is refused before it is sent', () => {
+test('a value of the wrong type is refused before it is sent', () => {
   expect(() => encodeArray('bigint', [1.5])).toThrow(RangeError)
   // Cut to its lowest bits, each of these would be stored as another number.
   for (const number of [2 ** 15, -(2 ** 15) - 1, 0.5, Number.NaN, '7'])

@@ -21,7 +21,7 @@ const listen = (to: Connection = connection) => {
   return { ...listener, state }
 }
 
-test('every listener hears a change when its transaction commits, and only then', async () => {
+test('every listener gets a change when its transaction commits, and only then', async () => {
   const listeners = [listen(), listen()]
   await expect.poll(() => listeners.every(({ state }) => state.connects === 1)).toBe(true)
   await expect(
@@ -49,7 +49,7 @@ test('a lost connection is opened again, and the caches are notified', async () 
   await expect.poll(() => state.heard).toEqual([change])
 })
 
-test('what cannot be read is passed over, and a handler that throws does no harm', async () => {
+test('unreadable payloads are skipped, and a handler that throws is isolated', async () => {
   const heard: Change[] = []
   let connects = 0
   const listener = listenForChanges({
@@ -71,7 +71,7 @@ test('what cannot be read is passed over, and a handler that throws does no harm
   expect(connects).toBe(1)
 })
 
-test('stops at once while the server is away', async () => {
+test('stops at once while the server is unreachable', async () => {
   const { stop, state } = listen({ host: '127.0.0.1', port: 1, user: 'nologin', database: 'none' })
   const start = Date.now()
   await stop()

@@ -55,7 +55,7 @@ export const isDatabaseUnavailable = (error: unknown): boolean => {
   return causesOf(error).some(isDatabaseUnavailable)
 }
 
-/** Whether the server has no room left; it goes on by itself once there is some. */
+/** Whether the disk of the server is full. The server continues by itself once there is space. */
 export const isDiskFull = (error: unknown): boolean =>
   error instanceof Error &&
   ((error as { code?: unknown }).code === '53100' || causesOf(error).some(isDiskFull))

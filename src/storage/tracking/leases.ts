@@ -11,7 +11,7 @@ export class LeaseLostError extends Error {
   }
 }
 
-/** Who wants or holds a lease; the holder is an id of the process. */
+/** A process that requests or holds a lease; `holder` is the id of the process. */
 export type LeaseClaim = { name: string; holder: string; ttl_ms: number }
 
 /** The right to act for a name until it expires; the epoch goes with every write. */

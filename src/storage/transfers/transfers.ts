@@ -23,7 +23,7 @@ export type ListedTransfer = TransferRow &
     is_internal?: boolean
   }
 
-/** Where a page goes on: the last transfer seen. */
+/** The position of the next page: the last transfer returned. */
 export type TransferPosition = Pick<TransferRow, 'block_time' | 'block_number' | 'ordinal' | 'side'>
 
 /** Which transfers are wanted. */

@@ -147,7 +147,7 @@ export const deleteAddresses = async (
 
 type TrackedWallet = Omit<TrackedAddress, 'address'> & { addresses: Buffer }
 
-/** Which of a block's addresses are tracked, and by whom: one look-up whatever their number. */
+/** The tracked addresses among those of a block, with their organizations: one query for any number. */
 export const findTracked = async (
   trx: Db,
   network_id: number,

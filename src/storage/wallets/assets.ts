@@ -79,7 +79,7 @@ export const listTokenImports = async (
   return rows
 }
 
-/** Who tracks which tokens for these addresses: the tracker's look-up. */
+/** The tracked tokens of these addresses, by organization: the tracker's look-up. */
 export const findTokenImports = async (
   trx: Db,
   network_id: number,

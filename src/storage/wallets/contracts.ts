@@ -80,7 +80,7 @@ export const deleteContract = async (
   return true
 }
 
-/** Which of a block's contracts are watched, and by whom. */
+/** The watched contracts among those of a block, with their organizations. */
 export const findWatched = async (
   trx: Db,
   network_id: number,

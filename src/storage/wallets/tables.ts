@@ -20,7 +20,7 @@ import {
   uuids,
 } from '../pg/columns.ts'
 
-/** Whose wallets, on which chain. */
+/** The organization and the network of wallets. */
 export type WalletScope = { organization_id: string; network_id: number }
 
 /** The tables of 0003-wallets.sql, 0004-balances.sql, 0005-transfers.sql and 0008-tracking.sql. */

@@ -10,7 +10,7 @@ import type { webhookTables } from './tables.ts'
 /** A stored attempt. */
 export type AttemptRow = RowOf<typeof webhookTables.delivery_attempt>
 
-/** Where a page of histories goes on. */
+/** The position of the next page of histories. */
 export type DeliveryPosition = Pick<DeliveryRow, 'create_time' | 'webhook_history_id'>
 
 /** A notification with what became of it. */

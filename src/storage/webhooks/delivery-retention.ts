@@ -20,7 +20,7 @@ export const listOldHistories = async (db: Db, before: Date): Promise<WalletScop
   return rows
 }
 
-/** Where removing goes on, and what was removed. */
+/** The position from which removal continues, and what was removed. */
 export type Removed = { count: number; next: DeliveryPosition | undefined }
 
 /**

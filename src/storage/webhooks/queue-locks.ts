@@ -10,7 +10,7 @@ const lock = (name: string, webhook_ids: readonly string[]): RawBuilder<unknown>
     from unnest(${[...new Set(webhook_ids)]}::text[]) w (webhook_id) order by bucket) b`
 
 /**
- * A statement that keeps all others away who change rows in the queues of some webhooks. Comes after
+ * A statement that locks out all other writers of the queues of some webhooks. It comes after
  * the locks of the webhooks themselves, which are taken in the order of their ids, and before any row
  * of a queue: so writers wait, but never in a circle. Locking the rows in one order does the same and
  * costs every delivery another write. A claim takes no such lock, because it never waits.
@@ -18,6 +18,6 @@ const lock = (name: string, webhook_ids: readonly string[]): RawBuilder<unknown>
 export const queuesAlone = (webhook_ids: readonly string[]): RawBuilder<unknown> =>
   lock('pg_advisory_xact_lock', webhook_ids)
 
-/** The same for those who only end deliveries, each its own: they do not keep each other away. */
+/** The same for writers that only end their own deliveries: they do not lock each other out. */
 export const queuesShared = (webhook_ids: readonly string[]): RawBuilder<unknown> =>
   lock('pg_advisory_xact_lock_shared', webhook_ids)

@@ -12,7 +12,7 @@ import { startTracker } from '../tracker/tracker.ts'
 
 const { db, pool } = await freshDatabase()
 
-it('finds balances that differ from the chain, says so and puts them right', async () => {
+it('finds balances that differ from the chain, reports and corrects them', async () => {
   const { chain, network_id, account, address, createCaller } = await createWalletBench(db, 's')
   const caller = await createCaller()
   const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', confirmation: 4 })

@@ -78,7 +78,7 @@ describe('erasing an organization', () => {
     expect(details).toEqual([])
   })
 
-  it('goes on where it was after a crash, and counts no row twice', async () => {
+  it('continues after a crash, and counts no row twice', async () => {
     const gone = await fill(db, 9)
     const before = await rowsOf(db, gone)
     await requestDeletion(db, gone, new Date())

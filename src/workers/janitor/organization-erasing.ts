@@ -30,7 +30,7 @@ export type ErasingOptions = {
 
 /**
  * Erases organizations that were deleted, a page of each in turn, in one process at a time. Every page
- * is a few short transactions; after a crash it goes on with what is left.
+ * is a few short transactions; after a crash it continues with the rest.
  */
 export function startOrganizationErasing(options: ErasingOptions): { stop(): Promise<void> } {
   const { db, clock, log, holder } = options

@@ -114,7 +114,7 @@ const open = async (limits: Partial<PendingLimits> = {}, own: Db = db) => {
 }
 
 describe('the recorder', () => {
-  it('waits for what is announced before a node has it, and for nodes that are away', async () => {
+  it('waits for transactions that are announced before a node has them, and for unreachable nodes', async () => {
     const { nodes, start, shows } = await open()
     start()
     const late = transaction()
@@ -248,7 +248,7 @@ describe('the recorder', () => {
     await shows()
   })
 
-  it('records nothing that is no transaction', async () => {
+  it('records only transactions', async () => {
     const { nodes, start, shows, hold, listed } = await open()
     const recorder = start()
     const fine = hold()

@@ -86,7 +86,7 @@ async function findWait(
   }
 }
 
-/** Finds out who used the nonce, and writes it down as the tracker would have done. */
+/** Finds the transaction that used the nonce and records it as the tracker would have done. */
 async function decide(
   tools: SenderTools,
   row: TransactionRow,

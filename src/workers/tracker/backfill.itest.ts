@@ -78,7 +78,7 @@ it('history is added once, in its place, and webhooks notify it as backfilled', 
   for (const { data } of rows) expect(data).toMatchObject({ backfilled: true })
 })
 
-it('what was interrupted goes on where it was', async () => {
+it('an interrupted backfill continues from its position', async () => {
   const setup = await startLate()
   const stopping = new AbortController()
   const first = backfill(setup, {
@@ -101,7 +101,7 @@ it('what was interrupted goes on where it was', async () => {
   expect((await setup.values()).length).toBe(101)
 })
 
-it('a reorganization meanwhile leaves nothing of the old branch', async () => {
+it('a reorganization during a backfill leaves nothing of the old branch', async () => {
   const setup = await startLate()
   const { chain } = setup.bench
   let forked = false
@@ -132,7 +132,7 @@ it('a reorganization meanwhile leaves nothing of the old branch', async () => {
   expect(values.length).toBe(91 + 31)
 })
 
-it('a gap of the tracker is closed by it, and what makes no sense is refused', async () => {
+it('a backfill closes a gap of the tracker, and invalid ranges are refused', async () => {
   const setup = await startLate()
   const { network_id } = setup.bench
   await noteGap(network_id, 'pruned')

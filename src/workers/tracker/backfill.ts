@@ -76,7 +76,7 @@ export async function runBackfill(options: BackfillOptions): Promise<BackfillOut
     onProgress({ from, to, block_number: done, transfers })
   }
 
-  /** Goes on after a position until the end or until the chain moves. */
+  /** Continues after a position until the end or until the chain moves. */
   const resume = async (position: Position): Promise<void> => {
     for await (const event of chain.follow(position, signal)) {
       if (event.kind === 'fork') throw new HistoryMovedError('the chain left the position')

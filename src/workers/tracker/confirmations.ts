@@ -175,7 +175,7 @@ function toNotification(
       ...(backfilled && { backfilled: true }),
       transfers: records,
     },
-    // Only where the record says so: in other variants a second notification would say nothing new.
+    // Only where the record shows it: in other variants a second notification would contain nothing new.
     pending: pendingOf(
       transfers.filter((_, at) => records[at]!.transfer_state === 'TRANSFER_STATE_PENDING'),
     ),

@@ -7,7 +7,7 @@ import type { BulkRow } from '../../storage/pg/bulk.ts'
 import type { TrackedAddress } from '../../storage/wallets/addresses.ts'
 import { type AssetInfo, assetIdOf } from '../../storage/wallets/assets.ts'
 
-/** Who tracks what of the things that some blocks name. */
+/** The tracked addresses, tokens and contracts among those that some blocks name. */
 export type Matches = {
   network_id: number
   /** The id of an asset; remembered, because a block names few assets many times. */

@@ -10,7 +10,7 @@ const { db, pool } = database
 const { startBench, settled, addWebhook, notified } = createTrackedBenches(database)
 const { signal } = new AbortController()
 
-it('a reorganization beyond the stored blocks is taken back by hand, and tracking goes on', async () => {
+it('a reorganization deeper than the stored blocks is rewound manually, and tracking continues', async () => {
   const { bench, caller, start } = await startBench('c')
   const { chain, network_id, account, address } = bench
   const { wallet_id } = await caller.call('RegisterWallet', {

@@ -40,7 +40,7 @@ import { matchBlock } from './match.ts'
 import { noteTransfers, noteUpdates } from './notify.ts'
 import type { TrackerTools } from './tools.ts'
 
-/** The cursor is not where the writer believed: another process has moved it. */
+/** The cursor is not where the writer expected it: another process has moved it. */
 export class CursorMovedError extends Error {
   override name = 'CursorMovedError'
 }
@@ -246,7 +246,7 @@ export async function storeBeginning(tools: TrackerTools, block: ChainHeader): P
 
 type ChainHeader = Pick<ChainBlock, 'number' | 'hash' | 'parent_hash' | 'time'>
 
-/** Notes blocks that no node can serve, goes on after them and lets every balance be read again. */
+/** Records a gap of blocks that no node can serve, continues after them and schedules a read of every balance. */
 export async function storeGap(
   tools: TrackerTools,
   after: { number: number; hash: Buffer },

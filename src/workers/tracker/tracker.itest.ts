@@ -152,7 +152,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('the tracker of %s', (service
     expect(await notified(later)).toMatchObject([{ sequence: 1, data: { confirmations: 3 } }])
   })
 
-  it('goes on where it was, also in another process', async () => {
+  it('continues from its cursor, also in another process', async () => {
     const { bench, caller, start } = await startBench(service)
     const { chain, account, address } = bench
     const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', address: address(1) })

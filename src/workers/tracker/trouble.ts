@@ -15,7 +15,7 @@ const usualPatience: TroublePatience = { unreadableMs: 60_000, silentMs: 600_000
 
 // One failure may be chance.
 const leastFailures = 3
-// Trouble that comes back so soon is the same: the next block is not waited for as long again.
+// A failure that returns so soon is the same one: do not wait as long again for the next block.
 const nearBlocks = 32
 
 /**

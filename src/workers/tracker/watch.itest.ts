@@ -112,7 +112,7 @@ test.each(['down', 'hanging'] as const)('nodes that are %s are a stall', async (
   expect(watch.health().health).toBe('ok')
 })
 
-test('nodes of another chain are a failure that says so', async () => {
+test('nodes of another chain are reported as such', async () => {
   const { bench, start: track } = await startBench('c')
   await pinIdentity(db, bench.network_id, 'eip155:1:another')
   const tracker = track()
@@ -136,7 +136,7 @@ test('nodes of another chain are a failure that says so', async () => {
   }
 })
 
-test('a failure is over when another process goes on', async () => {
+test('a failure ends when another process continues', async () => {
   const { bench, start: track } = await startBench('c')
   const other = track()
   await settled(bench)

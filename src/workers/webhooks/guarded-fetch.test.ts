@@ -130,7 +130,7 @@ describe('no name leads to an inner address', () => {
     expect(await failureOf(`http://evil.test:${port}/`, answers(...addresses))).toBe('forbidden')
   })
 
-  test('no answer at all is no way in either', async () => {
+  test('a server without an answer is refused as well', async () => {
     expect(await failureOf(`http://evil.test:${port}/`, answers())).toBe('name')
   })
 

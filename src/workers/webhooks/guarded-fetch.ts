@@ -34,7 +34,7 @@ export type GuardedRequest = {
   body?: string | Buffer
   /** For the whole exchange. */
   timeoutMs: number
-  /** What comes after so many bytes is not read, and `truncated` says so. */
+  /** The body is read up to this many bytes; then `truncated` is set. */
   maxBytes: number
   signal?: AbortSignal
 }

@@ -97,7 +97,7 @@ it('is not confused by logs that no standard has', async () => {
   ])
 })
 
-it('reads many balances in one call where Multicall3 stands, and the same without it', async () => {
+it('reads many balances in one call with Multicall3, and the same without it', async () => {
   const coin = await sender.deploy('Coin', rich)
   const item = await sender.deploy('Item', rich)
   const multi = await sender.deploy('Multi', rich)

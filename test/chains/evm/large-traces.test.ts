@@ -95,7 +95,7 @@ it('the trace of a transaction that is made to be too large is read without what
   expect(pool.status()[0]!.error_rate).toBeLessThan(0.5)
 }, 120_000)
 
-it('over a WebSocket, where it cannot be read, the chain goes on and the block lacks it', async () => {
+it('over a WebSocket, where it cannot be read, the chain continues and the block lacks it', async () => {
   const { chain, before, received } = await startSetup(({ wsUrl }) => wsUrl)
   const blocks = await takeWithTroubles(chain, before, 2)
   expect(blocks.map(received)).toEqual([[5n], [6n]])

@@ -284,7 +284,7 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
       expect(() => node.make({ parent })).toThrow('unknown or below')
   })
 
-  it('refuses what is wrongly asked, and answers quietly for who is gone', async () => {
+  it('refuses invalid requests, and ignores those of closed subscriptions', async () => {
     const { node, client } = await start()
     node.mine(1)
     const { hash } = node.chain.best()

@@ -95,7 +95,7 @@ describe('the Polkadot dev node', () => {
     for (const [at, fact] of other!.entries()) expect(fact).not.toBe(one![at])
   })
 
-  it('goes on with the same chain after a restart, forks and old states included', async () => {
+  it('continues with the same chain after a restart, forks and old states included', async () => {
     const directory = await folder()
     const first = await start({ directory, finality: 3 })
     const account = first.signer(61).account
@@ -119,7 +119,7 @@ describe('the Polkadot dev node', () => {
     await expect(start({ directory, seed: 9 })).rejects.toThrow('another chain')
   })
 
-  it('forgets states beyond its history, and says so', async () => {
+  it('drops states beyond its history, and reports it', async () => {
     const node = await start({ history: 64 })
     node.mine(200)
     expect(node.chain.stateOf(node.chain.at(100)!)).toBeUndefined()

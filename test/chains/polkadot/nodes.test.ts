@@ -56,7 +56,7 @@ describe('the nodes of Asset Hub', () => {
     expect(reading!.balance).toBe(2n * unit)
   })
 
-  it('goes on with another node when one dies, and with the same one when it is back', async () => {
+  it('continues with another node when one dies, and with the same one when it is back', async () => {
     const node = await start()
     node.mine(3)
     const second = await node.serve()
@@ -159,7 +159,7 @@ describe('the nodes of Asset Hub', () => {
     await expect(chain.readBalances(query, after, never)).rejects.toThrow('discarded')
   })
 
-  it('does not name a gap while a node that may have the states is away', async () => {
+  it('reports no gap while a node that may have the states is unreachable', async () => {
     const node = await start()
     node.mine(40)
     node.server.prune(30)
@@ -260,7 +260,7 @@ describe('the nodes of Asset Hub', () => {
     }
   })
 
-  it('says so when all nodes are gone, though no block is awaited', async () => {
+  it('reports that all nodes are unreachable, though no block is awaited', async () => {
     const node = await start()
     node.mine(3)
     const chain = open(node, { waitMs: 500 })

@@ -8,7 +8,7 @@ import { waitFor } from '../../helpers/wait-for.ts'
 import { createWalletBench } from '../../helpers/wallets.ts'
 import { startHarness } from './harness.ts'
 
-it('finds a balance that moved without an event, says so and puts it right', async () => {
+it('finds a balance that changed without an event, reports and corrects it', async () => {
   const { db, pool } = await freshDatabase()
   const node = await startHarness()
   onTestFinished(node.stop)

@@ -191,7 +191,7 @@ describe.each(worlds)('variant P through the service on $name', ({ node, service
     expect(transfers.map(({ value }: { value: string }) => value)).toEqual(['2000000000000'])
   })
 
-  it('refuses what is no address, and says which field', async () => {
+  it('refuses an invalid address and names the field', async () => {
     const { wallet_id } = await call('RegisterWallet', { name: 'strict' })
     const good = addressOf(1)
     const bad = [

@@ -172,7 +172,7 @@ describe.each(worlds)('transfers of $name', ({ node, chain, isModern, specVersio
     expect(again.after[60]!.balance).toBe(unit)
   })
 
-  it('shows a transfer of a multisig account, paid by who signed', async () => {
+  it('shows a transfer of a multisig account, paid by its signer', async () => {
     const [first, second] = [node.account(1), node.account(2)].toSorted(Buffer.compare)
     const members = Buffer.concat([Buffer.of(2 << 2), first!, second!])
     const threshold = Buffer.of(1, 0)

@@ -322,7 +322,7 @@ describe.each(['grpc', 'grpc-web'] as const)(
       expect(JSON.stringify(history)).toContain(transaction_digest)
     })
 
-    it('goes on after the node was away', async () => {
+    it('continues after the node was unreachable', async () => {
       const address = newAddress()
       await newWallet({ address })
       node.faults.mode = 'down'

@@ -67,7 +67,7 @@ it('a transaction that is not the one of its hash is refused, and another node i
   }
 })
 
-it('blocks that no node has any more are a gap, and following goes on behind it', async () => {
+it('blocks that no node has any more are a gap, and following continues after it', async () => {
   const chain = createTonChain({ upstreams: [{ url: dev.node_url }], patienceMs: 0, pollMs: 20 })
   try {
     const from = await chain.head(never)
@@ -82,7 +82,7 @@ it('blocks that no node has any more are a gap, and following goes on behind it'
   }
 }, 60_000)
 
-it('a jetton wallet that fails is no balance, and leaves those of others alone', async () => {
+it('a jetton wallet that fails has no balance, and does not affect others', async () => {
   const chain = createTonChain({ upstreams: [{ url: dev.node_url }] })
   const token = { ...chain.native, contract_address: Buffer.alloc(33, 1) }
   // A contract without the method that is asked for.

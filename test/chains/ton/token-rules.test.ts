@@ -63,7 +63,7 @@ it('a jetton that is imported for the organization is tracked in wallets that co
   expect(transfers).toMatchObject([{ value: '11', token_address, asset_type: 'ASSET_TYPE_T' }])
 })
 
-it('what is no jetton master is not tracked for a wallet', async () => {
+it('a contract that is not a jetton master is not tracked for a wallet', async () => {
   for (const other of [payer.text, fresh(0x41).toRawString(), jetton.holderOf(payer.address)]) {
     const answer = await ask('ImportAsset', { ...asset, token_address: other.toString() })
     expect(answer.status).toBe(400)

@@ -93,7 +93,7 @@ it('gets the reason of a refused message', async () => {
   })
 })
 
-it('refuses parameters that it does not know, as the server does that it stands for', async () => {
+it('refuses unknown parameters, as the real server does', async () => {
   const ask = async (body: object) => {
     const response = await fetch(`${dev.node_url}/jsonRPC`, {
       method: 'POST',

@@ -373,7 +373,7 @@ describe('jettons', async () => {
     expect(dev.chain.account(token_account_address).data?.beginParse().loadCoins()).toBe(500n)
   })
 
-  it('do not come from a stranger who says so', async () => {
+  it('do not come from a stranger that claims them', async () => {
     const body = beginCell()
       .storeUint(0x7362d09c, 32)
       .storeUint(0, 64)

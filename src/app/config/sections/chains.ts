@@ -1,3 +1,7 @@
+// One file per section of the configuration: its schema with the description, the default and the bounds of
+// every key. It uses `typebox` and the helpers of `app/config` only. `docs/configuration.md`, the example
+// file, the JSON schema and the error messages derive from these schemas, so a key cannot be undocumented.
+
 import Type, { type TSchema } from 'typebox'
 import { secretUrl } from '../keys.ts'
 import type { Finding } from '../problem.ts'

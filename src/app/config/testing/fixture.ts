@@ -1,3 +1,5 @@
+// Helpers of the configuration tests. Production code does not import this folder.
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type LoadOptions, loadConfig } from '../load.ts'

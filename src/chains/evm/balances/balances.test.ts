@@ -136,14 +136,14 @@ describe('a block that nodes refuse', () => {
     },
   )
 
-  it('is no fault of a token', async () => {
+  it('is not an error of a token', async () => {
     await expect(read([node(all('execution aborted'))])).rejects.toThrow(ChainUnavailableError)
     await expect(read([node(all('execution aborted'))], head, [erc20(bad)])).rejects.toThrow(
       ChainUnavailableError,
     )
   })
 
-  it('is gone when the state of the newest one is there, whatever the words', async () => {
+  it('is pruned when the state of the newest block is available, whatever the error text', async () => {
     await expect(read([node(all('try again later', old))], old)).rejects.toThrow(BlockGoneError)
     await expect(read([node(all('try again later'))], old)).rejects.toThrow(ChainUnavailableError)
   })

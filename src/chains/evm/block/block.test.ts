@@ -197,7 +197,7 @@ describe('a block', () => {
     ])
   })
 
-  it('touches those who are paid without a transaction', () => {
+  it('includes accounts that are paid without a transaction', () => {
     const withdrawals = [{ address: c, amount: '0x1' }]
     const block = make([{ from: a, to: b }], undefined, { miner: b, withdrawals })
     expect(decode(block, [b, c]).touched).toEqual([

@@ -251,7 +251,7 @@ function decode(
     movement.only = 'from'
     if (callee !== noParty) movement.to = calleeAt(callees, callee)
   }
-  /** What moved between two, for those of them who are tracked. */
+  /** The movements between two accounts, for the tracked ones. */
   const see = (transaction: number, moved: NativeMovement, asset: AssetKey): void => {
     const isSent = isTracked(moved.from)
     const isReceived = !moved.failed && isTracked(moved.to)

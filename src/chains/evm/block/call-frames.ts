@@ -127,7 +127,7 @@ function frameOf({ type, action = {}, result, error: words }: Trace) {
   const gas = big(action.gas)
   const common = {
     gas: toInteger(gas),
-    // Who fails other than by reverting has used up what there was.
+    // A call that fails other than by reverting has used all its gas.
     gas_used: toInteger(big(result?.gasUsed, error ? gas : 0n)),
     error,
   }

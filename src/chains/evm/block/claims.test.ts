@@ -71,7 +71,7 @@ const open = (
 }
 type Transfer = { from: string; to: string; value: bigint }
 
-it('a payment of the one who signed it passes', async () => {
+it('a payment of its signer passes', async () => {
   const { block } = open([payment])
   const tracked = tracking(receiver)
   expect(block.needsCheck!(tracked)).toBe(true)

@@ -6,7 +6,7 @@ export type ForgedSenders = {
   add(number: number, transaction: number): void
   /** Loads what judging needs, where the block has suspects. */
   prepare(number: number): Promise<void>
-  /** Whether the senders of the suspects of a block are those who signed. */
+  /** Whether the claimed senders of suspect transactions are their signers. */
   areSigned(number: number, block: ReadBlock): boolean
 }
 

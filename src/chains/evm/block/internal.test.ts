@@ -70,7 +70,7 @@ const errorOf = (code: number, message: string): PoolOutcome => ({
   error: JSON.stringify({ code, message }),
 })
 
-it('a node that traces and is away for a moment is waited for, so that nothing is missed', async () => {
+it('waits for a tracing node that is unreachable for a moment, so that nothing is missed', async () => {
   const { pool, values } = makeSetup()
   expect(await values()).toEqual([5n, 4n])
   pool.setAway(true)

@@ -225,13 +225,13 @@ describe('a node that', () => {
     await expect(take(alone, { count: 1, after, ms: 200 })).rejects.toThrow()
   })
 
-  it('adds members that the header does not need is believed', async () => {
+  it('adds members that the header does not need is accepted', async () => {
     const lie = onBlock((block) => ({ ...block, l1BlockNumber: '0x1' }))
     const { taken } = await take(createStubPool([{ blocks, lie }]), { count: 3 })
     expect(valuesOf(taken)).toEqual([5n, 6n, 7n])
   })
 
-  it('gives a false sender is found out once the block is checked, and not believed again', async () => {
+  it('gives a false sender is detected when the block is checked, and not trusted again', async () => {
     const payer = privateKeyToAccount(`0x${'07'.repeat(32)}`)
     const raw = await payer.signTransaction({
       type: 'legacy',
@@ -268,7 +268,7 @@ describe('a node that', () => {
     expect(again.decode(tracked).movements.map((one) => one.from)).toEqual([bytesOf(from)])
   })
 
-  it('gives a transaction another hash is not believed', async () => {
+  it('gives a transaction another hash is refused', async () => {
     const lie: Lie = (_, result) => {
       const text = JSON.stringify(result)
       return JSON.parse(text.replaceAll(blocks[2]!.block.transactions[0]!.hash, wordOf(9)))
@@ -331,7 +331,7 @@ describe('nodes', () => {
       { parent, salt: 'other' },
     )
 
-  it('that agree on another branch are believed', async () => {
+  it('that agree on another branch are followed', async () => {
     const other = [...blocks.slice(0, 2), ...branch(blocks[1]!, 4)]
     const pool = createStubPool([{ blocks: other }])
     const last = { number: 3, hash: bytesOf(blocks[3]!.block.hash) }
@@ -340,7 +340,7 @@ describe('nodes', () => {
     expect((await take(pool, { count: 4, after: ancestor })).taken).toHaveLength(4)
   })
 
-  it('whose branch is replaced at the same height are believed', async () => {
+  it('whose branch is replaced at the same height are followed', async () => {
     const pool = createStubPool([{ blocks }])
     const last = { number: 3, hash: bytesOf(blocks[3]!.block.hash) }
     const following = take(pool, { count: 1, after: last })
@@ -356,7 +356,7 @@ describe('nodes', () => {
     expect(pool.methods).not.toContain('eth_getBlockReceipts')
   })
 
-  it('that have thrown blocks away leave a gap that is said', async () => {
+  it('that have pruned blocks leave a reported gap', async () => {
     const chain = stubChain(Array.from({ length: 40 }, () => []))
     const pool = createStubPool([{ blocks: chain.slice(25) }])
     const { events, taken } = await take(pool, { count: 15 })
@@ -385,7 +385,7 @@ describe('nodes', () => {
     expect(pool.methods.length).toBeLessThan(10)
   })
 
-  it('that are all away are said to be', async () => {
+  it('that are all unreachable are reported as such', async () => {
     const pool = createStubPool([])
     const chain = open({ ...pool, head: () => undefined })
     await expect(chain.head(AbortSignal.timeout(20_000))).rejects.toThrow(ChainUnavailableError)

@@ -78,7 +78,7 @@ describe('the root of a list', () => {
     expect(listRoot(digits(made))).toBe(plainRoot(made))
   })
 
-  it('is not made of what is no hex', () => {
+  it('is not computed from invalid hex', () => {
     for (const wrong of ['0g', '0', 'a b', '00\n'])
       expect(() => listRoot(['00'.repeat(40), wrong])).toThrow('')
   })

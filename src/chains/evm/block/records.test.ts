@@ -141,7 +141,7 @@ describe('a transaction', () => {
     expect(Object.keys(toTransaction(deposit))).toEqual(Object.keys(toTransaction(legacy)))
   })
 
-  it('without a signature that is no deposit is refused', () => {
+  it('a transaction without a signature is refused unless it is a deposit', () => {
     const { r: _, ...unsigned } = legacy
     expect(() => toTransaction(unsigned)).toThrow('r is not hex')
   })

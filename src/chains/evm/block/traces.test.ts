@@ -37,7 +37,7 @@ describe('frames of callTracer', () => {
     expect(read([below])).toEqual([[{ from: b, to: d, value: 5n }]])
   })
 
-  it('that failed move nothing, nor do those below', () => {
+  it('that failed move nothing, and neither do their children', () => {
     const failed = { error: 'execution reverted', calls: [frame('CALL', c, d, 2)] }
     expect(read([frame('CALL', b, c, 1, failed)])).toEqual([[]])
     expect(read([frame('CALL', b, c, 1)], { error: 'out of gas' })).toEqual([[]])
@@ -92,7 +92,7 @@ describe('entries of trace_block', () => {
     ])
   })
 
-  it('that failed move nothing, nor do those below, but their neighbours do', () => {
+  it('that failed move nothing, and neither do their children; their siblings do', () => {
     const failed = trace([1], call(b, c, 1), { error: 'Reverted', result: null })
     expect(read(failed, trace([1, 0], call(c, d, 2)), trace([10], call(b, d, 3)))).toEqual([
       [{ from: b, to: d, value: 3n }],

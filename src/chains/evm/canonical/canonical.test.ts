@@ -94,7 +94,7 @@ describe('the canonical chain', () => {
     expect(pool.requests).toBe(0)
   })
 
-  it('vouches for nothing while it links a head, then moves in one step', async () => {
+  it('confirms nothing while it links a head, then moves in one step', async () => {
     const { canonical, blocks, show, clock, changes } = open()
     show(blocks.head(104))
     expect([canonical.hashAt(100), canonical.isLinking(), canonical.head()?.number]).toEqual([
@@ -181,7 +181,7 @@ describe('the canonical chain', () => {
     expect(canonical.hashAt(104)).toBe(hash(104))
   })
 
-  it('is not moved by a node that is behind, nor by one that goes away', async () => {
+  it('is not moved by a node that lags or disconnects', async () => {
     const { canonical, blocks, show, clock, states, changes } = open()
     show(blocks.head(101))
     show(blocks.head(100), 'node-1')
@@ -208,7 +208,7 @@ describe('the canonical chain', () => {
     ])
   })
 
-  it('believes a rollback when the node that showed the tip shows less for two seconds', async () => {
+  it('accepts a rollback when the node that showed the tip shows a lower head for two seconds', async () => {
     const { canonical, blocks, show, clock, dropped } = open()
     for (const number of [101, 102]) show(blocks.head(number))
     show(blocks.head(101))

@@ -50,7 +50,7 @@ describe('failover', () => {
     expect(none).toEqual([{ failure: 'NO_UPSTREAM' }])
   })
 
-  test('too large an answer of one node is not the last word while another is away', async () => {
+  test('a response of one node that is too large does not end the call while another node is unreachable', async () => {
     const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b')]
     const { call, clock, caller } = setUp([a, b])
     b.isVerified = false

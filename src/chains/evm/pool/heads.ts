@@ -60,7 +60,7 @@ export function createHeads({
       const isHigher = head.number > (best?.number ?? -1)
       const isSwapped = shownBy === upstream && head.number === best?.number
       if (isHigher || isSwapped) [best, shownBy] = [head, upstream]
-      // Those who listen took the lower head for a node that lags.
+      // Listeners took the lower head for a node that lags.
       const isRetracted = retract(now)
       if (!isNew && !isRetracted) return
       for (const listener of listeners) {

@@ -219,7 +219,7 @@ describe('the chain id', () => {
     expect(nameIn(await ask(pool))).toBe('liar')
   })
 
-  test('is checked before a node that was away is asked again', async () => {
+  test('is checked before a node that was unreachable is used again', async () => {
     const pool = await open([liar.url], { limits: { patienceMs: 5_000 } })
     const { port } = new URL(liar.url)
     await liar.stop()

@@ -98,7 +98,7 @@ const rows: readonly Row[] = [
     words:
       /missing trie node|state\b.{0,80}(?:not (?:found|available)|unavailable|missing|pruned)|historical (?:state|data|backend)|prun(?:ed|ing)|no state available|no historical RPC|proof window|ancient|(?:history|old data)\b.{0,40}(?:unavailable|not available)|out of range/i,
   },
-  // Still catching up, or in trouble of its own.
+  // The node is still syncing, or has an internal error.
   {
     means: 'useless',
     codes: [-32002],

@@ -39,7 +39,7 @@ export function select(
   const selection = selectAmong(upstreams, demand, tried, context, isUsable)
   const isNone =
     !selection.chosen && !selection.isBusy && selection.waitMs === Number.POSITIVE_INFINITY
-  // Two in a row would only be asked once more for nothing.
+  // A second request in a row would fail in the same way.
   return isNone && tried.length === 0
     ? selectAmong(upstreams, demand, tried, context, isPresent)
     : selection

@@ -37,7 +37,7 @@ export type Upstream = {
   capabilities: Set<Capability>
   /** Whether it has said what it can do. */
   isExplored: boolean
-  /** Methods that it said it does not know, and until when that is believed. */
+  /** Methods that the node reported as unknown, and when to ask again. */
   lacking: Map<string, number>
   /** When it last answered anything. */
   answeredAt: number

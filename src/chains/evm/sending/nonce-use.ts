@@ -16,7 +16,7 @@ type Tools = {
 }
 
 /**
- * Finds who used a nonce. No node can be asked for it, but the count of an address only grows: the
+ * Finds the transaction that used a nonce. No RPC method returns it, but the count of an address only grows: the
  * block is found between two of them, and the block itself proves the rest.
  */
 export function createFindNonceUse({ countAt, fetchBlock }: Tools): Sending['findNonceUse'] {
@@ -25,7 +25,7 @@ export function createFindNonceUse({ countAt, fetchBlock }: Tools): Sending['fin
       const block = await fetchBlock(number, signal)
       const found = block.sent?.find((one) => one.nonce === nonce && one.from.equals(from))
       if (!found) return undefined
-      // Who sent it is a node's claim until its signature is checked.
+      // The sender is a node's claim until its signature is checked.
       await block.check?.(only(from), signal)
       const { hash } = block
       return { hash: found.hash(), block: { number, hash }, failed: found.failed }

@@ -4,7 +4,7 @@ import { dataDigits, encodeRlp, quantityDigits } from '../codec/rlp.ts'
 import { encodeTransaction } from '../codec/transactions.ts'
 import { keccakDigits, listRoot } from '../codec/trie.ts'
 
-/** A transaction for a block made by hand; what is missing is plain. */
+/** A transaction of a test block; missing fields get defaults. */
 export type StubTransaction = {
   from?: string
   to?: string | null
@@ -17,7 +17,7 @@ export type StubTransaction = {
   receipt?: object
 }
 
-/** A block made by hand with its receipts. */
+/** A test block with its receipts. */
 export type StubBlock = { block: RawBlock; receipts: RawReceipt[]; number: number }
 
 const keccak = (digits: string): string => `0x${keccakDigits(digits)}`

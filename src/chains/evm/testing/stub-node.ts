@@ -1,3 +1,6 @@
+// Nodes, pools and clocks for the tests of the EVM chain: real servers on a local port, with a fault that the
+// test selects. Production code does not import this folder.
+
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -5,7 +8,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 
 type Call = { id: number; method: string; params: unknown[] }
 
-/** The ways in which a stub may fail those who trust it. */
+/** The faults that a stub node can have. */
 export type Lie =
   | 'garbage'
   | 'html 502'

@@ -233,7 +233,7 @@ export function createHttpTransport(
     } else if (answer.failure) {
       for (const entry of entries) finish(entry, answer.failure)
     } else {
-      // Made alone, the calls show whether only the batch was the trouble.
+      // Sent one by one, the calls show whether only the batch was the problem.
       makeSingle(entries)
     }
   }

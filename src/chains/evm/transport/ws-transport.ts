@@ -131,7 +131,7 @@ export function createWsTransport(
     stream = undefined
     isCorked = false
     const isTooLarge = reason === tooLarge
-    // The likeliest calls are suspected; the others have lost their connection for nothing.
+    // Only the likeliest calls count as failed; the others are repeated on a new connection.
     const suspected = new Set(isTooLarge ? suspects() : [])
     for (const entry of [...pending.values()]) {
       const failed = !isTooLarge ? 'closed' : suspected.has(entry) ? 'too_large' : 'interrupted'

@@ -1,3 +1,5 @@
+// Stores and load generators for the tests of the limits. Production code does not import this folder.
+
 import type { Clock } from '../../../lib/clock.ts'
 import type { UsageDelta, UsageStore, UsageTotal } from '../stored-usage.ts'
 import { calendarWindows } from '../windows.ts'

@@ -1,3 +1,5 @@
+// Rows for the tests of archives. Production code does not import this folder.
+
 import type pg from 'pg'
 
 type Column = {

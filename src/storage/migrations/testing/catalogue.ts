@@ -1,3 +1,5 @@
+// Reads the schema of a database for the tests of migrations. Production code does not import this folder.
+
 import type pg from 'pg'
 
 // Each statement gives one line per object. Lists are sorted, so that the order of creation does not matter.
