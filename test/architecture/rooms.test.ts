@@ -67,7 +67,8 @@ test('every folder has a file that begins with its purpose', () => {
     (file) => dirname(file),
   )
   const without = [...folders].filter(
-    ([, files]) => !files.some((file) => begins.test(readFileSync(join(root, 'src', file), 'utf8'))),
+    ([, files]) =>
+      !files.some((file) => begins.test(readFileSync(join(root, 'src', file), 'utf8'))),
   )
   expect(without.map(([folder]) => folder)).toEqual([])
 })

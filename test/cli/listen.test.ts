@@ -28,7 +28,9 @@ test('what happens on a local chain is delivered, verified and printed', async (
   await says('verified  test notification')
   const address = `0x${'ab'.repeat(20)}`
   await call('RegisterWallet', { name: 'deposits', address })
-  expect(await runCommand(['faucet', 'c', address, '12345'], { dataDir })).toMatchObject({ code: 0 })
+  expect(await runCommand(['faucet', 'c', address, '12345'], { dataDir })).toMatchObject({
+    code: 0,
+  })
   await says('    12345 ASSET_TYPE_C')
   // A slow machine sees two blocks at once, so that the first notification may have two confirmations.
   expect(listening.output()).toMatch(

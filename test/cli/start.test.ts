@@ -6,7 +6,14 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { waitFor } from '../helpers/wait-for.ts'
-import { databasePid, freshFolder, portolan, runCommand, startPortolan, startService } from './portolan.ts'
+import {
+  databasePid,
+  freshFolder,
+  portolan,
+  runCommand,
+  startPortolan,
+  startService,
+} from './portolan.ts'
 
 const secretsIn = ({ admin, member }: { admin?: object; member?: object }): string[] =>
   [admin, member].flatMap((pair) => {

@@ -7,7 +7,9 @@ test('migrates, and says what is missing', async () => {
   const dataDir = join(await freshFolder(), 'data')
   const before = await runCommand(['migrate', '--status'], { dataDir })
   expect(before.stdout).toMatch(/^0001-installation +missing$/m)
-  expect((await runCommand(['migrate'], { dataDir })).stdout).toMatch(/^0001-installation applied$/m)
+  expect((await runCommand(['migrate'], { dataDir })).stdout).toMatch(
+    /^0001-installation applied$/m,
+  )
   const after = await runCommand(['migrate', '--status'], { dataDir })
   expect(after.stdout).toMatch(/^0001-installation +applied$/m)
   expect(after.stdout).not.toContain('missing')

@@ -9,7 +9,14 @@ const progressOn = (isTTY: boolean) => {
     { isTTY },
   )
   let time = 0
-  const shell = { env: {}, cwd: '/', stdin: Readable.from([]), stdout: new Writable(), stderr, setExitCode: () => {} }
+  const shell = {
+    env: {},
+    cwd: '/',
+    stdin: Readable.from([]),
+    stdout: new Writable(),
+    stderr,
+    setExitCode: () => {},
+  }
   const progress = createBackfillProgress(shell, () => time)
   const reportAt = (ms: number, block_number: number) => {
     time = ms

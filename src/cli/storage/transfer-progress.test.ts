@@ -9,7 +9,14 @@ const progressOn = (isTTY: boolean, env = {}) => {
     { isTTY },
   )
   let time = 0
-  const shell = { env, cwd: '/', stdin: Readable.from([]), stdout: new Writable(), stderr, setExitCode: () => {} }
+  const shell = {
+    env,
+    cwd: '/',
+    stdin: Readable.from([]),
+    stdout: new Writable(),
+    stderr,
+    setExitCode: () => {},
+  }
   const progress = createTransferProgress(shell, () => time)
   const reportAt = (ms: number) => {
     time = ms

@@ -1,6 +1,6 @@
 // Fetches, proves and decodes the blocks of an EVM chain. It uses the pool, `codec` and `chain.ts`. It
 // guarantees that a block, its receipts and its transactions match the block hash (unless the operator lowered
-// `block_proof`), and that an answer which fails the check is asked for at another node. Traces cannot be
+// `proof`), and that an answer which fails the check is asked for at another node. Traces cannot be
 // proved: they are compared between nodes where their effect is suspicious.
 
 import type { AssetKey } from '../../../contract/records/assets.ts'

@@ -1,3 +1,11 @@
+// The canonical chain of one EVM network. This folder owns the heads of the nodes, the links between
+// blocks, the choice of the branch and the moment of the switch; the cache, chain queries, streams,
+// filters, pending transactions and the tracker read it. It uses the pool only.
+//
+// It guarantees: there is one branch at a time. A switch is one synchronous step that every reader sees
+// at once, and listeners are called in that step. A branch is linked to the chain by parent hashes before
+// the switch, so listeners get every removed and every added block; otherwise they get `lost`.
+
 import type { Clock } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
 import type { Head, Pool } from '../pool/pool-types.ts'
@@ -7,15 +15,6 @@ import { createDisputes, type NodeHead } from './disputes.ts'
 import { createLinkFetcher, type Fetched } from './fetch-links.ts'
 import { createLinks, type Links, type Path } from './links.ts'
 
-/**
- * The canonical chain of one EVM network. This folder owns the heads of the nodes, the links between
- * blocks, the choice of the branch and the moment of the switch; the cache, chain queries, streams,
- * filters, pending transactions and the tracker read it. It uses the pool only.
- *
- * It guarantees: there is one branch at a time. A switch is one synchronous step that every reader sees
- * at once, and listeners are called in that step. A branch is linked to the chain by parent hashes before
- * the switch, so listeners get every removed and every added block; otherwise they get `lost`.
- */
 export type Canonical = {
   /** The tip of the chosen branch; it changes only by a switch. */
   head(): Head | undefined
