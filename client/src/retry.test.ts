@@ -6,7 +6,7 @@ import { expectedSignature, listen, problem, reply } from './testing/server.ts'
 
 const credential = { api_key: 'key-1', api_secret: 'secret' }
 
-/** A clock that stands still and notes how long it was asked to wait. */
+/** A clock that is stopped and notes how long it was asked to wait. */
 const stillClock = (time = 1_800_000_000_000) => {
   const waits: number[] = []
   const sleep = async (ms: number) => {

@@ -103,7 +103,7 @@ export async function openStateFile(directory: string): Promise<StateFile> {
   }
 }
 
-/** Puts the previous state in the place of one that is missing or inconsistent, where it is better. */
+/** Restores the previous state when the current one is missing or inconsistent. */
 async function chooseState(
   state: string,
   previous: string,

@@ -5,7 +5,7 @@ import type { Method, Notify, Session } from './rpc.ts'
 import { createOverlay, type State } from './state.ts'
 import { queryStorage, storageItems } from './storage-query.ts'
 
-/** The state after a block; throws when it is unknown or thrown away. */
+/** The state after a block; throws when it is unknown or discarded. */
 export type StateOf = (hash: string) => State
 
 /** The group archive_v1, except the storage. */

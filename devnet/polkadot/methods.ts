@@ -9,7 +9,7 @@ import type { StoredBlock } from './store.ts'
 
 /** What an endpoint may keep from its clients. */
 export type Endpoint = {
-  /** States of blocks below are answered as thrown away. */
+  /** States of blocks below are answered as discarded. */
   prunedBelow: number
 }
 

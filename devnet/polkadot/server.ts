@@ -27,7 +27,7 @@ export type Server = {
   setMode(mode: Mode): void
   /** Answers come so much later. */
   setLatency(ms: number): void
-  /** States of blocks below are answered as thrown away. */
+  /** States of blocks below are answered as discarded. */
   prune(below: number): void
   /** How many WebSocket clients there are. */
   connections(): number

@@ -12,7 +12,7 @@ export type TrieNode = {
   reference?: { version: number; bytes: Uint8Array }
 }
 
-/** An empty trie is no node. */
+/** An empty trie is not a node. */
 export type Trie = TrieNode | undefined
 
 /** The half bytes of a key. */

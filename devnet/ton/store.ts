@@ -210,7 +210,7 @@ export function createStore(path = ':memory:') {
         for (const [account, boc] of states) run('INSERT INTO state VALUES (?, 0, ?)', account, boc)
         for (const [key, value] of Object.entries(meta)) putMeta(key, value)
       }),
-    /** Forgets blocks below a masterchain block, as a node does that is no archive. */
+    /** Forgets blocks below a masterchain block, as a node does that is not an archive. */
     prune: (below: number): void =>
       atOnce(() => {
         run('DELETE FROM tx WHERE mc_seqno < ?', below)

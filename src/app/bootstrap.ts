@@ -17,7 +17,7 @@ const domain = 'demo'
 
 /**
  * Makes sure that the embedded mode has an organization and a credential of each role. They are read
- * back at later starts, so that scripts go on working; a deleted one is made anew.
+ * back at later starts, so that scripts continue working; a deleted one is made anew.
  */
 export async function ensureDemo(installation: Installation): Promise<Demo> {
   const { db, ids, clock } = installation

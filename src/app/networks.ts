@@ -54,7 +54,7 @@ export type NetworkStatus = {
 
 type EvmChain = NonNullable<Config['chains']['c']>
 
-/** Opens the pools of the configured EVM chains. Nodes that are away do not keep the service down. */
+/** Opens the pools of the configured EVM chains. The service starts without unreachable nodes. */
 export function openNetworks(
   config: Config,
   options: { env: Env; log: Log; clock: Clock; ids: Ids; spill(deltas: UsageDelta[]): void },

@@ -273,7 +273,7 @@ export type ChainBlock = BlockHeader & {
   check?(tracked: Tracked, signal: AbortSignal): Promise<void>
   /** Every transaction, where the service sends some of them itself (C). */
   sent?: readonly SentTransaction[]
-  /** What the chain needs to go on from here besides number and hash (T: shard tops); JSON. */
+  /** What the chain needs to continue from here besides number and hash (T: shard tops); JSON. */
   detail?: unknown
   /** Data of the block that no node has, as text: the block becomes a gap, because records may be missing. */
   lacks?: string
@@ -282,7 +282,7 @@ export type ChainBlock = BlockHeader & {
 }
 
 /**
- * Where following goes on: the last block that was stored, with its detail and what it lacks, and
+ * Where following continues: the last block that was stored, with its detail and what it lacks, and
  * whether blocks of this network were traced before (C): then one that is not is incomplete.
  */
 export type Position = BlockRef & Pick<ChainBlock, 'detail' | 'lacks' | 'isTraced'>
@@ -388,7 +388,7 @@ export type Chain = Family & {
   follow(after: Position, signal: AbortSignal): AsyncIterable<ChainEvent>
   /**
    * One block of the chain as it is now, whole, for history that was missed. Does not wait for nodes
-   * that are away: throws BlockMissingError where none has it. With `isTraced` (C) a block that cannot
+   * that are unreachable: throws BlockMissingError where none has it. With `isTraced` (C) a block that cannot
    * be traced says so in `lacks`.
    */
   block(number: number, options: { isTraced?: boolean }, signal: AbortSignal): Promise<ChainBlock>

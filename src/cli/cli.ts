@@ -11,7 +11,7 @@ export async function runCli(
   argv: readonly string[],
   shell: Shell = processShell(),
 ): Promise<void> {
-  // `portolan call … | head` closes the pipe early, which is no failure.
+  // `portolan call … | head` closes the pipe early, which is not a failure.
   shell.stdout.on('error', endWithReader)
   const program = createProgram(shell)
   try {

@@ -60,7 +60,7 @@ describe('a problem', () => {
   })
 })
 
-describe('an error that is no failure of an operation', () => {
+describe('an error that is not a failure of an operation', () => {
   it('reports a full disk, which the operator has to fix', () => {
     const { log, lines } = recording()
     const error = Object.assign(new Error('could not extend file'), { code: '53100' })

@@ -55,7 +55,7 @@ const loggable = (error: unknown): { message: string; code?: string } => {
   return { message: String(message), ...(typeof code === 'string' && { code }) }
 }
 
-/** Connects; a server that is not there yet is no error. */
+/** Connects. An unreachable server is not an error: the connection is retried. */
 export const connectRedis = async ({
   url,
   key_prefix = '',

@@ -63,7 +63,7 @@ test('every request that the API reference prefills succeeds on the demo, and ag
     // No document shows the secret of a credential: the pair of the example does not exist.
     'first admin/DeleteCredential': 'CREDENTIAL_NOT_FOUND',
     'second admin/DeleteCredential': 'CREDENTIAL_NOT_FOUND',
-    // Nor the id of one that could be changed: the keys of the demo must go on working.
+    // Nor the id of one that could be changed: the keys of the demo must continue working.
     'first admin/RevokeCredential': 'CREDENTIAL_NOT_FOUND',
     'second admin/RevokeCredential': 'CREDENTIAL_NOT_FOUND',
     'first admin/RotateCredential': 'CREDENTIAL_NOT_FOUND',

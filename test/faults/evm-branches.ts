@@ -28,7 +28,7 @@ export const rememberBranch = async (anvil: Anvil, depth: number): Promise<Branc
 }
 
 /**
- * Puts a branch in the place of the newest blocks. Anvil has nothing random in a block, so that it gets
+ * Replaces the newest blocks by a branch. Anvil has nothing random in a block, so that it gets
  * the hash that it had; it needs to mine in the order of arrival (`--order fifo`). Says whether it did.
  */
 export const restoreBranch = async (

@@ -121,7 +121,7 @@ describe('when the database is gone', () => {
     expect((await ask()).status).toBe(200)
     await server.stop()
     server = await start()
-    // Written by hand and not announced, as it would be by another service while ours was deaf.
+    // Written manually and not announced, as it would be by another service while ours was deaf.
     await own.pool.query('update rate_limit set per_day_limit = 0 where organization_id = $1', [
       tenantOfOthers.organization_id,
     ])

@@ -138,7 +138,7 @@ describe('a service that gets a stop signal', () => {
     expect(await refusesConnections(service)).toBe(true)
   })
 
-  it('loses no request of clients that go on calling', async () => {
+  it('loses no request of clients that continue calling', async () => {
     const service = await startTestApp()
     const { admin } = await service.createTenant()
     const outcomes: (number | string)[] = []

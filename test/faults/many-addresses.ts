@@ -16,7 +16,7 @@ const patience = { timeoutMs: 120_000 }
 export type ManyOutcome = { addresses: number; seconds: number; growth_mib: number }
 
 /**
- * Two organizations register many addresses while the chain goes on, the last one both; a payment in
+ * Two organizations register many addresses while the chain continues, the last one both; a payment in
  * the very next block is in the lists of both, each in its own wallet alone.
  */
 export const runManyAddresses = async (db: Db, addresses: number): Promise<ManyOutcome> => {
@@ -52,7 +52,7 @@ export const runManyAddresses = async (db: Db, addresses: number): Promise<ManyO
         const count = Math.min(batch, addresses - 1 - from)
         const some = Array.from({ length: count }, (_, at) => address(from + at))
         await caller.call('BatchRegisterAddresses', { wallet_id, addresses: some })
-        // Each member is paid at its newest address while the other one goes on.
+        // Each member is paid at its newest address while the other one continues.
         chain.mine([{ movements: [{ to: account(from + count - 1), value: 1n }] }])
       }
     }

@@ -22,7 +22,7 @@ export type OrderlyNode = {
 
 type Reply = { id: unknown }
 
-// So long a node is away while it restarts: clients notice, and ask what it can do when it is back.
+// So long a node is unreachable while it restarts: clients notice, and ask what it can do when it is back.
 const restartMs = 1_500
 
 /**

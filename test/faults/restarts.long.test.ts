@@ -15,7 +15,7 @@ it('a chain that cannot be tracked shows everywhere', async () => {
   const args = ['--chains', 'c', '--no-traffic']
   const first = await startService(dataDir, { args })
   await first.stop()
-  // Another chain in the place of the one that was tracked.
+  // Another chain instead of the one that was tracked.
   await rm(join(dataDir, 'chains'), { recursive: true })
   const service = await startService(dataDir, { args })
   const { base_url, admin_url } = service.connection

@@ -18,7 +18,7 @@ const child = join(import.meta.dirname, 'sender-kill-child.ts')
 
 /**
  * Kills a process with SIGKILL at points of SendTransaction, and of the sender that repeats it: before
- * and after every statement, and around the handing over. Whatever is left, once the service goes on
+ * and after every statement, and around the handing over. Whatever is left, once the service continues
  * there must be exactly one transaction on the chain, and its state must say so.
  */
 export async function runSenderKills(
@@ -75,7 +75,7 @@ export async function runSenderKills(
       throw error
     }
   }
-  /** Lets the service go on, and holds the end against the chain. */
+  /** Lets the service continue, and holds the end against the chain. */
   const finish = async (from: string, transaction_id: string): Promise<void> => {
     const before = await get(transaction_id)
     const state = before.transaction_state.replace('TRANSACTION_STATE_', '')

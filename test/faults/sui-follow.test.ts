@@ -53,7 +53,7 @@ it('takes pruned history from an archive, and says what is lost where there is n
   await waitFor('all of it', () => whole.last() === 200)
   expectGapless(whole.numbers, 1)
 
-  // An archive that is away is waited for.
+  // An archive that is unreachable is waited for.
   archive.faults.mode = 'down'
   const waiting = record(connect({ upstreams }).chain, genesis(node))
   await delay(900)

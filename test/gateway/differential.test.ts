@@ -254,7 +254,7 @@ describe.each(gateways)('through the gateway, on a node over %s', (transport, ga
   ])('refuses what the node refuses, by the same code: %s %j', async (method, params) => {
     const { error } = await gateway.rpc(method, params)
     expect(error.code).toBe(JSON.parse(await bare(method, params)).error.code)
-    // And goes on as if nothing had been: neither the node nor its cache is put to rest.
+    // The feed continues: neither the node nor its cache is disabled.
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_gasPrice', params: [] })
     await gateway.post(body)
     const { headers } = await gateway.post(body)

@@ -66,7 +66,7 @@ export type TestAppOptions = {
   database?: FreshDatabase
   config?: Overrides
   clock?: Clock
-  /** Chains for the wallet services, in the place of those of the configuration. */
+  /** Chains for the wallet services, instead of those of the configuration. */
   chains?: ScriptedChains
 }
 

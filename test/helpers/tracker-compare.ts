@@ -96,7 +96,7 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     const what = `balance ${asset_type} of ${address.toString('hex')} as of ${as_of_block}`
     check(`${what}, read at a block that is there`, true, as_of_block <= head)
     if (as_of_block > head) continue
-    // Net changes go on being added meanwhile.
+    // Net changes continue being added meanwhile.
     if (chain.balances === 'delta' && !isReopened) continue
     check(what, String(chain.balanceAt(query, as_of_block)), String(row.balance))
     // Read at the newest block, which may be later than the one that was to be read.

@@ -341,7 +341,7 @@ export const createWorld = async (
     }
   }
 
-  /** One step of the tracker: begin, go back, or go on. False when there is nothing to do. */
+  /** One step of the tracker: begin, go back, or continue. False when there is nothing to do. */
   const step = async (): Promise<boolean> => {
     const blocks = chain.canonical()
     const cursor = await findCursor(tools.db, network_id)

@@ -100,7 +100,7 @@ const faultsOf = (check: Check, one: Case, { status, headers, text, json }: Answ
   must(text.length < 500_000, 'a huge answer')
   const fields: string[] = (json?.errors ?? []).map(({ field }: { field: string }) => field)
   if (json?.reason === 'INVALID_REQUEST') must(fields.length > 0, 'names nothing')
-  // Only a body that is no object at all has no field to blame.
+  // Only a body that is not an object at all has no field to blame.
   if (json?.reason === 'INVALID_REQUEST' && isObject(one.body))
     must(!fields.includes(''), 'leaves the field empty')
   const { field } = one

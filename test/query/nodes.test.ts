@@ -4,7 +4,7 @@ import { startTestApp } from '../helpers/app.ts'
 import { startMethodProxy } from './method-proxy.ts'
 import { startQueryApp } from './query-app.ts'
 
-// What no local node shows: numbers beyond 2^53 in headers, odd answers, nodes that are away.
+// What no local node shows: numbers beyond 2^53 in headers, odd answers, unreachable nodes.
 
 const hash = (number: number) => `0x${number.toString(16).padStart(64, '0')}`
 const transactionOf = (transaction_hash: unknown) => ({

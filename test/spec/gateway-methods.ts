@@ -1,5 +1,5 @@
 /**
- * The tables of section 4.5, transcribed by hand: method, params (`?` is optional), result. A block
+ * The tables of section 4.5, transcribed manually: method, params (`?` is optional), result. A block
  * number of getBlockByNumber and its kin is written as a default block parameter.
  */
 export const httpMethods = `

@@ -1,5 +1,5 @@
 /**
- * Tables 4.1 to 4.4 of the specification, transcribed by hand. One block per operation: its name and
+ * Tables 4.1 to 4.4 of the specification, transcribed manually. One block per operation: its name and
  * the variants that have it (Q chain query, A administration), the request fields, and after `->` the
  * fields of the 200 answer. `req` is required, `in XY` limits a field to variants, a capital name is
  * a record of records.ts, `...Name` puts the fields of a record at the top level.

@@ -1,5 +1,5 @@
 /**
- * The records of section 2 (2.1 to 2.12), transcribed by hand; see operations.ts for the notation.
+ * The records of section 2 (2.1 to 2.12), transcribed manually; see operations.ts for the notation.
  * The fields of a record are always there, except those marked `opt`.
  */
 export const records = `

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 
-/** A clock that stands still until a test moves it. */
+/** A clock that is stopped until a test moves it. */
 export type FakeClock = Clock & {
   /** Moves on to a time, and wakes all sleepers until then, in order. */
   moveTo(time: number): Promise<void>

@@ -46,7 +46,7 @@ export type WebhookBench = {
   history(webhook_history_id: string): Promise<{ webhook_status: string; delivery_count: number }>
 }
 
-/** Makes a bench on a database; its clock stands still unless another is given. */
+/** Makes a bench on a database; its clock is stopped unless another is given. */
 export const createWebhookBench = async (
   database: FreshDatabase,
   service: WalletService = 'c',

@@ -15,7 +15,7 @@ export const isOnLoopback = ({ server }: Config): boolean =>
 
 /**
  * Whether the development rules hold: the demo administrator, webhooks to `http://` and loopback, pages of
- * this machine, and the routes below `/dev`. A configuration by variables alone is no sign of development,
+ * this machine, and the routes below `/dev`. A configuration by variables alone is not a sign of development,
  * so they need local chains that no other machine reaches, or the switch.
  */
 export const hasDevelopmentRules = (config: Config, hasLocalChains: boolean): boolean =>

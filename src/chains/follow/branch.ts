@@ -5,7 +5,7 @@ import type { NodeSet } from '../nodes/node-set.ts'
 const verdictMs = 5_000
 
 /**
- * Whether a final chain has another block in the place of ours. Final blocks never leave the chain, so
+ * Whether a final chain has another block instead of ours. Final blocks never leave the chain, so
  * a node that says so is left out as long as another one agrees with us. Only when none agrees, and
  * those that are unreachable do not come back in time, it is the chain itself: it began anew.
  */

@@ -20,11 +20,11 @@ export type Source = {
   /** Discards what was fetched ahead: it does not belong to the chain of the position. */
   forget(): void
   /**
-   * Decides about blocks that could not be fetched: undefined to try again, the end of a gap to go on
+   * Decides about blocks that could not be fetched: undefined to try again, the end of a gap to continue
    * behind it. Throws to leave the decision to the reader.
    */
   lost(trouble: Trouble): Promise<{ to: BlockRef; reason: string } | undefined>
-  /** Whether the chain has another block in the place of this one. */
+  /** Whether the chain has another block instead of this one. */
   hasLeft(position: BlockRef, waitedMs: number): Promise<boolean>
   stop?(): Promise<void> | void
 }

@@ -26,7 +26,7 @@ export async function findGapEnd(
   let first = await find(head)
   if (!first) return undefined
   let lost = from - 1
-  // Nodes throw away the oldest first.
+  // Nodes discard the oldest first.
   while (first.number - lost > 1) {
     const middle = Math.floor((lost + first.number) / 2)
     const block = await find(middle)

@@ -3,7 +3,7 @@ import type { Source } from './driver.ts'
 import { findGapEnd } from './linked.ts'
 
 /**
- * Decides about blocks that no node has: they are asked for again for a while, then following goes on
+ * Decides about blocks that no node has: they are asked for again for a while, then following continues
  * behind them. Throws every other error, and where no node has the head either.
  */
 export const skipMissing =

@@ -30,7 +30,7 @@ export type PolkadotChainOptions = {
   waitMs?: number
   /** How long a missing state is retried before it counts as lost. */
   patienceMs?: number
-  /** The same while some node that may have it is away. */
+  /** The same while some node that may have it is unreachable. */
   longPatienceMs?: number
 }
 

@@ -53,7 +53,7 @@ export const follow = (
           head: nodes.best,
           news: async (number) => {
             await feed.news(pollMs, signal)
-            // A stream that is silent or closed is no reason not to look.
+            // A silent or closed stream does not stop polling.
             if (feed.firstAfter(number) === undefined)
               await tools.head(signal).catch(() => signal.throwIfAborted())
           },

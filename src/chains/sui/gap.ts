@@ -7,7 +7,7 @@ export const absentFactor = 20
 
 /**
  * The last of the checkpoints from `next` on that no node has any more, named by the first one that
- * is there. Undefined while some node has them, or may have them and is away.
+ * is there. Undefined while some node has them, or may have them and is unreachable.
  */
 export async function findGapEnd(
   {

@@ -111,7 +111,7 @@ function faultOf(error: unknown, now: number): NodeFault {
   if (status === 'NOT_FOUND' || status === 'OUT_OF_RANGE') return new NodeFault('missing', message)
   if (status !== 'RESOURCE_EXHAUSTED')
     return new NodeFault(isAnswer(status) ? 'failed' : 'down', message)
-  // The size of a checkpoint is no failure of the node (grpc-js: `max_receive_message_length`).
+  // The size of a checkpoint is not a failure of the node (grpc-js: `max_receive_message_length`).
   if (/larger than max/i.test(message)) return new NodeFault('refused', message)
   return new NodeFault('busy', message, parseRetryAfter(retryAfterOf(error), now))
 }

@@ -28,7 +28,7 @@ export type ChainHarness = {
   reorganize?(depth: number): Promise<void>
   /** Makes a block with something that the code does not know. */
   mineUnknown?(): Promise<void>
-  /** Lets the nodes not answer, be away, or work again. */
+  /** Lets the nodes not answer, be unreachable, or work again. */
   setMode?(mode: 'up' | 'down' | 'hanging'): Promise<void>
   stop(): Promise<void>
 }

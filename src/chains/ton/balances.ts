@@ -26,7 +26,7 @@ export type GetMethods = {
     options: {
       seqno?: number
       signal: AbortSignal
-      /** A contract that is there and fails is no answer: nothing may be concluded from it. */
+      /** A contract that is there and fails is not an answer: nothing may be concluded from it. */
       mustRun?: true
     },
   ): Promise<StackItem[] | undefined>

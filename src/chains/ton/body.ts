@@ -25,7 +25,7 @@ export function readComment(body: Cell): Said {
     return readSaid(body)
   } catch {
     // Who sends a message chooses its cells: a cell that only stands for another cannot be read, and
-    // a comment is no reason to miss a payment.
+    // a comment is not a reason to miss a payment.
     return silent
   }
 }

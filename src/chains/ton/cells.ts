@@ -71,7 +71,7 @@ function readUtf8(bytes: Buffer, { isCut }: { isCut: boolean }): string | undefi
   }
 }
 
-/** Never between the halves of a sign: one half is no text, and PostgreSQL would refuse the block. */
+/** Never between the halves of a sign: one half is not text, and PostgreSQL would refuse the block. */
 const cut = (text: string): string => {
   const end = text.slice(0, longestComment)
   return end.isWellFormed() ? end : end.slice(0, -1)

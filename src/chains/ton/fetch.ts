@@ -27,7 +27,7 @@ export type Fetcher = {
 
 const transactionsPerPage = 1_000
 const rememberedTops = 512
-// More than a shard can make between two masterchain blocks: a walk that goes on is in the wrong chain.
+// More than a shard can make between two masterchain blocks: a walk that continues is in the wrong chain.
 const longestWalk = 4_096
 
 /** What the port says of a block. */

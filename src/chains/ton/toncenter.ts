@@ -78,7 +78,7 @@ export function createToncenter(options: UpstreamOptions, { now }: { now(): numb
   }
 }
 
-/** What an error of a call means: anything but a fault that was read from a reply is no answer. */
+/** What an error of a call means: anything but a fault that was read from a reply is not an answer. */
 export const faultOf = (error: unknown): NodeFault =>
   error instanceof NodeFault
     ? error

@@ -18,7 +18,7 @@ type ChainStatus = {
   tracking?: Tracking & { nodes?: ChainNodes }
 }
 
-/** How the tracking of one network stands. */
+/** The state of the tracking of one network. */
 export type Tracking = TrackerHealth & {
   network: string
   state: string

@@ -67,7 +67,7 @@ export const updateKey = (
     print(shell, formatRecord({ ...shown, expires: expire_time ?? 'never' }))
   })
 
-/** Puts a new pair in the place of a key and shows both halves, this once. */
+/** Replaces a key by a new pair and shows both halves once. */
 export const rotateKey = (
   shell: Shell,
   credential_id: string,

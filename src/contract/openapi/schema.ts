@@ -46,7 +46,7 @@ function completed(schema: Json, longest: number | undefined): Json {
     properties: { [name]: property },
     ...(additionalProperties !== undefined && { additionalProperties }),
   }))
-  // A request has to have one; an asset that is no token has none.
+  // A request has to have one; an asset that is not a token has none.
   const none = { type: 'object', title: 'none', maxProperties: 0 }
   return { ...rest, oneOf: longest ? one : [...one, none] }
 }

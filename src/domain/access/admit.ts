@@ -11,7 +11,7 @@ import type { LimitRecords } from './limit-records.ts'
 
 /** The single check of rate limits, in front of operations and gateway calls alike. */
 export type Admission = {
-  /** Counts calls of an organization on a chain; the decision says whether they may go on. */
+  /** Counts calls of an organization on a chain; the decision says whether they may continue. */
   admit(organization_id: string, chain: string, cost?: number): Decision | Promise<Decision>
   /**
    * The same for one call that counts as many, less what was paid for it before. It never counts as more

@@ -19,7 +19,7 @@ export function authorizeOperation(principal: Principal, entry: Entry, client: s
   deny(operationDenial(principal, entry, client))
 }
 
-/** Refuses what administers the installation and is no operation. */
+/** Refuses what administers the installation and is not an operation. */
 export function authorizeAdministration(principal: Principal, client: string): void {
   const missing = 'ROLE_ADMIN'
   const detail = `This needs ${missing}; the credential has ${principal.role}.`

@@ -24,7 +24,7 @@ export type FailureBudget = {
   /** Takes one attempt; false when none is left. */
   take(client: string): boolean
   giveBack(client: string): void
-  /** Gives back when the look-up itself fails: a database that is away is no wrong guess. */
+  /** Gives back when the look-up itself fails: an unreachable database is not a wrong guess. */
   held<found>(client: string, lookUp: Promise<found>): Promise<found>
   /** Reports a wrong credential. */
   failed(client: string, kind: FailureKind): void

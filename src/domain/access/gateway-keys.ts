@@ -128,8 +128,8 @@ export function createGatewayKeys(
   }
 
   /**
-   * A database that is away stops no key that it has confirmed within the grace. The first call notices
-   * that it is away, and waits for it a moment only; the others are answered at once, while it is asked again
+   * A database that is unreachable stops no key that it has confirmed within the grace. The first call notices
+   * that it is unreachable, and waits for it a moment only; the others are answered at once, while it is asked again
    * every second.
    */
   const recheck = (

@@ -71,7 +71,7 @@ export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
     })
 
   const note = (row: PendingAuditRow): void => {
-    // Without its result an event is chained as unknown: a database that is away for long costs no memory.
+    // Without its result an event is chained as unknown: a database that is unreachable for long costs no memory.
     if (results.size < maxWaiting) results.set(row.event_id, row)
   }
 

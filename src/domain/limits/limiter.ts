@@ -54,10 +54,10 @@ export type LimiterOptions = {
   store?: UsageStore
   /** Shares the windows among processes. */
   redis?: LimitScript
-  /** How many processes divide the limits among them when Redis is away or not configured. */
+  /** How many processes divide the limits among them when Redis is unreachable or not configured. */
   replicas?: number
   max_entries?: number
-  /** Bound on counts that wait for a store that is away. */
+  /** Bound on counts that wait for a store that is unreachable. */
   max_kept?: number
   flush_interval_ms?: number
   /** A store that takes longer is not waited for: the count begins at zero and catches up. */

@@ -168,7 +168,7 @@ describe.skipIf(server === undefined)('when Redis dies', () => {
     }
     const calls = (await running).flat()
     expect(calls.every(({ began, ended }) => ended - began < 5_000)).toBe(true)
-    // What the other one admits while Redis is away is known one flush later.
+    // What the other one admits while Redis is unreachable is known one flush later.
     expect(countAdmitted(calls)).toBeLessThan(1_800 + 500)
     expect(countAdmitted(calls)).toBeGreaterThan(900)
     await Promise.all([isBack(a), isBack(b)])

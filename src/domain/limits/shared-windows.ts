@@ -96,7 +96,7 @@ export const createSharedWindows = ({
     }
     const taken = fits(room, cost) ? cost : 0
     if (taken > 0) {
-      // Counted here as well: for the store, and for the time when Redis is away.
+      // Counted here as well: for the store, and for the time when Redis is unreachable.
       if (limits.per_second_limit >= 0) pushLog(entry.log, elapsed(), cost)
       countEntry(entry, cost)
       counted(entry)

@@ -34,7 +34,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     ])
     const { rows } = await pool.query('select header_value_sealed from webhook_header')
     expect(rows.some((row) => row.header_value_sealed.includes('Bearer'))).toBe(false)
-    // As if it were not there, which is no error, and it stays.
+    // As if it were not there, which is not an error, and it stays.
     expect(await stranger.call('RemoveWebhookHeader', { webhook_header_id })).toEqual({})
     expect((await call('ListWebhookHeaders', { webhook_id })).webhook_headers).toHaveLength(1)
     for (const id of [webhook_header_id, webhook_header_id, randomUUID(), 'x'])

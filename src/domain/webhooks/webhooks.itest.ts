@@ -371,7 +371,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
       expect(await reason(operation, named), operation).toBe(expected)
     }
     expect((await stranger.call('ListWebhookHistories')).webhook_histories).toEqual([])
-    // Removing an unknown webhook is no error, whether it exists elsewhere or not.
+    // Removing an unknown webhook is not an error, whether it exists elsewhere or not.
     for (const id of [webhook_id, randomUUID(), 'x'])
       expect(await stranger.call('RemoveWebhook', { webhook_id: id })).toEqual({})
     expect(await listed(webhook_id)).toMatchObject({ confirmation: 3, enabled: true })

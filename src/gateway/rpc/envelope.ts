@@ -19,7 +19,7 @@ export type RpcCall = {
   /** The text of the params, an array. */
   params: RawJson
   args: readonly unknown[]
-  /** Why this is no call; the other members mean nothing then. */
+  /** Why this is not a call; the other members mean nothing then. */
   refusal: Refusal | undefined
 }
 
@@ -145,7 +145,7 @@ const unreadable = (text: RawJson): Envelope => {
 const whole = (refusal: Refusal): Envelope => ({ batch: false, calls: [], refusal })
 
 const invalid = (id: RawJson | undefined, refusal: Refusal): RpcCall => ({
-  // The sender always gets an answer: an invalid request is no notification either.
+  // The sender always gets an answer: an invalid request is not a notification either.
   id: id ?? 'null',
   method: '',
   params: '[]',
@@ -168,7 +168,7 @@ export function glimpseId(body: RawJson): RawJson {
   let id = ''
   scanObject(jsonText(start), from, (name, at, to) => {
     if (name !== '"id"') return true
-    // At the end of the part it may go on.
+    // At the end of the part it may continue.
     if (to < start.length) id = start.slice(at, to)
     return false
   })

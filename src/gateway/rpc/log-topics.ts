@@ -36,7 +36,7 @@ export function plainFilter(filter: LogFilter): PlainFilter {
 const isWildcard = (topic: string | null | readonly (string | null)[]): boolean =>
   topic === null || (typeof topic !== 'string' && (topic.length === 0 || topic.includes(null)))
 
-/** The logs with at least that many topics, byte for byte; undefined when it is no list of logs. */
+/** The logs with at least that many topics, byte for byte; undefined when it is not a list of logs. */
 export function withTopics(logs: RawJson, least: number): RawJson | undefined {
   const kept: RawJson[] = []
   const end = scanArray(jsonText(logs), logs.indexOf('['), (from, to) => {

@@ -17,7 +17,7 @@ export type BlockTarget = {
   /** Its hash; empty when not known. */
   hash: string
   keep: 'never' | 'static' | 'block' | 'answer'
-  /** The head was put in the place of `latest`: if nodes do not have it, `latest` may still do. */
+  /** `latest` was replaced by the head: if nodes do not have that block, `latest` may still work. */
   pinned: boolean
 }
 
@@ -99,7 +99,7 @@ export function hashTarget(
   }
 }
 
-/** The params with the number of a block in the place of the parameter at this index. */
+/** The params with the number of a block instead of the parameter at this index. */
 export const pinParams = (params: RawJson, index: number, number: number): RawJson =>
   setParam(params, index, `"${toQuantity(number)}"`)
 

@@ -209,7 +209,7 @@ describe('where the logs of a block are not to be had', () => {
     return { ...parts, own }
   }
 
-  test('headers go on when the only reader of logs leaves', async () => {
+  test('headers continue when the only reader of logs leaves', async () => {
     const { world, node, clock, connect, mine, own } = setUpBroken()
     const heads = connect()
     await heads.subscribe('newHeads')

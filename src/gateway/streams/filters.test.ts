@@ -14,7 +14,7 @@ import type { LogListener } from './subscriptions.ts'
 const owner = { organization_id: 'o', credential_id: 'key' }
 const log: WorldLog = { address: `0x${'1'.repeat(40)}`, topics: [] }
 
-/** Filters on a feed that a test moves by hand. */
+/** Filters on a feed that a test moves manually. */
 const createBench = (
   limits: { maxPerKey?: number; maxChanges?: number; maxBytes?: number } = {},
 ) => {

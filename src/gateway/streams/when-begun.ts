@@ -2,7 +2,7 @@ import type { Feed } from './feed.ts'
 import type { Demand } from './pending.ts'
 
 /**
- * Goes on, at once where that is possible, when all required feeds have begun: a client that is answered
+ * Continues, at once where that is possible, when all required feeds have begun: a client that is answered
  * after that misses nothing that comes later (spec 6.2). False when no node can be reached.
  */
 export function whenBegun(

@@ -25,7 +25,7 @@ export type WorldNode = {
   name: string
   head: WorldBlock
   isLive: boolean
-  /** Whether it throws away blocks that leave its chain, as anvil does. */
+  /** Whether it discards blocks that leave its chain, as anvil does. */
   forgets: boolean
   /** Answers that fail before the next one is right. */
   failures: number

@@ -24,7 +24,7 @@ const maxProxies = 32
 /**
  * Finds the client behind proxies. `X-Forwarded-For` is read from its right end, where the nearest proxy
  * has written the address it was called from: the first entry that is not a trusted proxy is the client,
- * and what stands left of it is the client's own claim. An entry that is no address ends the search with
+ * and what stands left of it is the client's own claim. An entry that is not an address ends the search with
  * the proxy that has passed it on. `Forwarded` (RFC 7239) is not read: a proxy that writes one of the two
  * headers passes the other one on as the client sent it, and the service cannot know which one the proxy writes.
  */

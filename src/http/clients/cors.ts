@@ -22,7 +22,7 @@ const maxAgeSeconds = 7_200
  * every call carries a signature or a key of its own, and no cookie is ever looked at.
  */
 export function createCors(options: {
-  /** `*`, an origin, or one with `*` in the place of its port. */
+  /** `*`, an origin, or one with `*` instead of its port. */
   origins: readonly string[]
   /** Whether the address is one that pages may call. */
   isOpen(url: string): boolean

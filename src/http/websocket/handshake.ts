@@ -15,7 +15,7 @@ const badKey = refuse(
 )
 const badVersion = refuse('UPGRADE_REQUIRED', 'The version of the WebSocket protocol is not 13.')
 
-/** Says why a request is no WebSocket handshake (RFC 6455, 4.2.1); undefined where it is one. */
+/** Says why a request is not a WebSocket handshake (RFC 6455, 4.2.1); undefined where it is one. */
 export function handshakeFault({ headers }: Pick<IncomingMessage, 'headers'>): Refusal | undefined {
   if (headers['sec-websocket-version'] !== '13') return badVersion
   return key.test(headers['sec-websocket-key'] ?? '') ? undefined : badKey

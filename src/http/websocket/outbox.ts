@@ -13,7 +13,7 @@ export type Outbox = {
   bytes(): number
   /** Bytes that the kernel has taken since this was last asked. */
   hasMoved(): boolean
-  /** Throws away what waits and takes nothing more. */
+  /** Discards what waits and takes nothing more. */
   close(): void
 }
 
@@ -25,7 +25,7 @@ const writesPerTurn = 64
 
 /**
  * Writes frames to a socket. One frame at most is in the hands of the stream when the kernel takes no
- * more; the rest waits here, so that it can be counted exactly (spec 6.2.3) and thrown away. While the
+ * more; the rest waits here, so that it can be counted exactly (spec 6.2.3) and discarded. While the
  * kernel keeps up nothing is queued and no callback is made for a frame.
  */
 export function createOutbox(

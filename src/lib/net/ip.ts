@@ -8,7 +8,7 @@ export type Subnet = readonly [network: string, prefix: number]
 /** A set of networks. */
 export type NetworkList = {
   /**
-   * Whether the address is in one of the networks; never for text that is no address. An IPv4 address
+   * Whether the address is in one of the networks; never for text that is not an address. An IPv4 address
    * inside an IPv6 one (`::ffff:10.0.0.1`) is judged as the IPv4 address.
    */
   has(address: string): boolean
@@ -16,7 +16,7 @@ export type NetworkList = {
 
 const mappedPrefix = '::ffff:'
 
-/** The family as `BlockList` names it; undefined when the text is no address. */
+/** The family as `BlockList` names it; undefined when the text is not an address. */
 export const familyOf = (address: string): 'ipv4' | 'ipv6' | undefined => {
   const version = isIP(address)
   return version === 0 ? undefined : version === 4 ? 'ipv4' : 'ipv6'
@@ -24,7 +24,7 @@ export const familyOf = (address: string): 'ipv4' | 'ipv6' | undefined => {
 
 /**
  * The one text of an address: IPv6 in lower case and compressed, without a zone, and an IPv4 address
- * inside an IPv6 one as IPv4. Undefined when the text is no address.
+ * inside an IPv6 one as IPv4. Undefined when the text is not an address.
  */
 export function parseAddress(text: string): string | undefined {
   if (isIPv4(text)) return text

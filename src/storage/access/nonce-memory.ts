@@ -70,7 +70,7 @@ const check = async (db: Db, newest: string, isStart: boolean): Promise<Kept> =>
   const now = sql.raw('clock_timestamp()')
   const later = sql.raw(`clock_timestamp() + ${distrusted}`)
   const started = sql.raw('pg_postmaster_start_time()')
-  // Unknown on either side is no difference: two services may have roles of different rights.
+  // Unknown on either side is not a difference: two services may have roles of different rights.
   const { rows } = await sql<Kept>`
     insert into nonce_memory as m (id, trusted_after, restored_after, seen_time, written_by, written_as,
       system_identifier, timeline, database_oid, server_start_time)

@@ -42,7 +42,7 @@ export type End = { rows: number; sequences: { name: string; lastValue: string }
 /** The version of the file format that this code writes. */
 export const formatVersion = 1
 
-/** Reads the header, refusing what is no archive or one of a later format. */
+/** Reads the header, refusing what is not an archive or one of a later format. */
 export const parseHeader = (payload: Buffer): Header => {
   const header = JSON.parse(payload.toString('utf8')) as Header
   if (header.format !== 'portolan-archive') {

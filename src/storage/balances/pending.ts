@@ -7,7 +7,7 @@ import { type Reading, storeReadings, whereTracked } from './balances.ts'
 /** The cursor of a chain, and what waits besides balance work. */
 export type Standing = CursorRow & { has_pending: boolean; has_reopening: boolean }
 
-/** How a chain stands; undefined before its first block. */
+/** The state of a chain; undefined before its first block. */
 export const findStanding = async (db: Db, network_id: number): Promise<Standing | undefined> => {
   const { rows } = await sql<Standing>`
     select c.*,

@@ -70,7 +70,7 @@ export const openDatabase = (options: {
     idle_in_transaction_session_timeout: 15_000,
   })
   let stopped: Promise<void> | undefined
-  // An idle connection that dies is no reason to die with it: the pool opens another one.
+  // The loss of an idle connection must not end the process: the pool opens another one.
   pool.on('error', (error) => {
     // The pool does not wait for the goodbye of its connections; an embedded server may be quicker.
     if (!stopped) log.warn({ err: error }, 'idle database connection lost')

@@ -50,7 +50,7 @@ export async function readGroup(
     await awaitCursor(trx, network_id)
     await holdRead(trx, tools, { at: [at], newest })
     // Work that is gone was taken back with its address or contract. Should they be there again, they
-    // were away for some blocks, which this reading may not know.
+    // were unreachable for some blocks, which this reading may not know.
     const open = new Set<string>()
     for (const some of Map.groupBy(
       all.filter(({ balance }) => balance !== null),

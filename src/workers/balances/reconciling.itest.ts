@@ -47,7 +47,7 @@ it('finds balances that differ from the chain, reports and corrects them', async
   expect(await balances()).toEqual([])
   for (let block = 0; block < 3; block++) chain.mine()
   await waitFor('three balances', async () => (await balances()).length === 3)
-  // A change that waits for its confirmation is no difference.
+  // A change that waits for its confirmation is not a difference.
   chain.mine([{ movements: [{ from: account(1), to: account(2), value: 500n }] }])
   await waitFor('the block', () => tracker.status().block_number === 4)
   await rounds(3)

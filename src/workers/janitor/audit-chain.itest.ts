@@ -95,7 +95,7 @@ describe('the audit chain', () => {
     const last = (await events()).at(-1)
     expect(last).toMatchObject({ operation: 'PruneAuditEvents', actor_type: 'ACTOR_TYPE_SERVICE' })
     expect(JSON.parse(last?.detail ?? '')).toEqual({ target: { from_sequence: 1, to_sequence: 5 } })
-    // Removing one more by hand shows.
+    // Removing one more manually shows.
     await sql`delete from audit_event where sequence = 6`.execute(db)
     expect((await verify()).broken).toMatchObject({ sequence: 6, problem: 'the event is missing' })
   })

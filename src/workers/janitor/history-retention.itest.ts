@@ -84,7 +84,7 @@ it('what came to an end long ago is removed with its attempts, and nothing else 
     [[well, bad]],
   )
   expect(rows).toEqual([{ attempts: 2, orphans: 0, queued: 1 }])
-  // Numbers go on where they were.
+  // Numbers continue where they were.
   const next = await bench.test(well)
   const numbers = (await listed(bench, well)).find((row) => row.webhook_history_id === next)
   expect(numbers?.data.sequence).toBe(10)

@@ -4,7 +4,7 @@ export type PendingQueue = {
   add(hash: string, time: number): void
   /** Puts back what no node had yet; false when it was tried often enough. */
   retry(hash: string, entry: QueueEntry, now: number): boolean
-  /** Puts back what could not be asked for, or not be stored: that is no fault of the transaction. */
+  /** Puts back what could not be asked for, or not be stored: that is not a fault of the transaction. */
   postpone(hash: string, entry: QueueEntry, now: number): void
   /** Those that are due, the oldest first, out of the queue. */
   take(now: number, limit: number): [hash: string, entry: QueueEntry][]

@@ -22,7 +22,7 @@ const bytesOf = (hex: string, size: number): Buffer => {
   return bytes
 }
 
-/** A node's object as a row; undefined when it is no transaction that can be recorded. */
+/** A node's object as a row; undefined when it is not a transaction that can be recorded. */
 export function toSeen(raw: RawFields, time: number): SeenPending | undefined {
   try {
     const { transaction_hash, from } = toPendingTransaction(raw)

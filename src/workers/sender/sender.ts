@@ -33,7 +33,7 @@ export type SenderOptions = {
 /** A sender of one chain and network. */
 export type Sender = { status(): Promise<SenderStatus>; stop(): Promise<void> }
 
-/** How a sender stands, for `/status`; the counts are missing while the database is. */
+/** The state of a sender, for `/status`; the counts are missing while the database is. */
 export type SenderStatus = { state: LeasedState; open?: number; stuck?: number }
 
 const rowsPerRound = 100

@@ -127,7 +127,7 @@ const headersPerStep = 128
 /**
  * Lets the tracker know those blocks from `from` on that can still leave the chain and that it has not
  * stored, each the parent of the one above: it would not take back what is added to them otherwise.
- * They are stored in steps from the top down, so that what was interrupted goes on.
+ * They are stored in steps from the top down, so that what was interrupted continues.
  */
 export async function linkWindow(
   { db, network_id, chain }: HistoryTools,

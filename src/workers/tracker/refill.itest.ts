@@ -187,7 +187,7 @@ it('an untraced block notifies only of its internal transfers once it is traced'
   chain.mine()
   await settled(bench)
   expect(await setup.gaps()).toEqual([[1, 1]])
-  // Nodes that do not trace do not close it, by hand neither.
+  // Nodes that do not trace do not close it, and neither does a backfill.
   const { network_id } = bench
   const range = { db, clock: systemClock, network_id, chain, from: 1 }
   const { signal } = new AbortController()

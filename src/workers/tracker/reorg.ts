@@ -45,7 +45,7 @@ export class DivergedError extends Error {
 
 /**
  * The newest stored block that is on the chain as it is now. Undefined while the chain has nothing
- * above it to put in the place of what would be dropped: a node that lags looks just like that.
+ * above it to replace what would be dropped: a node that lags looks just like that.
  */
 export async function findAncestor(
   { db, network_id, chain, window }: TrackerTools,

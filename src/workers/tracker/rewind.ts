@@ -71,7 +71,7 @@ export async function planRewind(options: RewindOptions): Promise<RewindPlan> {
 
 /**
  * Takes back what was planned, in one transaction. A tracker that runs meanwhile finds its cursor moved
- * and goes on from there. Without the tracker's lease, which it holds: the lock of the cursor keeps
+ * and continues from there. Without the tracker's lease, which it holds: the lock of the cursor keeps
  * everything apart, and a cursor that is not where it was planned from changes nothing.
  */
 export async function runRewind(options: RewindOptions, plan: RewindPlan): Promise<void> {

@@ -54,7 +54,7 @@ export type TrackerOptions = {
   patience?: Partial<TroublePatience>
 }
 
-/** How a tracker stands, for `/status` and metrics. */
+/** The state of a tracker, for `/status` and metrics. */
 export type TrackerStatus = {
   chain: string
   network: string
@@ -305,7 +305,7 @@ export function startTracker(options: TrackerOptions): Tracker {
         network,
         state: leased.state(),
         block_number: seen.block_number,
-        // By itself: a chain that cannot be read must not look like one that stands still.
+        // By itself: a chain that cannot be read must not look like a stopped one.
         head: highest(seen.head, chain.newest()),
         reorganizations,
         forged_blocks: forged,
@@ -344,7 +344,7 @@ async function findReadable(
   const own = await find(next)
   if (own) {
     const { number, hash, parent_hash } = own
-    // Another branch is no unreadable block: following finds that out.
+    // Another branch is not an unreadable block: following finds that out.
     return parent_hash.equals(position.hash) ? { number, hash } : undefined
   }
   return await findGapEnd(find, { from: next, head })

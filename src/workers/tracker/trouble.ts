@@ -68,7 +68,7 @@ export function createTroubles({
       at = undefined
       skippedAt = block
     },
-    /** The nodes are away: it is nothing about the block. */
+    /** The nodes are unreachable: it is nothing about the block. */
     forget: (): void => {
       at = undefined
     },

@@ -212,7 +212,7 @@ describe('the head of the chain, as the new JSON-RPC specification has it', () =
         .filter((one) => one.event === 'operationStorageItems' && one.operationId === operationId)
         .flatMap((one) => one.items as { key: string; value: string }[])
     expect(found()).toHaveLength(10)
-    // It goes on with the same block's state, whatever came since and though it was let go.
+    // It continues with the same block's state, whatever came since and though it was let go.
     await client.ask('chainHead_v1_unpin', follow, hash)
     await node.fund(node.address(node.account(1_234)), unit)
     for (let left = 10; left > 0; left--)

@@ -18,7 +18,7 @@ for (const { name, spec } of testRuntimes())
       await node.fund(node.address(account(number)), 10n ** 12n)
     node.mine(2)
     const chain = createPolkadotChain({ upstreams: [{ url: node.node_url }], pollMs: 200 })
-    // A node that was away is called again after a pause, which is longer than a question waits.
+    // A node that was unreachable is called again after a pause, which is longer than a question waits.
     const caughtUp = () =>
       waitFor(
         'the chain has heard of the final block',

@@ -76,7 +76,7 @@ export async function startHarness(options: PolkadotDevChainOptions = {}): Promi
 }
 
 /**
- * Follows from a position until a number is reached, and goes on where it was when no node answered
+ * Follows from a position until a number is reached, and continues where it was when no node answered
  * for a while, as the tracker does. Fails on anything but blocks.
  */
 export async function followTo(

@@ -17,7 +17,7 @@ const unit = 10n ** 12n
 const start = async (options: PolkadotDevChainOptions = {}) => {
   const node = await startHarness(options)
   onTestFinished(node.stop)
-  // Its pages are short, so that the client must ask to go on.
+  // Its pages are short, so that the client must ask to continue.
   const server = await serveChain(node.chain, { limits: { page: 10 } })
   onTestFinished(server.stop)
   const asked: string[] = []

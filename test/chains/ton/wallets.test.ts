@@ -210,7 +210,7 @@ describe('transfers of T', () => {
   })
 
   it('keep as much of a comment as there is room for, and never half a sign', async () => {
-    // Half of a sign that takes two units is no text for the database, and would stop the tracker.
+    // Half of a sign that takes two units is not text for the database, and would stop the tracker.
     const [long, text] = ['a'.repeat(4_095), `${'a'.repeat(4_095)}😀`]
     const seen = await during(alice.text, async () => {
       await alice.send(

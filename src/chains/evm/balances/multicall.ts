@@ -29,7 +29,7 @@ const gasBeside = 1_000_000
 
 /**
  * Many balances in one call. A token can burn the gas of all calls after its own, or of the whole: such
- * a one is found by halving what fails, and is left to plain calls from then on. The others go on
+ * a one is found by halving what fails, and is left to plain calls from then on. The others continue
  * together, whatever a token does.
  */
 export function createMulticall({

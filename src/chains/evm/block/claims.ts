@@ -140,7 +140,7 @@ export function createClaims(block: Block, tools: ClaimTools | undefined): Claim
             )
           }
           senders.add(index)
-          // Recovering takes about two milliseconds: other work goes on in between.
+          // Recovering takes about two milliseconds: other work continues in between.
           await turn()
         }
       }

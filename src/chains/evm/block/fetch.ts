@@ -29,7 +29,7 @@ import {
 import type { ProofRules } from './proof.ts'
 import { createTraceElsewhere } from './trace-elsewhere.ts'
 
-/** Fetches whole blocks; without `tracing` it does not wait for nodes that are away. */
+/** Fetches whole blocks; without `tracing` it does not wait for unreachable nodes. */
 export type FetchBlock = (
   number: number,
   signal: AbortSignal,

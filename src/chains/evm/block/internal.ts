@@ -7,7 +7,7 @@ import { type InternalTransfer, readFrames, readTraces } from './traces.ts'
 
 /** How long traces are waited for: without them a deposit may be missed. */
 export type TracingPatience = {
-  /** How long a node that traces may be away. */
+  /** How long a node that traces may be unreachable. */
   awayMs: number
   /** A trace that a node could not give is asked for again after these pauses. */
   pausesMs: readonly number[]
@@ -43,7 +43,7 @@ export type Internal = {
 export type Tracing = {
   /** Blocks of this network were traced before: one that is not is incomplete. */
   isExpected: boolean
-  /** Whether to wait for nodes that are away, and to ask again. */
+  /** Whether to wait for unreachable nodes, and to ask again. */
   mayRetry: boolean
 }
 

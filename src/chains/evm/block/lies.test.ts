@@ -314,7 +314,7 @@ describe('a node that', () => {
     const ended = following().catch(() => 'ended')
     const taken = () => events.flatMap((event) => (event.kind === 'blocks' ? event.blocks : []))
     await waitFor('all blocks that there are', () => taken().length >= 3)
-    // It goes on asking for those that there are not.
+    // It continues asking for those that there are not.
     const asked = pool.methods.length
     await waitFor('many more questions', () => pool.methods.length > asked + 10)
     enough.abort(new Error('enough'))

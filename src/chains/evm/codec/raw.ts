@@ -32,7 +32,7 @@ export type RawReceipt = {
   blockHash: string
   type?: string
   status?: string
-  /** Before Byzantium, in the place of the status. */
+  /** Before Byzantium, instead of the status. */
   root?: string
   cumulativeGasUsed: string
   gasUsed: string

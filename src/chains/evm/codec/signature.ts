@@ -67,7 +67,7 @@ async function recover(hash: Buffer, { r, s, parity }: Signature): Promise<strin
     })
     return address.toLowerCase()
   } catch {
-    // An r that is no point of the curve.
+    // An r that is not a point of the curve.
     return undefined
   }
 }

@@ -13,7 +13,7 @@ export async function loadRecoverSigner(): Promise<RecoverSigner> {
     try {
       return recoverAddress(signed).toLowerCase()
     } catch {
-      // An r that is no point of the curve: a transaction of the system with a made-up signature.
+      // An r that is not a point of the curve: a transaction of the system with a made-up signature.
       return undefined
     }
   }

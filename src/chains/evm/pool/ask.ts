@@ -56,7 +56,7 @@ export function createAsker({
       upstream.gate.relax()
       return outcome.ok ? 'ok' : 'error'
     }
-    // Our own queue was too long; that is no fault of the node.
+    // Our own queue was too long; that is not a fault of the node.
     if (outcome.failed === 'queued') return outcome.failed
     upstream.errors++
     upstream.problem = outcome.detail

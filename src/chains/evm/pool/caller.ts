@@ -132,7 +132,7 @@ export function createCaller(options: CallerOptions): Caller {
     job.strandedAt ??= now
     const patience = Math.min(job.deadline, job.strandedAt + options.patienceMs) - now
     if (isHopeless || patience <= 0) return undefined
-    // Nodes that were asked and failed are asked again soon; nodes that are away will wake us.
+    // Nodes that were asked and failed are asked again soon; unreachable nodes will wake us.
     return job.tried.length > 0 && !isLarge
       ? Math.min(roundPauseMs << job.round, patience)
       : patience

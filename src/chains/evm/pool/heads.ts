@@ -17,7 +17,7 @@ const retractAfterMs = 3_000
 /**
  * Keeps the highest head. It goes down only when the node that showed it has shown less for a while
  * and no other has it: then the chain itself was rolled back. That a node lags, or the one in front
- * dies, is no reason.
+ * dies, is not a reason.
  */
 export function createHeads({
   upstreams,

@@ -103,7 +103,7 @@ export function watch(options: HealthOptions): Health {
       log.warn({ upstream: upstream.name, problem: detail }, 'upstream does not answer')
     upstream.problem = detail
     upstream.isReachable = false
-    // What comes back may be another node, or the same on another chain. One that is away needs no
+    // What comes back may be another node, or the same on another chain. One that is unreachable needs no
     // breaker: it is not asked before it has been seen again.
     if (failed === 'connect' || failed === 'closed') upstream.isVerified = false
     else upstream.breaker.trip(clock.now())

@@ -37,7 +37,7 @@ export const reached = (pool: Nodes, number: number): { minBlock?: number } => {
 }
 
 /**
- * What nodes say of a state or of history that they have thrown away, as their sources have it. Words
+ * What nodes say of a state or of history that they have discarded, as their sources have it. Words
  * such as `not found` or `unavailable` alone are not enough: a node that lags, starts or is overloaded
  * says those as well, and what it means is there a moment later.
  */

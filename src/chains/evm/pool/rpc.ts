@@ -13,7 +13,7 @@ export type Question<answer> = {
   needs?: Capability
   /** Longer strings of the answer are not needed. */
   longestString?: number
-  /** An error of one node is no answer: every node is asked before an error is given. */
+  /** An error of one node is not an answer: every node is asked before an error is given. */
   everyNode?: true
   timeoutMs?: number
   /** Names of nodes that are not asked, for a second opinion. */

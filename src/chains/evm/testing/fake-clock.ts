@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Clock } from '../../../lib/clock.ts'
 
-/** A clock that stands still until it is moved. */
+/** A clock that is stopped until it is moved. */
 export type FakeClock = Clock & {
   /** Moves on, waking every sleeper at its time and letting it act. */
   advance(ms: number): Promise<void>

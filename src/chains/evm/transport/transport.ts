@@ -17,7 +17,7 @@ export type FailureKind =
   | 'too_large'
   /** The connection ended because the reply to another call was far too large to be dropped. */
   | 'interrupted'
-  /** What came is no answer to what was asked. */
+  /** What came is not an answer to what was asked. */
   | 'bad_reply'
   | 'http_status'
   | 'rate_limited'

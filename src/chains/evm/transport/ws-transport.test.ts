@@ -74,7 +74,7 @@ test.each([
   expect([closes, sockets.length]).toEqual([[], 1])
 })
 
-test('where the reply does not show its id, the likeliest calls fail and the others go on', async () => {
+test('where the reply does not show its id, the likeliest calls fail and the others continue', async () => {
   const { call, closes, socket } = await start()
   const small = await call('eth_chainId')
   const trace = await call('debug_traceTransaction')

@@ -4,10 +4,10 @@ import type { Clock } from '../../../lib/clock.ts'
 import type { UsageDelta, UsageStore, UsageTotal } from '../stored-usage.ts'
 import { calendarWindows } from '../windows.ts'
 
-/** A clock that stands still until a test moves it, in either direction. */
+/** A clock that is stopped until a test moves it, in either direction. */
 export type ManualClock = Clock & { set(now: number): void; step(ms: number): void }
 
-/** Makes a clock that stands still; sleepers wake when it has moved far enough. */
+/** Makes a clock that is stopped; sleepers wake when it has moved far enough. */
 export const createManualClock = (start: number): ManualClock => {
   let now = start
   const sleepers = new Set<{ wake: () => void; at: number }>()
