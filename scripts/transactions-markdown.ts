@@ -66,11 +66,11 @@ organization has created holds nothing; what it has signed holds its nonce for t
 key themselves. An organization without the key learns nothing of the nonces and prices of the others.
 
 A transaction that is not signed within 72 hours (\`transactions.created_expiry_hours\`; 0 means never) is canceled by itself,
-and \`last_error\` says so.
+and \`last_error\` names the reason.
 
 A canceled transaction frees its nonce, and **the next one that is created without a nonce takes it**. Until then later
 transactions of the address wait in the pools of the nodes: chains execute nonces in order. They are shown as \`SENT\`, after 10
-minutes with \`stuck\`, and go on by themselves once the hole is filled. So cancel from the highest nonce down, or create
+minutes with \`stuck\`, and continue by themselves once the hole is filled. So cancel from the highest nonce down, or create
 something for the free one: \`CreateTransaction\` from the address to itself with value 0 will do.
 
 While a transaction waits, \`last_error\` names the missing nonce and the transaction that holds it: one that was forgotten in
@@ -160,7 +160,7 @@ same database transaction as the change, so none is missing and none is reported
 
 ## Many processes, crashes
 
-Before a byte leaves, the row says so, durably. Wherever the process dies, the same bytes are sent again, never others and never
+The attempt is stored durably before the first byte is sent. Wherever the process dies, the same bytes are sent again, never others and never
 twice under two hashes. One process per chain runs the sender (a lease, taken over within seconds); any number serve operations.
 \`/status\` shows how many transactions are open and stuck.
 `

@@ -66,13 +66,13 @@ describe('after 429', () => {
 })
 
 describe('after 503', () => {
-  test('repeats what may be done twice', async () => {
+  test('repeats idempotent calls', async () => {
     const { base_url, seen } = await refusing(1, 503, '1')
     await createClient({ base_url, ...credential, clock: stillClock() }).c.ListWallets()
     expect(seen.length).toBe(2)
   })
 
-  test('does not repeat what may not', async () => {
+  test('does not repeat calls that must not be repeated', async () => {
     const { base_url, seen } = await refusing(1, 503, '1')
     const client = createClient({ base_url, ...credential, clock: stillClock() })
     await expect(client.c.RegisterWallet({ name: 'n' })).rejects.toMatchObject({ status: 503 })

@@ -17,7 +17,7 @@ const content = {
 }
 
 describe('the connection file', () => {
-  it('holds what was given and belongs to its owner alone', async () => {
+  it('has the given content and belongs to its owner alone', async () => {
     const dataDir = await folder()
     const path = await writeConnectionFile(dataDir, content)
     expect(path).toBe(join(dataDir, 'connection.json'))

@@ -72,6 +72,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
   const isProxy = createIsProxy(server.trust_proxy)
   const { connections, proxied, bodies } = openShares(config)
   metrics.watchShares({ connections, proxied, bodies })
+  // Requests are logged at debug and below only: one line per call would hide all others.
   const isLogged = logging.level === 'debug' || logging.level === 'trace'
   const onFinished = createOnFinished(metrics, isLogged ? log : undefined)
   let isDraining = false
@@ -113,6 +114,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
   served.onSockets(sockets)
   metrics.watchStreams(networks.streams, sockets)
 
+  // A page of another origin can reach a service on loopback by DNS rebinding; the Host header shows it.
   const publicHosts = hostNames([`http://${hostInUrl(server.host)}`, server.base_url])
   const cors = openCors(config, front, developmentRules)
   let base_url = server.base_url ?? ''
@@ -143,6 +145,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
         { path: '/v1/*', name: 'operations', handle: operations.handle },
         ...probeRoutes({
           notReady,
+          // The gateway serves known keys without the database, so it stays in the load balancer longer.
           gatewayNotReady: async () =>
             keys.isServing() && !isDraining ? undefined : await notReady(),
           degraded: wallets.problems,
@@ -163,7 +166,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
       ],
     }),
   )
-  // Stopped before the server as well, which waits until all connections have ended.
+  // Owned a second time: stopped before the server as well, which waits until all connections have ended.
   own(sockets)
   base_url ||= baseUrlOf(config, http)
   const admin = await startAdminListener(

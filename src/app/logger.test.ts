@@ -33,7 +33,7 @@ describe('the log', () => {
     expect(second).toMatchObject({ level: 'warn', msg: 'careful' })
   })
 
-  it('leaves out what is below its level', async () => {
+  it('omits messages below its level', async () => {
     const { log, text } = await open({ level: 'warn' })
     log.debug({}, 'a')
     log.info({}, 'b')

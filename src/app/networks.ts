@@ -67,6 +67,7 @@ export function openNetworks(
     for (const listener of sentListeners) listener(hash, pool)
   }
   const { gateway } = config
+  // One budget for all networks: the limit is about the memory of the process.
   const budget = createFilterBudget({
     perKey: gateway.filter_terms_per_key,
     perOrganization: gateway.filter_terms_per_organization,
@@ -175,6 +176,7 @@ export function openNetworks(
       return chains
     },
     takeUsage: () => all.flatMap((network) => network.takeUsage()),
+    // Readers first, nodes last: nothing may ask a pool that has stopped.
     stop: async () => {
       for (const stream of streams.values()) stream.stop()
       for (const network of all) {

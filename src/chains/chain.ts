@@ -389,7 +389,7 @@ export type Chain = Family & {
   /**
    * One block of the chain as it is now, whole, for history that was missed. Does not wait for nodes
    * that are unreachable: throws BlockMissingError where none has it. With `isTraced` (C) a block that cannot
-   * be traced says so in `lacks`.
+   * be traced has `lacks`.
    */
   block(number: number, options: { isTraced?: boolean }, signal: AbortSignal): Promise<ChainBlock>
   /** The highest block that any node has shown; asks no node. */

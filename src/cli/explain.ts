@@ -89,7 +89,7 @@ function fileSentence({ code, syscall, path }: Details): string | undefined {
   const reason = fileReasons[String(code)]
   if (reason === undefined) return undefined
   return path === undefined
-    ? `The system refuses to ${syscall ?? 'go on'}: ${reason}.`
+    ? `The system refuses to ${syscall ?? 'continue'}: ${reason}.`
     : `${path} cannot be used (${syscall}): ${reason}.`
 }
 

@@ -12,7 +12,7 @@ import {
 const bytes = fc.uint8Array({ maxLength: 6, max: 1 })
 
 describe('byte maps', () => {
-  it('do what a map of texts does, for byte strings of any length', () => {
+  it('behave as a map of strings, for byte strings of any length', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(bytes, fc.nat()), { maxLength: 200 }), (entries) => {
         const map = createByteMap<number>()

@@ -3,13 +3,13 @@ import { recordProfile } from './profile.ts'
 
 const { signal } = new AbortController()
 
-it('a profile of the processor names what ran', async () => {
+it('a CPU profile names the running functions', async () => {
   const profile = JSON.parse(await recordProfile('cpu', { seconds: 0.05, signal }))
   expect(profile.nodes.length).toBeGreaterThan(0)
   expect(profile.samples.length).toBeGreaterThan(0)
 })
 
-it('a profile of the memory names what allocated', async () => {
+it('a memory profile names the allocating functions', async () => {
   const profile = JSON.parse(await recordProfile('heap', { seconds: 0.05, signal }))
   expect(profile.head.callFrame).toBeDefined()
 })

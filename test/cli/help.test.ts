@@ -105,7 +105,7 @@ test('prints help, or the version', async () => {
   })
 })
 
-test('a wrong call says what was meant, and ends with 2', async () => {
+test('a wrong call is explained and ends with 2', async () => {
   expect(await portolan(['strat'])).toMatchInlineSnapshot(`
     {
       "code": 2,

@@ -63,7 +63,7 @@ test('a port in use is detected before the database is opened', async () => {
   expect(message).toContain(`Another program is listening on 127.0.0.1:${port} already.`)
 })
 
-test('an older Node without what `npm ci` brings along', async () => {
+test('an older Node without the packages of `npm ci`', async () => {
   const root = join(import.meta.dirname, '../..')
   const folder = await freshFolder()
   await cp(join(root, 'bin'), join(folder, 'bin'), { recursive: true })

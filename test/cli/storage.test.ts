@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { databasePid, freshFolder, runCommand, startService } from './portolan.ts'
 
-test('migrates, and says what is missing', async () => {
+test('migrates, and lists missing migrations', async () => {
   const dataDir = join(await freshFolder(), 'data')
   const before = await runCommand(['migrate', '--status'], { dataDir })
   expect(before.stdout).toMatch(/^0001-installation +missing$/m)

@@ -121,7 +121,7 @@ describe('when the database is gone', () => {
     expect((await ask()).status).toBe(200)
     await server.stop()
     server = await start()
-    // Written manually and not announced, as it would be by another service while ours was deaf.
+    // Written manually and not announced, as it would be by another service while ours had no connection.
     await own.pool.query('update rate_limit set per_day_limit = 0 where organization_id = $1', [
       tenantOfOthers.organization_id,
     ])
@@ -147,7 +147,7 @@ describe('when connections are cut under load', () => {
     const clients = Array.from({ length: 6 }, client)
     for (let cut = 0; cut < 8; cut++) {
       const goal = outcomes.length + 40
-      await waitFor('calls go on', () => outcomes.length >= goal)
+      await waitFor('calls continue', () => outcomes.length >= goal)
       await own.pool.query(
         `select pg_terminate_backend(pid) from pg_stat_activity
          where pid <> pg_backend_pid() and application_name like 'portolan%'`,

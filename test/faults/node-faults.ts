@@ -1,7 +1,7 @@
 /** What can be wrong with the nodes of a world for a while. */
 export const nodeFaults = [
-  'all are away',
-  'tracer is away',
+  'all unreachable',
+  'tracer unreachable',
   'no debug API',
   'traces temporarily unavailable',
   'traces pruned',

@@ -86,8 +86,8 @@ export async function startOrderlyNode(anvil: Anvil): Promise<OrderlyNode> {
         gate = open
         await open.promise
       }
-      if (!isPlain && (fault === 'tracer is away' || isRestarting)) return response.destroy()
-      if (fault === 'all are away') return response.destroy()
+      if (!isPlain && (fault === 'tracer unreachable' || isRestarting)) return response.destroy()
+      if (fault === 'all unreachable') return response.destroy()
       asking++
       try {
         await answer(response, Buffer.concat(chunks).toString(), isPlain)

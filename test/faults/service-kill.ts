@@ -118,7 +118,7 @@ export async function runServiceCampaign(options: {
     }
     // Begun after the kill: an answer that was on its way already proves nothing.
     const begunAfter = next
-    await waitFor('writes go on', () => newest >= begunAfter, { timeoutMs: 60_000 })
+    await waitFor('writes continue', () => newest >= begunAfter, { timeoutMs: 60_000 })
     const recoveryMs = Math.round(performance.now() - begun)
     worstRecoveryMs = Math.max(worstRecoveryMs, recoveryMs)
     onKill(`kill ${kill + 1}: ${victim}, writing again after ${recoveryMs} ms`)

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { silentLog } from '../../src/lib/log.ts'
 import { startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postgres.ts'
 
-// A service in small: brings the database up, commits rows, and says so after each commit. It never
+// A service in small: brings the database up, commits rows, and reports each commit. It never
 // writes a number twice, so a row that is there twice was doubled by the storage.
 const { values } = parseArgs({
   options: { dir: { type: 'string' }, binaries: { type: 'string' }, run: { type: 'string' } },

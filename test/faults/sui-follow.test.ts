@@ -42,7 +42,7 @@ it('continues while nodes die, restart, close their streams and stop answering',
   expectGapless(again.numbers, 1)
 })
 
-it('takes pruned history from an archive, and says what is lost where there is none', async () => {
+it('takes pruned history from an archive, and reports what is lost without one', async () => {
   const node = await start()
   const archive = await node.openEndpoint()
   archive.faults.archive = true

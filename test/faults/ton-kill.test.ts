@@ -72,7 +72,7 @@ it('a service that is killed again and again has every transfer on TON once, and
         await dev.mine(1)
       }
       const aim = (await stored()) + 1 + Math.floor(random() * 6)
-      await waitFor('the service goes on', async () => (await stored()) >= aim, {
+      await waitFor('the service continues', async () => (await stored()) >= aim, {
         ...{ timeoutMs: 60_000, everyMs: 3 },
       })
       if (kill === kills) break

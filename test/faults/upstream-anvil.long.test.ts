@@ -69,7 +69,7 @@ describe.each(['http', 'ws'] as const)('over %s', (kind) => {
       priority: index,
     }))
 
-  test('finds out what anvil can do, its head and its chain', async () => {
+  test('detects the capabilities, head and chain of anvil', async () => {
     const pool = await open(nodes())
     const expected = ['archive', 'block_receipts', 'debug_trace', 'parity_trace', 'txpool']
     for (const status of pool.status())

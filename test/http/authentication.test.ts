@@ -216,7 +216,7 @@ async function disabledTenant(of: TestApp): Promise<Pair> {
 
 async function deletedPair(of: TestApp): Promise<Pair> {
   const pair = await of.createPair(tenant.organization_id, 'ROLE_MEMBER')
-  // Used first, so that the service knows it by heart.
+  // Used first, so that the service has it in its cache.
   expect((await of.call(pair, 'admin/GetRateLimit', tenant)).status).toBe(400)
   expect((await of.call(pair, 'admin/DeleteCredential', pair)).status).toBe(200)
   return pair

@@ -145,7 +145,7 @@ describe('an exceeded rate limit', () => {
     expect((await query(tenant)).status).not.toBe(429)
   })
 
-  it('does not count what was never authenticated', async () => {
+  it('does not count unauthenticated calls', async () => {
     const tenant = await limited('q', { per_day_limit: 1 })
     const guess = { ...tenant.member, api_secret: 'guess' }
     for (let call = 0; call < 5; call++)

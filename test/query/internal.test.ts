@@ -110,7 +110,7 @@ describe.each(['both', 'parity'] as const)('by the tracer of a node with %s', (k
     expect(await shortOf('pass')).toEqual([['0', 'call', relay, other, '5', '']])
   })
 
-  it('a reverted inner call has its error, and what is below stays visible', async () => {
+  it('a reverted inner call has its error, and its children stay visible', async () => {
     expect(await shortOf('vain')).toEqual([
       ['0', 'call', relay, relay, '5', 'execution reverted'],
       ['0_0', 'call', relay, other, '5', ''],

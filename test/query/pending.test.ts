@@ -176,7 +176,7 @@ it('what SendTransaction hands to the same chain is recorded as well', slow, asy
   await anvil.call('anvil_dropTransaction', [sent.transaction.transaction_hash])
 })
 
-it('a restart forgets nothing and notices what happened meanwhile', slow, async () => {
+it('a restart loses nothing and detects changes made while it was down', slow, async () => {
   const account = nextAccount()
   const mined = await submit(account, 0)
   const dropped = await submit(account, 1)

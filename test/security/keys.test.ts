@@ -352,7 +352,7 @@ describe('a rotation', () => {
     expect(made.status).toBe(200)
   })
 
-  it('does not let a credential outlive what it was given', async () => {
+  it('does not extend the given lifetime of a credential', async () => {
     const old = await usable({ expire_time: at(3600) })
     const { json } = await rotate(old, { expire_time: at(7200) })
     expect(json.reason).toBe('GRANT_EXCEEDED')

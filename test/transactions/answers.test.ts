@@ -109,7 +109,7 @@ it.each([
   await confirms(transaction_id)
 })
 
-it('a refusal after silence proves nothing: what a node may hold is never given up', async () => {
+it('a refusal after a timeout proves nothing: a transaction that a node may hold is kept', async () => {
   const transaction_id = await prepare()
   answer({ takes: false, says: 'reset' })
   expect(await send(transaction_id)).toBe('OK SENDING')

@@ -219,7 +219,7 @@ it('finds a transaction that its owner had sent elsewhere before', async () => {
   await reaches(transaction_id, 'CONFIRMED')
 })
 
-it('follows a reorganization back and forth, and sends again what it dropped', async () => {
+it('follows a reorganization back and forth, and sends dropped transactions again', async () => {
   const { transaction_id, transaction_hash } = await whole()
   // Anvil forgets what was in a dropped block: only the sender brings it back.
   const isBack = async () =>
@@ -238,7 +238,7 @@ it('follows a reorganization back and forth, and sends again what it dropped', a
   await reaches(transaction_id, 'CONFIRMED')
 })
 
-it('creates nothing that would fail, from a stranger, or beyond what a transaction can hold', async () => {
+it('refuses transactions that would fail, of foreign addresses, or above the size limit', async () => {
   const relay = await deploy('Relay', friend)
   const error = await refusal(create({ to: relay, value: '0', data: encode('fail') }))
   expect([error.reason, error.message]).toEqual([

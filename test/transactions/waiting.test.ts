@@ -79,7 +79,7 @@ it('says that the price is too low for the blocks of now, and what price would r
   await reaches(transaction_id, 'REPLACED')
 })
 
-it('cancels what was never signed in time, and lets the next one have its nonce', async () => {
+it('cancels transactions not signed in time, and reuses their nonce', async () => {
   const { webhook_id } = await caller.call('RegisterWebhook', {
     webhook_endpoint: 'https://receiver.invalid',
     confirmation: 1,

@@ -38,7 +38,7 @@ describe('the example', () => {
     expect(readFileSync(file, 'utf8')).toBe(exampleYaml())
   })
 
-  it('loads as it is, and says nothing but defaults about what is not a chain', () => {
+  it('loads unchanged, and contains only defaults outside of the chains', () => {
     const { source: _, chains, ...settings } = loadText(exampleYaml())
     const { source: __, chains: ___, ...defaults } = loadText('')
     expect(settings).toEqual(defaults)

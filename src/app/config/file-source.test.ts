@@ -25,7 +25,7 @@ const faults: Record<string, string> = {
   'wrong indentation': 'a:\n  b: 1\n c: 2',
 }
 
-it('refuses what is wrong with sentences', () => {
+it('refuses invalid input with clear messages', () => {
   const sentences = Object.entries(faults).map(([name, text]) => [
     name,
     ...sentencesOf(() => parseYaml(text, 'f.yaml')),

@@ -16,7 +16,7 @@ describe('resolveSecret', () => {
     expect(resolveSecret(`file:${file}`, { env })).toBe('from file')
   })
 
-  it('says what is wrong, and never what the secret is', () => {
+  it('reports the problem, and never the secret', () => {
     using folder = temporaryFolder()
     writeFileSync(join(folder.path, 'empty'), '\n')
     writeFileSync(join(folder.path, 'large'), 'x'.repeat(70_000))
@@ -61,7 +61,7 @@ describe('checkConfig', () => {
     expect(checkConfig({ env: {}, cwd: '/' })).toEqual([])
   })
 
-  it('lists what loading refuses', () => {
+  it('lists the reasons for which loading fails', () => {
     expect(checkConfig({ env: { PORTOLAN_PORT: 'x' }, cwd: '/' })).toMatchInlineSnapshot(`
       [
         {

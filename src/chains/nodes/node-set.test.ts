@@ -130,7 +130,7 @@ it('asks another node instead of waiting for a rate limit', async () => {
   expect(nodes[0]!.calls).toBe(1)
 })
 
-it('says that data is missing only where every node that can be asked says so', async () => {
+it('reports data as missing only when every available node reports it', async () => {
   const { ask, nodes, settled } = open([{}, {}])
   nodes[0]!.script = ['missing']
   expect(await ask({ has: 3 })).toBe('node 1')
@@ -259,7 +259,7 @@ it('notifies listeners of new heads, also of those that a node pushes', async ()
   expect(heads).toBe(2)
 })
 
-it('forgets what a node said when its connection ends', async () => {
+it('discards the answers of a node when its connection ends', async () => {
   const { set, nodes, ask } = open([{}, { priority: 1 }])
   await ask()
   set.lose(nodes[0]!, 'connection closed')

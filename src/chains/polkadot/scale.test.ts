@@ -105,7 +105,7 @@ describe('walking over SCALE', () => {
     expect(readUint(u32.enc(900), 0, 4)).toBe(900n)
   })
 
-  it('says so when the bytes end too early or hold what the metadata has not', () => {
+  it('reports bytes that end too early or do not match the metadata', () => {
     const skip = createSkips()
     expect(() => skip(text)(new Uint8Array(), 0)).toThrow(ScaleError)
     const choice = entry({ type: 'enum', value: { Only: { type: 'void', idx: 0 } } })

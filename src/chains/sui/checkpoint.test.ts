@@ -127,7 +127,7 @@ describe('a checkpoint', () => {
     expect(touched).toMatchObject([{ address: other, delta: -9n }])
   })
 
-  it('gives a payer what it was paid, also where that is just what the gas cost', () => {
+  it('credits a payer that is paid exactly the cost of its gas', () => {
     const made = block(transaction(1, [[you, -9n]], { sender: you, payer: me, gas: 9n }))
     expect([...made.accounts(createByteSet([]))]).toEqual([you, me])
     const { movements, touched } = made.decode(tracked(me))
@@ -138,7 +138,7 @@ describe('a checkpoint', () => {
     expect(touched).toEqual([])
   })
 
-  it('counts and leaves out what it cannot read', () => {
+  it('counts and omits unreadable entries', () => {
     const { movements, unknown_kinds } = block(
       transaction(1, [
         [me, -10n],

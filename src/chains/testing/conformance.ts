@@ -222,7 +222,7 @@ export function describeChain(name: string, create: () => Promise<ChainHarness>)
       }
     })
 
-    it('counts and leaves out what it does not know', async (context) => {
+    it('counts and omits unknown entries', async (context) => {
       if (!harness.mineUnknown) return context.skip()
       const begin = await head()
       await harness.mineUnknown()

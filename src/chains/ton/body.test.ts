@@ -20,7 +20,7 @@ it('shows a comment with a zero as no other comment, and its bytes beside it', (
   expect(readComment(comment('1\ufffd2'))).toEqual({ message: '1\ufffd2' })
 })
 
-it('shows nothing of what is not text', () => {
+it('shows only text', () => {
   const op = (value: number) => beginCell().storeUint(value, 32)
   expect(readComment(beginCell().endCell())).toEqual({ message: '' })
   expect(readComment(beginCell().storeUint(1, 8).endCell())).toEqual({ message: '' })

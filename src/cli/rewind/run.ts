@@ -29,7 +29,7 @@ export async function runRewindCommand(
     print(
       shell,
       isDone
-        ? 'Done. The tracker goes on from this block.'
+        ? 'Done. The tracker continues from this block.'
         : 'Nothing was changed. Add --yes to do it.',
     )
   })

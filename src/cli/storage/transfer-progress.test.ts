@@ -45,7 +45,7 @@ test.each([
   expect(written).toEqual([`${text}\n`, `${text}\n`])
 })
 
-test('says what was moved', () => {
+test('reports what was moved', () => {
   const moved = { tables: 3, rows: 1, bytes: 0, schemaVersion: '0004-x' }
   expect(movedText(moved)).toBe('3 tables, 1 rows, 0.0 MiB, schema version 0004-x')
 })

@@ -132,7 +132,7 @@ export const admin = {
           minimum: 0,
           maximum: rotationOverlap.maxSeconds,
           default: rotationOverlap.defaultSeconds,
-          description: 'how long the old credential goes on working',
+          description: 'how long the old credential stays valid',
         }),
       ),
       expire_time: optional(FutureTime),

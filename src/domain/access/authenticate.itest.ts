@@ -129,7 +129,7 @@ describe('the check of a signature', () => {
     await authenticator.authenticate(request(pair))
   })
 
-  it('judges by what a credential may do now, though it knows it by heart', async () => {
+  it('checks the current rights of a cached credential', async () => {
     const pair = await make()
     const authenticator = open()
     const first = await authenticator.authenticate(request(pair))

@@ -140,12 +140,12 @@ export function createAuthenticator(
       const now = clock.now()
       const time = nonceTime(nonce)
       if (time === undefined || Math.abs(now - time) > nonceWindowMs) {
-        // What is known by heart may be deleted by now, and then deserves no other answer.
+        // A cached credential may be deleted by now, and must then get the same answer as an unknown one.
         if ((cached || failure) && !(await lookUp(api_key))) throw unauthenticated()
         throw skewed(now, nonceWindowMs, nonce)
       }
       if (isExpired(known.principal, now)) {
-        // The life of what is known by heart may have been prolonged.
+        // The expiry of a cached credential may have been extended.
         const fresh = cached || failure ? await lookUp(api_key) : known
         if (!fresh) throw unauthenticated()
         if (isExpired(fresh.principal, now)) throw expired()

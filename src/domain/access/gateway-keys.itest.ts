@@ -168,7 +168,7 @@ it('answers at once and asks once per second while the database is unreachable, 
   await expect.poll(async () => await keys.principalOf(api_key)).toBeUndefined()
 })
 
-it('keeps what it knows when changes are announced again, but asks before it trusts it', async () => {
+it('keeps its cache when change notifications resume, but revalidates it before use', async () => {
   const { api_key, credential_id } = await make()
   const broken = breakable()
   const keys = createGatewayKeys({ db: broken.db, clock })

@@ -26,7 +26,7 @@ export type GatewayKeys = {
   forget(change: Change): void
   /** Changes are announced again; what was announced before may have been missed. */
   connected(): void
-  /** Changes are not announced any more: what is known by heart is checked again and again. */
+  /** Change notifications have stopped: cached keys are revalidated every second. */
   disconnected(): void
   /** Whether a known key would be served now without the database. */
   isServing(): boolean

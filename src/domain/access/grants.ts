@@ -30,7 +30,7 @@ export const grantOf = ({ role, restrictions }: Principal): Grant => ({
     restrictions && Number.isFinite(restrictions.expireAt) ? new Date(restrictions.expireAt) : null,
 })
 
-/** The restrictions of a request over those that apply where it says nothing; refuses what is no such. */
+/** The restrictions of a request, with defaults for those that it does not name; refuses invalid ones. */
 export function readLimits(
   request: RequestedLimits,
   otherwise: CredentialLimits,

@@ -39,7 +39,7 @@ const use = (nonce = String(used++)) => ({
 })
 
 describe('the nonce spender', () => {
-  it('puts what arrives together into few statements and answers each caller', async () => {
+  it('joins concurrent calls into few statements and answers each caller', async () => {
     const spender = createNonceSpender(database)
     statements = 0
     const outcomes = await Promise.all(Array.from({ length: 300 }, () => spender.spend(use())))

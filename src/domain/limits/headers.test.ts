@@ -71,7 +71,7 @@ test('unlimited windows are left out, and with no limit at all there are no fiel
   expect(rateLimitHeaders(none)).toEqual({})
 })
 
-test('integers stay within what a structured field can hold', () => {
+test('integers stay within the range of a structured field', () => {
   const decision = at('2026-02-10T00:00:00Z', limits(Number.MAX_SAFE_INTEGER, -1, -1, -1), [0])
   expect(rateLimitHeaders(decision)).toEqual({
     'RateLimit-Policy': '"second";q=999999999999999;w=1',

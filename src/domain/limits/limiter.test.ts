@@ -64,7 +64,7 @@ test('an even stream at exactly the limit is never refused', async () => {
   }
 })
 
-test('a batch is admitted whole or not at all', async () => {
+test('a batch is admitted completely or not at all', async () => {
   const { limiter } = start()
   const limits = { ...perHour(10), per_second_limit: 100 }
   expect(await limiter.take({ ...KEY, limits, cost: 8 })).toMatchObject({ allowed: true })
@@ -102,7 +102,7 @@ test('organizations and chains do not share windows', async () => {
   expect((await limiter.take({ organization_id: 'a', chain: 't', limits })).allowed).toBe(false)
 })
 
-test('a changed limit holds for what is already counted', async () => {
+test('a changed limit applies to calls already counted', async () => {
   const { limiter } = start()
   expect(await admit(limiter, perHour(10), 8)).toBe(8)
   expect(await admit(limiter, perHour(5), 1)).toBe(0)
@@ -168,7 +168,7 @@ test('a clock that is set back a little opens no budget that is spent', async ()
   expect(await admit(limiter, perHour(10), 5)).toBe(0)
 })
 
-test('a crash forgives at most what one interval counted', async () => {
+test('a crash loses at most the counts of one interval', async () => {
   const { clock, store, limiter } = start()
   await admit(limiter, perHour(100), 30)
   clock.step(1_000)

@@ -4,7 +4,9 @@ import { type Decision, describe, fits, type RateLimits, type Room } from './dec
 import { adoptUsed, countEntry, type Entry, type KeepDelta, rollEntry } from './entries.ts'
 import { createCalendar, pushLog } from './windows.ts'
 
+// While Redis fails, one call per second tries it. The others use the local windows at once.
 const COOLDOWN_MS = 1_000
+// Bound on calls that wait for Redis. Beyond it the local windows decide, so a slow Redis cannot fill the memory.
 const MAX_IN_FLIGHT = 10_000
 
 /** The connection that runs the limit script (`LIMIT_SCRIPT`). */
@@ -85,6 +87,7 @@ export const createSharedWindows = ({
   const accept = (entry: Entry, limits: RateLimits, cost: number, reply: Reply): Decision => {
     const [now, hour, hour_used, day, day_used, month, month_used] = reply
     const [, , , , , , , second_used, second_reset_ms, second_wait_ms] = reply
+    // The clock of Redis decides about the windows: processes with wrong clocks still share one second.
     rollEntry(entry, calendar(now), now, keep)
     const room: Room = {
       second: limitRoom(limits.per_second_limit, second_used),
@@ -108,6 +111,7 @@ export const createSharedWindows = ({
   }
 
   const ask = async (entry: Entry, limits: RateLimits, cost: number): Promise<Decision> => {
+    // The braces put both keys into one slot of a Redis cluster, as one script requires.
     const tag = `limits:{${entry.organization_id}:${entry.chain}}`
     const { hour, day, month } = entry
     in_flight += 1

@@ -72,7 +72,7 @@ it('asks no more before the request is admitted', async () => {
   expect(asked).toEqual([...read, ['nodes', 'eth_getTransactionByHash']])
 })
 
-it('ends what a refused request has begun, without an unhandled rejection', async () => {
+it('ends the work of a refused request, without an unhandled rejection', async () => {
   const { asked, contextOf, ahead } = open()
   const begun = ahead.begin(contextOf('GetTransaction'), (context) =>
     GetTransaction(context, { transaction_hash: hash }),
@@ -83,7 +83,7 @@ it('ends what a refused request has begun, without an unhandled rejection', asyn
   expect(asked).toHaveLength(1)
 })
 
-it('begins nothing for other services, for what writes, or without a chain', () => {
+it('starts no work for other services, for writes, or without a chain', () => {
   const { asked, contextOf, ahead } = open()
   const operation = async () => asked.push('begun')
   expect(ahead.begin(contextOf('GetTransaction', { service: 'c' }), operation)).toBeUndefined()

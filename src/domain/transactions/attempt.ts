@@ -24,7 +24,7 @@ const rebroadcastMs = 30_000
 
 /**
  * Writes ahead that the bytes are about to leave, before any of them does. After a crash at any later
- * instruction the row says so, and the same bytes are sent again: never others, never none.
+ * instruction the row has the attempt, and the same bytes are sent again: never others, never none.
  */
 export async function beginAttempt(trx: Db, row: TransactionRow, now: Date): Promise<Attempt> {
   const { raw_transaction: raw, transaction_hash: hash, is_unsure: wasUnsure } = row

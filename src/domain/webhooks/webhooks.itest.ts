@@ -226,7 +226,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     ])
   })
 
-  it('are changed in part, and send what waited for a retry to a new endpoint at once', async () => {
+  it('are changed in part, and send waiting retries to a new endpoint at once', async () => {
     const webhook_id = await register()
     const { signing_secret } = await call('GetWebhookSigningSecret', { webhook_id })
     await test(webhook_id)

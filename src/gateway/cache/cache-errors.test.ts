@@ -203,7 +203,7 @@ describe.each(Object.entries(asked))('%s', (method, [ways, result]) => {
   })
 })
 
-it('keeps what is right: otherwise the tests above could not fail', async () => {
+it('accepts valid data: otherwise the tests above could not fail', async () => {
   for (const [method, [ways, result]] of Object.entries(asked)) {
     if (!kept.test(method)) continue
     const { pool, call, stop } = open()

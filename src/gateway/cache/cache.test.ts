@@ -30,7 +30,7 @@ const step = fc.oneof(
 )
 
 describe('the cache', () => {
-  test('gives back what was kept or nothing, and never takes more room than it may', () => {
+  test('returns the stored value or nothing, and stays within its size limit', () => {
     let hits = 0
     let drops = 0
     fc.assert(
@@ -67,7 +67,7 @@ describe('the cache', () => {
     expect(drops).toBeGreaterThan(100)
   })
 
-  test('keeps what is asked for again and again, and lets the others go', () => {
+  test('keeps entries that are used often and evicts the others', () => {
     const cache = createAnswerCache({ maxBytes })
     const keep = (key: string) =>
       cache.keep(key, { result: key.padEnd(500, '.'), number: 1, hash: '' }, view)

@@ -50,7 +50,7 @@ describe('getLogs', () => {
     expect(new Set(logs.map(({ blockHash }) => blockHash))).toEqual(new Set(['1']))
   })
 
-  it('in parts is refused for now when the chain does not come to rest', async () => {
+  it('a request in parts is refused for now while the chain keeps changing', async () => {
     const { call, pool } = open()
     let branch = 0
     pool.answer = (request) => {
@@ -64,7 +64,7 @@ describe('getLogs', () => {
     expect(refusal?.reason).toBe('UPSTREAM_UNAVAILABLE')
   })
 
-  it('gives up within bounds and names what may be asked for', async () => {
+  it('gives up within bounds and names the allowed range', async () => {
     const { call, pool } = open({ maxLogRange: 10_000 })
     pool.show(head(5_000))
     pool.answer = refusingOver(1, '{"code":-32005,"message":"too many results"}')

@@ -56,7 +56,7 @@ it('writes one row per key, method and day', async () => {
   ])
 })
 
-it('keeps what could not be written, up to a bound, and writes it when it stops', async () => {
+it('keeps unwritten counts up to a bound, and writes them when it stops', async () => {
   const { writer, stored, fail } = open({ maxRows: 2 })
   fail(true)
   writer.add([delta('a'), delta('b'), delta('c')])

@@ -34,7 +34,7 @@ test('several keys are on separate lines, the sealing key first', async () => {
   await expect(loadMasterKeys({ value: nine })).rejects.toThrow('more than 8')
 })
 
-test('a refusal never shows what was given', async () => {
+test('a refusal never shows the given value', async () => {
   const value = `${'ab'.repeat(32)}ff`
   const error = await loadMasterKey({ value }).catch((reason: Error) => reason)
   expect(String(error)).not.toContain('abab')

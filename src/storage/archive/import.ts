@@ -53,6 +53,7 @@ const prepareSchema = async (pool: pg.Pool, header: Header, log: Log) => {
   return () => migrateDatabase(db, { log })
 }
 
+// The exclusive lock also keeps a service out that starts during the import.
 const claimEmptyTables = async (client: pg.PoolClient, tables: Table[]): Promise<void> => {
   const names = tables.map(({ name }) => quote(name))
   try {
@@ -80,6 +81,7 @@ const checkVersion = async (client: pg.PoolClient, header: Header): Promise<void
   )
 }
 
+// Columns are compared as a set: their order may differ after migrations.
 const matchTable = (tables: Table[], head: TableHead): Table => {
   const table = tables.find(({ name }) => name === head.table)
   const same = table && [...table.columns].sort().join() === [...head.columns].sort().join()
@@ -87,6 +89,7 @@ const matchTable = (tables: Table[], head: TableHead): Table => {
   throw new ArchiveError(`The table ${head.table} of the archive does not fit the database.`)
 }
 
+// Partitions are created as time passes, so the archive may have some that a new database lacks.
 const createPartitions = async (client: pg.PoolClient, table: Table, head: TableHead) => {
   const present = new Set(table.partitions.map(({ name }) => name))
   for (const partition of head.partitions) {
@@ -116,6 +119,7 @@ const copyTable = async (
   const columns = head.columns.map(quote).join(', ')
   const sink = client.query(copyFrom(`copy ${quote(head.table)} (${columns}) from stdin`))
   await pipeline(Readable.from(count(), { objectMode: false }), sink, { signal })
+  // Three independent counts: what the archive states, what was read, and what the server stored.
   const [rows, bytes] = [tally.rows(), tally.bytes()]
   if (end?.rows !== rows || sink.rowCount !== rows || end.sha256 !== tally.sha256()) {
     throw new ArchiveError(`The rows of ${head.table} did not arrive as they left.`)
@@ -209,6 +213,7 @@ export const importInstallation = async ({
       load(client, reader, header, onProgress, signal),
     )
     await migrateFurther()
+    // The archive is older than the last request of the old installation: nonces spent since are unknown here.
     await distrustNonces(pool)
     return moved
   } finally {

@@ -43,7 +43,7 @@ export type Difference = BalancePair & { expected: bigint; found: bigint; block_
 /**
  * Compares balances that follow by net changes with what was read at a block that the cursor has
  * reached: the balance and the changes up to that block that wait for their confirmation must add up
- * to it. What differs is put right by the difference, so that waiting changes continue waiting. Balances
+ * to it. A wrong balance is corrected by the difference, so that waiting changes continue waiting. Balances
  * that are beyond the block, or are going to be read again anyway, are left alone.
  */
 export const repairBalances = async (

@@ -51,7 +51,7 @@ describe('defaultDataDir', () => {
     expect(await defaultDataDir({ cwd: closed, uid: 0, env: {} })).toBe(expected)
   })
 
-  test('is what the environment says', async () => {
+  test('is the value of the environment', async () => {
     const env = { PORTOLAN_DATA_DIR: 'here' }
     expect(await defaultDataDir({ cwd: open, uid: 0, env })).toBe(join(open, 'here'))
   })

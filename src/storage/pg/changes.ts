@@ -77,7 +77,7 @@ export const listenForChanges = (options: {
       onReady()
       while (!ended.aborted) {
         await delay(heartbeatMs, undefined, { signal: ended }).catch(() => {})
-        // A peer that vanished without a word would leave us deaf.
+        // A peer that vanished without closing the connection would stop all notifications unnoticed.
         if (!ended.aborted) await client.query('select 1')
       }
       if (!stopping.signal.aborted) throw lost.signal.reason

@@ -125,7 +125,7 @@ describe('balance work of blocks far behind the head', () => {
     expect(await one.balances()).toEqual(['1000021', '21'])
   })
 
-  it('is read for those for whom it can be, when something of it cannot', async () => {
+  it('is read for the readable accounts when some accounts cannot be read', async () => {
     const { chain, account, one, readBalances, start } = await startBehind()
     chain.readBalances = async (queries, ...rest) => {
       const readings = await readBalances(queries, ...rest)

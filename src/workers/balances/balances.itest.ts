@@ -108,7 +108,7 @@ describe('a balance that no node can read', () => {
 })
 
 describe('a block that no node has any more', () => {
-  it('holds up its own balances only, and those until another one can be read', async () => {
+  it('delays its own balances only, until another one can be read', async () => {
     const { bench, caller, start } = await startBench('c')
     const { chain, account } = bench
     const slow = await registerWallet(bench, caller, { number: 1, confirmation: 5 })
@@ -155,7 +155,7 @@ describe('an address that is removed and registered again while its balance is r
     letGo()
   }
 
-  it('does not get what was read for the block before', async () => {
+  it('gets no value that was read for the block before', async () => {
     const held = await startHeld()
     const { bench, caller, wallet_id } = held
     const { chain, account } = bench
@@ -254,7 +254,7 @@ describe('a balance that was read before the first block', () => {
 })
 
 describe('UpdateConfirmation', () => {
-  it('does not delay what a reorganization has made wrong', async () => {
+  it('does not delay balances that a reorganization invalidated', async () => {
     const { bench, caller, start } = await startBench('c')
     const { chain, account } = bench
     const wallet_id = await registerWallet(bench, caller)
@@ -359,7 +359,7 @@ describe('a wallet with more confirmations than nodes have states', () => {
     expect(await balanceOf(caller, wallet_id)).toBe('1000005')
   })
 
-  it('does not get what was on blocks that left the chain', async () => {
+  it('gets nothing of blocks that left the chain', async () => {
     const { bench, caller, start } = await startBench('c')
     const { chain, account } = bench
     forget(bench, 72)

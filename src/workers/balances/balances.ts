@@ -50,7 +50,7 @@ export async function settleBalances(
       applyDeltas(trx, { network_id, head, now: new Date(clock.now()) }),
     )
   if (standing.has_pending) done += await write(tools, (trx) => confirmPending(trx, tools, head))
-  // A pair may be due twice: to be put right at an early block, and to be read ahead at the newest one.
+  // A pair may be due twice: to be corrected at an early block, and to be read ahead at the newest one.
   const rows = await listDueBalances(db, { network_id, head, limit: rowsPerRound })
   const { ahead = [], others = [] } = Object.groupBy(rows, ({ ahead }) =>
     ahead ? 'ahead' : 'others',
@@ -162,7 +162,7 @@ async function readDue(
     if (number < head) await attempt(head, () => read({ at: newest, newest, pairs, isKept: true }))
     else await postponeBalanceChanges(db, pairs, head)
   }
-  // Last, and without pairs that are still to be put right: what is read ahead settles all their work.
+  // Last, and without pairs that are still to be corrected: what is read ahead settles all their work.
   const rest = failed.size > 0 ? ahead.filter((pair) => !failed.has(keyOfWork(pair))) : ahead
   if (rest.length > 0)
     await attempt(head, () => read({ at: newest, newest, pairs: rest, isKept: true }))

@@ -1,3 +1,7 @@
+// Moves audit events from `audit_pending` into the hash chain `audit_event` (docs/audit.md). One process does
+// it, by a lease: writers of events never wait for each other or for a hash. Each batch is one transaction,
+// so a crash leaves either no event of it or all of them with a signed head.
+
 import { auditKeyContext } from '../../domain/audit/key-context.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
@@ -71,6 +75,7 @@ export function startAuditChain(options: AuditChainOptions): { stop(): Promise<v
         pruneAt = now + pruneEveryMs
         await pruneEvents(options, { lease, before: new Date(now - keepMs), signal })
       }
+      // A full batch means a backlog: continue without a pause.
       if (chained.count < batch) await clock.sleep(intervalMs, signal).catch(() => {})
     }
     if (head) logHead(log, head)
@@ -92,6 +97,7 @@ export async function chainEvents(
   const { db, clock, ids, sealer } = work
   if (!(await findAuditChain(db))) await beginChain(work)
   return await db.transaction().execute(async (trx) => {
+    // Fencing: a paused process whose lease was taken over must not append a second branch.
     if (lease) await assertLease(trx, lease.name, lease.epoch)
     const pending = await takePendingEvents(trx, { before, limit })
     if (pending.length === 0) return { count: 0 }
@@ -104,6 +110,7 @@ export async function chainEvents(
       last = { sequence: row.sequence, hash: row.hash }
       return row
     })
+    // One signature per batch is enough: the hashes link all earlier events to it.
     const signature = signPlace(private_key, 'head', last)
     rows.at(-1)!.signature = signature
     await insertAuditEvents(trx, rows)
@@ -138,6 +145,7 @@ export async function pruneEvents(
       const place = await deleteOldAuditEvents(trx, { before, limit })
       if (!place) return undefined
       const private_key = sealer.open(chain.private_key_sealed, auditKeyContext)
+      // The purpose is part of the signed text: a head cannot be passed off as an anchor.
       await updateAuditChain(trx, {
         anchor_sequence: place.sequence,
         anchor_hash: place.hash,
@@ -151,6 +159,7 @@ export async function pruneEvents(
     last = removed.to
   }
   if (first === undefined || last === undefined) return 0
+  // The removal is an event itself, with the range, so that a shortened chain can be explained.
   const target = { from_sequence: first, to_sequence: last }
   await putPendingEvents(db, [
     {
@@ -174,6 +183,7 @@ export async function pruneEvents(
 function link(previous: ChainPlace, event: PendingAuditRow, detail_salt: Buffer): AuditEventRow {
   const unhashed = {
     ...event,
+    // The process died between the event and its result.
     result: event.result ?? ('AUDIT_RESULT_UNKNOWN' as const),
     sequence: previous.sequence + 1,
     detail_salt,

@@ -180,7 +180,7 @@ describe('the recorder', () => {
     await shows(...hashes.slice(3))
   })
 
-  it('forgets what left long ago, and loses nothing when the database fails', async () => {
+  it('removes old entries, and loses nothing when the database fails', async () => {
     let isBroken = false
     const faulty = db.withPlugin({
       transformQuery: ({ node }) => {

@@ -30,7 +30,7 @@ it('tries again after ever longer pauses, with the first time, and gives up', ()
   expect(queue.size()).toBe(0)
 })
 
-it('is bounded, and says what it left out', () => {
+it('is bounded, and reports what it omits', () => {
   const queue = createPendingQueue({ maxSize: 2 })
   for (const hash of ['a', 'b', 'c', 'd']) queue.add(hash, 0)
   expect(queue.size()).toBe(2)

@@ -66,7 +66,7 @@ describe('confirmations in c', () => {
     ])
   })
 
-  it('more confirmations later do not take back what had enough, and delay what had not', async () => {
+  it('a higher confirmation keeps confirmed transfers, and delays the others', async () => {
     const { ids, mine, pay, says, states, update } = await begin(2, 1)
     await pay(9)
     await mine(1)
@@ -118,7 +118,7 @@ describe('confirmations in c', () => {
     ])
   })
 
-  it('a webhook that is changed lets what waits for it wait for the new number', async () => {
+  it('a change of confirmation applies to waiting notifications', async () => {
     const { caller, ids, mine, pay, says } = await begin(1, 6)
     await pay(9)
     await caller.call('UpdateWebhook', { webhook_id: ids[0], confirmation: 2 })

@@ -76,7 +76,7 @@ describe('a reorganization in c', () => {
     expect((await notified(later)).map(({ data }) => data.transfers[0].value)).toEqual(['9'])
   })
 
-  it('back to a branch that was left before ends with a notification of what is there', async () => {
+  it('a return to an earlier branch ends with a notification of its transfers', async () => {
     const { bench, caller, start } = await startBench('c')
     const { chain, account, address } = bench
     await caller.call('RegisterWallet', { name: 'w', address: address(1), confirmation: 1 })
@@ -167,7 +167,7 @@ it('a chain that does not reorganize stops at a foreign history, with nothing lo
   chain.mine([{ movements: [{ from: account(9), to: account(1), value: 1n }] }])
   await settled(bench)
   chain.reorganize(1, [[], []])
-  await waitFor('the tracker says so', () => tracker.status().state === 'failing')
+  await waitFor('the tracker fails', () => tracker.status().state === 'failing')
   expect(tracker.status().last_error).toContain('no longer')
   expect(await listAll(caller, { wallet_id })).toHaveLength(1)
 })

@@ -29,7 +29,7 @@ describe('several processes', () => {
     expect(await listAll(caller, { wallet_id })).toHaveLength(1)
   })
 
-  it('refuse what is written in the name of a lease that has passed on', async () => {
+  it('refuse writes of a lease that another process holds now', async () => {
     const { bench } = await startBench('c')
     const { chain, network_id } = bench
     const name = `fencing-${network_id}`

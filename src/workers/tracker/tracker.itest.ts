@@ -195,7 +195,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('the tracker of %s', (service
     const confirmed = service === 'c' ? 15 : 20
     expect(assets).toMatchObject([{ balance: String(1_000_000 + confirmed) }])
   })
-  it('notes blocks that could not be known whole as a gap and reads the balances after them', async () => {
+  it('records incomplete blocks as a gap and reads the balances after them', async () => {
     const { bench, caller, start } = await startBench(service)
     const { chain, account, address } = bench
     const asset_type = bench.family.native.asset_type

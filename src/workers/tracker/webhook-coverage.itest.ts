@@ -65,7 +65,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', (service) =
     expect(await values(hooks.theirs)).toEqual([])
   })
 
-  it('are not notified of what happened before they were registered', async () => {
+  it('are not notified of transfers before their registration', async () => {
     const { bench, caller, start } = await startBench(service)
     const { chain, account, address } = bench
     await caller.call('RegisterWallet', { name: 'w', address: address(1) })

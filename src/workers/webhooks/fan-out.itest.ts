@@ -148,7 +148,7 @@ describe('an organization with 4,000 webhooks', () => {
     expect(rows[0]).toEqual({ count: 8_000, first: 1, last: 2 })
   })
 
-  it('leaves other organizations their part of what is released after a block', async () => {
+  it('leaves other organizations their share of the notifications released after a block', async () => {
     const { large, small, addWebhooks, register, pay, notified, tools, drain } = await begin({
       releaseLimits: { notifications: 10, transfers: 1_000 },
     })
@@ -188,7 +188,7 @@ describe('what is expanded after its block', () => {
     expect(await setup.count('notification_event', large)).toBe(0)
   })
 
-  it('goes to the webhooks that were there, with what they wanted then', async () => {
+  it('goes to the webhooks of that time, with their settings of that time', async () => {
     const { large, wallets, register, pay, notified, drain } = await begin({ fanOutLimits })
     const all = await register(large)
     const mine = await register(large, { wallet_id: wallets[0] })

@@ -25,7 +25,7 @@ afterAll(async () => {
   await anvil.stop()
 })
 
-it('a deposit of a rollup is proved, costs nothing here and mints what it brings', async () => {
+it('a deposit of a rollup is proved, has no fee and mints its value', async () => {
   await waitFor('the node is explored', () => pool.can('block_receipts'))
   const [from, to] = (await anvil.call<string[]>('eth_accounts')) as [string, string]
   const before = await chain.head(never)

@@ -83,7 +83,7 @@ it('the trace of a transaction that is made to be too large is read without what
   // may be unreachable for a moment after it wrote so much.
   const state = () => pool.status()[0]?.state
   const failures: unknown[] = []
-  for (let turn = 0; turn < 6; turn++) {
+  for (let turn = 0; turn < 3; turn++) {
     await waitFor('the node is healthy', () => state() === 'healthy')
     const outcome = await pool.request(asking)
     failures.push('failure' in outcome ? outcome.failure : outcome)

@@ -130,7 +130,7 @@ describe('old blocks, as the new JSON-RPC specification has them', () => {
     ])
   })
 
-  it('names its methods, answers batches, and says what it cannot read', async () => {
+  it('names its methods, answers batches, and reports unreadable requests', async () => {
     const { node, client } = await begin()
     const { result } = await client.ask<{ methods: string[] }>('rpc_methods')
     const groups = ['chainHead_v1_', 'chainSpec_v1_', 'transaction_v1_', 'archive_v1_']

@@ -110,7 +110,7 @@ describe.each(worlds)('variant P through the service on $name', ({ node, service
     ])
   })
 
-  it('reads what was there before, by import_asset and ImportAsset', async () => {
+  it('reads earlier balances, by import_asset and ImportAsset', async () => {
     await node.fund(addressOf(110), 7n * 10n ** 12n)
     await node.fund(addressOf(111), 8n * 10n ** 12n)
     node.mine(1)

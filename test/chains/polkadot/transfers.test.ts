@@ -120,7 +120,7 @@ describe.each(worlds)('transfers of $name', ({ node, chain, isModern, specVersio
     expect(-3n * unit - movements[2]!.transaction_fee).toBe(delta)
   })
 
-  it('shows the fee of what failed', async () => {
+  it('shows the fee of failed transactions', async () => {
     const { shown, movements, changed } = await play(node.pay(6, 56, 10n ** 30n))
     expect(shown).toEqual([[6, undefined, 0n]])
     const { transaction_fee, detail } = movements[0]!

@@ -7,7 +7,7 @@ export type NodeProcess = {
   facts: { node_url: string; chain_id: string; faucet_address: string; faucet_key: string }
   process: ChildProcess
   startMs: number
-  /** Ends it without a word. */
+  /** Kills it. */
   kill(): Promise<void>
 }
 

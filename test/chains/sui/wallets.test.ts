@@ -205,7 +205,7 @@ describe.each(['grpc', 'grpc-web'] as const)(
       expect(await balanceOf(late, coinType)).toBe('57')
     })
 
-    it('imports the native coin by name, and what was there before', async () => {
+    it('imports the native coin by name, with the earlier balance', async () => {
       const address = newAddress()
       await node.pay(rich, address, 999n)
       await seal()

@@ -122,7 +122,7 @@ describe('transfers of T', () => {
     await balanced(bob.text)
   })
 
-  it('credit what comes to an account that is not deployed, unless it may bounce', async () => {
+  it('credit payments to an account that is not deployed, unless they may bounce', async () => {
     const account = fresh(0x31)
     const text = account.toRawString()
     await registered(text)
@@ -163,7 +163,7 @@ describe('transfers of T', () => {
     }
   })
 
-  it('are one per message of a batch, and one of the fee alone for what was never sent', async () => {
+  it('are one per message of a batch, and one with the fee alone for messages never sent', async () => {
     const same = (): MessageRelaxed => internal({ to: fresh(0x51), value: 5n, bounce: false })
     const batch = await during(alice.text, async () => {
       await alice.send(same(), same(), same(), same())

@@ -80,7 +80,7 @@ function reduce({ block, receipts, internal, native }: BlockParts): Reduced {
   )
   const logs = tokenLogs(receipts, list)
   const rewarded = (block.withdrawals ?? []).map(({ address }) => list.add(address))
-  // Tips go to the miner without a word, and so does the reward of a block without transactions.
+  // Tips go to the miner without an event, and so does the reward of a block without transactions.
   rewarded.unshift(list.add(block.miner))
   const addresses = list.read()
   return {

@@ -154,7 +154,7 @@ const receipt = {
 }
 
 describe('a receipt', () => {
-  it('leaves out what a rollup adds', () => {
+  it('omits the additions of a rollup', () => {
     const rollup = { ...receipt, l1Fee: '0x9', l1GasUsed: '0x9', depositNonce: '0x1' }
     expect(toReceipt(rollup)).toEqual({
       ...{ transaction_hash: hash('e'), block_number: 16, block_hash: hash('b') },

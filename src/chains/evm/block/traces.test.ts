@@ -73,7 +73,7 @@ describe('entries of trace_block', () => {
   const root = trace([], call(a, b, 9))
   const read = (...traces: object[]) => readTraces([root, ...traces], { hash, hashes: [tx1] })
 
-  it('give what callTracer gives', () => {
+  it('match the result of callTracer', () => {
     expect(
       read(
         trace([0], call(b, c, 1)),

@@ -113,7 +113,7 @@ export function encodeAggregate(calls: readonly WordCall[]): string {
 
 /**
  * What `aggregate3` returned: the first word of what each call returned; undefined where the call
- * failed or returned less. Undefined for what is no such answer.
+ * failed or returned less. Undefined for any other data.
  */
 export function decodeAggregate(data: string, count: number): (bigint | undefined)[] | undefined {
   const bytes = Buffer.from(data.slice(2), 'hex')

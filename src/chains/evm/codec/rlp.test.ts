@@ -29,7 +29,7 @@ const prefixed = (one: RlpItem): HexItem =>
   typeof one === 'string' ? `0x${one}` : one.map(prefixed)
 
 describe('RLP', () => {
-  test('is what viem encodes', () => {
+  test('equals the encoding of viem', () => {
     fc.assert(
       fc.property(item, (value) => {
         expect(`0x${encodeRlp(value)}`).toBe(toRlp(prefixed(value)))

@@ -38,7 +38,7 @@ test.each([
   error(3, 'execution reverted: already known'),
   error(-32000, 'failed to validate the transaction: Validation revert: already known'),
   error(-32000, 'execution reverted: nonce too low'),
-])('a contract that says so is no pool that has it: %j', async (reply) => {
+])('a revert reason with these words is not an answer of the pool: %j', async (reply) => {
   expect(await send([reply], true)).toMatchObject({
     ok: false,
     error: (reply as { error: string }).error,

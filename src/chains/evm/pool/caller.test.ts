@@ -248,7 +248,7 @@ describe('waiting', () => {
     expect(outcomes).toEqual([result(1)])
   })
 
-  test('never for what no node can do', async () => {
+  test('never for methods that no node has', async () => {
     const a = createFakeUpstream('a')
     const { call, clock } = setUp([a])
     const outcomes = call({ needs: 'debug_trace' })

@@ -61,7 +61,7 @@ const message = fc.record({
 })
 
 describe('the message cutter', () => {
-  test('passes on what fits and takes out what does not, wherever the bytes are cut', () => {
+  test('passes matching parts and removes others, wherever the bytes are split', () => {
     fc.assert(
       fc.property(fc.array(message, { maxLength: 6 }), fc.array(fc.nat(3_000)), (all, cuts) => {
         const frames = all.flatMap(({ opcode, parts, hasPing, fill }) =>

@@ -60,7 +60,7 @@ describe('the string cutter', () => {
     )
   })
 
-  it('keeps no memory of what it leaves out', () => {
+  it('holds no memory for omitted entries', () => {
     const take = createStringCutter(64)
     let bytes = take(Buffer.from('{"input":"0x')).length
     for (let part = 0; part < 1_000; part++) bytes += take(Buffer.alloc(65_536, 'a')).length
