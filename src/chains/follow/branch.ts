@@ -6,8 +6,8 @@ const verdictMs = 5_000
 
 /**
  * Whether a final chain has another block instead of ours. Final blocks never leave the chain, so
- * a node that says so is left out as long as another one agrees with us. Only when none agrees, and
- * those that are unreachable do not come back in time, it is the chain itself: it began anew.
+ * a node with another block is excluded while another node agrees with us. If none agrees, and
+ * unreachable nodes do not return in time, the chain itself has started anew.
  */
 export async function hasLeft<node extends NodeRecord>(
   {
