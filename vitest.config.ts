@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
@@ -60,6 +62,8 @@ class LongestFirst extends BaseSequencer {
 
 const withServers = {
   globalSetup: ['test/helpers/global-setup.ts'],
+  // Saves a second of CPU for every program of this project that a test starts.
+  env: { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache') },
   // Many tests start several programs.
   testTimeout: 120_000,
   hookTimeout: 120_000,

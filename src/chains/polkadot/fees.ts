@@ -1,6 +1,6 @@
 import type { BalanceEvent } from './events.ts'
 
-/** What an extrinsic cost in the native coin, who paid it, and the number of the event that says so. */
+/** What an extrinsic cost in the native coin, its payer, and the number of the event with both. */
 export type Bill = { fee: bigint; payer?: Buffer | undefined; index: number }
 
 const free: Bill = { fee: 0n, index: 0 }
