@@ -1,3 +1,6 @@
+// What `portolan start` prints when the service is ready: a banner on a terminal, or the same facts as one log
+// line. No key is in either, because terminals and logs are shared; the connection file has them.
+
 import { styleText } from 'node:util'
 import type { App } from './app.ts'
 import type { Demo } from './bootstrap.ts'

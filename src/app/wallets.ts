@@ -1,3 +1,6 @@
+// Opens the chain of each wallet service and starts its workers: tracker, watch, importer, sender and token
+// metadata. A chain whose nodes are unreachable does not stop the service: its state is in `problems()`.
+
 import type { WalletService } from '../contract/variant.ts'
 import type { Chains, OpenChain } from '../domain/context.ts'
 import type { Ids } from '../lib/ids.ts'
@@ -55,6 +58,7 @@ export async function openWallets(
   const watches = new Map<WalletService, TrackerWatch>()
   const senders = new Map<WalletService, Sender>()
   const stops: (() => Promise<void>)[] = []
+  // Token metadata is at addresses that strangers choose: private networks are refused as for webhooks.
   const fetch = createGuardedFetch({ ...endpoints, allowHttp: true })
   const { created_expiry_hours } = config.transactions
   const createdExpiryMs = created_expiry_hours > 0 ? created_expiry_hours * 3_600_000 : undefined
@@ -65,6 +69,7 @@ export async function openWallets(
     const create_time = new Date(clock.now())
     const network_id = await ensureNetwork(db, { chain: service, network, create_time })
     open.set(service, { network_id, network, chain })
+    // One holder for tracker and sender: both leases then move to another process together.
     const holder = ids.uuid()
     const tracker = startTracker({
       ...{ db, clock, log, holder, network_id, network, chain },
@@ -83,6 +88,7 @@ export async function openWallets(
       })
     if (sender) senders.set(service, sender)
     const metadata = startTokenMetadata({ db, clock, log, network_id, chain, fetch, ipfsGateway })
+    // The watch first, or it would report the stopping tracker; the chain last, because the workers use it.
     stops.push(async () => {
       await watch.stop()
       await Promise.all([tracker.stop(), importer.stop(), metadata.stop(), sender?.stop()])
@@ -101,6 +107,7 @@ export async function openWallets(
       Object.fromEntries(
         await Promise.all(
           [...trackers].map(async ([service, tracker]) => {
+            // `/status` must answer while the database is unreachable.
             const gaps = await tracker.gaps().catch(() => [])
             const transactions = await senders.get(service)?.status()
             const sent = transactions && { transactions }

@@ -43,6 +43,7 @@ export async function* checkDatabase(context: DoctorContext): AsyncGenerator<Fin
   }
 }
 
+// Finds the binaries as the first start would, with copies in a scratch folder: a check must leave no files.
 async function checkBinaries({ config, dataDir }: DoctorContext): Promise<Finding> {
   const scratch = await mkdtemp(join(tmpdir(), 'portolan-doctor-'))
   try {
@@ -76,6 +77,7 @@ async function* checkServer(
     return
   }
   yield ok('database', `${mode === 'embedded' ? 'embedded ' : ''}PostgreSQL ${version}`)
+  // Pending migrations are a warning, not a failure: the next start applies them.
   const pending = await pendingMigrations(db)
   const all = (await readMigrations()).length
   if (pending.length === 0) yield ok('schema', await schemaVersion())
@@ -86,6 +88,7 @@ async function* checkServer(
     const fix = 'Run "portolan migrate", or start the service, which does it.'
     yield warning('schema', `lacks ${pending.join(', ')}`, fix)
   }
+  // The wrong master key is the costliest mistake: without it every stored secret is lost.
   yield await openSealer({ config, env: shell.env, log: silentLog, db, dataDir }).then(
     async (sealer) => {
       // Before a migration tables may be missing.
@@ -112,6 +115,7 @@ const exists = (path: string): Promise<boolean> =>
 export async function* checkRedis({ config, shell }: DoctorContext): AsyncGenerator<Finding> {
   if (config.redis.url === undefined) return
   const url = resolveSecret(config.redis.url, { env: shell.env, key: 'redis.url' })
+  // The connection retries and only logs its errors, so the last one is taken from the log.
   let reason = 'no answer within 3 s'
   const keep = (fields: object) => {
     if ('err' in fields && fields.err instanceof Error) reason = fields.err.message

@@ -29,6 +29,8 @@ import { getOrganization } from './organizations.ts'
 /** Deletes a credential by both its halves; others than an administrator reach their own organization's only. */
 export const DeleteCredential: AdminHandler<'DeleteCredential'> = async (context, request) => {
   const { db, sealer, principal } = context
+  // An unknown key, a key of another organization and a wrong secret get the same answer: it must not show
+  // which keys exist.
   const row = await findCredentialByKeyHash(db, hashKey(request.api_key))
   const mine =
     row && (principal.role === 'ROLE_ADMIN' || row.organization_id === principal.organization_id)
@@ -51,6 +53,7 @@ export const CreateCredential: AdminHandler<'CreateCredential'> = async (context
   const name = request.name ?? ''
   return await context.db.transaction().execute(async (db) => {
     const options = { organization_id, role, name, ...limits }
+    // The idempotency record is part of the transaction: a repeated request gets this answer, or none was stored.
     const answer = { credential: await insertPair({ ...context, db }, options) }
     await context.record?.(db, answer)
     return answer
@@ -150,11 +153,13 @@ export const RotateCredential: AdminHandler<'RotateCredential'> = async (context
     const limits = readLimits({ ...expiryOf(request) }, source, now)
     const wanted = { role: row.role, ...limits }
     requireGrant(isSelf ? { ...source, role: row.role } : grantOf(principal), wanted)
+    // A repeated rotation whose answer was lost replaces the unused successor, so no valid pair is left behind.
     if (before) await remove(trx, before)
     const { organization_id, role, name } = row
     const options = { organization_id, role, name, ...limits }
     const created = await insertPair({ ...context, db: trx }, options)
     const ends = now + (request.overlap_seconds ?? rotationOverlap.defaultSeconds) * 1000
+    // A rotation never extends the life of the old pair.
     const expire_time = new Date(Math.min(ends, row.expire_time?.getTime() ?? ends))
     const { credential_id: successor_credential_id } = created
     await updateCredential(trx, row, { expire_time, successor_credential_id })
@@ -175,6 +180,7 @@ export const RevokeCredential: AdminHandler<'RevokeCredential'> = async (context
     credential_id === undefined || !isUuid(credential_id)
       ? undefined
       : await findCredentialById(db, credential_id)
+  // Both are allowed, but must name the same credential.
   if (api_key !== undefined && credential_id !== undefined)
     if (byKey?.credential_id !== byId?.credential_id)
       throw new OperationError('CREDENTIAL_NOT_FOUND')
@@ -195,7 +201,7 @@ export const UpdateCredential: AdminHandler<'UpdateCredential'> = async (context
     const read = readLimits(request, row, clock.now())
     const limits = { ...read, ...(remove_expire_time && { expire_time: null }) }
     const wanted = { role: row.role, ...limits }
-    // To take something away from a credential needs none of what it keeps.
+    // To restrict a credential further needs no grant; to extend it needs all that it would have.
     if (exceeded(row, wanted).length > 0) requireGrant(grantOf(principal), wanted)
     const change = { ...limits, ...(name !== undefined && { name }) }
     const changed = await updateCredential(trx, row, change)

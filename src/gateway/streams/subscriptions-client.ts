@@ -82,6 +82,7 @@ export function createClient(options: {
     subscriptions
       .resume(receiver, topic, order, from, (subscription) => {
         if (!isStopped) return keep(subscription, held, done)
+        // The connection ended while the missed blocks were fetched.
         subscription.cancel()
         give(held)
       })
@@ -94,6 +95,7 @@ export function createClient(options: {
     const from = resumeOf(args[1])
     if (from !== undefined && !isHash(from)) return done(refused(invalid('resume must be a hash')))
     const isLogs = topic.name === 'logs'
+    // Taken before the subscription exists: concurrent requests of one key cannot exceed its quota.
     const release = quota.take(isLogs ? termsOf((args[1] ?? {}) as LogFilter) : termsOfOne)
     if ('reason' in release) return done(refused(release))
     const method = name.replace(/_subscribe$/, '_subscription')
