@@ -69,7 +69,6 @@ export async function openWallets(
     const create_time = new Date(clock.now())
     const network_id = await ensureNetwork(db, { chain: service, network, create_time })
     open.set(service, { network_id, network, chain })
-    // One holder for tracker and sender: both leases then move to another process together.
     const holder = ids.uuid()
     const tracker = startTracker({
       ...{ db, clock, log, holder, network_id, network, chain },
