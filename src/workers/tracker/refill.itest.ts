@@ -150,7 +150,7 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('a gap of %s', (service) => {
     expect((await setup.notified()).at(-1)).toEqual({ values: [2], backfilled: true })
   })
 
-  it('is not made by nodes that are away, however long', async () => {
+  it('is not made by unreachable nodes, however long', async () => {
     const { chain, pay, bench, start, ...setup } = await startSetup(service)
     const tracker = start(soon)
     await settled(bench)
