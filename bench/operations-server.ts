@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import { findHandler } from '../src/domain/handlers.ts'
+import { GetOrganizationByDomain } from '../src/domain/admin/organizations.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { systemIds } from '../src/lib/ids.ts'
 import { silentLog } from '../src/lib/log.ts'
@@ -12,7 +12,6 @@ const { db } = openDatabase({
   connection: { host, user, database, port: Number(port) },
   log: silentLog,
 })
-const handler = findHandler('admin', 'GetOrganizationByDomain')!
 const context = {
   db,
   clock: systemClock,
@@ -29,7 +28,7 @@ const server = createServer((request, response) => {
   request.on('data', (chunk: Buffer) => chunks.push(chunk))
   request.on('end', async () => {
     const body = JSON.parse(Buffer.concat(chunks).toString())
-    const answer = JSON.stringify(await handler(context, body as never))
+    const answer = JSON.stringify(await GetOrganizationByDomain(context, body))
     response.writeHead(200, { 'content-type': 'application/json' }).end(answer)
   })
 })

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { parseArgs } from 'node:util'
-import { findHandler } from '../src/domain/handlers.ts'
+import { CreateTransaction } from '../src/domain/transactions/create.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { silentLog } from '../src/lib/log.ts'
 import { openDatabase } from '../src/storage/pg/database.ts'
@@ -68,7 +68,6 @@ const measureDelays = async (): Promise<number[]> => {
 }
 
 // The handler itself: the checks around it are measured by bench/operations.ts.
-const create = findHandler('c', 'CreateTransaction')!
 const { signal } = new AbortController()
 let created = 0
 let isOver = false
@@ -84,7 +83,7 @@ const runTenant = async (user: (typeof users)[number]): Promise<void> => {
   for (let count = 0; !isOver; count++) {
     const from = addresses[count % addresses.length]!
     const request = { wallet_id, from, to: from, value: '1' }
-    const one = create(context, request as never)
+    const one = CreateTransaction(context, request)
       .then(() => created++)
       .finally(() => running.delete(one))
     running.add(one)

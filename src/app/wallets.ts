@@ -72,7 +72,10 @@ export async function openWallets(
     const holder = ids.uuid()
     const tracker = startTracker({
       ...{ db, clock, log, holder, network_id, network, chain },
-      ...(service === 'c' && { reconcile: { everyMs: reconcile_hours * 3_600_000 } }),
+      // The other families have a fixed interval.
+      ...(chain.changesSilently === 'tokens' && {
+        reconcile: { everyMs: reconcile_hours * 3_600_000 },
+      }),
     })
     trackers.set(service, tracker)
     const watch = startTrackerWatch({ db, clock, log, network_id, network, chain, tracker })

@@ -2,9 +2,8 @@ import { openInstallation } from '../app/installation.ts'
 import { accessOf } from '../contract/access.ts'
 import { type Catalogue, findOperation } from '../contract/operations/catalogue.ts'
 import { createProjection } from '../contract/project.ts'
-import { createCheck } from '../contract/validate.ts'
 import type { Context } from '../domain/context.ts'
-import { findHandler } from '../domain/handlers.ts'
+import { prepareOperation } from '../domain/handlers.ts'
 import { silentLog } from '../lib/log.ts'
 import { audited } from './audited.ts'
 import { readConfig } from './configuration.ts'
@@ -57,19 +56,19 @@ export async function withLocal(
       context: contextOf('command line'),
       run: async (name, request) => {
         const entry = findOperation('admin', name)
-        const handler = findHandler('admin', name)
-        if (!entry || !handler) throw new Error(`${name} is not an operation of this version.`)
-        const checked = createCheck(entry)(request)
-        const perform = () => handler(contextOf(name), checked as never)
+        const prepare = entry && prepareOperation(entry)
+        if (!prepare) throw new Error(`${name} is not an operation of this version.`)
+        const prepared = prepare(request)
+        const perform = () => prepared.perform(contextOf(name))
         const answer =
           accessOf(entry) === 'read'
             ? await perform()
             : await audited(
                 installation.db,
-                { service: 'admin', operation: name, request: checked },
+                { service: 'admin', operation: name, request: prepared.request },
                 perform,
               )
-        return createProjection(entry)(answer) as never
+        return createProjection<Admin[typeof name]['response']>(entry)(answer)
       },
     })
   } finally {

@@ -21,7 +21,7 @@ export const idempotencyErrors = {
     rpc: -32600,
     retry: 'never',
     title: 'The idempotency key was used for another request',
-    help: 'Within 24 hours a key of a credential belongs to one operation and one body, byte by byte. Send the same body again, or take a new key for a new request.',
+    help: `Within ${idempotencyHours} hours a key of a credential belongs to one operation and one body, byte by byte. Send the same body again, or take a new key for a new request.`,
   },
   IDEMPOTENCY_KEY_IN_USE: {
     status: 409,

@@ -17,10 +17,19 @@ export const maxTokenRules = 200
 /** Credentials of an organization: a bound on the list, and on what one tenant can store. */
 export const maxCredentials = 1_000
 /** How long a rotated credential keeps working by default, and at most. */
-export const rotationOverlap = { defaultSeconds: 86_400, maxSeconds: 604_800 } as const
+export const rotationOverlap = { defaultSeconds: 24 * 3_600, maxSeconds: 7 * 86_400 } as const
+/** How long the previous signing secret of a webhook still signs after a rotation. */
+export const secretOverlapHours = 24
 
 /** Open transactions of one address in an organization. */
 export const maxOpenTransactions = 10_000
+
+/** Transactions in one call of ListTransactions of Q (spec 8). */
+export const maxTransactionHashes = 100
+/** How long a transaction that left the pool can still be read. */
+export const pendingReadableHours = 24
+/** How long a filter lives without a poll. */
+export const filterIdleMinutes = 5
 
 /** Idempotency keys of an organization that are kept at a time. */
 export const maxIdempotencyKeys = 100_000

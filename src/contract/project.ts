@@ -3,14 +3,15 @@ import { responseSchema } from './operation.ts'
 import type { Entry } from './operations/catalogue.ts'
 
 /** Cuts a value down to what its schema declares. */
-export type Projection = (value: unknown) => unknown
+export type Projection<answer = unknown> = (value: unknown) => answer
 
 /**
  * Makes the projection of an operation's answer. Handlers share one superset record for all
  * variants; here it becomes the variant's own, and no undeclared field can leak.
  */
-export function createProjection(entry: Entry): Projection {
-  return projectionOf(responseSchema(entry.row, entry.service))
+export function createProjection<answer = unknown>(entry: Entry): Projection<answer> {
+  // The table of handlers binds the answer to the catalogue, from which both types come.
+  return projectionOf(responseSchema(entry.row, entry.service)) as Projection<answer>
 }
 
 type ObjectSchema = TSchema & {

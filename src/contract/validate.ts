@@ -13,13 +13,15 @@ const maxErrors = 1000
 Settings.Set({ maxErrors: maxErrors + 100 })
 
 /** Checks a request body and returns its declared fields with their defaults. */
-export type Check = (body: unknown) => Record<string, unknown>
+export type Check<request extends object = Record<string, unknown>> = (body: unknown) => request
 
 /**
  * Makes the check of an operation's request. The schema is compiled at the first call: the whole
  * catalogue costs tens of milliseconds, which belong neither to `--help` nor to the start.
  */
-export function createCheck(entry: Entry): Check {
+export function createCheck<request extends object = Record<string, unknown>>(
+  entry: Entry,
+): Check<request> {
   const schema = requestSchema(entry.row, entry.service)
   const anyOf = anyOfIn(entry.row, services[entry.service])
   const fields = Object.entries(schema.properties).map(
@@ -34,12 +36,13 @@ export function createCheck(entry: Entry): Check {
         .flatMap((error) => describe(error, { body, schema, anyOf }))
       throw invalidRequest(found.slice(0, maxErrors))
     }
-    const request: Record<string, unknown> = {}
+    const checked: Record<string, unknown> = {}
     for (const [name, fallback] of fields) {
       const value = (body as Record<string, unknown>)[name] ?? fallback
-      if (value !== undefined) request[name] = value
+      if (value !== undefined) checked[name] = value
     }
-    return request
+    // The validator has proved the type that the catalogue derives from the same schema.
+    return checked as request
   }
 }
 

@@ -2,7 +2,8 @@
 // not compile. Handlers use storage and chains; they know nothing of HTTP.
 
 import type { WalletAnswer, WalletOperation } from '../contract/operations/calls.ts'
-import type { Catalogue } from '../contract/operations/catalogue.ts'
+import type { Catalogue, Entry } from '../contract/operations/catalogue.ts'
+import { createCheck } from '../contract/validate.ts'
 import type { Service, WalletService } from '../contract/variant.ts'
 import {
   CreateCredential,
@@ -34,7 +35,7 @@ import {
 } from './admin/rate-limits.ts'
 import { GetUsage } from './admin/usage.ts'
 import { ListAuditEvents } from './audit/list.ts'
-import type { Handler } from './context.ts'
+import type { Context, Handler } from './context.ts'
 import { GetBlock } from './query/blocks.ts'
 import { ListInternalTransactions } from './query/internal-transactions.ts'
 import { GetPendingTransaction, ListPendingTransactions } from './query/pending-transactions.ts'
@@ -105,10 +106,16 @@ type AnswerOf<
     ? answer
     : never
 
+/** The checked request of an operation of a service. */
+type RequestOf<
+  service extends Service,
+  name extends keyof Catalogue<service>,
+> = Catalogue<service>[name] extends { request: infer request extends object } ? request : never
+
 /** One handler for each operation of a service. */
 export type HandlersOf<service extends Service> = {
   readonly [name in keyof Catalogue<service>]: Handler<
-    Catalogue<service>[name] extends { request: infer request } ? request : never,
+    RequestOf<service, name>,
     AnswerOf<service, name>
   >
 }
@@ -213,8 +220,44 @@ export const handlers: { readonly [service in Service]: HandlersOf<service> } = 
   c: handlersOf<'c'>()({ ...wallets, ...contracts, ...transactions, UpdateConfirmation }),
 }
 
-/** The handler of an operation; undefined where the service does not offer it. */
-export const findHandler = (service: Service, name: string): Handler | undefined => {
-  const table: Readonly<Record<string, Handler>> = handlers[service]
-  return Object.hasOwn(table, name) ? table[name] : undefined
+/** A checked call. The request has its defaults; the audit trail records it. */
+export type PreparedCall = {
+  request: object
+  perform(context: Context): Promise<unknown>
 }
+
+/** Checks the body of a call. */
+export type PrepareCall = (body: unknown) => PreparedCall
+
+/** Whether this version performs an operation. */
+export const hasHandler = ({ service, name }: Entry): boolean =>
+  Object.hasOwn(handlers[service], name)
+
+/** Joins the check and the handler of an operation; undefined where the service does not offer it. */
+export const prepareOperation = (entry: Entry): PrepareCall | undefined =>
+  prepareOf(entry.service, entry)
+
+function prepareOf<service extends Service>(
+  service: service,
+  entry: Entry,
+): PrepareCall | undefined {
+  const table: HandlersOf<service> = handlers[service]
+  return isKey(table, entry.name) ? prepareCall(table, entry.name, entry) : undefined
+}
+
+/** The check and the handler have the request type of the same row. */
+function prepareCall<service extends Service, name extends keyof Catalogue<service>>(
+  table: HandlersOf<service>,
+  name: name,
+  entry: Entry,
+): PrepareCall {
+  const check = createCheck<RequestOf<service, name>>(entry)
+  const handler: Handler<RequestOf<service, name>, AnswerOf<service, name>> = table[name]
+  return (body) => {
+    const request = check(body)
+    return { request, perform: (context) => handler(context, request) }
+  }
+}
+
+const isKey = <table extends object>(table: table, name: PropertyKey): name is keyof table =>
+  Object.hasOwn(table, name)

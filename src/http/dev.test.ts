@@ -12,6 +12,7 @@ async function start(role: 'ROLE_ADMIN' | 'ROLE_MEMBER' | undefined = undefined)
   const done: unknown[] = []
   const tools: DevTools = {
     isRunning: (chain) => chain === 'c' || chain === 's',
+    transactionField: (chain) => (chain === 's' ? 'transaction_digest' : 'transaction_hash'),
     coin: () => 1_000n,
     checkAddress: (_, address) => (address === 'good' ? undefined : 'Is no address.'),
     fund: async (...funding) => {

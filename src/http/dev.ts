@@ -19,6 +19,8 @@ export type DevTools = {
   isRunning(chain: string): boolean
   /** A whole coin, in the smallest unit. */
   coin(chain: string): bigint
+  /** The field that has the transaction identifier in records of the chain. */
+  transactionField(chain: string): string
   /** Sends native coin; the transaction's hash as the variant prints it. */
   fund(chain: string, address: string, amount: bigint): Promise<string>
   reorganize(depth: number): Promise<void>
@@ -92,7 +94,8 @@ export function devRoutes(
       const transaction_hash = await tools.fund(chain, address, amount)
       sendJson(exchange, 200, {
         transaction_hash,
-        ...(chain === 's' && { transaction_digest: transaction_hash }),
+        // Under the name of the variant too.
+        [tools.transactionField(chain)]: transaction_hash,
         amount: `${amount}`,
       })
     }),

@@ -3,7 +3,6 @@ import { idempotencyHeader, replayedHeader } from '../contract/idempotency.ts'
 import { type Entry, findOperation } from '../contract/operations/catalogue.ts'
 import { createProjection, type Projection } from '../contract/project.ts'
 import { authHeaders } from '../contract/signature.ts'
-import { type Check, createCheck } from '../contract/validate.ts'
 import { type Admission, rateLimited } from '../domain/access/admit.ts'
 import { admitBody, maxBodyValues, smallBodyBytes } from '../domain/access/admit-body.ts'
 import { type Authenticator, unauthenticated } from '../domain/access/authenticate.ts'
@@ -15,7 +14,7 @@ import type { Principal } from '../domain/access/principal.ts'
 import { noteRefusal, performOperation } from '../domain/audit/operation.ts'
 import type { AuditTrail } from '../domain/audit/trail.ts'
 import type { Context, Installation } from '../domain/context.ts'
-import { findHandler } from '../domain/handlers.ts'
+import { type PrepareCall, prepareOperation } from '../domain/handlers.ts'
 import { createRateLimitList, type Decision } from '../domain/limits/decision.ts'
 import { type Begun, createAhead } from '../domain/query/ahead.ts'
 import { maxDepth, parseJson } from '../lib/json/json.ts'
@@ -80,7 +79,7 @@ export function createOperations({
   audit,
   timeoutMs,
 }: OperationsOptions): Operations {
-  const checks = new Map<string, Check>()
+  const preparations = new Map<string, PrepareCall | undefined>()
   const projections = new Map<string, Projection>()
   const ahead = createAhead()
   const idempotency = createIdempotency()
@@ -160,13 +159,12 @@ export function createOperations({
     const { service, name, row } = entry
     authorizeOperation(context.principal, entry, client)
     const path = `${service}/${name}`
-    const checked = cached(checks, path, () => createCheck(entry))(parseBody(body))
-    const handler = findHandler(service, name)
-    if (!handler) throw new OperationError('NOT_IMPLEMENTED')
+    const prepare = cached(preparations, path, () => prepareOperation(entry))
+    if (!prepare) throw new OperationError('NOT_IMPLEMENTED')
+    const { request, perform } = prepare(parseBody(body))
     const { principal } = context
     const made = { principal, client, service, operation: name }
-    const act = (given: Context) =>
-      performOperation(audit, made, checked, () => handler(given, checked as never))
+    const act = (given: Context) => performOperation(audit, made, request, () => perform(given))
     const project = cached(projections, path, () => createProjection(entry))
     const key = row.creates ? single(call.headers[idempotencyHeader]) : undefined
     if (key === undefined) return JSON.stringify(project(await act(context)))

@@ -11,10 +11,9 @@ import { OperationError } from '../../src/contract/errors/errors.ts'
 import { responseSchema } from '../../src/contract/operation.ts'
 import { findOperation } from '../../src/contract/operations/catalogue.ts'
 import { createProjection } from '../../src/contract/project.ts'
-import { createCheck } from '../../src/contract/validate.ts'
 import type { WalletService } from '../../src/contract/variant.ts'
 import type { Installation } from '../../src/domain/context.ts'
-import { findHandler } from '../../src/domain/handlers.ts'
+import { prepareOperation } from '../../src/domain/handlers.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { systemIds } from '../../src/lib/ids.ts'
 import { silentLog } from '../../src/lib/log.ts'
@@ -88,8 +87,8 @@ export const createWalletBench = async (
     }
     const call = async (operation: string, request: object = {}) => {
       const entry = findOperation(service, operation)
-      const handler = findHandler(service, operation)
-      if (!entry || !handler) throw new Error(`no operation ${service}/${operation}`)
+      const prepare = entry && prepareOperation(entry)
+      if (!prepare) throw new Error(`no operation ${service}/${operation}`)
       const context = {
         ...(configured ? installation : base),
         principal,
@@ -97,8 +96,8 @@ export const createWalletBench = async (
         operation,
         signal: new AbortController().signal,
       }
-      const checked = createCheck(entry)(JSON.parse(JSON.stringify(request)))
-      const answer = createProjection(entry)(await handler(context, checked as never))
+      const { perform } = prepare(JSON.parse(JSON.stringify(request)))
+      const answer = createProjection(entry)(await perform(context))
       const sent = JSON.parse(JSON.stringify(answer))
       const schema = Compile(responseSchema(entry.row, service))
       if (!schema.Check(sent))

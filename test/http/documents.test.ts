@@ -3,7 +3,7 @@ import spectralCore from '@stoplight/spectral-core'
 import spectralRulesets from '@stoplight/spectral-rulesets'
 import { describe, expect, it } from 'vitest'
 import { errors } from '../../src/contract/errors/errors.ts'
-import { findHandler } from '../../src/domain/handlers.ts'
+import { hasHandler } from '../../src/domain/handlers.ts'
 import { startTestApp } from '../helpers/app.ts'
 import { operations, validRequest } from './sample-requests.ts'
 
@@ -83,7 +83,7 @@ describe('/openapi.json', () => {
     expect(Object.keys(document.paths).sort()).toEqual(offered.sort())
     expect(works.sort()).toEqual(
       operations
-        .filter(([, entry]) => findHandler(entry.service, entry.name))
+        .filter(([, entry]) => hasHandler(entry))
         .map(([name]) => `/v1/${name}`)
         .sort(),
     )
@@ -98,7 +98,7 @@ describe('/openapi.json', () => {
 })
 
 it('every operation of the catalogue is built', () => {
-  const missing = operations.filter(([, entry]) => !findHandler(entry.service, entry.name))
+  const missing = operations.filter(([, entry]) => !hasHandler(entry))
   expect(missing.map(([name]) => name)).toEqual([])
 })
 

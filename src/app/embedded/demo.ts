@@ -79,7 +79,7 @@ async function ensureWallet(
     kept && (await isThere(operations.GetWallet({ wallet_id: kept.wallet_id })))
       ? kept.wallet_id
       : (await operations.RegisterWallet({ name: 'Demo wallet', address })).wallet_id
-  if (service === 'c' && contracts) await registerContracts(client, contracts)
+  if (contracts) await registerContracts(client, contracts)
 
   // Another port is another endpoint.
   const isWatched =
@@ -124,13 +124,18 @@ async function isThere(call: Promise<unknown>): Promise<boolean> {
   }
 }
 
-// One of the accounts that anvil signs for, so that money leaves the wallet as well.
-const evmAddress = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
+const digestOf = (service: WalletService): Buffer =>
+  createHash('sha256').update(`portolan demo wallet ${service}`).digest()
 
-/** The address of the demo wallet; those of T, S and P have no key. */
-function demoAddress(service: WalletService): string {
-  if (service === 'c') return evmAddress
-  const digest = createHash('sha256').update(`portolan demo wallet ${service}`).digest()
-  const family = families[service]()
-  return family.formatAddress(service === 't' ? Buffer.concat([Buffer.alloc(1), digest]) : digest)
+/** The account of the demo wallet on each chain; those of T, S and P have no key. */
+const demoAccounts: Readonly<Record<WalletService, Buffer>> = {
+  // One of the accounts that anvil signs for, so that the wallet also sends.
+  c: Buffer.from('70997970c51812dc3a010c7d01b50e0d17dc79c8', 'hex'),
+  // In workchain 0.
+  t: Buffer.concat([Buffer.alloc(1), digestOf('t')]),
+  s: digestOf('s'),
+  p: digestOf('p'),
 }
+
+const demoAddress = (service: WalletService): string =>
+  families[service]().formatAddress(demoAccounts[service])

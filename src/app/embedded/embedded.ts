@@ -167,6 +167,7 @@ function createTools(
   return {
     isRunning: (chain) => Object.hasOwn(keeper.facts, chain),
     coin: (chain) => coins[chain as DevTag],
+    transactionField: (chain) => familyOf(chain).transactionField,
     checkAddress: (chain, address) => {
       const parsed = familyOf(chain).parseAddress(address)
       return parsed.ok ? undefined : parsed.detail

@@ -1,7 +1,7 @@
 import { anyOfIn, requestSchema } from '../../contract/operation.ts'
 import { catalogue, type Entry } from '../../contract/operations/catalogue.ts'
 import { services } from '../../contract/variant.ts'
-import { findHandler } from '../../domain/handlers.ts'
+import { hasHandler } from '../../domain/handlers.ts'
 import { print, type Shell } from '../shell.ts'
 import { formatTable } from '../table.ts'
 import { findEntry, findService } from './find-entry.ts'
@@ -15,7 +15,7 @@ export async function runList(shell: Shell, called: Called): Promise<void> {
   }
   const service = called.service === undefined ? undefined : findService(called.service)
   const entries = catalogue.filter((entry) => service === undefined || entry.service === service)
-  const ready = entries.filter(isBuilt)
+  const ready = entries.filter(hasHandler)
   print(
     shell,
     formatTable(
@@ -26,8 +26,6 @@ export async function runList(shell: Shell, called: Called): Promise<void> {
   const rest = entries.length - ready.length
   if (rest > 0) print(shell, `\n${rest} more are specified and not in this version yet.`)
 }
-
-const isBuilt = ({ service, name }: Entry) => findHandler(service, name) !== undefined
 
 type Schema = {
   type?: unknown
@@ -49,7 +47,7 @@ function describe(entry: Entry): string {
     `${service} ${name}: ${row.summary}`,
     ...(row.description === undefined ? [] : [row.description]),
     ...(row.role ? [`Needs the role ${row.role.replace('ROLE_', '').toLowerCase()}.`] : []),
-    ...(isBuilt(entry) ? [] : ['Not in this version yet.']),
+    ...(hasHandler(entry) ? [] : ['Not in this version yet.']),
     '',
     fields.length === 0 ? 'It takes no fields.' : formatTable(['FIELD', '', 'TYPE'], fields),
     ...(anyOf.length === 0 ? [] : ['', `At least one of ${anyOf.join(', ')}.`]),

@@ -1,3 +1,4 @@
+import { filterIdleMinutes } from '../limits.ts'
 import type { ErrorRow } from './row.ts'
 
 /** What can go wrong at the node gateway alone; part of the one table of errors. */
@@ -88,7 +89,7 @@ export const gatewayErrors = {
     rpc: -32000,
     retry: 'never',
     title: 'Filter not found',
-    help: 'Create a new filter and read missed logs with `getLogs`. A filter expires after 5 minutes without a poll, or when its buffer is full; a filter of another key gives the same answer. The gateway answers this with HTTP 200.',
+    help: `Create a new filter and read missed logs with \`getLogs\`. A filter expires after ${filterIdleMinutes} minutes without a poll, or when its buffer is full; a filter of another key gives the same answer. The gateway answers this with HTTP 200.`,
   },
   RESUME_BLOCK_NOT_FOUND: {
     status: 404,

@@ -1,3 +1,4 @@
+import { pendingReadableHours } from '../limits.ts'
 import type { ErrorRow } from './row.ts'
 
 /** Failures of chain queries; part of the one table of errors. */
@@ -24,7 +25,7 @@ export const queryErrors = {
     rpc: -32602,
     retry: 'never',
     title: 'Pending transaction not found',
-    help: 'No node announced it while it was pending, or it left the pool more than 24 hours ago. Use GetTransaction for a transaction in a block.',
+    help: `No node announced it while it was pending, or it left the pool more than ${pendingReadableHours} hours ago. Use GetTransaction for a transaction in a block.`,
   },
   TRACES_UNAVAILABLE: {
     status: 503,

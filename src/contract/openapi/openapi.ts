@@ -4,7 +4,7 @@
 import type { TSchema } from 'typebox'
 import { errors } from '../errors/errors.ts'
 import type { ErrorRow } from '../errors/row.ts'
-import { idempotencyHeader } from '../idempotency.ts'
+import { idempotencyHeader, idempotencyHours } from '../idempotency.ts'
 import { requestSchema, responseSchema } from '../operation.ts'
 import { type Entry, pathOf } from '../operations/catalogue.ts'
 import { authHeaders } from '../signature.ts'
@@ -123,8 +123,7 @@ const idempotencyParameter = {
   name: idempotencyHeader,
   in: 'header',
   required: false,
-  description:
-    'A key chosen by the caller, such as a UUID. For 24 hours the same key with the same body gives the same answer and creates nothing twice; another body is refused with 409. Keys count per credential.',
+  description: `A key chosen by the caller, such as a UUID. For ${idempotencyHours} hours the same key with the same body gives the same answer and creates nothing twice; another body is refused with 409. Keys count per credential.`,
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 }
 

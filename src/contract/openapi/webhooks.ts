@@ -3,7 +3,7 @@ import { Count, Timestamp, text } from '../fields.ts'
 import { ManagedTransaction } from '../operations/transaction.ts'
 import { notificationTypes } from '../records/states.ts'
 import { Transfer } from '../records/wallet.ts'
-import { fieldIn, type OnRecord, services } from '../variant.ts'
+import { fieldIn, type OnRecord, only, propertiesIn, services } from '../variant.ts'
 import { answerDocument } from './schema.ts'
 
 type WalletService = keyof typeof notificationTypes
@@ -13,6 +13,9 @@ const headers = {
   'webhook-timestamp': 'Unix time of the attempt in seconds.',
   'webhook-signature': 'v1 and the base64 of the HMAC-SHA256, as in Standard Webhooks.',
 }
+
+/** Services with managed transactions notify about them too. */
+const ManagedTransactionField = only('C', ManagedTransaction)
 
 /** The notifications of some services as the `webhooks` of an OpenAPI document. */
 export function webhookPaths(
@@ -61,23 +64,22 @@ function bodyOf(service: WalletService, onRecord: OnRecord): TObject {
     Type.Object({ wallet_id: text }),
     fieldIn(Transfer, tag, onRecord)!,
   ])
-  const identifier = service === 's' ? 'transaction_digest' : 'transaction_hash'
   const sequence = Type.Integer({ minimum: 1, description: 'counts without a gap, from 1' })
+  const { transaction_hash, transaction_digest } = Transfer.fields
   const transfers = Type.Object({
     sequence,
-    [identifier]: text,
+    ...propertiesIn({ transaction_hash, transaction_digest }, tag),
     confirmations: Count,
     transfers: Type.Array(transfer),
     backfilled: Type.Optional(Type.Boolean()),
     test: Type.Optional(Type.Boolean()),
   })
-  const change = () =>
-    Type.Object({ sequence, transaction: fieldIn(ManagedTransaction, tag, onRecord)! })
+  const transaction = fieldIn(ManagedTransactionField, tag, onRecord)
   return Type.Object({
     webhook_id: text,
     webhook_history_id: text,
     notification_type: Type.Enum([notificationTypes[service]]),
     create_time: Timestamp,
-    data: service === 'c' ? Type.Union([transfers, change()]) : transfers,
+    data: transaction ? Type.Union([transfers, Type.Object({ sequence, transaction })]) : transfers,
   })
 }

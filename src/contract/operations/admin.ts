@@ -120,8 +120,7 @@ export const admin = {
   }),
   RotateCredential: operation({
     summary: 'Put a new key and secret in the place of a credential; both work for a while.',
-    description:
-      'The new credential has the role, the name and the restrictions of the old one, which stops after `overlap_seconds`: 24 hours unless given, 7 days at most, 0 for at once. Without `credential_id` the caller itself is rotated; owners and administrators may rotate others. Repeated, it puts another credential in the place of a new one that was never used and is older than a minute, for an answer that was lost; otherwise it is 409. The overlap never becomes longer by it.',
+    description: `The new credential has the role, the name and the restrictions of the old one, which stops after \`overlap_seconds\`: ${rotationOverlap.defaultSeconds / 3_600} hours unless given, ${rotationOverlap.maxSeconds / 86_400} days at most, 0 for at once. Without \`credential_id\` the caller itself is rotated; owners and administrators may rotate others. Repeated, it puts another credential in the place of a new one that was never used and is older than a minute, for an answer that was lost; otherwise it is 409. The overlap never becomes longer by it.`,
     services: 'A',
     extension: true,
     creates: true,

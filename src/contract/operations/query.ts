@@ -1,5 +1,6 @@
 import Type, { type TSchema } from 'typebox'
 import { Count, Decimal, EvmAddress, Hash, optional, Timestamp, text } from '../fields.ts'
+import { maxTransactionHashes } from '../limits.ts'
 import { operation } from '../operation.ts'
 import { list, record } from '../variant.ts'
 
@@ -151,13 +152,13 @@ export const query = {
     response: { pending_transactions: list(PendingTransaction) },
   }),
   ListTransactions: operation({
-    summary: 'Read up to 100 transactions, in the order of the request.',
+    summary: `Read up to ${maxTransactionHashes} transactions, in the order of the request.`,
     services: 'Q',
     request: {
       transaction_hashes: Type.Array(Hash, {
         minItems: 1,
-        maxItems: 100,
-        description: '1 to 100 hashes',
+        maxItems: maxTransactionHashes,
+        description: `1 to ${maxTransactionHashes} hashes`,
       }),
     },
     response: { transactions: list(Transaction) },

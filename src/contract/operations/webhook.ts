@@ -15,6 +15,7 @@ import {
   timeRange,
   UnixTime,
 } from '../fields.ts'
+import { secretOverlapHours } from '../limits.ts'
 import { operation } from '../operation.ts'
 import { webhookEvents, webhookStatuses } from '../records/states.ts'
 import { list, only, record } from '../variant.ts'
@@ -133,7 +134,7 @@ export const webhook = {
     response: { signing_secret: SigningSecret },
   }),
   RotateWebhookSigningSecret: operation({
-    summary: 'Give a webhook a new signing secret; both sign for 24 hours.',
+    summary: `Give a webhook a new signing secret; both sign for ${secretOverlapHours} hours.`,
     services: 'TSPC',
     extension: true,
     request: { webhook_id: Id },

@@ -1,10 +1,11 @@
+import { secretOverlapHours } from '../../contract/limits.ts'
 import { setWebhookSecret } from '../../storage/webhooks/webhooks.ts'
 import type { WalletHandler } from '../context.ts'
 import { readScope } from '../wallets/scope.ts'
 import { getWebhook, getWebhookToChange } from './get-webhook.ts'
 import { createSecret, formatSecret, packSecrets, secretContext, unpackSecrets } from './secret.ts'
 
-const overlapMs = 86_400_000
+const overlapMs = secretOverlapHours * 3_600_000
 // Each makes the signature header longer; more rotations in a day are not expected.
 const maxEarlier = 8
 

@@ -1,4 +1,5 @@
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
+import { filterIdleMinutes } from '../../contract/limits.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Dispatch } from '../rpc/answer.ts'
@@ -67,7 +68,11 @@ export function createFilters(options: {
   maxBytes?: number
 }): Filters {
   const { feed, index, pending, clock, ids, budget, maxPerKey } = options
-  const { idleMs = 300_000, maxChanges = 10_000, maxBytes = 16_777_216 } = options
+  const {
+    idleMs = filterIdleMinutes * 60_000,
+    maxChanges = 10_000,
+    maxBytes = 16_777_216,
+  } = options
   // The longest unused first.
   const filters = new Map<string, Filter>()
   const owners = new Map<string, Holder>()

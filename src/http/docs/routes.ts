@@ -10,7 +10,7 @@ import { OperationError } from '../../contract/errors/errors.ts'
 import { openapi } from '../../contract/openapi/openapi.ts'
 import { catalogue } from '../../contract/operations/catalogue.ts'
 import type { Service } from '../../contract/variant.ts'
-import { findHandler } from '../../domain/handlers.ts'
+import { hasHandler } from '../../domain/handlers.ts'
 import { isLocal } from '../clients/local.ts'
 import { type Exchange, send } from '../exchange.ts'
 import { get } from '../probes.ts'
@@ -41,9 +41,7 @@ export function docsRoutes(
   /** Requests that succeed here. They name things of this installation, so only this machine gets them. */
   localRequests: (request: IncomingMessage) => Readonly<Record<string, object>> = () => ({}),
 ): Route[] {
-  const works = catalogue.filter(
-    ({ service, name }) => findHandler(service, name) && isOffered(service),
-  )
+  const works = catalogue.filter((entry) => hasHandler(entry) && isOffered(entry.service))
   // By name: all are known beforehand, so that callers cannot add entries.
   const kept = new Map<string, Promise<Document>>()
   const once = (name: string, make: () => Promise<Document>): Promise<Document> => {

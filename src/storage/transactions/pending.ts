@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { pendingReadableHours } from '../../contract/limits.ts'
 import { bulkRows } from '../pg/bulk.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
@@ -52,7 +53,7 @@ export const recordPending = async (
 }
 
 /** How long a transaction that left the pool stays readable (docs/decisions/queries.md). */
-export const readableMs = 24 * 3_600_000
+export const readableMs = pendingReadableHours * 3_600_000
 
 /** A recorded transaction, also one that has left the pool, but not longer ago than that. */
 export const findPending = async (

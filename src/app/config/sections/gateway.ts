@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { notificationBuffer } from '../../../contract/operations/gateway.ts'
 import type { Finding } from '../problem.ts'
 
 // They act on keys, on the node itself or on its chain: no gateway for many should pass them on.
@@ -103,8 +104,7 @@ export const gatewaySection = Type.Object(
       maximum: 1_000_000_000,
     }),
     notifications_limit_bytes: Type.Integer({
-      description:
-        'Bytes that may wait for a WebSocket client that does not read; beyond them, or at 10,000 notifications, it is closed.',
+      description: `Bytes that may wait for a WebSocket client that does not read; beyond them, or at ${notificationBuffer.toLocaleString('en')} notifications, it is closed.`,
       default: 67_108_864,
       minimum: 65_536,
       maximum: 1_073_741_824,
