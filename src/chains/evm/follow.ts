@@ -1,3 +1,6 @@
+// Follows an EVM chain along its canonical branch. It has its own loop, because it decides more than the shared
+// driver does: same-height forks, the cut at the canonical branch, heads that no node has
+// (docs/decisions/evm.md). Fetching ahead, links and gaps are shared with `chains/follow`.
 import type { Clock } from '../../lib/clock.ts'
 import {
   type BlockHeader,
