@@ -1,5 +1,5 @@
-import type { Tokens } from '../chain.ts'
 import { toHex } from '../hex.ts'
+import type { Tokens } from '../tokens.ts'
 import { coinTypeOf } from './checkpoint.ts'
 import { suiFamily } from './family.ts'
 import type { Nodes } from './nodes.ts'

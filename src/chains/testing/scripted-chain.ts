@@ -11,9 +11,9 @@ import {
   type ChainEvent,
   ChainUnavailableError,
   type Family,
-  type TokenInfo,
   UnreadableError,
 } from '../chain.ts'
+import type { TokenInfo } from '../tokens.ts'
 import {
   balanceKey,
   createScriptedBlock,

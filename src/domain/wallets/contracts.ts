@@ -1,4 +1,5 @@
-import type { TokenInfo, TokenStandard } from '../../chains/chain.ts'
+import type { TokenStandard } from '../../chains/chain.ts'
+import type { TokenInfo } from '../../chains/tokens.ts'
 import type { ContractMetadata } from '../../contract/records/token.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { subtractUse } from '../../storage/access/quotas.ts'

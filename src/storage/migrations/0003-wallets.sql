@@ -40,7 +40,8 @@ create index wallet_address_wallet on wallet_address (wallet_id, address);
 create table asset (
   asset_id uuid primary key,
   network_id int2 not null references network,
-  asset_type text not null,
+  asset_type text not null check (asset_type in ('ASSET_TYPE_T', 'ASSET_TYPE_S', 'ASSET_TYPE_P', 'ASSET_TYPE_C',
+    'ASSET_TYPE_ERC20', 'ASSET_TYPE_ERC721', 'ASSET_TYPE_ERC1155')),
   -- The contract (C), the jetton master (T) or the coin type in UTF-8 (S); empty for the native coin.
   contract_address bytea not null,
   token_id numeric(78) not null,

@@ -8,7 +8,7 @@ create table audit_pending (
   actor_type text not null check (actor_type in ('ACTOR_TYPE_CREDENTIAL', 'ACTOR_TYPE_COMMAND_LINE',
     'ACTOR_TYPE_SERVICE', 'ACTOR_TYPE_UNKNOWN')),
   credential_id uuid,
-  role text,
+  role text check (role in ('ROLE_ADMIN', 'ROLE_OWNER', 'ROLE_MEMBER', 'ROLE_READER')),
   -- The organization of the actor, and the one that the event concerns.
   principal_organization_id uuid,
   organization_id uuid,
@@ -31,7 +31,7 @@ create table audit_event (
   actor_type text not null check (actor_type in ('ACTOR_TYPE_CREDENTIAL', 'ACTOR_TYPE_COMMAND_LINE',
     'ACTOR_TYPE_SERVICE', 'ACTOR_TYPE_UNKNOWN')),
   credential_id uuid,
-  role text,
+  role text check (role in ('ROLE_ADMIN', 'ROLE_OWNER', 'ROLE_MEMBER', 'ROLE_READER')),
   principal_organization_id uuid,
   organization_id uuid,
   service text not null,

@@ -20,15 +20,15 @@ const releases: { version: string; files: Record<string, string> }[] = [
   {
     version: '0.1.0',
     files: {
-      '0001-installation': '341ee4d1419eb3c94766a43a06dc19b7d0d61e341d5ab3513eb4a588f0e2df76',
+      '0001-installation': '23afd7181abccbe65d872b99d256c6609b993d8ba5d0af3b66b81fc1e63e24ea',
       '0002-access': '890868411e5fa95d43efc81b279fbeb1df81a509972c9c4766ee09b1c55c3b74',
-      '0003-wallets': '52be8fe73dc1e6415aa8c04e66982d874b6fc9172829e9e689464c187fad7433',
-      '0004-balances': 'bc0fb06e83bdb36108c5f3f79fd0e30c053e8d6d6abbbdba2da4289707bad274',
+      '0003-wallets': 'b55d9faea9be7b8a727a859155c3b27580ca315bd6ae33e4a0d1941379fabb89',
+      '0004-balances': '5983308fd69b9ddaa36ecfdcd30bec2a5b094b0f45bee8046086449fb37183da',
       '0005-transfers': '16d361df629b80517cc2c18b522d57991c2013b6b9a6995082ac51e9426652ac',
-      '0006-webhooks': '2541e014f7395a344ac208ead2b3979bc77e826cf46d10f9a7cf6d3537300084',
+      '0006-webhooks': '976a4374fa6742b80945d0bfb539a31c84e160164f1d218df5f2f3b123151cd7',
       '0007-transactions': 'be342ce77c4a56729e2e5b540acea95b316f25250b156f298d2066bbcbfa70c3',
       '0008-tracking': 'c7b73baee7a4a549c3e3f7d30db57384c182f8607f7b0c2d6071767f9aa23e93',
-      '0009-audit': 'eea6be9fc44f19ac3a87ab100ff3c33a4ed5d04a7279e1a9bc41dc2a6d1d97a3',
+      '0009-audit': 'e1d0ce45622a21beb7c205067ce1cdc38b266a97efd71c97693a7d948e532326',
     },
   },
 ]

@@ -9,7 +9,7 @@ const { db } = await freshDatabase()
 it('jobs are taken from the organizations in turn, however many one of them has', async () => {
   const { network_id, createCaller } = await createWalletBench(db, 't')
   const [many, few] = [await createCaller(), await createCaller()]
-  const kind = 'turns'
+  const kind = 'refresh_balances'
   const enqueue = (organization_id: string, ms: number) =>
     enqueueJob(db, {
       ...{ job_id: randomUUID(), kind, organization_id, network_id, payload: {} },

@@ -156,6 +156,8 @@ async function fill(db: Db, count: number): Promise<string> {
         ...{ webhook_status: 'WEBHOOK_STATUS_PENDING', remove_time: null },
         ...{ transfer_state: 'TRANSFER_STATE_SUCCESS', side: 1, receipt_status: null },
         ...{ actor_type: 'ACTOR_TYPE_SERVICE', result: 'AUDIT_RESULT_SUCCEEDED' },
+        ...{ kind: 'refresh_balances', asset_type: 'ASSET_TYPE_C' },
+        ...{ notification_type: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED' },
         ...(table.startsWith('quota') && { quota_name: quotaNames[index] }),
         ...(table === 'delivery' && { due_block: null }),
         ...(table === 'audit_event' && {

@@ -1,5 +1,5 @@
-import type { TokenCheck, TokenInfo } from '../../chain.ts'
 import { toHex } from '../../hex.ts'
+import type { TokenCheck, TokenInfo } from '../../tokens.ts'
 import { encodeCall, isLongText, readText, readWord } from '../codec/abi.ts'
 import type { Rpc } from '../pool/rpc.ts'
 import { callContract } from './contract-calls.ts'
