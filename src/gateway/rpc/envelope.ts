@@ -179,4 +179,7 @@ export function glimpseId(body: RawJson): RawJson {
 const isSpace = (char: number) => char === 0x20 || char === 0x0a || char === 0x0d || char === 0x09
 
 /** Whether a scanned value is a string, a number or null. */
-const isId = (value: string): boolean => /^["\d-]/.test(value) || value === 'null'
+const isId = (value: string): boolean => {
+  const first = value.charCodeAt(0)
+  return first === 0x22 || first === 0x2d || (first >= 0x30 && first <= 0x39) || value === 'null'
+}

@@ -84,6 +84,23 @@ describe('skipValue', () => {
     '{"a":1]',
   ])('refuses %s', (text) => expect(skipValue(text)).toBe(-1))
 
+  test('distinguishes objects and arrays at any depth', () => {
+    for (const depth of [1, 29, 30, 31, 59, 60, 61, 62, 100, 500]) {
+      const isObject = Array.from(
+        { length: depth },
+        (_, level) => (level * level + depth) % 3 === 0,
+      )
+      const head = isObject.map((is) => (is ? '{"a":' : '[')).join('')
+      const tail = isObject.toReversed().map((is) => (is ? ',"b":1}' : ',2]'))
+      const text = `${head}0${tail.join('')}`
+      expect(skipValue(text)).toBe(text.length)
+      for (const [level, end] of tail.entries()) {
+        const wrong = end === ',2]' ? ',2}' : ',"b":1]'
+        expect(skipValue(`${head}0${tail.with(level, wrong).join('')}`)).toBe(-1)
+      }
+    }
+  })
+
   test('refuses a depth that no reply has, without recursion', () => {
     expect(skipValue('['.repeat(1_000_000))).toBe(-1)
     expect(skipValue('['.repeat(5_000) + ']'.repeat(5_000))).toBe(10_000)

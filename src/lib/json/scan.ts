@@ -72,42 +72,52 @@ function skipEscaped(text: string, from: number): number {
   return -1
 }
 
+// The open values as bits, 1 for an object: an array would be allocated for the params of every request.
+const bitsAtOnce = 30
+
 /** The position after the value that begins here; -1 when it is not valid JSON or nested too deep. */
 export function skipValue(json: JsonText, from: number, depth = 0): number {
   const { text, maxDepth } = json
   const first = text.charCodeAt(from)
   if (first !== openObject && first !== openArray) return skipScalar(json, from, first)
-  const isObject: boolean[] = []
+  let outer: number[] | undefined
+  let bits = 0
+  let open = 0
   let at = from
   for (;;) {
     const char = text.charCodeAt(at)
-    let isOpen = false
     if (char === openObject || char === openArray) {
-      if (depth + isObject.length >= maxDepth) return -1
-      isObject.push(char === openObject)
+      if (depth + open >= maxDepth) return -1
+      const isObject = char === openObject
       at = skipSpace(text, at + 1)
-      isOpen = text.charCodeAt(at) !== (char === openObject ? closeObject : closeArray)
-      if (isOpen && char === openObject) at = skipKey(json, at)
-      else if (!isOpen) {
-        isObject.pop()
-        at++
+      if (text.charCodeAt(at) !== (isObject ? closeObject : closeArray)) {
+        if (open > 0 && open % bitsAtOnce === 0) {
+          outer ??= []
+          outer.push(bits)
+        }
+        bits = (bits << 1) | (isObject ? 1 : 0)
+        open++
+        if (isObject) at = skipKey(json, at)
+        if (at < 0) return -1
+        continue
       }
+      at++
     } else at = skipScalar(json, at, char)
     if (at < 0) return -1
-    if (isOpen) continue
     for (;;) {
-      const level = isObject[isObject.length - 1]
-      if (level === undefined) return at
+      if (open === 0) return at
+      const isObject = (bits & 1) === 1
       at = skipSpace(text, at)
       const next = text.charCodeAt(at)
       if (next === comma) {
         at = skipSpace(text, at + 1)
-        if (level) at = skipKey(json, at)
+        if (isObject) at = skipKey(json, at)
         if (at < 0) return -1
         break
       }
-      if (next !== (level ? closeObject : closeArray)) return -1
-      isObject.pop()
+      if (next !== (isObject ? closeObject : closeArray)) return -1
+      open--
+      bits = outer && open > 0 && open % bitsAtOnce === 0 ? (outer.pop() as number) : bits >> 1
       at++
     }
   }
