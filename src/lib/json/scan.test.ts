@@ -91,7 +91,7 @@ describe('skipValue', () => {
         (_, level) => (level * level + depth) % 3 === 0,
       )
       const head = isObject.map((is) => (is ? '{"a":' : '[')).join('')
-      const tail = isObject.toReversed().map((is) => (is ? ',"b":1}' : ',2]'))
+      const tail: string[] = isObject.toReversed().map((is) => (is ? ',"b":1}' : ',2]'))
       const text = `${head}0${tail.join('')}`
       expect(skipValue(text)).toBe(text.length)
       for (const [level, end] of tail.entries()) {
