@@ -57,6 +57,7 @@ export function createV2(sight: Sight): Methods {
       throw noBlock({ workchain: masterchain, shard: wholeShard, seqno })
     return block
   }
+  const newest = (): Block => store.block(masterchain, wholeShard, sight.shownHead())!
   const findBlock = (params: Params): Block => {
     const workchain = readNumber(params, 'workchain')
     const shard = BigInt.asUintN(64, BigInt(readText(params, 'shard')))
@@ -94,7 +95,7 @@ export function createV2(sight: Sight): Methods {
   }
   const at = (params: Params): Block => {
     const seqno = readOptionalNumber(params, 'seqno')
-    return master(seqno ?? sight.shownHead())
+    return seqno === undefined ? newest() : master(seqno)
   }
   const information = (params: Params) => {
     const block = at(params)
@@ -132,7 +133,7 @@ export function createV2(sight: Sight): Methods {
 
   return {
     getMasterchainInfo: method([], () => {
-      const { id } = master(sight.shownHead())
+      const { id } = newest()
       return {
         '@type': 'blocks.masterchainInfo',
         last: blockIdV2(id),
@@ -140,11 +141,14 @@ export function createV2(sight: Sight): Methods {
         init: blockIdV2(chain.zero(masterchain)),
       }
     }),
-    getConsensusBlock: method([], () => ({
-      '@type': 'ext.blocks.consensusBlock',
-      consensus_block: sight.shownHead(),
-      timestamp: master(sight.shownHead()).utime,
-    })),
+    getConsensusBlock: method([], () => {
+      const { id, utime } = newest()
+      return {
+        '@type': 'ext.blocks.consensusBlock',
+        consensus_block: id.seqno,
+        timestamp: utime,
+      }
+    }),
     getShards: shards,
     shards,
     lookupBlock: method(['workchain', 'shard', 'seqno'], (params) =>

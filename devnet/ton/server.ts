@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { ApiError, type Methods, type Params } from './api-error.ts'
 import type { Written } from './api-v2.ts'
 import type { Faults } from './faults.ts'
-import type { Server } from './servers.ts'
+import type { Plan, Server } from './servers.ts'
 
 /** One address at which the chain answers. */
 export type Endpoint = { port: number; stop(): Promise<void> }
@@ -15,8 +15,8 @@ export type Apis = { v2: Methods; v3: Methods; dev: Methods }
 export type Manners = {
   faults: Faults
   server: Server
-  /** The rate limit of the caller's plan, if there is one. */
-  plan?: { admits(now: number): boolean }
+  /** The rate limit of the caller's plan. */
+  plan: Plan
 }
 
 const mostBody = 4 * 1024 * 1024
@@ -59,7 +59,7 @@ async function handle(
     const { table, method, params } = asked
     if (table !== 'dev') {
       // The balancer in front of the servers answers this: with `result` in the place of `error`.
-      if (plan && !plan.admits(performance.now()))
+      if (!plan.admits(performance.now()))
         return reply(429, JSON.stringify({ ok: false, result: 'Ratelimit exceed', code: 429 }))
       const kinds = ['404', '429', '500', 'timeout', 'reset'] as const
       const fault =

@@ -52,15 +52,25 @@ const python: Server = {
 /** The server of a kind. */
 export const serverOf = (kind: ServerKind): Server => (kind === 'cpp' ? cpp : python)
 
-/** The rate limit of a plan: so many requests in any second. */
-export function createPlan(perSecond: number): { admits(now: number): boolean } {
+/** The rate limit of a plan, and what it came to. */
+export type Plan = {
+  /** Counts a request; false when it is one too many. */
+  admits(now: number): boolean
+  counts(): { admitted: number; refused: number }
+}
+
+/** Admits so many requests in any second. */
+export function createPlan(perSecond: number): Plan {
   const times: number[] = []
+  const counts = { admitted: 0, refused: 0 }
   return {
     admits: (now) => {
       while (times.length > 0 && times[0]! <= now - 1_000) times.shift()
-      if (times.length >= perSecond) return false
-      times.push(now)
-      return true
+      const isAdmitted = times.length < perSecond
+      if (isAdmitted) times.push(now)
+      counts[isAdmitted ? 'admitted' : 'refused']++
+      return isAdmitted
     },
+    counts: () => ({ ...counts }),
   }
 }

@@ -11,7 +11,7 @@ import { createFaucet, createFaucetKey, type Faucet } from './faucet.ts'
 import { createFaults, createRandom, type Faults } from './faults.ts'
 import { deployJetton, type Jetton, type JettonMetadata } from './jetton.ts'
 import { listen } from './server.ts'
-import { createPlan, type ServerKind, serverOf } from './servers.ts'
+import { createPlan, type Plan, type ServerKind, serverOf } from './servers.ts'
 import { createStore } from './store.ts'
 import { createWalletAccount } from './wallet-account.ts'
 
@@ -36,7 +36,13 @@ export type TonEndpointOptions = {
 }
 
 /** Another address at which the same chain answers, with faults of its own. */
-export type TonEndpoint = { node_url: string; faults: Faults; stop(): Promise<void> }
+export type TonEndpoint = {
+  node_url: string
+  faults: Faults
+  /** Requests that came, within the rate limit and above it. */
+  requests: Plan['counts']
+  stop(): Promise<void>
+}
 
 /** A running development chain. */
 export type TonDevChain = DevChain & {
@@ -104,6 +110,7 @@ export async function startTonDevChain(options: TonDevChainOptions = {}): Promis
   const open = async (at: number, manners: TonEndpointOptions): Promise<TonEndpoint> => {
     const faults = createFaults(random)
     const server = serverOf(manners.server ?? 'cpp')
+    const plan = createPlan(manners.requestsPerSecond ?? Number.POSITIVE_INFINITY)
     const behind = (kind: 'stale' | 'lag', method = 'head') =>
       faults.meet([kind], method)?.blocks ?? 0
     const has = (method?: string) => Math.max(1, chain.head().id.seqno - behind('lag', method))
@@ -117,13 +124,9 @@ export async function startTonDevChain(options: TonDevChainOptions = {}): Promis
     const { port: taken, stop } = await listen(
       at,
       { v2: createV2(sight), v3: createV3(sight), dev },
-      {
-        faults,
-        server,
-        ...(manners.requestsPerSecond && { plan: createPlan(manners.requestsPerSecond) }),
-      },
+      { faults, server, plan },
     )
-    return { node_url: `http://127.0.0.1:${taken}/api/v2`, faults, stop }
+    return { node_url: `http://127.0.0.1:${taken}/api/v2`, faults, requests: plan.counts, stop }
   }
 
   const endpoints = [await open(port, options)]

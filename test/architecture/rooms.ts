@@ -54,6 +54,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'node-set',
     'rate-gate',
     'status',
+    'window-gate',
     'within',
   ],
   'chains/polkadot': ['chain', 'family'],

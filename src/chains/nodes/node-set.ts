@@ -5,13 +5,15 @@
 // EVM pool shares its rate gate, breaker, latency and status.
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
-import { BlockMissingError, ChainUnavailableError, UnreadableError } from '../chain.ts'
+import { ChainUnavailableError } from '../chain.ts'
+import { createAsking, type Question } from './asking.ts'
 import { createBooks } from './books.ts'
 import { NodeFault } from './fault.ts'
 import { canServe, type Demand, type NodeRecord, rankOf } from './node.ts'
 import { createPinning, turnMs } from './pinning.ts'
 import { createShared } from './shared.ts'
 import { describeNode, type NodeStatus } from './status.ts'
+import { passGate } from './window-gate.ts'
 
 /** What a node says of itself. */
 export type Probe = {
@@ -20,18 +22,6 @@ export type Probe = {
   head: number
   /** The oldest block that it has. */
   lowest?: number
-}
-
-/** One question, which any node of the chain may answer. */
-export type Question<node extends NodeRecord, answer> = {
-  /** For error messages: the method. */
-  what: string
-  demand?: Demand
-  signal: AbortSignal
-  /** Calls the node. Throws NodeFault where the answer cannot be used. */
-  ask(node: node, signal: AbortSignal): Promise<answer>
-  /** Many calls in one: its time says nothing of the latency, and it may take so long. */
-  longMs?: number
 }
 
 /** What a set of nodes is made of. */
@@ -50,6 +40,12 @@ export type NodeSetOptions<node extends NodeRecord> = {
   probeTimeoutMs?: number
   /** How long a question is repeated while no node answers it. */
   waitMs: number
+  /** How long it is repeated while nodes answer that they are behind; as `waitMs` without it. */
+  behindMs?: number
+  /** How long a rate limit is waited for. */
+  gatePatienceMs?: number
+  /** Whether the probe passes the rate gate itself, call by call. */
+  isProbeGated?: boolean
   /** Blocks behind the best from which on a node is asked last. */
   maxLag: number
   capabilitiesOf?(node: node): Iterable<string>
@@ -63,7 +59,7 @@ export type NodeSet<node extends NodeRecord> = ReturnType<typeof createNodeSet<n
 const firstPauseMs = 50
 const longestPauseMs = 400
 // A rate limit is waited for longer than a failure: the answer is certain to come.
-const gatePatienceMs = 60_000
+const usualGatePatienceMs = 60_000
 const wrongChainAgainMs = 60_000
 
 /**
@@ -75,6 +71,7 @@ export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<n
   const { nodes, clock, log, timeoutMs, probeTimeoutMs = timeoutMs, waitMs, maxLag } = options
   const books = createBooks({ clock, log, faultOf: options.faultOf })
   const { isExpected = () => true, isDisconnected = () => false } = options
+  const { behindMs = waitMs, gatePatienceMs = usualGatePatienceMs } = options
   const pinning = createPinning({ nodes, clock, log, isExpected })
   const stopping = new AbortController()
   const listeners = new Set<() => void>()
@@ -99,17 +96,30 @@ export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<n
     changed()
   }
 
+  /** Counts a call at the rate gate for as long as it takes. */
+  const counted = async <answer>(node: node, call: () => Promise<answer>): Promise<answer> => {
+    node.gate.begin(clock.now())
+    try {
+      return await call()
+    } finally {
+      node.gate.end(clock.now())
+    }
+  }
+
   const probedAt = new Map<node, number>()
   const probeOne = async (node: node, signal: AbortSignal): Promise<void> => {
     pinning.begin()
     probedAt.set(node, clock.now())
-    node.gate.take(clock.now())
-    const limitMs = pinning.pinned() === undefined ? turnMs : probeTimeoutMs
-    try {
-      const probe = await books.call(node, (limited) => options.probe(node, limited), {
+    // A probe that waits at the rate gate between its calls needs the time for that.
+    const isShort = pinning.pinned() === undefined && !options.isProbeGated
+    const limitMs = isShort ? turnMs : probeTimeoutMs
+    const call = () =>
+      books.call(node, (limited) => options.probe(node, limited), {
         signal,
         timeoutMs: Math.min(limitMs, probeTimeoutMs),
       })
+    try {
+      const probe = await (options.isProbeGated ? call() : counted(node, call))
       node.identity = probe.identity
       node.head = Math.max(node.head, probe.head)
       node.lowest = probe.lowest ?? node.lowest
@@ -131,25 +141,41 @@ export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<n
 
   /** Probes the nodes until one of them has answered. Gives the newest block that any has shown. */
   const refreshAny = async (signal: AbortSignal): Promise<number> => {
-    signal.throwIfAborted()
+    const gateUntil = clock.now() + gatePatienceMs
+    for (;;) {
+      signal.throwIfAborted()
+      const waitMs = await refreshOnce(signal)
+      if (waitMs === 0) return best
+      if (clock.now() + waitMs > gateUntil)
+        throw new ChainUnavailableError('all nodes limit the rate')
+      await clock.sleep(waitMs, signal)
+    }
+  }
+
+  /** Probes the nodes once. Gives how long their rate limits have to be waited for; 0 when one has answered. */
+  const refreshOnce = async (signal: AbortSignal): Promise<number> => {
     const now = clock.now()
+    const gateMs = () =>
+      Math.min(...usable.map(({ gate }) => gate.waitMs(clock.now())), Number.MAX_SAFE_INTEGER)
     const isDue = (node: node) =>
       !isDisconnected(node) &&
       (!node.isWrongChain || now - (probedAt.get(node) ?? 0) >= wrongChainAgainMs)
     const usable = nodes.filter((node) => !node.isForked && isDue(node))
-    const free = usable.filter(
-      (node) => node.breaker.state() !== 'open' && node.gate.waitMs(now) === 0,
-    )
+    const passable = usable.filter(({ gate }) => gate.waitMs(now) === 0)
+    if (passable.length === 0 && usable.length > 0) return gateMs()
+    const free = passable.filter(({ breaker }) => breaker.state() !== 'open')
     try {
       // Where every node backs off, waiting would be no better than asking.
-      await Promise.any((free.length > 0 ? free : usable).map((node) => refresh(node, signal)))
+      await Promise.any((free.length > 0 ? free : passable).map((node) => refresh(node, signal)))
     } catch (error) {
       signal.throwIfAborted()
+      // A refusal for too many requests is no failure: the rate limit is waited for.
+      if (isEveryBusy(error)) return gateMs()
       // The probe of another node may have decided which chain it is.
       if (!nodes.some((node) => isOurs(node) && node.isReachable))
         throw new ChainUnavailableError(`no node answers: ${reasonOf(error)}`)
     }
-    return best
+    return 0
   }
 
   const watch = async (node: node, everyMs: number): Promise<void> => {
@@ -199,73 +225,10 @@ export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<n
     }
   }
 
-  /** Asks one node after the other; says why none answered. */
-  const askEach = async <answer>(
-    candidates: readonly node[],
-    { demand = {}, signal, ask, longMs }: Question<node, answer>,
-  ) => {
-    const counts = { asked: 0, missing: 0, refused: 0 }
-    let gateMs = Number.POSITIVE_INFINITY
-    let reason = nodes.find(({ problem }) => problem)?.problem ?? 'no node can answer'
-    let cause: NodeFault | undefined
-    for (const node of candidates) {
-      const gatedMs = node.gate.waitMs(clock.now())
-      if (gatedMs > 0) {
-        gateMs = Math.min(gateMs, gatedMs)
-        continue
-      }
-      node.gate.take(clock.now())
-      counts.asked++
-      try {
-        const answer = await books.call(node, (limited) => ask(node, limited), {
-          signal,
-          timeoutMs: longMs ?? timeoutMs,
-          isLong: longMs !== undefined,
-        })
-        if (demand.has !== undefined) node.lowest = Math.min(node.lowest, demand.has)
-        return { answer }
-      } catch (error) {
-        if (!(error instanceof NodeFault)) throw error
-        reason = `${node.name}: ${error.message}`
-        cause = error
-        if (error.kind === 'refused') counts.refused++
-        if (error.kind !== 'missing') continue
-        counts.missing++
-        if (demand.has !== undefined) node.lowest = Math.max(node.lowest, demand.has + 1)
-      }
-    }
-    return { ...counts, gateMs, reason, cause }
-  }
-
-  /**
-   * Asks until one node answers. Throws BlockMissingError where those that can be asked do not have
-   * it, UnreadableError where they refuse, and ChainUnavailableError where none answers in time.
-   */
-  const ask = async <answer>(question: Question<node, answer>): Promise<answer> => {
-    const { what, demand = {}, signal } = question
-    signal.throwIfAborted()
-    const until = clock.now() + waitMs
-    const gateUntil = clock.now() + gatePatienceMs
-    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-      const candidates = await available(demand, until, signal)
-      const tried = await askEach(candidates, question)
-      if ('answer' in tried) return tried.answer
-      const { asked, missing, refused, gateMs } = tried
-      const reason = `${what}: ${tried.reason}`
-      if (asked > 0 && asked === candidates.length) {
-        if (missing === asked) {
-          const usable = nodes.filter(({ isWrongChain, isForked }) => !isWrongChain && !isForked)
-          throw new BlockMissingError(reason, { isCertain: asked === usable.length })
-        }
-        if (refused === asked) throw new UnreadableError(reason)
-      }
-      const isGated = gateMs < Number.POSITIVE_INFINITY
-      const sleepMs = isGated ? gateMs : pauseMs
-      if (clock.now() + sleepMs > (isGated ? gateUntil : until))
-        throw new ChainUnavailableError(reason, { cause: tried.cause })
-      await clock.sleep(sleepMs, signal)
-    }
-  }
+  const ask = createAsking<node>({
+    ...{ nodes, clock, books, available, counted },
+    limits: { timeoutMs, waitMs, behindMs, gatePatienceMs },
+  })
 
   return {
     nodes,
@@ -278,12 +241,14 @@ export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<n
       return await Promise.all(
         usable.map(async (node) => {
           if (!isOurs(node)) return { node, answer: undefined }
-          node.gate.take(clock.now())
           const work = (limited: AbortSignal) => question.ask(node, limited)
-          const answer = await books.call(node, work, question).catch((error: unknown) => {
-            if (error instanceof NodeFault) return undefined
-            throw error
-          })
+          const call = () => books.call(node, work, question)
+          const answer = await passGate({ gate: node.gate, clock }, question.signal, call).catch(
+            (error: unknown) => {
+              if (error instanceof NodeFault) return undefined
+              throw error
+            },
+          )
           return { node, answer }
         }),
       )
@@ -350,6 +315,12 @@ export function createNodeSet<node extends NodeRecord>(options: NodeSetOptions<n
     },
   }
 }
+
+/** Whether all that were asked refused because of too many requests. */
+const isEveryBusy = (error: unknown): boolean =>
+  error instanceof AggregateError &&
+  error.errors.length > 0 &&
+  error.errors.every((one) => one instanceof NodeFault && one.kind === 'busy')
 
 const drawbackOf = ({ isForked, distrustedUntil }: NodeRecord, now: number): string => {
   if (isForked) return 'has another history'

@@ -1,7 +1,8 @@
 import { type Breaker, createBreaker } from './breaker.ts'
 import { createLatency, type Latency } from './latency.ts'
 import { nameOf } from './node-name.ts'
-import { createRateGate, type RateGate } from './rate-gate.ts'
+import type { RateGate } from './rate-gate.ts'
+import { createWindowGate } from './window-gate.ts'
 
 /** What the configuration says of a node, whatever its family. */
 export type NodeConfig = {
@@ -55,7 +56,7 @@ export const createNodeRecord = (
   transport,
   priority,
   isReserve,
-  gate: createRateGate(requests_per_second),
+  gate: createWindowGate(requests_per_second),
   breaker: createBreaker(breakerRules),
   latency: createLatency(),
   identity: undefined,

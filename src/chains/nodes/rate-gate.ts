@@ -4,6 +4,9 @@ export type RateGate = {
   waitMs(now: number): number
   /** Counts a call, whether or not it was allowed. */
   take(now: number): void
+  /** Counts a call from its start on; `end` is called once it is answered or has failed. */
+  begin(now: number): void
+  end(now: number): void
   /** The node said that it is too much. */
   coolDown(now: number, retryAfterMs?: number): void
   /** An answer came: the next refusal begins with a short pause again. */
@@ -14,31 +17,12 @@ export type RateGate = {
 const firstPauseMs = 500
 const longestPauseMs = 60_000
 
-/** A token bucket of one second's calls, and the pauses that the node asks for. */
-export function createRateGate(perSecond: number | undefined): RateGate {
-  const rate = perSecond ?? Number.POSITIVE_INFINITY
-  let tokens = rate
-  let filledAt = 0
+/** The pauses that a node asks for. */
+export function createPauses(): Pick<RateGate, 'waitMs' | 'coolDown' | 'relax' | 'isCooling'> {
   let closedUntil = 0
   let pauseMs = firstPauseMs
-
-  const refill = (now: number): void => {
-    tokens = Math.min(rate, tokens + (Math.max(0, now - filledAt) * rate) / 1000)
-    filledAt = now
-  }
   return {
-    waitMs: (now) => {
-      if (closedUntil > now) return closedUntil - now
-      if (perSecond === undefined) return 0
-      refill(now)
-      return tokens >= 1 ? 0 : Math.ceil(((1 - tokens) * 1000) / rate)
-    },
-    take: (now) => {
-      if (perSecond === undefined) return
-      refill(now)
-      // Probes are made in any case; the debt that they may leave is bounded.
-      tokens = Math.max(-rate, tokens - 1)
-    },
+    waitMs: (now) => Math.max(0, closedUntil - now),
     coolDown: (now, retryAfterMs) => {
       // Of many refusals at the same time only the first makes the pauses longer.
       if (closedUntil > now && retryAfterMs === undefined) return
@@ -49,5 +33,36 @@ export function createRateGate(perSecond: number | undefined): RateGate {
       pauseMs = firstPauseMs
     },
     isCooling: (now) => closedUntil > now,
+  }
+}
+
+/** A token bucket of one second's calls, and the pauses that the node asks for. */
+export function createRateGate(perSecond: number | undefined): RateGate {
+  const rate = perSecond ?? Number.POSITIVE_INFINITY
+  const pauses = createPauses()
+  let tokens = rate
+  let filledAt = 0
+
+  const refill = (now: number): void => {
+    tokens = Math.min(rate, tokens + (Math.max(0, now - filledAt) * rate) / 1000)
+    filledAt = now
+  }
+  const take = (now: number): void => {
+    if (perSecond === undefined) return
+    refill(now)
+    // Probes are made in any case; the debt that they may leave is bounded.
+    tokens = Math.max(-rate, tokens - 1)
+  }
+  return {
+    ...pauses,
+    waitMs: (now) => {
+      const pauseMs = pauses.waitMs(now)
+      if (pauseMs > 0 || perSecond === undefined) return pauseMs
+      refill(now)
+      return tokens >= 1 ? 0 : Math.ceil(((1 - tokens) * 1000) / rate)
+    },
+    take,
+    begin: take,
+    end: () => {},
   }
 }

@@ -25,7 +25,7 @@ const maxBatch = 50
 
 /** Gives the blocks after a position (see `Chain.follow`). */
 export const follow = (
-  { nodes, fetcher, clock, pollMs, inFlight, patienceMs }: FollowTools,
+  { nodes, fetcher, clock, pollMs, inFlight: most, patienceMs }: FollowTools,
   after: Position,
   outer: AbortSignal,
 ): AsyncGenerator<ChainEvent> => {
@@ -35,15 +35,22 @@ export const follow = (
       clock,
       open: (signal) => {
         const fetchBlock = (number: number) => fetcher.block(number, signal)
+        // On a slow plan blocks that are fetched at once would only delay each other.
+        const inFlight = Math.max(1, Math.min(most, Math.floor(nodes.callsPerSecond() / 4)))
         const ahead = createFetchAhead({ fetchBlock, inFlight, maxBatch })
         const tops = readTops(after.detail)
         if (tops) fetcher.remember(after.number, tops)
         set.readmit()
+        let polledAt = Number.NEGATIVE_INFINITY
         return {
           ...ahead,
           head: set.best,
-          news: async (number) => {
-            if ((await set.refreshAny(signal)) <= number) await clock.sleep(pollMs, signal)
+          news: async () => {
+            // One call per interval, however many blocks come in it.
+            const waitMs = polledAt + pollMs - clock.now()
+            if (waitMs > 0) await clock.sleep(waitMs, signal)
+            polledAt = clock.now()
+            await set.refreshAny(signal)
           },
           // A block right at the head may not have arrived yet.
           lost: skipMissing({ fetchBlock, patienceOf: () => patienceMs }),

@@ -1,6 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { NodeFault } from '../nodes/fault.ts'
 import type { RateGate } from '../nodes/rate-gate.ts'
+import { passGate } from '../nodes/window-gate.ts'
 import { within } from '../nodes/within.ts'
 import { faultOf, type Query, type Toncenter } from './toncenter.ts'
 
@@ -51,10 +52,10 @@ export function createIndexNode(
     // API v3 shares the key, and so the rate limit, of API v2.
     const waitMs = gate.waitMs(clock.now())
     if (waitMs > longestWaitMs) return undefined
-    if (waitMs > 0) await clock.sleep(waitMs, signal)
-    gate.take(clock.now())
     try {
-      return await within(indexTimeoutMs, signal, (limited) => get(path, query, limited))
+      return await passGate({ gate, clock }, signal, () =>
+        within(indexTimeoutMs, signal, (limited) => get(path, query, limited)),
+      )
     } catch (error) {
       signal.throwIfAborted()
       const fault = faultOf(error)

@@ -4,6 +4,7 @@ import { NodeFault } from '../nodes/fault.ts'
 import { createNodeRecord, type NodeRecord } from '../nodes/node.ts'
 import { createNodeSet, type Probe } from '../nodes/node-set.ts'
 import type { NodeStatus } from '../nodes/status.ts'
+import { passGate } from '../nodes/window-gate.ts'
 import { createIndexNode, type IndexNode } from './index-node.ts'
 import { masterShard, readBlockId, readHash, readRawHeader } from './raw.ts'
 import { createToncenter, faultOf, type Toncenter, type UpstreamOptions } from './toncenter.ts'
@@ -34,7 +35,13 @@ export type Nodes = ReturnType<typeof createNodes>
 const timeoutMs = 10_000
 const probeTimeoutMs = 5_000
 const waitMs = 1_000
+// Servers behind one address may be seconds apart: what one has shown, another may not have yet.
+const behindMs = 10_000
+// A slow plan makes following late, and never ends it.
+const gatePatienceMs = 600_000
 const maxLag = 10
+// Nearer to its head than this a node that does not have a block has not got it yet; further below, not any more.
+const nearBlocks = 32
 
 /** The nodes of a TON network, which speak the toncenter HTTP API. */
 export function createNodes({
@@ -62,14 +69,13 @@ export function createNodes({
     nodes,
     clock,
     log,
-    ...{ timeoutMs, probeTimeoutMs, waitMs, maxLag },
+    ...{ timeoutMs, probeTimeoutMs, waitMs, behindMs, gatePatienceMs, maxLag },
     faultOf,
     isExpected: (identity) => globalId === undefined || globalIdOf(identity) === globalId,
+    isProbeGated: true,
     probe: (node, signal) => {
-      const call: Toncenter['call'] = (...args) => {
-        node.gate.take(clock.now())
-        return node.client.call(...args)
-      }
+      const call: Toncenter['call'] = (...args) =>
+        passGate({ gate: node.gate, clock }, signal, () => node.client.call(...args))
       return probe(node, call, signal)
     },
     capabilitiesOf: ({ index }) => (index?.status().state === 'ready' ? ['api_v3'] : []),
@@ -91,13 +97,21 @@ export function createNodes({
         demand: seqno === undefined ? {} : { has: seqno },
         signal,
         ask: async (node, limited) => {
-          const result = await node.client.call(method, params, limited)
+          const result = await node.client.call(method, params, limited).catch((error: unknown) => {
+            throw placed(error, node, seqno)
+          })
           const accuse = () => set.distrust(node, `${method}: returned false data`)
           const answer = accept(result, accuse)
           if (answer !== undefined) return answer
           throw new NodeFault('invalid', `${method}: returned an invalid response`)
         },
       }),
+    /** What the plans of all nodes allow together. */
+    callsPerSecond: (): number =>
+      upstreams.reduce(
+        (sum, one) => sum + (one.requests_per_second ?? Number.POSITIVE_INFINITY),
+        0,
+      ),
     /** The global id of the network, where it is known. */
     globalId: (): number | undefined => {
       const identity = set.pinned()
@@ -117,6 +131,14 @@ export function createNodes({
   }
 }
 
+/** Whether a node that does not have a block is behind or has deleted it. */
+function placed(error: unknown, { head }: TonNode, seqno: number | undefined): unknown {
+  const isAbsent =
+    error instanceof NodeFault && (error.kind === 'behind' || error.kind === 'missing')
+  if (!isAbsent || seqno === undefined) return error
+  return new NodeFault(head - seqno < nearBlocks ? 'behind' : 'missing', error.message)
+}
+
 /** Asks a node for its newest block, and once for its network. */
 async function probe(
   { identity }: TonNode,
@@ -127,7 +149,18 @@ async function probe(
   const [last, init] = [readBlockId(info?.last), readBlockId(info?.init)]
   if (!last || !init) throw new NodeFault('invalid', 'the masterchain info cannot be read')
   if (identity !== undefined) return { identity, head: last.seqno }
-  const header = readRawHeader(await call('getBlockHeader', last, signal))
+  // Any block names the network. Every server behind the address has an older one.
+  const older = {
+    workchain: -1,
+    shard: masterShard,
+    seqno: Math.max(1, last.seqno - nearBlocks),
+  }
+  const header = readRawHeader(
+    await call('getBlockHeader', older, signal).catch((error: unknown) => {
+      if (!(error instanceof NodeFault) || error.kind !== 'missing') throw error
+      return call('getBlockHeader', last, signal)
+    }),
+  )
   if (!header) throw new NodeFault('invalid', 'the header of the newest block cannot be read')
   const zero = readHash(init.root_hash).toString('hex')
   return { identity: `ton:${header.global_id}:${zero}`, head: last.seqno }

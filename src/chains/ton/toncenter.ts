@@ -24,8 +24,10 @@ export type Toncenter = {
 
 const maxReplyBytes = 128 * 1024 * 1024
 const connectTimeoutMs = 10_000
-const isBehind = /NOTREADY|not applied|not ready|too new/i
-const isMissing = /cannot find|not found|not in db|no such block|cannot load|651|pruned|archiv|gc/i
+// What lite servers say of a block or state that they do not have: the same whether not yet or no longer.
+const isMissing =
+  /not in db|cannot (?:find|load) (?:block|state|proof)|unable to load block|block not found|no such block|state already gc/i
+const isBehind = /NOTREADY|not applied|not synced|too new/i
 
 /** A client of one node. The caller's signal limits the time of each call. */
 export function createToncenter(options: UpstreamOptions, { now }: { now(): number }): Toncenter {
@@ -102,8 +104,8 @@ function readReply(status: number, text: string): unknown {
   if (ok === true && result !== undefined) return result
   const reason = typeof error === 'string' ? error.slice(0, 300) : `status ${status}`
   if (code === 429) throw new NodeFault('busy', reason)
-  if (isBehind.test(reason)) throw new NodeFault('behind', reason)
   if (isMissing.test(reason)) throw new NodeFault('missing', reason)
+  if (isBehind.test(reason)) throw new NodeFault('behind', reason)
   throw new NodeFault(status >= 400 && status < 500 ? 'refused' : 'failed', reason)
 }
 
