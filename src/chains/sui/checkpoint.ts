@@ -1,7 +1,16 @@
 import type { GrpcTypes } from '@mysten/sui/grpc'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import { decodeBase58 } from '../../lib/base58.ts'
-import type { BlockContent, BlockHeader, ChainBlock, Movement, Touch, Tracked } from '../chain.ts'
+import type {
+  BlockContent,
+  BlockHeader,
+  ChainBlock,
+  Movement,
+  Touch,
+  Tracked,
+  Undecoded,
+} from '../chain.ts'
+import { UnreadableError } from '../chain.ts'
 import { parseCoinType } from './coin-type.ts'
 import { suiFamily } from './family.ts'
 import { type Change, recordsOf, type Settled, suiType } from './records.ts'
@@ -11,19 +20,30 @@ export class MalformedCheckpointError extends Error {
   override name = 'MalformedCheckpointError'
 }
 
+const parseDigest = (text: string | undefined): Buffer | undefined => {
+  // 32 bytes have at most 44 digits, and a longer text takes quadratic time.
+  const bytes = text === undefined || text.length > 44 ? undefined : decodeBase58(text)
+  return bytes?.length === 32 ? bytes : undefined
+}
+
 const readDigest = (text: string | undefined): Buffer => {
-  const bytes = text === undefined ? undefined : decodeBase58(text)
-  if (bytes?.length !== 32) throw new MalformedCheckpointError(`not a digest: ${text}`)
+  const bytes = parseDigest(text)
+  if (!bytes) throw new MalformedCheckpointError(`not a digest: ${text?.slice(0, 100)}`)
   return bytes
 }
 
 const noHash = Buffer.alloc(32)
+// What a date can hold.
+const latestTime = 8_640_000_000_000n
 
 /** Reads the place of a checkpoint in the chain. */
 export function toHeader({ sequenceNumber, digest, summary }: GrpcTypes.Checkpoint): BlockHeader {
   const { timestamp, previousDigest } = summary ?? {}
   if (sequenceNumber === undefined || !timestamp)
     throw new MalformedCheckpointError('a checkpoint without number or time')
+  const { seconds } = timestamp
+  if (sequenceNumber > Number.MAX_SAFE_INTEGER || seconds < 0n || seconds > latestTime)
+    throw new MalformedCheckpointError('a checkpoint whose number or time is out of range')
   return {
     number: Number(sequenceNumber),
     hash: readDigest(digest),
@@ -78,6 +98,7 @@ export function toBlock(checkpoint: GrpcTypes.Checkpoint): ChainBlock {
     const ofGas: Movement[] = []
     const touches = new Map<string, Touch & { delta: bigint }>()
     const unknown_kinds: Record<string, number> = {}
+    const undecoded: Undecoded[] = []
     const assetOf = createAssets()
     const verdicts = new Map<string, boolean>()
     const isTracked = (address: string): boolean => {
@@ -100,9 +121,18 @@ export function toBlock(checkpoint: GrpcTypes.Checkpoint): ChainBlock {
       one: GrpcTypes.ExecutedTransaction,
       { first, index }: { first: number; index: number },
     ): void => {
-      const settled = settle(one, unknown_kinds, assetOf)
+      const { settled, ignored, unreadable } = settle(one, assetOf)
       for (const change of settled.changes) touch(change)
-      const transaction_hash = readDigest(one.digest)
+      if (ignored > 0) unknown_kinds.balance_change = (unknown_kinds.balance_change ?? 0) + ignored
+      const transaction_hash = parseDigest(one.digest)
+      if (!transaction_hash) unreadable.push('its digest')
+      // What can be read of it is stored. The rest is missing, which makes the checkpoint a gap.
+      if (unreadable.length > 0)
+        undecoded.push({
+          hash: transaction_hash ?? Buffer.alloc(0),
+          reason: `transaction ${index}: cannot read ${unreadable.join(', ')}`,
+        })
+      if (!transaction_hash) return
       for (const [at, record] of recordsOf(settled).entries()) {
         const { coinType, from, to, value, pays_fee, gas } = record
         if (!isTracked(from) && !isTracked(to)) continue
@@ -134,7 +164,7 @@ export function toBlock(checkpoint: GrpcTypes.Checkpoint): ChainBlock {
     }
     movements.push(...ofGas)
     const touched = [...touches.values()].filter(({ delta }) => delta !== 0n)
-    return { movements, touched, unknown_kinds }
+    return { movements, touched, unknown_kinds, ...(undecoded.length > 0 && { undecoded }) }
   }
 
   return {
@@ -158,28 +188,41 @@ export function toBlock(checkpoint: GrpcTypes.Checkpoint): ChainBlock {
   }
 }
 
-const amountForm = /^-?[0-9]+$/
+// An amount is an i128.
+const amountForm = /^-?[0-9]{1,39}$/
 
-/** Reads a transaction; what cannot be read is counted and left out. */
+/** Reads a transaction as far as it can be read, and says what cannot. */
 function settle(
   one: GrpcTypes.ExecutedTransaction,
-  unknown_kinds: Record<string, number>,
   assetOf: (coinType: string) => AssetKey | undefined,
-): Settled {
+): {
+  settled: Settled
+  /** Changes that were left out. */
+  ignored: number
+  /** What is missing because of it; a coin type that cannot be read cannot be tracked either. */
+  unreadable: string[]
+} {
   const { transaction, effects, balanceChanges } = one
+  const unreadable: string[] = []
   const changes: Change[] = []
-  for (const { address = '', coinType = '', amount = '' } of balanceChanges)
-    if (addressForm.test(address) && amountForm.test(amount) && assetOf(coinType))
-      changes.push({ address, coinType, amount: BigInt(amount) })
-    else unknown_kinds.balance_change = (unknown_kinds.balance_change ?? 0) + 1
-  const sender = transaction?.sender ?? ''
-  return {
-    sender,
-    payer: payerOf(one),
+  for (const [index, { address = '', coinType = '', amount = '' }] of balanceChanges.entries()) {
+    const isReadable = addressForm.test(address) && amountForm.test(amount)
+    if (!isReadable) unreadable.push(`balance change ${index}`)
+    else if (assetOf(coinType)) changes.push({ address, coinType, amount: BigInt(amount) })
+  }
+  const readParty = (text: string, name: string): string => {
+    if (text === '' || addressForm.test(text)) return text
+    unreadable.push(name)
+    return ''
+  }
+  const settled = {
+    sender: readParty(transaction?.sender ?? '', 'the sender'),
+    payer: readParty(payerOf(one), 'the gas payer'),
     gas: gasOf(effects?.gasUsed),
     success: effects?.status?.success !== false,
     changes,
   }
+  return { settled, ignored: balanceChanges.length - changes.length, unreadable }
 }
 
 // Some put a space between type arguments and some do not.
@@ -194,7 +237,9 @@ export function changesIn(
   for (const { balanceChanges } of transactions)
     for (const { address, coinType, amount } of balanceChanges) {
       const key = `${address} ${tight(coinType ?? '')}`
-      if (wanted.has(key)) sums.set(key, (sums.get(key) ?? 0n) + BigInt(amount ?? '0'))
+      if (!wanted.has(key)) continue
+      if (!amountForm.test(amount ?? '')) throw new UnreadableError('an amount is not a number')
+      sums.set(key, (sums.get(key) ?? 0n) + BigInt(amount!))
     }
   return sums
 }
