@@ -9,6 +9,7 @@ import {
   storageCost,
   storageRebate,
 } from './coins.ts'
+import { encodeEffects } from './effects.ts'
 import { type Draft, type Machine, runProgram, type TransactionData } from './program.ts'
 import type { State, Writes } from './state.ts'
 import { ExecutionFailure, invalid } from './status.ts'
@@ -144,8 +145,13 @@ export function execute(state: State, data: TransactionData, digest: Uint8Array)
   )
   const changed = [...new Set([...before.keys(), ...after.keys()])].toSorted()
   const changedObjects = changed.map((id) => toChanged(id, before.get(id), after.get(id)))
+  const encoded = encodeEffects({
+    ...{ failure, gasUsed: cost, transactionDigest, version, before, after, funds },
+  })
   return {
     effects: GrpcTypes.TransactionEffects.create({
+      bcs: { name: 'TransactionEffects', value: encoded.bytes },
+      digest: encoded.digest,
       version: 2,
       status: failure ? { success: false, error: toError(failure) } : { success: true },
       epoch: 0n,

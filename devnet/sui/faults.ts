@@ -1,3 +1,5 @@
+import type { GrpcTypes } from '@mysten/sui/grpc'
+
 /** What goes wrong at one endpoint; a test changes it while it runs. */
 export type Faults = {
   /** `down` closes every connection, `hanging` takes requests and never answers them. */
@@ -27,6 +29,10 @@ export type Faults = {
   status: number | undefined
   /** Checkpoints come without a digest that could be one. */
   garbled: boolean
+  /** Changes checkpoints before they are sent: a node that lies. */
+  tamper: ((checkpoint: GrpcTypes.Checkpoint) => GrpcTypes.Checkpoint) | undefined
+  /** Names other validators than those who sign. */
+  falseCommittee: boolean
   /** Requests without this header are refused. */
   token: string | undefined
   /** Requests without this path in front of the method are refused. */
@@ -47,6 +53,8 @@ export const noFaults = (): Faults => ({
   eagerBalances: false,
   status: undefined,
   garbled: false,
+  tamper: undefined,
+  falseCommittee: false,
   token: undefined,
   path: undefined,
 })

@@ -1,6 +1,7 @@
 import { GrpcTypes } from '@mysten/sui/grpc'
-import { fromBase58, toBase58 } from '@mysten/sui/utils'
-import { hash, u64 } from './hashing.ts'
+import { toBase58 } from '@mysten/sui/utils'
+import { hash } from './hashing.ts'
+import { contentsOf, type createValidators, type Listed, summaryOf } from './validators.ts'
 
 /** A checkpoint as it is kept. */
 export type Checkpoint = {
@@ -13,6 +14,11 @@ export type Checkpoint = {
   digests: readonly string[]
   /** Transactions of the chain up to here. */
   total: number
+  /** The digest of its contents; chains of older versions have none on disk. */
+  contents?: string
+  epoch?: number
+  /** The last one of its epoch. */
+  endsEpoch?: true
 }
 
 /** Milliseconds as protobuf writes a moment. */
@@ -21,28 +27,17 @@ export const toTimestamp = (ms: number) => ({
   nanos: (ms % 1_000) * 1_000_000,
 })
 
-const bytesOf = (digest: string): Buffer => Buffer.concat([Buffer.of(32), fromBase58(digest)])
-
-/** The digest of a checkpoint over its summary in BCS. */
-const digestOf = (checkpoint: Omit<Checkpoint, 'digest'>, salt: string): string => {
-  const { number, previous, time, digests, total } = checkpoint
-  const contents = hash('CheckpointContents::', salt, ...digests.map(bytesOf))
-  return toBase58(
-    hash(
-      'CheckpointSummary::',
-      ...[u64(0), u64(number), u64(total), Buffer.of(32), contents],
-      ...(previous === undefined ? [Buffer.of(0)] : [Buffer.of(1), bytesOf(previous)]),
-      // Gas of the epoch is not counted; no commitments, no end of an epoch, no further data.
-      ...[Buffer.alloc(32), u64(time), Buffer.of(0, 0, 0)],
-    ),
-  )
-}
+const mostSignatures = 1_000
 
 /** The checkpoints and transactions that are kept. */
 export type History = ReturnType<typeof createHistory>
 
 /** Keeps the newest checkpoints and transactions; older ones are dropped as a pruned node does. */
-export function createHistory(retain: { checkpoints: number; transactions: number }) {
+export function createHistory(
+  retain: { checkpoints: number; transactions: number },
+  validators: ReturnType<typeof createValidators>,
+) {
+  const signatures = new Map<string, GrpcTypes.ValidatorAggregatedSignature>()
   const checkpoints = new Map<number, Checkpoint>()
   const transactions = new Map<string, { bytes: Uint8Array; checkpoint: number; index: number }>()
   let lowest = 0
@@ -76,6 +71,31 @@ export function createHistory(retain: { checkpoints: number; transactions: numbe
     }
   }
 
+  const summaryBytes = (checkpoint: Omit<Checkpoint, 'digest'> & { contents: string }) => {
+    const { epoch = 0, endsEpoch } = checkpoint
+    return summaryOf({
+      ...checkpoint,
+      epoch,
+      next: endsEpoch && validators.members(epoch + 1),
+    })
+  }
+  const listedOf = (digests: readonly string[]): Listed[] =>
+    digests.map((digest) => {
+      const { effects, signatures } = executed(digest)!
+      return {
+        digest,
+        effects: effects?.digest ?? '',
+        signatures: signatures.map(({ bcs }) => bcs!.value!),
+      }
+    })
+  /** Signed when it is asked for: that takes longer than everything else about a checkpoint. */
+  const signatureOf = (digest: string, epoch: number, summary: Uint8Array) => {
+    const known = signatures.get(digest) ?? validators.sign(epoch, summary)
+    if (signatures.size >= mostSignatures) signatures.clear()
+    signatures.set(digest, known)
+    return known
+  }
+
   return {
     lowest: () => lowest,
     newest: () => newest!,
@@ -85,33 +105,56 @@ export function createHistory(retain: { checkpoints: number; transactions: numbe
     executed,
     put,
     /** Puts transactions into the next checkpoint. */
-    seal: (time: number, digests: readonly string[], salt = ''): Checkpoint => {
+    seal: (
+      time: number,
+      listed: readonly Listed[],
+      { salt = '', endsEpoch = false }: { salt?: string; endsEpoch?: boolean } = {},
+    ): Checkpoint => {
       const next = {
         number: newest ? newest.number + 1 : 0,
         previous: newest?.digest,
         time: newest ? Math.max(time, newest.time) : time,
-        digests,
-        total: (newest?.total ?? 0) + digests.length,
+        digests: listed.map(({ digest }) => digest),
+        total: (newest?.total ?? 0) + listed.length,
+        contents: toBase58(hash('CheckpointContents::', salt, salt ? '' : contentsOf(listed))),
+        epoch: (newest?.epoch ?? 0) + (newest?.endsEpoch ? 1 : 0),
+        ...(endsEpoch && { endsEpoch: true as const }),
       }
-      return { ...next, digest: digestOf(next, salt) }
+      return { ...next, digest: toBase58(hash('CheckpointSummary::', summaryBytes(next))) }
     },
+    /** The last checkpoint of an epoch that is over. */
+    lastOf: (epoch: number): number | undefined =>
+      checkpoints.values().find((one) => one.endsEpoch && one.epoch === epoch)?.number,
     /** From now on nothing below this number is there. */
     prune: (to: number) => prune(Math.min(to, newest?.number ?? 0)),
     checkpoints: () => checkpoints.values(),
     /** A checkpoint as the services give it. */
-    toProto: (checkpoint: Checkpoint): GrpcTypes.Checkpoint => ({
-      sequenceNumber: BigInt(checkpoint.number),
-      digest: checkpoint.digest,
-      summary: {
-        digest: checkpoint.digest,
-        epoch: 0n,
-        sequenceNumber: BigInt(checkpoint.number),
-        totalNetworkTransactions: BigInt(checkpoint.total),
-        ...(checkpoint.previous !== undefined && { previousDigest: checkpoint.previous }),
-        timestamp: toTimestamp(checkpoint.time),
-        commitments: [],
-      },
-      transactions: checkpoint.digests.map((digest) => executed(digest)!),
-    }),
+    toProto: (checkpoint: Checkpoint): GrpcTypes.Checkpoint => {
+      const { number, digest, previous, digests, epoch = 0, contents, total, time } = checkpoint
+      const bytes = contents === undefined ? undefined : summaryBytes({ ...checkpoint, contents })
+      return {
+        sequenceNumber: BigInt(number),
+        digest,
+        summary: {
+          ...(bytes && { bcs: { name: 'CheckpointSummary', value: bytes } }),
+          digest,
+          epoch: BigInt(epoch),
+          sequenceNumber: BigInt(number),
+          totalNetworkTransactions: BigInt(total),
+          ...(contents !== undefined && { contentDigest: contents }),
+          ...(previous !== undefined && { previousDigest: previous }),
+          timestamp: toTimestamp(time),
+          commitments: [],
+        },
+        get signature() {
+          return bytes && signatureOf(digest, epoch, bytes)
+        },
+        get contents() {
+          const value = contentsOf(listedOf(digests))
+          return { bcs: { name: 'CheckpointContents', value }, transactions: [] }
+        },
+        transactions: digests.map((one) => executed(one)!),
+      } as GrpcTypes.Checkpoint
+    },
   }
 }

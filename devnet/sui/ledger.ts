@@ -12,12 +12,14 @@ import {
 import { verifyTransactionSignature } from '@mysten/sui/verify'
 import { type CoinInfo, devCoins, genesisOf } from './accounts.ts'
 import { type Coin, createCoin, objectIdOf } from './coins.ts'
+import { encodeEffects } from './effects.ts'
 import { execute } from './execute.ts'
-import { hash } from './hashing.ts'
+import { hash, u64 } from './hashing.ts'
 import { type Checkpoint, createHistory, type History } from './history.ts'
 import { type Journal, openJournal } from './journal.ts'
 import { createState, type State, type Writes } from './state.ts'
 import { invalid } from './status.ts'
+import { createValidators, type Listed } from './validators.ts'
 
 /** How a ledger is made. */
 export type LedgerOptions = {
@@ -47,12 +49,14 @@ export type Ledger = {
   /** A transaction, in a checkpoint or not yet. */
   find(digest: string): GrpcTypes.ExecutedTransaction | undefined
   /** Closes the next checkpoint; without a time it is a quarter of a second after the last one. */
-  seal(time?: number): Checkpoint
+  seal(time?: number, options?: { endsEpoch?: boolean }): Checkpoint
+  /** The validators of an epoch. */
+  validators: ReturnType<typeof createValidators>
   onCheckpoint(listener: (checkpoint: Checkpoint) => void): () => void
   close(): void
 }
 
-type Pending = { digest: string; executed: Uint8Array; writes: Writes }
+type Pending = Listed & { executed: Uint8Array; writes: Writes }
 type Line =
   | { format: number; seed: number; chain: string }
   | { coin: Omit<Coin, 'version' | 'balance'> & { version: string; balance: string } }
@@ -61,7 +65,7 @@ type Line =
   | { checkpoint: Checkpoint; executed: string[] }
   | { live: true }
   | { tx: string; signatures: string[] }
-  | { seal: number }
+  | { seal: number; ends?: true }
 
 /** 2026-01-01, so that the same seed gives the same first checkpoint. */
 const genesisTime = 1_767_225_600_000
@@ -80,7 +84,8 @@ const toCoin = ({ coin }: Extract<Line, { coin: unknown }>): Coin => ({
 export function openLedger(options: LedgerOptions): Ledger {
   const { seed, directory } = options
   const retain = options.retain ?? { checkpoints: 50_000, transactions: 10_000 }
-  const history = createHistory(retain)
+  const validators = createValidators(seed)
+  const history = createHistory(retain, validators)
   const live = createState()
   const sealed = createState()
   const infos = new Map<string, CoinInfo>(devCoins)
@@ -98,7 +103,7 @@ export function openLedger(options: LedgerOptions): Ledger {
       const coin = createCoin({ id, version: 1n, type, owner, balance, previous: salt })
       for (const state of [live, sealed]) state.apply({ coins: [[id, coin]], funds: [] })
     }
-    history.put(history.seal(genesisTime, [], salt), [])
+    history.put(history.seal(genesisTime, [], { salt }), [])
     chainId = history.newest().digest
   }
   const dryRun = (bytes: Uint8Array) => {
@@ -136,14 +141,19 @@ export function openLedger(options: LedgerOptions): Ledger {
     record({ tx: toBase64(bytes), signatures: signatures.map(toBase64) }, transactionWeight)
     live.apply(writes)
     const bytesOfIt = GrpcTypes.ExecutedTransaction.toBinary(executed)
-    pending.push({ digest: executed.digest!, executed: bytesOfIt, writes })
+    const { digest = '', effects } = executed
+    pending.push({
+      digest,
+      effects: effects!.digest!,
+      signatures,
+      executed: bytesOfIt,
+      writes,
+    })
   }
-  const close = (time: number): Checkpoint => {
-    const checkpoint = history.seal(
-      time,
-      pending.map(({ digest }) => digest),
-    )
-    record({ seal: time }, 1)
+  const close = (time: number, endsEpoch: boolean): Checkpoint => {
+    if (endsEpoch) pending.push(epochChange(history.newest().number + 1))
+    const checkpoint = history.seal(time, pending, { endsEpoch })
+    record({ seal: time, ...(endsEpoch && { ends: true }) }, 1)
     history.put(
       checkpoint,
       pending.map(({ executed }) => executed),
@@ -173,7 +183,7 @@ export function openLedger(options: LedgerOptions): Ledger {
     } else if ('info' in line) infos.set(...line.info)
     else if ('checkpoint' in line) history.put(line.checkpoint, line.executed.map(fromBase64))
     else if ('tx' in line) run(fromBase64(line.tx), line.signatures.map(fromBase64))
-    else if ('seal' in line) close(line.seal)
+    else if ('seal' in line) close(line.seal, line.ends === true)
     else weight = 0
   }
   function* snapshot(): Generator<Line> {
@@ -206,6 +216,7 @@ export function openLedger(options: LedgerOptions): Ledger {
     live,
     sealed,
     history,
+    validators,
     coinInfo: (type) => infos.get(normalizeStructTag(type)),
     addCoin: (type, info) => {
       const full = normalizeStructTag(type)
@@ -227,8 +238,8 @@ export function openLedger(options: LedgerOptions): Ledger {
         ? GrpcTypes.ExecutedTransaction.fromBinary(waiting.executed)
         : history.executed(digest)
     },
-    seal: (time) => {
-      const checkpoint = close(time ?? history.newest().time + checkpointMs)
+    seal: (time, { endsEpoch = false } = {}) => {
+      const checkpoint = close(time ?? history.newest().time + checkpointMs, endsEpoch)
       if (weight > mostWeight) compact()
       for (const listener of listeners) listener(checkpoint)
       return checkpoint
@@ -238,6 +249,37 @@ export function openLedger(options: LedgerOptions): Ledger {
       return () => listeners.delete(listener)
     },
     close: () => journal?.close(),
+  }
+}
+
+/** The transaction with which the network ends an epoch: it costs nothing and is signed by nobody. */
+function epochChange(number: number): Pending {
+  const system = normalizeSuiAddress('0x0')
+  const digest = toBase58(hash('epoch change of the simulator', u64(number)))
+  const gasUsed = {
+    ...{ computationCost: 0n, storageCost: 0n, storageRebate: 0n, nonRefundableStorageFee: 0n },
+  }
+  const { bytes, digest: effects } = encodeEffects({
+    ...{ failure: undefined, gasUsed, transactionDigest: digest, version: 1n },
+    ...{ before: new Map(), after: new Map(), funds: [] },
+  })
+  const executed = GrpcTypes.ExecutedTransaction.create({
+    digest,
+    transaction: { digest, sender: system, gasPayment: { owner: system, objects: [] } },
+    effects: GrpcTypes.TransactionEffects.create({
+      bcs: { name: 'TransactionEffects', value: bytes },
+      digest: effects,
+      status: { success: true },
+      gasUsed,
+      transactionDigest: digest,
+    }),
+  })
+  return {
+    digest,
+    effects,
+    signatures: [],
+    executed: GrpcTypes.ExecutedTransaction.toBinary(executed),
+    writes: { coins: [], funds: [] },
   }
 }
 

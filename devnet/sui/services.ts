@@ -38,7 +38,8 @@ export function createServices(ledger: Ledger, faults: Faults): Services {
   const show = (checkpoint: Checkpoint, { readMask }: Masked): GrpcTypes.Checkpoint => {
     const whole = history.toProto(checkpoint)
     const shown = applyMask(GrpcTypes.Checkpoint, whole, readMask, usual.checkpoint)
-    return faults.garbled ? { ...shown, digest: 'garbled' } : shown
+    if (faults.garbled) return { ...shown, digest: 'garbled' }
+    return faults.tamper ? faults.tamper(shown) : shown
   }
   const object = (id: string | undefined, { readMask }: Masked, masks = usual.object) => {
     const coin = live.coin(normalizeSuiAddress(id ?? ''))
@@ -91,14 +92,31 @@ export function createServices(ledger: Ledger, faults: Faults): Services {
       GetServiceInfo: () => ({
         chainId: ledger.chainId,
         chain: 'simulator',
-        epoch: 0n,
+        epoch: BigInt(history.newest().epoch ?? 0),
         checkpointHeight: BigInt(height()),
         timestamp: toTimestamp(history.at(height())?.time ?? history.newest().time),
         lowestAvailableCheckpoint: BigInt(lowest()),
         lowestAvailableCheckpointObjects: BigInt(lowest()),
         server: 'portolan-sui-simulator/1 (no Move VM)',
       }),
-      GetEpoch: () => ({ epoch: { epoch: 0n, referenceGasPrice: gasPrice } }),
+      GetEpoch: (request: GrpcTypes.GetEpochRequest) => {
+        const epoch = Number(request.epoch ?? history.newest().epoch ?? 0)
+        if (epoch > (history.newest().epoch ?? 0) + 1) throw notFound(`Epoch ${epoch} not found`)
+        const last = history.lastOf(epoch)
+        return {
+          epoch: {
+            epoch: BigInt(epoch),
+            referenceGasPrice: gasPrice,
+            ...(last !== undefined && { lastCheckpoint: BigInt(last) }),
+            committee: {
+              epoch: BigInt(epoch),
+              members: faults.falseCommittee
+                ? ledger.validators.members(epoch + 1_000)
+                : ledger.validators.members(epoch),
+            },
+          },
+        }
+      },
       GetObject: (request: GrpcTypes.GetObjectRequest) => {
         const found = object(request.objectId, request)
         if (!found) throw notFound(`Object ${request.objectId} not found`)

@@ -76,9 +76,13 @@ const openS: Opener = async (config, { env, clock, log }) => {
   if (!s || !network) return undefined
   const { createSuiChain } = await import('../chains/sui/chain.ts')
   const resolve = secretsOf(env, `chains.s.networks.${s.default_network}.upstreams`)
+  const { verification, trusted_checkpoint } = network
+  const [number, digest] = trusted_checkpoint?.split(':') ?? []
   const chain = createSuiChain({
     clock,
     log,
+    verification,
+    ...(digest !== undefined && { trusted: { number: Number(number), digest } }),
     ...(network.chain_id !== undefined && { chainId: network.chain_id }),
     upstreams: network.upstreams.map((upstream) => ({
       ...nodeOf(upstream, resolve),

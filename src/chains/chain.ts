@@ -11,6 +11,7 @@ import type { ByteSet } from '../lib/bytes.ts'
 import type { NodeStatus } from './nodes/status.ts'
 import type { Sending, Signing } from './sending.ts'
 import type { Tokens } from './tokens.ts'
+import type { VerificationStatus } from './verification.ts'
 
 /** No node of the chain can answer now; trying again later may help. */
 export class ChainUnavailableError extends Error {
@@ -313,6 +314,8 @@ export type ChainNodes = {
   head: number | null
   /** Missing where the chain does not own its nodes (C: they belong to the gateway). */
   upstreams?: NodeStatus[]
+  /** How much of what nodes say is verified; missing where the chain has one level only. */
+  verification?: VerificationStatus
 }
 
 /**

@@ -5,12 +5,14 @@
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Log, silentLog } from '../../lib/log.ts'
 import type { BlockHeader, Chain } from '../chain.ts'
+import { createVerificationCounts, type Verification } from '../verification.ts'
 import { createReadBalances } from './balances.ts'
 import { toBlock, toHeader } from './checkpoint.ts'
 import { suiFamily } from './family.ts'
 import { follow } from './follow.ts'
 import { createNodes, type NodeLimits, type SuiUpstream } from './nodes.ts'
 import { createResolveImport, createVerifyToken } from './tokens.ts'
+import { createVerifier, type TrustedCheckpoint } from './verifier.ts'
 
 /** What a Sui chain is made of. */
 export type SuiChainOptions = {
@@ -19,6 +21,10 @@ export type SuiChainOptions = {
   chainId?: string
   clock?: Clock
   log?: Log
+  /** With `full` checkpoints are used only with a certificate of the committee (`verifier.ts`). */
+  verification?: Verification
+  /** Where committees are followed from; without it the first committee is what a node says. */
+  trusted?: TrustedCheckpoint
   limits?: Partial<
     NodeLimits & { pollMs: number; stallMs: number; patienceMs: number; staleMs: number }
   >
@@ -28,7 +34,11 @@ export type SuiChainOptions = {
 export function createSuiChain(options: SuiChainOptions): Chain {
   const { clock = systemClock, log = silentLog, limits = {} } = options
   const { pollMs = 1_000, stallMs = 10_000, patienceMs = 15_000, staleMs = 5_000 } = limits
-  const nodes = createNodes({ ...options, clock, log })
+  const { verification = 'structural', trusted } = options
+  const isFull = verification === 'full'
+  const nodes = createNodes({ ...options, clock, log, isProvable: isFull })
+  const structural = createVerificationCounts('structural')
+  const verifier = isFull ? createVerifier({ nodes, log, trusted }) : undefined
   const stopping = new AbortController()
   let newest: BlockHeader | undefined
 
@@ -55,7 +65,7 @@ export function createSuiChain(options: SuiChainOptions): Chain {
     return number < 0 ? undefined : number
   }
   const joined = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal])
-  const tools = { nodes, clock, log, head, pollMs, stallMs, patienceMs }
+  const tools = { nodes, clock, log, head, verifier, pollMs, stallMs, patienceMs }
   const readBalances = createReadBalances({ nodes, clock, staleMs })
   const resolveImport = createResolveImport(nodes)
   const verifyToken = createVerifyToken(nodes)
@@ -67,9 +77,11 @@ export function createSuiChain(options: SuiChainOptions): Chain {
     header: (number, signal) => header(number, joined(signal)),
     follow: (after, signal) => follow(tools, after, joined(signal)),
     block: (number, _, signal) =>
-      nodes.ask({ has: number }, joined(signal), (node, limited) =>
-        node.client.checkpoint(number, limited).then(toBlock),
-      ),
+      nodes.ask({ has: number }, joined(signal), async (node, limited) => {
+        const checkpoint = await node.client.checkpoint(number, limited)
+        await verifier?.check([{ checkpoint, node }], limited)
+        return toBlock(checkpoint)
+      }),
     newest: highest,
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
     tokens: {
@@ -80,6 +92,7 @@ export function createSuiChain(options: SuiChainOptions): Chain {
       chain_id: nodes.pinned()?.slice('sui:'.length) ?? null,
       head: highest() ?? null,
       upstreams: nodes.status(),
+      verification: (verifier ?? structural).status(),
     }),
     stop: async () => {
       stopping.abort(new Error('the chain is stopped'))

@@ -4,6 +4,7 @@ import { GrpcTransport } from '@protobuf-ts/grpc-transport'
 import { RpcError, type RpcMetadata } from '@protobuf-ts/runtime-rpc'
 import { NodeFault } from '../nodes/fault.ts'
 import { headersOf } from '../nodes/node-name.ts'
+import type { Member } from './summary.ts'
 
 /** What a node says of itself. */
 export type NodeInfo = { chainId: string; height: number; lowest: number }
@@ -28,6 +29,10 @@ export type SuiClient = {
   subscribe(signal: AbortSignal): AsyncIterable<GrpcTypes.Checkpoint>
   /** Coin objects and address balance together, as the node has them now. */
   balance(owner: string, coinType: string, signal: AbortSignal): Promise<HeldBalance>
+  /** The validators of an epoch, as the node says. */
+  committee(epoch: number, signal: AbortSignal): Promise<Member[]>
+  /** The last checkpoint of an epoch that is over. */
+  lastOf(epoch: number, signal: AbortSignal): Promise<number>
   /** Undefined where the node knows no such coin. */
   coinInfo(coinType: string, signal: AbortSignal): Promise<CoinInfo | undefined>
   close(): void
@@ -49,7 +54,8 @@ const paths = [
   'transactions.effects.gas_used',
   'transactions.balance_changes',
 ]
-const readMask = { paths }
+// What a certificate is of: about 1,200 bytes more of a transaction.
+const provable = ['summary.bcs', 'signature', 'contents.bcs', 'transactions.effects.bcs']
 
 // A checkpoint may hold ten thousand transactions; the library stops at 4 MiB otherwise.
 const largestMessage = 128 << 20
@@ -133,7 +139,10 @@ export function createSuiClient(options: {
   url: string
   transport?: SuiTransport
   headers?: Record<string, string>
+  /** Whether checkpoints come with what proves them. */
+  isProvable?: boolean
 }): SuiClient {
+  const readMask = { paths: options.isProvable ? [...paths, ...provable] : paths }
   const url = new URL(options.url)
   checkUrl(url, options.transport ?? 'grpc')
   const lower = Object.entries(headersOf(url, options.headers ?? {})).map(
@@ -197,6 +206,26 @@ export function createSuiClient(options: {
     balance: async (owner, coinType, abort) => {
       const { response, headers } = await stateService.getBalance({ owner, coinType }, { abort })
       return { balance: response.balance?.balance ?? 0n, height: heightIn(headers) }
+    },
+    committee: async (epoch, abort) => {
+      const mask = { paths: ['epoch', 'committee'] }
+      const { response } = await ledgerService.getEpoch(
+        { epoch: BigInt(epoch), readMask: mask },
+        { abort },
+      )
+      const { members = [] } = response.epoch?.committee ?? {}
+      if (members.length === 0) throw new Error(`no committee of epoch ${epoch}`)
+      return members.map(({ publicKey, weight }) => ({ key: publicKey!, power: weight ?? 0n }))
+    },
+    lastOf: async (epoch, abort) => {
+      const mask = { paths: ['epoch', 'last_checkpoint'] }
+      const { response } = await ledgerService.getEpoch(
+        { epoch: BigInt(epoch), readMask: mask },
+        { abort },
+      )
+      const last = response.epoch?.lastCheckpoint
+      if (last === undefined) throw new Error(`no last checkpoint of epoch ${epoch}`)
+      return Number(last)
     },
     coinInfo: async (coinType, abort) => {
       try {

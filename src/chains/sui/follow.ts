@@ -17,6 +17,7 @@ import { type Given, startFeed } from './feed.ts'
 import { absentFactor, findGapEnd } from './gap.ts'
 import type { Nodes, SuiNode } from './nodes.ts'
 import { createPages } from './pages.ts'
+import type { Verifier } from './verifier.ts'
 
 /** What following needs. */
 export type FollowTools = {
@@ -24,6 +25,8 @@ export type FollowTools = {
   clock: Clock
   log: Log
   head(signal: AbortSignal): Promise<BlockHeader>
+  /** With full verification. */
+  verifier: Verifier | undefined
   /** How long to wait for the stream before looking. */
   pollMs: number
   /** How long a stream may be silent. */
@@ -59,9 +62,13 @@ export const follow = (
           },
           take: async (next, head) => {
             const streamed = feed.take(next, maxBatch)
-            if (streamed.length > 0) return toBlocks(streamed)
-            // Up to where the stream begins.
-            return toBlocks(await pages.take(next, (feed.firstAfter(next) ?? head + 1) - 1))
+            const given =
+              streamed.length > 0
+                ? streamed
+                : // Up to where the stream begins.
+                  await pages.take(next, (feed.firstAfter(next) ?? head + 1) - 1)
+            await tools.verifier?.check(given, signal)
+            return toBlocks(given)
           },
           forget: () => {
             feed.clear()

@@ -47,6 +47,8 @@ export function createNodes(options: {
   clock: Clock
   log: Log
   limits?: Partial<NodeLimits>
+  /** Whether checkpoints come with what proves them. */
+  isProvable?: boolean
 }) {
   const { clock, log, chainId } = options
   const { probeMs = 5_000, timeoutMs = 10_000 } = options.limits ?? {}
@@ -54,7 +56,7 @@ export function createNodes(options: {
     const { transport = 'grpc', archive = false } = upstream
     return {
       ...createNodeRecord(upstream, { transport, isReserve: archive }),
-      client: createSuiClient(upstream),
+      client: createSuiClient({ ...upstream, isProvable: options.isProvable ?? false }),
       streamed: undefined,
       lists: true,
     }

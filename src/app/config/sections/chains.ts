@@ -39,6 +39,13 @@ const networks = <
 
 const unset = 'what the first node says'
 
+/** What a network that can verify more than structure has. */
+const verification = (full: string) =>
+  Type.Enum(['full', 'structural'], {
+    description: `How the tracker verifies blocks: \`structural\`, that each can be read and is the child of the one before; \`full\`, also ${full}.`,
+    default: 'structural',
+  })
+
 const evmKeys = {
   kind: Type.Literal('evm', { description: 'Family of the chain.', default: 'evm' }),
   prefix: Type.String({
@@ -152,6 +159,21 @@ const sui = Type.Object(
           default: 'grpc',
         }),
       }),
+      {
+        verification: verification(
+          'that a quorum of the validators has signed each checkpoint, with its transactions, their status and their gas',
+        ),
+        trusted_checkpoint: Type.Optional(
+          Type.String({
+            description:
+              'Last checkpoint of an epoch, as number and digest, from which on full verification follows the validators.',
+            unset: 'the validators of the first epoch are what a node says',
+            example: '15918264:9zCWa5uFw6ZZZLFzvKKCDWnQDtQTg2RX6zKQuCTzTJcB',
+            pattern: '^[0-9]{1,15}:[1-9A-HJ-NP-Za-km-z]{32,44}$',
+            expects: 'a number, a colon and a digest',
+          }),
+        ),
+      },
     ),
   },
   { description: 'Variant S, on Sui. The nodes speak gRPC.' },

@@ -1,0 +1,31 @@
+/**
+ * How much of what nodes say is verified. `structural` checks what headers commit to, without further requests.
+ * `full` also asks for the proofs that the chain offers, which costs requests and time.
+ */
+export type Verification = 'full' | 'structural'
+
+/** What `/status` shows of it. */
+export type VerificationStatus = {
+  mode: Verification
+  /** S: where the first committee came from; null before it is known. */
+  anchor?: string | null
+  /** How many things of a kind were verified, by kind. */
+  checked: Record<string, number>
+  /** How many were refused because they are not what the header commits to, by kind. */
+  refused: Record<string, number>
+}
+
+/** Counts what is verified. */
+export function createVerificationCounts(mode: Verification) {
+  const checked: Record<string, number> = {}
+  const refused: Record<string, number> = {}
+  const add = (counts: Record<string, number>, kind: string, by = 1) => {
+    counts[kind] = (counts[kind] ?? 0) + by
+  }
+  return {
+    mode,
+    check: (kind: string, by?: number): void => add(checked, kind, by),
+    refuse: (kind: string): void => add(refused, kind),
+    status: (): VerificationStatus => ({ mode, checked: { ...checked }, refused: { ...refused } }),
+  }
+}
