@@ -252,7 +252,7 @@ export function openLedger(options: LedgerOptions): Ledger {
   }
 }
 
-/** The transaction with which the network ends an epoch: it costs nothing and is signed by nobody. */
+/** The transaction with which the network ends an epoch: it costs nothing and has no signature. */
 function epochChange(number: number): Pending {
   const system = normalizeSuiAddress('0x0')
   const digest = toBase58(hash('epoch change of the simulator', u64(number)))

@@ -1,5 +1,5 @@
-// Full verification: every kind of lie about a checkpoint is refused and named, and following goes on with
-// a node that tells the truth.
+// Full verification: every kind of false claim about a checkpoint is refused and named, and following continues
+// with an honest node.
 import type { GrpcTypes } from '@mysten/sui/grpc'
 import { expect, it } from 'vitest'
 import type { SuiNode } from '../../devnet/sui/node.ts'
@@ -102,25 +102,28 @@ const lies: [kind: string, lie: (checkpoint: Checkpoint) => Checkpoint][] = [
   ],
 ]
 
-it.each(lies)('refuses a lie about %s (%#) and goes on with another node', async (kind, lie) => {
-  const node = await startEpochs()
-  const honest = await node.openEndpoint()
-  honest.faults.mode = 'down'
-  node.faults.tamper = lie
-  const { chain } = connect({
-    upstreams: [{ url: node.url }, { url: honest.url }],
-    verification: 'full',
-    limits: patient,
-  })
-  const seen = record(chain, genesis(node))
-  await waitFor('a refusal', () => verificationOf(chain).refused[kind]! > 0)
-  expect(seen.numbers).toEqual([])
-  honest.faults.mode = 'up'
-  await waitFor('the head', () => seen.last() === last(node))
-  expectGapless(seen.numbers, 1)
-  expect(Object.keys(verificationOf(chain).refused)).toEqual([kind])
-  expect(chain.status!().upstreams![0]).toMatchObject({ reason: 'returned invalid data' })
-})
+it.each(lies)(
+  'refuses a false claim about %s (%#) and continues with another node',
+  async (kind, lie) => {
+    const node = await startEpochs()
+    const honest = await node.openEndpoint()
+    honest.faults.mode = 'down'
+    node.faults.tamper = lie
+    const { chain } = connect({
+      upstreams: [{ url: node.url }, { url: honest.url }],
+      verification: 'full',
+      limits: patient,
+    })
+    const seen = record(chain, genesis(node))
+    await waitFor('a refusal', () => verificationOf(chain).refused[kind]! > 0)
+    expect(seen.numbers).toEqual([])
+    honest.faults.mode = 'up'
+    await waitFor('the head', () => seen.last() === last(node))
+    expectGapless(seen.numbers, 1)
+    expect(Object.keys(verificationOf(chain).refused)).toEqual([kind])
+    expect(chain.status!().upstreams![0]).toMatchObject({ reason: 'returned invalid data' })
+  },
+)
 
 it('refuses checkpoints of a committee that does not sign them', async () => {
   const node = await startEpochs()
