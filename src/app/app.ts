@@ -17,9 +17,11 @@ import { createOperations } from '../http/operations.ts'
 import type { Sockets } from '../http/websocket/websocket.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Ids, systemIds } from '../lib/ids.ts'
-import type { Log } from '../lib/log.ts'
+import { type Log, silentLog } from '../lib/log.ts'
 import { tryListen } from '../lib/net/try-listen.ts'
+import { createKeyHolder } from '../storage/access/key-holders.ts'
 import { addMethodUsage } from '../storage/access/method-usage.ts'
+import type { Sealer } from '../storage/access/seal.ts'
 import type { DataDirLock } from '../storage/embedded/lock.ts'
 import { listenForChanges } from '../storage/pg/changes.ts'
 import { courierTopic } from '../storage/webhooks/notifications.ts'
@@ -36,10 +38,16 @@ import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { toQuotas } from './config/sections/quotas.ts'
 import { removeConnectionFile, writeConnectionFile } from './connection-file.ts'
-import { openDataDir, openMasterSealer } from './data-directory.ts'
+import {
+  canMasterKeysChange,
+  openDataDir,
+  openMasterKeys,
+  openMasterSealer,
+} from './data-directory.ts'
 import { openServiceDatabase, type ServiceDatabase } from './database.ts'
 import { openHttp } from './http.ts'
 import type { Own } from './lifetime.ts'
+import { startMasterKeyRefresh } from './master-key-refresh.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { openNetworks } from './networks.ts'
 import { openQuery } from './query.ts'
@@ -121,7 +129,15 @@ export async function startApp(options: AppOptions): Promise<App> {
   const courier = own(openWebhooks(config, installation))
   let sockets: Sockets | undefined
   const forgetInSockets: Sockets['forget'] = (change) => sockets?.forget(change)
-  own(listenToChanges({ server, log, access, courier, forgetInSockets }))
+  own(listenToChanges({ server, log, access, courier, sealer, forgetInSockets }))
+  if (canMasterKeysChange(config))
+    own(
+      startMasterKeyRefresh({
+        ...{ ring: sealer, clock, log },
+        read: () => openMasterKeys(config, { dataDir, env, log: silentLog }),
+        intervalMs: config.security.master_key_refresh_seconds * 1000,
+      }),
+    )
   const networks = own(
     openNetworks(config, { env, log, clock, ids, spill: (counts) => usage.add(counts) }),
   )
@@ -237,9 +253,10 @@ function listenToChanges(parts: {
   log: Log
   access: Pick<Access, 'authenticator' | 'keys' | 'records'>
   courier: Pick<Courier, 'wake'>
+  sealer: Pick<Sealer, 'key_ids'>
   forgetInSockets: Sockets['forget']
 }) {
-  const { server, log, access, courier, forgetInSockets } = parts
+  const { server, log, access, courier, sealer, forgetInSockets } = parts
   const { authenticator, keys, records } = access
   return listenForChanges({
     connection: server.connection,
@@ -258,6 +275,8 @@ function listenToChanges(parts: {
       courier.wake()
     },
     onLost: keys.disconnected,
+    // `portolan master-key rotate` waits until every service opens with the new key.
+    onSession: createKeyHolder(() => sealer.key_ids),
   })
 }
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import type { Log } from '../lib/log.ts'
 import { loadMasterKeys, MasterKeyError } from '../storage/access/master-key.ts'
-import { createSealer, type Sealer } from '../storage/access/seal.ts'
+import { createSealer, type KeyRing } from '../storage/access/seal.ts'
 import { defaultDataDir, ensureDataDir } from '../storage/embedded/data-dir.ts'
 import { startEmbeddedPostgres } from '../storage/embedded/embedded-postgres.ts'
 import type { DataDirLock } from '../storage/embedded/lock.ts'
@@ -53,7 +53,7 @@ export async function openServer(
 }
 
 /** The keys that open secrets, the one that seals first: configured, or a file of the data directory. */
-async function openMasterKeys(
+export async function openMasterKeys(
   config: Config,
   options: { dataDir: string; env: Env; log: Log },
 ): Promise<Buffer[]> {
@@ -72,10 +72,14 @@ async function openMasterKeys(
 export async function openMasterSealer(
   config: Config,
   options: { dataDir: string; env: Env; log: Log },
-): Promise<Sealer> {
+): Promise<KeyRing> {
   const [first, ...others] = await openMasterKeys(config, options)
   return createSealer(first!, others)
 }
+
+/** Whether the source of the master keys can change while the service runs. */
+export const canMasterKeysChange = ({ security: { master_key } }: Config): boolean =>
+  master_key === undefined || master_key.startsWith(execPrefix) || master_key.startsWith('file:')
 
 /** Begins a master key that a command prints. */
 export const execPrefix = 'exec:'

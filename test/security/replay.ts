@@ -191,11 +191,16 @@ async function startWorld() {
   }
 }
 
-/** Starts the service in a process of its own, without chains. */
-export async function startService(url: string, master_key: string): Promise<Service> {
+/** Starts the service in a process of its own, without chains unless other arguments are given. */
+export async function startService(
+  url: string,
+  master_key: string,
+  more: { args?: readonly string[]; env?: NodeJS.ProcessEnv } = {},
+): Promise<Service> {
+  const { args = ['--chains', 'none'], env } = more
   const dataDir = await mkdtemp(join(tmpdir(), 'portolan-replay-service-'))
   const file = join(dataDir, 'connection.json')
-  const child = spawn(process.execPath, [main, 'start', '--chains', 'none'], {
+  const child = spawn(process.execPath, [main, 'start', ...args], {
     cwd: dataDir,
     env: {
       ...process.env,
@@ -212,6 +217,7 @@ export async function startService(url: string, master_key: string): Promise<Ser
           '-1',
         ]),
       ),
+      ...env,
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   })

@@ -1,4 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { countKeyUses, resealAll } from '../../domain/access/reseal.ts'
+import { countServicesWithout } from '../../storage/access/key-holders.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import { audited } from '../audited.ts'
 import { CliError } from '../cli-error.ts'
 import { withLocal } from '../local.ts'
@@ -27,6 +30,7 @@ export const showMasterKeys = (
 /** Seals all values of earlier keys with the current one, and says what is left. */
 export const rotateMasterKey = (shell: Shell, options: GlobalOptions): Promise<void> =>
   withLocal(shell, options, async ({ context: { db, sealer } }) => {
+    await awaitServices(shell, db, sealer.key_id)
     const request = { key_id: sealer.key_id }
     const done = await audited(db, { operation: 'master-key rotate', request }, () =>
       resealAll({ db, sealer }),
@@ -42,3 +46,20 @@ export const rotateMasterKey = (shell: Shell, options: GlobalOptions): Promise<v
     if (others.length > 0)
       note(shell, `No stored value needs ${others.join(', ')} any more: remove that line.`)
   })
+
+/** Services read their keys every half a minute, and show them a quarter of a minute later at the latest. */
+const waitSeconds = 120
+
+/** Waits until every running service opens with the key: another one could not open what is sealed again. */
+async function awaitServices(shell: Shell, db: Db, key_id: string): Promise<void> {
+  for (let second = 0; ; second++) {
+    const count = await countServicesWithout(db, key_id)
+    if (count === 0) return
+    if (second === 0) note(shell, `Waiting for ${count} running services to read ${key_id}.`)
+    if (second >= waitSeconds)
+      throw new CliError(
+        `${count} running services do not open with ${key_id}, so nothing was changed. Add that key to their master keys. Where the key is a variable, restart them. Then run this again.`,
+      )
+    await delay(1_000)
+  }
+}

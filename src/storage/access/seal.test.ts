@@ -41,11 +41,21 @@ test('a rotation opens old values and seals new ones with the new key', () => {
   expect(() => sealer.open(renewed, 'c')).toThrow(SealError)
 })
 
-test('derived keys are stable, and differ by label and by master key', () => {
-  expect(sealer.derive('pages')).toHaveLength(32)
-  expect(sealer.derive('pages')).toEqual(createSealer(key).derive('pages'))
-  expect(sealer.derive('pages')).not.toEqual(sealer.derive('other'))
-  expect(sealer.derive('pages')).not.toEqual(createSealer(randomBytes(32)).derive('pages'))
+test('a ring opens with keys that are added and with those that it had, and seals with the one in use', () => {
+  const [other, never] = [randomBytes(32), randomBytes(32)]
+  const ring = createSealer(key)
+  const old = ring.seal('old', 'c')
+  const id = createSealer(other).key_id
+  expect(ring.add([other, key])).toEqual([id])
+  expect(ring.add([other])).toEqual([])
+  expect(ring.key_id).toBe(sealer.key_id)
+  expect(ring.open(createSealer(other).seal('new', 'c'), 'c').toString()).toBe('new')
+  ring.use(id)
+  expect(ring.key_id).toBe(id)
+  expect(ring.isStale(old)).toBe(true)
+  expect(createSealer(other).open(ring.seal('new', 'c'), 'c').toString()).toBe('new')
+  expect(ring.open(old, 'c').toString()).toBe('old')
+  expect(() => ring.use(createSealer(never).key_id)).toThrow(SealError)
 })
 
 test('a master key of another size is refused', () => {

@@ -11,14 +11,20 @@ export type Sealer = {
   seal(plain: string | Buffer, context: string): Buffer
   /** Opens what was sealed under the same context; throws SealError. */
   open(sealed: Buffer, context: string): Buffer
-  /** A key of its own for another purpose, such as page tokens: 32 bytes. */
-  derive(label: string): Buffer
   /** The public name of the key that seals. */
   key_id: string
   /** The names of all keys that open. */
   key_ids: readonly string[]
   /** Whether a value was sealed with an earlier master key and should be sealed again. */
   isStale(sealed: Buffer): boolean
+}
+
+/** A sealer whose keys a running service changes. Keys that it had still open until it is restarted. */
+export type KeyRing = Sealer & {
+  /** Opens with these keys as well. Gives the ids of those that are new. */
+  add(masterKeys: readonly Buffer[]): string[]
+  /** Seals with a key that it opens with. */
+  use(key_id: string): void
 }
 
 // version | key id | iv | tag | ciphertext
@@ -31,6 +37,9 @@ const subkey = (masterKey: Buffer, info: string): Buffer =>
   Buffer.from(hkdfSync('sha256', masterKey, '', `portolan ${info}`, 32))
 
 type SealKey = { id: string; key: Buffer }
+
+/** The public name of a master key. */
+export const keyIdOfMaster = (masterKey: Buffer): string => sealKeyOf(masterKey).id
 
 const sealKeyOf = (masterKey: Buffer): SealKey => {
   if (masterKey.length !== 32)
@@ -68,8 +77,8 @@ const openWith = ({ key }: SealKey, sealed: Buffer, context: string): Buffer => 
 const keyIdOf = (sealed: Buffer): string => sealed.subarray(1, keyIdEnd).toString('hex')
 
 /** Seals with the master key; opens with it and, during a rotation, with the earlier ones. */
-export const createSealer = (masterKey: Buffer, earlierKeys: readonly Buffer[] = []): Sealer => {
-  const current = sealKeyOf(masterKey)
+export const createSealer = (masterKey: Buffer, earlierKeys: readonly Buffer[] = []): KeyRing => {
+  let current = sealKeyOf(masterKey)
   const known = new Map([current, ...earlierKeys.map(sealKeyOf)].map((key) => [key.id, key]))
   return {
     seal: (plain, context) => sealWith(current, Buffer.from(plain as string), context),
@@ -83,9 +92,22 @@ export const createSealer = (masterKey: Buffer, earlierKeys: readonly Buffer[] =
         )
       return openWith(key, sealed, context)
     },
-    key_id: current.id,
-    key_ids: [...known.keys()],
-    derive: (label) => subkey(masterKey, `derive ${label}`),
+    get key_id() {
+      return current.id
+    },
+    get key_ids() {
+      return [...known.keys()]
+    },
     isStale: (sealed) => keyIdOf(sealed) !== current.id,
+    add: (masterKeys) => {
+      const added = masterKeys.map(sealKeyOf).filter(({ id }) => !known.has(id))
+      for (const key of added) known.set(key.id, key)
+      return added.map(({ id }) => id)
+    },
+    use: (key_id) => {
+      const key = known.get(key_id)
+      if (!key) throw new SealError(`The master key ${key_id} is not known.`)
+      current = key
+    },
   }
 }

@@ -41,9 +41,11 @@ export const listenForChanges = (options: {
   onReconnect(): void
   /** From now until the next `onReconnect` nothing is heard. */
   onLost?(): void
+  /** Called with the session when it begins and at every heartbeat. */
+  onSession?(session: pg.Client): Promise<void>
   log: Log
 }): { stop(): Promise<void> } => {
-  const { connection, onChange, onReconnect, onLost, log } = options
+  const { connection, onChange, onReconnect, onLost, onSession, log } = options
   const stopping = new AbortController()
 
   const deliver = (payload: string | undefined): void => {
@@ -74,11 +76,14 @@ export const listenForChanges = (options: {
     try {
       await client.connect()
       await client.query(`listen ${channel}`)
+      await onSession?.(client)
       onReady()
       while (!ended.aborted) {
         await delay(heartbeatMs, undefined, { signal: ended }).catch(() => {})
+        if (ended.aborted) break
         // A peer that vanished without closing the connection would stop all notifications unnoticed.
-        if (!ended.aborted) await client.query('select 1')
+        await client.query('select 1')
+        await onSession?.(client)
       }
       if (!stopping.signal.aborted) throw lost.signal.reason
     } finally {

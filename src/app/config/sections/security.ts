@@ -12,6 +12,13 @@ export const securitySection = Type.Object(
         example: 'file:/run/secrets/portolan-master-key',
       }),
     ),
+    master_key_refresh_seconds: Type.Integer({
+      description:
+        'How often the file or the command of `master_key` is read again, so that a rotation needs no restart. A key that is new opens at once; as the first one it seals after three times this time.',
+      default: 30,
+      minimum: 1,
+      maximum: 3600,
+    }),
     development_rules: Type.Optional(
       Type.Boolean({
         description:

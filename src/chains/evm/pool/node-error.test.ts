@@ -47,6 +47,9 @@ test.each([
   [-32012, 'credits limited to 6000/sec', 'rate_limited'],
   [-32012, 'block range is limited to 10000', 'answer'],
   [-32605, 'Rate Limit', 'rate_limited'],
+  // Codes without a documented meaning: only words count, and they do not cool the node down.
+  [-32097, 'pending response rejected', 'answer'],
+  [-32090, 'too many requests', 'useless'],
   // Codes that serve for everything: another node is asked, and this one is not cooled down.
   [-32000, 'too many requests', 'useless'],
   [-32603, 'Your app has exceeded its compute units per second capacity', 'useless'],

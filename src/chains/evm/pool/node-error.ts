@@ -66,14 +66,14 @@ const rows: readonly Row[] = [
   // A rate limit cools the node down for all callers, so that it is known by codes alone, or by words under
   // codes that no call can bring about. 429: Alchemy (github.com/latticexyz/mud/issues/1522); -32007:
   // QuickNode (github.com/EspressoSystems/espresso-network/pull/4838); -32029: TheRPC
-  // (github.com/reown-com/blockchain-api/pull/1102); -32605: docs.blockvision.org. -32005, -32007 and -32016
-  // alone say nothing: Besu refuses senders that are not permitted with -32007 (its RpcErrorType),
-  // EIP-1474 and Infura limit with -32005, Besu refuses ranges, eth_simulateV1 has fees and time limits
-  // there. QuickNode sends -32012 for credits (mud 1522), Goldsky for ranges (docs.goldsky.com).
+  // (github.com/reown-com/blockchain-api/pull/1102); -32605: docs.blockvision.org; -32016: the public nodes of
+  // Base (github.com/base/node/issues/368). -32005, -32007 and -32016 alone say nothing: Besu refuses senders
+  // that are not permitted with -32007 (its RpcErrorType), EIP-1474 and Infura limit with -32005, Besu refuses
+  // ranges, eth_simulateV1 has fees and time limits there. QuickNode sends -32012 for credits (mud 1522), Goldsky for ranges (docs.goldsky.com).
   {
     means: 'rate_limited',
-    codes: [429, -32029, -32097, -32605],
-    under: [-32005, -32007, -32012, -32016, -32090],
+    codes: [429, -32029, -32605],
+    under: [-32005, -32007, -32012, -32016],
     words: limitWords,
   },
   // Under codes that serve for everything the same words only mean that another node may answer this call.

@@ -1,0 +1,38 @@
+import { sql } from 'kysely'
+import type { Db } from '../pg/database.ts'
+
+/** A database session that lives as long as its process listens. */
+export type HoldingSession = { query(text: string, values: unknown[]): Promise<unknown> }
+
+// Two-part advisory locks of this class say which master keys a running service opens with. They end with
+// their session, so that a killed process leaves nothing behind.
+const lockClass = 1_718_446_957
+
+/** Takes a shared lock for every key that the process opens with; called again, for those that are new. */
+export function createKeyHolder(
+  keyIds: () => readonly string[],
+): (session: HoldingSession) => Promise<void> {
+  const held = new WeakMap<HoldingSession, Set<string>>()
+  return async (session) => {
+    const taken = held.get(session) ?? new Set()
+    held.set(session, taken)
+    for (const key_id of keyIds()) {
+      if (taken.has(key_id)) continue
+      const values = [lockClass, Number.parseInt(key_id, 16) | 0]
+      await session.query('select pg_advisory_lock_shared($1::int4, $2::int4)', values)
+      taken.add(key_id)
+    }
+  }
+}
+
+/** How many running services open with master keys, but not with this one. */
+export async function countServicesWithout(db: Db, key_id: string): Promise<number> {
+  const objid = Number.parseInt(key_id, 16)
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from (
+      select pid from pg_locks where locktype = 'advisory' and objsubid = 2 and granted
+        and classid::int8 = ${sql.lit(lockClass)}
+        and database = (select oid from pg_database where datname = current_database())
+      group by pid having not bool_or(objid::int8 = ${objid})) as services`.execute(db)
+  return rows[0]?.count ?? 0
+}
