@@ -53,6 +53,7 @@ chains:
       key_prefix: "portolan:" # default
     security:
       master_key: "********" # file, line 4
+      master_key_refresh_seconds: 30 # default
       nonce_window_seconds: 300 # default
       auth_failures_burst: 200 # default
       auth_failures_per_second: 5 # default
