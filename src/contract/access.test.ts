@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { accessOf, roleFor, roleMayCall } from './access.ts'
+import { accessOf, onlyShows, roleFor, roleMayCall } from './access.ts'
 import { catalogue } from './operations/catalogue.ts'
 import { includesRole, roles } from './roles.ts'
 
@@ -9,6 +9,8 @@ describe('the access of operations', () => {
     for (const { name } of reads) expect(name).toMatch(/^(?:Get|List|Verify)/)
     const secret = ['GetWebhookSigningSecret', 'ListWebhookHeaders']
     expect(reads.filter(({ name }) => secret.includes(name))).toEqual([])
+    const shown = catalogue.filter(({ name }) => onlyShows(name)).map(({ name }) => name)
+    expect([...new Set(shown)].sort()).toEqual(secret)
   })
 
   it('is a write for everything that changes or shows a secret', () => {

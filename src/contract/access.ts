@@ -88,6 +88,14 @@ const operationAccess: { readonly [name in OperationName]: Access } = {
 export const accessOf = ({ name }: Pick<Entry, 'name'>): Access =>
   operationAccess[name as OperationName] ?? 'write'
 
+const showing: ReadonlySet<string> = new Set<OperationName>([
+  'GetWebhookSigningSecret',
+  'ListWebhookHeaders',
+])
+
+/** Whether an operation shows a secret and changes nothing. */
+export const onlyShows = (name: string): boolean => showing.has(name)
+
 /** The narrowest role that may call an operation: what a refusal names. */
 export const roleFor = (entry: Pick<Entry, 'name' | 'row'>): Role =>
   entry.row.role ?? (accessOf(entry) === 'read' ? 'ROLE_READER' : 'ROLE_MEMBER')

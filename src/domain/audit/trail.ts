@@ -1,5 +1,6 @@
 // The audit trail of operations. It guarantees that no change commits without its event.
 
+import { onlyShows } from '../../contract/access.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
@@ -12,7 +13,10 @@ import { createTally } from './tally.ts'
 
 /** Records what is done, and what is refused. */
 export type AuditTrail = {
-  /** Does a change. Its event is stored before it begins; its result soon after it ended. */
+  /**
+   * Does a change. Its event is stored before it begins; its result soon after it ended. The event of an
+   * operation that only shows a secret is on disk before it begins, because no change commits after it.
+   */
   perform<result>(subject: AuditSubject, work: () => Promise<result>): Promise<result>
   /** Counts a refusal of a known caller, by minute. */
   refused(subject: AuditSubject, reason: string): void
@@ -34,7 +38,12 @@ export type AuditTrailOptions = {
   maxWaiting?: number
 }
 
-type Waiting = { row: PendingAuditRow; resolve(): void; reject(error: unknown): void }
+type Waiting = {
+  row: PendingAuditRow
+  durable: boolean
+  resolve(): void
+  reject(error: unknown): void
+}
 
 /** Makes the trail of one process. */
 export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
@@ -53,6 +62,7 @@ export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
         await putPendingEvents(
           db,
           batch.map(({ row }) => row),
+          { durable: batch.some(({ durable }) => durable) },
         )
         for (const { resolve } of batch) resolve()
       } catch (error) {
@@ -62,11 +72,11 @@ export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
     isWriting = false
   }
 
-  const begin = (row: PendingAuditRow): Promise<void> =>
+  const begin = (row: PendingAuditRow, durable: boolean): Promise<void> =>
     new Promise((resolve, reject) => {
       if (waiting.length >= maxWaiting)
         return reject(new OperationError('DATABASE_UNAVAILABLE', { retryAfter: 1 }))
-      waiting.push({ row, resolve, reject })
+      waiting.push({ row, durable, resolve, reject })
       if (!isWriting) void write()
     })
 
@@ -99,7 +109,7 @@ export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
   return {
     async perform(subject, work) {
       const event = makeEvent({ clock, ids }, subject)
-      await begin(event)
+      await begin(event, onlyShows(subject.operation))
       try {
         const answer = await work()
         note(endEvent(event, subject, { result: 'AUDIT_RESULT_SUCCEEDED', answer }))
@@ -122,7 +132,7 @@ export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
 
 /**
  * Does a change of the command line: event and result are stored one after the other, because the process ends
- * when it is done.
+ * when it is done. The event is on disk before the change begins.
  */
 export async function performAudited<result>(
   tools: { db: Db; clock: Clock; ids: Ids },
@@ -130,7 +140,7 @@ export async function performAudited<result>(
   work: () => Promise<result>,
 ): Promise<result> {
   const event = makeEvent(tools, subject)
-  await putPendingEvents(tools.db, [event])
+  await putPendingEvents(tools.db, [event], { durable: true })
   try {
     const answer = await work()
     const ended = endEvent(event, subject, { result: 'AUDIT_RESULT_SUCCEEDED', answer })

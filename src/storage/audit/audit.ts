@@ -12,18 +12,23 @@ const recordset = `json_to_recordset($1::text::json) r (event_id uuid, event_tim
   service text, operation text, result text, reason text, event_count int4, detail text)`
 
 const insertPending = `${prepared} insert into audit_pending (${columns})
-  select ${columns} from (select set_config('synchronous_commit', 'off', true)) as commit, ${recordset}
+  select ${columns} from (select set_config('synchronous_commit',
+    case when $2::bool then current_setting('synchronous_commit') else 'off' end, true)) as commit, ${recordset}
   on conflict (event_id) do update set result = excluded.result, reason = excluded.reason,
     detail = excluded.detail`
 
 /**
- * Stores events, or the results of events that are stored. It does not wait for the disk: the change
- * that follows commits after it, and a log that reached the disk with the change has the event too.
+ * Stores events, or the results of events that are stored. Unless `durable`, it does not wait for the disk:
+ * the change that follows commits after it, and a log that reached the disk with the change has the event too.
  * The result of an event that was chained without one becomes a second event with the same id.
  */
-export const putPendingEvents = async (db: Db, rows: readonly PendingAuditRow[]): Promise<void> => {
+export const putPendingEvents = async (
+  db: Db,
+  rows: readonly PendingAuditRow[],
+  { durable = false }: { durable?: boolean } = {},
+): Promise<void> => {
   if (rows.length === 0) return
-  await db.executeQuery(CompiledQuery.raw(insertPending, [JSON.stringify(rows)]))
+  await db.executeQuery(CompiledQuery.raw(insertPending, [JSON.stringify(rows), durable]))
 }
 
 /** How many events are not in the chain yet. */
