@@ -53,6 +53,7 @@ const operationAccess: { readonly [name in OperationName]: Access } = {
   RegisterAddress: 'write',
   RegisterWallet: 'write',
   RemoveAddress: 'write',
+  RemoveAsset: 'write',
   RemoveWallet: 'write',
   RenameWallet: 'write',
   UpdateConfirmation: 'write',

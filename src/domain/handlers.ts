@@ -62,6 +62,7 @@ import { ListAssets } from './wallets/assets.ts'
 import { ListContracts, RegisterContract, RemoveContract } from './wallets/contracts.ts'
 import { ImportAsset } from './wallets/import-asset.ts'
 import { RefreshAssetBalances } from './wallets/refresh.ts'
+import { RemoveAsset } from './wallets/remove-asset.ts'
 import { RemoveWallet } from './wallets/remove-wallet.ts'
 import { ListTransfers } from './wallets/transfers.ts'
 import {
@@ -214,8 +215,8 @@ const contracts = { ListContracts, RegisterContract, RemoveContract }
 export const handlers: { readonly [service in Service]: HandlersOf<service> } = {
   admin: handlersOf<'admin'>()(admin),
   q: handlersOf<'q'>()(query),
-  t: handlersOf<'t'>()({ ...wallets, GetAddress, ImportAsset }),
-  s: handlersOf<'s'>()({ ...wallets, GetAddress, ImportAsset, UpdateConfirmation }),
+  t: handlersOf<'t'>()({ ...wallets, GetAddress, ImportAsset, RemoveAsset }),
+  s: handlersOf<'s'>()({ ...wallets, GetAddress, ImportAsset, RemoveAsset, UpdateConfirmation }),
   p: handlersOf<'p'>()({ ...wallets, ImportAsset }),
   c: handlersOf<'c'>()({ ...wallets, ...contracts, ...transactions, UpdateConfirmation }),
 }

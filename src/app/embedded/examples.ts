@@ -51,6 +51,7 @@ function walletRequests(service: string, wallet: DemoWallet): Record<string, obj
     RemoveAddress: { wallet_id, address: own(1) },
     BatchRemoveAddresses: { wallet_id, addresses: [own(2), own(3)] },
     ImportAsset: { address, asset_type },
+    RemoveAsset: { wallet_id, asset_type, token_address: unknownToken(service) },
     ListAssets: { wallet_id, asset_type, page_size },
     RefreshAssetBalances: { wallet_id, asset_type },
     ListTransfers: { wallet_id, page_size },
@@ -165,6 +166,12 @@ const digestOf = (text: string): string =>
 /** An account without an owner; every variant accepts the form of EVM. */
 const accountOf = (service: string, number: number): string =>
   `0x${digestOf(`${service} ${number}`).slice(0, 40)}`
+
+/** A token that does not exist. */
+const unknownToken = (service: string): string => {
+  const hex = digestOf(`${service} token`)
+  return service === 's' ? `0x${hex}::example::EXAMPLE` : `0:${hex}`
+}
 
 /** A UUID that names nothing. */
 function unknownId(service: string, kind: string): string {

@@ -95,38 +95,6 @@ export const createVerifyToken =
     return { ok: true, asset, info: readMetadata(data[3]) }
   }
 
-const ownersAtOnce = 16
-
-/**
- * Finds the jetton wallets of owners. The master names each of them, and what is deployed there must
- * say the same: a master can name any account, and one of another token would be counted twice.
- */
-export const createFindAccounts =
-  ({ methods }: { methods: GetMethods }): NonNullable<Tokens['findAccounts']> =>
-  async ({ contract_address }, owners, signal) => {
-    const found: (Buffer | undefined)[] = owners.map(() => undefined)
-    const findOne = async (address: Buffer): Promise<Buffer | undefined> => {
-      const stack = [writeAddress(address)]
-      const named = await methods.run(contract_address, 'get_wallet_address', stack, { signal })
-      const account = readAddressItem(named?.[0])
-      if (!account) return undefined
-      const held = await methods.run(account, 'get_wallet_data', [], { signal })
-      const [owner, master] = [readAddressItem(held?.[1]), readAddressItem(held?.[2])]
-      const isOther =
-        (owner && !owner.equals(address)) || (master && !master.equals(contract_address))
-      return isOther ? undefined : account
-    }
-    const left = [...owners.entries()].reverse()
-    const work = async (): Promise<void> => {
-      for (let next = left.pop(); next; next = left.pop()) {
-        signal.throwIfAborted()
-        found[next[0]] = await findOne(next[1])
-      }
-    }
-    await Promise.all(Array.from({ length: Math.min(ownersAtOnce, owners.length) }, work))
-    return found
-  }
-
 const keyOf = (name: string): Buffer => createHash('sha256').update(name).digest()
 
 /** What stands on the chain itself (TEP-64). Addresses elsewhere are not followed from here. */

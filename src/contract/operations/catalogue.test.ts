@@ -110,7 +110,10 @@ describe('extensions', () => {
     `)
     const webhooks = (service: string) =>
       names.filter((path) => path.startsWith(`/v1/${service}/`)).map((path) => path.slice(6))
-    for (const service of ['t', 's', 'p']) expect(webhooks(service)).toEqual(webhooks('c'))
+    expect(webhooks('p')).toEqual(webhooks('c'))
+    // Contracts are removed by an operation of the specification; tokens of whole wallets by one of ours.
+    for (const service of ['t', 's'])
+      expect(webhooks(service).filter((name) => name !== 'RemoveAsset')).toEqual(webhooks('c'))
   })
 
   test('fields in the records of the specification', () => {

@@ -140,6 +140,19 @@ export const wallet = {
     },
     response: {},
   }),
+  RemoveAsset: operation({
+    summary: 'Stop tracking a token for all addresses of a wallet or of the organization.',
+    description:
+      'Undoes an ImportAsset without `address`. Balances of the token go, transfers stay. Addresses for which the token was imported by name, or by a rule that remains, keep it. One that is not there, or no longer, is no error.',
+    services: 'TS',
+    extension: true,
+    request: {
+      wallet_id: optional(Id),
+      asset_type: AssetType,
+      token_address: TokenAddress,
+    },
+    response: {},
+  }),
   ListAssets: operation({
     summary: 'List balances by wallet, address and asset.',
     services: 'TSPC',

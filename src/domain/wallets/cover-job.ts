@@ -2,7 +2,9 @@ import type { BalanceQuery, Chain } from '../../chains/chain.ts'
 import type { AssetKey } from '../../contract/records/assets.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Db } from '../../storage/pg/database.ts'
+import { awaitCursor } from '../../storage/tracking/blocks.ts'
 import { finishJob, type JobRow, keepJob } from '../../storage/tracking/jobs.ts'
+import { addReread } from '../../storage/tracking/rereads.ts'
 import {
   holdAddresses,
   type OwnedAddress,
@@ -15,7 +17,11 @@ import {
   insertTokenImports,
 } from '../../storage/wallets/assets.ts'
 import type { WalletScope } from '../../storage/wallets/tables.ts'
-import { listRuleAssets } from '../../storage/wallets/token-rules.ts'
+import {
+  findTokenRules,
+  holdTokenRules,
+  listRuleAssets,
+} from '../../storage/wallets/token-rules.ts'
 import { whileHeld } from './held-job.ts'
 import { readAndStore } from './read-balances.ts'
 
@@ -26,7 +32,12 @@ export const coverJobKind = 'cover_tokens'
  * What such a job does: one token at all addresses of a wallet or of the organization, or all tokens
  * of rules at some addresses that were registered. Addresses in hex, as all bytes in JSON.
  */
-export type CoverTarget =
+export type CoverTarget = TargetOf & {
+  /** The last block that was stored when it was asked for. Tokens that moved since are listed. */
+  since_block?: number
+}
+
+type TargetOf =
   | { asset_id: string; wallet_id?: string }
   | { wallet_id: string; addresses: string[] }
 
@@ -48,6 +59,11 @@ const lastPauseSeconds = 300
 // A node that is behind may not know a token yet. About a minute later what names no account has none.
 const mostUnnamed = 5
 
+// A transfer that is refused comes back within a few blocks. Its return is found only after its record.
+const returnBlocks = 8
+
+type CoverScope = WalletScope & { since_block: number | undefined }
+
 /** A token named no account for some addresses. */
 class UnnamedAccountError extends Error {
   override name = 'UnnamedAccountError'
@@ -62,9 +78,11 @@ export async function runCover(tools: Tools, job: JobRow): Promise<boolean> {
   const scope = { organization_id: job.organization_id!, network_id: job.network_id! }
   const { assets, owned, next } = await nextPage(db, scope, job)
   const { unnamed = 0 } = (job.progress ?? {}) as Progress
+  const { since_block } = job.payload as CoverTarget
   const act = async (signal: AbortSignal): Promise<void> => {
     let count = 0
-    for (const asset of assets) count += await coverAsset({ ...tools, signal }, scope, asset, owned)
+    for (const asset of assets)
+      count += await coverAsset({ ...tools, signal }, { ...scope, since_block }, asset, owned)
     if (count > 0 && unnamed < mostUnnamed)
       throw new UnnamedAccountError(`tokens name no account for ${count} addresses`)
   }
@@ -123,11 +141,11 @@ async function nextPage(db: Db, scope: WalletScope, job: JobRow): Promise<Page> 
 /** Tracks one token at some addresses and reads their balances. Says for how many it names no account. */
 async function coverAsset(
   tools: Tools,
-  scope: WalletScope,
+  { since_block, ...scope }: CoverScope,
   asset: AssetKey,
   owned: readonly OwnedAddress[],
 ): Promise<number> {
-  const accounts = await accountsOf(tools, scope, asset, owned)
+  const accounts = await accountsOf(tools, { ...scope, since_block }, asset, owned)
   for (const [wallet_id, some] of Map.groupBy(owned, (one) => one.wallet_id)) {
     const queries = some.flatMap(({ address }): BalanceQuery[] => {
       if (!accounts) return [{ address, asset }]
@@ -144,7 +162,7 @@ async function coverAsset(
 /** The token accounts of addresses, which are tracked from now on; undefined where the chain has none. */
 async function accountsOf(
   { db, clock, chain, signal }: Tools,
-  scope: WalletScope,
+  { since_block, ...scope }: CoverScope,
   asset: AssetKey,
   owned: readonly OwnedAddress[],
 ): Promise<Map<string, Buffer> | undefined> {
@@ -159,17 +177,33 @@ async function accountsOf(
   const found = await find(asset, missing, signal)
   for (const [at, account] of found.entries())
     if (account) accounts.set(missing[at]!.toString('hex'), account)
-  const create_time = new Date(clock.now())
+  const now = new Date(clock.now())
   await db.transaction().execute(async (trx) => {
+    // Blocks after this one are matched with the accounts.
+    const head = (await awaitCursor(trx, scope.network_id))?.block_number
     // What was removed meanwhile must not be tracked: nothing would take the import away again.
+    await holdTokenRules(trx, scope.organization_id)
+    const rules = await findTokenRules(trx, scope.network_id, {
+      ...{ asset_ids: [asset_id], organization_ids: [scope.organization_id] },
+    })
     const held = await holdAddresses(trx, scope, missing)
     const imports = held.flatMap(({ wallet_id, address }) => {
       const token_account_address = accounts.get(address.toString('hex'))
-      if (!token_account_address) return []
+      const isRuled = rules.some((rule) => !rule.wallet_id || rule.wallet_id === wallet_id)
+      if (!token_account_address || !isRuled) return []
       const token_address = asset.contract_address
-      return [{ ...scope, wallet_id, address, asset_id, token_address, token_account_address }]
+      return [
+        {
+          ...{ ...scope, wallet_id, address, asset_id, token_address, token_account_address },
+          since_block: since_block ?? head ?? 0,
+        },
+      ]
     })
-    await insertTokenImports(trx, imports, create_time)
+    const count = await insertTokenImports(trx, imports, now)
+    if (count === 0 || since_block === undefined || head === undefined || head <= since_block)
+      return
+    const range = { from: since_block + 1, to: head + returnBlocks }
+    await addReread(trx, { network_id: scope.network_id, ...range, now })
   })
   return accounts
 }

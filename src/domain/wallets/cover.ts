@@ -1,5 +1,6 @@
 import { ChainUnavailableError } from '../../chains/chain.ts'
 import { hashId } from '../../lib/hash-id.ts'
+import { findCursor } from '../../storage/tracking/blocks.ts'
 import { enqueueJob, type JobRow } from '../../storage/tracking/jobs.ts'
 import { holdTokenRules, listRuleAssets } from '../../storage/wallets/token-rules.ts'
 import type { Context } from '../context.ts'
@@ -19,12 +20,14 @@ export async function enqueueCover(
   target: CoverTarget,
 ): Promise<JobRow> {
   const now = clock.now()
+  const cursor = await findCursor(db, network_id)
   return await enqueueJob(db, {
+    // Without the block: a job that is repeated before it ends keeps the first one.
     job_id: hashId('cover', organization_id, network_id, JSON.stringify(target)),
     kind: coverJobKind,
     organization_id,
     network_id,
-    payload: target,
+    payload: { ...target, ...(cursor && { since_block: cursor.block_number }) },
     next_attempt_time: new Date(now + takeoverMs),
     now: new Date(now),
   })

@@ -1,7 +1,12 @@
 import { OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { findOwners } from '../../storage/wallets/addresses.ts'
-import { assetIdOf, ensureAssets, insertTokenImports } from '../../storage/wallets/assets.ts'
+import {
+  assetIdOf,
+  ensureAssets,
+  insertTokenImports,
+  keepTokenImport,
+} from '../../storage/wallets/assets.ts'
 import type { WalletHandler } from '../context.ts'
 import { readOptionalAddress, readToken } from './address-fields.ts'
 import { askChain } from './ask-chain.ts'
@@ -75,6 +80,12 @@ export const ImportAsset: WalletHandler<'ImportAsset'> = async (context, request
     ],
     now,
   )
+  await keepTokenImport(context.db, {
+    network_id,
+    address: found.address,
+    asset_id,
+    organization_id,
+  })
   await requestRefresh(context, scope, {
     wallet_id: owner.wallet_id,
     address: found.address.toString('hex'),

@@ -65,6 +65,45 @@ export const insertTokenImports = async (
     imports.map((row) => ({ ...row, create_time })),
   )
 
+/** Keeps a token at an address although the rules that track it are removed. */
+export const keepTokenImport = async (
+  trx: Db,
+  {
+    network_id,
+    address,
+    asset_id,
+    organization_id,
+  }: Pick<TokenImport, 'network_id' | 'address' | 'asset_id' | 'organization_id'>,
+): Promise<void> => {
+  await trx
+    .updateTable('token_import')
+    .set({ since_block: null })
+    .where('network_id', '=', network_id)
+    .where('address', '=', address)
+    .where('asset_id', '=', asset_id)
+    .where('organization_id', '=', organization_id)
+    .execute()
+}
+
+/** The tokens of rules that are tracked at addresses, each with the block after which it counts (T). */
+export const findLateImports = async (
+  trx: Db,
+  network_id: number,
+  addresses: readonly Buffer[],
+): Promise<
+  { address: Buffer; asset_id: string; organization_id: string; since_block: number }[]
+> => {
+  if (addresses.length === 0) return []
+  return await trx
+    .selectFrom('token_import')
+    .select(['address', 'asset_id', 'organization_id', 'since_block'])
+    .where('network_id', '=', network_id)
+    .where(sql<boolean>`address = any(${addresses as Buffer[]}::bytea[])`)
+    .where('since_block', 'is not', null)
+    .$narrowType<{ since_block: number }>()
+    .execute()
+}
+
 /** The tokens that an organization tracks for some addresses of a wallet. */
 export const listTokenImports = async (
   db: Db,

@@ -67,6 +67,7 @@ export const walletTables = {
     token_address: bytea,
     token_account_address: bytea,
     create_time: timestamptz,
+    since_block: nullable(int8),
   },
   token_rule: {
     rule_id: uuid,

@@ -20,6 +20,64 @@ export const holdTokenRules = async (trx: Db, organization_id: string): Promise<
   )
 }
 
+const lockTokenRules = async (trx: Db, organization_id: string): Promise<void> => {
+  await sql`select pg_advisory_xact_lock(${sql.lit(lockClass)}, hashtext(${organization_id}))`.execute(
+    trx,
+  )
+}
+
+const ruleIdOf = (scope: WalletScope, { wallet_id, asset_id }: TokenRule): string =>
+  hashId('token_rule', scope.organization_id, scope.network_id, wallet_id ?? '', asset_id)
+
+/** Whether a rule is stored. */
+export const hasTokenRule = async (
+  db: Db,
+  scope: WalletScope,
+  rule: TokenRule,
+): Promise<boolean> => {
+  const row = await db
+    .selectFrom('token_rule')
+    .select('rule_id')
+    .where('rule_id', '=', ruleIdOf(scope, rule))
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/**
+ * Takes a rule away, and the token at the addresses that have it by no other rule and not by name. The
+ * cursor must be locked.
+ */
+export const deleteTokenRule = async (
+  trx: Db,
+  scope: WalletScope,
+  rule: TokenRule,
+): Promise<void> => {
+  const { organization_id, network_id } = scope
+  const { wallet_id, asset_id } = rule
+  await lockTokenRules(trx, organization_id)
+  await trx.deleteFrom('token_rule').where('rule_id', '=', ruleIdOf(scope, rule)).execute()
+  const one = wallet_id === undefined ? sql`` : sql`and w.wallet_id = ${wallet_id}`
+  const wallets = sql`
+    select w.wallet_id from wallet w
+    where w.organization_id = ${organization_id} and w.network_id = ${network_id} ${one}
+      and not exists (
+        select 1 from token_rule r
+        where r.organization_id = ${organization_id} and r.network_id = ${network_id}
+          and r.asset_id = ${asset_id} and (r.wallet_id is null or r.wallet_id = w.wallet_id))`
+  await sql`
+    delete from token_import
+    where wallet_id in (${wallets}) and asset_id = ${asset_id} and since_block is not null`.execute(
+    trx,
+  )
+  for (const table of ['balance_change', 'balance_pending', 'balance'] as const)
+    await sql`
+      delete from ${sql.table(table)} b
+      where b.wallet_id in (${wallets}) and b.asset_id = ${asset_id} and not exists (
+        select 1 from token_import i
+        where i.network_id = ${network_id} and i.address = b.address and i.asset_id = ${asset_id}
+          and i.organization_id = ${organization_id})`.execute(trx)
+}
+
 /** Stores a rule once no address is being registered; false when the organization has `most` already. */
 export const insertTokenRule = async (
   trx: Db,
@@ -27,10 +85,8 @@ export const insertTokenRule = async (
   { wallet_id, asset_id }: TokenRule,
   { most, create_time }: { most: number; create_time: Date },
 ): Promise<boolean> => {
-  await sql`select pg_advisory_xact_lock(${sql.lit(lockClass)}, hashtext(${organization_id}))`.execute(
-    trx,
-  )
-  const rule_id = hashId('token_rule', organization_id, network_id, wallet_id ?? '', asset_id)
+  await lockTokenRules(trx, organization_id)
+  const rule_id = ruleIdOf({ organization_id, network_id }, { wallet_id, asset_id })
   const { rows } = await sql<{ count: bigint; is_known: boolean }>`
     select count(*) as count, coalesce(bool_or(rule_id = ${rule_id}), false) as is_known
     from token_rule

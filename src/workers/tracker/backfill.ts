@@ -67,9 +67,10 @@ export async function runBackfill(options: BackfillOptions): Promise<BackfillOut
     await ensureMonths(blocks.map(({ time }) => time))
     const last = blocks.at(-1)!
     const { number: block_number, hash: block_hash } = last
-    const stored = await storeHistory(options, blocks, signal, (trx) =>
-      setBackfill(trx, range, { block_number, block_hash, update_time: new Date(clock.now()) }),
-    )
+    const update_time = new Date(clock.now())
+    const stored = await storeHistory(options, blocks, signal, {
+      note: (trx) => setBackfill(trx, range, { block_number, block_hash, update_time }),
+    })
     transfers += stored.transfers
     closed += stored.closed
     done = last.number

@@ -1,6 +1,7 @@
 import type { Chain, ChainBlock } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { openNewBalances } from '../../storage/balances/changes.ts'
+import type { BulkRow } from '../../storage/pg/bulk.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import {
   awaitCursor,
@@ -45,6 +46,16 @@ export type StoredHistory = {
   whole: number
 }
 
+/** What a caller does in the same transaction. */
+export type HistoryHooks = {
+  /** Before the look-up of who is tracked. */
+  begin?(trx: Db): Promise<void>
+  /** Which of the transfers are stored; all of them without it. */
+  choose?(trx: Db, transfers: BulkRow<'transfer'>[]): Promise<BulkRow<'transfer'>[]>
+  /** At the end. */
+  note?(trx: Db): Promise<void>
+}
+
 /**
  * Stores blocks that the tracker has gone past: the transfers that are missing, notifications of those,
  * and the gaps that are closed by it. Safe beside the tracker and to be done again: records have the
@@ -55,14 +66,14 @@ export const storeHistory = (
   tools: HistoryTools,
   blocks: readonly ChainBlock[],
   signal: AbortSignal,
-  note: (trx: Db) => Promise<void> = async () => {},
+  hooks: HistoryHooks = {},
 ): Promise<StoredHistory> =>
-  storeChecked((assertChecked) => storeOnce(tools, blocks, { note, assertChecked }), signal)
+  storeChecked((assertChecked) => storeOnce(tools, blocks, { ...hooks, assertChecked }), signal)
 
 async function storeOnce(
   { db, clock, network_id, chain, fanOutLimits: limits }: HistoryTools,
   blocks: readonly ChainBlock[],
-  { note, assertChecked }: { note(trx: Db): Promise<void>; assertChecked: AssertChecked },
+  { begin, choose, note, assertChecked }: HistoryHooks & { assertChecked: AssertChecked },
 ): Promise<StoredHistory> {
   const first = blocks[0]!
   const last = blocks.at(-1)!
@@ -73,6 +84,7 @@ async function storeOnce(
       throw new HistoryMovedError('the tracker went back')
     if (chain.reorganizes)
       await assertStored(trx, { network_id, head: cursor.block_number }, blocks)
+    await begin?.(trx)
     const now = new Date(clock.now())
     const { tracked, matches: known } = await lookUp(trx, { network_id, chain }, blocks)
     assertChecked(blocks, tracked)
@@ -81,7 +93,8 @@ async function storeOnce(
     const rows = contents.map(({ block, content }) => matchBlock(block, content, matches))
     const assets = new Map(rows.flatMap((row) => [...row.assets]))
     await ensureAssets(trx, network_id, [...assets.values()], now)
-    const found = rows.flatMap((row) => row.transfers)
+    const all = rows.flatMap((row) => row.transfers)
+    const found = choose ? await choose(trx, all) : all
     const added = await insertMissingTransfers(trx, found)
     // Balances are read from the present; those of a token that was first seen here do not exist yet.
     await openNewBalances(trx, added, { network_id, block_number: cursor.block_number })
@@ -98,9 +111,10 @@ async function storeOnce(
       }),
     )
     const covered = { network_id, from: first.number, to: last.number, lacking, now }
-    const closed = await coverGaps(trx, covered)
+    // Where only some transfers are stored, the others of a gap are still missing.
+    const closed = choose ? 0 : await coverGaps(trx, covered)
     if (closed > 0) await syncGapEvent(trx, network_id, now)
-    await note(trx)
+    await note?.(trx)
     return { transfers: added.length, closed, whole: blocks.length - lacking.size }
   })
 }

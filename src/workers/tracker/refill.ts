@@ -1,10 +1,8 @@
-import type { ChainBlock } from '../../chains/chain.ts'
 import type { Log } from '../../lib/log.ts'
 import { findCursor, lockCursor } from '../../storage/tracking/blocks.ts'
 import { findDueGap, type GapRow, hasUnreopened, postponeGap } from '../../storage/tracking/gaps.ts'
-import { findTraced } from '../../storage/tracking/networks.ts'
-import { createMonths } from '../janitor/months.ts'
-import { linkWindow, storeHistory } from './history.ts'
+import { createRangeStore } from './range-store.ts'
+import { createReread } from './reread.ts'
 import { reopenUnlessLately } from './store.ts'
 import type { TrackerTools } from './tools.ts'
 
@@ -26,7 +24,6 @@ const usualTimes: RefillTimes = {
   blocks: 16,
 }
 
-const fetchesAtOnce = 4
 // Between two attempts that bring something: the head comes first.
 const breathMs = 100
 
@@ -46,9 +43,14 @@ export function startRefilling(options: {
   const stopping = new AbortController()
   const signal = AbortSignal.any([options.signal, stopping.signal])
   const refill = createRefill(tools, times.blocks)
+  const reread = createReread(tools, { ...times, log })
 
   const once = async (): Promise<number> => {
     await reopenLate(tools)
+    if (await reread(signal)) {
+      onStored()
+      return breathMs
+    }
     const gap = await findDueGap(db, network_id, new Date(clock.now()))
     if (!gap) return times.everyMs
     const { from_block: from, to_block: to } = gap
@@ -99,58 +101,16 @@ export function createRefill(
   tools: TrackerTools,
   most: number,
 ): (gap: GapRow, signal: AbortSignal) => Promise<{ filled: number; closed: number }> {
-  const { db, network_id, chain } = tools
-  const ensureMonths = createMonths(db)
-
-  const fetch = async (numbers: readonly number[], signal: AbortSignal) => {
-    const isTraced = await findTraced(db, network_id)
-    const blocks: ChainBlock[] = []
-    let failure: unknown
-    for (let at = 0; at < numbers.length && failure === undefined; at += fetchesAtOnce) {
-      const some = numbers.slice(at, at + fetchesAtOnce)
-      const fetched = await Promise.allSettled(
-        some.map((number) => chain.block(number, { isTraced }, signal)),
-      )
-      signal.throwIfAborted()
-      for (const one of fetched)
-        if (one.status === 'fulfilled') blocks.push(one.value)
-        else failure ??= one.reason
-    }
-    if (blocks.length === 0) throw failure
-    return blocks
-  }
-
+  const { db, network_id } = tools
+  const store = createRangeStore(tools)
   return async (gap, signal) => {
     const cursor = await findCursor(db, network_id)
     const to = Math.min(gap.to_block, cursor?.block_number ?? -1)
     // Nodes have the newer blocks of a gap more often: every other attempt begins elsewhere.
     const places = to - gap.from_block + 1
     const from = gap.from_block + (gap.attempts % 2 === 0 ? 0 : (gap.attempts * 7_919) % places)
-    const last = Math.min(from + most - 1, to)
-    const numbers = Array.from({ length: last - from + 1 }, (_, at) => from + at)
-    const blocks = await fetch(numbers, signal)
-    if (chain.reorganizes) await linkWindow(tools, { from, to: last }, signal)
-    await ensureMonths(blocks.map(({ time }) => time))
-    let closed = 0
-    let filled = 0
-    // Those that follow each other are stored together.
-    for (const run of runsOf(blocks)) {
-      const stored = await storeHistory(tools, run, signal)
-      closed += stored.closed
-      filled += stored.whole
-    }
-    return { filled, closed }
+    return await store({ from, to: Math.min(from + most - 1, to) }, signal)
   }
-}
-
-function runsOf(blocks: readonly ChainBlock[]): ChainBlock[][] {
-  const runs: ChainBlock[][] = []
-  for (const block of blocks) {
-    const run = runs.at(-1)
-    if (run?.at(-1)?.number === block.number - 1) run.push(block)
-    else runs.push([block])
-  }
-  return runs
 }
 
 /** Reads all balances again because of gaps for which that was put off. */

@@ -14,7 +14,7 @@ import { startImporter } from '../jobs/importer.ts'
 
 const database = await freshDatabase()
 const { db, pool } = database
-const { startBench, settled } = createTrackedBenches(database)
+const { addWebhook, notified, startBench, settled } = createTrackedBenches(database)
 
 describe.each(['s', 't'] as const)(
   'a token that is imported for all addresses in %s',
@@ -219,6 +219,66 @@ describe.each(['s', 't'] as const)(
       expect(await caller.reason('ImportAsset', third)).toBe('INVALID_REQUEST')
     })
 
+    it('is no longer tracked once its rule is removed, except where it is tracked otherwise', async () => {
+      const started = await startTokens()
+      const { bench, caller, start, token, other } = started
+      const { chain, account, address } = bench
+      const one = await register(caller, { address: address(1) })
+      const two = await register(caller, { address: address(2) })
+      await caller.call('RegisterAddress', { wallet_id: two, address: address(3) })
+      const { token_address } = token
+      const asset = { asset_type, token_address }
+      await caller.call('ImportAsset', asset)
+      await caller.call('ImportAsset', { ...asset, wallet_id: one })
+      await caller.call('ImportAsset', { ...asset, address: address(3) })
+      await caller.call('ImportAsset', { asset_type, token_address: other.token_address })
+      start()
+      await settled(bench)
+      const pay = async () => {
+        const movements = [1, 2, 3].flatMap((number) =>
+          [token, other].map((some) => ({
+            ...{ to: account(number), value: 4n, asset: some.asset },
+          })),
+        )
+        chain.mine([{ movements }])
+        await settled(bench)
+      }
+      const counts = async () =>
+        await Promise.all(
+          [1, 2, 3].map(async (number) => [
+            (await listAll(caller, { address: address(number) })).length,
+            await balanceOf(caller, address(number), token_address),
+            await balanceOf(caller, address(number), other.token_address),
+          ]),
+        )
+      await pay()
+      const stranger = await bench.createCaller()
+      await stranger.call('RemoveAsset', asset)
+      await stranger.call('RemoveAsset', { ...asset, wallet_id: one })
+      expect(await counts()).toEqual([
+        [2, '4', '4'],
+        [2, '4', '4'],
+        [2, '4', '4'],
+      ])
+      for (let times = 0; times < 2; times++) await caller.call('RemoveAsset', asset)
+      await pay()
+      expect(await counts()).toEqual([
+        [4, '8', '8'],
+        [3, undefined, '8'],
+        [4, '8', '8'],
+      ])
+      await caller.call('RemoveAsset', { ...asset, wallet_id: one })
+      await pay()
+      expect((await counts())[0]).toEqual([5, undefined, '12'])
+      await caller.call('RegisterAddress', { wallet_id: one, address: address(4) })
+      await caller.call('RefreshAssetBalances', { wallet_id: one, asset_type })
+      expect(await balanceOf(caller, address(1), token_address)).toBeUndefined()
+      expect(await balanceOf(caller, address(4), token_address)).toBeUndefined()
+      // It can be tracked again.
+      await caller.call('ImportAsset', asset)
+      expect(await balanceOf(caller, address(1), token_address)).toBe('12')
+    })
+
     it('goes with its address, and with its wallet', async () => {
       const started = await startTokens()
       const { bench, caller, start, token } = started
@@ -306,6 +366,69 @@ describe('a token whose accounts are found by a job', () => {
     bench.chain.setMode('up')
     startImports(started)
     await waitFor('it is tracked', async () => (await covered(bench.network_id)) === 1)
+  })
+
+  it('lists and notifies what arrives before its accounts are found', async () => {
+    const started = await startJettons()
+    const { bench, caller, start } = started
+    const { chain, account, address } = bench
+    const parsed = bench.family.parseToken!(token_address)
+    if (!parsed.ok) throw new Error(parsed.detail)
+    const token = { asset_type, contract_address: parsed.bytes, token_id: 0n } as const
+    const pay = (number: number, value: bigint) =>
+      chain.mine([{ movements: [{ to: account(number), value, asset: token }] }])
+    const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', address: address(9) })
+    await caller.call('ImportAsset', { wallet_id, asset_type, token_address })
+    const webhook_id = await addWebhook(bench, caller, 1)
+    start({ refill: { everyMs: 20 } })
+    await settled(bench)
+    const { tokens } = chain
+    const { findAccounts } = tokens!
+    tokens!.findAccounts = async () => {
+      throw new Error('not now')
+    }
+    // Before it is registered: never listed.
+    pay(1, 1n)
+    await settled(bench)
+    await caller.call('RegisterAddress', { wallet_id, address: address(1) })
+    pay(1, 2n)
+    pay(9, 3n)
+    await settled(bench)
+    // Another one whose token is imported by name counts from then on only.
+    const stranger = await bench.createCaller()
+    const other = await stranger.call('RegisterWallet', { name: 'o', address: address(1) })
+    pay(1, 4n)
+    await settled(bench)
+    expect(await listAll(caller, { address: address(1) })).toEqual([])
+    tokens!.findAccounts = findAccounts!
+    startImports(started)
+    await waitFor('all are listed', async () => {
+      const listed = await listAll(caller, { address: address(1) })
+      return listed.length === 2
+    })
+    const listed = await listAll(caller, { wallet_id })
+    expect(listed.map(({ to, value }) => [to, value]).toSorted()).toEqual(
+      [
+        [address(1), '2'],
+        [address(1), '4'],
+        [address(9), '3'],
+      ].toSorted(),
+    )
+    expect(await listAll(stranger, { wallet_id: other.wallet_id })).toEqual([])
+    pay(1, 5n)
+    await settled(bench)
+    expect(await listAll(caller, { address: address(1) })).toHaveLength(3)
+    const bodies = (await notified(webhook_id)).map(({ data }) => data)
+    expect(bodies.map(({ backfilled, transfers }) => [transfers[0].value, backfilled])).toEqual([
+      ['3', undefined],
+      ['2', true],
+      ['4', true],
+      ['5', undefined],
+    ])
+    const { assets } = await caller.call('ListAssets', {
+      ...{ address: address(1), asset_type, token_address },
+    })
+    expect(assets).toMatchObject([{ balance: '12' }])
   })
 
   it('is asked for again where it names no account at first', async () => {

@@ -1,4 +1,5 @@
 import { quantityOf, type RawReceipt, type ReadTransaction, typeOf } from '../codec/raw.ts'
+import { redeemType, ticketType } from './retryables.ts'
 
 /** The type of a deposit on OP-style chains, and of a message on Scroll: paid for on the other chain. */
 export const depositType = 0x7e
@@ -6,12 +7,8 @@ const blobType = 0x03
 // Requests from the other chain and upgrades on ZKsync (PRIORITY_OPERATION_L2_TX_TYPE and PROTOCOL_UPGRADE_TX_TYPE in
 // matter-labs/zksync-era, core/lib/types): the fee comes out of what is minted for them.
 const priorityTypes = new Set([0xfe, 0xff])
-// The redeem of a retryable ticket on Arbitrum (ArbitrumRetryTx in OffchainLabs/nitro, arbos/tx_processor.go):
-// its gas was paid with the ticket. It is minted for the sender before, and what is left is taken away.
-const redeemType = 0x68
-// A deposit and a retryable ticket on Arbitrum (ArbitrumDepositTx and ArbitrumSubmitRetryableTx in the same file).
+// A deposit on Arbitrum (ArbitrumDepositTx in OffchainLabs/nitro, arbos/tx_processor.go).
 const arbitrumDepositType = 0x64
-const ticketType = 0x69
 
 /** Whether a transaction came from the other chain. */
 export const isDeposit = (transaction: ReadTransaction): boolean =>
@@ -32,6 +29,8 @@ export function mintOf(transaction: ReadTransaction): bigint {
  */
 export function feeOf(transaction: ReadTransaction, receipt: RawReceipt): bigint {
   const type = typeOf(transaction)
+  // The gas of a redeem was paid with its ticket. It is minted for the sender before, and what is left is
+  // taken away (see `retryables.ts`).
   if (type === depositType || type === redeemType || priorityTypes.has(type)) return 0n
   // Celo (CIP-64): price and fee are in the token, and its transfer is a log of its own.
   if (transaction.feeCurrency) return 0n

@@ -1,6 +1,7 @@
 import { quantityOf, type RawReceipt, type ReadTransaction } from '../codec/raw.ts'
 import { feeOf, isDeposit, mintOf } from './fees.ts'
 import type { Callees, NamedAddresses } from './names.ts'
+import { ticketEffects } from './retryables.ts'
 import type { InternalTransfer } from './traces.ts'
 
 /** A movement of the native coin at its place in the transaction, between numbers of addresses. */
@@ -40,6 +41,9 @@ export const logPlace = 2
 /** The first place of traced movements: far behind the logs, so that a trace changes no other place. */
 export const internalPlace: number = 2 ** 31
 
+/** The first place of what an Arbitrum ticket refunds; no log has that place. */
+const refundPlace: number = internalPlace - 2
+
 /** Reads the native side of a transaction. */
 export function nativeEffects(
   transaction: ReadTransaction,
@@ -51,11 +55,13 @@ export function nativeEffects(
   const { status } = receipt
   const failed = status !== undefined && status !== null && quantityOf(status) === 0n
   const sender = addresses.add(transaction.from)
-  const value = quantityOf(transaction.value)
-  const target = transaction.to ?? receipt.contractAddress
+  const ticket = ticketEffects(transaction, receipt, failed)
+  const value = ticket?.sent ? ticket.sent.value : quantityOf(transaction.value)
+  const target = (value > 0n && ticket?.sent?.to) || (transaction.to ?? receipt.contractAddress)
+  const calls = ticket?.hasCalls === false ? none : internal
   return {
     sender,
-    fee: feeOf(transaction, receipt),
+    fee: ticket ? ticket.fee : feeOf(transaction, receipt),
     nonce: isDeposit(transaction) ? receipt.depositNonce : transaction.nonce,
     failed,
     movements: movementsOf(),
@@ -63,16 +69,30 @@ export function nativeEffects(
   }
 
   function movementsOf(): readonly NativeMovement[] {
-    const mint = mintOf(transaction)
-    if (value === 0n && mint === 0n && !failed && internal.length === 0) return none
+    const mint = ticket ? ticket.received.value : mintOf(transaction)
+    const refunds = (ticket?.refunds ?? none).filter(
+      (refund) => refund.value > 0n && refund.from !== refund.to,
+    )
+    if (value === 0n && mint === 0n && !failed && calls.length === 0 && refunds.length === 0)
+      return none
     const to = target ? addresses.add(target) : noParty
     const movements: NativeMovement[] = []
     // It stays even where the deposit fails.
-    if (mint > 0n)
-      movements.push({ place: mintPlace, from: noParty, to: sender, value: mint, failed: false })
+    if (mint > 0n) {
+      const from = ticket?.received.from ? addresses.add(ticket.received.from) : noParty
+      movements.push({ place: mintPlace, from, to: sender, value: mint, failed: false })
+    }
     // A failed one is of interest to its sender whatever it would have moved.
     if (value > 0n || failed) movements.push({ place: valuePlace, from: sender, to, value, failed })
-    for (const [index, moved] of (failed ? none : internal).entries())
+    for (const [index, refund] of refunds.entries())
+      movements.push({
+        place: refundPlace + index,
+        from: refund.from ? addresses.add(refund.from) : noParty,
+        to: addresses.add(refund.to),
+        value: refund.value,
+        failed: false,
+      })
+    for (const [index, moved] of (failed ? none : calls).entries())
       movements.push({
         place: internalPlace + index,
         from: addresses.add(moved.from),

@@ -19,6 +19,17 @@ export type ReadTransaction = {
   mint?: string | undefined
   /** Of a retryable ticket on Arbitrum: what comes from the other chain. */
   depositValue?: string | undefined
+  /** Of retryable tickets on Arbitrum, see `block/retryables.ts`. */
+  retryValue?: string | undefined
+  retryData?: string | undefined
+  refundTo?: string | undefined
+  l1BaseFee?: string | undefined
+  maxSubmissionFee?: string | undefined
+  ticketId?: string | undefined
+  maxRefund?: string | undefined
+  submissionFeeRefund?: string | undefined
+  gas?: string | undefined
+  maxFeePerGas?: string | undefined
   /** Of Celo: the token in which gas is paid. */
   feeCurrency?: string | null | undefined
 }
