@@ -72,12 +72,14 @@ requests[pathOf('admin', 'RotateCredential')] = { credential_id, overlap_seconds
 requests[pathOf('admin', 'RevokeCredential')] = { credential_id }
 
 // Nor that of an organization that may be disabled and deleted.
+const domain = `closed-${Date.now()}`
 const { organization } = (await client.admin!.CreateOrganization!({
-  ...{ name: 'Closed', domain: `closed-${Date.now()}` },
+  ...{ name: 'Closed', domain },
 })) as { organization: { organization_id: string } }
 const { organization_id } = organization
-for (const name of ['Disable', 'Enable', 'Delete'])
+for (const name of ['Disable', 'Enable'])
   requests[pathOf('admin', `${name}Organization`)] = { organization_id }
+requests[pathOf('admin', 'DeleteOrganization')] = { organization_id, domain }
 requests[pathOf('admin', 'GetOrganizationDeletion')] = { organization_id }
 
 const isRead = (name: string) => /^(?:Get|List)/.test(name)

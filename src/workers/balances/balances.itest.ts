@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { isBalanceDue } from '../../../test/helpers/balance-due.ts'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { createTrackedBenches } from '../../../test/helpers/tracked-harness.ts'
 import { waitFor } from '../../../test/helpers/wait-for.ts'
 import type { Caller, WalletBench } from '../../../test/helpers/wallets.ts'
 import { BlockGoneError, ChainUnavailableError } from '../../chains/chain.ts'
+import { systemClock } from '../../lib/clock.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
 
 const database = await freshDatabase()
@@ -445,6 +447,35 @@ describe('a block that a node lacks for a moment', () => {
     chain.mine()
     await settled(bench)
     expect(failures).toBeLessThan(0)
+    expect(await balanceOf(caller, wallet_id)).toBe('1000005')
+  })
+
+  it('is read at the next one where its state is missing for long, and not many blocks later', async () => {
+    const { bench, caller, start } = await startBench('c')
+    const { chain, account } = bench
+    const wallet_id = await registerWallet(bench, caller)
+    let shift = 0
+    start({ clock: { ...systemClock, now: () => systemClock.now() + shift } })
+    await settled(bench)
+    let failures = 0
+    const { readBalances } = chain
+    chain.readBalances = async () => {
+      failures++
+      throw new BlockGoneError('missing trie node')
+    }
+    chain.mine([{ movements: [{ to: account(1), value: 5n }] }])
+    await waitFor('it fails', async () => failures > 0)
+    shift = 60_000
+    const before = failures
+    await waitFor('it fails again', async () => failures > before)
+    await waitFor(
+      'the balance waits',
+      async () =>
+        !(await isBalanceDue(database.db, bench.network_id, chain.canonical().length - 1)),
+    )
+    chain.readBalances = readBalances
+    chain.mine()
+    await settled(bench)
     expect(await balanceOf(caller, wallet_id)).toBe('1000005')
   })
 })

@@ -9,7 +9,6 @@ import {
   deepConfirmation,
   deferBalanceChanges,
   listDueBalances,
-  postponeBalanceChanges,
 } from '../../storage/balances/changes.ts'
 import { applyPending, findStanding } from '../../storage/balances/pending.ts'
 import { reopenPage } from '../../storage/balances/reopening.ts'
@@ -158,9 +157,9 @@ async function readDue(
       continue
     }
     // No node has the block any more, or its state. The newest one is read instead, and the balance is
-    // kept until that is confirmed; where there is none, the others go first.
+    // kept until that is confirmed; where there is none, the next block is read.
     if (number < head) await attempt(head, () => read({ at: newest, newest, pairs, isKept: true }))
-    else await postponeBalanceChanges(db, pairs, head)
+    else await deferBalanceChanges(db, pairs, head)
   }
   // Last, and without pairs that are still to be corrected: what is read ahead settles all their work.
   const rest = failed.size > 0 ? ahead.filter((pair) => !failed.has(keyOfWork(pair))) : ahead
