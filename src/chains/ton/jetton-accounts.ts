@@ -1,5 +1,5 @@
 import { Address, beginCell, Cell, contractAddress } from '@ton/core'
-import type { Tokens } from '../chain.ts'
+import type { Tokens } from '../tokens.ts'
 import { type GetMethods, readAddressItem, writeAddress } from './balances.ts'
 import { bytesOf } from './cells.ts'
 
