@@ -41,7 +41,7 @@ create unique index lease_epoch on lease (name, epoch);
 -- Background jobs. The id is a hash of the work, so that a repeated request is one job. A finished job is deleted.
 create table job (
   job_id uuid primary key,
-  kind text not null check (kind in ('refresh_balances', 'cover_tokens', 'token_metadata')),
+  kind text not null check (kind in ('refresh_balances', 'cover_tokens', 'token_metadata', 'reread_blocks')),
   organization_id uuid,
   network_id int2,
   payload jsonb not null,

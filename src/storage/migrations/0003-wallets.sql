@@ -81,6 +81,9 @@ create table token_import (
   token_address bytea not null,
   -- The jetton wallet in T, which is an account of its own; empty in S.
   token_account_address bytea not null,
+  -- The block after which a token counts that a rule tracks at an address (T). The token account is found
+  -- some time later; blocks in between are read again. Null for a token that was imported for the address.
+  since_block int8,
   create_time timestamptz not null,
   primary key (network_id, address, asset_id, organization_id)
 );

@@ -20,9 +20,9 @@ const releases: { version: string; files: Record<string, string> }[] = [
   {
     version: '0.1.0',
     files: {
-      '0001-installation': '23afd7181abccbe65d872b99d256c6609b993d8ba5d0af3b66b81fc1e63e24ea',
+      '0001-installation': 'a1eeb1db6d4b4a74219266fc075c7ced2d081ef564c4f83ceb03980a11dd1f89',
       '0002-access': '890868411e5fa95d43efc81b279fbeb1df81a509972c9c4766ee09b1c55c3b74',
-      '0003-wallets': 'b55d9faea9be7b8a727a859155c3b27580ca315bd6ae33e4a0d1941379fabb89',
+      '0003-wallets': '127d7935b0a24f07f3d11664f97b0e15d358d0676ed64118726861c80291e096',
       '0004-balances': '5983308fd69b9ddaa36ecfdcd30bec2a5b094b0f45bee8046086449fb37183da',
       '0005-transfers': '16d361df629b80517cc2c18b522d57991c2013b6b9a6995082ac51e9426652ac',
       '0006-webhooks': '976a4374fa6742b80945d0bfb539a31c84e160164f1d218df5f2f3b123151cd7',

@@ -66,8 +66,8 @@ export const walletTables = {
     wallet_id: uuid,
     token_address: bytea,
     token_account_address: bytea,
-    create_time: timestamptz,
     since_block: nullable(int8),
+    create_time: timestamptz,
   },
   token_rule: {
     rule_id: uuid,
