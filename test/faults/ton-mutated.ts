@@ -3,7 +3,8 @@
 
 import { Cell } from '@ton/core'
 import type { ChainBlock, Movement, Tracked } from '../../src/chains/chain.ts'
-import { createBlock, createStrikes } from '../../src/chains/ton/block.ts'
+import { createBlock } from '../../src/chains/ton/block.ts'
+import { createDoubts } from '../../src/chains/ton/doubts.ts'
 import type { RawTransaction } from '../../src/chains/ton/raw.ts'
 import { createRandom } from '../helpers/random.ts'
 import { type RealBlock, readRealBlock, writeRaw } from '../helpers/ton-real-blocks.ts'
@@ -42,7 +43,7 @@ const everyone: Tracked = {
 }
 
 const blockOf = (raws: readonly RawTransaction[], { time }: RealBlock): ChainBlock => {
-  const strikes = createStrikes()
+  const doubts = createDoubts()
   // As the tracker does: the block is fetched again until it can be stored.
   for (let attempt = 0; ; attempt++)
     try {
@@ -51,7 +52,7 @@ const blockOf = (raws: readonly RawTransaction[], { time }: RealBlock): ChainBlo
         parts: [{ id, transactions: raws, accuse: () => {} }],
         tops: [],
         native,
-        strikes,
+        doubts,
       })
       block.decode(everyone)
       return block

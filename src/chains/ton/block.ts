@@ -9,7 +9,8 @@ import type {
   Tracked,
   Undecoded,
 } from '../chain.ts'
-import { UnreadableError } from '../chain.ts'
+import { ChainUnavailableError } from '../chain.ts'
+import type { Doubts } from './doubts.ts'
 import { nativeMovements, ordinalsPerTransaction, tokenMovements } from './movements.ts'
 import { type RawBlockId, type RawTransaction, readAccount, readHash } from './raw.ts'
 import { decodeTransaction, proveTransaction, type TonTransaction } from './transaction.ts'
@@ -20,12 +21,6 @@ export type BlockPart = {
   transactions: readonly RawTransaction[]
   /** Says that the node which gave them has lied. */
   accuse(): void
-}
-
-/** Counts how often nodes gave cells that are not those of a transaction's hash. */
-export type Strikes = {
-  /** Notes one more time; true while another node, or another attempt, may still give the right ones. */
-  mayHelp(hash: string): boolean
 }
 
 type Item = {
@@ -47,13 +42,13 @@ export function createBlock({
   parts,
   tops,
   native,
-  strikes,
+  doubts,
 }: {
   header: BlockHeader
   parts: readonly BlockPart[]
   tops: readonly RawBlockId[]
   native: AssetKey
-  strikes: Strikes
+  doubts: Doubts
 }): ChainBlock {
   const nameless: string[] = []
   const items = parts
@@ -70,8 +65,8 @@ export function createBlock({
     .sort((a, b) =>
       a.lt < b.lt ? -1 : a.lt > b.lt ? 1 : a.key < b.key ? -1 : a.key > b.key ? 1 : 0,
     )
-  if (nameless.filter((hash) => strikes.mayHelp(hash)).length > 0)
-    throw new UnreadableError(
+  if (nameless.filter((hash) => doubts.mayHelp(hash)).length > 0)
+    throw new ChainUnavailableError(
       `block ${header.number}: a node gave a transaction without an account`,
     )
   const decoded = new Map<Item, TonTransaction>()
@@ -80,10 +75,14 @@ export function createBlock({
     const known = decoded.get(item)
     if (known) return known
     const cell = proveTransaction(item.raw)
-    if (!cell) throw new NotItsHashError('its cells are not those of its hash')
+    if (!cell) throw new FalseTransactionError('its cells are not those of its hash')
     const transaction = decodeTransaction(cell, item.account)
+    if (transaction.lt !== item.lt)
+      throw new FalseTransactionError('its logical time is not that of its cells')
     if (Math.abs(transaction.time - header.time) > mostApartMs)
       throw new Error('its time is not that of its block')
+    if (doubts.isReplayed(item.key, item.lt, header.number))
+      throw new FalseTransactionError('an earlier block had it already')
     decoded.set(item, transaction)
     return transaction
   }
@@ -131,17 +130,17 @@ export function createBlock({
             })
         } catch (error) {
           const { hash } = item.raw.transaction_id
-          if (error instanceof NotItsHashError) {
+          if (error instanceof FalseTransactionError) {
             part.accuse()
-            mayHelp = strikes.mayHelp(hash) || mayHelp
+            mayHelp = doubts.mayHelp(hash) || mayHelp
           }
           const reason = error instanceof Error ? error.message.slice(0, 100) : 'cannot be read'
           undecoded.push({ hash: readHash(hash), reason })
         }
       }
       if (mayHelp)
-        throw new UnreadableError(
-          `block ${header.number}: a node gave a transaction that is not the one of its hash`,
+        throw new ChainUnavailableError(
+          `block ${header.number}: a node gave a transaction that cannot be true: ${undecoded[0]!.reason}`,
         )
       return {
         movements,
@@ -158,9 +157,9 @@ export function createBlock({
   }
 }
 
-/** Cells that do not have the hash by which the node names them. */
-class NotItsHashError extends Error {
-  override name = 'NotItsHashError'
+/** A transaction that a node made up: not the one of its hash, or of another block. */
+class FalseTransactionError extends Error {
+  override name = 'FalseTransactionError'
 }
 
 /** Why a transaction has to be decoded; undefined where it concerns no tracked account. */
@@ -170,24 +169,6 @@ function concernOf({ account, returnedTo }: Item, tracked: Tracked) {
   const mayReturn =
     returnedTo && (tracked.accounts.has(returnedTo) || tracked.tokenAccount(returnedTo).length > 0)
   return isTracked || tokens.length > 0 || mayReturn ? { isTracked, tokens, mayReturn } : undefined
-}
-
-const mostStrikes = 3
-const rememberedStrikes = 1_024
-
-/** Strikes of the last transactions. */
-export function createStrikes(): Strikes {
-  const counts = new Map<string, number>()
-  return {
-    mayHelp: (hash) => {
-      const count = (counts.get(hash) ?? 0) + 1
-      counts.delete(hash)
-      counts.set(hash, count)
-      const [oldest] = counts.keys()
-      if (counts.size > rememberedStrikes) counts.delete(oldest!)
-      return count < mostStrikes
-    },
-  }
 }
 
 /** Undefined where a transaction does not name its account and its cells do not prove it either. */

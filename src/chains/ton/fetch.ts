@@ -1,7 +1,8 @@
 import type { AssetKey } from '../../contract/records/assets.ts'
 import type { BlockHeader, ChainBlock } from '../chain.ts'
 import { ChainUnavailableError } from '../chain.ts'
-import { type BlockPart, createBlock, createStrikes } from './block.ts'
+import { type BlockPart, createBlock } from './block.ts'
+import { createDoubts } from './doubts.ts'
 import type { Nodes } from './nodes.ts'
 import {
   masterShard,
@@ -40,7 +41,7 @@ export const toHeader = ({ id, prev_blocks, gen_utime }: RawHeader): BlockHeader
 
 /** Makes what fetches blocks from nodes. */
 export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKey }): Fetcher {
-  const strikes = createStrikes()
+  const doubts = createDoubts()
   const known = new Map<number, Promise<readonly RawBlockId[]>>()
   const keep = (seqno: number, tops: Promise<readonly RawBlockId[]>): void => {
     known.set(seqno, tops)
@@ -125,6 +126,7 @@ export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKe
     signal: AbortSignal,
   ): Promise<BlockPart> => {
     const transactions: RawTransaction[] = []
+    const hashes = new Set<string>()
     const accusers = new Set<() => void>()
     for (let after = {}; ; ) {
       const page = await nodes.ask({
@@ -134,14 +136,19 @@ export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKe
         signal,
         accept: (result, accuse) => {
           const given = readPage(result)
-          const named = readBlockId((result as { id?: unknown }).id)
-          if (!given || (named && named.root_hash !== id.root_hash)) return undefined
+          const block = readBlockId((result as { id?: unknown }).id)
+          if (!given || (block && block.root_hash !== id.root_hash)) return undefined
           if (given.incomplete && given.transactions.length === 0) return undefined
+          // Counted twice, a transaction would be two records; and pages that repeat would never end.
+          const named = new Set(given.transactions.map((one) => one.transaction_id.hash))
+          if (named.size < given.transactions.length || !named.isDisjointFrom(hashes))
+            return undefined
           accusers.add(accuse)
           return given
         },
       })
       transactions.push(...page.transactions)
+      for (const { transaction_id } of page.transactions) hashes.add(transaction_id.hash)
       const last = page.transactions.at(-1)
       if (!page.incomplete || !last) break
       const account = readAccount(last.account) ?? readAccount(last.address)
@@ -168,7 +175,7 @@ export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKe
       const parts = await Promise.all(
         [raw.id, ...shards].map((id) => transactionsOf(id, seqno, signal)),
       )
-      return createBlock({ header: toHeader(raw), parts, tops, native, strikes })
+      return createBlock({ header: toHeader(raw), parts, tops, native, doubts })
     },
     remember: (seqno, tops) => keep(seqno, Promise.resolve(tops)),
   }

@@ -23,6 +23,7 @@ const received = (body: Cell, fields: { bounced?: boolean; isDone?: boolean } = 
   message.info.bounced = fields.bounced ?? false
   const transaction: TonTransaction = {
     hash: Buffer.alloc(32, 7),
+    lt: 1n,
     time: 1_000,
     fee: 5n,
     in: { hash: Buffer.alloc(32, 8), message },

@@ -13,6 +13,8 @@ export type HashedMessage = {
 /** A transaction of one account. */
 export type TonTransaction = {
   hash: Buffer
+  /** Logical time. */
+  lt: bigint
   /** Milliseconds. */
   time: number
   /** All that the account paid: what it has afterwards is before + in - out - this. */
@@ -52,8 +54,9 @@ export function decodeTransaction(cell: Cell, account: Buffer): TonTransaction {
   const slice = cell.beginParse()
   if (slice.loadUint(4) !== transactionTag) throw new Error('is not a transaction')
   if (!slice.loadBuffer(32).equals(account.subarray(1))) throw new Error('is of another account')
-  // Logical time, hash and logical time of the one before.
-  slice.skip(64 + 256 + 64)
+  const lt = slice.loadUintBig(64)
+  // Hash and logical time of the one before.
+  slice.skip(256 + 64)
   const time = slice.loadUint(32) * 1_000
   // Number of messages, states of the account before and after.
   slice.skip(15 + 2 + 2)
@@ -69,6 +72,7 @@ export function decodeTransaction(cell: Cell, account: Buffer): TonTransaction {
     if (message?.info.type === 'internal') fee += message.info.forwardFee
   return {
     hash: cell.hash(),
+    lt,
     time,
     fee,
     in: received,
