@@ -15,6 +15,9 @@ export type VerificationStatus = {
   refused: Record<string, number>
 }
 
+/** Counters of what is verified. */
+export type VerificationCounts = ReturnType<typeof createVerificationCounts>
+
 /** Counts what is verified. */
 export function createVerificationCounts(mode: Verification) {
   const checked: Record<string, number> = {}

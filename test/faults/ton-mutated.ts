@@ -6,6 +6,7 @@ import type { ChainBlock, Movement, Tracked } from '../../src/chains/chain.ts'
 import { createBlock } from '../../src/chains/ton/block.ts'
 import { createDoubts } from '../../src/chains/ton/doubts.ts'
 import type { RawTransaction } from '../../src/chains/ton/raw.ts'
+import { createVerificationCounts } from '../../src/chains/verification.ts'
 import { createRandom } from '../helpers/random.ts'
 import { type RealBlock, readRealBlock, writeRaw } from '../helpers/ton-real-blocks.ts'
 import { readNumbers } from './program.ts'
@@ -43,7 +44,8 @@ const everyone: Tracked = {
 }
 
 const blockOf = (raws: readonly RawTransaction[], { time }: RealBlock): ChainBlock => {
-  const doubts = createDoubts()
+  let now = 0
+  const doubts = createDoubts({ now: () => now })
   // As the tracker does: the block is fetched again until it can be stored.
   for (let attempt = 0; ; attempt++)
     try {
@@ -53,11 +55,13 @@ const blockOf = (raws: readonly RawTransaction[], { time }: RealBlock): ChainBlo
         tops: [],
         native,
         doubts,
+        counts: createVerificationCounts('structural'),
       })
       block.decode(everyone)
       return block
     } catch (error) {
       if (attempt >= 3) throw error
+      now += 15_000
     }
 }
 

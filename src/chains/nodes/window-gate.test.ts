@@ -42,7 +42,7 @@ test('a node never receives more than the limit in any second, whatever the netw
   )
 })
 
-test('calls go on at the rate of the plan', () => {
+test('calls continue at the rate of the plan', () => {
   const gate = createWindowGate(10)
   let [now, calls] = [0, 0]
   while (now < 60_000) {

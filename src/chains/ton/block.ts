@@ -10,6 +10,7 @@ import type {
   Undecoded,
 } from '../chain.ts'
 import { ChainUnavailableError } from '../chain.ts'
+import type { VerificationCounts } from '../verification.ts'
 import type { Doubts } from './doubts.ts'
 import { nativeMovements, ordinalsPerTransaction, tokenMovements } from './movements.ts'
 import { type RawBlockId, type RawTransaction, readAccount, readHash } from './raw.ts'
@@ -43,12 +44,14 @@ export function createBlock({
   tops,
   native,
   doubts,
+  counts,
 }: {
   header: BlockHeader
   parts: readonly BlockPart[]
   tops: readonly RawBlockId[]
   native: AssetKey
   doubts: Doubts
+  counts: VerificationCounts
 }): ChainBlock {
   const nameless: string[] = []
   const items = parts
@@ -84,6 +87,7 @@ export function createBlock({
     if (doubts.isReplayed(item.key, item.lt, header.number))
       throw new FalseTransactionError('an earlier block had it already')
     decoded.set(item, transaction)
+    counts.check('transaction')
     return transaction
   }
 
@@ -132,6 +136,7 @@ export function createBlock({
           const { hash } = item.raw.transaction_id
           if (error instanceof FalseTransactionError) {
             part.accuse()
+            counts.refuse('transaction')
             mayHelp = doubts.mayHelp(hash) || mayHelp
           }
           const reason = error instanceof Error ? error.message.slice(0, 100) : 'cannot be read'

@@ -5,6 +5,7 @@
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Log, silentLog } from '../../lib/log.ts'
 import type { BlockHeader, Chain } from '../chain.ts'
+import { createVerificationCounts } from '../verification.ts'
 import { createGetMethods, createReadBalances } from './balances.ts'
 import { createTonFamily } from './family.ts'
 import { createFetcher, toHeader } from './fetch.ts'
@@ -54,7 +55,8 @@ export function createTonChain(options: TonChainOptions): Chain {
   const family = () =>
     (nodes.globalId() ?? production) === production ? families.production : families.test
   const { native } = families.production
-  const fetcher = createFetcher({ nodes, native })
+  const counts = createVerificationCounts('structural')
+  const fetcher = createFetcher({ nodes, native, counts, now: clock.now })
   const stopping = new AbortController()
   const joined = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal])
 
@@ -102,6 +104,7 @@ export function createTonChain(options: TonChainOptions): Chain {
       chain_id: nodes.globalId() ?? null,
       head: set.best() < 0 ? null : set.best(),
       upstreams: nodes.status(),
+      verification: counts.status(),
     }),
     stop: async () => {
       stopping.abort(new Error('the chain is stopped'))

@@ -9,19 +9,21 @@ export type Doubts = {
   isReplayed(account: string, lt: bigint, block: number): boolean
 }
 
-const mostStrikes = 3
+// Other nodes may be away for a moment, while one that lies answers at once.
+const leastStrikes = 3
+const patienceMs = 30_000
 const rememberedStrikes = 1_024
 const rememberedAccounts = 65_536
 
 /** Remembers the last transactions. */
-export function createDoubts(): Doubts {
-  const strikes = new Map<string, number>()
+export function createDoubts({ now }: { now(): number }): Doubts {
+  const strikes = new Map<string, { count: number; since: number }>()
   const last = new Map<string, { lt: bigint; block: number }>()
   return {
     mayHelp: (hash) => {
-      const count = (strikes.get(hash) ?? 0) + 1
-      renew(strikes, hash, count, rememberedStrikes)
-      return count < mostStrikes
+      const { count, since } = strikes.get(hash) ?? { count: 0, since: now() }
+      renew(strikes, hash, { count: count + 1, since }, rememberedStrikes)
+      return count + 1 < leastStrikes || now() - since < patienceMs
     },
     isReplayed: (account, lt, block) => {
       const known = last.get(account)

@@ -1,6 +1,7 @@
 import type { AssetKey } from '../../contract/records/assets.ts'
 import type { BlockHeader, ChainBlock } from '../chain.ts'
 import { ChainUnavailableError } from '../chain.ts'
+import type { VerificationCounts } from '../verification.ts'
 import { type BlockPart, createBlock } from './block.ts'
 import { createDoubts } from './doubts.ts'
 import type { Nodes } from './nodes.ts'
@@ -40,8 +41,18 @@ export const toHeader = ({ id, prev_blocks, gen_utime }: RawHeader): BlockHeader
 })
 
 /** Makes what fetches blocks from nodes. */
-export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKey }): Fetcher {
-  const doubts = createDoubts()
+export function createFetcher({
+  nodes,
+  native,
+  counts,
+  now,
+}: {
+  nodes: Nodes
+  native: AssetKey
+  counts: VerificationCounts
+  now(): number
+}): Fetcher {
+  const doubts = createDoubts({ now })
   const known = new Map<number, Promise<readonly RawBlockId[]>>()
   const keep = (seqno: number, tops: Promise<readonly RawBlockId[]>): void => {
     known.set(seqno, tops)
@@ -141,8 +152,10 @@ export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKe
           if (given.incomplete && given.transactions.length === 0) return undefined
           // Counted twice, a transaction would be two records; and pages that repeat would never end.
           const named = new Set(given.transactions.map((one) => one.transaction_id.hash))
-          if (named.size < given.transactions.length || !named.isDisjointFrom(hashes))
+          if (named.size < given.transactions.length || !named.isDisjointFrom(hashes)) {
+            counts.refuse('page')
             return undefined
+          }
           accusers.add(accuse)
           return given
         },
@@ -175,7 +188,7 @@ export function createFetcher({ nodes, native }: { nodes: Nodes; native: AssetKe
       const parts = await Promise.all(
         [raw.id, ...shards].map((id) => transactionsOf(id, seqno, signal)),
       )
-      return createBlock({ header: toHeader(raw), parts, tops, native, doubts })
+      return createBlock({ header: toHeader(raw), parts, tops, native, doubts, counts })
     },
     remember: (seqno, tops) => keep(seqno, Promise.resolve(tops)),
   }

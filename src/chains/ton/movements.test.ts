@@ -60,7 +60,14 @@ describe('what an account pays', () => {
   const of = (fields: Partial<TonTransaction>) =>
     nativeMovements(
       {
-        ...{ hash: Buffer.alloc(32, 7), time: 1_000, fee: 5n, isReturned: false, isDone: true },
+        ...{
+          hash: Buffer.alloc(32, 7),
+          lt: 1n,
+          time: 1_000,
+          fee: 5n,
+          isReturned: false,
+          isDone: true,
+        },
         ...{ in: outside, out: [], external_hash: Buffer.alloc(32, 6), ...fields },
       },
       place,
