@@ -20,6 +20,7 @@ const context = {
   log: silentLog,
   principal: { credential_id: '', organization_id: '', role: 'ROLE_ADMIN' as const },
   service: 'admin' as const,
+  chain: 'admin',
   operation: 'GetOrganizationByDomain',
   signal: new AbortController().signal,
 }

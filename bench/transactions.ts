@@ -34,7 +34,7 @@ const bench = await createWalletBench(db, 'c', { endowment: 10n ** 24n })
 const { chain, network_id } = bench
 const tracker = startTracker({
   ...{ db: workers.db, clock: systemClock, log: silentLog, holder: randomUUIDv7() },
-  ...{ network_id, network: 'mainnet', chain },
+  ...{ network_id, name: { chain: 'c', network: 'mainnet' }, chain },
 })
 const users = await Promise.all(
   Array.from({ length: tenants }, async (_, tenant) => {
@@ -76,7 +76,7 @@ const runTenant = async (user: (typeof users)[number]): Promise<void> => {
   const context = {
     ...bench.installation,
     principal: { credential_id: randomUUIDv7(), organization_id, role: 'ROLE_MEMBER' as const },
-    ...{ service: 'c' as const, operation: 'CreateTransaction', signal },
+    ...{ service: 'c' as const, chain: 'c', operation: 'CreateTransaction', signal },
   }
   const running = new Set<Promise<unknown>>()
   const began = performance.now()

@@ -53,7 +53,7 @@ export async function startRecordedTracker(
     log: silentLog,
     holder: randomUUIDv7(),
     network_id,
-    network: 'mainnet',
+    name: { chain: 'c', network: 'mainnet' },
     chain,
   })
   // Asked of the tracker: statements of the measuring itself would be counted as its work.

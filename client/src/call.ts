@@ -1,5 +1,4 @@
 import type { authHeaders } from '../../src/contract/signature.ts'
-import type { Service } from '../../src/contract/variant.ts'
 import type { Clock } from './clock.ts'
 import { createNonces } from './nonces.ts'
 import { readAnswer, serverTime } from './read-answer.ts'
@@ -21,7 +20,8 @@ export type CallOptions = {
 
 /** Calls an operation by its name. */
 export type Call = (
-  service: Service,
+  /** Where the operation is: a chain, or a chain and a network of it. */
+  at: string,
   operation: string,
   request: unknown,
   options?: CallOptions,
@@ -75,9 +75,9 @@ export function createCall(connection: Connection): Call {
     })
   }
 
-  return async (service, operation, request = {}, options = {}) => {
-    const path = `${prefix}/v1/${service}/${operation}`
-    const body = encoder.encode(bodyOf(service, request))
+  return async (at, operation, request = {}, options = {}) => {
+    const path = `${prefix}/v1/${at}/${operation}`
+    const body = encoder.encode(bodyOf(at, request))
     let followed = false
     for (let retry = 0; ; ) {
       const nonce = nonces.next()

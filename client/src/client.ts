@@ -19,8 +19,27 @@ export type ClientOptions = {
   retries?: number
 }
 
-/** A client: one set of operations per service. */
-export type Client = { readonly [service in Service]: Operations<service> }
+/** The services by the letters of their variants. */
+type Variants = { C: 'c'; Q: 'q'; T: 't'; S: 's'; P: 'p' }
+
+/** A letter of the variant of a chain: C, Q, T, S or P. */
+export type Variant = keyof Variants
+
+/** A client: one set of operations per service, and any other chain by its name. */
+export type Client = { readonly [service in Service]: Operations<service> } & {
+  /**
+   * The operations of a chain of another name, or of another network. Its variant says which operations there are;
+   * without one they are those of variant C.
+   *
+   * @example
+   * await client.chain('base').RegisterWallet({ name: 'treasury' })
+   * await client.chain<'T'>('ton', { network: 'testnet' }).ListWallets()
+   */
+  chain<variant extends Variant = 'C'>(
+    name: string,
+    options?: { network?: string },
+  ): Operations<Variants[variant]>
+}
 
 /**
  * Makes a client. It opens nothing and holds nothing open.
@@ -42,13 +61,28 @@ export function createClient(options: ClientOptions): Client {
     retries,
   })
   return {
-    admin: createService(call, 'admin'),
-    q: createService(call, 'q'),
-    t: createService(call, 't'),
-    s: createService(call, 's'),
-    p: createService(call, 'p'),
-    c: createService(call, 'c'),
+    admin: createService<'admin'>(call, 'admin'),
+    q: createService<'q'>(call, 'q'),
+    t: createService<'t'>(call, 't'),
+    s: createService<'s'>(call, 's'),
+    p: createService<'p'>(call, 'p'),
+    c: createService<'c'>(call, 'c'),
+    chain: (name, { network } = {}) =>
+      createService(
+        call,
+        [name, network]
+          .filter((part) => part !== undefined)
+          .map(segment)
+          .join('/'),
+      ),
   }
+}
+
+/** A name that is not one segment of an address would call something else. */
+function segment(name: string): string {
+  if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name))
+    throw new TypeError(`not a name of a chain or network: ${name}`)
+  return name
 }
 
 /** A wrong address is said at once, not at the first call. */

@@ -1,4 +1,3 @@
-import type { Service } from '../../src/contract/variant.ts'
 import { isChecksumAddress } from './checksum.ts'
 
 /** The fields of requests that hold an address. */
@@ -8,8 +7,8 @@ const addressFields: ReadonlySet<string> = new Set(['address', 'from', 'to', 'co
  * The text of a request. The service takes EVM addresses in lower case only; with a checksum they are how
  * people have them. One whose checksum is wrong is sent as it is, and refused.
  */
-export const bodyOf = (service: Service, request: unknown): string =>
-  service === 'admin' ? JSON.stringify(request) : JSON.stringify(request, lowered)
+export const bodyOf = (at: string, request: unknown): string =>
+  at === 'admin' ? JSON.stringify(request) : JSON.stringify(request, lowered)
 
 function lowered(field: string, value: unknown): unknown {
   if (field === 'addresses' && Array.isArray(value)) return value.map(lower)

@@ -22,15 +22,14 @@ export type Operations<service extends Service> = {
  */
 export function createService<service extends Service>(
   call: Call,
-  service: service,
+  at: string,
 ): Operations<service> {
   const made: Record<string | symbol, unknown> = Object.create(null)
   const operations = new Proxy(made, {
     get: (_, name) => {
       // Only capitalized names are operations: `await`, JSON.stringify and debuggers ask for others.
       if (typeof name === 'string' && /^[A-Z][A-Za-z0-9]*$/.test(name))
-        made[name] ??= (request: unknown, options?: CallOptions) =>
-          call(service, name, request, options)
+        made[name] ??= (request: unknown, options?: CallOptions) => call(at, name, request, options)
       return made[name]
     },
   })

@@ -7,13 +7,13 @@
  * need each other, and stops them in reverse order, also when a start fails half-way. It may use every layer
  * below; only `cli` uses it.
  */
-import { type Service, services } from '../contract/variant.ts'
 import { createOperationUsage } from '../domain/access/operation-usage.ts'
 import { createAuditTrail } from '../domain/audit/trail.ts'
 import type { Installation } from '../domain/context.ts'
 import { createUsageWriter, type UsageWriter } from '../gateway/usage/usage.ts'
 import type { DevTools } from '../http/dev.ts'
 import { createOperations } from '../http/operations.ts'
+import { createRoutes, type RoutedChain } from '../http/routes.ts'
 import type { Sockets } from '../http/websocket/websocket.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Ids, systemIds } from '../lib/ids.ts'
@@ -32,10 +32,11 @@ import type { Courier } from '../workers/webhooks/courier.ts'
 import { type Access, openAccess } from './access.ts'
 import { adminListenFault } from './admin-listener.ts'
 import { type Demo, demoWarning, ensureDemo } from './bootstrap.ts'
-import type { Openers } from './chain-openers.ts'
+import { type Place, placesOf } from './chain-openers.ts'
 import { developmentWarning, hasDevelopmentRules } from './config/development.ts'
 import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
+import { variantServices, variantsOf } from './config/sections/chains.ts'
 import { toQuotas } from './config/sections/quotas.ts'
 import { removeConnectionFile, writeConnectionFile } from './connection-file.ts'
 import {
@@ -50,7 +51,7 @@ import type { Own } from './lifetime.ts'
 import { startMasterKeyRefresh } from './master-key-refresh.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { openNetworks } from './networks.ts'
-import { openQuery } from './query.ts'
+import { openQueries } from './query.ts'
 import { createReadiness, createStatus } from './status.ts'
 import { openWallets } from './wallets.ts'
 import { endpointRules, openWebhooks } from './webhooks.ts'
@@ -64,8 +65,8 @@ export type AppOptions = {
   version: string
   clock?: Clock
   ids?: Ids
-  /** Other chains than those of the configuration. */
-  openers?: Openers
+  /** Where wallets are tracked, in place of the chains of the configuration. */
+  places?: readonly Place[]
   /** The local chains, where they run. */
   local?: LocalChains
 }
@@ -100,7 +101,7 @@ const usualDrainSeconds = 5
 /** Starts every part of the service, in the order in which they need each other. */
 export async function startApp(options: AppOptions): Promise<App> {
   const { config, env, cwd, log, version, clock = systemClock, ids = systemIds } = options
-  const { openers, local } = options
+  const { local } = options
   await using starting = new AsyncDisposableStack()
   const own: Own = (part) => {
     starting.defer(() => part.stop())
@@ -116,7 +117,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   const developmentRules = hasDevelopmentRules(config, local !== undefined)
   const endpoints = endpointRules(config, developmentRules)
   const installation = { db, clock, ids, sealer, log, endpoints } satisfies Installation
-  const metrics = createMetrics(version)
+  const routes = createRoutes(routedChains(config))
+  const metrics = createMetrics(version, routes)
   const { authenticationFailed: onFailure } = metrics
   const access = await openAccess(config, installation, { env, pool, nonceMemory, onFailure }, own)
   const demo = developmentRules ? await ensureDemo(installation) : undefined
@@ -141,12 +143,10 @@ export async function startApp(options: AppOptions): Promise<App> {
   const networks = own(
     openNetworks(config, { env, log, clock, ids, spill: (counts) => usage.add(counts) }),
   )
-  const query = own(await openQuery(config, { db, clock, log, networks }))
+  const queries = own(await openQueries(config, { db, clock, log, networks }))
+  const places = options.places ?? placesOf(config, { env, clock, log, networks })
   const wallets = own(
-    await openWallets(config, {
-      ...{ db: workersDb, env, clock, log, ids },
-      ...{ networks, endpoints, openers },
-    }),
+    await openWallets(config, places, { db: workersDb, clock, log, ids, endpoints }),
   )
   const operationUsage = createOperationUsage((counts) => usage.add(counts))
   const usage: UsageWriter = own(
@@ -164,7 +164,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   metrics.watchLimiter(access.limiter.status)
   metrics.watchCourier(courier.status)
   metrics.watchTrackers(wallets.status)
-  if (query.status) metrics.watchPending(query.status)
+  metrics.watchPending(queries.status)
   metrics.watchNetworks(networks.byPath.values().toArray())
   metrics.watchUpstreams(() => [
     ...networks.byPath
@@ -173,19 +173,20 @@ export async function startApp(options: AppOptions): Promise<App> {
     ...wallets.nodes(),
   ])
   const status = createStatus({
-    ...{ config, db, clock, version, networks, wallets, query, courier },
+    ...{ config, db, clock, version, networks, wallets, queries, courier },
     limiter: access.limiter,
     connections: () => sockets?.connections(),
     database: server.mode,
   })
   const { replicas: _, ...defaults } = config.limits
   const operations = createOperations({
+    routes,
     installation: {
       ...installation,
       limits: { defaults, chains: ['admin', ...Object.keys(config.chains)] },
       quotas: toQuotas(config.quotas),
       chains: wallets.chains,
-      ...(query.source && { query: query.source }),
+      queries,
     },
     authenticator: access.authenticator,
     admission: access.admission,
@@ -198,7 +199,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const listeners = await openHttp(
     config,
     {
-      ...{ ...access, clock, ids, log, version, metrics, networks, wallets, operations },
+      ...{ ...access, clock, ids, log, version, metrics, networks, wallets, operations, routes },
       ...{ audit, status, developmentRules, readiness: createReadiness(db) },
       local: local && {
         tools: local.tools,
@@ -212,9 +213,15 @@ export async function startApp(options: AppOptions): Promise<App> {
   )
   const { base_url, ws_url, admin_url, drain } = listeners
   const chains = Object.fromEntries(
-    Object.entries(config.chains).map(([tag, { kind, default_network: network }]) => [
-      tag,
-      { network, variant: services[tag as Service], kind, ...local?.facts[tag] },
+    Object.entries(config.chains).map(([name, settings]) => [
+      name,
+      {
+        network: settings.default_network,
+        networks: Object.keys(settings.networks),
+        variant: variantsOf(name, settings).join(''),
+        kind: settings.kind,
+        ...local?.facts[name],
+      },
     ]),
   )
   const content = { base_url, ws_url, ...(admin_url && { admin_url }), ...demo, chains }
@@ -238,6 +245,19 @@ export async function startApp(options: AppOptions): Promise<App> {
     },
   }
 }
+
+/** The chains of a configuration as addresses name them. */
+const routedChains = (config: Config): Record<string, RoutedChain> =>
+  Object.fromEntries(
+    Object.entries(config.chains).map(([name, settings]) => [
+      name,
+      {
+        services: variantsOf(name, settings).map((variant) => variantServices[variant]),
+        networks: Object.keys(settings.networks),
+        default_network: settings.default_network,
+      },
+    ]),
+  )
 
 /** Fails before the database is migrated: a start that cannot listen must not change what others use. */
 async function checkAddresses(config: Config): Promise<void> {

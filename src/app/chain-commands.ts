@@ -1,5 +1,4 @@
 import type { Chain } from '../chains/chain.ts'
-import type { WalletService } from '../contract/variant.ts'
 import { systemClock } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
@@ -11,30 +10,35 @@ import {
   runBackfill,
 } from '../workers/tracker/backfill.ts'
 import { planRewind, type RewindPlan, runRewind } from '../workers/tracker/rewind.ts'
-import { systemOpeners } from './chain-openers.ts'
+import { placesOf } from './chain-openers.ts'
 import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { InstallationError } from './installation.ts'
 import { openNetworks } from './networks.ts'
 
 /** What a command needs to work on a chain. */
-export type ChainTools = { db: Db; env: Env; log: Log; service: WalletService }
+export type ChainTools = { db: Db; env: Env; log: Log; at: { chain: string; network?: string } }
 
 /** Opens a configured chain beside the service for as long as it is used. */
 export async function withChain<result>(
   config: Config,
-  { db, env, log, service }: ChainTools,
+  { db, env, log, at }: ChainTools,
   use: (opened: { network_id: number; network: string; chain: Chain }) => Promise<result>,
 ): Promise<result> {
   const clock = systemClock
   const networks = openNetworks(config, { env, log, clock, ids: systemIds, spill: () => {} })
   try {
-    const opened = await systemOpeners[service]?.(config, { env, clock, log, networks })
-    if (!opened) throw new InstallationError(`The chain "${service}" is not configured.`)
-    const { network, chain } = opened
+    const place = placesOf(config, { env, clock, log, networks }).find(
+      ({ chain, network, isDefault }) =>
+        chain === at.chain && (at.network === undefined ? isDefault : network === at.network),
+    )
+    if (!place)
+      throw new InstallationError(`The chain "${Object.values(at).join('/')}" is not configured.`)
+    const { network } = place
+    const chain = await place.open()
     try {
       const create_time = new Date(clock.now())
-      const network_id = await ensureNetwork(db, { chain: service, network, create_time })
+      const network_id = await ensureNetwork(db, { chain: at.chain, network, create_time })
       return await use({ network_id, network, chain })
     } finally {
       await chain.stop()

@@ -1,12 +1,14 @@
 import type { Chain } from '../chains/chain.ts'
 import { createEvmChain } from '../chains/evm/chain.ts'
 import { toHex } from '../chains/hex.ts'
+import { familyAt } from '../chains/registry.ts'
 import type { WalletService } from '../contract/variant.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { resolveSecret } from './config/secrets.ts'
+import { type ChainSettings, variantServices, variantsOf } from './config/sections/chains.ts'
 import type { Networks } from './networks.ts'
 
 /** What a chain is opened with. */
@@ -17,104 +19,118 @@ export type OpenerTools = {
   networks: Pick<Networks, 'poolOf' | 'canonicalOf' | 'notifySent'>
 }
 
-/** Opens the chain of one wallet service on its default network; undefined when it is not configured. */
-export type Opener = (
-  config: Config,
-  tools: OpenerTools,
-) => Promise<{ network: string; chain: Chain } | undefined>
-
-/** How the chain of each wallet service is opened. A service without an opener is not offered. */
-export type Openers = { readonly [service in WalletService]?: Opener }
-
-/** Variant C uses the pool of nodes and the canonical chain of its gateway. */
-const openC: Opener = async (config, { networks, clock }) => {
-  const { c } = config.chains
-  const pool = c && networks.poolOf('c', c.default_network)
-  if (!c || !pool) return undefined
-  const { proof, unproven_types, verify_senders, multicall } = c.networks[c.default_network]!
-  const canonical = networks.canonicalOf('c', c.default_network)
-  const chain = createEvmChain({
-    pool,
-    ...(canonical && { canonical }),
-    prefix: c.prefix,
-    clock,
-    proof,
-    unproven_types,
-    verify_senders,
-    multicall,
-    onBroadcast: (_raw, hash) => networks.notifySent(toHex(hash), pool),
-  })
-  return { network: c.default_network, chain }
+/** One network of one chain on which wallets can be tracked. */
+export type Place = {
+  /** Name of the chain in addresses. */
+  chain: string
+  network: string
+  /** The wallet service whose operations the chain offers. */
+  service: WalletService
+  /** The network that addresses without a network mean. */
+  isDefault: boolean
+  /** Whether its nodes may be those of another place. */
+  isShared?: boolean
+  open(): Promise<Chain>
 }
 
-// The libraries of the other families take up to half a second to load, so each family is imported only
-// where its chain is configured.
-
-const openP: Opener = async (config, { env, clock, log }) => {
-  const { p } = config.chains
-  const network = p?.networks[p.default_network]
-  if (!p || !network) return undefined
-  const { createPolkadotChain } = await import('../chains/polkadot/chain.ts')
-  const { chain_id, ss58_prefix, upstreams } = network
-  const resolve = secretsOf(env, `chains.p.networks.${p.default_network}.upstreams`)
-  const chain = createPolkadotChain({
-    clock,
-    log,
-    ...(chain_id !== undefined && { genesis: chain_id }),
-    ...(ss58_prefix !== undefined && { ss58_prefix }),
-    upstreams: upstreams.map((upstream) => ({
-      ...nodeOf(upstream, resolve),
-      ...(upstream.archive !== undefined && { archive: upstream.archive }),
-    })),
+/** The places of a configuration where wallets can be tracked. Nothing is opened yet. */
+export const placesOf = (config: Pick<Config, 'chains'>, tools: OpenerTools): Place[] =>
+  Object.entries(config.chains).flatMap(([chain, settings]) => {
+    const service = walletServiceOf(chain, settings)
+    if (service === undefined) return []
+    return Object.keys(settings.networks).map((network) => ({
+      ...{ chain, network, service, isDefault: network === settings.default_network },
+      isShared: settings.shared,
+      open: async () =>
+        familyAt(await openChain(settings, chain, network, tools), {
+          chain,
+          ...(network !== settings.default_network && { network }),
+        }),
+    }))
   })
-  return { network: p.default_network, chain }
-}
 
-const openS: Opener = async (config, { env, clock, log }) => {
-  const { s } = config.chains
-  const network = s?.networks[s.default_network]
-  if (!s || !network) return undefined
-  const { createSuiChain } = await import('../chains/sui/chain.ts')
-  const resolve = secretsOf(env, `chains.s.networks.${s.default_network}.upstreams`)
-  const { verification, trusted_checkpoint } = network
-  const [number, digest] = trusted_checkpoint?.split(':') ?? []
-  const chain = createSuiChain({
-    clock,
-    log,
-    verification,
-    ...(digest !== undefined && { trusted: { number: Number(number), digest } }),
-    ...(network.chain_id !== undefined && { chainId: network.chain_id }),
-    upstreams: network.upstreams.map((upstream) => ({
-      ...nodeOf(upstream, resolve),
-      transport: upstream.transport,
-      ...(upstream.archive !== undefined && { archive: upstream.archive }),
-    })),
-  })
-  return { network: s.default_network, chain }
-}
+/** The wallet service of a chain; undefined where it offers only chain queries. */
+export const walletServiceOf = (name: string, settings: ChainSettings): WalletService | undefined =>
+  variantsOf(name, settings)
+    .map((variant) => variantServices[variant])
+    .find((service) => service !== 'q')
 
-/** The nodes of variant T offer the toncenter HTTP API, and its version 3 as an index where they have it. */
-const openT: Opener = async (config, { env, clock, log }) => {
-  const { t } = config.chains
-  const network = t?.networks[t.default_network]
-  if (!t || !network) return undefined
-  const { createTonChain } = await import('../chains/ton/chain.ts')
-  const resolve = secretsOf(env, `chains.t.networks.${t.default_network}.upstreams`)
-  const chain = createTonChain({
-    ...(network.chain_id !== undefined && { globalId: network.chain_id }),
-    clock,
-    log,
-    upstreams: network.upstreams.map((upstream) => ({
-      ...nodeOf(upstream, resolve),
-      v3: upstream.v3,
-      ...(upstream.v3_url !== undefined && { v3_url: resolve(upstream.v3_url) }),
-    })),
-  })
-  return { network: t.default_network, chain }
+// The libraries of the families other than EVM take up to half a second to load, so each family is imported only
+// where its chain is opened.
+const openChain = async (
+  settings: ChainSettings,
+  name: string,
+  network: string,
+  { env, clock, log, networks }: OpenerTools,
+): Promise<Chain> => {
+  const resolve = secretsOf(env, `chains.${name}.networks.${network}.upstreams`)
+  switch (settings.kind) {
+    case 'evm': {
+      // The pool of nodes and the canonical chain are those of the gateway.
+      const pool = networks.poolOf(name, network)
+      if (!pool) throw new Error(`The network ${name}/${network} is not open.`)
+      const { proof, unproven_types, verify_senders, multicall } = settings.networks[network]!
+      const canonical = networks.canonicalOf(name, network)
+      return createEvmChain({
+        pool,
+        ...(canonical && { canonical }),
+        prefix: settings.prefix,
+        clock,
+        proof,
+        unproven_types,
+        verify_senders,
+        multicall,
+        onBroadcast: (_raw, hash) => networks.notifySent(toHex(hash), pool),
+      })
+    }
+    case 'polkadot': {
+      const { createPolkadotChain } = await import('../chains/polkadot/chain.ts')
+      const { chain_id, ss58_prefix, upstreams } = settings.networks[network]!
+      return createPolkadotChain({
+        clock,
+        log,
+        ...(chain_id !== undefined && { genesis: chain_id }),
+        ...(ss58_prefix !== undefined && { ss58_prefix }),
+        upstreams: upstreams.map((upstream) => ({
+          ...nodeOf(upstream, resolve),
+          ...(upstream.archive !== undefined && { archive: upstream.archive }),
+        })),
+      })
+    }
+    case 'sui': {
+      const { createSuiChain } = await import('../chains/sui/chain.ts')
+      const { chain_id, upstreams, verification, trusted_checkpoint } = settings.networks[network]!
+      const [number, digest] = trusted_checkpoint?.split(':') ?? []
+      return createSuiChain({
+        clock,
+        log,
+        verification,
+        ...(digest !== undefined && { trusted: { number: Number(number), digest } }),
+        ...(chain_id !== undefined && { chainId: chain_id }),
+        upstreams: upstreams.map((upstream) => ({
+          ...nodeOf(upstream, resolve),
+          transport: upstream.transport,
+          ...(upstream.archive !== undefined && { archive: upstream.archive }),
+        })),
+      })
+    }
+    case 'ton': {
+      // The nodes offer the toncenter HTTP API, and its version 3 as an index where they have it.
+      const { createTonChain } = await import('../chains/ton/chain.ts')
+      const { chain_id, upstreams } = settings.networks[network]!
+      return createTonChain({
+        ...(chain_id !== undefined && { globalId: chain_id }),
+        clock,
+        log,
+        upstreams: upstreams.map((upstream) => ({
+          ...nodeOf(upstream, resolve),
+          v3: upstream.v3,
+          ...(upstream.v3_url !== undefined && { v3_url: resolve(upstream.v3_url) }),
+        })),
+      })
+    }
+  }
 }
-
-/** The openers that the service uses. */
-export const systemOpeners: Openers = { c: openC, p: openP, s: openS, t: openT }
 
 const secretsOf = (env: Env, key: string) => (value: string) => resolveSecret(value, { env, key })
 

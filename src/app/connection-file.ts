@@ -16,7 +16,9 @@ export type ConnectionFile = {
 
 /** A chain of the service; in the embedded mode with its local node and an account that has coin. */
 export type ConnectedChain = {
+  /** The default network, and all that are configured. */
   network: string
+  networks?: readonly string[]
   variant: string
   kind: string
   node_url?: string

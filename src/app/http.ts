@@ -6,13 +6,14 @@ import { type Cors, createCors } from '../http/clients/cors.ts'
 import { createShares, type Shares } from '../http/clients/shares.ts'
 import { hostNames, isTrustedHost } from '../http/clients/trusted-host.ts'
 import { type DevTools, devRoutes } from '../http/dev.ts'
-import { docsRoutes } from '../http/docs/routes.ts'
+import { type DocumentedChain, docsRoutes } from '../http/docs/routes.ts'
 import type { Finished } from '../http/exchange.ts'
 import { createGatewayFront, type GatewayFront } from '../http/fast-path/gateway-front.ts'
 import { createOperationsFront } from '../http/fast-path/operations-front.ts'
 import { createGatewayLane } from '../http/gateway.ts'
-import { type Operations, operationAt } from '../http/operations.ts'
+import type { Operations } from '../http/operations.ts'
 import { probeRoutes } from '../http/probes.ts'
+import type { Routes } from '../http/routes.ts'
 import { type HttpServer, startServer } from '../http/server.ts'
 import { createSockets, type Sockets } from '../http/websocket/websocket.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -24,6 +25,7 @@ import { recordProfile } from '../lib/profile.ts'
 import type { Access } from './access.ts'
 import { startAdminListener } from './admin-listener.ts'
 import type { Config } from './config/schema.ts'
+import { variantServices, variantsOf } from './config/sections/chains.ts'
 import type { Own } from './lifetime.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { Networks } from './networks.ts'
@@ -52,6 +54,7 @@ export type Served = Pick<Access, 'admission' | 'authenticator' | 'keys'> & {
   operations: Operations
   /** Counts refused gateway keys. */
   audit: RefusalCounts
+  routes: Routes
   /** Why requests cannot be served; undefined when they can. */
   readiness(): Promise<string | undefined>
   /** The operator's status. */
@@ -64,7 +67,7 @@ export type Served = Pick<Access, 'admission' | 'authenticator' | 'keys'> & {
 
 /** Opens the public listener with its WebSockets, then the operator's. */
 export async function openHttp(config: Config, served: Served, own: Own): Promise<Listeners> {
-  const { clock, ids, log, version, metrics, networks, wallets, operations, local } = served
+  const { clock, ids, log, version, metrics, networks, wallets, operations, routes, local } = served
   const { admission, authenticator, keys, audit, developmentRules, status } = served
   const { server, gateway, logging } = config
   const shutdownTimeoutMs = server.shutdown_timeout_seconds * 1000
@@ -74,7 +77,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
   metrics.watchShares({ connections, proxied, bodies })
   // Requests are logged at debug and below only: one line per call would hide all others.
   const isLogged = logging.level === 'debug' || logging.level === 'trace'
-  const onFinished = createOnFinished(metrics, isLogged ? log : undefined)
+  const onFinished = createOnFinished(metrics, routes, isLogged ? log : undefined)
   let isDraining = false
   const notReady = async () => (isDraining ? 'The service is stopping.' : await served.readiness())
 
@@ -128,7 +131,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
       lane: createGatewayLane(front, clientOf, bodies),
       gateway: front,
       operations: createOperationsFront({
-        ...{ operations, ids, log },
+        ...{ operations, routes, ids, log },
         bodyLimitBytes: server.body_limit_bytes,
         onFinished,
       }),
@@ -157,7 +160,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
         }),
         ...docsRoutes(
           () => base_url,
-          (service) => service === 'admin' || Object.hasOwn(config.chains, service),
+          documentedChains(config),
           (request) =>
             (isLoopback(server.host) && isTrustedHost(request, publicHosts) && local?.examples()) ||
             {},
@@ -185,6 +188,16 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
     },
   }
 }
+
+/** The chains that the API reference describes, administration first. */
+const documentedChains = ({ chains }: Config): DocumentedChain[] => [
+  { chain: 'admin', services: ['admin'], networks: [] },
+  ...Object.entries(chains).map(([chain, settings]) => ({
+    chain,
+    services: variantsOf(chain, settings).map((variant) => variantServices[variant]),
+    networks: Object.keys(settings.networks).filter((name) => name !== settings.default_network),
+  })),
+]
 
 const baseUrlOf = ({ server }: Config, { address }: HttpServer): string =>
   `http://${hostInUrl(server.host)}:${address.port}`
@@ -221,11 +234,11 @@ function openCors(config: Config, front: GatewayFront, developmentRules: boolean
 
 /** Counts every finished exchange, and logs it where there is a log for that. */
 const createOnFinished =
-  (metrics: Pick<Metrics, 'finished'>, log: Log | undefined) =>
+  (metrics: Pick<Metrics, 'finished'>, routes: Routes, log: Log | undefined) =>
   (finished: Finished): void => {
     metrics.finished(finished)
     if (!log) return
     const { path, ...shown } = finished
     // A path outside of the operations may hold a key.
-    log.debug({ ...shown, ...(operationAt(path) && { path }) }, 'request finished')
+    log.debug({ ...shown, ...(routes.find(path) && { path }) }, 'request finished')
   }

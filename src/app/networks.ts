@@ -13,6 +13,7 @@ import type { Log } from '../lib/log.ts'
 import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { resolveSecret } from './config/secrets.ts'
+import type { EvmSettings } from './config/sections/chains.ts'
 
 /** The EVM networks of the configuration. */
 export type Networks = {
@@ -52,8 +53,6 @@ export type NetworkStatus = {
   upstreams: NodeStatus[]
 }
 
-type EvmChain = NonNullable<Config['chains']['c']>
-
 /** Opens the pools of the configured EVM chains. The service starts without unreachable nodes. */
 export function openNetworks(
   config: Config,
@@ -73,7 +72,7 @@ export function openNetworks(
     perOrganization: gateway.filter_terms_per_organization,
   })
 
-  const open = (chain: string, network: string, { prefix, networks }: EvmChain) => {
+  const open = (chain: string, network: string, { prefix, networks }: EvmSettings) => {
     const { chain_id, upstreams } = networks[network]!
     const key = `chains.${chain}.networks.${network}.upstreams`
     const pool = createPool({
@@ -136,10 +135,9 @@ export function openNetworks(
     byPath.set(`/${chain}/${network}`, made)
     streams.set(`/${chain}/${network}`, stream)
   }
-  for (const tag of ['c', 'q'] as const) {
-    const chain = config.chains[tag]
-    if (chain) for (const network of Object.keys(chain.networks)) open(tag, network, chain)
-  }
+  for (const [name, chain] of Object.entries(config.chains))
+    if (chain.kind === 'evm')
+      for (const network of Object.keys(chain.networks)) open(name, network, chain)
   const all = [...byPath.values()]
   const streamsOf = (path: string, connections?: ReadonlyMap<string, number>) => {
     const stream = streams.get(path)

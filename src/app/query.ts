@@ -1,36 +1,96 @@
+import type { Queries } from '../domain/context.ts'
 import type { QuerySource } from '../domain/query/source.ts'
 import type { Answer } from '../gateway/rpc/answer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Db } from '../storage/pg/database.ts'
-import { ensureNetwork } from '../storage/tracking/networks.ts'
+import { ensureNetwork, type NetworkName } from '../storage/tracking/networks.ts'
 import { type PendingStatus, startPendingRecorder } from '../workers/pending/pending.ts'
 import type { Config } from './config/schema.ts'
+import { type EvmSettings, variantsOf } from './config/sections/chains.ts'
 import type { Networks } from './networks.ts'
 
-/** The query chain. */
-export type Query = {
-  /** Absent where it is not configured. */
-  source: QuerySource | undefined
-  /** Of the recorder of pending transactions. */
-  status?(): PendingStatus
+/** The networks that offer the chain queries. */
+export type Query = Queries & {
+  /** Of the recorders of pending transactions, by chain and network. */
+  status(): Record<string, Record<string, PendingStatus>>
   stop(): Promise<void>
 }
 
-/** Opens the query chain on its default network, and records what is pending on it. */
-export async function openQuery(
+type Tools = { db: Db; clock: Clock; log: Log; networks: Networks }
+type Opened = { source: QuerySource; recorder: ReturnType<typeof startPendingRecorder> }
+type Place = NetworkName & { settings: EvmSettings }
+
+/**
+ * Opens the default networks of all chains of variant Q, and others at their first use. What is pending on an open
+ * network is recorded.
+ */
+export async function openQueries(config: Config, tools: Tools): Promise<Query> {
+  const places = new Map<string, Place>()
+  const defaults = new Map<string, Place>()
+  for (const [chain, settings] of Object.entries(config.chains)) {
+    if (settings.kind !== 'evm' || !variantsOf(chain, settings).includes('Q')) continue
+    for (const network of Object.keys(settings.networks))
+      places.set(`${chain}/${network}`, { chain, network, settings })
+    defaults.set(chain, places.get(`${chain}/${settings.default_network}`)!)
+  }
+  const opening = new Map<Place, Promise<Opened>>()
+  const opened = new Map<Place, Opened>()
+  const placeOf = (chain: string, network?: string) =>
+    network === undefined ? defaults.get(chain) : places.get(`${chain}/${network}`)
+
+  const open = (place: Place): Promise<Opened> => {
+    let begun = opening.get(place)
+    if (!begun) {
+      begun = openSource(place, config, tools).then((done) => {
+        opened.set(place, done)
+        return done
+      })
+      opening.set(place, begun)
+      // The next call tries again.
+      begun.catch(() => opening.delete(place))
+    }
+    return begun
+  }
+  for (const place of defaults.values()) await open(place)
+
+  return {
+    find: (chain, network) => {
+      const place = placeOf(chain, network)
+      return place && opened.get(place)?.source
+    },
+    open: async (chain, network) => {
+      const place = placeOf(chain, network)
+      return place && (await open(place)).source
+    },
+    status: () => {
+      const chains: Record<string, Record<string, PendingStatus>> = {}
+      for (const [{ chain, network }, { recorder }] of opened) {
+        chains[chain] ??= {}
+        chains[chain][network] = recorder.status()
+      }
+      return chains
+    },
+    stop: async () => {
+      const begun = await Promise.allSettled(opening.values())
+      await Promise.all(
+        begun.map((each) => each.status === 'fulfilled' && each.value.recorder.stop()),
+      )
+    },
+  }
+}
+
+async function openSource(
+  { chain, network: name, settings }: Place,
   config: Config,
-  tools: { db: Db; clock: Clock; log: Log; networks: Networks },
-): Promise<Query> {
-  const { db, clock, log, networks } = tools
-  const chain = config.chains.q
-  const network = chain && networks.byPath.get(`/q/${chain.default_network}`)
-  if (!network) return { source: undefined, stop: async () => {} }
+  { db, clock, log, networks }: Tools,
+): Promise<Opened> {
+  const network = networks.byPath.get(`/${chain}/${name}`)
+  if (!network) throw new Error(`The network ${chain}/${name} is not open.`)
   const { pool, view, cache } = network
-  const { prefix, record_pending: listens } = chain
+  const { prefix, record_pending: listens = true } = settings
   const network_id = await ensureNetwork(db, {
-    chain: 'q',
-    network: network.network,
+    ...{ chain, network: name },
     create_time: new Date(clock.now()),
   })
   const heads: Pick<typeof pool, 'onHead'> = {
@@ -71,7 +131,7 @@ export async function openQuery(
     seePending: recorder.record,
     pendingOf: recorder.contentOf,
   }
-  return { source, status: recorder.status, stop: recorder.stop }
+  return { source, recorder }
 }
 
 // A node that refuses such a simple call has a problem: the error is not passed on to the client.

@@ -60,7 +60,7 @@ export function createStatus(options: {
   /** WebSockets by the path of their network. */
   connections?: () => ReadonlyMap<string, number> | undefined
   wallets?: Pick<Wallets, 'status'>
-  query?: Pick<Query, 'status'>
+  queries?: Pick<Query, 'status'>
   courier?: Pick<Courier, 'status'>
   clock: Clock
   version: string
@@ -70,7 +70,7 @@ export function createStatus(options: {
   const begun = clock.now()
   return async () => {
     const running = networks?.status(options.connections?.()) ?? {}
-    const pending_transactions = options.query?.status?.()
+    const pending = options.queries?.status() ?? {}
     const server_version = await probe(db).catch(() => undefined)
     // The gaps are rows: skipped while the database does not answer.
     const tracking = server_version === undefined ? {} : ((await wallets?.status()) ?? {})
@@ -101,12 +101,21 @@ export function createStatus(options: {
             default_network,
             networks: Object.keys(networks),
             ...(running[tag] && { nodes: running[tag] }),
-            ...(tracking[tag] && { tracking: tracking[tag] }),
-            ...(tag === 'q' && pending_transactions && { pending_transactions }),
+            ...named('tracking', tracking[tag], default_network),
+            ...named('pending_transactions', pending[tag], default_network),
           },
         ]),
       ),
     }
+  }
+}
+
+/** What is said of the default network under its name, and of the other networks by theirs. */
+const named = (name: string, byNetwork: Record<string, unknown> | undefined, main: string) => {
+  const { [main]: own, ...others } = byNetwork ?? {}
+  return {
+    ...(own !== undefined && { [name]: own }),
+    ...(Object.keys(others).length > 0 && { [`${name}_of_networks`]: others }),
   }
 }
 

@@ -1,16 +1,17 @@
-// Opens the chain of each wallet service and starts its workers: tracker, watch, importer, sender and token
-// metadata. A chain whose nodes are unreachable does not stop the service: its state is in `problems()`.
+// Tracks wallets: opens networks and starts their workers: tracker, watch, importer, sender and token metadata.
+// A network whose nodes are unreachable does not stop the service: its state is in `problems()`.
 
-import type { WalletService } from '../contract/variant.ts'
 import type { Chains, OpenChain } from '../domain/context.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
+import type { Log } from '../lib/log.ts'
 import type { EndpointRules } from '../lib/net/endpoint.ts'
 import type { Db } from '../storage/pg/database.ts'
 import type { GapRange } from '../storage/tracking/gaps.ts'
-import { ensureNetwork } from '../storage/tracking/networks.ts'
+import { ensureNetwork, listTracked } from '../storage/tracking/networks.ts'
 import { startImporter } from '../workers/jobs/importer.ts'
 import { startTokenMetadata } from '../workers/jobs/token-metadata.ts'
-import { type Sender, type SenderStatus, startSender } from '../workers/sender/sender.ts'
+import { type SenderStatus, startSender } from '../workers/sender/sender.ts'
 import { startTracker, type Tracker, type TrackerStatus } from '../workers/tracker/tracker.ts'
 import {
   startTrackerWatch,
@@ -18,20 +19,19 @@ import {
   type TrackerWatch,
 } from '../workers/tracker/watch.ts'
 import { createGuardedFetch } from '../workers/webhooks/guarded-fetch.ts'
-import { type Opener, type Openers, type OpenerTools, systemOpeners } from './chain-openers.ts'
+import type { Place } from './chain-openers.ts'
 import type { Config } from './config/schema.ts'
 import type { NetworkNodes } from './metrics/upstreams.ts'
 
-/** The chains that wallets are tracked on. */
+/** What `/status` says of a network that is tracked. */
+export type TrackingStatus = TrackerStatus &
+  TrackerHealth & { gaps: GapRange[]; transactions?: SenderStatus }
+
+/** The networks that wallets are tracked on. */
 export type Wallets = {
   chains: Chains
-  /** For `/status`: by the tag of the chain. */
-  status(): Promise<
-    Record<
-      string,
-      TrackerStatus & TrackerHealth & { gaps: GapRange[]; transactions?: SenderStatus }
-    >
-  >
+  /** For `/status`: by the name of the chain, then by that of the network. */
+  status(): Promise<Record<string, Record<string, TrackingStatus>>>
   /** The nodes that the chains own, for metrics. */
   nodes(): NetworkNodes[]
   /** The networks that are not tracked, and why; without a database query. */
@@ -42,105 +42,140 @@ export type Wallets = {
 /** A network that is not tracked. */
 export type TrackingProblem = { chain: string; network: string } & TrackerHealth
 
-/** Opens the chains of the wallet services on their default networks, and tracks them. */
+type Tracked = OpenChain & {
+  tracker: Tracker
+  watch: TrackerWatch
+  sender: { status(): Promise<SenderStatus> } | undefined
+  stop(): Promise<void>
+}
+
+/**
+ * Tracks wallets. The default network of each chain is tracked from the start, another one from its first use on:
+ * a configured network without wallets costs its nodes nothing. Once tracked it stays so over restarts.
+ */
 export async function openWallets(
   config: Config,
-  tools: OpenerTools & {
-    db: Db
-    ids: Ids
-    endpoints: EndpointRules
-    openers?: Openers | undefined
-  },
+  places: readonly Place[],
+  tools: { db: Db; ids: Ids; clock: Clock; log: Log; endpoints: EndpointRules },
 ): Promise<Wallets> {
-  const { db, clock, log, ids, endpoints, openers = systemOpeners } = tools
-  const open = new Map<WalletService, OpenChain>()
-  const trackers = new Map<WalletService, Tracker>()
-  const watches = new Map<WalletService, TrackerWatch>()
-  const senders = new Map<WalletService, Sender>()
-  const stops: (() => Promise<void>)[] = []
+  const { db, clock, log, ids, endpoints } = tools
+  const byPath = new Map(places.map((place) => [`${place.chain}/${place.network}`, place]))
+  const defaults = new Map(
+    places.filter((place) => place.isDefault).map((place) => [place.chain, place]),
+  )
+  const opening = new Map<Place, Promise<Tracked>>()
+  const tracked = new Map<Place, Tracked>()
   // Token metadata is at addresses that strangers choose: private networks are refused as for webhooks.
   const fetch = createGuardedFetch({ ...endpoints, allowHttp: true })
   const { created_expiry_hours } = config.transactions
   const createdExpiryMs = created_expiry_hours > 0 ? created_expiry_hours * 3_600_000 : undefined
   const { reconcile_hours } = config.balances
   const ipfsGateway = config.metadata.ipfs_gateway
+  let isStopped = false
 
-  const track = async (service: WalletService, network: string, chain: OpenChain['chain']) => {
+  const placeOf = (chain: string, network?: string): Place | undefined =>
+    network === undefined ? defaults.get(chain) : byPath.get(`${chain}/${network}`)
+
+  const track = async (place: Place): Promise<Tracked> => {
+    const name = { chain: place.chain, network: place.network }
     const create_time = new Date(clock.now())
-    const network_id = await ensureNetwork(db, { chain: service, network, create_time })
-    open.set(service, { network_id, network, chain })
+    const network_id = await ensureNetwork(db, { ...name, create_time })
+    const chain = await place.open()
     const holder = ids.uuid()
     const tracker = startTracker({
-      ...{ db, clock, log, holder, network_id, network, chain },
+      ...{ db, clock, log, holder, network_id, name, chain },
+      others: place.isShared ? [] : places.filter((other) => other !== place && !other.isShared),
       // The other families have a fixed interval.
       ...(chain.changesSilently === 'tokens' && {
         reconcile: { everyMs: reconcile_hours * 3_600_000 },
       }),
     })
-    trackers.set(service, tracker)
-    const watch = startTrackerWatch({ db, clock, log, network_id, network, chain, tracker })
-    watches.set(service, watch)
+    const watch = startTrackerWatch({ db, clock, log, network_id, name, chain, tracker })
     const importer = startImporter({ db, clock, log, network_id, chain })
     const { sending } = chain
     const sender =
       sending &&
       startSender({
-        ...{ db, clock, log, holder, network_id, network, createdExpiryMs },
+        ...{ db, clock, log, holder, network_id, name, createdExpiryMs },
         chain: { ...chain, sending },
       })
-    if (sender) senders.set(service, sender)
     const metadata = startTokenMetadata({ db, clock, log, network_id, chain, fetch, ipfsGateway })
-    // The watch first, or it would report the stopping tracker; the chain last, because the workers use it.
-    stops.push(async () => {
-      await watch.stop()
-      await Promise.all([tracker.stop(), importer.stop(), metadata.stop(), sender?.stop()])
-      await chain.stop()
-    })
+    return {
+      ...{ network_id, name, chain, tracker, watch, sender },
+      // The watch first, or it would report the stopping tracker; the chain last, because the workers use it.
+      stop: async () => {
+        await watch.stop()
+        await Promise.all([tracker.stop(), importer.stop(), metadata.stop(), sender?.stop()])
+        await chain.stop()
+      },
+    }
   }
 
-  for (const [service, opener] of Object.entries(openers) as [WalletService, Opener][]) {
-    const opened = await opener(config, tools)
-    if (opened) await track(service, opened.network, opened.chain)
+  const open = (place: Place): Promise<Tracked> => {
+    let begun = opening.get(place)
+    if (!begun) {
+      begun = track(place).then((done) => {
+        tracked.set(place, done)
+        return done
+      })
+      opening.set(place, begun)
+      // The next call tries again.
+      begun.catch(() => opening.delete(place))
+    }
+    return begun
   }
+
+  const resumed = await listTracked(db)
+  for (const place of places)
+    if (
+      place.isDefault ||
+      resumed.some(({ chain, network }) => chain === place.chain && network === place.network)
+    )
+      await open(place)
 
   return {
-    chains: { find: (service) => open.get(service) },
-    status: async () =>
-      Object.fromEntries(
-        await Promise.all(
-          [...trackers].map(async ([service, tracker]) => {
-            // `/status` must answer while the database is unreachable.
-            const gaps = await tracker.gaps().catch(() => [])
-            const transactions = await senders.get(service)?.status()
-            const sent = transactions && { transactions }
-            const nodes = open.get(service)?.chain.status?.()
-            const shown = nodes ? { nodes } : {}
-            const health = watches.get(service)!.health()
-            return [service, { ...tracker.status(), ...health, gaps, ...shown, ...sent }] as const
-          }),
-        ),
-      ),
+    chains: {
+      find: (chain, network) => {
+        const place = placeOf(chain, network)
+        return place && tracked.get(place)
+      },
+      open: async (chain, network) => {
+        const place = placeOf(chain, network)
+        return place && !isStopped ? await open(place) : undefined
+      },
+    },
+    status: async () => {
+      const chains: Record<string, Record<string, TrackingStatus>> = {}
+      for (const { name, tracker, watch, sender, chain } of tracked.values()) {
+        // `/status` must answer while the database is unreachable.
+        const gaps = await tracker.gaps().catch(() => [])
+        const transactions = await sender?.status()
+        const nodes = chain.status?.()
+        chains[name.chain] ??= {}
+        chains[name.chain]![name.network] = {
+          ...tracker.status(),
+          ...watch.health(),
+          gaps,
+          ...(nodes && { nodes }),
+          ...(transactions && { transactions }),
+        }
+      }
+      return chains
+    },
     nodes: () =>
-      [...open].map(
-        ([
-          chain,
-          {
-            network,
-            chain: { status },
-          },
-        ]) => ({
-          ...{ chain, network },
-          upstreams: status?.().upstreams ?? [],
-        }),
-      ),
+      [...tracked.values()].map(({ name, chain }) => ({
+        ...name,
+        upstreams: chain.status?.().upstreams ?? [],
+      })),
     problems: () =>
-      [...watches].flatMap(([service, watch]) => {
+      [...tracked.values()].flatMap(({ name, watch }) => {
         const health = watch.health()
-        if (health.health === 'ok') return []
-        return [{ chain: service, network: open.get(service)?.network ?? '', ...health }]
+        return health.health === 'ok' ? [] : [{ ...name, ...health }]
       }),
     stop: async () => {
-      await Promise.all(stops.map((stop) => stop()))
+      isStopped = true
+      const begun = await Promise.allSettled(opening.values())
+      await Promise.all(begun.map((each) => each.status === 'fulfilled' && each.value.stop()))
       await fetch.stop()
     },
   }

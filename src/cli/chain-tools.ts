@@ -1,7 +1,6 @@
 import type { ChainTools } from '../app/chain-commands.ts'
 import type { Config } from '../app/config/schema.ts'
 import type { ConnectionFile } from '../app/connection-file.ts'
-import type { WalletService } from '../contract/variant.ts'
 import { silentLog } from '../lib/log.ts'
 import type { Db } from '../storage/pg/database.ts'
 import { readConnectionFile } from './call/target.ts'
@@ -9,13 +8,25 @@ import { usageError } from './cli-error.ts'
 import { readConfig } from './configuration.ts'
 import { type GlobalOptions, note, type Shell } from './shell.ts'
 
-const services: ReadonlySet<string> = new Set<WalletService>(['c', 's', 'p', 't'])
+/** A chain, and a network of it other than the default one. */
+export type ChainName = { chain: string; network?: string }
 
-/** The chain that a command names. */
-export function readService(chain: string): WalletService {
-  if (!services.has(chain)) throw usageError(`There is no chain "${chain}": use c, s, p or t.`)
-  return chain as WalletService
+const namePattern = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
+
+/** The chain that a command names: `base`, or `base/sepolia`. */
+export function readChain(text: string): ChainName {
+  const [chain = '', network, ...rest] = text.split('/')
+  const names = network === undefined ? [chain] : [chain, network]
+  if (rest.length > 0 || !names.every((name) => namePattern.test(name)))
+    throw usageError(
+      `"${text}" is not the name of a chain: use c, or c/ropsten for a network of it.`,
+    )
+  return network === undefined ? { chain } : { chain, network }
 }
+
+/** The same as text. */
+export const chainText = ({ chain, network }: ChainName): string =>
+  network === undefined ? chain : `${chain}/${network}`
 
 /** The block that an option names. */
 export function readBlock(option: string, text: string): number {
@@ -28,14 +39,14 @@ export function readBlock(option: string, text: string): number {
 /** What a command needs to open a chain, be it one of the configuration or a local one. */
 export async function openChainTools(
   shell: Shell,
-  { db, config, service }: { db: Db; config: Config; service: WalletService },
+  { db, config, at }: { db: Db; config: Config; at: ChainName },
   options: GlobalOptions,
 ): Promise<{ config: Config; tools: ChainTools }> {
-  const isConfigured = config.chains?.[service] !== undefined
+  const isConfigured = config.chains?.[at.chain] !== undefined
   const log = { ...silentLog, warn: (_: object, message: string) => note(shell, message) }
   return {
-    config: isConfigured ? config : await withLocal(shell, service, options),
-    tools: { db, env: shell.env, log, service },
+    config: isConfigured ? config : await withLocal(shell, at.chain, options),
+    tools: { db, env: shell.env, log, at },
   }
 }
 

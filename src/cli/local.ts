@@ -48,6 +48,7 @@ export async function withLocal(
     ...installation,
     principal: operator,
     service: 'admin',
+    chain: 'admin',
     operation,
     signal,
   })

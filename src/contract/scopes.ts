@@ -1,18 +1,16 @@
-import type { Service } from './variant.ts'
-
 /** Whether an operation only reads. What shows a secret, or starts work, counts as a write. */
 export type Access = 'read' | 'write'
 
 /**
- * One scope: `*` is everything; `c:read` and `c:write` are the operations of a service, those that read or
- * all of them, `*:read` and `*:write` those of all services; `gateway`, `gateway:c` and
+ * One scope: `*` is everything; `c:read` and `c:write` are the operations of a chain (or of `admin`), those that
+ * read or all of them, `*:read` and `*:write` those of all chains; `gateway`, `gateway:c` and
  * `gateway:c/mainnet` are the calls of the gateway, with `:read` behind them all but sending.
  */
 export const scopePattern =
-  '^(?:\\*|(?:\\*|admin|q|t|s|p|c):(?:read|write)|gateway(?::[qtspc](?:/[a-z0-9]+(?:-[a-z0-9]+)*)?)?(?::read)?)$'
+  '^(?:\\*|(?:\\*|(?!gateway:)[a-z0-9]+(?:-[a-z0-9]+)*):(?:read|write)|gateway(?::(?!(?:read|write)$)[a-z0-9]+(?:-[a-z0-9]+)*(?:/[a-z0-9]+(?:-[a-z0-9]+)*)?)?(?::read)?)$'
 
 /** What an operation needs. */
-export const operationScope = (service: Service, access: Access): string => `${service}:${access}`
+export const operationScope = (chain: string, access: Access): string => `${chain}:${access}`
 
 /** What a call of the gateway needs. */
 export const gatewayScope = (chain: string, network: string, access: Access): string =>

@@ -2,22 +2,34 @@ import type { Chain } from '../chains/chain.ts'
 import type { WalletAnswer, WalletOperation, WalletRequest } from '../contract/operations/calls.ts'
 import type { Catalogue } from '../contract/operations/catalogue.ts'
 import type { Quotas } from '../contract/quotas.ts'
-import type { Service, WalletService } from '../contract/variant.ts'
+import type { Service } from '../contract/variant.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { EndpointRules } from '../lib/net/endpoint.ts'
 import type { Sealer } from '../storage/access/seal.ts'
 import type { Db } from '../storage/pg/database.ts'
+import type { NetworkName } from '../storage/tracking/networks.ts'
 import type { Principal } from './access/principal.ts'
 import type { RateLimits } from './limits/decision.ts'
 import type { QuerySource } from './query/source.ts'
 
-/** A configured chain with the id of its rows. */
-export type OpenChain = { network_id: number; network: string; chain: Chain }
+/** A network that is tracked, with the id of its rows. */
+export type OpenChain = { network_id: number; name: NetworkName; chain: Chain }
 
-/** The configured chains of the wallet services, each on its default network. */
-export type Chains = { find(service: WalletService): OpenChain | undefined }
+/** The networks on which wallets are tracked, by the name of the chain and of the network or the default one. */
+export type Chains = {
+  find(chain: string, network?: string): OpenChain | undefined
+  /** Begins to track a configured network that is not tracked yet; undefined where it is not configured. */
+  open(chain: string, network?: string): Promise<OpenChain | undefined>
+}
+
+/** The networks that offer the chain queries. */
+export type Queries = {
+  find(chain: string, network?: string): QuerySource | undefined
+  /** Opens a configured network that was not used yet; undefined where it is not configured. */
+  open(chain: string, network?: string): Promise<QuerySource | undefined>
+}
 
 /** What the installation offers to every operation. Nothing is imported from a global. */
 export type Installation = {
@@ -28,8 +40,8 @@ export type Installation = {
   log: Log
   /** Absent where no chain is configured, or none is needed. */
   chains?: Chains
-  /** Absent where the query chain is not configured. */
-  query?: QuerySource
+  /** Absent where no chain offers the chain queries. */
+  queries?: Queries
   /** The limits of organizations without records, and the chains that count; absent in the terminal. */
   limits?: { defaults: RateLimits; chains: readonly string[] }
   /** The quotas of organizations without their own; those that are shipped when absent. */
@@ -41,7 +53,14 @@ export type Installation = {
 /** What one call of an operation may use. */
 export type Context<answer = never> = Installation & {
   principal: Principal
+  /** The section of the catalogue that the operation is in. */
   service: Service
+  /** Name of the chain in the address; the service itself for administration. */
+  chain: string
+  /** The network in the address; undefined means the default one of the chain. */
+  network?: string | undefined
+  /** What chain queries read from, in their calls. */
+  query?: QuerySource | undefined
   operation: string
   /** Aborted when the caller hangs up or the service stops waiting. */
   signal: AbortSignal

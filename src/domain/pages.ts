@@ -73,6 +73,7 @@ function scopeOf(context: Context, request: PageRequest): string {
   const { page_size: _size, page_token: _token, ...filters } = request
   const sorted = Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))
   const digest = createHash('sha256').update(JSON.stringify(sorted)).digest('base64url')
-  const { service, operation, principal } = context
-  return `page:${service}/${operation}/${principal.organization_id}/${digest}`
+  const { chain, network, operation, principal } = context
+  const at = network === undefined ? chain : `${chain}/${network}`
+  return `page:${at}/${operation}/${principal.organization_id}/${digest}`
 }

@@ -1,6 +1,5 @@
 import { OperationError } from '../contract/errors/errors.ts'
 import { idempotencyHeader, replayedHeader } from '../contract/idempotency.ts'
-import { type Entry, findOperation } from '../contract/operations/catalogue.ts'
 import { createProjection, type Projection } from '../contract/project.ts'
 import { authHeaders } from '../contract/signature.ts'
 import { type Admission, rateLimited } from '../domain/access/admit.ts'
@@ -17,13 +16,16 @@ import type { Context, Installation } from '../domain/context.ts'
 import { type PrepareCall, prepareOperation } from '../domain/handlers.ts'
 import { createRateLimitList, type Decision } from '../domain/limits/decision.ts'
 import { type Begun, createAhead } from '../domain/query/ahead.ts'
+import type { QuerySource } from '../domain/query/source.ts'
 import { maxDepth, parseJson } from '../lib/json/json.ts'
 import { type Exchange, readBody, send, skipBody } from './exchange.ts'
 import { isJsonType, operationTypes } from './json-type.ts'
+import type { Route, Routes } from './routes.ts'
 
 /** What the loop over the catalogue needs. */
 export type OperationsOptions = {
   installation: Installation
+  routes: Routes
   authenticator: Authenticator
   admission: Admission
   bodyLimitBytes: number
@@ -37,7 +39,7 @@ export type OperationsOptions = {
 
 /** A request for an operation, whatever carried it. */
 export type OperationCall = {
-  entry: Entry
+  route: Route
   method: string
   /** The request target as sent: what a signature covers. */
   target: string
@@ -58,20 +60,13 @@ export type Operations = {
   handle(exchange: Exchange): Promise<void>
 }
 
-const operationPath = /^\/v1\/([^/]+)\/([^/]+)$/
-
-/** Finds the operation of an address without its query. */
-export function operationAt(path: string): Entry | undefined {
-  const [, service = '', name = ''] = operationPath.exec(path) ?? []
-  return findOperation(service, name)
-}
-
 /**
  * Serves every operation of the catalogue through one path: read, authenticate, limit, check, do,
  * project. There is no HTTP code of a single operation anywhere.
  */
 export function createOperations({
   installation,
+  routes,
   authenticator,
   admission,
   bodyLimitBytes,
@@ -89,8 +84,8 @@ export function createOperations({
 
   const handle = async (exchange: Exchange): Promise<void> => {
     const { request, response, method, target, path, client, signal } = exchange
-    const entry = operationAt(path)
-    if (!entry) throw new OperationError('ROUTE_NOT_FOUND')
+    const route = routes.find(path)
+    if (!route) throw routes.refusal(path)
     if (method !== 'POST')
       throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'POST' } })
     const { headers } = request
@@ -100,24 +95,31 @@ export function createOperations({
         Buffer.alloc(Math.min(1, await skipBody(exchange, bodyLimitBytes)))
     const setHeader = (name: string, value: string) => response.setHeader(name, value)
     const answer = await perform({
-      ...{ entry, method, target, headers, body, client, signal, setHeader },
+      ...{ route, method, target, headers, body, client, signal, setHeader },
     })
     send(exchange, 200, { 'content-type': 'application/json' }, answer)
   }
 
   async function run(call: OperationCall): Promise<string> {
-    const { entry, method, target, headers, body, client, signal } = call
+    const { route, method, target, headers, body, client, signal } = call
     if (body.length > 0) checkContentType(headers)
+    const { entry, chain, network } = route
     const { service, name } = entry
+    const at = pathOf(route)
+    const { queries } = installation
     const signed = {
       api_key: single(headers[authHeaders.key]),
       nonce: single(headers[authHeaders.nonce]),
       signature: single(headers[authHeaders.signature]),
       ...{ method, path: target, body, client },
     }
-    const contextOf = (principal: Principal): Context => ({
-      ...{ ...installation, principal, service, operation: name, signal },
+    const contextOf = (principal: Principal, query: QuerySource | undefined): Context => ({
+      ...{ ...installation, principal, service, chain, network, query, operation: name, signal },
     })
+    const found = service === 'q' ? queries?.find(chain, network) : undefined
+    // Only for a caller that was admitted: it begins to record what is pending there.
+    const openQuery = async () =>
+      service === 'q' ? await queries?.open(chain, network) : undefined
     const work = (context: Context) => answerOf(context, call)
     let begun: Begun<string> | undefined
     let begunFor: Principal | undefined
@@ -128,48 +130,53 @@ export function createOperations({
         // A large body is not parsed before it is admitted.
         if (body.length > smallBodyBytes) return
         begunFor = principal
-        begun = ahead.begin(contextOf(principal), work)
+        begun = ahead.begin(contextOf(principal, found), work)
       })
       // What the credential may do was changed meanwhile: what was begun for it counts no more.
       if (begun && begunFor !== principal) begun = void begun.refuse(new Error('superseded'))
-      const admitted = admitOperation(admission, principal, service, body)
+      const admitted = admitOperation(admission, principal, chain, body)
       const decision = admitted instanceof Promise ? await admitted : admitted
       ahead.decided(principal, decision.allowed)
       if (!decision.allowed) {
-        usage?.count(principal, service, name, 'refused')
+        usage?.count(principal, chain, name, 'refused')
         throw rateLimited(decision)
       }
       counted = principal
       const limits = listLimits(decision)
       for (let at = 0; at < limits.length; at += 2) call.setHeader(limits[at]!, limits[at + 1]!)
       begun?.admit()
-      const answer = await (begun ? begun.answer : work(contextOf(principal)))
-      usage?.count(principal, service, name, 'done')
+      const answer = await (begun
+        ? begun.answer
+        : work(contextOf(principal, found ?? (await openQuery()))))
+      usage?.count(principal, chain, name, 'done')
       return answer
     } catch (error) {
-      if (counted) usage?.count(counted, service, name, 'failed')
+      if (counted) usage?.count(counted, chain, name, 'failed')
       begun?.refuse(error)
-      if (audit) noteRefusal(audit, { principal: counted, client, service, operation: name }, error)
+      if (audit)
+        noteRefusal(audit, { principal: counted, client, service: at, operation: name }, error)
       throw error
     }
   }
 
   async function answerOf(context: Context, call: OperationCall): Promise<string> {
-    const { entry, body, client } = call
+    const { route, body, client } = call
+    const { entry } = route
     const { service, name, row } = entry
-    authorizeOperation(context.principal, entry, client)
+    authorizeOperation(context.principal, route, client)
     const path = `${service}/${name}`
+    const at = pathOf(route)
     const prepare = cached(preparations, path, () => prepareOperation(entry))
     if (!prepare) throw new OperationError('NOT_IMPLEMENTED')
     const { request, perform } = prepare(parseBody(body))
     const { principal } = context
-    const made = { principal, client, service, operation: name }
+    const made = { principal, client, service: at, operation: name }
     const act = (given: Context) => performOperation(audit, made, request, () => perform(given))
     const project = cached(projections, path, () => createProjection(entry))
     const key = row.creates ? single(call.headers[idempotencyHeader]) : undefined
     if (key === undefined) return JSON.stringify(project(await act(context)))
     const { answer, isReplayed } = await idempotency.run(context, {
-      ...{ key, operation: path, body, perform: act },
+      ...{ key, operation: `${at}/${name}`, body, perform: act },
       render: (result) => JSON.stringify(project(result)),
     })
     if (isReplayed) call.setHeader(replayedHeader, 'true')
@@ -178,6 +185,10 @@ export function createOperations({
 
   return { perform, handle }
 }
+
+/** Where an operation is, as usage and the audit log name it. */
+const pathOf = ({ chain, network }: Route): string =>
+  network === undefined ? chain : `${chain}/${network}`
 
 /** Counts a call against the limits before its body is parsed: a large one as more than one. */
 function admitOperation(

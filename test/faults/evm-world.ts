@@ -16,6 +16,7 @@ import { loudCode, loudKinds, silentCodes } from '../chains/evm/hostile-contract
 import { createSender, encode } from '../chains/evm/token-contracts.ts'
 import { isBalanceDue } from '../helpers/balance-due.ts'
 import { startKillableDatabase } from '../helpers/killable-database.ts'
+import { oneChain } from '../helpers/one-chain.ts'
 import { createRandom } from '../helpers/random.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { createWalletBench } from '../helpers/wallets.ts'
@@ -110,9 +111,8 @@ export const runEvmWorld = async (
     clock: systemClock,
     log: silentLog,
   })
-  bench.installation.chains = {
-    find: () => ({ network_id, network, chain: createEvmChain({ pool }) }),
-  }
+  const chain = createEvmChain({ pool })
+  bench.installation.chains = oneChain(network_id, () => chain, network)
   const wallet = async (
     confirmation: number,
     mine: string[],

@@ -28,7 +28,7 @@ export const runManyAddresses = async (db: Db, addresses: number): Promise<ManyO
     clock: systemClock,
     log: silentLog,
     holder: randomUUIDv7(),
-    network,
+    name: { chain: 'c', network },
     network_id,
     chain,
   })

@@ -10,7 +10,7 @@ const { connection, network_id, network, url } = JSON.parse(process.argv[2]!)
 const { db } = openDatabase({ connection, log: silentLog })
 const chain = createPolkadotChain({ upstreams: [{ url }], pollMs: 200, probeEveryMs: 500 })
 startTracker({
-  ...{ db, chain, network_id, network },
+  ...{ db, chain, network_id, name: { chain: 'p', network } },
   clock: systemClock,
   log: silentLog,
   holder: randomUUID(),

@@ -9,6 +9,7 @@ import { createSealer } from '../../src/storage/access/seal.ts'
 import { type Connection, openDatabase } from '../../src/storage/pg/database.ts'
 import { findTransaction } from '../../src/storage/transactions/transactions.ts'
 import { lookAfter } from '../../src/workers/sender/look-after.ts'
+import { oneChain } from '../helpers/one-chain.ts'
 
 /** What the child does, and at which of its points it is killed. */
 export type Deed = {
@@ -72,9 +73,10 @@ async function main(deed: Deed): Promise<void> {
         ids: systemIds,
         sealer: createSealer(Buffer.alloc(32)),
         log: silentLog,
-        chains: { find: () => ({ network_id, network: 'mainnet', chain: { ...chain, sending } }) },
+        chains: oneChain(network_id, () => ({ ...chain, sending })),
         principal: { credential_id: '', organization_id, role: 'ROLE_MEMBER' },
         service: 'c',
+        chain: 'c',
         operation: 'SendTransaction',
         signal,
       },

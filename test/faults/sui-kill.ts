@@ -14,6 +14,7 @@ import { createByteSet } from '../../src/lib/bytes.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
 import { findCursor } from '../../src/storage/tracking/blocks.ts'
 import { startKillableDatabase } from '../helpers/killable-database.ts'
+import { oneChain } from '../helpers/one-chain.ts'
 import { createRandom } from '../helpers/random.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { createWalletBench } from '../helpers/wallets.ts'
@@ -57,7 +58,7 @@ export async function runSuiKill(
   })
   const bench = await createWalletBench(db, 's', { network })
   const { network_id } = bench
-  bench.installation.chains = { find: () => ({ network_id, network, chain }) }
+  bench.installation.chains = oneChain(network_id, () => chain, network)
   const caller = await bench.createCaller()
   const tracked = [
     ...[1, 2, 3].map((number) => node.key(number).toSuiAddress()),

@@ -25,7 +25,7 @@ if (import.meta.main) {
     limits: { pollMs: 100, probeMs: 200, timeoutMs: 2_000, stallMs: 500 },
   })
   const tools = { db, clock: systemClock, log: silentLog, network_id, chain }
-  startTracker({ ...tools, network, holder: randomUUID(), ttlMs: 400 })
+  startTracker({ ...tools, name: { chain: 's', network }, holder: randomUUID(), ttlMs: 400 })
   startImporter({ ...tools, pollMs: 100 })
   process.stdout.write('up\n')
 }

@@ -39,7 +39,7 @@ if (import.meta.main) {
     log: silentLog,
     holder: randomUUIDv7(),
     network_id,
-    network,
+    name: { chain: 'c', network },
     chain: createEvmChain({ pool, pollMs: 100, patienceMs: 600, tracing_patience }),
     ...(ttlMs !== undefined && { ttlMs }),
     ...(farBehind !== undefined && { farBehind }),

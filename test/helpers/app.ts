@@ -17,7 +17,7 @@ import { upsertRateLimit } from '../../src/storage/access/rate-limits.ts'
 import { createSealer } from '../../src/storage/access/seal.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { type CapturedLog, captureLog, leaksIn, noteSecret } from './log-capture.ts'
-import { openersOf, type ScriptedChains, trackingBegins } from './scripted-chains.ts'
+import { placesOf, type ScriptedChains, trackingBegins } from './scripted-chains.ts'
 import { authHeaders, nextNonce, type Pair } from './signer.ts'
 
 /** An answer as it came. */
@@ -116,7 +116,7 @@ export const startTestApp = async (options: TestAppOptions = {}): Promise<TestAp
     log: log.log,
     version: '0.0.0-test',
     clock,
-    ...(options.chains && { openers: openersOf(options.chains) }),
+    ...(options.chains && { places: placesOf(options.chains) }),
   })
   if (options.chains) await trackingBegins(database.db, options.chains)
   const pool = new Pool(app.base_url, { connections: 32, pipelining: 1 })

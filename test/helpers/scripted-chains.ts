@@ -1,4 +1,4 @@
-import type { Openers } from '../../src/app/chain-openers.ts'
+import type { Place } from '../../src/app/chain-openers.ts'
 import { families } from '../../src/chains/registry.ts'
 import { createScriptedChain, type ScriptedChain } from '../../src/chains/testing/scripted-chain.ts'
 import type { WalletService } from '../../src/contract/variant.ts'
@@ -16,13 +16,11 @@ export const createScriptedChains = (): ScriptedChains => {
 }
 
 /** Hands them to a service. */
-export const openersOf = (chains: ScriptedChains): Openers => {
-  const open = (service: WalletService) => async () => ({
-    network: 'mainnet',
-    chain: chains[service],
-  })
-  return { t: open('t'), s: open('s'), p: open('p'), c: open('c') }
-}
+export const placesOf = (chains: ScriptedChains): Place[] =>
+  (Object.keys(chains) as WalletService[]).map((service) => ({
+    ...{ chain: service, network: 'mainnet', service, isDefault: true },
+    open: async () => chains[service],
+  }))
 
 /** Waits until every tracker has its first block: what is mined from then on is looked into. */
 export const trackingBegins = async (db: Db, chains: ScriptedChains): Promise<void> => {

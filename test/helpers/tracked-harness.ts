@@ -36,7 +36,7 @@ export const createTrackedBenches = ({ db, pool }: Pick<FreshDatabase, 'db' | 'p
         clock: systemClock,
         log: silentLog,
         holder: randomUUID(),
-        network,
+        name: { chain: service, network },
         network_id: bench.network_id,
         chain: bench.chain,
         ttlMs: 1_000,

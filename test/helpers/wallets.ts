@@ -21,6 +21,7 @@ import { insertOrganization } from '../../src/storage/access/organizations.ts'
 import { createSealer } from '../../src/storage/access/seal.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
 import { ensureNetwork } from '../../src/storage/tracking/networks.ts'
+import { oneChain } from './one-chain.ts'
 
 /** An answer of an operation, or its failure. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look at members of any answer
@@ -70,11 +71,7 @@ export const createWalletBench = async (
   const network_id = await ensureNetwork(db, { chain: service, network, create_time: now })
   const sealer = createSealer(randomBytes(32))
   const base = { db, clock, ids: systemIds, sealer, log: silentLog }
-  const chains = {
-    find: (wanted: WalletService) =>
-      wanted === service ? { network_id, network, chain } : undefined,
-  }
-  const installation = { ...base, chains }
+  const installation = { ...base, chains: oneChain(network_id, () => chain, network) }
 
   const createCaller: WalletBench['createCaller'] = async ({ configured = true } = {}) => {
     const organization_id = systemIds.uuid()
@@ -93,6 +90,7 @@ export const createWalletBench = async (
         ...(configured ? installation : base),
         principal,
         service,
+        chain: service,
         operation,
         signal: new AbortController().signal,
       }

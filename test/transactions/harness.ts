@@ -9,6 +9,7 @@ import type { Db } from '../../src/storage/pg/database.ts'
 import { findCursor } from '../../src/storage/tracking/blocks.ts'
 import { startSender } from '../../src/workers/sender/sender.ts'
 import { startTracker } from '../../src/workers/tracker/tracker.ts'
+import { oneChain } from '../helpers/one-chain.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { type Caller, createWalletBench, type Outcome } from '../helpers/wallets.ts'
 
@@ -74,9 +75,10 @@ export async function startSendingBench(
   const chain = createEvmChain({ pool, pollMs: 200, broadcastTimeoutMs })
   const bench = await createWalletBench(db, 'c', { clock })
   const { network_id } = bench
-  bench.installation.chains = { find: () => ({ network_id, network: 'mainnet', chain }) }
+  bench.installation.chains = oneChain(network_id, () => chain)
   await waitFor('the node is explored', () => pool.can('debug_trace'))
-  const shared = { db, clock, log: silentLog, holder: randomUUID(), network_id, network: 'mainnet' }
+  const name = { chain: 'c', network: 'mainnet' }
+  const shared = { db, clock, log: silentLog, holder: randomUUID(), network_id, name }
   const tracker = startTracker({ ...shared, chain, ttlMs: 5_000 })
   const sender = startSender({
     ...shared,

@@ -37,7 +37,7 @@ it.each([
     clock: systemClock,
     log: silentLog,
     holder: randomUUID(),
-    network: 'mainnet',
+    name: { chain: chain.service, network: 'mainnet' },
     network_id,
     chain,
   })

@@ -1,7 +1,16 @@
 import { Document, isCollection, isScalar, stringify, visit } from 'yaml'
 import { shortVariables } from './env-source.ts'
 import { isRecord } from './layers.ts'
-import { expectation, isRequired, mapLeaves, mapOf, type Node, rootNode } from './node.ts'
+import {
+  expectation,
+  isRequired,
+  mapLeaves,
+  mapOf,
+  type Node,
+  nodeOfConfig,
+  rootNode,
+  rootNodeOf,
+} from './node.ts'
 import { type Origin, type Path, pathKey } from './problem.ts'
 import type { Config } from './schema.ts'
 import { maskSecret } from './secrets.ts'
@@ -9,7 +18,7 @@ import { maskSecret } from './secrets.ts'
 /** The configuration as YAML with every default filled in, secrets masked, and the origin of each value beside it. */
 export const printConfig = (config: Config): string => {
   const paths: Path[] = []
-  const shown = mapLeaves(rootNode, config, ({ node, path, value }) => {
+  const shown = mapLeaves(nodeOfConfig(config), config, ({ node, path, value }) => {
     paths.push(path)
     return node.secret && typeof value === 'string' ? maskSecret(value, node.mask) : value
   })
@@ -136,11 +145,25 @@ const yaml = (value: unknown): string[] => stringify(value, { lineWidth: 0 }).tr
 type JsonSchema = Record<string, unknown>
 
 /** The configuration file as JSON Schema 2020-12, for editors. */
-export const configJsonSchema = (): JsonSchema => ({
-  $schema: 'https://json-schema.org/draft/2020-12/schema',
-  title: 'Portolan configuration',
-  ...schemaOf(rootNode),
-})
+export const configJsonSchema = (): JsonSchema => {
+  const { properties, ...root } = schemaOf(rootNode) as { properties: Record<string, JsonSchema> }
+  // A chain of a free name has the keys of the family of its variant; editors offer those of all.
+  const families = ['C', 'T', 'S', 'P'].map((letter) =>
+    schemaOf(rootNodeOf(new Map([['chain', [letter]]])).properties!.chains!.properties!.chain!),
+  )
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Portolan configuration',
+    ...root,
+    properties: {
+      ...properties,
+      chains: {
+        ...properties.chains,
+        patternProperties: { '^[a-z0-9]+(?:-[a-z0-9]+)*$': { anyOf: families } },
+      },
+    },
+  }
+}
 
 const ownNotes = new Set(['unset', 'example', 'expects', 'entry', 'secret', 'mask', 'path'])
 const nestedKeys = new Set(['properties', 'patternProperties', 'items', 'anyOf', 'required'])
@@ -191,11 +214,13 @@ once, \`portolan config print\` shows each value and where it came from, and \`p
 JSON Schema for editors. An empty key counts as not set; an unknown key is refused. What all chains have in
 common is described once, below \`chains.c\`.
 
+\`chains\` takes any number of chains under free names, each with any number of networks: \`docs/networks.md\`.
+
 ## Environment variables
 
 \`PORTOLAN_\` and the key in upper case, with two underscores for each level: \`PORTOLAN_SERVER__PORT\` sets
 \`server.port\`, \`PORTOLAN_CHAINS__C__NETWORKS__MAINNET__UPSTREAMS__0__URL\` the address of the first node.
-In the name of a network or a header an underscore stands for a dash. A whole section or list may be given as
+In the name of a chain, a network or a header an underscore stands for a dash. A whole section or list may be given as
 YAML or JSON. An empty variable counts as not set; an unknown \`PORTOLAN_\` variable is refused.
 `
 

@@ -1,6 +1,6 @@
 import { findNearest } from '../../lib/nearest.ts'
 import { parseYaml } from './file-source.ts'
-import { type Assignment, assignmentsOf } from './layers.ts'
+import { type Assignment, assignmentsOf, isRecord } from './layers.ts'
 import { isContainer, mapOf, type Node, rootNode } from './node.ts'
 import {
   ConfigError,
@@ -48,6 +48,7 @@ export const isForeignVariable = (variable: string, text: string): boolean =>
 export const readEnv = (
   env: Env,
   allowed: ReadonlySet<string>,
+  root: Node = rootNode,
 ): { assignments: Assignment[]; problems: Problem[] } => {
   const assignments: Assignment[] = []
   const problems: Problem[] = []
@@ -55,10 +56,10 @@ export const readEnv = (
     const text = env[variable]
     // `VAR=` in a compose file or a unit means "not set".
     if (text === undefined || text === '' || isForeignVariable(variable, text)) continue
-    const path = pathOf(variable)
+    const path = pathOf(variable, root)
     if (path === undefined) continue
     if (path === 'unknown') {
-      if (!allowed.has(variable)) problems.push(unknownVariable(variable))
+      if (!allowed.has(variable)) problems.push(unknownVariable(variable, root))
       continue
     }
     try {
@@ -69,6 +70,54 @@ export const readEnv = (
     }
   }
   return { assignments, problems }
+}
+
+/**
+ * The chains that variables name, with what they say of the variant: the keys below a chain depend on it, so it is
+ * read first.
+ */
+export const readEnvChains = (env: Env): Record<string, Record<string, unknown>> => {
+  const chains: Record<string, Record<string, unknown>> = {}
+  const add = (name: string, said: unknown) => {
+    chains[name] = { ...chains[name], ...(isRecord(said) && said) }
+  }
+  for (const [variable, text] of Object.entries(env)) {
+    const [first, second = '', ...keys] = variable.split('__')
+    if (first !== `${prefix}CHAINS` || !text) continue
+    const name = second.toLowerCase().replaceAll('_', '-')
+    const key = keys.join('__').toLowerCase()
+    if (second === '') for (const [each, said] of Object.entries(parsed(text))) add(each, said)
+    else if (key === '') add(name, parsed(text))
+    else
+      add(
+        name,
+        key === 'variant'
+          ? { variant: text }
+          : key === 'variants'
+            ? { variants: parsedList(text) }
+            : {},
+      )
+  }
+  return chains
+}
+
+// What is not YAML is reported where the variable itself is read.
+const parsed = (text: string): Record<string, unknown> => {
+  const value = yamlValue(text)
+  return isRecord(value) ? value : {}
+}
+
+const parsedList = (text: string): unknown[] => {
+  const value = yamlValue(text)
+  return Array.isArray(value) ? value : []
+}
+
+const yamlValue = (text: string): unknown => {
+  try {
+    return parseYaml(text, 'The value').value
+  } catch {
+    return undefined
+  }
 }
 
 // Short forms first, so that the full name wins; then `…UPSTREAMS` before `…UPSTREAMS__0__URL`, and 2 before 10.
@@ -82,25 +131,31 @@ const byPath = (a: string, b: string): number => {
 const orderOf = (variable: string): string[] =>
   Object.hasOwn(shortVariables, variable) ? ['', variable] : variable.split('__')
 
-const pathOf = (variable: string): { path: Path; node: Node } | 'unknown' | undefined => {
+const pathOf = (
+  variable: string,
+  root: Node,
+): { path: Path; node: Node } | 'unknown' | undefined => {
   const short = Object.hasOwn(shortVariables, variable) ? shortVariables[variable] : undefined
-  if (short) return walk(short) ?? 'unknown'
+  if (short) return walk(short, root) ?? 'unknown'
   if (!variable.startsWith(prefix) || reservedVariables.has(variable)) return undefined
-  return walk(variable.slice(prefix.length).split('__')) ?? 'unknown'
+  return walk(variable.slice(prefix.length).split('__'), root) ?? 'unknown'
 }
 
-const walk = (parts: readonly string[]): { path: Path; node: Node } | undefined => {
-  let node = rootNode
+const walk = (parts: readonly string[], root: Node): { path: Path; node: Node } | undefined => {
+  let node = root
   const path: (string | number)[] = []
   for (const part of parts) {
     const name = part.toLowerCase()
     const map = mapOf(node)
-    if (node.properties && Object.hasOwn(node.properties, name)) {
-      node = node.properties[name]!
-      path.push(name)
+    // A name of a variable has no dash: an underscore stands for it.
+    const key = [name, name.replaceAll('_', '-')].find(
+      (found) => node.properties && Object.hasOwn(node.properties, found),
+    )
+    if (key !== undefined) {
+      node = node.properties![key]!
+      path.push(key)
     } else if (map && name !== '') {
       node = map.entry
-      // A name of a variable has no dash; where a key may have one, the underscore stands for it.
       path.push(new RegExp(map.pattern).test('a-b') ? name.replaceAll('_', '-') : name)
     } else if (node.items && /^\d{1,3}$/.test(part)) {
       node = node.items
@@ -126,8 +181,8 @@ const scalar = (node: Node, text: string): unknown => {
   return text === 'false' || text === '0' ? false : text
 }
 
-const unknownVariable = (variable: string): Problem => {
-  const meant = findNearest(variable, knownVariables())
+const unknownVariable = (variable: string, root: Node): Problem => {
+  const meant = findNearest(variable, knownVariables(root))
   const hint =
     meant === undefined
       ? 'Names follow the keys: `PORTOLAN_SERVER__PORT` sets `server.port`.'
@@ -135,10 +190,10 @@ const unknownVariable = (variable: string): Problem => {
   return { message: `Unknown variable ${shownWord(variable)}. ${hint}`, variable }
 }
 
-const knownVariables = (): string[] => [
+const knownVariables = (root: Node): string[] => [
   ...Object.keys(shortVariables),
   ...reservedVariables,
-  ...namesBelow(rootNode, []),
+  ...namesBelow(root, []),
 ]
 
 function* namesBelow(node: Node, path: Path): Generator<string> {

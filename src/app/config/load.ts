@@ -11,10 +11,10 @@
 import { dirname, resolve } from 'node:path'
 import { findNearest } from '../../lib/nearest.ts'
 import { complete, findingText, leafFault } from './complete.ts'
-import { readEnv } from './env-source.ts'
+import { readEnv, readEnvChains } from './env-source.ts'
 import { readConfigFile } from './file-source.ts'
 import { assignmentsOf, isRecord, mergeLayers } from './layers.ts'
-import { leavesOf, mapLeaves, mapOf, type Node, rootNode } from './node.ts'
+import { leavesOf, mapLeaves, mapOf, type Node, nodeOfConfig, rootNodeOf } from './node.ts'
 import {
   ConfigError,
   type Env,
@@ -32,6 +32,7 @@ import {
 } from './problem.ts'
 import { type Config, checkRules, type Overrides, type Settings } from './schema.ts'
 import { isReference, parseReference, resolveSecret } from './secrets.ts'
+import { readVariants, type VariantsByName } from './sections/chains.ts'
 
 /** Where to look for a configuration. */
 export type LoadOptions = { file?: string; env: Env; cwd: string; overrides?: Overrides }
@@ -45,37 +46,54 @@ export const loadConfig = (options: LoadOptions): Config => {
   const file = readConfigFile(options)
   const fileLayer = file ? assignmentsOf(file.value ?? {}, { from: 'file', file: file.name }) : []
   const overrideLayer = assignmentsOf(options.overrides ?? {}, { from: 'override' })
-  const env = readEnv(options.env, referredVariables([file?.value, options.env, options.overrides]))
+  const root = rootNodeOf(namedChains(file?.value, options))
+  const referred = referredVariables([file?.value, options.env, options.overrides])
+  const env = readEnv(options.env, referred, root)
   const layers = mergeLayers([...fileLayer, ...env.assignments, ...overrideLayer])
   const located = (path: Path, origin: Origin): Origin =>
     origin.from === 'file' ? { ...origin, ...file?.locate(path) } : origin
   const originOf = (path: Path) => located(path, layers.originOf(path))
-  const checked = check(layers.value, (path) => located(path, layers.nearestOrigin(path)))
+  const checked = check(root, layers.value, (path) => located(path, layers.nearestOrigin(path)))
   const problems = [...env.problems, ...layers.problems, ...checked.problems]
   if (problems.length > 0) throw new ConfigError(problems)
   const base = (origin: Origin) =>
     origin.from === 'file' && file ? dirname(file.path) : options.cwd
-  const settings = absolute(checked.settings, (path) => base(originOf(path)))
-  return { ...settings, source: sourceOf(settings, originOf, file?.path) }
+  const settings = absolute(root, checked.settings, (path) => base(originOf(path)))
+  return { ...settings, source: sourceOf(root, settings, originOf, file?.path) }
+}
+
+/** The chains that the sources name together, with their variants. */
+const namedChains = (file: unknown, { env, overrides }: LoadOptions): VariantsByName => {
+  const chains: Record<string, Record<string, unknown>> = {}
+  const written = isRecord(file) ? file.chains : undefined
+  for (const source of [written, readEnvChains(env), overrides?.chains])
+    for (const [name, said] of Object.entries(isRecord(source) ? source : {}))
+      chains[name] = { ...chains[name], ...(isRecord(said) && said) }
+  return readVariants(chains)
 }
 
 const check = (
+  root: Node,
   value: unknown,
   originOf: (path: Path) => Origin,
 ): { settings: Settings; problems: Problem[] } => {
   const problems: Problem[] = []
   const finding = (found: Finding) =>
     problems.push(problemAt(found.path, originOf(found.path), findingText(found)))
-  const unknown = (path: Path) => problems.push(unknownKey(path, value, originOf))
-  const settings = complete(rootNode, value ?? {}, [], { finding, unknown }) as Settings
+  const unknown = (path: Path) => problems.push(unknownKey(path, { root, value }, originOf))
+  const settings = complete(root, value ?? {}, [], { finding, unknown }) as Settings
   if (problems.length === 0) checkRules(settings).forEach(finding)
   return { settings, problems }
 }
 
-const unknownKey = (path: Path, root: unknown, originOf: (path: Path) => Origin): Problem => {
-  const named = namedPath(path, valueAt(root, path))
+const unknownKey = (
+  path: Path,
+  { root, value }: { root: Node; value: unknown },
+  originOf: (path: Path) => Origin,
+): Problem => {
+  const named = namedPath(path, valueAt(value, path))
   const origin = originOf(named)
-  const hint = unknownKeyHint(named, path.length - 1)
+  const hint = unknownKeyHint(root, named, path.length - 1)
   const message = `Unknown key \`${pathText(named)}\`${placeText(origin)}. ${hint}`
   return { message, ...placeOf(named, origin) }
 }
@@ -98,8 +116,8 @@ const referredVariables = (values: readonly unknown[]): Set<string> => {
   return names
 }
 
-const absolute = (settings: Settings, base: (path: Path) => string): Settings =>
-  mapLeaves(rootNode, settings, ({ node, path, value }) => {
+const absolute = (root: Node, settings: Settings, base: (path: Path) => string): Settings =>
+  mapLeaves(root, settings, ({ node, path, value }) => {
     if (typeof value !== 'string') return value
     if (node.path) return resolve(base(path), value)
     const reference = node.secret ? parseReference(value) : undefined
@@ -107,11 +125,12 @@ const absolute = (settings: Settings, base: (path: Path) => string): Settings =>
   }) as Settings
 
 const sourceOf = (
+  root: Node,
   settings: Settings,
   originOf: (path: Path) => Origin,
   file: string | undefined,
 ): Source => {
-  const origins = leavesOf(rootNode, settings).flatMap(({ path }) => {
+  const origins = leavesOf(root, settings).flatMap(({ path }) => {
     const origin = originOf(path)
     return origin.from === 'default' ? [] : [[pathKey(path), origin] as const]
   })
@@ -132,15 +151,15 @@ export const namedPath = (path: Path, value: unknown): Path => {
 }
 
 /** What to write instead of an unknown key, as a sentence. `known` is how many parts of the path exist. */
-export const unknownKeyHint = (path: Path, known: number): string => {
+export const unknownKeyHint = (root: Node, path: Path, known: number): string => {
   const parent = path.slice(0, known)
   const name = pathKey(path.slice(known))
-  const siblings = nodeAt(parent)
+  const siblings = nodeAt(root, parent)
   const near = findNearest(name, keysBelow(siblings))
   if (near !== undefined)
     return near === name ? nested(near) : didYouMean(pathText([...parent, near]))
   // The right key in the wrong section, such as `port` at the top.
-  const places = [...keysBelow(rootNode)].filter((key) => key.split('.').at(-1) === path.at(-1))
+  const places = [...keysBelow(root)].filter((key) => key.split('.').at(-1) === path.at(-1))
   if (places.length === 1) return didYouMean(places[0]!)
   return `The keys here are ${Object.keys(siblings?.properties ?? {})
     .map(shownWord)
@@ -155,11 +174,11 @@ const nested = (key: string): string => {
   return `Write \`${key.slice(dot + 1)}\` on a line of its own below \`${key.slice(0, dot)}:\`.`
 }
 
-const nodeAt = (path: Path): Node | undefined =>
+const nodeAt = (root: Node, path: Path): Node | undefined =>
   path.reduce<Node | undefined>(
     (node, part) =>
       node && (node.properties?.[part] ?? mapOf(node)?.entry ?? (node.items as Node | undefined)),
-    rootNode,
+    root,
   )
 
 function* keysBelow(node: Node | undefined, prefix = ''): Generator<string> {
@@ -184,7 +203,7 @@ export const checkSecrets = (
   config: Config,
   options: { env: Env; warn?: (message: string) => void },
 ): Problem[] =>
-  leavesOf(rootNode, config).flatMap(({ path, node, value }): Problem[] => {
+  leavesOf(nodeOfConfig(config), config).flatMap(({ path, node, value }): Problem[] => {
     if (!node.secret || typeof value !== 'string' || !isReference(value)) return []
     const key = pathText(path)
     try {

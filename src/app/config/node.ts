@@ -1,6 +1,7 @@
 import { isRecord } from './layers.ts'
 import { type Path, shownWord } from './problem.ts'
-import { configSchema } from './schema.ts'
+import { configSchemaOf } from './schema.ts'
+import { readVariants, type VariantsByName } from './sections/chains.ts'
 
 /** The part of JSON Schema that the sections use, and our own notes, as plain data. */
 export type Node = {
@@ -37,8 +38,15 @@ export type Node = {
   path?: boolean
 }
 
-/** The schema of the whole configuration as plain data. */
-export const rootNode = configSchema as unknown as Node
+/** The schema of the whole configuration as plain data; with the chains that a configuration names. */
+export const rootNodeOf = (named?: VariantsByName): Node => configSchemaOf(named) as unknown as Node
+
+/** The same without any chain of a free name, for documents. */
+export const rootNode = rootNodeOf()
+
+/** The same for a loaded configuration. */
+export const nodeOfConfig = ({ chains }: { chains: unknown }): Node =>
+  rootNodeOf(readVariants(chains))
 
 /** Pattern of the keys and schema of the entries of a map; undefined for anything else. */
 export const mapOf = (node: Node): { pattern: string; entry: Node } | undefined => {

@@ -61,9 +61,21 @@ const valid = (node: Node): Arbitrary<unknown> => {
 // The rules between keys are not in the schema.
 const obeyRules = (value: unknown): Overrides => {
   const settings = value as Overrides
-  for (const chain of Object.values(settings.chains ?? {}))
-    if (chain) chain.default_network = Object.keys(chain.networks ?? {})[0]
-  for (const network of Object.values(settings.chains?.s?.networks ?? {}))
+  type Chain = {
+    default_network?: string | undefined
+    variant?: string
+    variants?: string[]
+    networks?: Record<string, { upstreams?: { transport?: string }[] }>
+  }
+  const chains = (settings.chains ?? {}) as Record<string, Chain | undefined>
+  for (const chain of Object.values(chains)) {
+    if (!chain) continue
+    chain.default_network = Object.keys(chain.networks ?? {})[0]
+    // Whether `record_pending` is known depends on them.
+    delete chain.variant
+    delete chain.variants
+  }
+  for (const network of Object.values(chains.s?.networks ?? {}))
     for (const upstream of network?.upstreams ?? []) upstream.transport = 'grpc-web'
   if (settings.server) settings.server.header_timeout_seconds = 1
   if (settings.webhooks?.allowed_networks)

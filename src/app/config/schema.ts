@@ -2,7 +2,12 @@ import Type from 'typebox'
 import type { Finding, Source } from './problem.ts'
 import { auditSection } from './sections/audit.ts'
 import { balancesSection } from './sections/balances.ts'
-import { chainsRules, chainsSection } from './sections/chains.ts'
+import {
+  type ChainsSettings,
+  chainsRules,
+  chainsSection,
+  type VariantsByName,
+} from './sections/chains.ts'
 import { databaseSection } from './sections/database.ts'
 import { gatewayRules, gatewaySection } from './sections/gateway.ts'
 import { limitsSection } from './sections/limits.ts'
@@ -15,8 +20,8 @@ import { serverRules, serverSection } from './sections/server.ts'
 import { transactionsSection } from './sections/transactions.ts'
 import { webhooksRules, webhooksSection } from './sections/webhooks.ts'
 
-/** The whole configuration. A new section is one file and one line here. */
-export const configSchema = Type.Object({
+/** The sections beside the chains. A new one is one file and one line here. */
+const sections = {
   data_dir: Type.Optional(
     Type.String({
       description:
@@ -41,17 +46,24 @@ export const configSchema = Type.Object({
   audit: auditSection,
   logging: loggingSection,
   metadata: metadataSection,
-  chains: chainsSection,
-})
+}
+
+const generalSchema = Type.Object(sections)
+
+/** The whole configuration, for a file that names these chains. */
+export const configSchemaOf = (named?: VariantsByName) =>
+  Type.Object({ ...sections, chains: chainsSection(named) })
 
 /** The values of every key, defaults filled in. */
-export type Settings = Type.Static<typeof configSchema>
+export type Settings = Type.Static<typeof generalSchema> & { chains: ChainsSettings }
 
 /** A loaded configuration, and where its values came from. */
 export type Config = Settings & { readonly source: Source }
 
-/** Settings as a caller may give them: any part. */
-export type Overrides = DeepPartial<Settings>
+/** Settings as a caller may give them: any part. What is said of chains is checked like a file. */
+export type Overrides = DeepPartial<Omit<Settings, 'chains'>> & {
+  chains?: { readonly [name: string]: object | undefined } | undefined
+}
 
 type DeepPartial<value> = value extends readonly unknown[]
   ? value

@@ -142,7 +142,7 @@ const chainsOf = (facts: ChainKeeper['facts']): NonNullable<Overrides['chains']>
       const network = { upstreams: [{ name: 'local', url: node_url }] }
       const networks =
         kinds[tag] === 'evm' ? { mainnet: network, ropsten: network } : { mainnet: network }
-      return [tag, { kind: kinds[tag], networks }]
+      return [tag, { kind: kinds[tag], shared: true, networks }]
     }),
   )
 

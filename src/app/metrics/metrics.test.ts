@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { catalogue } from '../../contract/operations/catalogue.ts'
+import { createRoutes } from '../../http/routes.ts'
 import { createMetrics } from './metrics.ts'
+
+const routes = createRoutes({})
 
 const lines = async (metrics: ReturnType<typeof createMetrics>, name: string) =>
   (await metrics.text()).text.split('\n').filter((line) => line.startsWith(name))
@@ -9,7 +12,7 @@ const finished = { route: 'operations', status: 200, seconds: 0.002 }
 
 describe('the metrics', () => {
   it('count requests by route, service, operation and status', async () => {
-    const metrics = createMetrics('1')
+    const metrics = createMetrics('1', routes)
     metrics.finished({ ...finished, path: '/v1/c/GetWallet' })
     metrics.finished({ ...finished, path: '/v1/c/GetWallet' })
     metrics.finished({ ...finished, path: '/v1/c/GetWallet', status: 404 })
@@ -22,7 +25,7 @@ describe('the metrics', () => {
   })
 
   it('take no label from a path that is not in the catalogue', async () => {
-    const metrics = createMetrics('1')
+    const metrics = createMetrics('1', routes)
     const paths = [
       '/v1/x/y',
       '/v1/c/Nothing',
@@ -38,21 +41,21 @@ describe('the metrics', () => {
   })
 
   it('know every operation of the catalogue', async () => {
-    const metrics = createMetrics('1')
+    const metrics = createMetrics('1', routes)
     for (const { service, name } of catalogue)
       metrics.finished({ ...finished, path: `/v1/${service}/${name}` })
     expect(await lines(metrics, 'portolan_http_requests_total{')).toHaveLength(catalogue.length)
   })
 
   it('of two services in one process do not mix', async () => {
-    const [one, two] = [createMetrics('1'), createMetrics('2')]
+    const [one, two] = [createMetrics('1', routes), createMetrics('2', routes)]
     one.finished({ ...finished, path: '/v1/c/GetWallet' })
     expect(await lines(two, 'portolan_http_requests_total{')).toEqual([])
     expect(await lines(two, 'portolan_info{')).toEqual(['portolan_info{version="2"} 1'])
   })
 
   it('show the limiter as it is when they are read', async () => {
-    const metrics = createMetrics('1')
+    const metrics = createMetrics('1', routes)
     const status = {
       entries: 3,
       mode: 'redis' as const,
@@ -71,7 +74,7 @@ describe('the metrics', () => {
   })
 
   it('show the progress of the trackers, and nothing while the database does not answer', async () => {
-    const metrics = createMetrics('1')
+    const metrics = createMetrics('1', routes)
     const tracker = {
       chain: 'c',
       network: 'mainnet',
@@ -88,7 +91,7 @@ describe('the metrics', () => {
       problem: 'No node reports its head.',
       gaps: [{ from_block: 11, to_block: 20 }],
     }
-    let now: Parameters<typeof metrics.watchTrackers>[0] = async () => ({ c: tracker })
+    let now: Parameters<typeof metrics.watchTrackers>[0] = async () => ({ c: { mainnet: tracker } })
     metrics.watchTrackers(() => now())
     const shown = await lines(metrics, 'portolan_tracker_')
     expect(shown).toEqual([

@@ -3,13 +3,13 @@
 
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { findOperation } from '../../contract/operations/catalogue.ts'
 import type { Failure } from '../../domain/access/failure-budget.ts'
 import type { LimiterStatus } from '../../domain/limits/limiter.ts'
 import type { Network } from '../../gateway/network.ts'
 import type { Streams } from '../../gateway/streams/feed-streams.ts'
 import type { Shares } from '../../http/clients/shares.ts'
 import type { Finished } from '../../http/exchange.ts'
+import type { Routes } from '../../http/routes.ts'
 import type { Sockets } from '../../http/websocket/websocket.ts'
 import type { PendingStatus } from '../../workers/pending/pending.ts'
 import type { CourierStatus } from '../../workers/webhooks/courier.ts'
@@ -34,12 +34,12 @@ export type Metrics = {
   watchStreams(streams: ReadonlyMap<string, Streams>, sockets: Sockets): void
   watchCourier(status: () => CourierStatus): void
   watchTrackers(status: TrackersStatus): void
-  watchPending(status: () => PendingStatus): void
+  watchPending(status: () => Record<string, Record<string, PendingStatus>>): void
   text(): Promise<{ contentType: string; text: string }>
 }
 
 /** Makes a registry of its own, so that two services in one process do not mix. */
-export function createMetrics(version: string): Metrics {
+export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
@@ -72,11 +72,10 @@ export function createMetrics(version: string): Metrics {
     authenticationFailed: ({ kind, isLimited }) =>
       failures.inc({ kind, outcome: isLimited ? 'limited' : 'refused' }),
     finished({ route, path, status, seconds: duration }) {
-      // Only names of the catalogue become labels: a caller must not be able to make new series.
-      const [, , service = '', name = ''] = route === 'operations' ? path.split('/') : []
-      const entry = findOperation(service, name)
-      const labels = { route, service: entry?.service ?? '' }
-      requests.inc({ ...labels, operation: entry?.name ?? '', status })
+      // Only names of the configuration and the catalogue become labels: a caller cannot make new series.
+      const called = route === 'operations' ? routes.find(path) : undefined
+      const labels = { route, service: called?.chain ?? '' }
+      requests.inc({ ...labels, operation: called?.entry.name ?? '', status })
       seconds.observe(labels, duration)
     },
     watchShares(shares) {

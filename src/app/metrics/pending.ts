@@ -2,7 +2,10 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import type { PendingStatus } from '../../workers/pending/pending.ts'
 
 /** Shows what the recorder of pending transactions counts by itself. */
-export function registerPendingMetrics(registry: Registry, status: () => PendingStatus): void {
+export function registerPendingMetrics(
+  registry: Registry,
+  status: () => Record<string, Record<string, PendingStatus>>,
+): void {
   const registers = [registry]
   const show = (
     kind: typeof Counter | typeof Gauge,
@@ -13,10 +16,13 @@ export function registerPendingMetrics(registry: Registry, status: () => Pending
     new kind({
       name,
       help,
+      labelNames: ['chain', 'network'],
       registers,
       collect() {
         this.reset()
-        this.inc(read(status()))
+        for (const [chain, networks] of Object.entries(status()))
+          for (const [network, now] of Object.entries(networks))
+            this.inc({ chain, network }, read(now))
       },
     })
   show(

@@ -3,7 +3,7 @@ import type { TrackerStatus } from '../../workers/tracker/tracker.ts'
 import type { TrackerHealth } from '../../workers/tracker/watch.ts'
 
 /** What the metrics need of the trackers. */
-export type TrackersStatus = () => Promise<Record<string, Tracker>>
+export type TrackersStatus = () => Promise<Record<string, Record<string, Tracker>>>
 
 const longestMs = 2_000
 const labelNames = ['chain', 'network']
@@ -98,10 +98,11 @@ type Tracker = TrackerStatus & TrackerHealth & { gaps: { from_block: number; to_
 
 /** Without them where the database does not answer: the other metrics must not wait for it. */
 async function trackers(status: TrackersStatus): Promise<Tracker[]> {
-  const late = Promise.withResolvers<Record<string, Tracker>>()
+  const late = Promise.withResolvers<Record<string, Record<string, Tracker>>>()
   const timer = setTimeout(() => late.resolve({}), longestMs)
   try {
-    return Object.values(await Promise.race([status().catch(() => ({})), late.promise]))
+    const chains = await Promise.race([status().catch(() => ({})), late.promise])
+    return Object.values(chains).flatMap((networks) => Object.values(networks))
   } finally {
     clearTimeout(timer)
   }

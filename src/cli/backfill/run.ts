@@ -1,7 +1,7 @@
 import { backfillChain } from '../../app/chain-commands.ts'
 import type { BackfillProgress } from '../../workers/tracker/backfill.ts'
 import { audited } from '../audited.ts'
-import { openChainTools, readBlock, readService } from '../chain-tools.ts'
+import { chainText, openChainTools, readBlock, readChain } from '../chain-tools.ts'
 import { type GlobalOptions, isWatched, note, print, type Shell } from '../shell.ts'
 import { withDatabase } from '../storage/with-database.ts'
 
@@ -13,15 +13,15 @@ export async function runBackfillCommand(
   chain: string,
   options: Options,
 ): Promise<void> {
-  const service = readService(chain)
+  const at = readChain(chain)
   const from = readBlock('--from', options.from)
   const to = options.to === undefined ? undefined : readBlock('--to', options.to)
   await withDatabase(shell, options, async (opened) => {
-    const { config, tools } = await openChainTools(shell, { ...opened, service }, options)
+    const { config, tools } = await openChainTools(shell, { ...opened, at }, options)
     const { signal } = opened
     const { report, done } = createBackfillProgress(shell)
     const range = { from, ...(to !== undefined && { to }), signal, onProgress: report }
-    const request = { chain: service, from, to }
+    const request = { chain: chainText(at), from, to }
     const outcome = await audited(opened.db, { operation: 'backfill', request }, () =>
       backfillChain(config, tools, range).finally(done),
     )

@@ -12,7 +12,7 @@ export function addCallCommand(program: Command, shell: Shell): void {
     .description(
       'Signs a request, sends it, and prints the answer.\nWithout --url it talks to the service that runs on the data directory, with its own keys.',
     )
-    .argument('[service]', 'admin, q, t, s, p or c')
+    .argument('[chain]', 'admin, q, t, s, p, c or another chain; base/sepolia is a network of one')
     .argument('[operation]', 'name of the operation, such as ListWallets')
     .argument('[request]', 'JSON; @file reads a file, - reads the standard input')
     .option('-l, --list', 'list the operations, or describe one, and call nothing')

@@ -21,6 +21,34 @@ export function findService(name: string | undefined): Service {
 export const operationNames = (service: Service): string[] =>
   catalogue.filter((entry) => entry.service === service).map(({ name }) => name)
 
+const chainPattern = /^[a-z0-9]+(?:-[a-z0-9]+)*(?:\/[a-z0-9]+(?:-[a-z0-9]+)*)?$/
+
+/**
+ * Where a call goes, and its operation. A chain of a free name, or another network as in `base/sepolia`, may have any
+ * operation of a chain: only the service that is called knows its variant.
+ */
+export function findCall(
+  at: string | undefined,
+  name: string | undefined,
+): { at: string; entry: Entry } {
+  if (at === undefined || !chainPattern.test(at))
+    return { at: at ?? '', entry: findEntry(at, name) }
+  const [chain] = at.split('/')
+  if (serviceNames.some((service) => service === chain))
+    return { at, entry: findEntry(chain, name) }
+  const entry = catalogue.find((row) => row.service !== 'admin' && row.name === name)
+  if (entry) return { at, entry }
+  const names = [
+    ...new Set(catalogue.flatMap((row) => (row.service === 'admin' ? [] : [row.name]))),
+  ]
+  const meant = name === undefined ? undefined : findNearest(name, names)
+  const first =
+    name === undefined
+      ? `Which operation of the chain ${at}?`
+      : `No chain has an operation "${name}".${meant === undefined ? '' : ` Did you mean ${meant}?`}`
+  throw usageError(`${first} "portolan call --list" shows them all.`)
+}
+
 /** The operation of that name, or a refusal with the nearest one and all others. */
 export function findEntry(serviceName: string | undefined, name: string | undefined): Entry {
   const service = findService(serviceName)

@@ -3,7 +3,7 @@ import { PortolanError } from '../../../client/src/error.ts'
 import { CliError, usageError } from '../cli-error.ts'
 import { withFields } from '../explain.ts'
 import { printJson, type Shell } from '../shell.ts'
-import { findEntry } from './find-entry.ts'
+import { findCall } from './find-entry.ts'
 import { readRequest } from './read-request.ts'
 import { chooseTarget, type TargetOptions } from './target.ts'
 
@@ -18,14 +18,21 @@ export async function runCall(
   called: Called,
   options: TargetOptions & { idempotencyKey?: string },
 ): Promise<void> {
-  const { service, name } = findEntry(called.service, called.operation)
+  const { at, entry } = findCall(called.service, called.operation)
   const request = await readRequest(shell, called.request)
-  const target = await chooseTarget(shell, options, service)
-  const operations = clientOf(target)[service] as unknown as Record<string, Caller>
+  const target = await chooseTarget(shell, options, at)
+  const client = clientOf(target)
+  const [chain = '', network] = at.split('/')
+  const operations = (at === 'admin'
+    ? client.admin
+    : client.chain(chain, network === undefined ? {} : { network })) as unknown as Record<
+    string,
+    Caller
+  >
   const { idempotencyKey: idempotency_key } = options
   const key = idempotency_key === undefined ? {} : { idempotency_key }
   try {
-    printJson(shell, await operations[name]?.(request, key))
+    printJson(shell, await operations[entry.name]?.(request, key))
   } catch (error) {
     if (error instanceof PortolanError)
       throw new CliError(problemText(error, target.base_url), { cause: error })

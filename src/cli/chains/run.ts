@@ -14,8 +14,9 @@ type ChainStatus = {
   networks: string[]
   /** Of EVM chains: each network's. */
   nodes?: Record<string, NetworkStatus>
-  /** Of the others, where wallets are tracked on one network. */
+  /** Where wallets are tracked: on the default network, and on others. */
   tracking?: Tracking & { nodes?: ChainNodes }
+  tracking_of_networks?: Record<string, Tracking & { nodes?: ChainNodes }>
 }
 
 /** The state of the tracking of one network. */
@@ -67,19 +68,21 @@ export async function showChains(shell: Shell, options: Options): Promise<void> 
 const shownEvents = 5
 
 const trackingRows = (chains: Record<string, ChainStatus>): string[][] =>
-  Object.entries(chains).flatMap(([tag, { tracking }]) =>
-    tracking
-      ? [
-          [
-            `${tag}/${tracking.network}`,
-            // Another process may be the one that tracks.
-            tracking.health === 'ok' ? tracking.state : tracking.health,
-            String(tracking.block_number ?? '-'),
-            String(tracking.head ?? '-'),
-            tracking.problem && `since ${tracking.since}: ${tracking.problem}`,
-          ],
-        ]
-      : [],
+  trackedNetworks(chains).map(([name, tracking]) => [
+    `${name}/${tracking.network}`,
+    // Another process may be the one that tracks.
+    tracking.health === 'ok' ? tracking.state : tracking.health,
+    String(tracking.block_number ?? '-'),
+    String(tracking.head ?? '-'),
+    tracking.problem && `since ${tracking.since}: ${tracking.problem}`,
+  ])
+
+/** The networks on which wallets are tracked, with the names of their chains. */
+export const trackedNetworks = (chains: Record<string, ChainStatus>) =>
+  Object.entries(chains).flatMap(([name, { tracking, tracking_of_networks = {} }]) =>
+    [...(tracking ? [tracking] : []), ...Object.values(tracking_of_networks)].map(
+      (one) => [name, one] as const,
+    ),
   )
 
 const eventRow = (event: ShownEvent): string[] => [
@@ -107,13 +110,18 @@ export async function readStatus(admin_url: string): Promise<Status> {
   return (await answer.json()) as Status
 }
 
-function chainRows(tag: string, { kind, networks, nodes, tracking }: ChainStatus): string[][] {
+function chainRows(tag: string, chain: ChainStatus): string[][] {
+  const { kind, networks, nodes } = chain
   if (nodes)
     return Object.entries(nodes).flatMap(([network, status]) =>
       nodeRows(`${tag}/${network}`, status),
     )
-  if (tracking?.nodes?.upstreams) return nodeRows(`${tag}/${tracking.network}`, tracking.nodes)
-  return networks.map((network) => [`${tag}/${network}`, '', '', `${kind}: not asked yet`])
+  const tracked = new Map(trackedNetworks({ [tag]: chain }).map(([, one]) => [one.network, one]))
+  return networks.flatMap((network) => {
+    const name = `${tag}/${network}`
+    const found = tracked.get(network)?.nodes
+    return found?.upstreams ? nodeRows(name, found) : [[name, '', '', `${kind}: not asked yet`]]
+  })
 }
 
 const nodeRows = (chain: string, { chain_id, upstreams = [] }: ChainNodes): string[][] =>

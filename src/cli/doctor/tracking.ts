@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ConnectionFile } from '../../app/connection-file.ts'
-import { readStatus } from '../chains/run.ts'
+import { readStatus, trackedNetworks } from '../chains/run.ts'
 import type { DoctorContext } from './finding.ts'
 import { type Finding, failure, ok, warning } from './finding.ts'
 
@@ -19,8 +19,7 @@ export async function* checkTracking({ dataDir }: DoctorContext): AsyncGenerator
     yield warning('tracking', `The service at ${base_url} does not answer.`, 'Start it again.')
     return
   }
-  for (const [tag, { tracking }] of Object.entries(status.chains)) {
-    if (!tracking) continue
+  for (const [tag, tracking] of trackedNetworks(status.chains)) {
     const { network, health, since, problem, state, block_number } = tracking
     if (health === 'ok') {
       const far = block_number === null ? 'no block yet' : `block ${block_number}`

@@ -8,9 +8,9 @@ export function addListenCommand(program: Command, shell: Shell): void {
     .command('listen')
     .summary('receive webhook deliveries, verify and print them')
     .description(
-      'Receives deliveries, checks their signatures and the gapless sequence, and prints them.\nWith a service it registers a webhook for all wallets there, and removes it when it ends. Without one it waits for the webhooks that you point to it.',
+      'Receives deliveries, checks their signatures and the gapless sequence, and prints them.\nWith a chain it registers a webhook for all wallets there, and removes it when it ends. Without one it waits for the webhooks that you point to it.',
     )
-    .argument('[service]', 't, s, p or c: registers a webhook of it')
+    .argument('[chain]', 'a chain with wallets, such as c: registers a webhook of it')
     .option('-p, --port <port>', 'port to listen on', parsePort, 4801)
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--endpoint <url>', 'how the service reaches this receiver, if not by host and port')

@@ -5,6 +5,7 @@ import { createClient } from '../../../client/src/client.ts'
 import { PortolanError } from '../../../client/src/error.ts'
 import { problemText } from '../call/run.ts'
 import { chooseTarget, type TargetOptions } from '../call/target.ts'
+import { type ChainName, chainText, readChain } from '../chain-tools.ts'
 import { CliError, usageError } from '../cli-error.ts'
 import { note, print, type Shell } from '../shell.ts'
 import { onStopSignal } from '../start/stop-signals.ts'
@@ -22,8 +23,6 @@ export type ListenOptions = TargetOptions & {
   json?: boolean
 }
 
-const services = ['t', 's', 'p', 'c'] as const
-
 type Registered = { secret: string; remove(): Promise<unknown> }
 
 /** Receives deliveries until the command is stopped. */
@@ -32,8 +31,8 @@ export async function runListen(
   service: string | undefined,
   options: ListenOptions,
 ): Promise<void> {
-  const tag = services.find((known) => known === service)
-  if (service !== undefined && !tag) throw usageError('The service is t, s, p or c.')
+  const at = service === undefined ? undefined : readChain(service)
+  if (at && ['admin', 'q'].includes(at.chain)) throw usageError(`${at.chain} has no wallets.`)
   const secrets: string[] = []
   const given = options.signingSecret ?? shell.env.PORTOLAN_SIGNING_SECRET
   if (given) secrets.push(given)
@@ -47,7 +46,7 @@ export async function runListen(
   try {
     const endpoint = options.endpoint ?? receiver.url
     note(shell, `Listening on ${receiver.url}. Stop with Ctrl-C.`)
-    const registered = tag && (await register(shell, tag, endpoint, options))
+    const registered = at && (await register(shell, at, endpoint, options))
     if (registered) secrets.push(registered.secret)
     else if (secrets.length === 0)
       note(shell, 'No signing secret is given: signatures are not checked.')
@@ -64,17 +63,17 @@ export async function runListen(
 
 async function register(
   shell: Shell,
-  service: (typeof services)[number],
+  at: ChainName,
   webhook_endpoint: string,
   options: ListenOptions,
 ): Promise<Registered> {
-  const target = await chooseTarget(shell, options, service)
-  const operations = createClient(target)[service]
+  const target = await chooseTarget(shell, options, at.chain)
+  const operations = createClient(target).chain(at.chain, at.network === undefined ? {} : at)
   try {
     const { confirmation } = options
     const { webhook_id } = await operations.RegisterWebhook({ webhook_endpoint, confirmation })
     const { signing_secret } = await operations.GetWebhookSigningSecret({ webhook_id })
-    note(shell, `Registered webhook ${webhook_id} for all wallets of ${service}.`)
+    note(shell, `Registered webhook ${webhook_id} for all wallets of ${chainText(at)}.`)
     return {
       secret: signing_secret,
       // The service may have stopped before us, by the same Ctrl-C.

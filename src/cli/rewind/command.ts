@@ -12,7 +12,7 @@ export function addRewindCommand(program: Command, shell: Shell): void {
     .description(
       'For a reorganization deeper than the stored blocks. Shows what would be removed: transfers leave the lists, and webhooks are notified of TRANSFER_STATE_REORGED. With --yes it runs in one transaction, and the tracker continues from the block. The service may keep running.',
     )
-    .argument('<chain>', 'chain to take back: c, s, p or t')
+    .argument('<chain>', 'chain to take back, such as c; c/ropsten is a network of it')
     .requiredOption('--to <block>', 'last block that stays')
     .option('--yes', 'do it')
     .addHelpText(

@@ -1,7 +1,7 @@
 import { rewindChain } from '../../app/chain-commands.ts'
 import type { RewindPlan } from '../../workers/tracker/rewind.ts'
 import { audited } from '../audited.ts'
-import { openChainTools, readBlock, readService } from '../chain-tools.ts'
+import { chainText, openChainTools, readBlock, readChain } from '../chain-tools.ts'
 import { type GlobalOptions, print, type Shell } from '../shell.ts'
 import { withDatabase } from '../storage/with-database.ts'
 
@@ -13,18 +13,22 @@ export async function runRewindCommand(
   chain: string,
   options: Options,
 ): Promise<void> {
-  const service = readService(chain)
+  const at = readChain(chain)
   const to = readBlock('--to', options.to)
   await withDatabase(shell, options, async (opened) => {
-    const { config, tools } = await openChainTools(shell, { ...opened, service }, options)
+    const { config, tools } = await openChainTools(shell, { ...opened, at }, options)
     const agree = (plan: RewindPlan, network: string): boolean => {
-      for (const line of describe(plan, `${service}/${network}`)) print(shell, line)
+      for (const line of describe(plan, `${at.chain}/${network}`)) print(shell, line)
       return options.yes === true
     }
     const run = () => rewindChain(config, tools, { to, signal: opened.signal }, agree)
     // Without --yes it only says what it would do.
     const isDone = options.yes
-      ? await audited(opened.db, { operation: 'rewind', request: { chain: service, to } }, run)
+      ? await audited(
+          opened.db,
+          { operation: 'rewind', request: { chain: chainText(at), to } },
+          run,
+        )
       : await run()
     print(
       shell,

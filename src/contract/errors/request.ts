@@ -40,7 +40,7 @@ export const requestErrors = {
     rpc: -32601,
     retry: 'never',
     title: 'There is nothing at this address',
-    help: 'Operations are at `POST /v1/{service}/{Operation}`. The service is admin, q, t, s, p or c; names are case-sensitive.',
+    help: 'Operations are at `POST /v1/{chain}/{Operation}`, on another network than the default one at `POST /v1/{chain}/{network}/{Operation}`. `/status` lists the chains and networks; `admin` is administration. Names are case-sensitive.',
   },
   METHOD_NOT_ALLOWED: {
     status: 405,

@@ -21,7 +21,8 @@ const serviceNames: Record<Service, string> = {
   c: 'Wallets C (EVM)',
 }
 
-const intro = `Every operation is \`POST /v1/{service}/{Operation}\` with a JSON object as its body.
+const intro = `Every operation is \`POST /v1/{chain}/{Operation}\` with a JSON object as its body, on the default network
+of the chain; \`POST /v1/{chain}/{network}/{Operation}\` is the same on another one.
 
 Sign each request with three headers: \`x-api-key\`; \`x-api-nonce\`, the current Unix time in
 milliseconds, microseconds or nanoseconds, never used before; and \`x-api-signature\`, the lower-case hex
@@ -33,9 +34,12 @@ const json = (schema: unknown, example?: object) => ({
   content: { 'application/json': { schema, ...(example && { example }) } },
 })
 
+/** An operation of one chain, and the other networks of that chain. */
+export type DocumentedEntry = Entry & { chain?: string; networks?: readonly string[] }
+
 /** The given operations as an OpenAPI 3.1 document. Only what works is handed in, so it never lies. */
 export function openapi(
-  entries: readonly Entry[],
+  entries: readonly DocumentedEntry[],
   serverUrl: string,
   /** By service and operation, as `c/GetWallet`. */
   examples: Readonly<Record<string, { request?: object; answer?: object }>> = {},
@@ -43,16 +47,16 @@ export function openapi(
   const schemas: Record<string, unknown> = { Problem: problemSchema }
   const paths: Record<string, unknown> = {}
   for (const entry of entries) {
-    const { service, name, row } = entry
+    const { service, name, row, chain = service } = entry
     const onRecord = componentsOf(schemas, service)
     const request = requestSchema(row, service, onRecord)
-    const example = examples[`${service}/${name}`]
-    paths[pathOf(service, name)] = {
+    const example = examples[`${chain}/${name}`] ?? examples[`${service}/${name}`]
+    paths[pathOf(chain, name)] = {
       post: {
-        operationId: `${service}_${name}`,
+        operationId: `${chain.replaceAll('-', '_')}_${name}`,
         summary: row.summary,
         description: row.description ?? row.summary,
-        tags: [serviceNames[service]],
+        tags: [tagOf(chain, service)],
         ...(row.extension && { 'x-extension': true }),
         ...(row.creates && { parameters: [idempotencyParameter] }),
         requestBody: {
@@ -71,6 +75,14 @@ export function openapi(
     }
   }
   const used = [...new Set(entries.map(({ service }) => service))]
+  const tags = new Map(
+    entries.map(({ service, chain = service, networks = [] }) => {
+      const name = tagOf(chain, service)
+      const others = networks.map((network) => `/v1/${chain}/${network}/`).join(', ')
+      const also = others && ` On its other networks: ${others}.`
+      return [name, { name, description: `Operations at /v1/${chain}/.${also}` }]
+    }),
+  )
   const webhooks = webhookPaths(used, (service) => componentsOf(schemas, service))
   return {
     openapi: '3.1.1',
@@ -83,10 +95,7 @@ export function openapi(
     },
     servers: [{ url: serverUrl }],
     tags: [
-      ...used.map((service) => ({
-        name: serviceNames[service],
-        description: `Operations at /v1/${service}/.`,
-      })),
+      ...tags.values(),
       ...(Object.keys(webhooks).length > 0
         ? [{ name: 'Notifications', description: 'What a webhook sends.' }]
         : []),
@@ -97,6 +106,10 @@ export function openapi(
     components: { schemas, headers, responses: problemResponses(), securitySchemes },
   }
 }
+
+/** What the operations of a chain are listed under. */
+const tagOf = (chain: string, service: Service): string =>
+  chain === service ? serviceNames[service] : `${chain}: ${serviceNames[service]}`
 
 /** Named records become components; a record that differs by variant carries the tag in its name. */
 function componentsOf(schemas: Record<string, unknown>, service: Service): OnRecord {

@@ -58,5 +58,5 @@ const index = new Map(catalogue.map((entry) => [`${entry.service}/${entry.name}`
 export const findOperation = (service: string, name: string): Entry | undefined =>
   index.get(`${service}/${name}`)
 
-/** The path of an operation. */
-export const pathOf = (service: Service, name: string): string => `/v1/${service}/${name}`
+/** The path of an operation on the default network of a chain. */
+export const pathOf = (chain: string, name: string): string => `/v1/${chain}/${name}`

@@ -15,8 +15,12 @@ export const isExpired = ({ restrictions }: Principal, now: number): boolean =>
 export const expired = (): OperationError => new OperationError('CREDENTIAL_EXPIRED')
 
 /** Refuses an operation that the caller may not call, or not from where it calls. */
-export function authorizeOperation(principal: Principal, entry: Entry, client: string): void {
-  deny(operationDenial(principal, entry, client))
+export function authorizeOperation(
+  principal: Principal,
+  called: { entry: Entry; chain: string },
+  client: string,
+): void {
+  deny(operationDenial(principal, called, client))
 }
 
 /** Refuses what administers the installation and is not an operation. */
@@ -33,7 +37,11 @@ function deny(denial: Denial | undefined): void {
   throw new OperationError(reason, { detail, ...(missing !== undefined && { extra: { missing } }) })
 }
 
-function operationDenial(principal: Principal, entry: Entry, client: string): Denial | undefined {
+function operationDenial(
+  principal: Principal,
+  { entry, chain }: { entry: Entry; chain: string },
+  client: string,
+): Denial | undefined {
   if (!roleMayCall(principal.role, entry)) {
     const missing = roleFor(entry)
     const detail = `${entry.name} needs ${missing}; the credential has ${principal.role}.`
@@ -42,7 +50,7 @@ function operationDenial(principal: Principal, entry: Entry, client: string): De
   if (!principal.restrictions) return undefined
   return (
     networkDenial(principal, client) ??
-    scopeDenial(principal, operationScope(entry.service, accessOf(entry)))
+    scopeDenial(principal, operationScope(chain, accessOf(entry)))
   )
 }
 

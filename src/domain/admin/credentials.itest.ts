@@ -18,6 +18,7 @@ const context: Context = {
   sealer: createSealer(randomBytes(32)),
   principal: { credential_id: systemIds.uuid(), organization_id, role: 'ROLE_OWNER' },
   service: 'admin',
+  chain: 'admin',
   operation: 'Test',
   signal: new AbortController().signal,
 }

@@ -2,8 +2,10 @@ import { OperationError } from '../../contract/errors/errors.ts'
 import { maxCredentials, rotationOverlap } from '../../contract/limits.ts'
 import { includesRole, type Role } from '../../contract/roles.ts'
 import { invalidRequest } from '../../contract/validate.ts'
+import { services } from '../../contract/variant.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { isUuid } from '../../lib/ids.ts'
+import { findNearest } from '../../lib/nearest.ts'
 import {
   type CredentialLimits,
   deleteCredential,
@@ -48,6 +50,7 @@ export const CreateCredential: AdminHandler<'CreateCredential'> = async (context
   const { organization_id } = await getOrganization(context, request.organization_id)
   const role = request.role ?? 'ROLE_MEMBER'
   const held = grantOf(context.principal)
+  checkScopes(context, request.scopes)
   const limits = readLimits(request, held, context.clock.now())
   requireGrant(held, { role, ...limits })
   const name = request.name ?? ''
@@ -198,6 +201,7 @@ export const UpdateCredential: AdminHandler<'UpdateCredential'> = async (context
     ])
   return await db.transaction().execute(async (trx) => {
     const row = mine(context, await lockOf(trx, request.credential_id))
+    checkScopes(context, request.scopes)
     const read = readLimits(request, row, clock.now())
     const limits = { ...read, ...(remove_expire_time && { expire_time: null }) }
     const wanted = { role: row.role, ...limits }
@@ -255,3 +259,19 @@ async function remove(db: Db, row: CredentialRow): Promise<void> {
 
 const expiryOf = ({ expire_time }: { expire_time?: string }) =>
   expire_time === undefined ? {} : { expire_time }
+
+/** A scope of a chain that does not exist would never apply; the mistake would go unnoticed. */
+function checkScopes({ limits }: Context, scopes: readonly string[] = []): void {
+  if (!limits) return
+  const known = new Set(['*', ...Object.keys(services), ...limits.chains])
+  const errors = scopes.flatMap((scope) => {
+    const name = scope.startsWith('gateway') ? scope.split(/[:/]/)[1] : scope.split(':')[0]
+    if (name === undefined || name === 'read' || known.has(name)) return []
+    const nearest = findNearest(name, known)
+    const meant = nearest ? ` Did you mean ${nearest}?` : ''
+    return [
+      { field: 'scopes', reason: 'NOT_ALLOWED' as const, detail: `No chain "${name}".${meant}` },
+    ]
+  })
+  if (errors.length > 0) throw invalidRequest(errors)
+}

@@ -36,6 +36,7 @@ const context = (role: 'ROLE_ADMIN' | 'ROLE_MEMBER', of = organization_id): Cont
   ...installation,
   principal: { credential_id: systemIds.uuid(), organization_id: of, role },
   service: 'admin',
+  chain: 'admin',
   operation: 'Test',
   signal: new AbortController().signal,
 })

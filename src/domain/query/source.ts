@@ -38,7 +38,7 @@ export type QuerySource = {
 }
 
 /** The query chain of a call; without it nothing can be read. */
-export function sourceOf({ query }: { query?: QuerySource }): QuerySource {
+export function sourceOf({ query }: { query?: QuerySource | undefined }): QuerySource {
   if (!query) throw new OperationError('CHAIN_NOT_CONFIGURED', { retryAfter: 60 })
   return query
 }

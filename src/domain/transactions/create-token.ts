@@ -13,7 +13,7 @@ export const CreateTokenTransaction: WalletHandler<'CreateTokenTransaction'> = a
   context,
   request,
 ) => {
-  const scope = sendingScope(context)
+  const scope = await sendingScope(context)
   const { family, signing, sending } = scope
   const { key, amount, contract_address, text } = readPayload(request)
   const fields = {

@@ -31,7 +31,7 @@ import { type SendingScope, sendingScope } from './scope.ts'
 
 /** Creates a transaction to be signed outside. */
 export const CreateTransaction: WalletHandler<'CreateTransaction'> = async (context, request) => {
-  const scope = sendingScope(context)
+  const scope = await sendingScope(context)
   checkAmounts(request)
   const { family } = scope
   const data = (request.data ?? '0x').toLowerCase()

@@ -12,8 +12,8 @@ import { chainScope } from '../wallets/scope.ts'
 export type SendingScope = WalletScope & { family: Family; signing: Signing; sending: Sending }
 
 /** The chain that transactions go to; refused where it is not configured. */
-export function sendingScope(context: Context): SendingScope {
-  const { organization_id, network_id, family, chain } = chainScope(context)
+export async function sendingScope(context: Context): Promise<SendingScope> {
+  const { organization_id, network_id, family, chain } = await chainScope(context)
   const { sending } = chain
   if (!sending) throw new OperationError('CHAIN_NOT_CONFIGURED')
   return { organization_id, network_id, family, signing: signingOf(family), sending }

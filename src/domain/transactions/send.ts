@@ -17,7 +17,7 @@ export const SendTransaction: WalletHandler<'SendTransaction'> = async (
   context,
   { transaction_id },
 ) => {
-  const scope = sendingScope(context)
+  const scope = await sendingScope(context)
   let attempt: Attempt | undefined
   const row = await withTransaction(context, scope, transaction_id, async (trx, row, now) => {
     switch (row.transaction_state) {

@@ -22,7 +22,7 @@ import { type ChainScope, chainScope, findOwnWallet, getWallet, readScope } from
 
 /** Tracks an address; where the wallet has it already, nothing changes. */
 export const RegisterAddress: WalletHandler<'RegisterAddress'> = async (context, request) => {
-  const scope = chainScope(context)
+  const scope = await chainScope(context)
   const { wallet_id } = await getWallet(context, scope, request.wallet_id)
   const address = readAddress(scope.family, request.address)
   const job = await context.db.transaction().execute(async (db) => {
@@ -40,7 +40,7 @@ export const BatchRegisterAddresses: WalletHandler<'BatchRegisterAddresses'> = a
   context,
   request,
 ) => {
-  const scope = chainScope(context)
+  const scope = await chainScope(context)
   const { wallet_id } = await getWallet(context, scope, request.wallet_id)
   const batch = readAddresses(scope.family, request.addresses)
   const job = await context.db.transaction().execute(async (db) => {

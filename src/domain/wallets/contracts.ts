@@ -36,7 +36,7 @@ export const RegisterContract: WalletHandler<'RegisterContract'> = async (
   context,
   { contract_type, ...request },
 ) => {
-  const { organization_id, network_id, family, chain } = chainScope(context)
+  const { organization_id, network_id, family, chain } = await chainScope(context)
   const contract_address = readAddress(family, request.contract_address, 'contract_address')
   const verify = chain.tokens?.verifyContract
   const standard = family.standards?.[contract_type]

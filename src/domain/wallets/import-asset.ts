@@ -16,7 +16,7 @@ import { chainScope, getWallet } from './scope.ts'
 
 /** Reads the current balance of the coin or of a token, which is tracked from then on. */
 export const ImportAsset: WalletHandler<'ImportAsset'> = async (context, request) => {
-  const scope = chainScope(context)
+  const scope = await chainScope(context)
   const { organization_id, network_id, family, chain } = scope
   const address = readOptionalAddress(family, request.address)
   const token = readToken(family, request.token_address)

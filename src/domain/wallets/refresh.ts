@@ -20,7 +20,7 @@ export const RefreshAssetBalances: WalletHandler<'RefreshAssetBalances'> = async
   context,
   request,
 ) => {
-  const scope = chainScope(context)
+  const scope = await chainScope(context)
   const address = readOptionalAddress(scope.family, request.address)
   const named = request.wallet_id && (await getWallet(context, scope, request.wallet_id))
   const owner = address && (await findOwners(context.db, scope, [address]))[0]

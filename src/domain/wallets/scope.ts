@@ -1,9 +1,9 @@
 import type { Chain, Family } from '../../chains/chain.ts'
-import { families } from '../../chains/registry.ts'
+import { families, familyAt } from '../../chains/registry.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import type { WalletService } from '../../contract/variant.ts'
 import { isUuid } from '../../lib/ids.ts'
-import { findFirstNetwork } from '../../storage/tracking/networks.ts'
+import { findStoredNetwork } from '../../storage/tracking/networks.ts'
 import type { WalletRow, WalletScope } from '../../storage/wallets/tables.ts'
 import { findWallet } from '../../storage/wallets/wallets.ts'
 import type { Context } from '../context.ts'
@@ -18,25 +18,26 @@ const unknownChain = 0
 const retryAfterSeconds = 60
 
 /**
- * What is stored can be read and removed while the chain is not configured: the first network that
- * was. Before there ever was one there is nothing, under an id that no chain has.
+ * What is stored can be read and removed while the chain is not configured: in the network of the address, else in
+ * the first that there was. Before there ever was one there is nothing, under an id that no chain has.
  */
 export async function readScope(context: Context): Promise<ReadScope> {
-  const { db, chains, principal } = context
+  const { db, chains, principal, chain, network } = context
   const { organization_id } = principal
-  const service = context.service as WalletService
-  const open = chains?.find(service)
+  const open = chains?.find(chain, network)
   if (open) return { organization_id, network_id: open.network_id, family: open.chain }
-  const network_id = (await findFirstNetwork(db, service)) ?? unknownChain
-  return { organization_id, network_id, family: families[service]() }
+  const network_id = (await findStoredNetwork(db, chain, network)) ?? unknownChain
+  const family = families[context.service as WalletService]()
+  return { organization_id, network_id, family: familyAt(family, { chain, network }) }
 }
 
 /** Registration without tracking is refused: deposits would go unnoticed. */
-export function chainScope({ chains, principal, service }: Context): ChainScope {
-  const open = chains?.find(service as WalletService)
+export async function chainScope(context: Context): Promise<ChainScope> {
+  const { chains, principal, chain: name, network } = context
+  const open = chains?.find(name, network) ?? (await chains?.open(name, network))
   if (!open)
     throw new OperationError('CHAIN_NOT_CONFIGURED', {
-      detail: `The chain "${service}" is not configured in this installation.`,
+      detail: `The chain "${name}" is not configured in this installation.`,
       retryAfter: retryAfterSeconds,
     })
   const { network_id, chain } = open

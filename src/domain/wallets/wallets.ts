@@ -24,7 +24,7 @@ import { chainScope, getWallet, readScope } from './scope.ts'
 
 /** Creates a wallet, with its first address if one is given. */
 export const RegisterWallet: WalletHandler<'RegisterWallet'> = async (context, request) => {
-  const scope = chainScope(context)
+  const scope = await chainScope(context)
   const { organization_id, network_id, family } = scope
   const address = readOptionalAddress(family, request.address)
   const wallet_id = context.ids.uuid()

@@ -42,7 +42,7 @@ export const RegisterWebhookHeader: WalletHandler<'RegisterWebhookHeader'> = asy
   context,
   request,
 ) => {
-  const { organization_id, network_id } = chainScope(context)
+  const { organization_id, network_id } = await chainScope(context)
   const scope = { organization_id, network_id }
   const { header_key, header_value } = request
   const problems = checkHeader(header_key, header_value)

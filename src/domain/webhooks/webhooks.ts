@@ -37,7 +37,7 @@ import { createSecret } from './secret.ts'
 
 /** Notifies an endpoint of what happens to a wallet, or to all. */
 export const RegisterWebhook: WalletHandler<'RegisterWebhook'> = async (context, request) => {
-  const { organization_id, network_id } = chainScope(context)
+  const { organization_id, network_id } = await chainScope(context)
   const { webhook_endpoint, confirmation } = request
   check(context, webhook_endpoint)
   const scope = { organization_id, network_id }

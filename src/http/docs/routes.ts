@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { OperationError } from '../../contract/errors/errors.ts'
-import { openapi } from '../../contract/openapi/openapi.ts'
+import { type DocumentedEntry, openapi } from '../../contract/openapi/openapi.ts'
 import { catalogue } from '../../contract/operations/catalogue.ts'
 import type { Service } from '../../contract/variant.ts'
 import { hasHandler } from '../../domain/handlers.ts'
@@ -33,15 +33,26 @@ const assets: Record<string, { file: () => URL; type: string }> = {
   'page.css': ours('page.css', 'text/css'),
 }
 
+/** A chain of the installation as the documents describe it. */
+export type DocumentedChain = {
+  chain: string
+  services: readonly Service[]
+  /** Those beside the default one. */
+  networks: readonly string[]
+}
+
 /** `/openapi.json`, `/docs`, the pages of the errors, and what they load. */
 export function docsRoutes(
   baseUrl: () => string,
-  /** Whether this installation has the chain of a service. */
-  isOffered: (service: Service) => boolean,
+  /** The chains of this installation. */
+  chains: readonly DocumentedChain[],
   /** Requests that succeed here. They name things of this installation, so only this machine gets them. */
   localRequests: (request: IncomingMessage) => Readonly<Record<string, object>> = () => ({}),
 ): Route[] {
-  const works = catalogue.filter((entry) => hasHandler(entry) && isOffered(entry.service))
+  const worksOf = ({ chain, services, networks }: DocumentedChain): DocumentedEntry[] =>
+    catalogue
+      .filter((entry) => services.includes(entry.service) && hasHandler(entry))
+      .map((entry) => ({ ...entry, chain, networks }))
   // By name: all are known beforehand, so that callers cannot add entries.
   const kept = new Map<string, Promise<Document>>()
   const once = (name: string, make: () => Promise<Document>): Promise<Document> => {
@@ -66,10 +77,15 @@ export function docsRoutes(
     sendDocument(exchange, await once(`asset ${name}`, make))
   }
 
-  const describe = (requests: Readonly<Record<string, object>>) =>
-    makeDocument(JSON.stringify(openapi(works, baseUrl(), examplesWith(requests))), {
+  const describe = (
+    requests: Readonly<Record<string, object>>,
+    described: readonly DocumentedChain[] = chains,
+  ) => {
+    const works = described.flatMap(worksOf)
+    return makeDocument(JSON.stringify(openapi(works, baseUrl(), examplesWith(requests))), {
       'content-type': 'application/json',
     })
+  }
   // The requests of this machine change while the demo prepares them; the newest are kept.
   let local: { requests: string; document: Promise<Document> } | undefined
   const describeLocally = (found: Readonly<Record<string, object>>): Promise<Document> => {
@@ -83,6 +99,15 @@ export function docsRoutes(
       response.writeHead(302, { location: '/docs' }).end()
     }),
     get('/openapi.json', async (exchange) => {
+      const name = new URLSearchParams(exchange.target.split('?')[1]).get('chain')
+      if (name !== null) {
+        const chain = chains.find((known) => known.chain === name)
+        if (!chain)
+          throw new OperationError('ROUTE_NOT_FOUND', {
+            detail: `There is no chain "${name.slice(0, 64)}" here. There are ${chains.map((known) => known.chain).join(', ')}.`,
+          })
+        return sendDocument(exchange, await once(`openapi ${name}`, () => describe({}, [chain])))
+      }
       const found = isLocal(exchange) ? localRequests(exchange.request) : {}
       const document =
         Object.keys(found).length > 0 ? describeLocally(found) : once('openapi', () => describe({}))

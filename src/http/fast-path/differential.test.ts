@@ -14,6 +14,7 @@ import { silentLog } from '../../lib/log.ts'
 import { createClientAddress } from '../clients/client-address.ts'
 import { createGatewayLane } from '../gateway.ts'
 import { createOperations } from '../operations.ts'
+import { createRoutes } from '../routes.ts'
 import { startServer } from '../server.ts'
 import { createGatewayFront, type GatewayFront } from './gateway-front.ts'
 import { createOperationsFront } from './operations-front.ts'
@@ -27,9 +28,12 @@ const serve: Serve = (_network, _principal, body, done) => {
   if (body.length % 2) done(served)
   else setImmediate(done, served)
 }
+const routes = createRoutes({})
+
 /** Answers with everything that a signature covers, at once or in a later turn. */
 const operations = createOperations({
   installation: {} as Installation,
+  routes,
   authenticator: {
     authenticate: async ({ body, ...signed }) => {
       if (body.length % 2) await new Promise(setImmediate)
@@ -81,7 +85,7 @@ const start = async (isFront: boolean) => {
     isLogged: false,
   })
   const operationsFront = createOperationsFront({
-    ...{ operations, bodyLimitBytes: 500, ids, log: silentLog },
+    ...{ operations, routes, bodyLimitBytes: 500, ids, log: silentLog },
     onFinished() {},
   })
   const front: GatewayFront = {

@@ -6,6 +6,7 @@ import { systemIds } from '../../lib/ids.ts'
 import { silentLog } from '../../lib/log.ts'
 import type { Finished } from '../exchange.ts'
 import type { OperationCall } from '../operations.ts'
+import { createRoutes } from '../routes.ts'
 import { startServer } from '../server.ts'
 import type { GatewayFront } from './gateway-front.ts'
 import { createOperationsFront } from './operations-front.ts'
@@ -17,7 +18,13 @@ const start = async (perform: (call: OperationCall) => Promise<string>) => {
     ...{ host: '127.0.0.1', port: 0, routes: [], log: silentLog, onFinished },
     gateway: { bodyLimitBytes: 9, find: () => undefined } as Partial<GatewayFront> as GatewayFront,
     operations: createOperationsFront({
-      ...{ operations: { perform }, bodyLimitBytes: 100, ids: systemIds, log: silentLog },
+      ...{
+        operations: { perform },
+        routes: createRoutes({}),
+        bodyLimitBytes: 100,
+        ids: systemIds,
+        log: silentLog,
+      },
       onFinished,
     }),
   })

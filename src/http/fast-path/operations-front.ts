@@ -1,17 +1,17 @@
 import { idempotencyHeader } from '../../contract/idempotency.ts'
-import type { Entry } from '../../contract/operations/catalogue.ts'
 import { authHeaders } from '../../contract/signature.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Finished } from '../exchange.ts'
 import { hungUp, requestIdOf } from '../exchange.ts'
-import { type Operations, operationAt } from '../operations.ts'
+import type { Operations } from '../operations.ts'
 import { problemResponse, toOperationError } from '../problems.ts'
+import type { Route, Routes } from '../routes.ts'
 import type { RequestHead } from './request-head.ts'
 
 /** A request for an operation as a bare socket brings it. */
 export type FoundOperation = {
-  entry: Entry
+  route: Route
   target: string
   path: string
   client: string
@@ -41,19 +41,20 @@ const wanted: ReadonlySet<string> = new Set([
 /** Makes the front. */
 export function createOperationsFront(options: {
   operations: Pick<Operations, 'perform'>
+  routes: Pick<Routes, 'find'>
   bodyLimitBytes: number
   ids: Ids
   log: Log
   onFinished(finished: Finished): void
 }): OperationsFront {
-  const { operations, bodyLimitBytes, ids, log, onFinished } = options
+  const { operations, routes, bodyLimitBytes, ids, log, onFinished } = options
   return {
     bodyLimitBytes,
     find({ url, raw }, client) {
       const query = url.indexOf('?')
       const path = query < 0 ? url : url.slice(0, query)
-      const entry = operationAt(path)
-      if (!entry) return undefined
+      const route = routes.find(path)
+      if (!route) return undefined
       const headers: Record<string, string> = {}
       for (let at = 0; at < raw.length; at += 2) {
         const name = raw[at]!.toLowerCase()
@@ -62,9 +63,9 @@ export function createOperationsFront(options: {
         if (name in headers) return undefined
         headers[name] = raw[at + 1]!
       }
-      return { entry, target: url, path, client, headers }
+      return { route, target: url, path, client, headers }
     },
-    answer({ entry, target, path, client, headers }, body, done) {
+    answer({ route, target, path, client, headers }, body, done) {
       const begun = performance.now()
       const request_id = requestIdOf(headers['x-request-id'], ids)
       const lines = ['x-request-id', request_id, 'x-content-type-options', 'nosniff']
@@ -80,7 +81,7 @@ export function createOperationsFront(options: {
       }
       const setHeader = (name: string, value: string) => void lines.push(name, value)
       const { signal } = hangUp
-      const call = { entry, method: 'POST', target, headers, body, client, signal, setHeader }
+      const call = { route, method: 'POST', target, headers, body, client, signal, setHeader }
       operations.perform(call).then(
         (answer) => {
           lines.push('content-type', 'application/json')

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 
-/** The name of a network: the chain's tag and the network of the configuration. */
+/** The name of a network: the chain's name and the network of the configuration. */
 export type NetworkName = { chain: string; network: string }
 
 const find = async (db: Db, { chain, network }: NetworkName): Promise<number | undefined> => {
@@ -30,8 +30,13 @@ export const ensureNetwork = async (
   return await ensureNetwork(db, { create_time, ...name })
 }
 
-/** The id of the network of this chain that was there first; undefined when there never was one. */
-export const findFirstNetwork = async (db: Db, chain: string): Promise<number | undefined> => {
+/** The id of a stored network, or of the first one of its chain; undefined when there never was one. */
+export const findStoredNetwork = async (
+  db: Db,
+  chain: string,
+  network?: string,
+): Promise<number | undefined> => {
+  if (network !== undefined) return await find(db, { chain, network })
   const row = await db
     .selectFrom('network')
     .select('network_id')
@@ -41,17 +46,47 @@ export const findFirstNetwork = async (db: Db, chain: string): Promise<number | 
   return row?.network_id
 }
 
-/** Stores the identity that nodes report the first time, and returns the stored one. */
-export const pinIdentity = async (
+/** The networks whose blocks were ever tracked. */
+export const listTracked = async (db: Db): Promise<NetworkName[]> =>
+  await db
+    .selectFrom('network')
+    .innerJoin('tracker_cursor', 'tracker_cursor.network_id', 'network.network_id')
+    .select(['network.chain', 'network.network'])
+    .execute()
+
+/**
+ * Stores the identity that nodes report the first time, and returns the stored one. Where one of the `others` has it
+ * already nothing is stored, and its name is returned: the first to begin keeps it, whichever process begins it.
+ */
+export const pinIdentity = (
   db: Db,
   network_id: number,
   identity: string,
-): Promise<string> => {
-  const { rows } = await sql<{ identity: string }>`
-    update network set identity = coalesce(identity, ${identity}) where network_id = ${network_id}
-    returning identity`.execute(db)
-  return rows[0]?.identity ?? identity
-}
+  others: readonly NetworkName[] = [],
+): Promise<{ identity: string } | { other: NetworkName }> =>
+  db.transaction().execute(async (trx) => {
+    // Two networks that begin at the same time decide one after the other.
+    await sql`lock table network in share row exclusive mode`.execute(trx)
+    const rows = await trx
+      .selectFrom('network')
+      .select(['network_id', 'chain', 'network', 'identity'])
+      .where((eb) => eb.or([eb('identity', '=', identity), eb('network_id', '=', network_id)]))
+      .execute()
+    const pinned = rows.find((row) => row.network_id === network_id)?.identity
+    if (pinned) return { identity: pinned }
+    const other = rows.find(
+      (row) =>
+        row.network_id !== network_id &&
+        others.some(({ chain, network }) => chain === row.chain && network === row.network),
+    )
+    if (other) return { other: { chain: other.chain, network: other.network } }
+    await trx
+      .updateTable('network')
+      .set({ identity })
+      .where('network_id', '=', network_id)
+      .execute()
+    return { identity }
+  })
 
 /** Whether blocks of this network were ever traced. */
 export const findTraced = async (db: Db, network_id: number): Promise<boolean> => {

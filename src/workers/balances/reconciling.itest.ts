@@ -28,7 +28,7 @@ it('finds balances that differ from the chain, reports and corrects them', async
     clock: systemClock,
     log: { ...silentLog, error: (fields) => void alarms.push(fields) },
     holder: randomUUID(),
-    network: 'mainnet',
+    name: { chain: chain.service, network: 'mainnet' },
     network_id,
     chain,
     reconcile: { firstMs: 10, everyMs: 10 },
@@ -85,7 +85,7 @@ it('reads again what was read before tracking began', async () => {
     clock: systemClock,
     log: silentLog,
     holder: randomUUID(),
-    network: 'begins-later',
+    name: { chain: chain.service, network: 'begins-later' },
     network_id,
     chain,
   })

@@ -9,6 +9,7 @@ import { withTransaction } from '../../domain/transactions/scope.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Db } from '../../storage/pg/database.ts'
+import type { NetworkName } from '../../storage/tracking/networks.ts'
 import { countOnTheWay, listDueBroadcasts, listUnsigned } from '../../storage/transactions/open.ts'
 import { stuckAfterMs } from '../../storage/transactions/record.ts'
 import { type LeasedState, startLeased } from '../lease.ts'
@@ -22,7 +23,8 @@ export type SenderOptions = {
   /** An id of this process. */
   holder: string
   network_id: number
-  network: string
+  /** The names of the chain and the network, for the lease. */
+  name: NetworkName
   chain: Chain & { sending: Sending }
   ttlMs?: number
   pollMs?: number
@@ -46,7 +48,7 @@ const expireEveryMs = 60_000
  * nonce. What becomes of them on the chain is the tracker's to see.
  */
 export function startSender(options: SenderOptions): Sender {
-  const { db, clock, log, holder, network_id, network, chain, ttlMs, pollMs = 1_000 } = options
+  const { db, clock, log, holder, network_id, name, chain, ttlMs, pollMs = 1_000 } = options
   const { createdExpiryMs } = options
   const tools = { db, clock, log, network_id, sending: chain.sending }
 
@@ -79,7 +81,7 @@ export function startSender(options: SenderOptions): Sender {
     clock,
     log,
     holder,
-    name: `sender:${chain.service}:${network}`,
+    name: `sender:${name.chain}:${name.network}`,
     run,
     ...(ttlMs !== undefined && { ttlMs }),
   })

@@ -125,8 +125,8 @@ async function chooseRange(options: BackfillOptions): Promise<{ from: number; to
     throw new BackfillError('The chain was never tracked yet. Start the service with it first.')
   const identity = await chain.identity(signal)
   const pinned = await pinIdentity(db, network_id, identity)
-  if (pinned !== identity)
-    throw new ForeignChainError(`the nodes are of ${identity}, the rows of ${pinned}`)
+  if ('identity' in pinned && pinned.identity !== identity)
+    throw new ForeignChainError(`the nodes are of ${identity}, the rows of ${pinned.identity}`)
   // The first block of all has no transactions, and nothing before it to begin at.
   const from = Math.max(options.from, 1)
   const to = Math.min(options.to ?? cursor.block_number, cursor.block_number)

@@ -44,8 +44,8 @@ export async function planRewind(options: RewindOptions): Promise<RewindPlan> {
     throw new RewindError('The chain was never tracked yet: there is nothing to take back.')
   const identity = await chain.identity(signal)
   const pinned = await pinIdentity(db, network_id, identity)
-  if (pinned !== identity)
-    throw new ForeignChainError(`the nodes are of ${identity}, the rows of ${pinned}`)
+  if ('identity' in pinned && pinned.identity !== identity)
+    throw new ForeignChainError(`the nodes are of ${identity}, the rows of ${pinned.identity}`)
   if (options.to >= cursor.block_number)
     throw new RewindError(
       `Block ${options.to} is not before the last block that is stored, ${cursor.block_number}.`,

@@ -18,7 +18,12 @@ import type { Log } from '../../lib/log.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
 import { findGapAt, listOpenGaps } from '../../storage/tracking/gaps.ts'
-import { findTraced, pinIdentity, setTraced } from '../../storage/tracking/networks.ts'
+import {
+  findTraced,
+  type NetworkName,
+  pinIdentity,
+  setTraced,
+} from '../../storage/tracking/networks.ts'
 import { startComparing } from '../balances/comparing.ts'
 import { type ReconcileTimes, startReconciling } from '../balances/reconciling.ts'
 import { startSettling } from '../balances/settling.ts'
@@ -39,8 +44,11 @@ export type TrackerOptions = {
   /** An id of this process. */
   holder: string
   network_id: number
-  network: string
+  /** The names of the chain and the network, for logs and the lease. */
+  name: NetworkName
   chain: Chain
+  /** The networks whose nodes this one may not have. */
+  others?: readonly NetworkName[]
   ttlMs?: number
   /** How many blocks back a reorganization may reach. */
   window?: number
@@ -97,7 +105,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     log,
     holder,
     network_id,
-    network,
+    name,
     chain,
     ttlMs,
     window = reorganizationWindow,
@@ -117,10 +125,14 @@ export function startTracker(options: TrackerOptions): Tracker {
 
   const begin = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
     const identity = await chain.identity(signal)
-    const pinned = await pinIdentity(db, network_id, identity)
-    if (pinned !== identity)
+    const pinned = await pinIdentity(db, network_id, identity, options.others)
+    if ('other' in pinned)
       throw new ForeignChainError(
-        `the nodes are of another chain (${identity}) than the stored blocks (${pinned}): name nodes of that chain, or another network; of local chains, start with --reset`,
+        `the nodes are those of ${pinned.other.chain}/${pinned.other.network} (${identity}), so its transfers would be tracked twice: name other nodes, or set \`shared: true\` on the chain`,
+      )
+    if (pinned.identity !== identity)
+      throw new ForeignChainError(
+        `the nodes are of another chain (${identity}) than the stored blocks (${pinned.identity}): name nodes of that chain, or another network; of local chains, start with --reset`,
       )
     const cursor = await findCursor(db, network_id)
     if (cursor) {
@@ -143,7 +155,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     if (event.kind === 'gap') {
       const { from, to, reason } = event
       log.error(
-        { chain: chain.service, network, from, to: to.number, reason },
+        { ...name, from, to: to.number, reason },
         'unreadable blocks skipped, will retry later',
       )
       await storeGap(tools, after, event)
@@ -156,8 +168,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     if (incomplete.length > 0)
       log.error(
         {
-          chain: chain.service,
-          network,
+          ...name,
           from: incomplete[0]!.number,
           to: incomplete.at(-1)!.number,
         },
@@ -209,10 +220,7 @@ export function startTracker(options: TrackerOptions): Tracker {
   const reorganize = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
     if (!chain.reorganizes) {
       const message = `the chain has no longer the block at ${seen.block_number}`
-      log.error(
-        { chain: chain.service, network, block_number: seen.block_number },
-        'chain diverged',
-      )
+      log.error({ ...name, block_number: seen.block_number }, 'chain diverged')
       throw new DivergedError(message)
     }
     for (;;) {
@@ -220,7 +228,7 @@ export function startTracker(options: TrackerOptions): Tracker {
       if (ancestor) {
         await rollBack(tools, ancestor)
         reorganizations++
-        log.info({ chain: chain.service, network, to: ancestor.number }, 'chain reorganized')
+        log.info({ ...name, to: ancestor.number }, 'chain reorganized')
         return ancestor
       }
       await clock.sleep(waitForBranchMs, signal)
@@ -257,7 +265,7 @@ export function startTracker(options: TrackerOptions): Tracker {
             if (!(error instanceof BlockForgedError)) throw error
             forged++
             log.error(
-              { chain: chain.service, network, reason: error.message },
+              { ...name, reason: error.message },
               'node returned a forged block, asking another node',
             )
             return undefined
@@ -286,7 +294,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     clock,
     log,
     holder,
-    name: `tracker:${chain.service}:${network}`,
+    name: `tracker:${name.chain}:${name.network}`,
     run,
     ...(ttlMs !== undefined && { ttlMs }),
   })
@@ -301,8 +309,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     },
     status: () => {
       return {
-        chain: chain.service,
-        network,
+        ...name,
         state: leased.state(),
         block_number: seen.block_number,
         // By itself: a chain that cannot be read must not look like a stopped one.

@@ -30,7 +30,7 @@ const watchOf = (
     clock,
     log: { ...silentLog, info: note, error: note },
     network_id,
-    network,
+    name: { chain: chain.service, network },
     chain,
     tracker: idle,
     ...options,
@@ -102,7 +102,7 @@ test.each(['down', 'hanging'] as const)('nodes that are %s are a stall', async (
       ? bench.chain.head
       : (signal: AbortSignal) =>
           bench.chain.head(AbortSignal.any([signal, AbortSignal.timeout(20)]))
-  const { watch, events, until } = watchOf(bench, { chain: { service: 'p', head } })
+  const { watch, events, until } = watchOf(bench, { chain: { head } })
   await until('it is well', () => watch.health().health === 'ok')
   bench.chain.setMode(mode)
   await until('the stall is seen', () => watch.health().health === 'stalled')

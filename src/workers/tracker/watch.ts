@@ -3,6 +3,7 @@ import { type Clock, toTimestamp } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
+import type { NetworkName } from '../../storage/tracking/networks.ts'
 import {
   type EventKind,
   type EventName,
@@ -32,8 +33,8 @@ export type TrackerWatchOptions = {
   clock: Clock
   log: Log
   network_id: number
-  network: string
-  chain: Pick<Chain, 'service' | 'head'>
+  name: NetworkName
+  chain: Pick<Chain, 'head'>
   tracker: Pick<Tracker, 'failing'>
   pollMs?: number
   /** How long a head may be unreadable, or ahead of a cursor that does not move. */
@@ -56,11 +57,10 @@ type Problem = { kind: EventKind; since: number; problem: string }
  * this, so that it is noticed too when the one that tracks is gone.
  */
 export function startTrackerWatch(options: TrackerWatchOptions): TrackerWatch {
-  const { db, clock, log, network_id, network, chain, tracker } = options
+  const { db, clock, log, network_id, name, chain, tracker } = options
   const { pollMs = usualPollMs, stalledAfterMs = usualStalledAfterMs } = options
   const { recordAfterMs = usualRecordAfterMs } = options
   const stopping = new AbortController()
-  const name = { chain: chain.service, network }
   let cursor: { number: number; hash: Buffer } | undefined
   let movedAt = clock.now()
   let headAt = clock.now()

@@ -7,6 +7,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { startTracker } from '../../../src/workers/tracker/tracker.ts'
 import { freshDatabase } from '../../helpers/database.ts'
+import { oneChain } from '../../helpers/one-chain.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
 import { createWalletBench } from '../../helpers/wallets.ts'
 import { hostileCodes, setInLedger, silentCodes } from './hostile-contracts.ts'
@@ -26,9 +27,7 @@ const chain = createEvmChain({ pool, pollMs: 100 })
 const { send } = createSender(anvil)
 const [rich, mine] = (await anvil.call<string[]>('eth_accounts')) as [string, string]
 const bench = await createWalletBench(db, 'c')
-bench.installation.chains = {
-  find: () => ({ network_id: bench.network_id, network: 'mainnet', chain }),
-}
+bench.installation.chains = oneChain(bench.network_id, () => chain)
 afterAll(async () => {
   await pool.stop()
   await anvil.stop()
@@ -58,7 +57,7 @@ it('balances that change without an event are corrected, and the reason is kept'
     })
   const warnings: object[] = []
   const tracker = startTracker({
-    ...{ db, clock: systemClock, holder: randomUUID(), network: 'mainnet' },
+    ...{ db, clock: systemClock, holder: randomUUID(), name: { chain: 'c', network: 'mainnet' } },
     log: { ...silentLog, warn: (fields) => void warnings.push(fields) },
     ...{ network_id: bench.network_id, chain, ttlMs: 2_000 },
     reconcile: { firstMs: 50, everyMs: 50 },

@@ -10,6 +10,7 @@ import { findCursor } from '../../../src/storage/tracking/blocks.ts'
 import { startTracker } from '../../../src/workers/tracker/tracker.ts'
 import { isBalanceDue } from '../../helpers/balance-due.ts'
 import { freshDatabase } from '../../helpers/database.ts'
+import { oneChain } from '../../helpers/one-chain.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
 import { type Caller, createWalletBench, type Outcome } from '../../helpers/wallets.ts'
 import { createSender, encode } from './token-contracts.ts'
@@ -30,9 +31,7 @@ const { send, deploy } = createSender(anvil)
 const accounts = await anvil.call<string[]>('eth_accounts')
 const [rich, mine, friend, stranger] = accounts as [string, string, string, string]
 const bench = await createWalletBench(db, 'c')
-bench.installation.chains = {
-  find: () => ({ network_id: bench.network_id, network: 'mainnet', chain }),
-}
+bench.installation.chains = oneChain(bench.network_id, () => chain)
 let caller: Caller
 let wallet_id: string
 let tracker: ReturnType<typeof startTracker>
@@ -96,7 +95,7 @@ beforeAll(async () => {
     log: silentLog,
     holder: randomUUID(),
     network_id: bench.network_id,
-    network: 'mainnet',
+    name: { chain: 'c', network: 'mainnet' },
     chain,
     ttlMs: 5_000,
   })

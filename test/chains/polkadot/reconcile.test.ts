@@ -4,6 +4,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { silentLog } from '../../../src/lib/log.ts'
 import { startTracker } from '../../../src/workers/tracker/tracker.ts'
 import { freshDatabase } from '../../helpers/database.ts'
+import { oneChain } from '../../helpers/one-chain.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
 import { createWalletBench } from '../../helpers/wallets.ts'
 import { startHarness } from './harness.ts'
@@ -16,15 +17,19 @@ it('finds a balance that changed without an event, reports and corrects it', asy
   const chain = node.openChain()
   onTestFinished(chain.stop)
   const bench = await createWalletBench(db, 'p')
-  bench.installation.chains = {
-    find: () => ({ network_id: bench.network_id, network: 'mainnet', chain }),
-  }
+  bench.installation.chains = oneChain(bench.network_id, () => chain)
   const caller = await bench.createCaller()
   const address = node.to(50).value
   const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', address })
   const alarms: object[] = []
   const tracker = startTracker({
-    ...{ db, chain, network_id: bench.network_id, network: 'mainnet', clock: systemClock },
+    ...{
+      db,
+      chain,
+      network_id: bench.network_id,
+      name: { chain: 'p', network: 'mainnet' },
+      clock: systemClock,
+    },
     log: { ...silentLog, error: (fields) => void alarms.push(fields) },
     holder: randomUUID(),
     reconcile: { firstMs: 10, everyMs: 10 },

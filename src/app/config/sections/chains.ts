@@ -46,7 +46,42 @@ const verification = (full: string) =>
     default: 'structural',
   })
 
+/** The variants of the specification by their letter, with the service whose operations a chain then offers. */
+export const variantServices = { C: 'c', Q: 'q', T: 't', S: 's', P: 'p' } as const
+
+/** The letter of a variant. */
+export type Variant = keyof typeof variantServices
+
+/** The names that are variants by default: `c` is a chain of variant C. */
+const tagVariants: Readonly<Record<string, Variant>> = { c: 'C', q: 'Q', t: 'T', s: 'S', p: 'P' }
+
+const variantKeys = (allowed: readonly Variant[]) => ({
+  variant: Type.Optional(
+    Type.Enum([...allowed], {
+      description:
+        'Variant of the chain: C (EVM wallets), Q (EVM chain queries), T (TON), S (Sui) or P (Polkadot).',
+      unset: 'what `variants` says; for the names `c`, `q`, `t`, `s` and `p` that letter',
+      example: allowed[0],
+    }),
+  ),
+  variants: Type.Optional(
+    Type.Array(Type.Enum([...allowed]), {
+      description:
+        'Several variants of one chain, in place of `variant`. An EVM chain may offer both C and Q.',
+      unset: 'the one of `variant`',
+      example: [...allowed],
+      minItems: 1,
+    }),
+  ),
+  shared: Type.Boolean({
+    description:
+      'Whether the nodes may report the identity of another configured chain or network. Otherwise the second one is refused: its wallets would be tracked twice.',
+    default: false,
+  }),
+})
+
 const evmKeys = {
+  ...variantKeys(['C', 'Q']),
   kind: Type.Literal('evm', { description: 'Family of the chain.', default: 'evm' }),
   prefix: Type.String({
     description: 'Method prefix of the chain, accepted beside the neutral `evm`.',
@@ -109,6 +144,7 @@ const query = (description: string) =>
 
 const ton = Type.Object(
   {
+    ...variantKeys(['T']),
     kind: Type.Literal('ton', { description: 'Family of the chain.', default: 'ton' }),
     default_network: defaultNetwork,
     networks: networks(
@@ -142,6 +178,7 @@ const ton = Type.Object(
 
 const sui = Type.Object(
   {
+    ...variantKeys(['S']),
     kind: Type.Literal('sui', { description: 'Family of the chain.', default: 'sui' }),
     default_network: defaultNetwork,
     networks: networks(
@@ -181,6 +218,7 @@ const sui = Type.Object(
 
 const polkadot = Type.Object(
   {
+    ...variantKeys(['P']),
     kind: Type.Literal('polkadot', { description: 'Family of the chain.', default: 'polkadot' }),
     default_network: defaultNetwork,
     networks: networks(
@@ -214,62 +252,143 @@ const oneNode = (kind: string, url: string) => ({
   networks: { mainnet: { upstreams: [{ url }] } },
 })
 
-/** The chains by their tag. A chain that is not listed is not served. */
-export const chainsSection = Type.Object(
-  {
-    c: Type.Optional(evm('Variant C: wallets, transactions, contracts and the gateway.')),
-    q: Type.Optional(query('The query chain Q, and its gateway.')),
-    t: Type.Optional(ton),
-    s: Type.Optional(sui),
-    p: Type.Optional(polkadot),
-  },
-  {
-    description: 'The chains by their tag. A chain that is not listed is not served.',
-    example: {
-      c: {
-        networks: {
-          mainnet: { upstreams: [{ url: 'http://127.0.0.1:8545' }] },
-          ropsten: { upstreams: [{ url: 'http://127.0.0.1:18545' }] },
-        },
-      },
-      q: oneNode('evm', 'http://127.0.0.1:28545'),
-      t: oneNode('ton', 'http://127.0.0.1:8081/api/v2'),
-      s: oneNode('sui', 'http://127.0.0.1:9000'),
-      p: oneNode('polkadot', 'ws://127.0.0.1:9944'),
+/** The settings of a chain of the EVM family; `record_pending` where it offers the chain queries. */
+export type EvmSettings = Type.Static<ReturnType<typeof evm>> & { record_pending?: boolean }
+
+/** The settings of a chain of any family, told apart by `kind`. */
+export type ChainSettings =
+  | EvmSettings
+  | Type.Static<typeof ton>
+  | Type.Static<typeof sui>
+  | Type.Static<typeof polkadot>
+
+/** The chains of a configuration by their names. */
+export type ChainsSettings = { readonly [name: string]: ChainSettings }
+
+/** Names of chains: one segment of an address. */
+const chainName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
+
+// `admin` is a service of its own, and scopes such as `gateway:read` would be ambiguous.
+const reservedNames: ReadonlySet<string> = new Set(['admin', 'gateway'])
+
+/** The variants that a chain offers. */
+export const variantsOf = (
+  name: string,
+  { variant, variants }: { variant?: Variant; variants?: readonly Variant[] },
+): readonly Variant[] => {
+  const fallback = variant ?? tagVariants[name]
+  return variants ?? (fallback ? [fallback] : [])
+}
+
+/** Letters of the variants of each chain, as far as a raw configuration names them. */
+export type VariantsByName = ReadonlyMap<string, readonly string[]>
+
+/** Reads which chains a configuration names and of which variants they are, before it is checked. */
+export const readVariants = (chains: unknown): VariantsByName => {
+  const found = new Map<string, readonly string[]>()
+  if (typeof chains !== 'object' || chains === null) return found
+  for (const [name, chain] of Object.entries(chains)) {
+    const { variant, variants } = (chain ?? {}) as { variant?: unknown; variants?: unknown }
+    const letters = Array.isArray(variants) ? variants : [variant ?? tagVariants[name]]
+    found.set(
+      name,
+      letters.filter((letter) => typeof letter === 'string'),
+    )
+  }
+  return found
+}
+
+const tags = {
+  c: Type.Optional(evm('Variant C: wallets, transactions, contracts and the gateway.')),
+  q: Type.Optional(query('The query chain Q, and its gateway.')),
+  t: Type.Optional(ton),
+  s: Type.Optional(sui),
+  p: Type.Optional(polkadot),
+}
+
+const family = (letters: readonly string[]): TSchema => {
+  if (letters.includes('T')) return ton
+  if (letters.includes('S')) return sui
+  if (letters.includes('P')) return polkadot
+  return letters.includes('Q')
+    ? query('A chain of the EVM family.')
+    : evm('A chain of the EVM family.')
+}
+
+/**
+ * The section for a configuration that names these chains. A name other than `c`, `q`, `t`, `s` and `p` gets the
+ * keys of the family that its variant belongs to, so that each mistake is reported at its own key.
+ */
+export const chainsSection = (named: VariantsByName = new Map()) =>
+  Type.Object(
+    {
+      ...tags,
+      ...Object.fromEntries(
+        [...named].map(([name, letters]) => [name, Type.Optional(family(letters))]),
+      ),
     },
-  },
-)
+    {
+      description:
+        'The chains by their names: the first segment of their addresses. `c`, `q`, `t`, `s` and `p` are of the variant of that letter; any other name (lower-case letters, digits and dashes) says its `variant`. A chain that is not listed is not served.',
+      example: {
+        c: {
+          networks: {
+            mainnet: { upstreams: [{ url: 'http://127.0.0.1:8545' }] },
+            ropsten: { upstreams: [{ url: 'http://127.0.0.1:18545' }] },
+          },
+        },
+        q: oneNode('evm', 'http://127.0.0.1:28545'),
+        t: oneNode('ton', 'http://127.0.0.1:8081/api/v2'),
+        s: oneNode('sui', 'http://127.0.0.1:9000'),
+        p: oneNode('polkadot', 'ws://127.0.0.1:9944'),
+      },
+    },
+  )
 
-type Chains = Type.Static<typeof chainsSection>
-
-/** The default network of a chain is one of its networks, and every part of a URL is sent. */
-export const chainsRules = (chains: Chains): Finding[] => [
-  ...networkRules(chains),
-  ...grpcRules(chains),
-]
-
-const networkRules = (chains: Chains): Finding[] =>
-  Object.entries(chains).flatMap(([tag, chain]) =>
-    Object.hasOwn(chain.networks, chain.default_network)
+/** The rules between the keys of each chain. */
+export const chainsRules = (chains: ChainsSettings): Finding[] =>
+  Object.entries(chains).flatMap(([name, chain]) => [
+    ...nameRules(name),
+    ...variantRules(name, chain),
+    ...grpcRules(name, chain),
+    ...(Object.hasOwn(chain.networks, chain.default_network)
       ? []
       : [
           {
-            path: ['chains', tag, 'default_network'],
+            path: ['chains', name, 'default_network'],
             must: `be one of the networks of the chain (${Object.keys(chain.networks).map(shownWord).join(', ')})`,
             value: chain.default_network,
           },
-        ],
-  )
+        ]),
+  ])
+
+const nameRules = (name: string): Finding[] => {
+  const path = ['chains', name]
+  if (!chainName.test(name) || name.length > 64)
+    return [{ path, must: 'have a name of lower-case letters and digits with dashes between them' }]
+  return reservedNames.has(name) ? [{ path, must: 'have another name: this one is reserved' }] : []
+}
+
+const variantRules = (name: string, { variant, variants }: ChainSettings): Finding[] => {
+  if (variant !== undefined && variants !== undefined)
+    return [{ path: ['chains', name, 'variants'], must: 'not be given beside `variant`' }]
+  if (variants && new Set(variants).size < variants.length)
+    return [{ path: ['chains', name, 'variants'], must: 'not name a variant twice' }]
+  if (variantsOf(name, { ...(variant && { variant }), ...(variants && { variants }) }).length === 0)
+    return [{ path: ['chains', name, 'variant'], must: 'be given: one of C, Q, T, S, P' }]
+  return []
+}
 
 // A path or a query is where some providers want their token. gRPC would drop it, so that every request fails.
-const grpcRules = ({ s }: Chains): Finding[] =>
-  Object.entries(s?.networks ?? {}).flatMap(([network, { upstreams }]) =>
+const grpcRules = (name: string, chain: ChainSettings): Finding[] => {
+  if (chain.kind !== 'sui') return []
+  return Object.entries(chain.networks).flatMap(([network, { upstreams }]) =>
     upstreams.flatMap(({ url, transport }, index): Finding[] => {
       const { pathname = '', search = '' } = URL.parse(url) ?? {}
       const isDropped = search !== '' || (transport === 'grpc' && /[^/]/.test(pathname))
       // A reference to a secret is checked when it is read.
       if (!/^https?:/.test(url) || !isDropped) return []
-      const path = ['chains', 's', 'networks', network, 'upstreams', index, 'url']
+      const path = ['chains', name, 'networks', network, 'upstreams', index, 'url']
       return [
         {
           path,
@@ -278,3 +397,4 @@ const grpcRules = ({ s }: Chains): Finding[] =>
       ]
     }),
   )
+}
