@@ -112,7 +112,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   ],
   'gateway/streams': ['feed-streams', 'filter-budget', 'pending', 'session', 'sessions'],
   'gateway/usage': ['counters', 'usage'],
-  http: ['admin', 'dev', 'exchange', 'gateway', 'operations', 'probes', 'server'],
+  http: ['admin', 'dev', 'exchange', 'gateway', 'operations', 'probes', 'routes', 'server'],
   'http/clients': [
     'client-address',
     'client-errors',

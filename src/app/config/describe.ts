@@ -148,7 +148,7 @@ type JsonSchema = Record<string, unknown>
 export const configJsonSchema = (): JsonSchema => {
   const { properties, ...root } = schemaOf(rootNode) as { properties: Record<string, JsonSchema> }
   // A chain of a free name has the keys of the family of its variant; editors offer those of all.
-  const families = ['C', 'T', 'S', 'P'].map((letter) =>
+  const families = ['Q', 'T', 'S', 'P'].map((letter) =>
     schemaOf(rootNodeOf(new Map([['chain', [letter]]])).properties!.chains!.properties!.chain!),
   )
   return {

@@ -140,6 +140,7 @@ describe('defaults', () => {
             },
           },
           "prefix": "eth",
+          "shared": false,
         },
       }
     `)
@@ -282,7 +283,6 @@ chains:
         "\`database.embedded.settings.work_mem\` in portolan.yaml line 11 must be a text, a number, \`true\` or \`false\`; it is a list.",
         "\`limits\` in portolan.yaml line 10 must be a section with keys; it is \`5\`.",
         "\`logging.level\` in portolan.yaml line 9 must be one of \`silent\`, \`fatal\`, \`error\`, \`warn\`, \`info\`, \`debug\`, \`trace\`; it is \`loud\`.",
-        "Unknown key \`chains.x\` in portolan.yaml line 13. The keys here are \`c\`, \`q\`, \`t\`, \`s\`, \`p\`.",
         "Unknown key \`chains.c.prefx\` in portolan.yaml line 15. Did you mean \`chains.c.prefix\`?",
         "\`chains.c.networks.Main\` in portolan.yaml line 17 must have a name that matches \`^[a-z0-9]+(?:-[a-z0-9]+)*$\`.",
         "Unknown key \`chains.c.networks.dev.upstreams[0].priorty\` in portolan.yaml line 21. Did you mean \`chains.c.networks.dev.upstreams[0].priority\`?",
@@ -294,6 +294,7 @@ chains:
         "\`chains.t.kind\` in portolan.yaml line 25 must be \`ton\`; it is \`evm\`.",
         "\`chains.t.networks\` in portolan.yaml line 25 must be a section of at least 1 network; it is an empty section.",
         "\`chains.p.networks.mainnet.upstreams[0].url\` in portolan.yaml line 26 must be an address that starts with \`ws://\` or \`wss://\`, or a \`file:\` or \`env:\` reference.",
+        "\`chains.x\` in portolan.yaml line 13 must be a section with keys; it is \`1\`.",
       ]
     `)
   })

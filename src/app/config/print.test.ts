@@ -111,6 +111,7 @@ chains:
     metadata: {} # default
     chains:
       c:
+        shared: false # default
         kind: evm # default
         prefix: eth # default
         default_network: mainnet # default

@@ -255,7 +255,7 @@ const oneNode = (kind: string, url: string) => ({
 /** The settings of a chain of the EVM family; `record_pending` where it offers the chain queries. */
 export type EvmSettings = Type.Static<ReturnType<typeof evm>> & { record_pending?: boolean }
 
-/** The settings of a chain of any family, told apart by `kind`. */
+/** The settings of a chain of any family, distinguished by `kind`. */
 export type ChainSettings =
   | EvmSettings
   | Type.Static<typeof ton>
