@@ -24,10 +24,13 @@ describe('a scope', () => {
     '%s is well-formed',
     (scope) => expect(scope).toMatch(pattern),
   )
-  test.each(['gateway:c:read', 'gateway:c/main-net', 'gateway:q/mainnet:read', 'base:read', 'gateway:base-x/main'])(
-    '%s is well-formed',
-    (scope) => expect(scope).toMatch(pattern),
-  )
+  test.each([
+    'gateway:c:read',
+    'gateway:c/main-net',
+    'gateway:q/mainnet:read',
+    'base:read',
+    'gateway:base-x/main',
+  ])('%s is well-formed', (scope) => expect(scope).toMatch(pattern))
   test.each(['', 'c', 'X:read', 'c:all', 'gateway:write', 'gateway:c/', 'gateway/c', '* ', '**'])(
     '%j is not',
     (scope) => expect(scope).not.toMatch(pattern),
