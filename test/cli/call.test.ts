@@ -130,10 +130,10 @@ test('local checks need no request to the service', async () => {
       "stdout": "",
     }
   `)
-  expect(await call(['x', 'ListWallets'], nowhere)).toMatchInlineSnapshot(`
+  expect(await call(['X', 'ListWallets'], nowhere)).toMatchInlineSnapshot(`
     {
       "code": 2,
-      "stderr": "There is no service "x". The services are admin, q, t, s, p, c.
+      "stderr": "There is no service "X". The services are admin, q, t, s, p, c.
     ",
       "stdout": "",
     }

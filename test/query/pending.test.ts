@@ -76,7 +76,7 @@ it('shows the recorder in the status and the metrics', slow, async () => {
   })
   const { text } = await app.admin('/metrics')
   for (const [name, value] of Object.entries({ recorded_total: 1, dropped_total: 0, sources: 1 }))
-    expect(text).toContain(`\nportolan_pending_${name} ${value}\n`)
+    expect(text).toContain(`\nportolan_pending_${name}{chain="q",network="mainnet"} ${value}\n`)
 })
 
 it('lists what was announced and what waits for a nonce, by nonce', slow, async () => {
