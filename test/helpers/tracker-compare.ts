@@ -5,6 +5,7 @@ import {
   expectedTouches,
   expectedTransfers,
   own,
+  ruleOf,
   storedBlocks,
 } from './tracker-reference.ts'
 import type { World } from './tracker-world.ts'
@@ -115,6 +116,14 @@ export const compareWorld = async (db: Db, world: World): Promise<Difference[]> 
     const begun = Math.max(
       world.since.get(address_since?.registration ?? 0) ?? 0,
       world.since.get(contract_since ?? 0) ?? 0,
+      ...['', row.wallet_id].map(
+        (of) =>
+          world.since.get(
+            world.now.rules.get(
+              ruleOf(row.organization_id, of, { asset_type, contract_address, token_id }),
+            ) ?? 0,
+          ) ?? 0,
+      ),
       world.gapEnd(),
     )
     if (confirmed >= begun && isReopened && !isDeep)

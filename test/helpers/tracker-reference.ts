@@ -10,8 +10,14 @@ export type Snapshot = {
   addresses: ReadonlyMap<string, { wallet_id: string; registration: number }>
   /** By organization and contract: which registration of the contract it is. */
   contracts: ReadonlyMap<string, number>
+  /** By organization, wallet (or none) and token: which registration of the rule it is (T, S). */
+  rules: ReadonlyMap<string, number>
   webhooks: readonly ReferenceWebhook[]
 }
+
+/** Names a rule that tracks a token for a wallet, or without one for the organization. */
+export const ruleOf = (organization_id: string, wallet_id: string, asset: AssetKey) =>
+  `${organization_id}/${wallet_id}/${hex(asset.contract_address)}`
 
 /** A webhook as the model sees it. */
 export type ReferenceWebhook = {
@@ -72,9 +78,15 @@ export const storedBlocks = (
       return snapshot ? [[block, snapshot]] : []
     })
 
-const allows = (snapshot: Snapshot, organization_id: string, asset: AssetKey): boolean =>
+const allows = (
+  snapshot: Snapshot,
+  { organization_id, wallet_id }: { organization_id: string; wallet_id: string },
+  asset: AssetKey,
+): boolean =>
   asset.contract_address.length === 0 ||
-  snapshot.contracts.has(own(organization_id, asset.contract_address))
+  snapshot.contracts.has(own(organization_id, asset.contract_address)) ||
+  snapshot.rules.has(ruleOf(organization_id, '', asset)) ||
+  snapshot.rules.has(ruleOf(organization_id, wallet_id, asset))
 
 /** All records of a block, computed from the script alone, one per movement and side. */
 export const expectedTransfers = (
@@ -90,7 +102,7 @@ export const expectedTransfers = (
       for (const { address, side } of ends)
         for (const organization_id of address ? organizations : []) {
           const holder = snapshot.addresses.get(own(organization_id, address!))
-          if (!holder || !allows(snapshot, organization_id, asset)) continue
+          if (!holder || !allows(snapshot, { organization_id, ...holder }, asset)) continue
           const isSplit = chain.service === 't'
           found.push({
             wallet_id: holder.wallet_id,
@@ -138,8 +150,14 @@ export const expectedTouches = (
       if (now.addresses.get(key)?.registration !== holder.registration) continue
       const contract = own(organization_id, asset.contract_address)
       const isNative = asset.contract_address.length === 0
-      if (!isNative && then.contracts.get(contract) === undefined) continue
-      if (!isNative && then.contracts.get(contract) !== now.contracts.get(contract)) continue
+      const isSame = (some: Snapshot['contracts'], other: Snapshot['contracts'], name: string) =>
+        some.has(name) && some.get(name) === other.get(name)
+      const isKept =
+        isNative ||
+        isSame(then.contracts, now.contracts, contract) ||
+        isSame(then.rules, now.rules, ruleOf(organization_id, '', asset)) ||
+        isSame(then.rules, now.rules, ruleOf(organization_id, holder.wallet_id, asset))
+      if (!isKept) continue
       const asset_id = assetIdOf(network_id, asset)
       const { wallet_id } = holder
       const { number: block_number } = block

@@ -18,7 +18,7 @@ import { findAncestor, rollBack } from '../../src/workers/tracker/reorg.ts'
 import { storeBeginning, storeBlocks, storeGap } from '../../src/workers/tracker/store.ts'
 import type { TrackerTools } from '../../src/workers/tracker/tools.ts'
 import { CrashError, createFaultyDb } from './faulty-db.ts'
-import { own, type ReferenceWebhook, type Snapshot } from './tracker-reference.ts'
+import { own, type ReferenceWebhook, ruleOf, type Snapshot } from './tracker-reference.ts'
 import { type Caller, createWalletBench, type WalletBench } from './wallets.ts'
 
 /** A scripted chain, two organizations, and a tracker that may die at any statement. */
@@ -59,17 +59,30 @@ export const createWorld = async (
   }
   const ensureMonths = createMonths(db)
 
-  const tokens: AssetKey[] = [
+  const hasRules = service === 't' || service === 's'
+  const ruled = (text: string): AssetKey => {
+    const parsed = chain.parseToken!(text)
+    if (!parsed.ok) throw new Error(parsed.detail)
+    const asset_type = chain.native.asset_type
+    return { asset_type, contract_address: parsed.bytes, token_id: 0n }
+  }
+  const ruledTexts =
+    service === 's'
+      ? ['0x5::coral::CORAL', '0x6::pearl::PEARL']
+      : [`0:${'5'.repeat(64)}`, `0:${'6'.repeat(64)}`]
+  const contractTokens: AssetKey[] = [
     { asset_type: 'ASSET_TYPE_ERC20', contract_address: account(71), token_id: 0n },
     { asset_type: 'ASSET_TYPE_ERC721', contract_address: account(72), token_id: 1n },
     { asset_type: 'ASSET_TYPE_ERC721', contract_address: account(72), token_id: 2n },
   ]
+  const tokens = hasRules ? ruledTexts.map(ruled) : contractTokens
   for (const { asset_type, contract_address } of tokens)
     chain.addToken(contract_address, asset_type.replace('ASSET_', 'CONTRACT_'))
 
   const now = {
     addresses: new Map<string, { wallet_id: string; registration: number }>(),
     contracts: new Map<string, number>(),
+    rules: new Map<string, number>(),
     webhooks: [] as ReferenceWebhook[],
   }
   const wallets: {
@@ -109,7 +122,7 @@ export const createWorld = async (
     if (kind < 0.1) return { unknown_kind: 'other' }
     const failed = service === 'c' && kind < 0.2
     const movements = Array.from({ length: 1 + pick(3) }, () => {
-      const isToken = service === 'c' && !failed && chance(0.5)
+      const isToken = (service === 'c' || hasRules) && !failed && chance(0.5)
       const to = account(pick(accounts))
       if (!isToken) return { from: payer, to, value: BigInt(pick(40)) }
       const asset = tokens[pick(tokens.length)]!
@@ -160,6 +173,26 @@ export const createWorld = async (
     if (chance(0.5)) grow()
   }
 
+  /** Tracks a token for a wallet or the organization, or no longer. */
+  const changeRule = async (caller: Caller, wallet: string | undefined): Promise<void> => {
+    const { organization_id } = caller
+    const token = tokens[pick(tokens.length)]!
+    const wallet_id = wallet !== undefined && chance(0.6) ? wallet : ''
+    const rule = ruleOf(organization_id, wallet_id, token)
+    const request = {
+      ...(wallet_id && { wallet_id }),
+      asset_type: token.asset_type,
+      token_address: chain.formatToken!(token.contract_address),
+    }
+    if (!now.rules.has(rule)) {
+      await caller.call('ImportAsset', request)
+      now.rules.set(rule, await nextRegistration())
+    } else if (chance(0.4)) {
+      await caller.call('RemoveAsset', request)
+      now.rules.delete(rule)
+    }
+  }
+
   const change = async (): Promise<void> => {
     const caller = callers[pick(2)]!
     const { organization_id } = caller
@@ -206,6 +239,7 @@ export const createWorld = async (
         return
       }
       case 5: {
+        if (hasRules) return await changeRule(caller, wallet?.wallet_id)
         if (service !== 'c') return
         const { contract_address, asset_type } = tokens[pick(tokens.length)]!
         const request = { contract_address: chain.formatAddress(contract_address) }
@@ -228,6 +262,8 @@ export const createWorld = async (
         wallet.isRemoved = true
         for (const [owned, { wallet_id: of }] of now.addresses)
           if (of === wallet_id) now.addresses.delete(owned)
+        for (const rule of now.rules.keys())
+          if (rule.split('/')[1] === wallet_id) now.rules.delete(rule)
         now.webhooks = now.webhooks.filter((webhook) => webhook.wallet_id !== wallet_id)
         return
       }
@@ -289,6 +325,7 @@ export const createWorld = async (
   const snapshot = (): Snapshot => ({
     addresses: new Map(now.addresses),
     contracts: new Map(now.contracts),
+    rules: new Map(now.rules),
     webhooks: now.webhooks.filter(({ isSilent }) => !isSilent),
   })
 
@@ -395,7 +432,11 @@ export const createWorld = async (
       } catch (error) {
         // The chain may be ahead of the tracker: it reads again once it has gone back.
         if (!(error instanceof BlockGoneError || error instanceof CrashError)) throw error
-        if (error instanceof CrashError) crashes++
+        if (error instanceof CrashError) {
+          crashes++
+          // Balances may be left to settle, also at the head.
+          more = true
+        }
       } finally {
         faulty.disarm()
         await noteProgress(before ?? chain.canonical().length - 1)
