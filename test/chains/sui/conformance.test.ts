@@ -2,12 +2,17 @@ import { startSuiNode } from '../../../devnet/sui/node.ts'
 import { createSuiChain } from '../../../src/chains/sui/chain.ts'
 import { describeChain } from '../../../src/chains/testing/conformance.ts'
 
-for (const transport of ['grpc', 'grpc-web'] as const)
-  describeChain(`of Sui, on the dev node over ${transport}`, async () => {
+for (const { transport, verification } of [
+  { transport: 'grpc', verification: 'structural' },
+  { transport: 'grpc-web', verification: 'structural' },
+  { transport: 'grpc', verification: 'full' },
+] as const)
+  describeChain(`of Sui, on the dev node over ${transport}, ${verification}`, async () => {
     const node = await startSuiNode()
     const { ledger, faults } = node
     const chain = createSuiChain({
       upstreams: [{ url: node.url, transport }],
+      verification,
       limits: { pollMs: 200, probeMs: 200, timeoutMs: 2_000 },
     })
     const account = (number: number): Buffer =>
