@@ -13,6 +13,12 @@ const behind = await startTestGateway([node.url], {
   server: { trust_proxy: ['127.0.0.0/8', '10.0.0.0/8'], connections_per_address: 3 },
 })
 const open = await startTestGateway([node.url], { logging, beside: behind })
+const twoHops = await startTestGateway([node.url], {
+  ...{ logging, beside: behind, server: { trust_proxy: 2 } },
+})
+const oneHop = await startTestGateway([node.url], {
+  ...{ logging, beside: behind, server: { trust_proxy: 1 } },
+})
 const { member, organization_id } = behind.tenant
 const body = JSON.stringify({ organization_id })
 
@@ -41,6 +47,8 @@ const clientsOf = (service: typeof behind, request_id: string) =>
 
 describe.each([
   ['behind trusted proxies is the one that they have seen', behind, '198.51.100.7'],
+  ['behind two proxies is the one that the first has seen', twoHops, '198.51.100.7'],
+  ['behind one proxy is the one that it has seen', oneHop, '10.0.0.2'],
   ['without a trusted proxy is that of the connection', open, '127.0.0.1'],
 ] as const)('the address of a client %s', (_how, service, expected) => {
   it.each(Object.entries(paths))('for an operation on %s', async (_path, more) => {
