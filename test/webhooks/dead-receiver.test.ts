@@ -48,7 +48,8 @@ it('a dead receiver with a long queue costs a hundred healthy ones nothing', asy
     `with notified as (
        insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
          notification_type, data, sequence, create_time)
-       select gen_random_uuid(), organization_id, network_id, webhook_id, 'N',
+       select gen_random_uuid(), organization_id, network_id, webhook_id,
+         'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED',
          jsonb_build_object('filler', repeat('x', 500)), n, now()
        from webhook, generate_series(1, $2::int8) n where webhook_id = $1
        returning *)

@@ -37,7 +37,8 @@ beforeAll(async () => {
       insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
         notification_type, data, sequence, create_time)
       select gen_random_uuid(), ${organization_id}::uuid, ${network_id}::int2,
-        case i % 2 when 0 then ${hooks[0]}::uuid else ${hooks[1]}::uuid end, 'N', '{}', i,
+        case i % 2 when 0 then ${hooks[0]}::uuid else ${hooks[1]}::uuid end,
+        'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', '{}', i,
         ${now}::timestamptz - i * interval '1 second'
       from generate_series(1, 50000) i
       returning *),
