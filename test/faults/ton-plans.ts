@@ -8,7 +8,10 @@ import { readNumbers } from './program.ts'
 
 const options = readNumbers({ seconds: 60, rate: 10, shards: 1, blockMs: 400 })
 const dev = await startTonDevChain({ blockTimeMs: 0, startTime: 1_800_000_000 })
-dev.chain.setDepth(Math.log2(options.shards))
+for (let depth = 1; depth <= Math.log2(options.shards); depth++) {
+  dev.chain.setDepth(depth)
+  await dev.mine(1)
+}
 await dev.mine(40)
 const { node_url, requests } = await dev.addEndpoint({
   ...(options.rate > 0 && { requestsPerSecond: options.rate }),
