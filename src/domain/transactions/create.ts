@@ -17,7 +17,7 @@ import {
 } from '../../storage/transactions/transactions.ts'
 import { findOwners } from '../../storage/wallets/addresses.ts'
 import type { WalletScope } from '../../storage/wallets/tables.ts'
-import { queueTransactionNotifications } from '../../storage/webhooks/notifications.ts'
+import { notifyOfStates } from '../../storage/webhooks/state-notifications.ts'
 import type { Context, WalletHandler } from '../context.ts'
 import { withinOpenQuota } from '../quotas.ts'
 import { readAddress } from '../wallets/address-fields.ts'
@@ -112,7 +112,7 @@ export async function create(
       create_time: now,
       warnings,
     })
-    if (created) await queueTransactionNotifications(trx, [created], now)
+    if (created) await notifyOfStates(trx, [created], now)
     if (created) await context.record?.(trx, present(created))
     return created
   }

@@ -4,7 +4,7 @@ import { OperationError } from '../../contract/errors/errors.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { lockTransaction, type TransactionRow } from '../../storage/transactions/transactions.ts'
 import type { WalletScope } from '../../storage/wallets/tables.ts'
-import { queueTransactionNotifications } from '../../storage/webhooks/notifications.ts'
+import { notifyOfStates } from '../../storage/webhooks/state-notifications.ts'
 import type { Context } from '../context.ts'
 import { chainScope } from '../wallets/scope.ts'
 
@@ -41,8 +41,7 @@ export async function withTransaction(
     if (!row) throw new OperationError('TRANSACTION_NOT_FOUND')
     const now = new Date(clock.now())
     const after = await work(trx, row, now)
-    if (after.transaction_state !== row.transaction_state)
-      await queueTransactionNotifications(trx, [after], now)
+    if (after.transaction_state !== row.transaction_state) await notifyOfStates(trx, [after], now)
     return after
   })
 }

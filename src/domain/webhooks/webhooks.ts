@@ -16,6 +16,7 @@ import { holdWallet } from '../../storage/wallets/wallets.ts'
 import { type EarlierEvents, findTurn } from '../../storage/webhooks/notification-events.ts'
 import { queueNotifications, wakeCouriers } from '../../storage/webhooks/notifications.ts'
 import { queuesAlone } from '../../storage/webhooks/queue-locks.ts'
+import { findPendingStates } from '../../storage/webhooks/state-events.ts'
 import {
   deleteWebhook,
   disableWebhook,
@@ -80,7 +81,7 @@ export const UpdateWebhook: WalletHandler<'UpdateWebhook'> = async (
     await updateWebhook(trx, row, {
       ...(webhook_endpoint !== undefined && { webhook_endpoint }),
       ...(confirmation !== undefined && { confirmation }),
-      ...(events && { events, earlier_events: await keepEvents(trx, scope, row) }),
+      ...(events && { events, earlier_events: await keepEvents(trx, scope, row, now) }),
       update_time: now,
     })
     if (webhook_endpoint === undefined || webhook_endpoint === row.webhook_endpoint) return
@@ -94,15 +95,24 @@ export const UpdateWebhook: WalletHandler<'UpdateWebhook'> = async (
 const mostEarlier = 20
 
 /** What the webhook notified of until now, for events that are stored and not expanded yet. */
-async function keepEvents(trx: Db, scope: WalletScope, row: WebhookRow): Promise<string | null> {
+async function keepEvents(
+  trx: Db,
+  scope: WalletScope,
+  row: WebhookRow,
+  now: Date,
+): Promise<string | null> {
+  const { organization_id, network_id } = scope
   const { next_event, isPending } = await findTurn(trx, scope)
-  if (!isPending) return null
+  if (!isPending && !(await findPendingStates(trx, network_id, [organization_id])).size) return null
   const known = (row.earlier_events ?? []) as EarlierEvents
-  const list = [...known, { until: next_event, events: row.events }]
+  const list: EarlierEvents = [
+    ...known,
+    { until: next_event, until_time: now.toISOString(), events: row.events },
+  ]
   while (list.length > mostEarlier) {
     const [first, second] = list.splice(0, 2)
     const both = [first!, second!].map((one) => one.events ?? webhookEvents)
-    list.unshift({ until: second!.until, events: [...new Set(both.flat())] })
+    list.unshift({ ...second!, events: [...new Set(both.flat())] })
   }
   return JSON.stringify(list)
 }

@@ -193,7 +193,7 @@ const auditDetails: Step = async (db, { organization_id, limit }) => ({
 const steps: readonly Step[] = [
   byOrganization('credential', 'idempotency_key'),
   tracked,
-  byOrganization('notification_event'),
+  byOrganization('notification_event', 'state_event'),
   deliveries,
   byOrganization('webhook_header'),
   webhooks,
@@ -210,7 +210,7 @@ export const erasedTables: readonly string[] = [
   ...['delivery', 'delivery_queue', 'delivery_attempt', 'webhook_header', 'webhook', 'transfer'],
   ...['managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'],
   ...['balance_difference', 'wallet', 'organization', 'notification_event', 'notification_turn'],
-  ...['quota', 'quota_use'],
+  ...['quota', 'quota_use', 'state_event'],
 ]
 
 /** Removes one page of everything that belongs to an organization; empty when there was nothing left. */
@@ -231,6 +231,7 @@ const loose = [
   'delivery',
   'notification_event',
   'notification_turn',
+  'state_event',
   'quota_use',
   'job',
   'rate_usage',

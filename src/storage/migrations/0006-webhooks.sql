@@ -84,6 +84,24 @@ create table notification_turn (
   primary key (network_id, organization_id)
 );
 
+-- State changes of managed transactions, where writing a notification for each webhook would delay a block:
+-- one row per change, written with it. The notifications are written later, in the order of the numbers.
+create table state_event (
+  network_id int2 not null references network,
+  organization_id uuid not null,
+  -- Grows with the changes of one transaction. Two transactions can have the same number.
+  event_number int8 not null,
+  transaction_id text not null,
+  wallet_id uuid not null,
+  transaction_hash bytea,
+  -- The body of the notifications, without their sequence.
+  data jsonb not null,
+  -- The last webhook, in the order of ids, whose notification is written.
+  after_webhook_id uuid,
+  create_time timestamptz not null,
+  primary key (network_id, organization_id, event_number, transaction_id)
+);
+
 -- Notifications. A row is written with its transfer and waits: due_block is set, sequence is null, and it is
 -- not listed. At its confirmation it gets a sequence, a create_time and a row in delivery_queue; a
 -- reorganization before that deletes it. The id is a hash of webhook and event: writing it twice changes

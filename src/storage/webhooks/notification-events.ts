@@ -21,8 +21,12 @@ export type EventWebhook = {
   earlier_events: EarlierEvents | null
 }
 
-/** What a webhook notified of, for events below a number; oldest first. */
-export type EarlierEvents = { until: number; events: WebhookEvent[] | null }[]
+/** What a webhook notified of, for events below a number and state changes before a time; oldest first. */
+export type EarlierEvents = {
+  until: number
+  until_time?: string
+  events: WebhookEvent[] | null
+}[]
 
 /** Stores events in their order; each organization numbers its own. */
 export const insertEvents = async (trx: Db, events: readonly NewEvent[]): Promise<void> => {

@@ -4,7 +4,7 @@ import { freshDatabase } from '../../../test/helpers/database.ts'
 import { createWalletBench } from '../../../test/helpers/wallets.ts'
 import type { TransactionState } from '../../contract/records/states.ts'
 import type { ManagedTransactionRow } from '../transactions/record.ts'
-import { queueTransactionNotifications } from './notifications.ts'
+import { notifyOfStates } from './state-notifications.ts'
 
 const { db } = await freshDatabase()
 const bench = await createWalletBench(db, 'c')
@@ -85,9 +85,9 @@ it('a state change is sent to the webhooks of its wallet and to those of all wal
     warnings: null,
   })
   const sent = [transaction('TRANSACTION_STATE_SENT'), transaction('TRANSACTION_STATE_MINED')]
-  expect(await queueTransactionNotifications(db, sent, now)).toBe(4)
+  expect(await notifyOfStates(db, sent, now)).toEqual({ count: 4, isLeft: false })
   // The same states again, as a reorganization brings them about.
-  expect(await queueTransactionNotifications(db, sent, now)).toBe(4)
+  expect(await notifyOfStates(db, sent, now)).toEqual({ count: 4, isLeft: false })
 
   const rows = await rowsOf(mine)
   expect(rows.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4])
@@ -117,5 +117,5 @@ it('a state change is sent to the webhooks of its wallet and to those of all wal
     next_attempt_time: null,
   })
   for (const webhook_id of silent) expect(await rowsOf(webhook_id)).toEqual([])
-  expect(await queueTransactionNotifications(db, [], now)).toBe(0)
+  expect(await notifyOfStates(db, [], now)).toEqual({ count: 0, isLeft: false })
 })

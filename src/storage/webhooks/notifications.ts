@@ -1,12 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
-import { notificationTypes, type WebhookEvent } from '../../contract/records/states.ts'
+import type { WebhookEvent } from '../../contract/records/states.ts'
 import { distinctBytes } from '../../lib/bytes.ts'
 import { hashId } from '../../lib/hash-id.ts'
 import { type BulkRow, bulkRows, insertRows } from '../pg/bulk.ts'
 import { notifyChange } from '../pg/changes.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
-import { type ManagedTransactionRow, toTransactionRecord } from '../transactions/record.ts'
 import type { ListedTransfer } from '../transfers/transfers.ts'
 import type { webhookTables } from './tables.ts'
 
@@ -36,37 +35,6 @@ export type NewNotification = Pick<
 /** Wakes the couriers when the transaction commits; once in it, for NOTIFY takes a lock of the whole server. */
 export const wakeCouriers = async (trx: Db): Promise<void> =>
   await notifyChange(trx, { kind: 'wake', topic: courierTopic })
-
-/**
- * Notifies the webhooks of a wallet of state changes of managed transactions (docs/decisions/webhooks.md).
- * To be called once, last in the database transaction that changes them, with the rows as they are
- * then: it locks the webhooks until that ends.
- */
-export const queueTransactionNotifications = async (
-  trx: Db,
-  transactions: readonly ManagedTransactionRow[],
-  now: Date,
-): Promise<number> => {
-  const [first] = transactions
-  if (!first) return 0
-  const webhooksOf = await findWebhooks(
-    trx,
-    first.network_id,
-    transactions,
-    'WEBHOOK_EVENT_TRANSACTION_STATE',
-  )
-  const notifications = transactions.flatMap((row) =>
-    webhooksOf(row).map(({ webhook_id }) => ({
-      organization_id: row.organization_id,
-      network_id: row.network_id,
-      webhook_id,
-      notification_type: notificationTypes.c,
-      transaction_hash: row.transaction_hash,
-      data: { transaction: toTransactionRecord(row, now) },
-    })),
-  )
-  return (await queueNotifications(trx, notifications, now)).length
-}
 
 /** Queues notifications that wait for nothing, and gives their ids; those of a removed webhook are left out. */
 export const queueNotifications = async (

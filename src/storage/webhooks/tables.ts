@@ -102,4 +102,15 @@ export const webhookTables = {
     organization_id: uuid,
     next_event: int8,
   },
+  state_event: {
+    network_id: int2,
+    organization_id: uuid,
+    event_number: int8,
+    transaction_id: text,
+    wallet_id: uuid,
+    transaction_hash: nullable(bytea),
+    data: jsonb,
+    after_webhook_id: nullable(uuid),
+    create_time: timestamptz,
+  },
 }

@@ -10,24 +10,29 @@ import {
 } from '../../storage/transactions/open.ts'
 import { type TransactionRow, updateTransaction } from '../../storage/transactions/transactions.ts'
 import { lockDueWebhooks } from '../../storage/webhooks/due-notifications.ts'
-import {
-  lockNotifiedWebhooks,
-  queueTransactionNotifications,
-} from '../../storage/webhooks/notifications.ts'
+import { type FanOutLimits, usualFanOut } from '../../storage/webhooks/fan-out-limits.ts'
+import { lockNotifiedWebhooks } from '../../storage/webhooks/notifications.ts'
+import { notifyOfStates } from '../../storage/webhooks/state-notifications.ts'
 
-type FollowContext = { network_id: number; now: Date }
+type FollowContext = {
+  network_id: number
+  now: Date
+  /** How many notifications are written with a block. */
+  limits?: FanOutLimits | undefined
+}
 
 /**
  * Takes managed transactions along with the blocks that are being stored, in the same database
- * transaction: what is mined, what has its confirmation, whose nonce another transaction took.
+ * transaction: what is mined, what has its confirmation, whose nonce another transaction took. Says whether
+ * notifications are left to be written later.
  */
 export async function followBlocks(
   trx: Db,
-  { network_id, now }: FollowContext,
+  { network_id, now, limits = usualFanOut }: FollowContext,
   blocks: readonly ChainBlock[],
-): Promise<void> {
-  if (!blocks.some((block) => block.sent)) return
-  if (!(await hasOpenTransactions(trx, network_id))) return
+): Promise<boolean> {
+  if (!blocks.some((block) => block.sent)) return false
+  if (!(await hasOpenTransactions(trx, network_id))) return false
   const sent = blocks.flatMap((block) => block.sent ?? [])
   const senders = distinctBytes(sent.map(({ from }) => from))
   const rows = await lockOnTheWay(trx, network_id, senders)
@@ -42,9 +47,12 @@ export async function followBlocks(
       }
   const head = blocks.at(-1)!.number
   moved.push(...(await confirm(trx, { network_id, now }, head)))
-  // With those that the same database transaction will notify of transfers.
-  if (moved.length > 0) await lockDueWebhooks(trx, { network_id, head }, moved)
-  await queueTransactionNotifications(trx, moved, now)
+  const { isLeft } = await notifyOfStates(trx, moved, now, {
+    limits,
+    // With those that the same database transaction will notify of transfers.
+    lock: (atOnce) => lockDueWebhooks(trx, { network_id, head }, atOnce),
+  })
+  return isLeft
 }
 
 /** Writes down that a block holds a transaction with the nonce; says how it moved, if it did. */
@@ -96,7 +104,7 @@ export async function confirm(
 /** Takes back what blocks above a number decided, and lets the sender see to it at once. */
 export async function unfollowAbove(
   trx: Db,
-  { network_id, now }: FollowContext,
+  { network_id, now, limits = usualFanOut }: FollowContext,
   number: number,
 ): Promise<void> {
   const moved: TransactionRow[] = []
@@ -121,7 +129,9 @@ export async function unfollowAbove(
       )
     else await updateTransaction(trx, row, change)
   }
-  // With those that the same database transaction will notify of the reorganization.
-  if (moved.length > 0) await lockNotifiedWebhooks(trx, { network_id, above: number }, moved)
-  await queueTransactionNotifications(trx, moved, now)
+  await notifyOfStates(trx, moved, now, {
+    limits,
+    // With those that the same database transaction will notify of the reorganization.
+    lock: (atOnce) => lockNotifiedWebhooks(trx, { network_id, above: number }, atOnce),
+  })
 }

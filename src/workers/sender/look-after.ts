@@ -12,7 +12,8 @@ import {
   type TransactionRow,
   updateTransaction,
 } from '../../storage/transactions/transactions.ts'
-import { queueTransactionNotifications } from '../../storage/webhooks/notifications.ts'
+import { usualFanOut } from '../../storage/webhooks/fan-out-limits.ts'
+import { notifyOfStates } from '../../storage/webhooks/state-notifications.ts'
 import { confirm, decideBy } from './follow.ts'
 
 /** What looking after transactions needs. */
@@ -119,7 +120,7 @@ async function settleUse(
     const now = new Date(clock.now())
     const moved = await decideBy(trx, row, use, now)
     const ended = await confirm(trx, { network_id, now }, cursor.block_number)
-    await queueTransactionNotifications(trx, [...(moved ? [moved] : []), ...ended], now)
+    await notifyOfStates(trx, [...(moved ? [moved] : []), ...ended], now, { limits: usualFanOut })
     return true
   })
 }

@@ -5,6 +5,7 @@ import { dueBlockOf } from '../../domain/wallets/transfer-view.ts'
 import { keyOf } from '../../lib/bytes.ts'
 import type { BulkRow } from '../../storage/pg/bulk.ts'
 import type { Db } from '../../storage/pg/database.ts'
+import { type FanOutLimits, usualFanOut } from '../../storage/webhooks/fan-out-limits.ts'
 import {
   findPendingOrganizations,
   insertEvents,
@@ -88,17 +89,6 @@ export async function noteBackfilled(
   }))
 }
 
-/** How many notifications a block's own transaction writes for one organization. */
-export type FanOutLimits = {
-  /** So many are always written at once. */
-  inline: number
-  /** More than those, as long as there are so many for each transaction at most. */
-  perEvent: number
-}
-
-// Writing so many costs the other organizations of the block a few milliseconds.
-const defaultLimits: FanOutLimits = { inline: 256, perEvent: 4 }
-
 /**
  * Writes the notifications. Where an organization has many webhooks it writes one event for each
  * transaction instead, which is expanded outside of this database transaction (`fan-out.ts`). While
@@ -106,7 +96,7 @@ const defaultLimits: FanOutLimits = { inline: 256, perEvent: 4 }
  */
 async function insert(
   trx: Db,
-  { network_id, service, now, limits = defaultLimits }: NotifyContext,
+  { network_id, service, now, limits = usualFanOut }: NotifyContext,
   events: readonly Event[],
   describe: (event: Event) => { block_number: number; key: (string | Buffer)[]; data?: object },
 ): Promise<boolean> {

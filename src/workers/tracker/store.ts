@@ -165,7 +165,8 @@ async function storeOnce(
       detail: last.detail,
       update_time: now,
     })
-    await followBlocks(trx, { network_id, now }, blocks)
+    if (await followBlocks(trx, { network_id, now, limits: tools.fanOutLimits }, blocks))
+      isLeft = true
     const due = { network_id, chain, head: last.number, now, ...(limits && { limits }) }
     const { count, isMore } = await releaseDue(trx, due)
     const notifications = { count, isMore: isMore || isLeft }

@@ -1,9 +1,9 @@
 import type { Chain } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Db } from '../../storage/pg/database.ts'
+import type { FanOutLimits } from '../../storage/webhooks/fan-out-limits.ts'
 import type { HeldLease } from '../lease.ts'
 import type { ReleaseLimits } from './confirmations.ts'
-import type { FanOutLimits } from './notify.ts'
 /** What every write of a tracker needs. */
 export type TrackerTools = {
   db: Db

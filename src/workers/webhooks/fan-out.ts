@@ -13,8 +13,10 @@ import {
   listEventWebhooks,
   type NotificationEvent,
 } from '../../storage/webhooks/notification-events.ts'
+import { hasStateEvents } from '../../storage/webhooks/state-events.ts'
 import { insertGenerations, type Waiting } from '../tracker/notification-rows.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
+import { expandStates } from './state-fan-out.ts'
 
 // Each page of notifications is shared by so many organizations at most.
 const organizationsAtOnce = 10
@@ -26,12 +28,14 @@ const eventsAtOnce = 100
  * part of the page, so that one with thousands of webhooks delays no other. Says whether there is more.
  */
 export async function expandPage(
-  tools: Pick<TrackerTools, 'db' | 'network_id' | 'lease'>,
+  tools: Pick<TrackerTools, 'db' | 'clock' | 'network_id' | 'lease'>,
   limit: number,
 ): Promise<boolean> {
-  const { db, network_id, lease } = tools
+  const { db, clock, network_id, lease } = tools
+  const isPending = async (trx: Db) =>
+    (await hasEvents(trx, network_id)) || (await hasStateEvents(trx, network_id))
   // Without a lock: a block that stores events wakes this again.
-  if (!(await hasEvents(db, network_id))) return false
+  if (!(await isPending(db))) return false
   return await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
     // No block is stored or taken back meanwhile.
@@ -40,7 +44,8 @@ export async function expandPage(
     const part = Math.max(1, Math.floor(limit / Math.max(1, organizations.length)))
     for (const organization_id of organizations)
       await expandSome(trx, { organization_id, network_id }, part)
-    return await hasEvents(trx, network_id)
+    await expandStates(trx, { network_id, now: new Date(clock.now()) }, limit)
+    return await isPending(trx)
   })
 }
 
