@@ -50,7 +50,8 @@ export async function benchHistory(
     insert into delivery (webhook_history_id, organization_id, network_id, webhook_id,
       notification_type, data, sequence, create_time)
     select gen_random_uuid(), ${owner.organization_id}::uuid, ${owner.network_id}::int2,
-      (${hooks}::uuid[])[1 + i % 20], 'N', jsonb_build_object('filler', repeat('x', 600)),
+      (${hooks}::uuid[])[1 + i % 20],
+      'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED', jsonb_build_object('filler', repeat('x', 600)),
       1000000 + i, ${new Date(begin)}::timestamptz + i * interval '1 second'
     from generate_series(1, ${rows}::int) i`.execute(db)
   await sql`
