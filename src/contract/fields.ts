@@ -207,7 +207,8 @@ export const SendableContractType = Type.Enum(sendableContractTypes)
 export const TokenAddress = Type.String({
   minLength: 1,
   maxLength: 500,
-  description: 'the jetton master (T) or the coin type (S)',
+  description:
+    'the jetton master (T), the coin type (S), or the asset (P): the number of one of the pallet Assets, or the location of one of ForeignAssets as SCALE in hex',
 })
 /** A transaction identifier of any chain. */
 export const TransactionId = Type.String({ minLength: 1, maxLength: 100 })

@@ -65,6 +65,11 @@ export const differences: readonly { match: RegExp; why: string }[] = [
     why: 'The address or its token account is named; a token without either is tracked for all addresses.',
   },
   {
+    match:
+      /^P\.ImportAsset (at least one: - -> address token_address|request address required: true -> -)$/,
+    why: 'A token of P (an extension) without an address is tracked for all addresses, as in T and S.',
+  },
+  {
     match: /request (is_aggregated|remove_all) default: - -> false$/,
     why: 'A flag that is left out is off.',
   },

@@ -1,4 +1,3 @@
-import { keyOf } from '../../lib/bytes.ts'
 import {
   type BalanceQuery,
   type BalanceReading,
@@ -9,32 +8,37 @@ import {
 } from '../chain.ts'
 import { toHex } from '../hex.ts'
 import { askHeader } from './fetch.ts'
-import { accountKey, executedByKey } from './keys.ts'
+import { accountKey, executedByKey, tokenAccountKey } from './keys.ts'
 import type { Nodes } from './nodes.ts'
 import type { Runtimes } from './runtimes.ts'
 import { readStorage } from './storage.ts'
+import { type Token, tokenOf } from './token.ts'
 
 const perRequest = 1_000
+
+/** A place in the state that holds a balance of the coin, or of a token. */
+type Holding = { key: string; token: Token | undefined }
 
 /** Makes the function that reads what accounts held after a block (see `Chain.readBalances`). */
 export function createReadBalances(tools: { nodes: Nodes; runtimes: Runtimes }) {
   const { nodes, runtimes } = tools
 
   const readPart = async (
-    accounts: readonly Buffer[],
+    holdings: readonly Holding[],
     at: BlockRef,
     signal: AbortSignal,
-  ): Promise<bigint[]> => {
+  ): Promise<[string, bigint][]> => {
     const block = { number: at.number, hash: toHex(at.hash) }
-    const keys = accounts.map(accountKey)
+    const keys = holdings.map(({ key }) => key)
     const values = await readStorage(nodes, { keys: [executedByKey, ...keys], block }, signal)
     const parentHash = async (within: AbortSignal) =>
       (await askHeader(nodes, block, within)).parentHash
     const codecs = await runtimes.codecsOf({ block, parentHash, values }, signal)
-    return keys.map((key) => {
+    return holdings.map(({ key, token }) => {
       const value = values.get(key)
       // An account with nothing is not there.
-      return value ? codecs.readBalance(value) : 0n
+      if (!value) return [key, 0n]
+      return [key, token ? codecs.readTokenBalance(token.pallet, value) : codecs.readBalance(value)]
     })
   }
 
@@ -44,19 +48,18 @@ export function createReadBalances(tools: { nodes: Nodes; runtimes: Runtimes }) 
     signal: AbortSignal,
   ): Promise<BalanceReading[]> => {
     if (queries.length === 0) return []
-    const accounts = [...new Map(queries.map(({ address }) => [keyOf(address), address])).values()]
-    const parts: Buffer[][] = []
-    for (let begin = 0; begin < accounts.length; begin += perRequest)
-      parts.push(accounts.slice(begin, begin + perRequest))
+    const asked = queries.map(({ address, asset }): Holding => {
+      const token = tokenOf(asset)
+      return { key: token ? tokenAccountKey(token, address) : accountKey(address), token }
+    })
+    const holdings = [...new Map(asked.map((holding) => [holding.key, holding])).values()]
+    const parts: Holding[][] = []
+    for (let begin = 0; begin < holdings.length; begin += perRequest)
+      parts.push(holdings.slice(begin, begin + perRequest))
     try {
       const read = await Promise.all(parts.map((part) => readPart(part, at, signal)))
-      const balances = new Map(
-        read.flat().map((balance, index) => [keyOf(accounts[index]!), balance]),
-      )
-      return queries.map(({ address }) => ({
-        balance: balances.get(keyOf(address))!,
-        block_number: at.number,
-      }))
+      const balances = new Map(read.flat())
+      return asked.map(({ key }) => ({ balance: balances.get(key)!, block_number: at.number }))
     } catch (error) {
       if (!(error instanceof BlockMissingError)) throw error
       if (error.isCertain) throw new BlockGoneError(error.message, { cause: error })

@@ -1,8 +1,8 @@
 import { Blake2256 } from '@polkadot-api/substrate-bindings'
 import { describe, expect, it } from 'vitest'
 import { createByteSet } from '../../lib/bytes.ts'
+import type { BalanceEvent, EventField } from './balance-event.ts'
 import { createBlock } from './block.ts'
-import type { BalanceEvent, EventField } from './events.ts'
 import { createPolkadotFamily } from './family.ts'
 import { billOf } from './fees.ts'
 

@@ -1,12 +1,13 @@
 import { Blake2256 } from '@polkadot-api/substrate-bindings'
 import type { AssetKey } from '../../contract/records/assets.ts'
-import { distinctBytes } from '../../lib/bytes.ts'
-import type { BlockContent, BlockHeader, ChainBlock, Movement } from '../chain.ts'
-import type { BalanceEvent, EventMark } from './events.ts'
+import { distinctBytes, keyOf } from '../../lib/bytes.ts'
+import type { BlockContent, BlockHeader, ChainBlock, Movement, Touch, Tracked } from '../chain.ts'
+import type { BalanceEvent, EventMark } from './balance-event.ts'
 import { explain } from './explain.ts'
 import { type Bill, billOf, type Payment, paymentOf } from './fees.ts'
 import { changeOf, isPlainTransfer } from './ledger.ts'
 import { ScaleError, skipCompact } from './scale.ts'
+import { type Token, tokenBytes } from './token.ts'
 
 /** What a block is made of. */
 export type BlockParts = BlockHeader & {
@@ -30,6 +31,17 @@ export function createBlock(parts: BlockParts): ChainBlock {
   const accounts = distinctBytes(
     events.flatMap(({ fields }) => fields.flatMap(({ account }) => account ?? [])),
   )
+  const assets = new Map<string, AssetKey>()
+  const assetOf = (token: Token | undefined): AssetKey => {
+    if (!token) return native
+    const key = `${token.pallet}/${keyOf(token.id)}`
+    let asset = assets.get(key)
+    if (!asset) {
+      asset = { ...native, contract_address: tokenBytes(token) }
+      assets.set(key, asset)
+    }
+    return asset
+  }
   const hashes = new Map<number, Buffer>()
   const hashOf = (extrinsic: number | undefined): Buffer => {
     // What the chain does by itself (payouts, messages of other chains) has no extrinsic.
@@ -42,8 +54,8 @@ export function createBlock(parts: BlockParts): ChainBlock {
     return hash
   }
   const decode: ChainBlock['decode'] = (tracked): BlockContent => {
-    const concerned = accounts.filter((account) => tracked.accounts.has(account))
-    if (concerned.length === 0) return { movements: [], touched: [] }
+    if (!accounts.some((account) => tracked.accounts.has(account)))
+      return { movements: [], touched: [] }
     const bills = new Map<number, Bill & Payment>()
     const settled = new Set<number>()
     for (const [extrinsic, own] of Map.groupBy(events, (event) => event.extrinsic)) {
@@ -59,10 +71,12 @@ export function createBlock(parts: BlockParts): ChainBlock {
     let marks: readonly EventMark[] | undefined
     const add = (
       { index, extrinsic }: Pick<BalanceEvent, 'index' | 'extrinsic'>,
-      moved: Pick<Movement, 'from' | 'to' | 'value'>,
+      moved: Pick<Movement, 'asset' | 'from' | 'to' | 'value'>,
       explained?: BalanceEvent,
     ): void => {
-      const bill = extrinsic === undefined ? undefined : unpaid.get(extrinsic)
+      // The record of a token is not stored where the token is not tracked: no fee may depend on it.
+      const isCoin = moved.asset === native
+      const bill = extrinsic === undefined || !isCoin ? undefined : unpaid.get(extrinsic)
       const pays_fee = bill?.payer?.equals(moved.from) === true
       if (pays_fee) unpaid.delete(extrinsic!)
       if (!tracked.accounts.has(moved.from) && !tracked.accounts.has(moved.to)) return
@@ -74,7 +88,6 @@ export function createBlock(parts: BlockParts): ChainBlock {
       movements.push({
         ordinal: index,
         transaction_hash: hashOf(extrinsic),
-        asset: native,
         ...moved,
         transaction_fee: (extrinsic !== undefined && bills.get(extrinsic)?.fee) || 0n,
         ...((pays_fee || explained) && { detail }),
@@ -89,20 +102,41 @@ export function createBlock(parts: BlockParts): ChainBlock {
             ? undefined
             : changeOf(event)
       if (!change) continue
-      const { from = noParty, to = noParty, value } = change
+      const { from = noParty, to = noParty, value, token } = change
       const isPlain = isPlainTransfer(event)
       if (value === 0n && !isPlain) continue
-      const moved = { from: Buffer.from(from), to: Buffer.from(to), value }
+      const asset = assetOf(token)
+      const moved = { asset, from: Buffer.from(from), to: Buffer.from(to), value }
       add(event, moved, isPlain ? undefined : event)
     }
     // An extrinsic that moves nothing costs its fee all the same: a failed call, a vote, a contract call.
     for (const [extrinsic, { payer, index }] of [...unpaid])
-      if (payer) add({ index, extrinsic }, { from: Buffer.from(payer), to: noParty, value: 0n })
+      if (payer)
+        add(
+          { index, extrinsic },
+          { asset: native, from: Buffer.from(payer), to: noParty, value: 0n },
+        )
     movements.sort((one, other) => one.ordinal - other.ordinal)
-    const touched = concerned.map((account) => ({ address: Buffer.from(account), asset: native }))
-    return { movements, touched }
+    return { movements, touched: touchedIn(events, tracked, assetOf) }
   }
   return { ...header, contracts: [], accounts: () => accounts, decode }
+}
+
+/** The balances that events name, each once: those of the coin, and of the tokens that moved. */
+function touchedIn(
+  events: readonly BalanceEvent[],
+  { accounts }: Tracked,
+  assetOf: (token: Token | undefined) => AssetKey,
+): Touch[] {
+  const touched = new Map<string, Touch>()
+  for (const event of events)
+    for (const { account } of event.fields) {
+      if (!account || !accounts.has(account)) continue
+      const asset = assetOf(changeOf(event)?.token)
+      const key = `${keyOf(asset.contract_address)}/${keyOf(account)}`
+      if (!touched.has(key)) touched.set(key, { address: Buffer.from(account), asset })
+    }
+  return [...touched.values()]
 }
 
 const noParty = Buffer.alloc(0)

@@ -10,6 +10,7 @@ import { createFetch } from './fetch.ts'
 import { follow } from './follow.ts'
 import { type NodeOptions, openNodes } from './nodes.ts'
 import { createRuntimes } from './runtimes.ts'
+import { createTokens } from './tokens.ts'
 
 /** What a Substrate chain is made of. */
 export type PolkadotChainOptions = {
@@ -74,6 +75,7 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
   const { pollMs = 2_000, inFlight = 16, patienceMs = 15_000, longPatienceMs = 600_000 } = options
   const tools = { nodes, clock, fetch, pollMs, inFlight, patienceMs, longPatienceMs }
   const readBalances = createReadBalances({ nodes, runtimes })
+  const tokens = createTokens({ nodes, runtimes, native: family.native, head })
   const joined = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal])
 
   /** How addresses are printed must not wait until a block comes. */
@@ -99,6 +101,10 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
     block: (number, _, signal) => fetch.block(number, joined(signal)),
     newest: () => (set.best() < 0 ? undefined : set.best()),
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),
+    tokens: {
+      verifyToken: (token, signal) => tokens.verifyToken(token, joined(signal)),
+      resolveImport: (request, signal) => tokens.resolveImport(request, joined(signal)),
+    },
     status: () => ({
       chain_id: nodes.genesis() ?? null,
       head: set.best() < 0 ? null : set.best(),

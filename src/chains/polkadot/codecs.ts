@@ -1,15 +1,23 @@
 import { getDynamicBuilder, getLookupFn } from '@polkadot-api/metadata-builders'
 import { decAnyMetadata, unifyMetadata } from '@polkadot-api/substrate-bindings'
+import type { TokenInfo } from '../chain.ts'
 import { createEventReaders, type EventReaders } from './events.ts'
 import { ScaleError } from './scale.ts'
+import type { TokenPallet } from './token.ts'
 
 /** What one runtime's metadata says of how its state is to be read. */
 export type Codecs = EventReaders & {
   /** What an account holds: free and reserved, of the hex of its `System.Account`. */
   readBalance(hex: string): bigint
+  /** What an account holds of a token, of the hex of its `Account` in the pallet. */
+  readTokenBalance(pallet: TokenPallet, hex: string): bigint
+  /** What a token says of itself, of the hex of its `Metadata`. */
+  readTokenInfo(pallet: TokenPallet, hex: string): TokenInfo
   /** The prefix of the chain's addresses, where the runtime says it. */
   ss58_prefix: number | undefined
 }
+
+type TokenMetadata = { name: unknown; symbol: unknown; decimals?: number }
 
 type Account = { data?: { free?: unknown; reserved?: unknown } }
 
@@ -24,6 +32,8 @@ export function createCodecs(metadata: Uint8Array): Codecs {
     ?.storage?.items.find(({ name }) => name === 'Events')
   if (events?.type.tag !== 'plain') throw new ScaleError('the runtime has no System.Events')
   const account = builder.buildStorage('System', 'Account').value
+  const tokenStorage = (pallet: TokenPallet, item: string) =>
+    builder.buildStorage(pallet, item).value
   return {
     ...createEventReaders(lookup(events.type.value)),
     readBalance: (hex) => {
@@ -32,6 +42,28 @@ export function createCodecs(metadata: Uint8Array): Codecs {
         throw new ScaleError('the accounts of the runtime have no free and reserved balance')
       return data.free + data.reserved
     },
+    readTokenBalance: (pallet, hex) => {
+      const { balance } = tokenStorage(pallet, 'Account').dec(hex) as { balance?: unknown }
+      if (typeof balance !== 'bigint')
+        throw new ScaleError(`the accounts of ${pallet} have no balance`)
+      return balance
+    },
+    readTokenInfo: (pallet, hex) => {
+      const { name, symbol, decimals } = tokenStorage(pallet, 'Metadata').dec(hex) as TokenMetadata
+      return { name: textOf(name), symbol: textOf(symbol), decimals: decimals ?? null }
+    },
     ss58_prefix: builder.ss58Prefix,
   }
+}
+
+/** Bytes as the library gives them. A token may name itself by any bytes; NUL cannot be stored. */
+function textOf(value: unknown): string | null {
+  const bytes =
+    value instanceof Uint8Array
+      ? value
+      : typeof value === 'string'
+        ? Buffer.from(value.slice(2), 'hex')
+        : (value as { asBytes(): Uint8Array }).asBytes()
+  const text = Buffer.from(bytes).toString('utf8').replaceAll('\0', '').trim()
+  return text === '' ? null : text
 }

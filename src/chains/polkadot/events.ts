@@ -1,4 +1,6 @@
 import type { LookupEntry } from '@polkadot-api/metadata-builders'
+import type { BalanceEvent, EventField, EventMark } from './balance-event.ts'
+import { isTokenChange } from './ledger.ts'
 import {
   createSkips,
   inOrder,
@@ -9,33 +11,10 @@ import {
   skipCompact,
   variantFields,
 } from './scale.ts'
-
-/** A field of an event: where it lies, or a number. */
-export type EventField = { name: string; account?: Buffer; number?: bigint }
-
-/** An event of a pallet that matters for balances. */
-export type BalanceEvent = {
-  /** Its number in the block. */
-  index: number
-  /** The extrinsic that it belongs to; undefined for what the chain does by itself. */
-  extrinsic: number | undefined
-  pallet: string
-  name: string
-  fields: readonly EventField[]
-}
+import { isTokenPallet } from './token.ts'
 
 /** Reads `System.Events` and gives those events that matter for balances. */
 export type ReadEvents = (bytes: Buffer) => BalanceEvent[]
-
-/** Any event, without its fields. */
-export type EventMark = {
-  /** Equal for the events of one extrinsic, and of one phase outside of them. */
-  phase: string
-  pallet: string
-  name: string
-  /** The message of another chain whose processing it ends, or that it says was sent. */
-  message_id?: Buffer
-}
 
 /** The readers of one runtime. */
 export type EventReaders = {
@@ -54,6 +33,9 @@ const readPallets = new Set([
 
 /** A slash of held coin has no event of Balances: the account is read again. */
 const slashes = new Set(['Staking.Slashed', 'DelegatedStaking.Slashed'])
+
+const isRead = (pallet: string, name: string): boolean =>
+  readPallets.has(pallet) || isTokenChange(pallet, name) || slashes.has(`${pallet}.${name}`)
 
 const messageEvents = new Set([
   'MessageQueue.Processed',
@@ -74,7 +56,7 @@ type Reader = {
   message: Field[] | undefined
 }
 
-type Kind = 'account' | 'number' | 'hash' | 'other'
+type Kind = 'account' | 'number' | 'hash' | 'token' | 'other'
 type Field = { name: string; kind: Kind; size: number; skip: Skip }
 
 const numberSizes: Record<string, number> = { u32: 4, u64: 8, u128: 16, u256: 32 }
@@ -101,13 +83,15 @@ export function createEventReaders(events: LookupEntry): EventReaders {
       const fields = variantFields(one).map(({ name: field, type }) => ({
         name: field,
         skip: skipOf(type),
-        ...kindOf(type),
+        ...(isTokenPallet(pallet) && field === 'asset_id'
+          ? { kind: 'token' as const, size: 0 }
+          : kindOf(type)),
       }))
       list[one.idx] = {
         pallet,
         name,
         skip: inOrder(fields.map(({ skip }) => skip)),
-        fields: readPallets.has(pallet) || slashes.has(`${pallet}.${name}`) ? fields : undefined,
+        fields: isRead(pallet, name) ? fields : undefined,
         message: messageEvents.has(`${pallet}.${name}`) ? fields : undefined,
       }
     }
@@ -143,7 +127,9 @@ export function createEventReaders(events: LookupEntry): EventReaders {
         for (const { name, kind, size, skip } of reader.fields) {
           if (kind === 'account') fields.push({ name, account: bytes.subarray(end, end + size) })
           else if (kind === 'number') fields.push({ name, number: readUint(bytes, end, size) })
-          end = skip(bytes, end)
+          const after = skip(bytes, end)
+          if (kind === 'token') fields.push({ name, token_id: bytes.subarray(end, after) })
+          end = after
         }
         const { pallet, name } = reader
         found.push({ index, extrinsic: extrinsicAt(bytes, begin), pallet, name, fields })

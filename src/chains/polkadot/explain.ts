@@ -1,4 +1,4 @@
-import type { BalanceEvent, EventMark } from './events.ts'
+import type { BalanceEvent, EventMark } from './balance-event.ts'
 import { isLedgerPallet } from './ledger.ts'
 
 /** What is known of a movement that is no plain transfer; stored as JSON. */

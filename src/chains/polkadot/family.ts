@@ -2,6 +2,7 @@ import type { Family, TransferView } from '../chain.ts'
 import { parseHexHash, toHex } from '../hex.ts'
 import { formatAddress, parseAddress } from './address.ts'
 import type { Explanation } from './explain.ts'
+import { formatToken, parseToken } from './token.ts'
 
 /**
  * The rules of variant P; addresses are printed with the SS58 prefix of the chain (Polkadot: 0), which
@@ -22,6 +23,8 @@ export const createPolkadotFamily = ({
     changesSilently: 'coin',
     parseAddress,
     formatAddress: format,
+    parseToken,
+    formatToken,
     parseTransactionHash: parseHexHash,
     formatTransactionHash: toHex,
     transactionField: 'transaction_hash',
@@ -36,6 +39,7 @@ export const createPolkadotFamily = ({
       block_number: view.block_number,
       position: view.ordinal,
       block_timestamp: Math.floor(view.block_time.getTime() / 1000),
+      token_address: formatToken(view.asset.contract_address),
       ...detailOf(view),
     }),
     // Blocks are final, and an extrinsic may be included again after its account was reaped.
@@ -50,6 +54,7 @@ export const createPolkadotFamily = ({
       address: format(view.address ?? Buffer.alloc(0)),
       asset_type: view.asset.asset_type,
       balance: view.balance.toString(),
+      token_address: formatToken(view.asset.contract_address),
     }),
   }
 }

@@ -1,4 +1,4 @@
-import type { BalanceEvent } from './events.ts'
+import type { BalanceEvent } from './balance-event.ts'
 
 /** What an extrinsic cost in the native coin, its payer, and the number of the event with both. */
 export type Bill = { fee: bigint; payer?: Buffer | undefined; index: number }

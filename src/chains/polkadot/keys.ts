@@ -1,5 +1,6 @@
 import { Blake2128Concat, Twox128 } from '@polkadot-api/substrate-bindings'
 import { toHex } from '../hex.ts'
+import type { Token } from './token.ts'
 
 const keyOf = (pallet: string, item: string): string =>
   toHex(Buffer.concat([Twox128(Buffer.from(pallet)), Twox128(Buffer.from(item))]))
@@ -18,6 +19,20 @@ export const executedByKey = keyOf('System', 'LastRuntimeUpgrade')
 
 const accounts = keyOf('System', 'Account')
 
+const hashed = (key: Uint8Array): string =>
+  Buffer.from(Blake2128Concat(Uint8Array.from(key))).toString('hex')
+
 /** Where an account's balance is. */
-export const accountKey = (account: Uint8Array): string =>
-  accounts + Buffer.from(Blake2128Concat(Uint8Array.from(account))).toString('hex')
+export const accountKey = (account: Uint8Array): string => accounts + hashed(account)
+
+/** Where an account's balance of a token is. */
+export const tokenAccountKey = ({ pallet, id }: Token, account: Uint8Array): string =>
+  keyOf(pallet, 'Account') + hashed(id) + hashed(account)
+
+/** Where a token is, if the chain has it. */
+export const tokenDetailsKey = ({ pallet, id }: Token): string =>
+  keyOf(pallet, 'Asset') + hashed(id)
+
+/** Where the name, symbol and decimals of a token are. */
+export const tokenMetadataKey = ({ pallet, id }: Token): string =>
+  keyOf(pallet, 'Metadata') + hashed(id)

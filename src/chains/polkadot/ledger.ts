@@ -1,7 +1,14 @@
-import type { BalanceEvent } from './events.ts'
+import type { BalanceEvent } from './balance-event.ts'
+import { isTokenPallet, type Token } from './token.ts'
 
 /** What an event does to balances. An end without an account is missing. */
-export type Change = { from?: Buffer; to?: Buffer; value: bigint }
+export type Change = {
+  from?: Buffer
+  to?: Buffer
+  value: bigint
+  /** Missing for the native coin. */
+  token?: Token
+}
 
 type Direction = 'in' | 'out' | 'move'
 
@@ -27,8 +34,21 @@ const coinEvents: Readonly<Record<string, Direction>> = {
   DustLost: 'out',
 }
 
+/** The same of tokens (substrate/frame/assets: functions.rs, impl_fungibles.rs); `Transferred` is emitted by approved transfers too. */
+const tokenEvents: Readonly<Record<string, Direction>> = {
+  Transferred: 'move',
+  Issued: 'in',
+  Deposited: 'in',
+  Burned: 'out',
+  Withdrawn: 'out',
+}
+
+/** Whether an event changes balances of a token. */
+export const isTokenChange = (pallet: string, name: string): boolean =>
+  isTokenPallet(pallet) && Object.hasOwn(tokenEvents, name)
+
 const directionOf = ({ pallet, name }: BalanceEvent): Direction | undefined =>
-  pallet === 'Balances' ? coinEvents[name] : undefined
+  pallet === 'Balances' ? coinEvents[name] : isTokenPallet(pallet) ? tokenEvents[name] : undefined
 
 /** Whether an event is of a pallet that holds balances, or of the payment of fees. */
 export const isLedgerPallet = (pallet: string): boolean => ledgerPallets.has(pallet)
@@ -46,7 +66,8 @@ const ledgerPallets: ReadonlySet<string> = new Set([
 
 /** Whether an event is a transfer between two accounts that needs no explanation. */
 export const isPlainTransfer = ({ pallet, name }: BalanceEvent): boolean =>
-  pallet === 'Balances' && name === 'Transfer'
+  (pallet === 'Balances' && name === 'Transfer') ||
+  (isTokenPallet(pallet) && name === 'Transferred')
 
 /** What an event does to balances; undefined where it does nothing. */
 export function changeOf(event: BalanceEvent): Change | undefined {
@@ -56,6 +77,10 @@ export function changeOf(event: BalanceEvent): Change | undefined {
   const value = event.fields.find(({ number }) => number !== undefined)?.number
   if (!first || value === undefined || (direction === 'move' && !second))
     throw new Error(`${event.pallet}.${event.name} without its fields`)
-  if (direction === 'move') return { from: first, to: second!, value }
-  return direction === 'in' ? { to: first, value } : { from: first, value }
+  const { pallet } = event
+  const id = event.fields.find(({ token_id }) => token_id)?.token_id
+  if (isTokenPallet(pallet) && !id) throw new Error(`${pallet}.${event.name} without its asset`)
+  const moved = { value, ...(isTokenPallet(pallet) && { token: { pallet, id: id! } }) }
+  if (direction === 'move') return { ...moved, from: first, to: second! }
+  return direction === 'in' ? { ...moved, to: first } : { ...moved, from: first }
 }

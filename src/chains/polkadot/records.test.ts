@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createByteSet } from '../../lib/bytes.ts'
 import type { Movement } from '../chain.ts'
+import type { BalanceEvent, EventField, EventMark } from './balance-event.ts'
 import { createBlock } from './block.ts'
-import type { BalanceEvent, EventField, EventMark } from './events.ts'
 import { createPolkadotFamily } from './family.ts'
 
 const account = (number: number) => Buffer.alloc(32, number + 1)
@@ -176,7 +176,7 @@ describe('records and fees', () => {
             all.filter(({ from, to }) => from.equals(one) || to.equals(one)),
           )
       }),
-      { numRuns: 2_000 },
+      { numRuns: 500 },
     )
   }, 60_000)
 

@@ -159,7 +159,9 @@ describe('extensions', () => {
         "P.GetWallet wallet.addresses_truncated",
         "P.ListWallets wallets[].address_count",
         "P.ListWallets wallets[].addresses_truncated",
+        "P.ListAssets assets[].token_address",
         "P.ListTransfers transfers[].block_number",
+        "P.ListTransfers transfers[].token_address",
         "P.ListTransfers transfers[].detail",
         "P.ListTransfers transfers[].detail.source",
         "P.ListTransfers transfers[].detail.event",
@@ -224,6 +226,9 @@ describe('extensions', () => {
     expect(fields).toEqual([
       'T.ImportAsset wallet_id',
       'S.ImportAsset wallet_id',
+      'P.ImportAsset wallet_id',
+      'P.ImportAsset token_address',
+      'P.ListAssets token_address',
       'C.RegisterWebhook events',
       'C.ListTransactions transaction_state',
     ])

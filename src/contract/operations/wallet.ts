@@ -25,6 +25,13 @@ import { operation } from '../operation.ts'
 import { AddressRecord, Asset, Transfer, Wallet, WalletAddress } from '../records/wallet.ts'
 import { each, list, only } from '../variant.ts'
 
+/** The token of a request; in P an extension. */
+const tokenFilter = each({
+  T: optional(TokenAddress),
+  S: optional(TokenAddress),
+  P: optional(extension(TokenAddress)),
+})
+
 /** The wallet operations (spec 4.3). One row each; the differences of the variants are in the fields. */
 export const wallet = {
   BatchRegisterAddresses: operation({
@@ -125,18 +132,19 @@ export const wallet = {
   }),
   ImportAsset: operation({
     summary: 'Read the current balance of an asset and keep it up to date.',
-    description: `In T and S, a token without \`address\` is tracked for all addresses of the wallet \`wallet_id\`, or without that of the organization, those that are registered later included. Up to ${maxTokenRules} tokens can be tracked so. Repeating it changes nothing.`,
+    description: `In T, S and P, a token without \`address\` is tracked for all addresses of the wallet \`wallet_id\`, or without that of the organization, those that are registered later included. Up to ${maxTokenRules} tokens can be tracked so. Repeating it changes nothing.`,
     services: 'TSP',
     request: {
-      wallet_id: only('TS', optional(extension(Id))),
-      address: each({ T: AssetAddress.each.T, S: AssetAddress.each.S, P: Address.each.P }),
+      wallet_id: only('TSP', optional(extension(Id))),
+      address: each({ T: AssetAddress.each.T, S: AssetAddress.each.S, P: AssetAddress.each.P }),
       asset_type: AssetType,
-      token_address: only('TS', optional(TokenAddress)),
+      token_address: tokenFilter,
       token_account_address: only('TS', optional(TokenAddress)),
     },
     anyOf: {
       T: ['address', 'token_address', 'token_account_address'],
       S: ['address', 'token_address', 'token_account_address'],
+      P: ['address', 'token_address'],
     },
     response: {},
   }),
@@ -162,7 +170,7 @@ export const wallet = {
       asset_type: AssetType,
       is_aggregated: flag('sum over all addresses, one record per asset'),
       exclude_zero_balance: flag('leave out balances of zero'),
-      token_address: only('TS', optional(TokenAddress)),
+      token_address: tokenFilter,
       contract_address: only('C', optional(EvmAddress)),
       ...page,
     },

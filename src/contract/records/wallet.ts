@@ -77,7 +77,7 @@ export const Asset = record('Asset', {
   balance: Decimal,
   user_friendly_address: only('T', text),
   asset_metadata: only('C', TokenMetadata),
-  token_address: only('TS', extension(text)),
+  token_address: only('TSP', extension(text)),
   token_account_address: only('T', extension(text)),
   is_unreadable: only(
     'TC',
@@ -176,7 +176,7 @@ export const Transfer = record('Transfer', {
       }),
     ),
   ),
-  token_address: only('TS', extension(text)),
+  token_address: only('TSP', extension(text)),
   detail: only('P', optional(extension(MovementDetail))),
   transfer_id: extension(TransferId),
   wallet_id: extension(text),

@@ -13,12 +13,12 @@ import {
   ChainUnavailableError,
   type Movement,
 } from '../../../src/chains/chain.ts'
+import type { BalanceEvent } from '../../../src/chains/polkadot/balance-event.ts'
 import {
   createPolkadotChain,
   type PolkadotChainOptions,
 } from '../../../src/chains/polkadot/chain.ts'
 import { createCodecs } from '../../../src/chains/polkadot/codecs.ts'
-import type { BalanceEvent } from '../../../src/chains/polkadot/events.ts'
 import { createByteSet } from '../../../src/lib/bytes.ts'
 
 /** A signal that is never aborted. */

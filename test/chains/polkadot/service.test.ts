@@ -83,6 +83,7 @@ describe.each(worlds)('variant P through the service on $name', ({ node, service
         block_timestamp: expect.any(Number),
         block_number: block.number,
         position: expect.any(Number),
+        token_address: '',
         transfer_id: expect.any(String),
         wallet_id,
         direction: 'TRANSFER_DIRECTION_INCOMING',
@@ -106,7 +107,10 @@ describe.each(worlds)('variant P through the service on $name', ({ node, service
     })
     const sum = await call('ListAssets', { wallet_id, ...coin, is_aggregated: true })
     expect(sum.assets).toEqual([
-      { wallet_id, address: '', ...coin, balance: (5n * 10n ** 12n - fee).toString() },
+      {
+        ...{ wallet_id, address: '', ...coin, token_address: '' },
+        balance: (5n * 10n ** 12n - fee).toString(),
+      },
     ])
   })
 
