@@ -4,8 +4,9 @@ import type { PolkadotChain } from './chain.ts'
 import type { Code } from './code.ts'
 import { headerJson } from './header.ts'
 import { type Method, RpcError } from './rpc.ts'
-import { createOverlay, type State } from './state.ts'
+import { createOverlay, type State, trieOf } from './state.ts'
 import type { StoredBlock } from './store.ts'
+import { nibblesOf, proofOf } from './trie.ts'
 
 /** What an endpoint may keep from its clients. */
 export type Endpoint = {
@@ -88,6 +89,13 @@ export function createMethods(
       const state = stateOf(hash)
       const changes = keys.map((key) => [key, print(state.get(keyText(fromHex(key))))])
       return [{ block: blockOf(hash).hash, changes }]
+    },
+    state_getReadProof: (keys: string[], hash?: string | null) => {
+      const state = stateOf(hash)
+      const { stateVersion } = chain.codeOf(state).version
+      const wanted = keys.map((key) => nibblesOf(keyText(fromHex(key))))
+      const proof = proofOf(trieOf(state), wanted, stateVersion).map(toHex)
+      return { at: blockOf(hash).hash, proof }
     },
     state_getKeysPaged: (
       prefix: string | null,

@@ -31,6 +31,15 @@ export const createTrieState = (trie: Trie): TrieState => ({
   root: (version) => rootOf(trie, version),
 })
 
+/** The trie of a state; it is made anew for one that is read from the disk. */
+export function trieOf(state: State & Partial<TrieState>): Trie {
+  if ('trie' in state) return state.trie
+  let trie: Trie
+  for (let key = state.next(''); key !== null; key = state.next(key))
+    trie = insert(trie, nibblesOf(key), state.get(key)!)
+  return trie
+}
+
 /** What is written on top of a state, with transactions in transactions. */
 export type Overlay = State & {
   set(key: string, value: Uint8Array | null): void

@@ -213,6 +213,32 @@ const packed = (nibbles: Uint8Array): Uint8Array => {
   return bytes
 }
 
+/** The nodes that prove what keys have, or that they have nothing. */
+export function proofOf(trie: Trie, keys: readonly Uint8Array[], version: number): Uint8Array[] {
+  const found = new Map<TrieNode, Uint8Array>()
+  const values: Uint8Array[] = []
+  for (const key of keys) {
+    let node = trie
+    let at = 0
+    while (node) {
+      if (!found.has(node)) found.set(node, encode(node, version))
+      if (commonLength(node.partial, key, at) < node.partial.length) break
+      at += node.partial.length
+      if (at === key.length) {
+        if (version === 1 && node.value && node.value.length > 32) values.push(node.value)
+        break
+      }
+      node = node.children?.[key[at]!]
+      at++
+    }
+  }
+  // A small node stands in its parent.
+  const nodes = [...found].flatMap(([node, bytes]) =>
+    node === trie || bytes.length >= 32 ? [bytes] : [],
+  )
+  return [...nodes, ...values]
+}
+
 /** The root of a list, as headers commit to their extrinsics. */
 export const orderedRoot = (items: readonly Uint8Array[], version: number): Uint8Array => {
   let trie: Trie

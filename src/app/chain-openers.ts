@@ -85,12 +85,13 @@ const openChain = async (
     }
     case 'polkadot': {
       const { createPolkadotChain } = await import('../chains/polkadot/chain.ts')
-      const { chain_id, ss58_prefix, upstreams } = settings.networks[network]!
+      const { chain_id, ss58_prefix, verification, upstreams } = settings.networks[network]!
       return createPolkadotChain({
         clock,
         log,
         ...(chain_id !== undefined && { genesis: chain_id }),
         ...(ss58_prefix !== undefined && { ss58_prefix }),
+        verification,
         upstreams: upstreams.map((upstream) => ({
           ...nodeOf(upstream, resolve),
           ...(upstream.archive !== undefined && { archive: upstream.archive }),

@@ -13,6 +13,8 @@ export type VerificationStatus = {
   checked: Record<string, number>
   /** How many were refused because they are not what the header commits to, by kind. */
   refused: Record<string, number>
+  /** What was refused last, and why; missing where nothing was. */
+  last_refusal?: string
 }
 
 /** Counters of what is verified. */
@@ -22,13 +24,25 @@ export type VerificationCounts = ReturnType<typeof createVerificationCounts>
 export function createVerificationCounts(mode: Verification) {
   const checked: Record<string, number> = {}
   const refused: Record<string, number> = {}
+  let last_refusal: string | undefined
   const add = (counts: Record<string, number>, kind: string, by = 1) => {
     counts[kind] = (counts[kind] ?? 0) + by
   }
   return {
     mode,
     check: (kind: string, by?: number): void => add(checked, kind, by),
-    refuse: (kind: string): void => add(refused, kind),
-    status: (): VerificationStatus => ({ mode, checked: { ...checked }, refused: { ...refused } }),
+    refuse: (kind: string, reason?: string): void => {
+      add(refused, kind)
+      last_refusal = reason ?? last_refusal
+    },
+    status: (): VerificationStatus => ({
+      mode,
+      checked: { ...checked },
+      refused: { ...refused },
+      ...(last_refusal !== undefined && { last_refusal }),
+    }),
   }
 }
+
+/** The counts of one network. */
+export type VerificationCounts = ReturnType<typeof createVerificationCounts>

@@ -7,11 +7,12 @@ import {
   ChainUnavailableError,
 } from '../chain.ts'
 import { toHex } from '../hex.ts'
+import type { VerificationCounts } from '../verification.ts'
 import { askHeader } from './fetch.ts'
 import { accountKey, executedByKey, tokenAccountKey } from './keys.ts'
 import type { Nodes } from './nodes.ts'
 import type { Runtimes } from './runtimes.ts'
-import { readStorage } from './storage.ts'
+import { readProvenStorage, readStorage, type StorageQuery } from './storage.ts'
 import { type Token, tokenOf } from './token.ts'
 
 const perRequest = 1_000
@@ -20,8 +21,18 @@ const perRequest = 1_000
 type Holding = { key: string; token: Token | undefined }
 
 /** Makes the function that reads what accounts held after a block (see `Chain.readBalances`). */
-export function createReadBalances(tools: { nodes: Nodes; runtimes: Runtimes }) {
-  const { nodes, runtimes } = tools
+export function createReadBalances(tools: {
+  nodes: Nodes
+  runtimes: Runtimes
+  counts: VerificationCounts
+}) {
+  const { nodes, runtimes, counts } = tools
+
+  const readKeys = async (query: StorageQuery, signal: AbortSignal) => {
+    if (counts.mode !== 'full') return await readStorage(nodes, query, signal)
+    const { stateRoot: root } = await askHeader(nodes, query.block, signal)
+    return await readProvenStorage(nodes, { ...query, root, counts }, signal)
+  }
 
   const readPart = async (
     holdings: readonly Holding[],
@@ -30,7 +41,7 @@ export function createReadBalances(tools: { nodes: Nodes; runtimes: Runtimes }) 
   ): Promise<[string, bigint][]> => {
     const block = { number: at.number, hash: toHex(at.hash) }
     const keys = holdings.map(({ key }) => key)
-    const values = await readStorage(nodes, { keys: [executedByKey, ...keys], block }, signal)
+    const values = await readKeys({ keys: [executedByKey, ...keys], block }, signal)
     const parentHash = async (within: AbortSignal) =>
       (await askHeader(nodes, block, within)).parentHash
     const codecs = await runtimes.codecsOf({ block, parentHash, values }, signal)

@@ -4,6 +4,7 @@
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Log, silentLog } from '../../lib/log.ts'
 import type { BlockHeader, Chain } from '../chain.ts'
+import { createVerificationCounts, type Verification } from '../verification.ts'
 import { createReadBalances } from './balances.ts'
 import { createPolkadotFamily } from './family.ts'
 import { createFetch } from './fetch.ts'
@@ -21,6 +22,8 @@ export type PolkadotChainOptions = {
   genesis?: string
   /** The prefix of printed addresses, before and instead of what the chain says. */
   ss58_prefix?: number
+  /** Whether states are read with their proofs; by default they are not. */
+  verification?: Verification
   /** How long to wait for news before looking again. */
   pollMs?: number
   /** Blocks that are fetched at once while behind. */
@@ -61,7 +64,8 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
       prefix = ss58_prefix ?? codecs.ss58_prefix ?? prefix
     },
   })
-  const fetch = createFetch({ nodes, runtimes, native: family.native })
+  const counts = createVerificationCounts(options.verification ?? 'structural')
+  const fetch = createFetch({ nodes, runtimes, native: family.native, counts })
 
   const head = async (signal: AbortSignal): Promise<BlockHeader> => {
     // Waits for a node where there is none yet.
@@ -74,7 +78,7 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
   }
   const { pollMs = 2_000, inFlight = 16, patienceMs = 15_000, longPatienceMs = 600_000 } = options
   const tools = { nodes, clock, fetch, pollMs, inFlight, patienceMs, longPatienceMs }
-  const readBalances = createReadBalances({ nodes, runtimes })
+  const readBalances = createReadBalances({ nodes, runtimes, counts })
   const tokens = createTokens({ nodes, runtimes, native: family.native, head })
   const joined = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal])
 
@@ -109,6 +113,7 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
       chain_id: nodes.genesis() ?? null,
       head: set.best() < 0 ? null : set.best(),
       ss58_prefix: prefix,
+      verification: counts.status(),
       upstreams: set.status(),
     }),
     stop: async () => {

@@ -1,6 +1,6 @@
 import { getDynamicBuilder, getLookupFn } from '@polkadot-api/metadata-builders'
 import { decAnyMetadata, unifyMetadata } from '@polkadot-api/substrate-bindings'
-import type { TokenInfo } from '../chain.ts'
+import type { TokenInfo } from '../tokens.ts'
 import { createEventReaders, type EventReaders } from './events.ts'
 import { ScaleError } from './scale.ts'
 import type { TokenPallet } from './token.ts'

@@ -1,12 +1,22 @@
+import { LRUCache } from 'lru-cache'
 import type { AssetKey } from '../../contract/records/assets.ts'
-import { type BlockHeader, BlockMissingError, type ChainBlock, UnreadableError } from '../chain.ts'
+import {
+  BlockForgedError,
+  type BlockHeader,
+  BlockMissingError,
+  type ChainBlock,
+  UnreadableError,
+} from '../chain.ts'
+import { NodeFault } from '../nodes/fault.ts'
+import type { VerificationCounts } from '../verification.ts'
 import { createBlock } from './block.ts'
 import { bytesOf, isHash, type RawHeader, readHeader } from './header.ts'
 import { eventsKey, executedByKey, nowKey } from './keys.ts'
 import type { Nodes } from './nodes.ts'
 import type { Runtimes } from './runtimes.ts'
 import { readUint, ScaleError } from './scale.ts'
-import { readStorage, type Values } from './storage.ts'
+import { readProvenStorage, readStorage, type Values } from './storage.ts'
+import { isExtrinsicsRoot } from './trie.ts'
 
 /** Fetches whole blocks, and headers. */
 export type Fetch = {
@@ -14,6 +24,7 @@ export type Fetch = {
   header(number: number, signal: AbortSignal): Promise<BlockHeader>
 }
 
+const mostSuspects = 1_000
 const isNull = (result: unknown) => result === null
 
 /** The hash of the final block of a number. */
@@ -45,8 +56,32 @@ export const askHeader = (
   })
 
 /** Makes the functions that fetch: three requests for a block, whatever is tracked. */
-export function createFetch(tools: { nodes: Nodes; runtimes: Runtimes; native: AssetKey }): Fetch {
-  const { nodes, runtimes, native } = tools
+export function createFetch(tools: {
+  nodes: Nodes
+  runtimes: Runtimes
+  native: AssetKey
+  counts: VerificationCounts
+}): Fetch {
+  const { nodes, runtimes, native, counts } = tools
+
+  // Blocks of which a node gave another body: their next body is verified before it is taken.
+  const suspects = new LRUCache<number, true>({ max: mostSuspects })
+
+  /** What is wrong with a body; undefined where it is that of its header. */
+  const bodyFault = (
+    number: number,
+    { extrinsicsRoot }: RawHeader,
+    extrinsics: readonly string[],
+  ): string | undefined => {
+    if (isExtrinsicsRoot(bytesOf(extrinsicsRoot), extrinsics.map(bytesOf))) {
+      counts.check('bodies')
+      return undefined
+    }
+    const reason = `the body of block ${number} is not that of its header`
+    counts.refuse('bodies', reason)
+    suspects.set(number, true)
+    return reason
+  }
 
   const askBlock = (number: number, hash: string, signal: AbortSignal) =>
     nodes.ask({
@@ -60,16 +95,27 @@ export function createFetch(tools: { nodes: Nodes; runtimes: Runtimes; native: A
         const { block } = result as { block: { header: unknown; extrinsics: string[] } }
         const header = readHeader(block.header, { number, hash })
         const areTexts = block.extrinsics.every((extrinsic) => extrinsic.startsWith('0x'))
-        return header && areTexts ? { header, extrinsics: block.extrinsics } : undefined
+        if (!header || !areTexts) return undefined
+        if (counts.mode === 'full' || suspects.has(number)) {
+          const reason = bodyFault(number, header, block.extrinsics)
+          if (reason) throw new NodeFault('invalid', reason)
+        }
+        return { header, extrinsics: block.extrinsics }
       },
     })
 
   const block: Fetch['block'] = async (number, signal) => {
     const hash = await askHash(nodes, number, signal)
     const at = { number, hash }
+    const keys = [eventsKey, nowKey, executedByKey]
+    const asked = askBlock(number, hash, signal)
     const [{ header, extrinsics }, values] = await Promise.all([
-      askBlock(number, hash, signal),
-      readStorage(nodes, { keys: [eventsKey, nowKey, executedByKey], block: at }, signal),
+      asked,
+      counts.mode === 'full'
+        ? asked.then(({ header: { stateRoot: root } }) =>
+            readProvenStorage(nodes, { keys, block: at, root, counts }, signal),
+          )
+        : readStorage(nodes, { keys, block: at }, signal),
     ])
     const { parentHash } = header
     const codecs = await runtimes.codecsOf({ block: at, parentHash, values }, signal)
@@ -83,6 +129,12 @@ export function createFetch(tools: { nodes: Nodes; runtimes: Runtimes; native: A
         native,
         extrinsics,
         events: codecs.readEvents(events),
+        ...(counts.mode === 'structural' && {
+          verifyBody: () => {
+            const reason = bodyFault(number, header, extrinsics)
+            if (reason) throw new BlockForgedError(reason)
+          },
+        }),
         outline: () => codecs.outlineEvents(events),
       })
     } catch (error) {

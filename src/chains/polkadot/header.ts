@@ -46,7 +46,7 @@ function hashOf({ parentHash, number, stateRoot, extrinsicsRoot, digest }: RawHe
 }
 
 /** SCALE's compact form of a number below 2^32. */
-function compact(value: number): Buffer {
+export function compact(value: number): Buffer {
   if (value < 1 << 6) return Buffer.of(value << 2)
   if (value < 1 << 14) return Buffer.of(((value << 2) | 1) & 0xff, value >> 6)
   const bytes = Buffer.alloc(value < 2 ** 30 ? 4 : 5)

@@ -149,7 +149,8 @@ async function askOne<answer>(
   let answer: answer | undefined
   try {
     answer = accept(result)
-  } catch {
+  } catch (error) {
+    if (error instanceof NodeFault) throw error
     // Any shape other than the expected one is invalid.
   }
   if (answer === undefined) throw new NodeFault('invalid', `${method}: invalid response`)

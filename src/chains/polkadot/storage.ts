@@ -1,12 +1,22 @@
+import { NodeFault } from '../nodes/fault.ts'
+import type { VerificationCounts } from '../verification.ts'
+import { bytesOf } from './header.ts'
 import type { Nodes } from './nodes.ts'
+import { findProven, readProof } from './trie.ts'
 
 /** Values of storage by their keys; null where there is none. */
 export type Values = ReadonlyMap<string, string | null>
 
-/** Reads some keys of the state after a block, in one request. */
+/** Some keys of the state after a block. */
+export type StorageQuery = {
+  keys: readonly string[]
+  block: { number: number; hash: string }
+}
+
+/** Reads keys of a state, in one request. */
 export async function readStorage(
   nodes: Nodes,
-  { keys, block }: { keys: readonly string[]; block: { number: number; hash: string } },
+  { keys, block }: StorageQuery,
   signal: AbortSignal,
 ): Promise<Values> {
   return await nodes.ask({
@@ -16,6 +26,37 @@ export async function readStorage(
     stateOf: block.number,
     signal,
     accept: (result) => readValues(result, keys),
+  })
+}
+
+/** The same with a proof that these are the values of the state to which the header commits. */
+export async function readProvenStorage(
+  nodes: Nodes,
+  { keys, block, root, counts }: StorageQuery & { root: string; counts: VerificationCounts },
+  signal: AbortSignal,
+): Promise<Values> {
+  return await nodes.ask({
+    method: 'state_getReadProof',
+    params: [keys, block.hash],
+    reached: block.number,
+    stateOf: block.number,
+    signal,
+    accept: (result) => {
+      const proof = readProof((result as { proof: string[] }).proof.map(bytesOf))
+      try {
+        const values = keys.map((key): [string, string | null] => {
+          const value = findProven(proof, bytesOf(root), bytesOf(key))
+          return [key, value && `0x${value.toString('hex')}`]
+        })
+        counts.check('states')
+        return new Map(values)
+      } catch (error) {
+        const cause = error instanceof Error ? error.message : String(error)
+        const reason = `the state of block ${block.number} is not proven: ${cause}`
+        counts.refuse('states', reason)
+        throw new NodeFault('invalid', reason)
+      }
+    },
   })
 }
 

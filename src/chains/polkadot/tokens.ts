@@ -1,6 +1,7 @@
 import type { AssetKey } from '../../contract/records/assets.ts'
-import type { BlockRef, TokenInfo, Tokens } from '../chain.ts'
+import type { BlockRef } from '../chain.ts'
 import { toHex } from '../hex.ts'
+import type { TokenInfo, Tokens } from '../tokens.ts'
 import { askHeader } from './fetch.ts'
 import { executedByKey, tokenDetailsKey, tokenMetadataKey } from './keys.ts'
 import type { Nodes } from './nodes.ts'

@@ -231,6 +231,9 @@ const polkadot = Type.Object(
       }),
       upstreams(['ws', 'wss'], 'ws://127.0.0.1:9944'),
       {
+        verification: verification(
+          'that bodies have the root of their header, and that events and balances are those of the state root, by proofs',
+        ),
         ss58_prefix: Type.Optional(
           Type.Integer({
             description:
