@@ -40,7 +40,7 @@ describe.each(testRuntimes())('verification on $name', ({ spec }) => {
     return { node, open }
   }
 
-  it('refuses a changed body, says so and asks another node', async () => {
+  it('refuses a changed body, names it and asks another node', async () => {
     const { node, open } = await start('structural')
     const chain = open()
     const first = refOf(node.chain.best())
