@@ -13,13 +13,19 @@ import {
 } from './scale.ts'
 import { isTokenPallet } from './token.ts'
 
-/** Reads `System.Events` and gives those events that matter for balances. */
-export type ReadEvents = (bytes: Buffer) => BalanceEvent[]
+/**
+ * Reads `System.Events` and gives those events that matter for balances. Where the bytes cannot be decoded to
+ * their end, `found` has those before the failure.
+ */
+export type ReadEvents = (bytes: Buffer, found?: BalanceEvent[]) => BalanceEvent[]
 
 /** The readers of one runtime. */
 export type EventReaders = {
   readEvents: ReadEvents
-  /** Every event, by its number. Read only where a movement needs an explanation. */
+  /**
+   * Every event, by its number, up to where they cannot be decoded. Read only where a movement needs an
+   * explanation.
+   */
   outlineEvents(bytes: Buffer): EventMark[]
 }
 
@@ -103,6 +109,8 @@ export function createEventReaders(events: LookupEntry): EventReaders {
     read: (reader: Reader, at: number, begin: number, index: number) => number,
   ): void => {
     const count = readCompact(bytes, 0)
+    // An event has more bytes than one: a count beyond that is none.
+    if (count > bytes.length) throw new ScaleError('the count of the events is beyond their bytes')
     let at = skipCompact(bytes, 0)
     for (let index = 0; index < count; index++) {
       const begin = at
@@ -114,12 +122,14 @@ export function createEventReaders(events: LookupEntry): EventReaders {
     // Bytes that are left over mean that they were read with the metadata of another runtime.
     if (at !== bytes.length) throw new ScaleError('the events end elsewhere')
   }
-  const extrinsicAt = (bytes: Buffer, begin: number): number | undefined =>
-    bytes[begin] === applying ? bytes.readUInt32LE(begin + 1) : undefined
+  const extrinsicAt = (bytes: Buffer, begin: number): number | undefined => {
+    if (bytes[begin] !== applying) return undefined
+    if (begin + 5 > bytes.length) throw new ScaleError('ends too early')
+    return bytes.readUInt32LE(begin + 1)
+  }
 
   return {
-    readEvents: (bytes) => {
-      const found: BalanceEvent[] = []
+    readEvents: (bytes, found = []) => {
       walk(bytes, (reader, at, begin, index) => {
         if (!reader.fields) return reader.skip(bytes, at)
         let end = at
@@ -139,7 +149,7 @@ export function createEventReaders(events: LookupEntry): EventReaders {
     },
     outlineEvents: (bytes) => {
       const marks: EventMark[] = []
-      walk(bytes, (reader, at, begin) => {
+      const read = (reader: Reader, at: number, begin: number): number => {
         const { pallet, name, message } = reader
         const phase = `${bytes[begin]}/${extrinsicAt(bytes, begin) ?? ''}`
         const mark: EventMark = { phase, pallet, name }
@@ -151,7 +161,12 @@ export function createEventReaders(events: LookupEntry): EventReaders {
         }
         marks.push(mark)
         return message ? end : reader.skip(bytes, at)
-      })
+      }
+      try {
+        walk(bytes, read)
+      } catch (error) {
+        if (!(error instanceof ScaleError)) throw error
+      }
       return marks
     },
   }

@@ -9,6 +9,7 @@ import {
 } from '../chain.ts'
 import { NodeFault } from '../nodes/fault.ts'
 import type { VerificationCounts } from '../verification.ts'
+import type { BalanceEvent } from './balance-event.ts'
 import { createBlock } from './block.ts'
 import { bytesOf, isHash, type RawHeader, readHeader } from './header.ts'
 import { eventsKey, executedByKey, nowKey } from './keys.ts'
@@ -25,6 +26,7 @@ export type Fetch = {
 }
 
 const mostSuspects = 1_000
+const mostAttempts = 3
 const isNull = (result: unknown) => result === null
 
 /** The hash of the final block of a number. */
@@ -64,6 +66,8 @@ export function createFetch(tools: {
 }): Fetch {
   const { nodes, runtimes, native, counts } = tools
 
+  // How often the events of a block could not be decoded.
+  const failures = new LRUCache<string, number>({ max: mostSuspects })
   // Blocks of which a node gave another body: their next body is verified before it is taken.
   const suspects = new LRUCache<number, true>({ max: mostSuspects })
 
@@ -120,15 +124,16 @@ export function createFetch(tools: {
     const { parentHash } = header
     const codecs = await runtimes.codecsOf({ block: at, parentHash, values }, signal)
     const events = bytesOf(values.get(eventsKey) ?? '0x00')
-    try {
-      return createBlock({
+    const found: BalanceEvent[] = []
+    const make = (readEvents: () => BalanceEvent[]): ChainBlock =>
+      createBlock({
         number,
         hash: bytesOf(hash),
         parent_hash: bytesOf(parentHash),
         time: timeIn(values),
         native,
         extrinsics,
-        events: codecs.readEvents(events),
+        events: readEvents(),
         ...(counts.mode === 'structural' && {
           verifyBody: () => {
             const reason = bodyFault(number, header, extrinsics)
@@ -137,12 +142,17 @@ export function createFetch(tools: {
         }),
         outline: () => codecs.outlineEvents(events),
       })
+    try {
+      return make(() => codecs.readEvents(events, found))
     } catch (error) {
       if (!(error instanceof ScaleError)) throw error
-      // Not skipped silently: a block that cannot be decoded may contain deposits.
-      throw new UnreadableError(`the events of block ${number}: ${error.message}`, {
-        cause: error,
-      })
+      const reason = `the events of block ${number}: ${error.message}`
+      const attempts = (failures.get(hash) ?? 0) + 1
+      failures.set(hash, attempts)
+      // Another node may have them whole.
+      if (attempts < mostAttempts) throw new UnreadableError(reason, { cause: error })
+      // Not skipped silently: the block is stored with what could be decoded, and is a gap.
+      return { ...make(() => wholeExtrinsics(found, extrinsics.length)), lacks: reason }
     }
   }
 
@@ -166,6 +176,21 @@ export function createFetch(tools: {
     }
   }
   return { block, header }
+}
+
+/**
+ * The events before a failure, without what may be damaged itself: the last one, and those of the extrinsic in
+ * which it is, because its fee is not known.
+ */
+export function wholeExtrinsics(
+  found: readonly BalanceEvent[],
+  extrinsics: number,
+): BalanceEvent[] {
+  const last = found.at(-1)?.extrinsic
+  return found
+    .slice(0, -1)
+    .filter(({ extrinsic }) => extrinsic === undefined || extrinsic !== last)
+    .filter(({ extrinsic = -1 }) => extrinsic < extrinsics)
 }
 
 /** The first block has no time. */

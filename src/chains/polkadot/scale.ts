@@ -91,7 +91,10 @@ const repeated = (bytes: Uint8Array, at: number, count: number, item: Skip): num
   let end = at
   for (let left = count; left > 0; left--) {
     if (end > bytes.length) fail('ends too early')
-    end = item(bytes, end)
+    const next = item(bytes, end)
+    // Items without bytes could be counted for ever.
+    if (next === end) return end
+    end = next
   }
   return end
 }
