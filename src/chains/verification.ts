@@ -43,6 +43,3 @@ export function createVerificationCounts(mode: Verification) {
     }),
   }
 }
-
-/** The counts of one network. */
-export type VerificationCounts = ReturnType<typeof createVerificationCounts>

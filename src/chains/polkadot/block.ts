@@ -15,11 +15,6 @@ export type BlockParts = BlockHeader & {
   /** In hex, as the nodes give them. */
   extrinsics: readonly string[]
   events: readonly BalanceEvent[]
-  /**
-   * Throws BlockForgedError where the extrinsics are not those of the header. Only records show something of
-   * them, so it is called once a tracked account is concerned: it takes as long as all the rest of a block.
-   */
-  verifyBody?(): void
   /** All events, without their fields; read only where a movement is explained by them. */
   outline?(): readonly EventMark[]
 }
@@ -29,8 +24,7 @@ export type BlockParts = BlockHeader & {
  * changes a balance is one record, or part of one fee, so that records and fees add up to the balance.
  */
 export function createBlock(parts: BlockParts): ChainBlock {
-  const { native, extrinsics, events, verifyBody, outline = () => [], ...header } = parts
-  let isVerified = verifyBody === undefined
+  const { native, extrinsics, events, outline = () => [], ...header } = parts
   // Then the node took the two from different blocks, or left something out.
   if (events.some(({ extrinsic = -1 }) => extrinsic >= extrinsics.length))
     throw new ScaleError('an event is of an extrinsic that the block has not')
@@ -62,8 +56,6 @@ export function createBlock(parts: BlockParts): ChainBlock {
   const decode: ChainBlock['decode'] = (tracked): BlockContent => {
     if (!accounts.some((account) => tracked.accounts.has(account)))
       return { movements: [], touched: [] }
-    if (!isVerified) verifyBody?.()
-    isVerified = true
     const bills = new Map<number, Bill & Payment>()
     const settled = new Set<number>()
     for (const [extrinsic, own] of Map.groupBy(events, (event) => event.extrinsic)) {

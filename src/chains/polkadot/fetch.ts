@@ -1,12 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { AssetKey } from '../../contract/records/assets.ts'
-import {
-  BlockForgedError,
-  type BlockHeader,
-  BlockMissingError,
-  type ChainBlock,
-  UnreadableError,
-} from '../chain.ts'
+import { type BlockHeader, BlockMissingError, type ChainBlock, UnreadableError } from '../chain.ts'
 import { NodeFault } from '../nodes/fault.ts'
 import type { VerificationCounts } from '../verification.ts'
 import type { BalanceEvent } from './balance-event.ts'
@@ -25,7 +19,7 @@ export type Fetch = {
   header(number: number, signal: AbortSignal): Promise<BlockHeader>
 }
 
-const mostSuspects = 1_000
+const mostFailing = 1_000
 const mostAttempts = 3
 const isNull = (result: unknown) => result === null
 
@@ -67,26 +61,7 @@ export function createFetch(tools: {
   const { nodes, runtimes, native, counts } = tools
 
   // How often the events of a block could not be decoded.
-  const failures = new LRUCache<string, number>({ max: mostSuspects })
-  // Blocks of which a node gave another body: their next body is verified before it is taken.
-  const suspects = new LRUCache<number, true>({ max: mostSuspects })
-
-  /** What is wrong with a body; undefined where it is that of its header. */
-  const bodyFault = (
-    number: number,
-    { extrinsicsRoot }: RawHeader,
-    extrinsics: readonly string[],
-  ): string | undefined => {
-    if (isExtrinsicsRoot(bytesOf(extrinsicsRoot), extrinsics.map(bytesOf))) {
-      counts.check('bodies')
-      return undefined
-    }
-    const reason = `the body of block ${number} is not that of its header`
-    counts.refuse('bodies', reason)
-    suspects.set(number, true)
-    return reason
-  }
-
+  const failures = new LRUCache<string, number>({ max: mostFailing })
   const askBlock = (number: number, hash: string, signal: AbortSignal) =>
     nodes.ask({
       method: 'chain_getBlock',
@@ -100,10 +75,8 @@ export function createFetch(tools: {
         const header = readHeader(block.header, { number, hash })
         const areTexts = block.extrinsics.every((extrinsic) => extrinsic.startsWith('0x'))
         if (!header || !areTexts) return undefined
-        if (counts.mode === 'full' || suspects.has(number)) {
-          const reason = bodyFault(number, header, block.extrinsics)
-          if (reason) throw new NodeFault('invalid', reason)
-        }
+        // It takes as long as all the rest of a block together.
+        if (counts.mode === 'full') assertBody(counts, header, block.extrinsics)
         return { header, extrinsics: block.extrinsics }
       },
     })
@@ -134,12 +107,6 @@ export function createFetch(tools: {
         native,
         extrinsics,
         events: readEvents(),
-        ...(counts.mode === 'structural' && {
-          verifyBody: () => {
-            const reason = bodyFault(number, header, extrinsics)
-            if (reason) throw new BlockForgedError(reason)
-          },
-        }),
         outline: () => codecs.outlineEvents(events),
       })
     try {
@@ -176,6 +143,20 @@ export function createFetch(tools: {
     }
   }
   return { block, header }
+}
+
+/** Refuses extrinsics that are not those of the header. */
+function assertBody(
+  counts: VerificationCounts,
+  { number, extrinsicsRoot }: RawHeader,
+  extrinsics: readonly string[],
+): void {
+  if (!isExtrinsicsRoot(bytesOf(extrinsicsRoot), extrinsics.map(bytesOf))) {
+    const reason = `the body of block ${Number(number)} is not that of its header`
+    counts.refuse('bodies', reason)
+    throw new NodeFault('invalid', reason)
+  }
+  counts.check('bodies')
 }
 
 /**
