@@ -11,6 +11,7 @@ const context = (part: Partial<Context> = {}) =>
   ({
     sealer,
     service: 'c',
+    chain: 'c',
     operation: 'ListWallets',
     principal: { credential_id: 'k', organization_id: 'o', role: 'ROLE_MEMBER' },
     ...part,
@@ -77,7 +78,8 @@ describe('a page token', () => {
       {},
       'accepted',
     ],
-    ['another service', { service: 't' as const }, {}, 'INVALID_PAGE_TOKEN'],
+    ['another chain', { chain: 't' }, {}, 'INVALID_PAGE_TOKEN'],
+    ['another network', { network: 'ropsten' }, {}, 'INVALID_PAGE_TOKEN'],
     ['another operation', { operation: 'ListAssets' }, {}, 'INVALID_PAGE_TOKEN'],
     ['another organization', { principal }, {}, 'INVALID_PAGE_TOKEN'],
     ['another installation', { sealer: createSealer(randomBytes(32)) }, {}, 'INVALID_PAGE_TOKEN'],
