@@ -113,7 +113,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const sealer = await openMasterSealer(config, { dataDir, env, log })
   const lock = local?.lock
   const database = await openServiceDatabase(config, { dataDir, env, log, clock, lock }, own)
-  const { db, pool, workersDb, server, nonceMemory, trustedTime } = database
+  const { db, pool, shareOf, workersDb, server, nonceMemory, trustedTime } = database
   const developmentRules = hasDevelopmentRules(config, local !== undefined)
   const endpoints = endpointRules(config, developmentRules)
   const installation = { db, clock, ids, sealer, log, endpoints } satisfies Installation
@@ -183,6 +183,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     routes,
     installation: {
       ...installation,
+      shareOf,
       limits: { defaults, chains: ['admin', ...Object.keys(config.chains)] },
       quotas: toQuotas(config.quotas),
       chains: wallets.chains,

@@ -13,7 +13,7 @@ import { type DatabaseServer, openServer } from './data-directory.ts'
 import type { Own } from './lifetime.ts'
 
 /** The database of a running service. */
-export type ServiceDatabase = Pick<Database, 'db' | 'pool'> & {
+export type ServiceDatabase = Pick<Database, 'db' | 'pool' | 'shareOf'> & {
   server: DatabaseServer
   /** Connections of trackers, senders and the janitor, which requests cannot use up. */
   workersDb: Database['db']
@@ -40,7 +40,7 @@ export async function openServiceDatabase(
       max,
       statementTimeoutMs: statement_timeout_seconds * 1000,
     })
-  const { db, pool } = own(connect(pool_size))
+  const { db, pool, shareOf } = own(connect(pool_size))
   const workers = own(connect(worker_pool_size))
   await checkServerVersion(db)
   await migrateDatabase(db, { log })
@@ -48,5 +48,5 @@ export async function openServiceDatabase(
   const untrustedMs = await nonceMemory.begin()
   const trustedTime = clock.now() + untrustedMs
   await ensurePartitions(db, new Date(clock.now()))
-  return { server, db, pool, workersDb: workers.db, nonceMemory, trustedTime }
+  return { server, db, pool, shareOf, workersDb: workers.db, nonceMemory, trustedTime }
 }

@@ -1,3 +1,4 @@
+import { services } from '../contract/variant.ts'
 import type { RefusalCounts } from '../domain/audit/operation.ts'
 import { createEnvelopeReader } from '../gateway/rpc/envelope.ts'
 import { createServe } from '../gateway/rpc/serve.ts'
@@ -192,12 +193,17 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
 /** The chains that the API reference describes, administration first. */
 const documentedChains = ({ chains }: Config): DocumentedChain[] => [
   { chain: 'admin', services: ['admin'], networks: [] },
-  ...Object.entries(chains).map(([chain, settings]) => ({
-    chain,
-    services: variantsOf(chain, settings).map((variant) => variantServices[variant]),
-    networks: Object.keys(settings.networks).filter((name) => name !== settings.default_network),
-  })),
+  ...Object.entries(chains)
+    .map(([chain, settings]) => ({
+      chain,
+      services: variantsOf(chain, settings).map((variant) => variantServices[variant]),
+      networks: Object.keys(settings.networks).filter((name) => name !== settings.default_network),
+    }))
+    .sort((a, b) => order.indexOf(a.services[0]!) - order.indexOf(b.services[0]!)),
 ]
+
+// That of the catalogue, whatever the order of the configuration.
+const order = Object.keys(services)
 
 const baseUrlOf = ({ server }: Config, { address }: HttpServer): string =>
   `http://${hostInUrl(server.host)}:${address.port}`

@@ -34,6 +34,8 @@ export type Queries = {
 /** What the installation offers to every operation. Nothing is imported from a global. */
 export type Installation = {
   db: Db
+  /** The database for the calls of one organization, which must not use up all connections. */
+  shareOf?(organization_id: string): Db
   clock: Clock
   ids: Ids
   sealer: Sealer

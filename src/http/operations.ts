@@ -115,6 +115,7 @@ export function createOperations({
     }
     const contextOf = (principal: Principal, query: QuerySource | undefined): Context => ({
       ...{ ...installation, principal, service, chain, network, query, operation: name, signal },
+      db: installation.shareOf?.(principal.organization_id) ?? installation.db,
     })
     const found = service === 'q' ? queries?.find(chain, network) : undefined
     // Only for a caller that was admitted: it begins to record what is pending there.

@@ -4,10 +4,11 @@ import { waitFor } from '../helpers/wait-for.ts'
 import { freshFolder, portolan, runCommand, startPortolan, startService } from './portolan.ts'
 
 test('a wrong call is explained', async () => {
-  expect(await portolan(['listen', 'x'])).toMatchObject({
+  expect(await portolan(['listen', 'q'])).toMatchObject({
     code: 2,
-    stderr: 'The service is t, s, p or c.\n',
+    stderr: 'q has no wallets.\n',
   })
+  expect((await portolan(['listen', 'Base'])).stderr).toContain('is not the name of a chain')
   expect((await portolan(['listen', '--answer', '99'])).stderr).toContain('from 200 to 599')
 })
 

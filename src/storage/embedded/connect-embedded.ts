@@ -96,8 +96,10 @@ export const connectEmbedded = async (options: VisitOptions): Promise<EmbeddedVi
     signal?.throwIfAborted()
     const lock = await tryLock(dataDir)
     if (lock) return await visitAlone(dataDir, layout, lock, options)
-    // Asked after the probe: a command that has brought its server up has written its file long before.
-    if ((await isReady(layout)) && !(await heldByCommand(dataDir)))
+    // Asked before and after the probe: a command writes its file before it starts its server, and removes it after
+    // it has stopped it. A command that ends in between is seen before the probe only.
+    const wasCommand = await heldByCommand(dataDir)
+    if ((await isReady(layout)) && !wasCommand && !(await heldByCommand(dataDir)))
       return { connection: connectionOf(layout), started: false, stop: async () => {} }
     if (Date.now() > deadline)
       throw new EmbeddedPostgresError(

@@ -5,6 +5,7 @@ import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../../lib/log.ts'
 import { withPrepared } from './prepared.ts'
+import { createShares } from './shares.ts'
 import type { Tables } from './tables.ts'
 
 /** A way to the server, as `pg` takes it; a connection string wins over the rest. */
@@ -21,7 +22,17 @@ export type Connection = {
 export type Db = Kysely<Tables>
 
 /** An open database. */
-export type Database = { db: Db; pool: pg.Pool; stop(): Promise<void> }
+export type Database = {
+  db: Db
+  pool: pg.Pool
+  /** The same for one caller, which can use up its share of the connections only. */
+  shareOf(key: string): Db
+  stop(): Promise<void>
+}
+
+// Of ten connections one caller has four: two that misbehave leave some to the others.
+const shareOfAll = 0.4
+const connectTimeoutMs = 5_000
 
 type Parser = (value: string) => unknown
 
@@ -61,7 +72,7 @@ export const openDatabase = (options: {
     max,
     types: typeParsers,
     application_name: 'portolan',
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: connectTimeoutMs,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
@@ -79,10 +90,13 @@ export const openDatabase = (options: {
     // Between a statement's error and the connection's end the pool does not listen.
     client.on('error', (error) => log.debug({ err: error }, 'database connection lost'))
   })
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: withPrepared(pool) }) })
+  const prepared = withPrepared(pool)
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: prepared }) })
+  const most = Math.max(1, Math.floor(max * shareOfAll))
+  const shareOf = createShares(prepared, { most, timeoutMs: connectTimeoutMs })
   const stop = (): Promise<void> => {
     stopped ??= pool.end()
     return stopped
   }
-  return { db, pool, stop }
+  return { db, pool, shareOf, stop }
 }

@@ -15,9 +15,9 @@ import { blockFor, distinctPairs, findRef, holdRead, keyOfWork, readPairs } from
 
 const pairsPerRound = 8_000
 
-/** Whether a chain's work may go as backlogs: net changes (S) and imported tokens (T) have more to say than a pair. */
+/** Whether a chain's work may go as backlogs: net changes (S) and accounts of tokens (T) are more than a pair. */
 export const hasBacklogs = (chain: Chain): boolean =>
-  chain.balances === 'read' && chain.parseToken === undefined
+  chain.balances === 'read' && !chain.tokenAccounts
 
 /**
  * Reads what the backlogs name that the cursor has made due, and stores it in one transaction that
