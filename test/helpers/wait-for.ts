@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 export const waitFor = async (
   what: string,
   check: () => boolean | Promise<boolean>,
-  { timeoutMs = 30_000, everyMs = 20 } = {},
+  { timeoutMs = 60_000, everyMs = 20 } = {},
 ): Promise<void> => {
   const deadline = Date.now() + timeoutMs
   for (;;) {
