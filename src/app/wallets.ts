@@ -1,12 +1,14 @@
 // Tracks wallets: opens networks and starts their workers: tracker, watch, importer, sender and token metadata.
 // A network whose nodes are unreachable does not stop the service: its state is in `problems()`.
 
+import { OperationError } from '../contract/errors/errors.ts'
 import type { Chains, OpenChain } from '../domain/context.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { EndpointRules } from '../lib/net/endpoint.ts'
 import type { Db } from '../storage/pg/database.ts'
+import { findCursor } from '../storage/tracking/blocks.ts'
 import type { GapRange } from '../storage/tracking/gaps.ts'
 import { ensureNetwork, listTracked } from '../storage/tracking/networks.ts'
 import { startImporter } from '../workers/jobs/importer.ts'
@@ -39,6 +41,9 @@ export type Wallets = {
   stop(): Promise<void>
 }
 
+const beginTimeoutMs = 10_000
+const beginPollMs = 20
+
 /** A network that is not tracked. */
 export type TrackingProblem = { chain: string; network: string } & TrackerHealth
 
@@ -65,6 +70,8 @@ export async function openWallets(
   )
   const opening = new Map<Place, Promise<Tracked>>()
   const tracked = new Map<Place, Tracked>()
+  // The places where registration is possible.
+  const ready = new Set<Place>()
   // Token metadata is at addresses that strangers choose: private networks are refused as for webhooks.
   const fetch = createGuardedFetch({ ...endpoints, allowHttp: true })
   const { created_expiry_hours } = config.transactions
@@ -130,18 +137,36 @@ export async function openWallets(
     if (
       place.isDefault ||
       resumed.some(({ chain, network }) => chain === place.chain && network === place.network)
-    )
+    ) {
       await open(place)
+      ready.add(place)
+    }
+
+  /** A deposit between a registration and the first tracked block would be missed, so the block comes first. */
+  const begin = async (place: Place): Promise<Tracked> => {
+    const opened = await open(place)
+    const deadline = clock.now() + beginTimeoutMs
+    while (!ready.has(place)) {
+      if (await findCursor(db, opened.network_id)) ready.add(place)
+      else if (isStopped || clock.now() > deadline)
+        throw new OperationError('UPSTREAM_UNAVAILABLE', {
+          detail: `Tracking of ${place.chain}/${place.network} has not begun yet. Nothing was registered.`,
+          retryAfter: 5,
+        })
+      else await clock.sleep(beginPollMs)
+    }
+    return opened
+  }
 
   return {
     chains: {
       find: (chain, network) => {
         const place = placeOf(chain, network)
-        return place && tracked.get(place)
+        return place && ready.has(place) ? tracked.get(place) : undefined
       },
       open: async (chain, network) => {
         const place = placeOf(chain, network)
-        return place && !isStopped ? await open(place) : undefined
+        return place && !isStopped ? await begin(place) : undefined
       },
     },
     status: async () => {

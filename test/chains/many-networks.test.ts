@@ -41,6 +41,20 @@ const call = async (at: string, operation: string, body: object = {}) => {
 }
 const wallets = new Map<string, string>()
 
+test('what arrives right after the first registration on a network is not missed', async () => {
+  const [from] = await sepolia.call<string[]>('eth_accounts')
+  const early = `0x${'cd'.repeat(20)}`
+  const { wallet_id } = await call('base/sepolia', 'RegisterWallet', {
+    ...{ name: 'early', address: early, confirmation: 1 },
+  })
+  await sepolia.call('eth_sendTransaction', [{ from, to: early, value: '0x7' }])
+  await waitFor('the transfer', async () => {
+    const { transfers } = await call('base/sepolia', 'ListTransfers', { wallet_id })
+    return transfers.length === 1 && transfers[0].value === '7'
+  })
+  await call('base/sepolia', 'RemoveWallet', { wallet_id })
+})
+
 test('the same address is tracked on every network, each with its own balance and transfers', async () => {
   for (const [at] of places) {
     const { wallet_id } = await call(at, 'RegisterWallet', { name: at, address, confirmation: 1 })
