@@ -42,7 +42,7 @@ it('tracks tokens of the pallet Assets: mints, transfers, burns and balances', a
   })
   const name = new TextEncoder().encode('Tether USD')
   const symbol = new TextEncoder().encode('USDT')
-  node.make({
+  const minted = node.make({
     extrinsics: [
       asset(1, 'create', { admin: node.to(1), min_balance: 1n }, 0),
       asset(1, 'set_metadata', { name, symbol, decimals: 6 }, 1),
@@ -50,6 +50,11 @@ it('tracks tokens of the pallet Assets: mints, transfers, burns and balances', a
     ],
   })
   node.mine(1)
+  // A mint in a block that is tracked after the registration would be a fourth record.
+  await waitFor(
+    'the mint is before the registration',
+    async () => ((await tracked()) ?? 0) >= minted.number,
+  )
   const { wallet_id } = await call('RegisterWallet', { name: 'tokens', address: addressOf(2) })
   await call('RegisterAddress', { wallet_id, address: addressOf(3) })
   const unknown = await service.call(member, 'p/ImportAsset', {
