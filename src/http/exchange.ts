@@ -28,7 +28,7 @@ export type Exchange = {
   method: string
   /** The request target as sent: what a signature covers. */
   target: string
-  /** The target without its query. */
+  /** The target without base path and query. */
   path: string
   signal: AbortSignal
 }
@@ -44,10 +44,12 @@ export function openExchange(
   ids: Ids,
   client: string,
   bodies?: Shares,
+  /** The target as sent, where the URL of the request is without the base path. */
+  target: string = request.url ?? '/',
 ): Exchange {
   const request_id = requestIdOf(request.headers['x-request-id'], ids)
-  const target = request.url ?? '/'
-  const query = target.indexOf('?')
+  const url = request.url ?? '/'
+  const query = url.indexOf('?')
   const aborted = new AbortController()
   response.once('close', () => {
     if (!response.writableFinished) aborted.abort(new Error('the caller hung up'))
@@ -62,7 +64,7 @@ export function openExchange(
     bodies,
     method: request.method ?? 'GET',
     target,
-    path: query < 0 ? target : target.slice(0, query),
+    path: query < 0 ? url : url.slice(0, query),
     signal: aborted.signal,
   }
 }

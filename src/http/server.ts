@@ -10,6 +10,7 @@ import { OperationError } from '../contract/errors/errors.ts'
 import type { Ids } from '../lib/ids.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
+import { createWithin, type Within } from './base-path.ts'
 import { type ClientAddress, createClientAddress } from './clients/client-address.ts'
 import { createOpenAnswers, refuse } from './clients/client-errors.ts'
 import { type ConnectionShares, limitConnections } from './clients/connection-limits.ts'
@@ -23,12 +24,17 @@ import type { OperationsFront } from './fast-path/operations-front.ts'
 import { headFault } from './fast-path/request-target.ts'
 import { problemResponse, toOperationError } from './problems.ts'
 
+const probePaths = /^\/(?:health|ready|ready\/gateway)(?:\?|$)/
+const isProbe = (target: string): boolean => probePaths.test(target)
+
 /** Handles an exchange whose path begins with a prefix. */
 export type Route = {
   /** A whole path, or all below it when it ends with `/*`. */
   path: string
   /** Of the metrics and the access log; never the path itself, which may hold a key. */
   name: string
+  /** Further conditions of the route; the next one is tried where they do not hold. */
+  matches?(requested: { path: string; request: IncomingMessage }): boolean
   handle(exchange: Exchange): Promise<void> | void
 }
 
@@ -46,6 +52,8 @@ export type ServerOptions = {
   host: string
   port: number
   routes: readonly Route[]
+  /** All routes are below it; empty for the root. */
+  basePath?: string
   /** Asked first of all. */
   cors?: Cors
   /** Asked before the routes. */
@@ -95,10 +103,24 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   let stopping = false
   let drainingSince: number | undefined
 
-  const findRoute = (path: string) =>
-    routes.find(({ path: own }) =>
-      own.endsWith('/*') ? path.startsWith(own.slice(0, -1)) : path === own,
+  const within = createWithin(options.basePath ?? '')
+
+  const findRoute = (path: string, request: IncomingMessage) =>
+    routes.find(
+      ({ path: own, matches }) =>
+        (own.endsWith('/*') ? path.startsWith(own.slice(0, -1)) : path === own) &&
+        (!matches || matches({ path, request })),
     )
+
+  /** Takes the base path off the URL and returns the target as sent; undefined where it is not below the base path. */
+  const enter = (request: IncomingMessage): string | undefined => {
+    const target = request.url ?? '/'
+    // Load balancers ask the probes without it.
+    const inner = within(target) ?? (isProbe(target) ? target : undefined)
+    if (inner === undefined) return undefined
+    request.url = inner
+    return target
+  }
 
   const isStopping = () => stopping
   const open = createOpenAnswers()
@@ -108,21 +130,24 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     // Node then says `connection: close`.
     if (drainingSince !== undefined) response.shouldKeepAlive = false
     const fault = headFault(request)
+    const target = enter(request)
+    if (target === undefined) return void serve(request, response, { fault, target })
     if (!fault && options.cors?.(request, response)) return
-    if (!options.lane?.(request, response, isStopping, fault)) void serve(request, response, fault)
+    if (!options.lane?.(request, response, isStopping, fault))
+      void serve(request, response, { fault, target })
   }
 
   const serve = async (
     request: IncomingMessage,
     response: ServerResponse,
-    fault: string | undefined,
+    { fault, target }: { fault: string | undefined; target: string | undefined },
   ) => {
     const begun = performance.now()
     const forwardedFor = request.headers['x-forwarded-for'] as string | undefined
     const client = clientOf(request.socket.remoteAddress, forwardedFor)
-    const exchange = openExchange(request, response, ids, client, options.bodies)
+    const exchange = openExchange(request, response, ids, client, options.bodies, target)
     const { request_id, path } = exchange
-    const route = findRoute(path)
+    const route = target === undefined ? undefined : findRoute(path, request)
     underWay.add(response)
     response.once('close', () => {
       underWay.delete(response)
@@ -169,7 +194,12 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
     },
     take,
   )
-  if (options.upgrade) server.on('upgrade', options.upgrade)
+  if (options.upgrade)
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      // Outside of the base path no address is one of a WebSocket.
+      if (headFault(request) === undefined && enter(request) === undefined) request.url = '/'
+      options.upgrade?.(request, socket, head)
+    })
   server.on('clientError', (error, socket) =>
     open.afterAnswers(socket as Socket, () => refuse(error, socket as Socket, ids)),
   )
@@ -177,7 +207,8 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   // `100 Continue` is sent when the body is wanted.
   server.on('checkContinue', take)
   const sockets =
-    options.gateway && takeConnections(server, options.gateway, options.operations, clientOf)
+    options.gateway &&
+    takeConnections(server, { front: options.gateway, ...options, within, clientOf })
   if (options.shares) limitConnections(server, options.shares, clientOf, ids)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -245,14 +276,23 @@ async function emptyBacklog(server: Server): Promise<void> {
 /** Puts the bare sockets before the listener with which Node's server takes its connections. */
 function takeConnections(
   server: Server,
-  front: GatewayFront,
-  operations: OperationsFront | undefined,
-  clientOf: ClientAddress,
+  {
+    front,
+    operations,
+    within,
+    clientOf,
+  }: {
+    front: GatewayFront
+    operations?: OperationsFront
+    within: Within
+    clientOf: ClientAddress
+  },
 ): BareSockets {
   const [listener] = server.listeners('connection')
   const sockets = createBareSockets({
     front,
     operations,
+    within,
     clientOf,
     handOver: (socket) => listener?.call(server, socket),
     keepAliveTimeoutMs: server.keepAliveTimeout,

@@ -119,7 +119,8 @@ export const startTestApp = async (options: TestAppOptions = {}): Promise<TestAp
     ...(options.chains && { places: placesOf(options.chains) }),
   })
   if (options.chains) await trackingBegins(database.db, options.chains)
-  const pool = new Pool(app.base_url, { connections: 32, pipelining: 1 })
+  // The base URL may have a path.
+  const pool = new Pool(new URL(app.base_url).origin, { connections: 32, pipelining: 1 })
   const operator = new Pool(app.admin_url!, { connections: 4, pipelining: 1 })
   const sealer = createSealer(Buffer.from(master_key, 'hex'))
   const installation = { db: database.db, clock, ids: systemIds, sealer, log: log.log }

@@ -103,9 +103,12 @@ it('every operation of the catalogue is built', () => {
 })
 
 describe('the pages', () => {
-  it('lead from / to the reference', async () => {
-    const { status, headers } = await get('/')
+  it('are where / leads to without a console', async () => {
+    const bare = await startTestApp({ config: { server: { console: false } } })
+    const { status, headers } = await bare.send('/', { method: 'GET' })
     expect([status, headers.location]).toEqual([302, '/docs'])
+    const page = { method: 'GET', headers: { accept: 'text/html' } }
+    expect((await bare.send('/wallets', page)).status).toBe(404)
   })
 
   it('load everything they need from the service itself', async () => {

@@ -1,5 +1,6 @@
 // Runs in the browser. Signs "Try it out" requests with the credential typed into the page, which
 // stays in this page's memory and is gone with it.
+const basePath = location.pathname.replace(/\/docs\/?$/, '')
 const field = (id) => document.getElementById(id)
 
 async function sign(secret, text) {
@@ -20,7 +21,7 @@ function nextNonce() {
 
 async function signRequest(request) {
   const url = new URL(request.url, location.href)
-  if (!url.pathname.startsWith('/v1/')) return request
+  if (!url.pathname.startsWith(`${basePath}/v1/`)) return request
   const [api_key, api_secret] = ['api_key', 'api_secret'].map((id) => field(id).value.trim())
   if (!api_key || !api_secret) return request
   const nonce = nextNonce()
@@ -44,12 +45,11 @@ function readable(document) {
     if (post.description === post.summary) delete post.description
     if (post['x-extension']) post.summary += ' (extension)'
   }
-  return { ...document, servers: [{ url: location.origin }] }
+  return { ...document, servers: [{ url: location.origin + basePath }] }
 }
 
 const failure = {
-  description:
-    'A failure, as `application/problem+json`. [Errors](/docs/errors) explains each reason.',
+  description: `A failure, as \`application/problem+json\`. [Errors](${basePath}/docs/errors) explains each reason.`,
 }
 
 function exampleOf({ type, required = [], properties = {}, ...rest }) {
@@ -66,7 +66,7 @@ function exampleOf({ type, required = [], properties = {}, ...rest }) {
 async function show() {
   // Browsers offer WebCrypto on https and on loopback only.
   if (!globalThis.crypto?.subtle) field('insecure').hidden = false
-  const answer = await fetch('/openapi.json')
+  const answer = await fetch(`${basePath}/openapi.json`)
   globalThis.SwaggerUIBundle({
     spec: readable(await answer.json()),
     dom_id: '#reference',

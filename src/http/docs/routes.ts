@@ -48,7 +48,10 @@ export function docsRoutes(
   chains: readonly DocumentedChain[],
   /** Requests that succeed here. They name things of this installation, so only this machine gets them. */
   localRequests: (request: IncomingMessage) => Readonly<Record<string, object>> = () => ({}),
+  basePath = '',
 ): Route[] {
+  const based = (html: string) =>
+    basePath === '' ? html : html.replaceAll('="/', `="${basePath}/`)
   const worksOf = ({ chain, services, networks }: DocumentedChain): DocumentedEntry[] =>
     catalogue
       .filter((entry) => services.includes(entry.service) && hasHandler(entry))
@@ -64,7 +67,7 @@ export function docsRoutes(
   }
 
   const sendPage = async (exchange: Exchange, name: string, make: () => string) =>
-    sendDocument(exchange, await once(name, () => makeDocument(make(), pageHeaders)))
+    sendDocument(exchange, await once(name, () => makeDocument(based(make()), pageHeaders)))
 
   const sendAsset = async (exchange: Exchange, name: string) => {
     const asset = Object.hasOwn(assets, name) ? assets[name] : undefined
@@ -95,9 +98,6 @@ export function docsRoutes(
   }
 
   return [
-    get('/', ({ response }) => {
-      response.writeHead(302, { location: '/docs' }).end()
-    }),
     get('/openapi.json', async (exchange) => {
       const name = new URLSearchParams(exchange.target.split('?')[1]).get('chain')
       if (name !== null) {

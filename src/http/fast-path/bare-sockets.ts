@@ -6,6 +6,7 @@ import { isUtf8 } from 'node:buffer'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Served } from '../../gateway/rpc/serve.ts'
+import { createWithin, type Within } from '../base-path.ts'
 import type { ClientAddress } from '../clients/client-address.ts'
 import type { Admission, GatewayFront, Place } from './gateway-front.ts'
 import type { FoundOperation, OperationsFront } from './operations-front.ts'
@@ -51,12 +52,15 @@ const ascii = /^[\x00-\x7f]*$/
 export function createBareSockets(options: {
   front: GatewayFront
   operations?: OperationsFront | undefined
+  /** Removes the base path; what is not below it is left to Node's server. */
+  within?: Within
   clientOf: ClientAddress
   /** The way into Node's server. */
   handOver(socket: Socket): void
   keepAliveTimeoutMs: number
 }): BareSockets {
   const { front, operations, clientOf, handOver, keepAliveTimeoutMs } = options
+  const within = options.within ?? createWithin('')
   const connections = new Set<Connection>()
   const keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveTimeoutMs / 1000)}\r\n\r\n`
   const dateLine = createDateLine()
@@ -182,10 +186,11 @@ export function createBareSockets(options: {
       if (head !== lastText) {
         lastHead = readRequestHead(head)
         lastPlace = lastOperation = undefined
-        if (lastHead) {
+        const url = lastHead && within(lastHead.url)
+        if (lastHead && url !== undefined) {
           const client = clientOf(socket.remoteAddress, lastHead.headers.forwardedFor)
-          lastPlace = front.find(lastHead.url, client)
-          if (!lastPlace) lastOperation = operations?.find(lastHead, client)
+          lastPlace = front.find(url, client)
+          if (!lastPlace) lastOperation = operations?.find(lastHead, url, client)
         }
         lastText = head
       }

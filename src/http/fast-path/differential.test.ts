@@ -40,6 +40,7 @@ const operations = createOperations({
       const detail = JSON.stringify({ ...signed, body: Buffer.from(body).toString('latin1') })
       throw new OperationError('UNAUTHENTICATED', { detail })
     },
+    redeem: async () => undefined,
     takeUsed: () => [],
     forget() {},
   },

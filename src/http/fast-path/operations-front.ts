@@ -24,8 +24,8 @@ type Done = (status: number, headers: string[], body: string) => void
 /** Answers plain requests for operations on bare sockets. */
 export type OperationsFront = {
   bodyLimitBytes: number
-  /** Undefined for what is not an operation, or is left to Node's server. */
-  find(head: RequestHead, client: string): FoundOperation | undefined
+  /** Undefined for what is not an operation, or is left to Node's server. The URL is without the base path. */
+  find(head: RequestHead, url: string, client: string): FoundOperation | undefined
   /** Calls back once and later; answers with what is to be done if the caller hangs up before. */
   answer(found: FoundOperation, body: Buffer, done: Done): () => void
 }
@@ -50,7 +50,7 @@ export function createOperationsFront(options: {
   const { operations, routes, bodyLimitBytes, ids, log, onFinished } = options
   return {
     bodyLimitBytes,
-    find({ url, raw }, client) {
+    find({ url: target, raw }, url, client) {
       const query = url.indexOf('?')
       const path = query < 0 ? url : url.slice(0, query)
       const route = routes.find(path)
@@ -63,7 +63,7 @@ export function createOperationsFront(options: {
         if (name in headers) return undefined
         headers[name] = raw[at + 1]!
       }
-      return { route, target: url, path, client, headers }
+      return { route, target, path, client, headers }
     },
     answer({ route, target, path, client, headers }, body, done) {
       const begun = performance.now()
