@@ -14,6 +14,7 @@ const codesOf: Record<number, string[]> = {
   408: ['DEADLINE_EXCEEDED'],
   // ABORTED: another request is under way, and the same one later can succeed.
   409: ['ALREADY_EXISTS', 'FAILED_PRECONDITION', 'ABORTED'],
+  410: ['OUT_OF_RANGE'],
   413: ['INVALID_ARGUMENT'],
   415: ['INVALID_ARGUMENT'],
   426: ['FAILED_PRECONDITION'],

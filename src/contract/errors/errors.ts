@@ -4,6 +4,7 @@
 
 import { idempotencyErrors } from '../idempotency.ts'
 import { accessErrors } from './access.ts'
+import { eventErrors } from './events.ts'
 import { gatewayErrors } from './gateway.ts'
 import { limitErrors } from './limit.ts'
 import { organizationErrors } from './organization.ts'
@@ -24,6 +25,7 @@ export const errors = {
   ...queryErrors,
   ...transactionErrors,
   ...webhookErrors,
+  ...eventErrors,
   ...idempotencyErrors,
   ...gatewayErrors,
   ...limitErrors,

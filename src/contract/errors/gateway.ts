@@ -112,7 +112,7 @@ export const gatewayErrors = {
     code: 'RESOURCE_EXHAUSTED',
     rpc: -32005,
     retry: 'after',
-    title: 'The key has too many connections, subscriptions or filters',
-    help: 'Close some of them. The limits are `gateway.connections_per_key`, `gateway.subscriptions_per_key` and `gateway.filters_per_key`, and for addresses and topics in all of them `gateway.filter_terms_per_key` and `gateway.filter_terms_per_organization`.',
+    title: 'The key has too many connections, subscriptions, filters or event streams',
+    help: 'Close some of them. The limits are `gateway.connections_per_key`, `gateway.subscriptions_per_key` and `gateway.filters_per_key`, and for addresses and topics in all of them `gateway.filter_terms_per_key` and `gateway.filter_terms_per_organization`; for event streams `server.streams_per_key` and `server.streams_per_organization`.',
   },
 } as const satisfies Record<string, ErrorRow>

@@ -5,7 +5,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { OperationError } from '../../contract/errors/errors.ts'
 import { nonceTime, signedPrefix } from '../../contract/signature.ts'
-import { type CredentialUse, findCredentialByKeyHash } from '../../storage/access/credentials.ts'
+import {
+  type CredentialUse,
+  findCredentialById,
+  findCredentialByKeyHash,
+} from '../../storage/access/credentials.ts'
 import type { NonceOutcome } from '../../storage/access/nonces.ts'
 import type { Change } from '../../storage/pg/changes.ts'
 import type { Installation } from '../context.ts'
@@ -40,6 +44,15 @@ export type Authenticator = {
     request: SignedRequest,
     onSigned?: (principal: Principal) => void,
   ): Promise<Principal>
+  /**
+   * Admits the holder of a token that a credential was given, once over all processes. Undefined where the token was
+   * used, or the credential is gone or expired.
+   */
+  redeem(token: {
+    credential_id: string
+    nonce: string
+    made: number
+  }): Promise<Principal | undefined>
   /** The credentials that were used since this was last asked, for `last_used_time`. */
   takeUsed(): CredentialUse[]
   /** A credential or an organization is not as it was: what was unknown may be known now. */
@@ -70,13 +83,11 @@ export function createAuthenticator(
   const { nonceWindowMs, nonces, failures = unlimitedFailures, forms } = options
   const cache = new Map<string, Known>()
   const failed = new Map<string, Failed>()
-  // A burst after a start would otherwise ask the database once per request for the same key.
   const lookUps = new Map<string, Promise<Known | undefined>>()
   const used = new Map<string, string | undefined>()
 
   const load = async (api_key: string): Promise<Known | undefined> => {
     const row = await findCredentialByKeyHash(db, hashKey(api_key))
-    // A disabled organization answers as an unknown key.
     if (!row || row.disable_time) return undefined
     const { credential_id, revision } = row
     const secret = sealer.open(row.api_secret_sealed, sealContext('api_secret', credential_id))
@@ -103,7 +114,6 @@ export function createAuthenticator(
     return undefined
   }
   const noteFailure = (api_key: string, known: Known | undefined) => {
-    // The first failure counts: later ones do not extend the time.
     if (failed.has(api_key)) return
     if (failed.size >= cacheSize) failed.delete(failed.keys().next().value as string)
     failed.set(api_key, { known, until: clock.now() + failedMs })
@@ -139,7 +149,6 @@ export function createAuthenticator(
         if (!isForged) noteFailure(api_key, known)
         throw unauthenticated()
       }
-      // The attempt was taken before the look-up, and it was no failure.
       if (!cached) failures.giveBack(client)
       const now = clock.now()
       const time = nonceTime(nonce)
@@ -174,12 +183,10 @@ export function createAuthenticator(
         isDecided = true
       }
       if (outcome === 'spent') {
-        // Kept only after the nonce was stored: that statement has checked that the credential still exists.
         if (!cached) remember(api_key, known)
         used.set(credential_id, client)
         return known.principal
       }
-      // Only now is the cause named: the signature was right, so that the caller owns the key.
       if (outcome === 'reused') throw new OperationError('NONCE_REUSED')
       if (outcome === 'unsure') throw recovering()
       cache.delete(api_key)
@@ -187,6 +194,19 @@ export function createAuthenticator(
       // What the credential may do was changed meanwhile: the request is judged once more, by what holds now.
       if (outcome === 'changed') return await this.authenticate(request)
       throw unauthenticated()
+    },
+    async redeem({ credential_id, nonce, made }) {
+      const row = await findCredentialById(db, credential_id)
+      if (!row) return undefined
+      const principal = principalFrom(row)
+      if (isExpired(principal, clock.now())) return undefined
+      const outcome = await nonces.spend({
+        ...{ credential_id, nonce, time: new Date(made) },
+        expire_time: new Date(made + nonceWindowMs + 60_000),
+        revision: row.revision ?? 0,
+      })
+      if (outcome === 'unsure') throw recovering()
+      return outcome === 'spent' ? principal : undefined
     },
     takeUsed() {
       const uses = [...used].map(([credential_id, client]) => ({ credential_id, client }))

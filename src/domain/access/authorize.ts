@@ -31,7 +31,17 @@ export function authorizeAdministration(principal: Principal, client: string): v
   deny(networkDenial(principal, client) ?? scopeDenial(principal, operationScope('admin', 'write')))
 }
 
-function deny(denial: Denial | undefined): void {
+/** Why a caller may not read the events of a chain, or of the installation (`admin`); undefined where it may. */
+export const eventsDenial = (
+  principal: Principal,
+  chain: string,
+  client: string,
+): Denial | undefined =>
+  principal.restrictions &&
+  (networkDenial(principal, client) ?? scopeDenial(principal, operationScope(chain, 'read')))
+
+/** Refuses for a reason. */
+export function deny(denial: Denial | undefined): void {
   if (!denial) return
   const { reason, detail, missing } = denial
   throw new OperationError(reason, { detail, ...(missing !== undefined && { extra: { missing } }) })

@@ -7,7 +7,7 @@ export type Cors = (request: IncomingMessage, response: ServerResponse) => boole
 
 /** What a page may send beside what every page may. */
 const allowedHeaders = [
-  ...['content-type', 'x-request-id', 'authorization', idempotencyHeader],
+  ...['content-type', 'x-request-id', 'authorization', 'last-event-id', idempotencyHeader],
   ...Object.values(authHeaders),
 ].join(', ')
 
@@ -29,9 +29,7 @@ export function createCors(options: {
 }): Cors {
   const { origins, isOpen } = options
   const isAny = origins.includes('*')
-  const exact = new Set(origins)
-  const isAllowed = (origin: string) =>
-    isAny || exact.has(origin) || exact.has(origin.replace(/(?::\d{1,5})?$/, ':*'))
+  const isAllowed = createIsAllowed(origins)
 
   return (request, response) => {
     const origin = originOf(request.rawHeaders)
@@ -44,13 +42,20 @@ export function createCors(options: {
       return false
     }
     response.writeHead(204, {
-      'access-control-allow-methods': 'POST',
+      'access-control-allow-methods': 'GET, POST',
       'access-control-allow-headers': allowedHeaders,
       'access-control-max-age': `${maxAgeSeconds}`,
     })
     response.end()
     return true
   }
+}
+
+/** Whether an origin is in a list of them. */
+export function createIsAllowed(origins: readonly string[]): (origin: string) => boolean {
+  const exact = new Set(origins)
+  return (origin) =>
+    exact.has('*') || exact.has(origin) || exact.has(origin.replace(/(?::\d{1,5})?$/, ':*'))
 }
 
 /** Read from the list as it came: the object of all headers would cost every gateway call more. */

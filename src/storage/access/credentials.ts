@@ -1,5 +1,5 @@
-// Statements on organizations, credentials, nonces, rate limits, quotas, idempotency keys and the master key.
-// They use `pg`. Secrets are stored sealed; a key is found by its hash. Every read of tenant data takes the organization.
+// Organizations, credentials, nonces, limits and quotas. Secrets are sealed; every read of tenant
+// data takes the organization.
 
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
@@ -74,6 +74,19 @@ export const findCredentialById = async (
     .selectAll()
     .where('credential_id', '=', credential_id)
     .executeTakeFirst()
+
+/** The revisions of those of these credentials that are valid: they exist, and their organization is enabled. */
+export const listRevisions = async (
+  db: Db,
+  credential_ids: readonly string[],
+): Promise<Map<string, number>> => {
+  const { rows } = await sql<{ credential_id: string; revision: number }>`
+    select c.credential_id, coalesce(c.revision, 0) as revision
+    from credential c join organization o on o.organization_id = c.organization_id
+    where c.credential_id = any(${credential_ids as string[]}::uuid[])
+      and o.disable_time is null`.execute(db)
+  return new Map(rows.map((row) => [row.credential_id, row.revision]))
+}
 
 /** Deletes a credential of an organization; false when it has none of that id. */
 export const deleteCredential = async (
@@ -216,14 +229,3 @@ export const hasKeysWithoutMac = async (db: Db): Promise<boolean> => {
     .executeTakeFirst()
   return row !== undefined
 }
-
-/** The credential made last, of any organization: a sample to try the master key on. */
-export const findNewestCredential = async (
-  db: Db,
-): Promise<Pick<CredentialRow, 'credential_id' | 'api_key_sealed' | 'create_time'> | undefined> =>
-  await db
-    .selectFrom('credential')
-    .select(['credential_id', 'api_key_sealed', 'create_time'])
-    .orderBy('create_time', 'desc')
-    .limit(1)
-    .executeTakeFirst()

@@ -303,7 +303,7 @@ export const requestDeletion = async (
   await sql`
     insert into organization_deletion (organization_id, request_time, erased, credential_count,
       webhook_count, canceled_transaction_count, in_flight_transaction_count)
-    select ${organization_id}, ${now}, '{}', (${of('credential')}), (${of('webhook')}),
+    select ${organization_id}, ${now}, '{}', (${of('credential')}), (${of('webhook')} and sink is null),
       (${of('managed_transaction')} and transaction_state in
         ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED')),
       (${of('managed_transaction')} and transaction_state in

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 import { isUniqueViolation } from '../pg/errors.ts'
 import type { OrganizationRow } from './tables.ts'
@@ -96,4 +97,18 @@ export const renameOrganization = async (
     if (isUniqueViolation(error)) return 'taken'
     throw error
   }
+}
+
+/** Organizations by their id, their domain, or a part of their name. */
+export const searchOrganizations = async (
+  db: Db,
+  query: string,
+  limit: number,
+): Promise<Pick<OrganizationRow, 'organization_id' | 'name'>[]> => {
+  const { rows } = await sql<Pick<OrganizationRow, 'organization_id' | 'name'>>`
+    select organization_id, name from organization
+    where organization_id::text = ${query} or domain = lower(${query})
+      or position(lower(${query}) in lower(name)) > 0
+    order by create_time limit ${limit}`.execute(db)
+  return rows
 }

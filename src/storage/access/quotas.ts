@@ -49,7 +49,7 @@ const counted = (organization_ids: readonly string[]) => {
     where ${mine} group by organization_id
     union all
     select organization_id, 'QUOTA_WEBHOOKS', count(*) from webhook
-    where ${mine} group by organization_id
+    where ${mine} and sink is null group by organization_id
     union all
     select organization_id, 'QUOTA_WEBHOOK_HEADERS', count(*) from webhook_header
     where ${mine} group by organization_id
@@ -58,7 +58,6 @@ const counted = (organization_ids: readonly string[]) => {
     where ${mine} group by organization_id)`
 }
 
-// Counting reads every row of an organization: small pages leave room for others.
 const organizationsAtOnce = 200
 
 /**
@@ -116,7 +115,6 @@ const recount = async (db: Db, { organization_id, quota_name }: Counter): Promis
       where organization_id = ${organization_id} and quota_name = ${quota_name}`.execute(trx)
   })
 
-// Two-part advisory locks: the class distinguishes what the hash of the organization is locked for.
 const lockClass = 5_713_305
 
 const open = sql`transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED',

@@ -1,7 +1,4 @@
-/** An export or import that cannot be done; the message is a whole sentence. */
-export class ArchiveError extends Error {
-  override name = 'ArchiveError'
-}
+import { ArchiveError } from './errors.ts'
 
 /** What kind of frame it is; in the file one byte each. */
 export const frameType = {

@@ -1,5 +1,6 @@
 import pg from 'pg'
-import { ArchiveError, type Partition } from './format.ts'
+import { ArchiveError } from './errors.ts'
+import type { Partition } from './format.ts'
 
 const { escapeIdentifier, escapeLiteral } = pg
 

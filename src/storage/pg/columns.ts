@@ -79,6 +79,9 @@ export const int4 = column<number>('integer')
 /** Counts, limits and block numbers; a value that a number cannot hold is an error when read. */
 export const int8 = column<number>('bigint')
 
+/** Several counts; the driver reads them as texts. */
+export const int8s = column<string[], number[]>('bigint[]')
+
 /** An amount, or any other uint256. */
 export const amount = column<bigint>('numeric(78,0)')
 

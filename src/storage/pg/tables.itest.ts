@@ -42,7 +42,7 @@ test('every table of tenants names the organization', async () => {
     'tracker_gap',
     'pending_transaction',
   ]
-  const operators = ['operational_event', 'audit_chain']
+  const operators = ['operational_event', 'audit_chain', 'metric_minute', 'head_minute']
   const internal = [
     'installation_key',
     'request_nonce',

@@ -1,5 +1,6 @@
 import { accessTables } from '../access/tables.ts'
 import { auditTables } from '../audit/tables.ts'
+import { metricTables } from '../metrics/tables.ts'
 import { eventTables } from '../tracking/tables.ts'
 import { transactionTables } from '../transactions/tables.ts'
 import { walletTables } from '../wallets/tables.ts'
@@ -14,6 +15,7 @@ export const tables = {
   ...transactionTables,
   ...eventTables,
   ...auditTables,
+  ...metricTables,
 }
 
 /** The schema as Kysely sees it. */

@@ -1,15 +1,9 @@
-import { nullable, oneOf, type RowOf, text, timestamptz } from '../pg/columns.ts'
-
-/**
- * What an operational event is about. A new kind needs a name here and in the check of the column: `/status`,
- * `portolan chains` and `doctor` show every kind.
- */
-export type EventKind = 'tracker_failing' | 'tracker_stalled' | 'gap'
+import { nullable, type RowOf, text, timestamptz } from '../pg/columns.ts'
 
 /** The operational events of 0001-installation.sql. */
 export const eventTables = {
   operational_event: {
-    kind: oneOf<EventKind>(),
+    kind: text,
     chain: text,
     network: text,
     subject: text,

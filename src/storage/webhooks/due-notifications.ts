@@ -1,5 +1,4 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { NotificationType } from '../../contract/records/states.ts'
 import type { Db } from '../pg/database.ts'
 import { prepared } from '../pg/prepared.ts'
 import { lockWebhooks, type WalletEvent } from './notifications.ts'
@@ -9,7 +8,7 @@ export type WaitingDelivery = {
   webhook_history_id: string
   organization_id: string
   webhook_id: string
-  notification_type: NotificationType
+  notification_type: string
   transaction_hash: Buffer
   block_number: number
   /** The block of its transfers. */
@@ -19,6 +18,8 @@ export type WaitingDelivery = {
   backfilled: number[] | null
   /** Of how many transfers the notification before said that they are pending; null for the first one. */
   pending: number | null
+  /** What takes the notification instead of an endpoint. */
+  sink: 'stream' | null
 }
 
 /** How many notifications one database transaction releases at most. */
@@ -70,7 +71,7 @@ export const listDueWaiting = async (
   const { rows } = await sql<WaitingDelivery & { part: number }>`${sql.raw(prepared)}
     select d.webhook_history_id, d.organization_id, d.webhook_id, d.notification_type,
       d.transaction_hash, d.block_number,
-      (d.data->>'block_number')::int8 as transfer_block, w.wallet_id,
+      (d.data->>'block_number')::int8 as transfer_block, w.wallet_id, w.sink,
       d.data->'backfilled' as backfilled, (d.data->>'pending')::int4 as pending, d.part
     from (${duePage(due)}) d left join webhook w on w.webhook_id = d.webhook_id
     order by row_number() over (

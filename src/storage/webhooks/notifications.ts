@@ -72,7 +72,9 @@ const enqueue = (now: Date) => sql`
     case w.webhook_state when 'WEBHOOK_STATE_ENABLED'
       then 'WEBHOOK_STATUS_PENDING' else 'WEBHOOK_STATUS_ON_HOLD' end,
     case w.webhook_state when 'WEBHOOK_STATE_ENABLED' then ${now}::timestamptz end, 0
-  from notified join webhook w on w.webhook_id = notified.webhook_id`
+  from notified join webhook w on w.webhook_id = notified.webhook_id
+  -- Clients read the notifications of a stream themselves.
+  where w.sink is null`
 
 /** Gives notifications their numbers, in the order in which they come; locks their webhooks. */
 export const numberDeliveries = async <row extends { webhook_id: string; data: object }>(

@@ -51,6 +51,8 @@ const ofScope = (db: Db, { organization_id, network_id }: WalletScope) =>
     .selectAll()
     .where('organization_id', '=', organization_id)
     .where('network_id', '=', network_id)
+    // A stream is no webhook of the operations.
+    .where('sink', 'is', null)
 
 /** A webhook of this organization and chain. */
 export const findWebhook = async (
@@ -78,7 +80,7 @@ export const listWebhooks = async (
   const { rows } = await sql<ListedWebhook>`
     select w.*, r.success_rate from (
       select * from webhook
-      where organization_id = ${organization_id} and network_id = ${network_id}
+      where organization_id = ${organization_id} and network_id = ${network_id} and sink is null
         ${wallet_id ? sql`and wallet_id = ${wallet_id}` : sql``}
         ${after ? sql`and webhook_id > ${after}` : sql``}
       order by webhook_id limit ${limit}) w

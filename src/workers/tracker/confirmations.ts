@@ -102,7 +102,6 @@ async function readPage(trx: Db, due: Due, waiting: readonly WaitingDelivery[]):
     const most = isOne ? Number.MAX_SAFE_INTEGER : limit
     const transfers = await listNotifiedTransfers(trx, due.network_id, some, most)
     if (isOne || transfers.length < limit) return takePage(some, transfers, limit)
-    // A transaction can hold any number of transfers, so that only reading shows how many fit.
     some = some.slice(0, Math.ceil(some.length / 2))
   }
 }
@@ -144,7 +143,6 @@ function transfersOf(
     if (!mine) continue
     const key = `${row.wallet_id}/${row.ordinal}`
     const outgoing = movements.get(key)
-    // Both ends are in the wallet: one record, the outgoing one (docs/decisions/transfers.md).
     movements.set(key, outgoing ? { ...outgoing, is_internal: true } : row)
   }
   return [...movements.values()]
@@ -167,7 +165,7 @@ function toNotification(
   transfers: readonly ListedTransfer[],
   { chain, head }: Due,
 ): Notification {
-  const { transaction_hash, transfer_block, backfilled } = delivery
+  const { transaction_hash, transfer_block, backfilled, sink, pending } = delivery
   const records = transfers.map((row) => presentTransfer(chain, row, head))
   return {
     delivery,
@@ -175,6 +173,8 @@ function toNotification(
       [chain.transactionField]: chain.formatTransactionHash(transaction_hash),
       confirmations: confirmationsOf(transfer_block, head),
       ...(backfilled && { backfilled: true }),
+      // A stream distinguishes the first event of a transfer from its confirmation.
+      ...(sink !== null && pending !== null && { confirmed: true }),
       transfers: records,
     },
     // Only where the record shows it: in other variants a second notification would contain nothing new.
@@ -194,7 +194,6 @@ const pendingOf = (rows: readonly ListedTransfer[]): Notification['pending'] => 
 
 /** The id of the notification that follows one of which something was pending. */
 export const followUpIdOf = (webhook_history_id: string): string =>
-  // Derived, so that a block that is stored again writes no second follow-up.
   hashId('confirmed', webhook_history_id)
 
 /** What was sent as pending is followed by a notification when the first of it is confirmed. */

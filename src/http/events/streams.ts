@@ -1,0 +1,298 @@
+// Event streams over HTTP: `GET /v1/{chain}/events` and `/v1/events`, as Server-Sent Events. It uses access, the hub of
+// stored events and live events. It guarantees that a client gets every stored event after its position once and in
+// order, that the number of streams and the memory of each are bounded, and that the stream of a revoked key ends.
+
+import { OperationError } from '../../contract/errors/errors.ts'
+import { authHeaders } from '../../contract/signature.ts'
+import { type Admission, rateLimited } from '../../domain/access/admit.ts'
+import { type Authenticator, unauthenticated } from '../../domain/access/authenticate.ts'
+import { deny, eventsDenial } from '../../domain/access/authorize.ts'
+import type { Principal } from '../../domain/access/principal.ts'
+import type { Installation } from '../../domain/context.ts'
+import { openStream } from '../../domain/events/stream.ts'
+import { readStreamToken } from '../../domain/events/token.ts'
+import { listRevisions } from '../../storage/access/credentials.ts'
+import type { Change } from '../../storage/pg/changes.ts'
+import {
+  findOldestSequence,
+  listStreamRows,
+  type StreamRow,
+} from '../../storage/webhooks/streams.ts'
+import { storedEvent } from '../../workers/events/event.ts'
+import { type EventHub, pageSize } from '../../workers/events/hub.ts'
+import type { LiveEvents } from '../../workers/events/live.ts'
+import type { Exchange } from '../exchange.ts'
+import type { Route } from '../server.ts'
+import { type EventsRequest, isEventsPath, readEventsRequest, singlePosition } from './request.ts'
+import { openSse, type SseClient } from './sse.ts'
+
+/** A network whose events can be streamed. */
+export type StreamedNetwork = {
+  chain: string
+  network: string
+  /** As addresses name it: `c` for the default network of a chain, else `base/sepolia`. */
+  at: string
+  /** Undefined where wallets are not tracked: there are live events only. */
+  network_id: number | undefined
+}
+
+/** What streams need. */
+export type EventStreamsOptions = {
+  installation: Pick<Installation, 'db' | 'shareOf' | 'ids' | 'sealer' | 'clock' | 'log'>
+  authenticator: Pick<Authenticator, 'authenticate' | 'redeem'>
+  admission: Pick<Admission, 'admit'>
+  hub: EventHub
+  live: LiveEvents
+  /** The networks of the installation as they are now. */
+  networks(): readonly StreamedNetwork[]
+  /** Whether a page of this origin may open a stream with a token. */
+  isTrustedOrigin(exchange: Exchange): boolean
+  limits: { perKey: number; perOrganization: number; maxBytes?: number }
+}
+
+/** The open streams of a process. */
+export type EventStreams = {
+  route: Route
+  /** A credential or an organization is not as it was. */
+  forget(change: Change): void
+  /** Changes may have been missed: all keys are checked. */
+  recheck(): void
+  count(): number
+  stop(): Promise<void>
+}
+
+type Open = { principal: Principal; revision: number; client: SseClient; close(): void }
+
+const heartbeatMs = 15_000
+const recheckMs = 5_000
+const defaultMaxBytes = 1_048_576
+
+/** Serves event streams. */
+export function createEventStreams(options: EventStreamsOptions): EventStreams {
+  const { installation, authenticator, admission, hub, live, limits } = options
+  const { db, clock, log, sealer } = installation
+  const open = new Set<Open>()
+  const stopping = new AbortController()
+  let overflows = 0
+
+  const authenticate = async (exchange: Exchange, asked: EventsRequest): Promise<Principal> => {
+    const { method, target, client, request } = exchange
+    if (asked.token !== undefined) {
+      if (!options.isTrustedOrigin(exchange)) throw new OperationError('ORIGIN_NOT_ALLOWED')
+      const at = asked.isSingle ? asked.chains![0]! : ''
+      const token = readStreamToken(sealer, asked.token, { at: nameOf(at), now: clock.now() })
+      const principal = token && (await authenticator.redeem(token))
+      if (!principal) throw new OperationError('INVALID_STREAM_TOKEN')
+      return principal
+    }
+    const single = (name: string) => {
+      const value = request.headers[name]
+      return typeof value === 'string' ? value : undefined
+    }
+    const [api_key, nonce, signature] = [
+      single(authHeaders.key),
+      single(authHeaders.nonce),
+      single(authHeaders.signature),
+    ]
+    if (!api_key || !nonce || !signature) throw unauthenticated()
+    return await authenticator.authenticate({
+      ...{ api_key, nonce, signature, method, path: target, client },
+      body: Buffer.alloc(0),
+    })
+  }
+
+  /** The default network of a chain may be named or not: both are one address. */
+  const nameOf = (at: string): string =>
+    options.networks().find(({ chain, network }) => `${chain}/${network}` === at)?.at ?? at
+
+  const networksOf = (asked: EventsRequest, principal: Principal, client: string) => {
+    const all = options.networks()
+    if (!asked.chains) {
+      const allowed = all.filter(({ chain }) => !eventsDenial(principal, chain, client))
+      if (all.length > 0 && allowed.length === 0)
+        deny(eventsDenial(principal, all[0]!.chain, client))
+      return allowed
+    }
+    return [...new Set(asked.chains.map(nameOf))].map((name) => {
+      const found = all.find(({ at }) => at === name)
+      if (!found)
+        throw new OperationError('ROUTE_NOT_FOUND', {
+          detail: `There is no chain or network "${name.slice(0, 64)}" here. There are ${all.map(({ at }) => at).join(', ')}.`,
+        })
+      deny(eventsDenial(principal, found.chain, client))
+      return found
+    })
+  }
+
+  const checkBounds = ({ credential_id, organization_id }: Principal) => {
+    const mine = [...open].filter(({ principal }) => principal.organization_id === organization_id)
+    const ofKey = mine.filter(({ principal }) => principal.credential_id === credential_id)
+    if (ofKey.length >= limits.perKey)
+      throw tooMany(`The key has ${limits.perKey} event streams already.`)
+    if (mine.length >= limits.perOrganization)
+      throw tooMany(`The organization has ${limits.perOrganization} event streams already.`)
+  }
+
+  const handle = async (exchange: Exchange): Promise<void> => {
+    const { request, response, method, path, target, client: address } = exchange
+    if (method !== 'GET')
+      throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'GET' } })
+    const asked = readEventsRequest(path, target, request.headers['last-event-id'])
+    const principal = await authenticate(exchange, asked)
+    const networks = networksOf(asked, principal, address)
+    const { organization_id, credential_id } = principal
+    const decision = await admission.admit(
+      organization_id,
+      asked.isSingle ? networks[0]!.chain : 'admin',
+    )
+    if (!decision.allowed) throw rateLimited(decision)
+    const revision = (await listRevisions(db, [credential_id])).get(credential_id)
+    if (revision === undefined) throw unauthenticated()
+    const reading = { ...installation, db: installation.shareOf?.(organization_id) ?? db }
+    const feeds = await Promise.all(
+      networks
+        .filter((one) => one.network_id !== undefined)
+        .map((one) => openFeed(reading, organization_id, one, asked)),
+    )
+    // Last, so that nothing is awaited between counting and opening.
+    checkBounds(principal)
+    if (stopping.signal.aborted || response.destroyed)
+      throw new OperationError('SHUTTING_DOWN', { retryAfter: 1 })
+    const client = openSse(response, {
+      maxBytes: limits.maxBytes ?? defaultMaxBytes,
+      onOverflow: () => {
+        overflows++
+        log.debug({ client: address, overflows }, 'event stream closed: the client does not read')
+      },
+    })
+    const leaves: (() => void)[] = []
+    const close = () => {
+      open.delete(entry)
+      for (const leave of leaves.splice(0)) leave()
+      client.end()
+    }
+    const entry: Open = { principal, revision, client, close }
+    open.add(entry)
+    response.once('close', close)
+    const wants = (type: string) => asked.types?.has(type) ?? true
+    const positions = new Map(feeds.map(({ network, position }) => [network.at, position]))
+    const idOf = () =>
+      asked.isSingle
+        ? `${positions.get(networks[0]!.at) ?? 0}`
+        : [...positions].map(([at, position]) => `${at}=${position}`).join(',')
+
+    for (const feed of feeds) {
+      const { network, webhook_id } = feed
+      const take = (rows: readonly StreamRow[]) => {
+        for (const row of rows) {
+          positions.set(network.at, row.sequence)
+          const { type, text } = storedEvent(network, row)
+          if (wants(type)) client.send({ type, id: idOf(), text })
+        }
+      }
+      while (client.isOpen()) {
+        const after = positions.get(network.at)!
+        const rows = await listStreamRows(reading.db, [{ webhook_id, after }], pageSize)
+        // One by one: what was missed may be more than a client has room for.
+        for (const row of rows) {
+          take([row])
+          await client.drained()
+        }
+        if (rows.length === pageSize) continue
+        const leave = hub.join(webhook_id, positions.get(network.at)!, take)
+        if (!leave) continue
+        leaves.push(leave)
+        break
+      }
+    }
+    if (!client.isOpen()) return close()
+    client.send({ type: 'ready', id: idOf(), text: JSON.stringify({ type: 'ready', data: {} }) })
+    const isCovered = new Set(networks.map(({ chain, network }) => `${chain}/${network}`))
+    leaves.push(
+      live.join({
+        organization_id,
+        networks: networks.flatMap((one) =>
+          one.network_id === undefined ? [] : [{ ...one, network_id: one.network_id }],
+        ),
+        covers: ({ chain, network }) => isCovered.has(`${chain}/${network}`),
+        isAdmin: principal.role === 'ROLE_ADMIN' && !eventsDenial(principal, 'admin', address),
+        wants,
+        onEvent: (event) => client.send(event),
+      }),
+    )
+    if (!client.isOpen()) close()
+  }
+
+  const checkKeys = async (some: readonly Open[]): Promise<void> => {
+    if (some.length === 0) return
+    const ids = [...new Set(some.map(({ principal }) => principal.credential_id))]
+    const revisions = await listRevisions(db, ids)
+    // A changed credential is judged again when the client connects again.
+    for (const entry of some)
+      if (revisions.get(entry.principal.credential_id) !== entry.revision) entry.close()
+  }
+  const checkSoon = (some: readonly Open[]) =>
+    void checkKeys(some).catch((error) =>
+      log.warn({ err: error }, 'keys of event streams not checked'),
+    )
+
+  const beat = async () => {
+    for (let turn = 1; !stopping.signal.aborted; turn++) {
+      await clock.sleep(1_000, stopping.signal).catch(() => {})
+      const now = clock.now()
+      for (const entry of [...open])
+        if ((entry.principal.restrictions?.expireAt ?? Number.POSITIVE_INFINITY) <= now)
+          entry.close()
+      if (turn % (recheckMs / 1_000) === 0) checkSoon([...open])
+      if (turn % (heartbeatMs / 1_000) === 0) for (const { client } of open) client.beat()
+    }
+  }
+  const beating = beat()
+
+  return {
+    route: { path: '/v1/*', name: 'events', matches: ({ path }) => isEventsPath(path), handle },
+    forget(change) {
+      if (change.kind !== 'credential' && change.kind !== 'organization') return
+      checkSoon(
+        [...open].filter(
+          ({ principal }) =>
+            principal.organization_id === change.organization_id &&
+            (change.kind === 'organization' || principal.credential_id === change.credential_id),
+        ),
+      )
+    },
+    recheck: () => checkSoon([...open]),
+    count: () => open.size,
+    async stop() {
+      stopping.abort()
+      for (const { close } of [...open]) close()
+      await beating
+    },
+  }
+}
+
+type Feed = { network: StreamedNetwork; webhook_id: string; position: number }
+
+/** Where a stream begins on a network. What is older than the oldest stored event is gone. */
+async function openFeed(
+  installation: EventStreamsOptions['installation'],
+  organization_id: string,
+  network: StreamedNetwork,
+  asked: EventsRequest,
+): Promise<Feed> {
+  const scope = { organization_id, network_id: network.network_id! }
+  const { webhook_id, next_sequence } = await openStream(installation, scope)
+  const newest = next_sequence - 1
+  const after = asked.after.get(asked.isSingle ? singlePosition : network.at)
+  if (after === undefined) return { network, webhook_id, position: newest }
+  const oldest = (await findOldestSequence(installation.db, webhook_id)) ?? next_sequence
+  if (after > newest || (after > 0 && after < oldest - 1))
+    throw new OperationError('EVENTS_EXPIRED', {
+      detail: `The events of ${network.at} after ${after} are not stored; those from ${oldest} to ${newest} are.`,
+      extra: { oldest_sequence: `${oldest}`, newest_sequence: `${newest}` },
+    })
+  return { network, webhook_id, position: Math.max(after, oldest - 1) }
+}
+
+const tooMany = (detail: string): OperationError =>
+  new OperationError('TOO_MANY_OPEN', { detail, retryAfter: 5 })

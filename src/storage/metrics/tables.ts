@@ -1,0 +1,25 @@
+import { int2, int8, int8s, nullable, timestamptz, uuid } from '../pg/columns.ts'
+
+/** The tables of 0011-metrics.sql. */
+export const metricTables = {
+  metric_minute: {
+    minute: timestamptz,
+    holder: uuid,
+    request_count: int8,
+    error_count: int8,
+    refused_count: int8,
+    gateway_count: int8,
+    gateway_error_count: int8,
+    cache_hit_count: int8,
+    cache_miss_count: int8,
+    delivery_count: int8,
+    delivery_failed_count: int8,
+    latency_counts: int8s,
+  },
+  head_minute: {
+    minute: timestamptz,
+    network_id: int2,
+    block_number: int8,
+    lag_blocks: nullable(int8),
+  },
+}

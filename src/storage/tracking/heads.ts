@@ -1,0 +1,35 @@
+import { sql } from 'kysely'
+import type { Db } from '../pg/database.ts'
+
+/** The last tracked block of a network. */
+export type Head = {
+  network_id: number
+  block_number: number
+  block_hash: Buffer
+  block_time: Date | null
+  update_time: Date
+}
+
+/** The last tracked blocks of some networks. */
+export const listHeads = async (db: Db, network_ids: readonly number[]): Promise<Head[]> => {
+  const { rows } = await sql<Head>`
+    select c.network_id, c.block_number, c.block_hash, b.block_time, c.update_time
+    from tracker_cursor c left join block b
+      on b.network_id = c.network_id and b.block_number = c.block_number
+    where c.name = 'tracker' and c.network_id = any(${network_ids as number[]}::int2[])`.execute(db)
+  return rows
+}
+
+/** The hashes of stored blocks of a network. */
+export const listBlockHashes = async (
+  db: Db,
+  network_id: number,
+  numbers: readonly number[],
+): Promise<Map<number, string>> => {
+  const { rows } = await sql<{ block_number: number; block_hash: Buffer }>`
+    select block_number, block_hash from block
+    where network_id = ${network_id} and block_number = any(${numbers as number[]}::int8[])`.execute(
+    db,
+  )
+  return new Map(rows.map((row) => [row.block_number, row.block_hash.toString('hex')]))
+}

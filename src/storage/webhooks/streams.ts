@@ -1,0 +1,115 @@
+import { sql } from 'kysely'
+import type { Db } from '../pg/database.ts'
+import type { WalletScope } from '../wallets/tables.ts'
+import type { WebhookRow } from './webhooks.ts'
+
+/** The stream of an organization on a network: the notifications that clients read instead of an endpoint. */
+export type Stream = Pick<WebhookRow, 'webhook_id' | 'next_sequence'>
+
+/** A notification of a stream. */
+export type StreamRow = {
+  webhook_id: string
+  sequence: number
+  type: 'transfer' | 'confirmation' | 'retraction' | 'transaction'
+  create_time: Date
+  /** As JSON text, which is sent as it is. */
+  data: string
+}
+
+/** The stream of an organization on a network; undefined before its first use. */
+export const findStream = async (
+  db: Db,
+  { organization_id, network_id }: WalletScope,
+): Promise<Stream | undefined> =>
+  await db
+    .selectFrom('webhook')
+    .select(['webhook_id', 'next_sequence'])
+    .where('organization_id', '=', organization_id)
+    .where('network_id', '=', network_id)
+    .where('sink', '=', 'stream')
+    .executeTakeFirst()
+
+/** Stores a stream unless another process has stored it. From then on its notifications are written. */
+export const insertStream = async (
+  db: Db,
+  stream: WalletScope &
+    Pick<WebhookRow, 'webhook_id' | 'secret_sealed' | 'first_event' | 'create_time'>,
+): Promise<void> => {
+  await sql`
+    insert into webhook (webhook_id, organization_id, network_id, webhook_endpoint, confirmation,
+      first_event, webhook_state, secret_sealed, next_sequence, create_time, update_time, sink)
+    values (${stream.webhook_id}, ${stream.organization_id}, ${stream.network_id}, '', 0,
+      ${stream.first_event}, 'WEBHOOK_STATE_ENABLED', ${stream.secret_sealed}, 1,
+      ${stream.create_time}, ${stream.create_time}, 'stream')
+    on conflict do nothing`.execute(db)
+}
+
+/** The oldest notification of a stream that retention has left; undefined where there is none. */
+export const findOldestSequence = async (
+  db: Db,
+  webhook_id: string,
+): Promise<number | undefined> => {
+  const { rows } = await sql<{ sequence: number }>`
+    select sequence from delivery where webhook_id = ${webhook_id} and sequence is not null
+    order by sequence limit 1`.execute(db)
+  return rows[0]?.sequence
+}
+
+/**
+ * The next notifications of some streams, so many of each at most. Numbers are taken under a lock that is held until
+ * the commit, so that a number is never seen before a smaller one.
+ */
+export const listStreamRows = async (
+  db: Db,
+  wanted: readonly { webhook_id: string; after: number }[],
+  limit: number,
+): Promise<StreamRow[]> => {
+  const { rows } = await sql<StreamRow>`
+    select d.webhook_id, d.sequence, d.create_time, d.data::text as data,
+      case when d.data ? 'transaction' then 'transaction'
+        when d.data->'transfers'->0->>'transfer_state' = 'TRANSFER_STATE_REORGED' then 'retraction'
+        when d.data ? 'confirmed' then 'confirmation'
+        else 'transfer' end as type
+    from unnest(${wanted.map(({ webhook_id }) => webhook_id)}::uuid[],
+        ${wanted.map(({ after }) => after)}::int8[]) w (webhook_id, after), lateral (
+      select * from delivery
+      where webhook_id = w.webhook_id and sequence is not null and sequence > w.after
+      order by sequence limit ${limit}) d
+    order by d.webhook_id, d.sequence`.execute(db)
+  return rows
+}
+
+/** An attempt to deliver a notification, as streams show it. */
+export type StreamAttempt = {
+  organization_id: string
+  network_id: number
+  webhook_id: string
+  webhook_history_id: string
+  sequence: number
+  attempt: number
+  attempt_time: Date
+  duration_ms: number
+  status_code: number | null
+  error: string | null
+  webhook_status: string
+}
+
+/** The newest attempts of some organizations since a time, so many of each at most, oldest first. */
+export const listRecentAttempts = async (
+  db: Db,
+  organization_ids: readonly string[],
+  { since, limit }: { since: Date; limit: number },
+): Promise<StreamAttempt[]> => {
+  const { rows } = await sql<StreamAttempt>`
+    select a.organization_id, d.network_id, a.webhook_id, d.webhook_history_id, a.sequence,
+      a.attempt, a.attempt_time, a.duration_ms, a.status_code, a.error,
+      coalesce(q.webhook_status, 'WEBHOOK_STATUS_COMPLETED') as webhook_status
+    from unnest(${organization_ids as string[]}::uuid[]) o (organization_id), lateral (
+      select * from delivery_attempt
+      where organization_id = o.organization_id and attempt_time > ${since}
+      order by attempt_time desc limit ${limit}) a
+    join delivery d on d.webhook_id = a.webhook_id and d.sequence = a.sequence
+    left join delivery_queue q on q.webhook_history_id = d.webhook_history_id
+    order by a.attempt_time`.execute(db)
+  return rows
+}

@@ -1,0 +1,242 @@
+// Events that are not stored: heads, reorganizations, problems, nodes and attempts of deliveries. While a stream is
+// open, one loop of the process looks at rows and at memory once a second. Without a stream it does nothing.
+
+import type { NodeStatus } from '../../chains/nodes/status.ts'
+import { presentNode, presentProblem } from '../../domain/events/present.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { toTimestamp } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Db } from '../../storage/pg/database.ts'
+import { type Head, listBlockHashes, listHeads } from '../../storage/tracking/heads.ts'
+import type { NetworkName } from '../../storage/tracking/networks.ts'
+import { listEvents } from '../../storage/tracking/operational-events.ts'
+import type { OperationalEventRow } from '../../storage/tracking/tables.ts'
+import { listRecentAttempts } from '../../storage/webhooks/streams.ts'
+import { liveEvent, type StreamEvent } from './event.ts'
+
+/** A network whose live events are wanted. */
+export type LiveNetwork = NetworkName & { network_id: number }
+
+/** Which live events a stream wants. */
+export type LiveListener = {
+  organization_id: string
+  /** Those that are tracked. */
+  networks: readonly LiveNetwork[]
+  /** Whether it is about a network; also about one that is not tracked. */
+  covers(name: NetworkName): boolean
+  isAdmin: boolean
+  wants(type: string): boolean
+  onEvent(event: StreamEvent): void
+}
+
+/** The nodes of a network. */
+export type NodesOf = NetworkName & { upstreams: readonly NodeStatus[] }
+
+/** Passes live events on. */
+export type LiveEvents = {
+  join(listener: LiveListener): () => void
+  stop(): Promise<void>
+}
+
+const turnMs = 1_000
+// An attempt is stored when it has ended; it may have begun this long before.
+const attemptWindowMs = 60_000
+const attemptsAtOnce = 200
+const keptHeads = 64
+const shownProblems = 50
+
+type Seen = { number: number; hash: string }
+
+/** Starts the loop. */
+export function startLiveEvents(options: {
+  db: Db
+  clock: Clock
+  log: Log
+  nodes(): Iterable<NodesOf>
+}): LiveEvents {
+  const { db, clock, log, nodes } = options
+  const listeners = new Set<LiveListener>()
+  const stopping = new AbortController()
+  const heads = new Map<number, Seen[]>()
+  let attempts = new Map<string, number>()
+  let problems: Map<string, OperationalEventRow> | undefined
+  let states: Map<string, string> | undefined
+  let joined: AbortController | undefined
+
+  const send = (
+    event: StreamEvent,
+    { chain, network }: NetworkName,
+    isWanted: (listener: LiveListener) => boolean = () => true,
+  ) => {
+    for (const listener of listeners)
+      if (listener.covers({ chain, network }) && listener.wants(event.type) && isWanted(listener))
+        listener.onEvent(event)
+  }
+  const isAdmin = (listener: LiveListener) => listener.isAdmin
+  const isAny = (type: string, isWanted: (listener: LiveListener) => boolean = () => true) =>
+    [...listeners].some((listener) => listener.wants(type) && isWanted(listener))
+
+  const lookAtHeads = async (now: Date) => {
+    const networks = new Map<number, LiveNetwork>()
+    for (const listener of listeners)
+      for (const network of listener.networks) networks.set(network.network_id, network)
+    for (const known of heads.keys()) if (!networks.has(known)) heads.delete(known)
+    for (const head of await listHeads(db, [...networks.keys()])) {
+      const name = networks.get(head.network_id)!
+      const hash = head.block_hash.toString('hex')
+      const seen = heads.get(head.network_id) ?? []
+      const last = seen.at(-1)
+      if (last?.hash === hash) continue
+      const replaced = last && (await findReplaced(head, seen))
+      if (replaced) {
+        const to_block = `${last.number}`
+        const data = { from_block: `${replaced}`, to_block }
+        send(liveEvent('reorganization', name, now, data), name, isAdmin)
+      }
+      const kept = replaced ? seen.filter(({ number }) => number < replaced) : seen
+      heads.set(head.network_id, [...kept, { number: head.block_number, hash }].slice(-keptHeads))
+      const { block_number, block_time } = head
+      send(
+        liveEvent('head', name, now, {
+          block_number: `${block_number}`,
+          block_time: block_time && toTimestamp(block_time),
+        }),
+        name,
+      )
+    }
+  }
+
+  /** The lowest block that is known to be replaced; undefined where the last head is still on the chain. */
+  const findReplaced = async (
+    { network_id }: Head,
+    seen: readonly Seen[],
+  ): Promise<number | undefined> => {
+    const stored = await listBlockHashes(
+      db,
+      network_id,
+      seen.map(({ number }) => number),
+    )
+    const gone = seen.filter(({ number, hash }) => stored.get(number) !== hash)
+    // Old blocks are deleted: only what is missing above a block that is there was replaced.
+    const newestKept = seen.findLast(({ number, hash }) => stored.get(number) === hash)
+    const above = gone.filter(({ number }) => number > (newestKept?.number ?? -1))
+    if (above.length === 0) return undefined
+    return newestKept ? newestKept.number + 1 : above[0]!.number
+  }
+
+  const lookAtProblems = async (now: Date) => {
+    if (!isAny('problem', isAdmin)) {
+      problems = undefined
+      return
+    }
+    const { open, resolved } = await listEvents(db, shownProblems)
+    const found = new Map([...resolved, ...open].map((row) => [keyOf(row), row]))
+    const recent = now.getTime() - 10 * turnMs
+    for (const [key, row] of problems ? found : []) {
+      const before = problems?.get(key)
+      const isNews = before
+        ? before.resolve_time === null && row.resolve_time !== null
+        : row.resolve_time === null || row.resolve_time.getTime() > recent
+      if (isNews) send(liveEvent('problem', row, now, presentProblem(row)), row, isAdmin)
+    }
+    problems = found
+  }
+
+  const lookAtNodes = (now: Date) => {
+    if (!isAny('node', isAdmin)) {
+      states = undefined
+      return
+    }
+    const found = new Map<string, string>()
+    for (const { chain, network, upstreams } of nodes())
+      for (const node of upstreams) {
+        const key = `${chain}/${network}/${node.name}`
+        found.set(key, node.state)
+        if (states && states.get(key) !== node.state)
+          send(
+            liveEvent('node', { chain, network }, now, presentNode({ chain, network }, node)),
+            { chain, network },
+            isAdmin,
+          )
+      }
+    states = found
+  }
+
+  const lookAtAttempts = async (now: Date) => {
+    const wanting = [...listeners].filter((listener) => listener.wants('delivery'))
+    const organizations = [...new Set(wanting.map(({ organization_id }) => organization_id))]
+    const since = new Date(now.getTime() - attemptWindowMs)
+    const isFirst = attempts.size === 0
+    const rows =
+      organizations.length > 0
+        ? await listRecentAttempts(db, organizations, { since, limit: attemptsAtOnce })
+        : []
+    const known = new Map([...attempts].filter(([, time]) => time > since.getTime()))
+    for (const row of rows) {
+      const key = `${row.webhook_id}/${row.sequence}/${row.attempt}`
+      if (known.has(key)) continue
+      known.set(key, row.attempt_time.getTime())
+      // What ended before the streams were opened is not news.
+      const ended = row.attempt_time.getTime() + row.duration_ms
+      if (isFirst && ended < now.getTime() - 2 * turnMs) continue
+      for (const listener of wanting) {
+        const name = listener.networks.find(({ network_id }) => network_id === row.network_id)
+        if (listener.organization_id === row.organization_id && name)
+          listener.onEvent(
+            liveEvent('delivery', name, row.attempt_time, {
+              webhook_id: row.webhook_id,
+              webhook_history_id: row.webhook_history_id,
+              sequence: row.sequence,
+              attempt: row.attempt,
+              webhook_status: row.webhook_status,
+              status_code: row.status_code,
+              error: row.error ?? '',
+              duration_ms: row.duration_ms,
+            }),
+          )
+      }
+    }
+    attempts = known
+  }
+
+  const run = async () => {
+    while (!stopping.signal.aborted) {
+      if (listeners.size === 0) {
+        heads.clear()
+        attempts = new Map()
+        problems = states = undefined
+        joined = new AbortController()
+        const signal = AbortSignal.any([joined.signal, stopping.signal])
+        await clock.sleep(3_600_000, signal).catch(() => {})
+        joined = undefined
+        continue
+      }
+      const now = new Date(clock.now())
+      try {
+        await lookAtHeads(now)
+        await lookAtProblems(now)
+        lookAtNodes(now)
+        await lookAtAttempts(now)
+      } catch (error) {
+        log.warn({ err: error }, 'live events could not be read')
+      }
+      await clock.sleep(turnMs, stopping.signal).catch(() => {})
+    }
+  }
+  const running = run()
+
+  return {
+    join(listener) {
+      listeners.add(listener)
+      joined?.abort()
+      return () => listeners.delete(listener)
+    },
+    stop: async () => {
+      stopping.abort()
+      await running
+    },
+  }
+}
+
+const keyOf = ({ kind, chain, network, subject, create_time }: OperationalEventRow): string =>
+  `${kind}/${chain}/${network}/${subject}/${create_time.getTime()}`
