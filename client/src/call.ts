@@ -1,11 +1,11 @@
 import type { authHeaders } from '../../src/contract/signature.ts'
 import type { Clock } from './clock.ts'
-import { createNonces } from './nonces.ts'
+import type { Nonces } from './nonces.ts'
 import { readAnswer, serverTime } from './read-answer.ts'
 import { bodyOf } from './request-body.ts'
 import { retryDelay } from './retry.ts'
 import { send } from './send.ts'
-import { createSign } from './sign.ts'
+import type { Sign } from './sign.ts'
 
 /** What every call may be given beside its request. */
 export type CallOptions = {
@@ -31,7 +31,7 @@ export type Call = (
 export type Connection = {
   base: URL
   api_key: string
-  api_secret: string
+  api_secret: string | CryptoKey
   fetch: typeof fetch | undefined
   clock: Clock
   timeout_ms: number
@@ -43,10 +43,11 @@ const encoder = new TextEncoder()
 type AuthHeaders = Record<(typeof authHeaders)[keyof typeof authHeaders], string>
 
 /** Makes the one function through which all operations go: sign, send, read, retry. */
-export function createCall(connection: Connection): Call {
+export function createCall(
+  connection: Connection,
+  { nonces, sign }: { nonces: Nonces; sign: Sign },
+): Call {
   const { base, clock, retries } = connection
-  const nonces = createNonces(clock.now)
-  const sign = createSign(connection.api_secret)
   const prefix = base.pathname.replace(/\/+$/, '')
 
   async function attempt(
@@ -58,7 +59,7 @@ export function createCall(connection: Connection): Call {
     const auth: AuthHeaders = {
       'x-api-key': connection.api_key,
       'x-api-nonce': nonce,
-      'x-api-signature': await sign(nonce, path, body),
+      'x-api-signature': await sign(nonce, 'POST', path, body),
     }
     return send({
       url: `${base.origin}${path}`,

@@ -1,14 +1,19 @@
 import type { Service } from '../../src/contract/variant.ts'
 import { createCall } from './call.ts'
 import { type Clock, systemClock } from './clock.ts'
-import { createService, type Operations } from './service.ts'
+import type { EventsOptions, StreamEvent } from './event.ts'
+import { createEvents } from './events.ts'
+import { createNonces } from './nonces.ts'
+import { createService, type Events, type Operations } from './service.ts'
+import { createSign } from './sign.ts'
 
 /** What {@link createClient} takes. */
 export type ClientOptions = {
   /** Where the service is, such as `https://portolan.example.com`; a path in it is kept. */
   base_url: string
   api_key: string
-  api_secret: string
+  /** The secret, or a key of {@link importSecret}. */
+  api_secret: string | CryptoKey
   /** Used instead of the global fetch. */
   fetch?: typeof fetch
   /** Used instead of the clock of the machine. */
@@ -26,7 +31,9 @@ type Variants = { C: 'c'; Q: 'q'; T: 't'; S: 's'; P: 'p' }
 export type Variant = keyof Variants
 
 /** A client: one set of operations per service, and any other chain by its name. */
-export type Client = { readonly [service in Service]: Operations<service> } & {
+export type Client = { readonly admin: Operations<'admin'> } & {
+  readonly [service in Exclude<Service, 'admin'>]: ChainClient<service>
+} & {
   /**
    * The operations of a chain of another name, or of another network. Its variant says which operations there are;
    * without one they are those of variant C.
@@ -38,8 +45,21 @@ export type Client = { readonly [service in Service]: Operations<service> } & {
   chain<variant extends Variant = 'C'>(
     name: string,
     options?: { network?: string },
-  ): Operations<Variants[variant]>
+  ): ChainClient<Variants[variant]>
+  /**
+   * The events of all chains in one connection. The `id` of an event has the positions of all of them.
+   *
+   * @example
+   * for await (const event of client.events({ chains: ['c', 't'], signal }))
+   *   if (event.type === 'transfer') console.log(event.chain, event.data.transfers)
+   */
+  events(
+    options?: EventsOptions & { chains?: readonly string[] },
+  ): AsyncGenerator<StreamEvent, void>
 }
+
+/** The operations of a chain and its events. */
+export type ChainClient<service extends Service> = Operations<service> & Events<service>
 
 /**
  * Makes a client. It opens nothing and holds nothing open.
@@ -51,7 +71,7 @@ export type Client = { readonly [service in Service]: Operations<service> } & {
 export function createClient(options: ClientOptions): Client {
   const { api_key, api_secret, clock = systemClock, timeout_ms = 30_000, retries = 2 } = options
   if (!api_key || !api_secret) throw new TypeError('api_key and api_secret are required')
-  const call = createCall({
+  const connection = {
     base: parseBase(options.base_url),
     api_key,
     api_secret,
@@ -59,22 +79,27 @@ export function createClient(options: ClientOptions): Client {
     clock,
     timeout_ms,
     retries,
-  })
+  }
+  const signing = { nonces: createNonces(clock.now), sign: createSign(api_secret) }
+  const call = createCall(connection, signing)
+  const open = createEvents(connection, signing)
   return {
-    admin: createService<'admin'>(call, 'admin'),
-    q: createService<'q'>(call, 'q'),
-    t: createService<'t'>(call, 't'),
-    s: createService<'s'>(call, 's'),
-    p: createService<'p'>(call, 'p'),
-    c: createService<'c'>(call, 'c'),
+    admin: createService<'admin'>(call, open, 'admin'),
+    q: createService<'q'>(call, open, 'q'),
+    t: createService<'t'>(call, open, 't'),
+    s: createService<'s'>(call, open, 's'),
+    p: createService<'p'>(call, open, 'p'),
+    c: createService<'c'>(call, open, 'c'),
     chain: (name, { network } = {}) =>
       createService(
         call,
+        open,
         [name, network]
           .filter((part) => part !== undefined)
           .map(segment)
           .join('/'),
       ),
+    events: (options = {}) => open('', options),
   }
 }
 

@@ -20,7 +20,8 @@ type Identifier<service extends WalletService> = service extends 's'
   ? { transaction_digest: string }
   : { transaction_hash: string }
 
-type Transfers<service extends WalletService> = Identifier<service> & {
+/** What a notification or an event says of transfers. */
+export type TransfersData<service extends WalletService> = Identifier<service> & {
   /** Sent by SendTestWebhook, about nothing. */
   test?: true
   confirmations: number
@@ -29,7 +30,10 @@ type Transfers<service extends WalletService> = Identifier<service> & {
   transfers: (Transfer[service] & { wallet_id: string })[]
 }
 
-type StateChange = { transaction: Catalogue<'c'>['GetTransaction']['response']['transaction'] }
+/** What a notification or an event says of a managed transaction. */
+export type StateChangeData = {
+  transaction: Catalogue<'c'>['GetTransaction']['response']['transaction']
+}
 
 /** The body of a delivery from a webhook of one service. */
 export type NotificationOf<service extends WalletService> = {
@@ -39,8 +43,8 @@ export type NotificationOf<service extends WalletService> = {
   create_time: string
   /** `sequence` counts the notifications of the webhook without a gap. */
   data: { sequence: number } & (service extends 'c'
-    ? Transfers<service> | StateChange
-    : Transfers<service>)
+    ? TransfersData<service> | StateChangeData
+    : TransfersData<service>)
 }
 
 /** The body of a delivery; `notification_type` names the service. */

@@ -1,6 +1,8 @@
 import type { Catalogue } from '../../src/contract/operations/catalogue.ts'
 import type { Service } from '../../src/contract/variant.ts'
 import type { Call, CallOptions } from './call.ts'
+import type { EventOf, EventsOptions } from './event.ts'
+import type { OpenEvents } from './events.ts'
 
 /** One operation. The request may be left out where no field of it is required. */
 export type OperationCall<request, response> =
@@ -16,15 +18,29 @@ export type Operations<service extends Service> = {
   >
 }
 
+/** The events of one service. */
+export type Events<service extends Service> = {
+  /**
+   * Iterates over events until the signal ends it. It connects again by itself and resumes after the last event.
+   *
+   * @example
+   * for await (const event of client.c.events({ after: 42 }))
+   *   if (event.type === 'transfer') console.log(event.sequence, event.data.transfers)
+   */
+  events(options?: EventsOptions): AsyncGenerator<EventOf<service>, void>
+}
+
 /**
  * The operations as functions. They are made when they are first asked for, because the list of
  * them is in the types only; a newer service's operations can be called as well.
  */
 export function createService<service extends Service>(
   call: Call,
+  open: OpenEvents,
   at: string,
-): Operations<service> {
+): Operations<service> & Events<service> {
   const made: Record<string | symbol, unknown> = Object.create(null)
+  made.events = (options: EventsOptions = {}) => open(at, options)
   const operations = new Proxy(made, {
     get: (_, name) => {
       // Only capitalized names are operations: `await`, JSON.stringify and debuggers ask for others.
@@ -33,5 +49,5 @@ export function createService<service extends Service>(
       return made[name]
     },
   })
-  return operations as Operations<service>
+  return operations as Operations<service> & Events<service>
 }

@@ -1,5 +1,10 @@
-/** Makes the `x-api-signature` of a POST. */
-export type Sign = (nonce: string, path: string, body: Uint8Array) => Promise<string>
+/** Makes the `x-api-signature` of a request. */
+export type Sign = (
+  nonce: string,
+  method: string,
+  path: string,
+  body: Uint8Array,
+) => Promise<string>
 
 const encoder = new TextEncoder()
 
@@ -19,12 +24,25 @@ export function signedBytes(prefix: string, body: Uint8Array): Uint8Array<ArrayB
   return bytes
 }
 
+/**
+ * Turns an api_secret into a key that signs and cannot be read again. A page can keep it in IndexedDB and pass it as
+ * `api_secret`.
+ */
+export const importSecret = (apiSecret: string): Promise<CryptoKey> =>
+  crypto.subtle.importKey(
+    'raw',
+    encoder.encode(apiSecret),
+    { name: 'HMAC', hash: 'SHA-256' },
+    false,
+    ['sign'],
+  )
+
 /** Signs with one api_secret: lower-case hex HMAC-SHA256 of nonce + METHOD + path + body. */
-export function createSign(apiSecret: string): Sign {
+export function createSign(apiSecret: string | CryptoKey): Sign {
   let key: Promise<CryptoKey> | undefined
-  return async (nonce, path, body) => {
-    key ??= hmacKey(encoder.encode(apiSecret))
-    const message = signedBytes(`${nonce}POST${path}`, body)
+  return async (nonce, method, path, body) => {
+    key ??= typeof apiSecret === 'string' ? importSecret(apiSecret) : Promise.resolve(apiSecret)
+    const message = signedBytes(`${nonce}${method}${path}`, body)
     return hex(await crypto.subtle.sign('HMAC', await key, message))
   }
 }
