@@ -55,7 +55,14 @@ export function bannerText(
     demo,
     flags = '',
     chains = [],
-  }: { demo: Demo | undefined; flags?: string; chains?: readonly ChainRow[] },
+    sign_in_url,
+  }: {
+    demo: Demo | undefined
+    flags?: string
+    chains?: readonly ChainRow[]
+    /** Works once and expires soon, so that it may be shown on a terminal. */
+    sign_in_url?: string | undefined
+  },
 ): string {
   const { base_url } = facts
   const command = `npx portolan${flags}`
@@ -73,6 +80,9 @@ export function bannerText(
     '',
     `  ${bold(`Portolan ${facts.version}`)}   ${dim(`ready in ${facts.ready_seconds.toFixed(1)} s`)}`,
     '',
+    ...(sign_in_url
+      ? [line('Console', `${bold(sign_in_url)}  ${dim('signs in once, within 15 minutes')}`)]
+      : []),
     line('API', `${bold(base_url)}/v1/{service}/{Operation}`),
     line('Docs', facts.docs_url),
     line('Probes', `${base_url}/health  /ready  /status`),

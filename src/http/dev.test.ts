@@ -3,8 +3,11 @@ import { type IncomingMessage, request } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
 import { OperationError } from '../contract/errors/errors.ts'
 import type { Authenticator } from '../domain/access/authenticate.ts'
+import { systemClock } from '../lib/clock.ts'
+import { systemIds } from '../lib/ids.ts'
 import { type DevTools, devRoutes } from './dev.ts'
 import { startServer } from './server.ts'
+import { createSignIn } from './sign-in.ts'
 
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
@@ -29,10 +32,12 @@ async function start(role: 'ROLE_ADMIN' | 'ROLE_MEMBER' | undefined = undefined)
       if (!role) throw new OperationError('UNAUTHENTICATED')
       return { credential_id: '', organization_id: '', role }
     },
+    redeem: async () => undefined,
     takeUsed: () => [],
     forget() {},
   }
-  const routes = devRoutes(tools, authenticator, ['portolan.example.org'])
+  const signIn = createSignIn({ keys: 'secret' }, { ids: systemIds, clock: systemClock })
+  const routes = devRoutes(tools, authenticator, ['portolan.example.org'], signIn)
   const server = await startServer({
     host: '127.0.0.1',
     port: 0,
@@ -51,11 +56,15 @@ async function start(role: 'ROLE_ADMIN' | 'ROLE_MEMBER' | undefined = undefined)
     return { status: answer.status, body: text ? JSON.parse(text) : undefined }
   }
   /** `fetch` does not let a caller choose the host. */
-  const postAs = async (headers: Record<string, string>) => {
-    const body = JSON.stringify({ chain: 'c', address: 'good' })
+  const postAs = async (
+    headers: Record<string, string>,
+    path = 'faucet',
+    fields: object = { chain: 'c', address: 'good' },
+  ) => {
+    const body = JSON.stringify(fields)
     const asked = request({
       port: server.address.port,
-      path: '/dev/v1/faucet',
+      path: `/dev/v1/${path}`,
       method: 'POST',
       headers: { 'content-type': 'application/json', connection: 'close', ...headers },
     }).end(body)
@@ -63,8 +72,32 @@ async function start(role: 'ROLE_ADMIN' | 'ROLE_MEMBER' | undefined = undefined)
     answer.resume()
     return answer.statusCode
   }
-  return { post, postAs, done }
+  return { post, postAs, done, code: signIn.code }
 }
+
+test('the link of the banner signs in once, from a page of this service on this machine', async () => {
+  const { post, postAs, code } = await start()
+  expect(await post('sign-in', { code: `${code}x` })).toMatchObject({ status: 401 })
+  expect(await post('sign-in', {})).toMatchObject({ status: 401 })
+  for (const headers of [
+    { origin: 'http://elsewhere.example' },
+    { host: 'elsewhere.example' },
+    { 'content-type': 'text/plain' },
+  ])
+    expect(await postAs(headers, 'sign-in', { code })).toBeGreaterThanOrEqual(400)
+  expect(await postAs({ 'x-forwarded-for': '192.0.2.1' }, 'sign-in', { code })).toBe(401)
+  expect(await post('sign-in', { code })).toEqual({ status: 200, body: { keys: 'secret' } })
+  const again = await post('sign-in', { code })
+  expect([again.status, again.body.reason]).toEqual([401, 'INVALID_SIGN_IN_CODE'])
+})
+
+test('the link of the banner expires', () => {
+  let now = 1_000
+  const clock = { ...systemClock, now: () => now }
+  const first = createSignIn({}, { ids: systemIds, clock })
+  now += 15 * 60_000 + 1
+  expect(first.redeem(first.code)).toBeUndefined()
+})
 
 test('a page of another site that resolves its name to this machine is refused', async () => {
   const { postAs, done } = await start('ROLE_ADMIN')

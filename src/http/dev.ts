@@ -11,6 +11,7 @@ import { onTrustedHost } from './clients/trusted-host.ts'
 import { type Exchange, readBody, send } from './exchange.ts'
 import { sendJson } from './probes.ts'
 import type { Route } from './server.ts'
+import type { SignIn } from './sign-in.ts'
 
 /** What the embedded mode offers beside the API: its local chains, driven manually. */
 export type DevTools = {
@@ -42,6 +43,8 @@ export function devRoutes(
   authenticator: Authenticator,
   /** Names of this service beside those of loopback. */
   hosts: readonly string[],
+  /** Absent where the service does not listen on loopback only. */
+  signIn?: SignIn,
 ): Route[] {
   const post = (path: string, name: string, handle: Route['handle']): Route => ({
     path,
@@ -81,6 +84,17 @@ export function devRoutes(
   }
 
   const routes = [
+    ...(signIn
+      ? [
+          post('/dev/v1/sign-in', 'sign-in', async (exchange) => {
+            if (!isLocal(exchange)) throw new OperationError('INVALID_SIGN_IN_CODE')
+            const { code } = await read(exchange)
+            const keys = typeof code === 'string' ? signIn.redeem(code) : undefined
+            if (!keys) throw new OperationError('INVALID_SIGN_IN_CODE')
+            sendJson(exchange, 200, keys)
+          }),
+        ]
+      : []),
     post('/dev/v1/faucet', 'faucet', async (exchange) => {
       const body = await read(exchange)
       const chain = `${body.chain ?? ''}`.toLowerCase()

@@ -1,3 +1,6 @@
+// `portolan start`: the service in the foreground. The first signal stops it in order (drain, chains,
+// database), a second one ends the process at once.
+
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import manifest from '../../../package.json' with { type: 'json' }
@@ -121,8 +124,10 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
       const chains = local ? await chainRows(local, local.admin_url) : []
       starting?.end()
       const flags = flagsOf(shell, options, app)
-      if (watched) print(shell, bannerText(facts, { demo: app.demo, flags, chains }))
-      else log.info(facts, 'started')
+      if (watched) {
+        const { demo, sign_in_url } = app
+        print(shell, bannerText(facts, { demo, flags, chains, sign_in_url }))
+      } else log.info(facts, 'started')
     }
     return { app, log, announce }
   } catch (error) {
