@@ -23,6 +23,7 @@ const shown: Record<string, (value: unknown) => unknown> = {
   api_key: () => `plk_${letters(40)}`,
   api_key_hint: () => `plk_${letters(4)}…`,
   api_secret: () => `pls_${letters(43)}`,
+  token: () => letters(120),
   signing_secret: () => `whsec_${letters(43)}=`,
 }
 const withoutSecrets = (answer: object): object =>

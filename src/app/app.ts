@@ -12,12 +12,15 @@ import { createAuditTrail } from '../domain/audit/trail.ts'
 import type { Installation } from '../domain/context.ts'
 import { createUsageWriter, type UsageWriter } from '../gateway/usage/usage.ts'
 import type { DevTools } from '../http/dev.ts'
+import type { EventStreams } from '../http/events/streams.ts'
 import { createOperations } from '../http/operations.ts'
 import { createRoutes, type RoutedChain } from '../http/routes.ts'
+import { createSignIn } from '../http/sign-in.ts'
 import type { Sockets } from '../http/websocket/websocket.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Ids, systemIds } from '../lib/ids.ts'
 import { type Log, silentLog } from '../lib/log.ts'
+import { isLoopback } from '../lib/net/loopback.ts'
 import { tryListen } from '../lib/net/try-listen.ts'
 import { createKeyHolder } from '../storage/access/key-holders.ts'
 import { addMethodUsage } from '../storage/access/method-usage.ts'
@@ -25,9 +28,12 @@ import type { Sealer } from '../storage/access/seal.ts'
 import type { DataDirLock } from '../storage/embedded/lock.ts'
 import { listenForChanges } from '../storage/pg/changes.ts'
 import { courierTopic } from '../storage/webhooks/notifications.ts'
+import { type EventHub, startEventHub } from '../workers/events/hub.ts'
+import { startLiveEvents } from '../workers/events/live.ts'
 import { startAuditChain } from '../workers/janitor/audit-chain.ts'
 import { startJanitor } from '../workers/janitor/janitor.ts'
 import { startOrganizationErasing } from '../workers/janitor/organization-erasing.ts'
+import { startRollup } from '../workers/metrics/rollup.ts'
 import type { Courier } from '../workers/webhooks/courier.ts'
 import { type Access, openAccess } from './access.ts'
 import { adminListenFault } from './admin-listener.ts'
@@ -50,7 +56,9 @@ import { openHttp } from './http.ts'
 import type { Own } from './lifetime.ts'
 import { startMasterKeyRefresh } from './master-key-refresh.ts'
 import { createMetrics } from './metrics/metrics.ts'
+import { createTotals, withTotals } from './metrics/totals.ts'
 import { openNetworks } from './networks.ts'
+import { createOverview } from './overview.ts'
 import { openQueries } from './query.ts'
 import { createReadiness, createStatus } from './status.ts'
 import { openWallets } from './wallets.ts'
@@ -86,6 +94,8 @@ export type App = {
   ws_url: string
   /** Where the operator's routes are; undefined when they are off. */
   admin_url: string | undefined
+  /** The one-time link into the console; undefined where there is none. */
+  sign_in_url: string | undefined
   dataDir: string
   connectionFile: string
   database: 'embedded' | 'server'
@@ -118,7 +128,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   const endpoints = endpointRules(config, developmentRules)
   const installation = { db, clock, ids, sealer, log, endpoints } satisfies Installation
   const routes = createRoutes(routedChains(config))
-  const metrics = createMetrics(version, routes)
+  const totals = createTotals()
+  const metrics = withTotals(createMetrics(version, routes), totals)
   const { authenticationFailed: onFailure } = metrics
   const access = await openAccess(config, installation, { env, pool, nonceMemory, onFailure }, own)
   const demo = developmentRules ? await ensureDemo(installation) : undefined
@@ -130,8 +141,19 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   const courier = own(openWebhooks(config, installation))
   let sockets: Sockets | undefined
+  let events: EventStreams | undefined
+  const hub = own(startEventHub({ db, clock, log }))
   const forgetInSockets: Sockets['forget'] = (change) => sockets?.forget(change)
-  own(listenToChanges({ server, log, access, courier, sealer, forgetInSockets }))
+  own(
+    listenToChanges({
+      ...{ server, log, access, courier, sealer, hub },
+      forgetInSockets: (change) => {
+        forgetInSockets(change)
+        events?.forget(change)
+      },
+      onReconnect: () => events?.recheck(),
+    }),
+  )
   if (canMasterKeysChange(config))
     own(
       startMasterKeyRefresh({
@@ -160,18 +182,26 @@ export async function startApp(options: AppOptions): Promise<App> {
   const audit = own(createAuditTrail({ db, clock, ids, log }))
   startMaintenance(config, { ...installation, database, access }, own)
 
+  const overview = createOverview({
+    ...{ config, places, networks, wallets, sockets: () => sockets },
+    isEmbedded: local !== undefined,
+  })
+  const { nodes, lags, streamed } = overview
+  const live = own(startLiveEvents({ db, clock, log, nodes }))
+  own(
+    startRollup({
+      ...{ db, clock, log, lags, holder: ids.uuid() },
+      totals: () => totals.read({ networks: networks.byPath.values(), courier: courier.status() }),
+    }),
+  )
+
   metrics.watchPool(pool)
   metrics.watchLimiter(access.limiter.status)
   metrics.watchCourier(courier.status)
   metrics.watchTrackers(wallets.status)
   metrics.watchPending(queries.status)
   metrics.watchNetworks(networks.byPath.values().toArray())
-  metrics.watchUpstreams(() => [
-    ...networks.byPath
-      .values()
-      .map(({ chain, network, pool }) => ({ chain, network, upstreams: pool.status() })),
-    ...wallets.nodes(),
-  ])
+  metrics.watchUpstreams(nodes)
   const status = createStatus({
     ...{ config, db, clock, version, networks, wallets, queries, courier },
     limiter: access.limiter,
@@ -188,6 +218,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       quotas: toQuotas(config.quotas),
       chains: wallets.chains,
       queries,
+      overview,
     },
     authenticator: access.authenticator,
     admission: access.admission,
@@ -197,6 +228,11 @@ export async function startApp(options: AppOptions): Promise<App> {
     timeoutMs: config.server.operation_timeout_seconds * 1000,
   })
   await clock.sleep(Math.max(0, trustedTime - clock.now()))
+  // On loopback only: the code alone gives the keys of the demo.
+  const signIn =
+    local && demo && config.server.console && isLoopback(config.server.host)
+      ? createSignIn(demo, { ids, clock })
+      : undefined
   const listeners = await openHttp(
     config,
     {
@@ -205,9 +241,18 @@ export async function startApp(options: AppOptions): Promise<App> {
       local: local && {
         tools: local.tools,
         examples: () => local.examples(demo?.organization_id),
+        signIn,
       },
       onSockets: (opened) => {
         sockets = opened
+      },
+      events: {
+        installation: { ...installation, shareOf },
+        ...{ hub, live },
+        networks: streamed,
+      },
+      onEvents: (opened) => {
+        events = opened
       },
     },
     own,
@@ -233,6 +278,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   let stopped: Promise<void> | undefined
   return {
     ...{ base_url, ws_url, admin_url, dataDir, connectionFile, database: server.mode, demo },
+    sign_in_url: signIn && `${base_url}/#sign-in=${signIn.code}`,
     drain: async (signal) => {
       drain()
       const { drain_seconds, shutdown_timeout_seconds } = config.server
@@ -275,9 +321,11 @@ function listenToChanges(parts: {
   access: Pick<Access, 'authenticator' | 'keys' | 'records'>
   courier: Pick<Courier, 'wake'>
   sealer: Pick<Sealer, 'key_ids'>
+  hub: Pick<EventHub, 'wake'>
   forgetInSockets: Sockets['forget']
+  onReconnect(): void
 }) {
-  const { server, log, access, courier, sealer, forgetInSockets } = parts
+  const { server, log, access, courier, sealer, hub, forgetInSockets } = parts
   const { authenticator, keys, records } = access
   return listenForChanges({
     connection: server.connection,
@@ -286,7 +334,10 @@ function listenToChanges(parts: {
       keys.forget(change)
       authenticator.forget(change)
       forgetInSockets(change)
-      if (change.kind === 'wake' && change.topic === courierTopic) courier.wake()
+      if (change.kind === 'wake' && change.topic === courierTopic) {
+        courier.wake()
+        hub.wake()
+      }
       if (change.kind === 'rate_limit') records.forget(change.organization_id)
     },
     onReconnect: () => {
@@ -294,6 +345,8 @@ function listenToChanges(parts: {
       keys.connected()
       // Notifications queued while the connection was lost were not announced.
       courier.wake()
+      hub.wake()
+      parts.onReconnect()
     },
     onLost: keys.disconnected,
     // `portolan master-key rotate` waits until every service opens with the new key.

@@ -1,21 +1,29 @@
+import { fileURLToPath } from 'node:url'
 import { services } from '../contract/variant.ts'
 import type { RefusalCounts } from '../domain/audit/operation.ts'
 import { createEnvelopeReader } from '../gateway/rpc/envelope.ts'
 import { createServe } from '../gateway/rpc/serve.ts'
 import { createClientAddress, createIsProxy } from '../http/clients/client-address.ts'
-import { type Cors, createCors } from '../http/clients/cors.ts'
+import { type Cors, createCors, createIsAllowed } from '../http/clients/cors.ts'
 import { createShares, type Shares } from '../http/clients/shares.ts'
-import { hostNames, isTrustedHost } from '../http/clients/trusted-host.ts'
+import { hostNames, isTrustedHost, onTrustedHost } from '../http/clients/trusted-host.ts'
 import { type DevTools, devRoutes } from '../http/dev.ts'
 import { type DocumentedChain, docsRoutes } from '../http/docs/routes.ts'
-import type { Finished } from '../http/exchange.ts'
+import {
+  createEventStreams,
+  type EventStreams,
+  type EventStreamsOptions,
+} from '../http/events/streams.ts'
+import type { Exchange, Finished } from '../http/exchange.ts'
 import { createGatewayFront, type GatewayFront } from '../http/fast-path/gateway-front.ts'
 import { createOperationsFront } from '../http/fast-path/operations-front.ts'
 import { createGatewayLane } from '../http/gateway.ts'
 import type { Operations } from '../http/operations.ts'
-import { probeRoutes } from '../http/probes.ts'
+import { get, probeRoutes } from '../http/probes.ts'
 import type { Routes } from '../http/routes.ts'
-import { type HttpServer, startServer } from '../http/server.ts'
+import { type HttpServer, type Route, startServer } from '../http/server.ts'
+import type { SignIn } from '../http/sign-in.ts'
+import { consoleRoutes } from '../http/web-console/routes.ts'
 import { createSockets, type Sockets } from '../http/websocket/websocket.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
@@ -62,8 +70,12 @@ export type Served = Pick<Access, 'admission' | 'authenticator' | 'keys'> & {
   status(): Promise<Record<string, unknown>>
   developmentRules: boolean
   /** Present where local chains run. */
-  local?: { tools: DevTools; examples(): Readonly<Record<string, object>> } | undefined
+  local?:
+    | { tools: DevTools; examples(): Readonly<Record<string, object>>; signIn?: SignIn | undefined }
+    | undefined
   onSockets(sockets: Sockets): void
+  events: Pick<EventStreamsOptions, 'installation' | 'hub' | 'live' | 'networks'>
+  onEvents(events: EventStreams): void
 }
 
 /** Opens the public listener with its WebSockets, then the operator's. */
@@ -118,6 +130,16 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
   served.onSockets(sockets)
   metrics.watchStreams(networks.streams, sockets)
 
+  const events = own(
+    createEventStreams({
+      ...{ authenticator, admission },
+      ...served.events,
+      isTrustedOrigin: createIsTrustedOrigin(config, developmentRules),
+      limits: { perKey: server.streams_per_key, perOrganization: server.streams_per_organization },
+    }),
+  )
+  served.onEvents(events)
+
   // A page of another origin can reach a service on loopback by DNS rebinding; the Host header shows it.
   const publicHosts = hostNames([`http://${hostInUrl(server.host)}`, server.base_url])
   const cors = openCors(config, front, developmentRules)
@@ -126,6 +148,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
     await startServer({
       host: server.host,
       port: server.port,
+      basePath: server.base_path,
       log,
       ids,
       ...(cors && { cors }),
@@ -146,6 +169,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
       keepAliveTimeoutMs: server.keep_alive_timeout_seconds * 1000,
       shutdownTimeoutMs,
       routes: [
+        events.route,
         { path: '/v1/*', name: 'operations', handle: operations.handle },
         ...probeRoutes({
           notReady,
@@ -165,13 +189,18 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
           (request) =>
             (isLoopback(server.host) && isTrustedHost(request, publicHosts) && local?.examples()) ||
             {},
+          server.base_path,
         ),
-        ...(local && developmentRules ? devRoutes(local.tools, authenticator, publicHosts) : []),
+        ...(local && developmentRules
+          ? devRoutes(local.tools, authenticator, publicHosts, local.signIn)
+          : []),
+        ...consoleOrDocs(config, local && developmentRules ? publicHosts : undefined),
       ],
     }),
   )
   // Owned a second time: stopped before the server as well, which waits until all connections have ended.
   own(sockets)
+  own(events)
   base_url ||= baseUrlOf(config, http)
   const admin = await startAdminListener(
     config,
@@ -206,7 +235,22 @@ const documentedChains = ({ chains }: Config): DocumentedChain[] => [
 const order = Object.keys(services)
 
 const baseUrlOf = ({ server }: Config, { address }: HttpServer): string =>
-  `http://${hostInUrl(server.host)}:${address.port}`
+  `http://${hostInUrl(server.host)}:${address.port}${server.base_path}`
+
+/** The built console, or the way to the reference where it is switched off. */
+function consoleOrDocs({ server }: Config, hosts: readonly string[] | undefined): Route[] {
+  const { base_path: basePath } = server
+  if (!server.console)
+    return [
+      get('/', ({ response }) => {
+        response.writeHead(302, { location: `${basePath}/docs` }).end()
+      }),
+    ]
+  const routes = consoleRoutes({ directory: consoleDirectory, basePath })
+  return hosts ? onTrustedHost(routes, hosts) : routes
+}
+
+const consoleDirectory = fileURLToPath(new URL('../../console/dist', import.meta.url))
 
 /** The bounds of connections and of bodies in memory. */
 function openShares({ server, gateway }: Config): {
@@ -228,11 +272,27 @@ function openShares({ server, gateway }: Config): {
   }
 }
 
+/** Pages of the service itself and of allowed origins may open streams; programs send no origin. */
+function createIsTrustedOrigin(config: Config, developmentRules: boolean) {
+  const { base_url } = config.server
+  const isAllowed = createIsAllowed([
+    ...originsOf(config, developmentRules),
+    ...(base_url === undefined ? [] : [new URL(base_url).origin]),
+  ])
+  return ({ request }: Exchange): boolean => {
+    const { origin, host } = request.headers
+    return origin === undefined || origin.replace(/^https?:\/\//, '') === host || isAllowed(origin)
+  }
+}
+
+const originsOf = ({ server }: Config, developmentRules: boolean): readonly string[] =>
+  server.cors_origins ?? (developmentRules ? localPages : [])
+
 const localPages = ['http://localhost:*', 'http://127.0.0.1:*']
 
 /** The pages that may call the operations and the gateway; undefined when none may. */
 function openCors(config: Config, front: GatewayFront, developmentRules: boolean) {
-  const origins = config.server.cors_origins ?? (developmentRules ? localPages : [])
+  const origins = originsOf(config, developmentRules)
   if (origins.length === 0) return undefined
   const isOpen = (url: string) => url.startsWith('/v1/') || front.find(url, '') !== undefined
   return createCors({ origins, isOpen }) satisfies Cors

@@ -10,7 +10,7 @@ import type { EndpointRules } from '../lib/net/endpoint.ts'
 import type { Db } from '../storage/pg/database.ts'
 import { findCursor } from '../storage/tracking/blocks.ts'
 import type { GapRange } from '../storage/tracking/gaps.ts'
-import { ensureNetwork, listTracked } from '../storage/tracking/networks.ts'
+import { ensureNetwork, listTracked, type NetworkName } from '../storage/tracking/networks.ts'
 import { startImporter } from '../workers/jobs/importer.ts'
 import { startTokenMetadata } from '../workers/jobs/token-metadata.ts'
 import { type SenderStatus, startSender } from '../workers/sender/sender.ts'
@@ -36,6 +36,10 @@ export type Wallets = {
   status(): Promise<Record<string, Record<string, TrackingStatus>>>
   /** The nodes that the chains own, for metrics. */
   nodes(): NetworkNodes[]
+  /** How far this process knows the tracked networks to be; without a database query. */
+  tracked(): (NetworkName &
+    TrackerHealth &
+    Pick<TrackerStatus, 'head' | 'block_number' | 'reorganizations'> & { network_id: number })[]
   /** The networks that are not tracked, and why; without a database query. */
   problems(): TrackingProblem[]
   stop(): Promise<void>
@@ -192,6 +196,11 @@ export async function openWallets(
         ...name,
         upstreams: chain.status?.().upstreams ?? [],
       })),
+    tracked: () =>
+      [...tracked.values()].map(({ network_id, name, tracker, watch }) => {
+        const { head, block_number, reorganizations } = tracker.status()
+        return { ...name, ...watch.health(), network_id, head, block_number, reorganizations }
+      }),
     problems: () =>
       [...tracked.values()].flatMap(({ name, watch }) => {
         const health = watch.health()

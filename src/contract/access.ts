@@ -30,6 +30,15 @@ const operationAccess: { readonly [name in OperationName]: Access } = {
   SetQuota: 'write',
   SetRateLimit: 'write',
   UpdateCredential: 'write',
+  // Overview.
+  GetCurrentCredential: 'read',
+  ListChains: 'read',
+  ListMetrics: 'read',
+  ListNodes: 'read',
+  ListProblems: 'read',
+  ListSearchResults: 'read',
+  // Event streams.
+  CreateStreamToken: 'read',
   // Chain queries.
   GetBlock: 'read',
   GetPendingTransaction: 'read',

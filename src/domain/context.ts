@@ -1,4 +1,5 @@
 import type { Chain } from '../chains/chain.ts'
+import type { NodeStatus } from '../chains/nodes/status.ts'
 import type { WalletAnswer, WalletOperation, WalletRequest } from '../contract/operations/calls.ts'
 import type { Catalogue } from '../contract/operations/catalogue.ts'
 import type { Quotas } from '../contract/quotas.ts'
@@ -31,6 +32,40 @@ export type Queries = {
   open(chain: string, network?: string): Promise<QuerySource | undefined>
 }
 
+/** A network of the installation as this process knows it. */
+export type ChainOverview = NetworkName & {
+  isDefault: boolean
+  kind: string
+  /** Letters of the variants that it offers. */
+  variant: string
+  /** Undefined where wallets are not tracked. */
+  network_id: number | undefined
+  /** The newest block of the nodes; null where this process has not asked. */
+  node_head: number | null
+  health: string
+  problem: string
+  reorganizations: number
+}
+
+/** A network of the gateway as this process knows it. */
+export type GatewayOverview = NetworkName & {
+  websocket_count: number
+  subscription_count: number
+  filter_count: number
+  cache_bytes: number
+  cache_hit_count: number
+  cache_miss_count: number
+}
+
+/** What this process knows of chains, nodes and the gateway. */
+export type Overview = {
+  /** Whether local chains run beside the service. */
+  isEmbedded: boolean
+  chains(): ChainOverview[]
+  nodes(): (NetworkName & { upstreams: readonly NodeStatus[] })[]
+  gateways(): GatewayOverview[]
+}
+
 /** What the installation offers to every operation. Nothing is imported from a global. */
 export type Installation = {
   db: Db
@@ -44,6 +79,8 @@ export type Installation = {
   chains?: Chains
   /** Absent where no chain offers the chain queries. */
   queries?: Queries
+  /** Absent in the terminal. */
+  overview?: Overview
   /** The limits of organizations without records, and the chains that count; absent in the terminal. */
   limits?: { defaults: RateLimits; chains: readonly string[] }
   /** The quotas of organizations without their own; those that are shipped when absent. */

@@ -36,6 +36,11 @@ import {
 import { GetUsage } from './admin/usage.ts'
 import { ListAuditEvents } from './audit/list.ts'
 import type { Context, Handler } from './context.ts'
+import { CreateStreamToken } from './events/token.ts'
+import { ListChains, ListNodes, ListProblems } from './overview/chains.ts'
+import { GetCurrentCredential } from './overview/current-credential.ts'
+import { ListMetrics } from './overview/metrics.ts'
+import { ListSearchResults } from './overview/search.ts'
 import { GetBlock } from './query/blocks.ts'
 import { ListInternalTransactions } from './query/internal-transactions.ts'
 import { GetPendingTransaction, ListPendingTransactions } from './query/pending-transactions.ts'
@@ -58,17 +63,18 @@ import {
   RegisterAddress,
   RemoveAddress,
 } from './wallets/addresses.ts'
-import { ListAssets, RemoveAsset } from './wallets/assets.ts'
+import { ListAssets } from './wallets/assets.ts'
 import { ListContracts, RegisterContract, RemoveContract } from './wallets/contracts.ts'
 import { ImportAsset } from './wallets/import-asset.ts'
 import { RefreshAssetBalances } from './wallets/refresh.ts'
+import { RemoveAsset } from './wallets/remove-asset.ts'
+import { RemoveWallet } from './wallets/remove-wallet.ts'
 import { ListTransfers } from './wallets/transfers.ts'
 import {
   GetAddress,
   GetWallet,
   ListWallets,
   RegisterWallet,
-  RemoveWallet,
   RenameWallet,
   UpdateConfirmation,
 } from './wallets/wallets.ts'
@@ -134,24 +140,31 @@ export const handlersOf =
 const admin = {
   CreateCredential,
   CreateOrganization,
+  CreateStreamToken,
   DeleteCredential,
   DeleteOrganization,
   DeleteRateLimit,
   DisableOrganization,
   EnableOrganization,
+  GetCurrentCredential,
   GetOrganizationByDomain,
   GetOrganizationDeletion,
   GetRateLimit,
   GetUsage,
   ListAuditEvents,
+  ListChains,
   ListCredentials,
   ListEffectiveRateLimits,
+  ListMetrics,
+  ListNodes,
   ListOrganizations,
+  ListProblems,
   ListRateLimits,
   RevokeCredential,
   RotateCredential,
   SetQuota,
   RenameOrganization,
+  ListSearchResults,
   SetRateLimit,
   UpdateCredential,
 }
@@ -171,6 +184,7 @@ const query = {
 const wallets = {
   BatchRegisterAddresses,
   BatchRemoveAddresses,
+  CreateStreamToken,
   GetWallet,
   ListAddresses,
   ListAssets,

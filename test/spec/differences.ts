@@ -82,8 +82,7 @@ export const differences: readonly { match: RegExp; why: string }[] = [
     why: 'There is no time of delivery before the first attempt.',
   },
   {
-    match:
-      /response \S*(transaction_state|webhook_status|transfer_state|transfer_type) enum: - -> /,
+    match: /response \S*(transaction_state|webhook_status) enum: - -> /,
     why: 'Section 3 shows one value each; the whole lists are decided here.',
   },
   {

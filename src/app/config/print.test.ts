@@ -31,12 +31,16 @@ chains:
     server:
       host: 0.0.0.0 # PORTOLAN_SERVER__HOST
       port: 80 # file, line 2
+      base_path: "" # default
+      console: true # default
       trust_proxy: false # default
       body_limit_bytes: 1048576 # default
       body_bytes_limit: 536870912 # default
       body_bytes_per_address: 134217728 # default
       connections_limit: 32768 # default
       connections_per_address: 4096 # default
+      streams_per_key: 20 # default
+      streams_per_organization: 100 # default
       header_timeout_seconds: 10 # default
       request_timeout_seconds: 30 # default
       operation_timeout_seconds: 40 # default

@@ -66,6 +66,7 @@ function walletRequests(service: string, wallet: DemoWallet): Record<string, obj
     EnableWebhook: { webhook_id },
     SendTestWebhook: { webhook_id },
     RetryWebhookHistory: { webhook_id },
+    CreateStreamToken: {},
   }
 }
 
@@ -150,6 +151,13 @@ const adminRequests = (organization_id: string): Record<string, object> => ({
   RenameOrganization: { organization_id, name: 'Demo' },
   EnableOrganization: { organization_id },
   ListAuditEvents: { organization_id, result: 'AUDIT_RESULT_SUCCEEDED' },
+  GetCurrentCredential: {},
+  ListChains: {},
+  ListNodes: {},
+  ListProblems: {},
+  ListMetrics: {},
+  ListSearchResults: { query: 'demo' },
+  CreateStreamToken: {},
 })
 
 const limitRequests = (organization_id: string): Record<string, object> => ({

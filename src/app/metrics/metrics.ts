@@ -76,7 +76,8 @@ export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Me
       const called = route === 'operations' ? routes.find(path) : undefined
       const labels = { route, service: called?.chain ?? '' }
       requests.inc({ ...labels, operation: called?.entry.name ?? '', status })
-      seconds.observe(labels, duration)
+      // A stream lasts as long as its client stays.
+      if (route !== 'events') seconds.observe(labels, duration)
     },
     watchShares(shares) {
       registerShareMetrics(registry, shares)

@@ -94,6 +94,13 @@ describe('extensions', () => {
         "/v1/admin/EnableOrganization",
         "/v1/admin/DeleteOrganization",
         "/v1/admin/GetOrganizationDeletion",
+        "/v1/admin/GetCurrentCredential",
+        "/v1/admin/ListChains",
+        "/v1/admin/ListNodes",
+        "/v1/admin/ListProblems",
+        "/v1/admin/ListMetrics",
+        "/v1/admin/ListSearchResults",
+        "/v1/admin/CreateStreamToken",
         "/v1/c/ListAddresses",
         "/v1/c/RenameWallet",
         "/v1/c/RemoveWallet",
@@ -106,6 +113,7 @@ describe('extensions', () => {
         "/v1/c/SendTestWebhook",
         "/v1/c/RetryWebhookHistory",
         "/v1/c/ListWebhookAttempts",
+        "/v1/c/CreateStreamToken",
       ]
     `)
     const webhooks = (service: string) =>

@@ -5,17 +5,19 @@
 import type { NamesIn, Operation, Request, Response } from '../operation.ts'
 import { type Service, services } from '../variant.ts'
 import { admin } from './admin.ts'
+import { events } from './events.ts'
+import { overview } from './overview.ts'
 import { query } from './query.ts'
 import { token } from './token.ts'
 import { transaction } from './transaction.ts'
 import { wallet } from './wallet.ts'
 import { webhook } from './webhook.ts'
 
-const walletRows = { ...wallet, ...webhook }
+const walletRows = { ...wallet, ...webhook, ...events }
 
 /** Every row that a service may offer; a row counts where its `services` has the tag. */
 const rows = {
-  admin,
+  admin: { ...admin, ...overview, ...events },
   q: query,
   t: walletRows,
   s: walletRows,

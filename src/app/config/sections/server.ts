@@ -20,11 +20,25 @@ export const serverSection = Type.Object(
     }),
     base_url: Type.Optional(
       publicUrl(['http', 'https'], {
-        description: 'Address under which clients reach the service, as written into documents.',
-        unset: '`http://<host>:<port>`',
+        description:
+          'Address under which clients reach the service, as written into documents; with `base_path` at its end.',
+        unset: '`http://<host>:<port><base_path>`',
         example: 'https://portolan.example.org',
       }),
     ),
+    base_path: Type.String({
+      description:
+        'Path below which all public routes are, such as `/portolan` behind a proxy that passes paths on unchanged: `/portolan/v1/…`, `/portolan/docs`, `/portolan/c/mainnet/v1/…`. Signatures cover the path as sent. `/health` and `/ready` also answer without it. Empty for the root.',
+      default: '',
+      example: '/portolan',
+      pattern: '^(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*){0,8}$',
+      expects: 'a path such as `/portolan`, without `/` at its end',
+    }),
+    console: Type.Boolean({
+      description:
+        'Whether the web console is served at `/`. Without it `/` leads to the API reference.',
+      default: true,
+    }),
     ws_url: Type.Optional(
       publicUrl(['ws', 'wss'], {
         description: 'Address under which clients reach the WebSocket gateway.',
@@ -96,6 +110,19 @@ export const serverSection = Type.Object(
       description:
         'Connections that one address (of IPv6 one /64) may have open at once; more are answered with 429 and closed. Proxies of `trust_proxy` may open any number; WebSockets through them are counted for the address of their client.',
       default: 4_096,
+      minimum: 1,
+      maximum: 1_000_000,
+    }),
+    streams_per_key: Type.Integer({
+      description:
+        'Event streams (`GET /v1/{chain}/events`) that one API key may have open in one process; more are answered with 429.',
+      default: 20,
+      minimum: 1,
+      maximum: 100_000,
+    }),
+    streams_per_organization: Type.Integer({
+      description: 'The same for all keys of an organization together.',
+      default: 100,
       minimum: 1,
       maximum: 1_000_000,
     }),

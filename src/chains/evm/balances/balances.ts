@@ -1,6 +1,5 @@
-// Reads balances and token contracts at a block. It uses the pool and the codec. It guarantees that a failing
-// contract affects only its own balances, and that a balance belongs to the block that was asked for, by its
-// hash.
+// Reads balances and token contracts at a block. It uses the pool and the codec. It guarantees that
+// a failing contract affects only its own balances.
 
 import {
   type BalanceQuery,

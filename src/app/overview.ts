@@ -1,0 +1,102 @@
+import type { ChainOverview, Chains, Overview } from '../domain/context.ts'
+import type { StreamedNetwork } from '../http/events/streams.ts'
+import type { Sockets } from '../http/websocket/websocket.ts'
+import type { Place } from './chain-openers.ts'
+import type { Config } from './config/schema.ts'
+import { variantsOf } from './config/sections/chains.ts'
+import type { Networks } from './networks.ts'
+import type { Wallets } from './wallets.ts'
+
+/** What this process knows of the installation, for operations, event streams and the rollup. */
+export type ProcessOverview = Overview & {
+  streamed(): StreamedNetwork[]
+  lags(): { network_id: number; lag_blocks: number | null }[]
+}
+
+/** Joins what the parts know. */
+export function createOverview(options: {
+  config: Config
+  places: readonly Place[]
+  networks: Networks
+  wallets: Pick<Wallets, 'chains' | 'nodes' | 'tracked'>
+  sockets(): Sockets | undefined
+  isEmbedded: boolean
+}): ProcessOverview {
+  const { config, places, networks, wallets, sockets, isEmbedded } = options
+  const named = namedNetworks(config, places)
+
+  const chains = (): ChainOverview[] => {
+    const tracked = new Map(wallets.tracked().map((one) => [`${one.chain}/${one.network}`, one]))
+    return named.map((one) => {
+      const { chain, network } = one
+      const mine = tracked.get(`${chain}/${network}`)
+      const gateway = networks.canonicalOf(chain, network)?.head()?.number ?? null
+      return {
+        ...one,
+        network_id: mine?.network_id,
+        node_head: mine?.head ?? gateway,
+        health: mine?.health ?? 'idle',
+        problem: mine?.problem ?? '',
+        reorganizations: mine?.reorganizations ?? 0,
+      }
+    })
+  }
+
+  return {
+    isEmbedded,
+    chains,
+    nodes: () => [
+      ...networks.byPath
+        .values()
+        .map(({ chain, network, pool }) => ({ chain, network, upstreams: pool.status() })),
+      ...wallets.nodes(),
+    ],
+    gateways: () =>
+      [...networks.byPath].map(([path, { chain, network, counters, cacheBytes }]) => {
+        const stream = networks.streams.get(path)
+        const { hits, misses } = counters.cache()
+        return {
+          ...{ chain, network },
+          websocket_count: sockets()?.connections().get(path) ?? 0,
+          subscription_count: stream?.subscriptions.size() ?? 0,
+          filter_count: stream?.filters.size() ?? 0,
+          cache_bytes: cacheBytes(),
+          cache_hit_count: hits,
+          cache_miss_count: misses,
+        }
+      }),
+    streamed: () =>
+      named.map(({ chain, network, isDefault }) => ({
+        ...{ chain, network, at: isDefault ? chain : `${chain}/${network}` },
+        network_id: trackedId(wallets.chains, chain, network),
+      })),
+    lags: () =>
+      wallets.tracked().map(({ network_id, head, block_number }) => ({
+        network_id,
+        lag_blocks:
+          head === null || block_number === null ? null : Math.max(0, head - block_number),
+      })),
+  }
+}
+
+const trackedId = (chains: Chains, chain: string, network: string) =>
+  chains.find(chain, network)?.network_id
+
+type Named = Pick<ChainOverview, 'chain' | 'network' | 'isDefault' | 'kind' | 'variant'>
+
+/** The networks of the configuration, and those that a test brings along. */
+function namedNetworks(config: Config, places: readonly Place[]): Named[] {
+  const configured = Object.entries(config.chains).flatMap(([chain, settings]) =>
+    Object.keys(settings.networks).map((network) => ({
+      ...{ chain, network, isDefault: network === settings.default_network },
+      ...{ kind: settings.kind, variant: variantsOf(chain, settings).join('') },
+    })),
+  )
+  const known = new Set(configured.map(({ chain, network }) => `${chain}/${network}`))
+  const others = places
+    .filter(({ chain, network }) => !known.has(`${chain}/${network}`))
+    .map(({ chain, network, isDefault, service }) => ({
+      ...{ chain, network, isDefault, kind: service, variant: service.toUpperCase() },
+    }))
+  return [...configured, ...others]
+}
