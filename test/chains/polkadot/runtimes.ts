@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { findPackageJSON } from 'node:module'
-import { dirname, join } from 'node:path'
 import { keyBytes, storageKey, toHex, uint } from '../../../devnet/polkadot/bytes.ts'
 import type { ChainSpec } from '../../../devnet/polkadot/spec.ts'
+import { modernCode } from './modern-code.ts'
 
 /** A real runtime that the dev node executes. */
 export type TestRuntime = {
@@ -14,17 +12,8 @@ export type TestRuntime = {
   isModern: boolean
 }
 
-// A chain specification with such a runtime is in no package; the code alone is in a test file of this one.
-const packageName = '@acala-network/chopsticks'
-const file = 'dist/esm/plugins/run-block/__snapshots__/index.test.ts.snap'
-
 /** A chain of the newest runtime that npm has whole: its code, and what it needs for a first block. */
 function modernSpec(): ChainSpec {
-  const found = findPackageJSON(packageName, import.meta.url)
-  if (!found) throw new Error(`${packageName} is not installed`)
-  const text = readFileSync(join(dirname(found), file), 'utf8')
-  const code = /"key": "0x3a636f6465",\s+"value": "(0x[0-9a-f]+)"/.exec(text)?.[1]
-  if (!code) throw new Error(`${packageName} holds no runtime any more`)
   const para_id = 2_000
   const oneAuthority = Buffer.concat([Buffer.of(1 << 2), Buffer.alloc(32, 7)])
   const state: [string, Uint8Array][] = [
@@ -32,7 +21,7 @@ function modernSpec(): ChainSpec {
     [storageKey('Aura', 'Authorities'), oneAuthority],
   ]
   const rest = state.map(([key, value]) => [toHex(keyBytes(key)), toHex(value)])
-  const top = { '0x3a636f6465': code, ...Object.fromEntries(rest) }
+  const top = { '0x3a636f6465': modernCode(), ...Object.fromEntries(rest) }
   return { name: 'Acala', para_id, properties: {}, genesis: { raw: { top } } }
 }
 
