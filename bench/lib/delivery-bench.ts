@@ -82,7 +82,7 @@ export async function queue(
   const notifications = Array.from({ length: count }, (_, index) => ({
     ...owner,
     webhook_id: webhook_ids[index % webhook_ids.length]!,
-    notification_type: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED',
+    notification_type: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED' as const,
     data,
   }))
   for (let from = 0; from < count; from += 10_000)

@@ -63,18 +63,17 @@ import {
   RegisterAddress,
   RemoveAddress,
 } from './wallets/addresses.ts'
-import { ListAssets } from './wallets/assets.ts'
+import { ListAssets, RemoveAsset } from './wallets/assets.ts'
 import { ListContracts, RegisterContract, RemoveContract } from './wallets/contracts.ts'
 import { ImportAsset } from './wallets/import-asset.ts'
 import { RefreshAssetBalances } from './wallets/refresh.ts'
-import { RemoveAsset } from './wallets/remove-asset.ts'
-import { RemoveWallet } from './wallets/remove-wallet.ts'
 import { ListTransfers } from './wallets/transfers.ts'
 import {
   GetAddress,
   GetWallet,
   ListWallets,
   RegisterWallet,
+  RemoveWallet,
   RenameWallet,
   UpdateConfirmation,
 } from './wallets/wallets.ts'

@@ -2,8 +2,13 @@ import { OperationError } from '../contract/errors/errors.ts'
 import { idempotencyHeader, replayedHeader } from '../contract/idempotency.ts'
 import { createProjection, type Projection } from '../contract/project.ts'
 import { authHeaders } from '../contract/signature.ts'
-import { type Admission, rateLimited } from '../domain/access/admit.ts'
-import { admitBody, maxBodyValues, smallBodyBytes } from '../domain/access/admit-body.ts'
+import {
+  type Admission,
+  admitBody,
+  maxBodyValues,
+  rateLimited,
+  smallBodyBytes,
+} from '../domain/access/admit.ts'
 import { type Authenticator, unauthenticated } from '../domain/access/authenticate.ts'
 import { authorizeOperation } from '../domain/access/authorize.ts'
 import { isKeyShaped } from '../domain/access/credential-keys.ts'

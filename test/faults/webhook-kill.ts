@@ -96,7 +96,7 @@ export async function runWebhookCampaign(options: {
       organization_id,
       network_id,
       webhook_id: ids[index % webhooks]!,
-      notification_type: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED',
+      notification_type: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED' as const,
       data: { event: queued.length + index, filler: 'x'.repeat(500) },
     }))
     const made = await db

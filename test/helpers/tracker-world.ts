@@ -1,7 +1,5 @@
-import { randomBytes, randomUUIDv7 } from 'node:crypto'
-import { BlockGoneError, type BlockRef, ChainUnavailableError } from '../../src/chains/chain.ts'
-import type { ScriptedTransaction } from '../../src/chains/testing/scripted-block.ts'
-import type { AssetKey } from '../../src/contract/records/assets.ts'
+import { randomUUIDv7 } from 'node:crypto'
+import { BlockGoneError, ChainUnavailableError } from '../../src/chains/chain.ts'
 import type { WalletService } from '../../src/contract/variant.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import type { Db } from '../../src/storage/pg/database.ts'
@@ -18,14 +16,15 @@ import { findAncestor, rollBack } from '../../src/workers/tracker/reorg.ts'
 import { storeBeginning, storeBlocks, storeGap } from '../../src/workers/tracker/store.ts'
 import type { TrackerTools } from '../../src/workers/tracker/tools.ts'
 import { CrashError, createFaultyDb } from './faulty-db.ts'
-import { own, type ReferenceWebhook, ruleOf, type Snapshot } from './tracker-reference.ts'
+import { createChanges, type Registered, type WorldWallet } from './tracker-changes.ts'
+import { createGrowth, createTokens } from './tracker-growth.ts'
+import type { ReferenceWebhook, Snapshot } from './tracker-reference.ts'
 import { type Caller, createWalletBench, type WalletBench } from './wallets.ts'
 
 /** A scripted chain, two organizations, and a tracker that may die at any statement. */
 export type World = Awaited<ReturnType<typeof createWorld>>
 
 const never = new AbortController().signal
-const accounts = 7
 const none = Buffer.alloc(0)
 
 /** Makes a world in which everything follows from the random numbers. */
@@ -40,7 +39,7 @@ export const createWorld = async (
     batch: 1 + pick(5),
     salt: network,
   })
-  const { chain, network_id, account, address } = bench
+  const { chain, network_id } = bench
   const callers: Caller[] = [await bench.createCaller(), await bench.createCaller()]
   const faulty = createFaultyDb(db)
   const name = `tracker:${network}`
@@ -59,43 +58,14 @@ export const createWorld = async (
   }
   const ensureMonths = createMonths(db)
 
-  const hasRules = service === 't' || service === 's'
-  const ruled = (text: string): AssetKey => {
-    const parsed = chain.parseToken!(text)
-    if (!parsed.ok) throw new Error(parsed.detail)
-    const asset_type = chain.native.asset_type
-    return { asset_type, contract_address: parsed.bytes, token_id: 0n }
+  const { tokens, hasRules } = createTokens(bench, service)
+  const now: Registered = {
+    addresses: new Map(),
+    contracts: new Map(),
+    rules: new Map(),
+    webhooks: [],
   }
-  const ruledTexts =
-    service === 's'
-      ? ['0x5::coral::CORAL', '0x6::pearl::PEARL']
-      : [`0:${'5'.repeat(64)}`, `0:${'6'.repeat(64)}`]
-  const contractTokens: AssetKey[] = [
-    { asset_type: 'ASSET_TYPE_ERC20', contract_address: account(71), token_id: 0n },
-    { asset_type: 'ASSET_TYPE_ERC721', contract_address: account(72), token_id: 1n },
-    { asset_type: 'ASSET_TYPE_ERC721', contract_address: account(72), token_id: 2n },
-  ]
-  const tokens = hasRules ? ruledTexts.map(ruled) : contractTokens
-  for (const { asset_type, contract_address } of tokens)
-    chain.addToken(contract_address, asset_type.replace('ASSET_', 'CONTRACT_'))
-
-  const now = {
-    addresses: new Map<string, { wallet_id: string; registration: number }>(),
-    contracts: new Map<string, number>(),
-    rules: new Map<string, number>(),
-    webhooks: [] as ReferenceWebhook[],
-  }
-  const wallets: {
-    wallet_id: string
-    caller: Caller
-    confirmation: number
-    /** What had its confirmation before the number changed stays confirmed. */
-    confirmed: number
-    /** Its history stays. */
-    isRemoved?: boolean
-  }[] = []
-  // Some ask for so many that they are read before they have them.
-  const pickConfirmation = () => (service === 'c' && chance(0.2) ? 33 + pick(4) : pick(7))
+  const wallets: WorldWallet[] = []
   const processed = new Map<string, Snapshot>()
   /** Webhook, block and transaction, once the confirmation was reached. */
   const due: { webhook: ReferenceWebhook; block_number: number; block_hash: string }[] = []
@@ -114,213 +84,14 @@ export const createWorld = async (
   let refills = 0
   let crashes = 0
   let repairs = 0
-
-  const randomTransaction = (): ScriptedTransaction => {
-    const payer = account(pick(accounts))
-    const kind = random()
-    if (kind < 0.05) return { payer, fee: 1n }
-    if (kind < 0.1) return { unknown_kind: 'other' }
-    const failed = service === 'c' && kind < 0.2
-    const movements = Array.from({ length: 1 + pick(3) }, () => {
-      const isToken = (service === 'c' || hasRules) && !failed && chance(0.5)
-      const to = account(pick(accounts))
-      if (!isToken) return { from: payer, to, value: BigInt(pick(40)) }
-      const asset = tokens[pick(tokens.length)]!
-      // Tokens come from nowhere, so that no balance goes below zero.
-      return { to, value: BigInt(1 + pick(9)), asset }
-    })
-    return { payer, fee: BigInt(pick(3)), failed, movements }
-  }
-  const randomBlock = (): ScriptedTransaction[] =>
-    Array.from({ length: pick(4) }, randomTransaction)
-
-  const canLack = service === 'c' || service === 's'
-  const isSpoiled = (number: number): boolean => chain.spoiled().includes(number)
-  const grow = () => {
-    for (let left = 1 + pick(4); left > 0; left--) {
-      const { number } = chain.mine(randomBlock())
-      if (canLack && chance(0.08)) chain.spoil(number, 'unreadable')
-    }
-    // What was not seen of a gap is read at the first block after it.
-    while (isSpoiled(chain.canonical().length - 1)) chain.mine(randomBlock())
-  }
-  /** The heads of branches that were left, which may come back. */
-  const left: BlockRef[] = []
-  const leave = () => {
-    const { number, hash } = chain.canonical().at(-1)!
-    left.push({ number, hash })
-    if (left.length > 6) left.shift()
-  }
-  const fork = () => {
-    const blocks = chain.canonical()
-    const depth = Math.min(1 + pick(6), blocks.length - 1)
-    leave()
-    // Some transactions of the branch that is left stand on the new one too.
-    const dropped = blocks.slice(-depth).flatMap(({ transactions }) => transactions)
-    const branch = Array.from({ length: 1 + pick(8) }, randomBlock)
-    for (const transaction of dropped)
-      if (chance(0.3)) branch[pick(branch.length)]!.push({ ...transaction })
-    chain.reorganize(depth, branch)
-  }
-  /** Goes back to a branch that was left, which may have grown meanwhile. */
-  const comeBack = () => {
-    const onChain = new Set(chain.canonical().map(({ hash }) => hash.toString('hex')))
-    const others = left.filter(({ hash }) => !onChain.has(hash.toString('hex')))
-    const head = others[pick(others.length)]
-    if (!head) return
-    leave()
-    chain.resume(head)
-    if (chance(0.5)) grow()
-  }
-
-  /** Tracks a token for a wallet or the organization, or no longer. */
-  const changeRule = async (caller: Caller, wallet: string | undefined): Promise<void> => {
-    const { organization_id } = caller
-    const token = tokens[pick(tokens.length)]!
-    const wallet_id = wallet !== undefined && chance(0.6) ? wallet : ''
-    const rule = ruleOf(organization_id, wallet_id, token)
-    const request = {
-      ...(wallet_id && { wallet_id }),
-      asset_type: token.asset_type,
-      token_address: chain.formatToken!(token.contract_address),
-    }
-    if (!now.rules.has(rule)) {
-      await caller.call('ImportAsset', request)
-      now.rules.set(rule, await nextRegistration())
-    } else if (chance(0.4)) {
-      await caller.call('RemoveAsset', request)
-      now.rules.delete(rule)
-    }
-  }
-
-  const change = async (): Promise<void> => {
-    const caller = callers[pick(2)]!
-    const { organization_id } = caller
-    const mine = wallets.filter((wallet) => wallet.caller === caller && !wallet.isRemoved)
-    const wallet = mine[pick(mine.length)]
-    const who = pick(accounts)
-    const key = own(organization_id, account(who))
-    const holder = now.addresses.get(key)
-    const hasConfirmation = service === 'c' || service === 's'
-    switch (pick(9)) {
-      case 0: {
-        if (mine.length >= 3) return
-        const confirmation = hasConfirmation ? pickConfirmation() : 1
-        const { wallet_id } = await caller.call('RegisterWallet', {
-          name: 'w',
-          ...(hasConfirmation && { confirmation }),
-        })
-        wallets.push({ wallet_id, caller, confirmation, confirmed: -1 })
-        return
-      }
-      case 1:
-      case 2: {
-        if (!wallet || holder) return
-        const { wallet_id } = wallet
-        await caller.call('RegisterAddress', {
-          wallet_id,
-          address: address(who),
-          ...(service !== 'c' && { import_asset: chance(0.5) }),
-        })
-        now.addresses.set(key, { wallet_id, registration: await nextRegistration() })
-        return
-      }
-      case 3: {
-        if (!holder || chance(0.5)) return
-        await caller.call('RemoveAddress', { wallet_id: holder.wallet_id, address: address(who) })
-        now.addresses.delete(key)
-        return
-      }
-      case 4: {
-        if (!wallet) return
-        const asset_type =
-          chance(0.5) || service !== 'c' ? chain.native.asset_type : 'ASSET_TYPE_ERC20'
-        await caller.call('RefreshAssetBalances', { wallet_id: wallet.wallet_id, asset_type })
-        return
-      }
-      case 5: {
-        if (hasRules) return await changeRule(caller, wallet?.wallet_id)
-        if (service !== 'c') return
-        const { contract_address, asset_type } = tokens[pick(tokens.length)]!
-        const request = { contract_address: chain.formatAddress(contract_address) }
-        const contract = own(organization_id, contract_address)
-        if (now.contracts.has(contract)) {
-          if (chance(0.6)) return
-          await caller.call('RemoveContract', request)
-          now.contracts.delete(contract)
-          return
-        }
-        const contract_type = asset_type.replace('ASSET_', 'CONTRACT_')
-        await caller.call('RegisterContract', { ...request, contract_type })
-        now.contracts.set(contract, await nextRegistration())
-        return
-      }
-      case 6: {
-        if (!wallet || chance(0.8)) return
-        const { wallet_id } = wallet
-        await caller.call('RemoveWallet', { wallet_id })
-        wallet.isRemoved = true
-        for (const [owned, { wallet_id: of }] of now.addresses)
-          if (of === wallet_id) now.addresses.delete(owned)
-        for (const rule of now.rules.keys())
-          if (rule.split('/')[1] === wallet_id) now.rules.delete(rule)
-        now.webhooks = now.webhooks.filter((webhook) => webhook.wallet_id !== wallet_id)
-        return
-      }
-      case 7: {
-        const own = now.webhooks.filter((webhook) => webhook.organization_id === organization_id)
-        const webhook = own[pick(own.length)]
-        if (!webhook) return
-        const { webhook_id } = webhook
-        if (service === 'c' && chance(0.5)) {
-          // What was seen before is still sent, and so is what takes it back.
-          webhook.isSilent = !webhook.isSilent
-          const kind = webhook.isSilent ? 'TRANSACTION_STATE' : 'TRANSFER'
-          await caller.call('UpdateWebhook', { webhook_id, events: [`WEBHOOK_EVENT_${kind}`] })
-          return
-        }
-        // What waits for its confirmation waits for the new number; what had it must be sent before.
-        await run()
-        webhook.confirmation = pick(5)
-        await caller.call('UpdateWebhook', { webhook_id, confirmation: webhook.confirmation })
-        return
-      }
-      default: {
-        if (wallet && hasConfirmation && chance(0.3)) {
-          const head = (await findCursor(db, network_id))?.block_number ?? 0
-          const { wallet_id } = wallet
-          const confirmation = pickConfirmation()
-          await caller.call('UpdateConfirmation', { wallet_id, confirmation })
-          const reached = head - Math.max(wallet.confirmation, 1) + 1
-          wallet.confirmed = Math.max(wallet.confirmed, reached)
-          wallet.confirmation = confirmation
-        } else if (now.webhooks.length < 4) {
-          const webhook = {
-            webhook_id: randomUUIDv7(),
-            organization_id,
-            wallet_id: chance(0.5) ? (wallet?.wallet_id ?? null) : null,
-            confirmation: pick(5),
-            isSilent: false,
-          }
-          const { isSilent: _, ...row } = webhook
-          await db
-            .insertInto('webhook')
-            .values({
-              ...row,
-              network_id,
-              webhook_endpoint: 'https://example.org',
-              webhook_state: 'WEBHOOK_STATE_ENABLED',
-              secret_sealed: randomBytes(4),
-              next_sequence: 1,
-              create_time: new Date(),
-              update_time: new Date(),
-            })
-            .execute()
-          now.webhooks.push(webhook)
-        }
-      }
-    }
-  }
+  const dice = { random, pick, chance }
+  const moved = { service, tokens, hasRules }
+  const { grow, fork, comeBack, isSpoiled } = createGrowth(bench, moved, dice)
+  const change = createChanges(
+    bench,
+    { ...moved, db, callers, now, wallets, nextRegistration, run: () => run() },
+    dice,
+  )
 
   const snapshot = (): Snapshot => ({
     addresses: new Map(now.addresses),

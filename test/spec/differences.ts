@@ -82,7 +82,8 @@ export const differences: readonly { match: RegExp; why: string }[] = [
     why: 'There is no time of delivery before the first attempt.',
   },
   {
-    match: /response \S*(transaction_state|webhook_status) enum: - -> /,
+    match:
+      /response \S*(transaction_state|webhook_status|transfer_state|transfer_type) enum: - -> /,
     why: 'Section 3 shows one value each; the whole lists are decided here.',
   },
   {

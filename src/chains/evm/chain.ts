@@ -11,8 +11,7 @@ import {
   UnreadableError,
 } from '../chain.ts'
 import { createReadBalances } from './balances/balances.ts'
-import { createReadTokenUris } from './balances/token-uris.ts'
-import { createVerifyContract } from './balances/tokens.ts'
+import { createReadTokenUris, createVerifyContract } from './balances/tokens.ts'
 import { createFetchBlock } from './block/fetch.ts'
 import type { TracingPatience } from './block/internal.ts'
 import type { Proof, ProofRules } from './block/proof.ts'

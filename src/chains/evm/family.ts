@@ -1,10 +1,19 @@
 import type { ContractType } from '../../contract/records/assets.ts'
 import type { PresentedAsset } from '../../contract/records/presented.ts'
-import type { AssetView, Family, TokenStandard } from '../chain.ts'
-import { parseHexHash, toHex } from '../hex.ts'
+import type { AssetView, Family, Parsed, TokenStandard } from '../chain.ts'
+import { parsed, parseEvmPattern, parseHexHash, refused, toHex } from '../hex.ts'
 import { placesPerTransaction, valuePlace } from './block/native.ts'
-import { parseAddress } from './codec/address.ts'
 import { evmSigning } from './sending/signing.ts'
+
+/** Reads an address: exactly the pattern of spec 2, so that one account has one text. */
+const parseAddress = (text: string): Parsed => {
+  const bytes = parseEvmPattern(text)
+  if (bytes) return parsed(bytes)
+  const lower = text.toLowerCase()
+  return parseEvmPattern(lower)
+    ? refused(`Must be in lower case: ${lower}`)
+    : refused('Must be 0x and 40 lower-case hex digits.')
+}
 
 /** The sub-object of spec 2.6 that belongs to the asset's standard; none for the native coin. */
 const presentMetadata = (asset: AssetView): PresentedAsset<'c'>['asset_metadata'] => {

@@ -33,6 +33,7 @@ export type FollowTools = {
   patienceMs: number
 }
 
+// Blocks of one database transaction while catching up; at the head there is one.
 const maxBatch = 50
 const pauseMs = 100
 

@@ -4,6 +4,7 @@ import { NodeFault } from './fault.ts'
 import type { NodeRecord } from './node.ts'
 import { within } from './within.ts'
 
+// A node that was repaired comes back by itself after this time.
 const distrustMs = 600_000
 
 /** Makes calls, and records on each node how they ended: latency, errors, back-off, rate limit. */
@@ -44,6 +45,7 @@ export function createBooks({
   const fail = (node: NodeRecord, error: unknown): NodeFault => {
     const fault = error instanceof NodeFault ? error : faultOf(error)
     const { kind, message } = fault
+    // The node works and said so. Only the question goes to another one.
     if (kind === 'behind' || kind === 'missing' || kind === 'refused') {
       succeed(node)
       return fault
@@ -51,6 +53,7 @@ export function createBooks({
     node.errors++
     if (kind === 'busy') {
       node.problem = message
+      // A rate limit is no fault of the node: it does not count for the breaker.
       node.gate.coolDown(clock.now(), fault.retryAfterMs)
       return fault
     }
@@ -80,10 +83,12 @@ export function createBooks({
       node.requests++
       try {
         const answer = await within(timeoutMs, signal, work)
+        // Streams and long polls last as long as they should: they would spoil the ranking by latency.
         if (!isLong) node.latency.add(clock.now() - begunAt)
         succeed(node)
         return answer
       } catch (error) {
+        // The caller gave up: that says nothing about the node.
         signal.throwIfAborted()
         throw fail(node, error)
       }

@@ -15,6 +15,7 @@ export type Breaker = {
   errorRate(): number
 }
 
+// Long enough that one failure is no rate, short enough that a repaired node is used soon.
 const windowSize = 50
 const minSamples = 20
 const highestRate = 0.5

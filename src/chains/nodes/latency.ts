@@ -7,6 +7,7 @@ export type Latency = {
   quantile(share: number): number | undefined
 }
 
+// The quantile is that of the last calls: a node that was slow an hour ago is not judged by it.
 const ringSize = 128
 const minSamples = 20
 const weight = 0.1

@@ -3,6 +3,7 @@
 // `chain.ts`, and no family. It guarantees that a node of another chain is never asked, that every call
 // has a time limit and ends with its signal, and that a failing node delays a question only once. The
 // EVM pool shares its rate gate, breaker, latency and status.
+
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { ChainUnavailableError } from '../chain.ts'

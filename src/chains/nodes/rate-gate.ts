@@ -14,6 +14,7 @@ export type RateGate = {
   isCooling(now: number): boolean
 }
 
+// Used where a node names no time. Doubled, because it may count refused calls too.
 const firstPauseMs = 500
 const longestPauseMs = 60_000
 

@@ -15,6 +15,7 @@ import type { Runtimes } from './runtimes.ts'
 import { readProvenStorage, readStorage, type StorageQuery } from './storage.ts'
 import { type Token, tokenOf } from './token.ts'
 
+// Keys of one request: nodes limit the size of a request and of its answer.
 const perRequest = 1_000
 
 /** A place in the state that holds a balance of the coin, or of a token. */

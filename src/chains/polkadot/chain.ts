@@ -38,6 +38,7 @@ export type PolkadotChainOptions = {
   longPatienceMs?: number
 }
 
+// The prefix of addresses is known once a runtime was read; until then a node may be missing.
 const learnAgainMs = 1_000
 
 /** A chain of the Substrate family (Polkadot Asset Hub and its like) behind its nodes. */

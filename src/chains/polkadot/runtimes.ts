@@ -23,6 +23,7 @@ export type Runtimes = {
 
 type Version = { specName: string; specVersion: number }
 
+// Metadata of a runtime takes megabytes, and following needs the newest one or two.
 const most = 8
 
 /** Makes the store of codecs: one per version, made when a block of it is met. */

@@ -37,6 +37,8 @@ function encode(entries: readonly Entry[], at: number, layout: number): Buffer {
   const own = entries.find(({ key }) => key.length === end)
   const below = entries.filter(({ key }) => key.length > end)
   const isHashed = own !== undefined && layout === 1 && own.value.length > 32
+  // The first byte: leaf or branch, with a value, without one or with its hash. The rest of its bits are the
+  // length.
   const [tag, bits] =
     below.length === 0
       ? isHashed
@@ -55,6 +57,7 @@ function encode(entries: readonly Entry[], at: number, layout: number): Buffer {
   if (own) parts.push(...(isHashed ? [hash256(own.value)] : [compact(own.value.length), own.value]))
   for (const nibble of [...children.keys()].sort((one, other) => one - other)) {
     const child = encode(children.get(nibble)!, end + 1, layout)
+    // A node shorter than a hash stands in its parent.
     const reference = child.length < 32 ? child : hash256(child)
     parts.push(compact(reference.length), reference)
   }
@@ -93,6 +96,7 @@ export function findProven(proof: Proof, root: Buffer, key: Buffer): Buffer | nu
   let at = 0
   for (;;) {
     const { partial, value, children } = readNode(node)
+    // The path ends elsewhere: a proof that there is no such key.
     for (const nibble of partial) if (path[at++] !== nibble) return null
     if (at === path.length) {
       if (!value) return null
@@ -133,6 +137,7 @@ function readNode(node: Buffer): {
   const most = (1 << bits) - 1
   let length = head & most
   let at = 1
+  // A length that does not fit continues in further bytes, until one is below 255.
   if (length === most)
     for (let more = 255; more === 255; length += more) {
       more = node[at++] ?? -1
@@ -159,6 +164,7 @@ function readNode(node: Buffer): {
     at += 32
   } else if (hasValue) value = { bytes: take() }
   const children: (Buffer | undefined)[] = []
+  // Children follow the value, in the order of the bitmap.
   for (let nibble = 0; nibble < 16; nibble++) if (bitmap & (1 << nibble)) children[nibble] = take()
   return { partial, value, children }
 }

@@ -1,8 +1,17 @@
 import { decodeBase58, encodeBase58 } from '../../lib/base58.ts'
-import type { Family } from '../chain.ts'
-import { toHex } from '../hex.ts'
-import { parseAddress } from './address.ts'
+import type { Family, Parsed } from '../chain.ts'
+import { parsed, refused, toHex } from '../hex.ts'
 import { formatCoinType, parseCoinType } from './coin-type.ts'
+
+const address = /^0x([0-9a-fA-F]{1,64})$/
+
+/** Reads `0x` and 1 to 64 hex digits; short ones are padded with zeros on the left (Sui's own rule). */
+const parseAddress = (text: string): Parsed => {
+  const digits = address.exec(text)?.[1]
+  return digits === undefined
+    ? refused('Must be 0x and 1 to 64 hex digits.')
+    : parsed(Buffer.from(digits.padStart(64, '0'), 'hex'))
+}
 
 const parseDigest = (text: string): Buffer | undefined => {
   // 32 bytes have 32 to 44 digits; a longer text need not be looked at.

@@ -20,6 +20,7 @@ export type Feed = {
   stop(): Promise<void>
 }
 
+// Checkpoints come four a second: this bridges a pause of the writer of about a minute.
 const mostKept = 200
 const mostTransactions = 20_000
 const firstPauseMs = 100

@@ -150,6 +150,7 @@ export function createReadBalances({
           )
         )?.[0],
       )
+    // A master that names no account for the address: there is nothing to hold tokens.
     if (!account) return 0n
     const data = await methods.run(account, 'get_wallet_data', [], options)
     const balance = data?.[0]

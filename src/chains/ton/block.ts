@@ -53,6 +53,7 @@ export function createBlock({
   doubts: Doubts
   counts: VerificationCounts
 }): ChainBlock {
+  // Some servers leave the account out. Its cells may still prove it (`accountOf`).
   const nameless: string[] = []
   const items = parts
     .flatMap((part) =>
@@ -80,10 +81,12 @@ export function createBlock({
     const cell = proveTransaction(item.raw)
     if (!cell) throw new FalseTransactionError('its cells are not those of its hash')
     const transaction = decodeTransaction(cell, item.account)
+    // The order of records depends on it, so that it must be that of the proved cells.
     if (transaction.lt !== item.lt)
       throw new FalseTransactionError('its logical time is not that of its cells')
     if (Math.abs(transaction.time - header.time) > mostApartMs)
       throw new Error('its time is not that of its block')
+    // A true transaction of an earlier block would be stored twice.
     if (doubts.isReplayed(item.key, item.lt, header.number))
       throw new FalseTransactionError('an earlier block had it already')
     decoded.set(item, transaction)
@@ -113,6 +116,7 @@ export function createBlock({
         if (!found) continue
         const { isTracked, tokens, mayReturn } = found
         // Whatever the transaction did, the balances are read again.
+        // Before decoding, so that an undecodable transaction leaves no wrong balance behind.
         if (isTracked) touched.push({ address: account, asset: native })
         for (const { owner, asset } of tokens) touched.push({ address: owner, asset })
         const ordinal = index * ordinalsPerTransaction

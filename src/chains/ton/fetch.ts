@@ -69,6 +69,7 @@ export function createFetcher({
     accept: (result: unknown): RawHeader | undefined => {
       const header = readRawHeader(result)
       if (!header || header.prev_blocks.length === 0) return undefined
+      // A node may answer for another block, by a fault or on purpose: all parts of the id are compared.
       const isAsked =
         header.id.seqno === id.seqno &&
         header.id.shard === id.shard &&
@@ -95,6 +96,7 @@ export function createFetcher({
       signal,
       accept: readShards,
     })
+    // The promise is kept, not its value: the next block asks for the same tops at the same time.
     keep(seqno, asked)
     // The next caller retries.
     asked.catch(() => {
@@ -106,6 +108,8 @@ export function createFetcher({
   /** Every shard block that a masterchain block commits: from its tops back to those of the one before. */
   const shardBlocks = async (seqno: number, signal: AbortSignal): Promise<RawBlockId[]> => {
     const [before, tops] = await Promise.all([topsOf(seqno - 1, signal), topsOf(seqno, signal)])
+    // The walk ends at what the block before has committed: every shard block belongs to exactly one
+    // masterchain block.
     const committed = new Set(before.map(placeOf))
     const found = new Map<string, RawBlockId>()
     let edge = tops.filter((id) => !committed.has(placeOf(id)))

@@ -1,3 +1,6 @@
+// `portolan doctor`: one file per group of checks, each of which returns findings with a fix. It changes
+// nothing, works beside a running service, and gives every check a time limit.
+
 import type { Command } from 'commander'
 import type { Shell } from '../shell.ts'
 

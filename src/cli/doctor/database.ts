@@ -16,7 +16,7 @@ import { npmBinaries } from '../../storage/embedded/npm-binaries.ts'
 import { chooseServerUser } from '../../storage/embedded/server-user.ts'
 import { readMigrations } from '../../storage/migrations/files.ts'
 import { pendingMigrations, schemaVersion } from '../../storage/migrations/migrate.ts'
-import { connectRedis } from '../../storage/redis.ts'
+import { connectRedis } from '../../storage/redis/redis.ts'
 import { type DoctorContext, type Finding, failure, ok, warning } from './finding.ts'
 import { checkClock } from './machine.ts'
 

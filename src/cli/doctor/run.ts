@@ -1,6 +1,3 @@
-// `portolan doctor`: one file per group of checks, each of which returns findings with a fix. It changes
-// nothing, works beside a running service, and gives every check a time limit.
-
 import { checkSecrets } from '../../app/config/load.ts'
 import { ConfigError } from '../../app/config/problem.ts'
 import type { Config } from '../../app/config/schema.ts'

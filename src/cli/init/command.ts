@@ -1,3 +1,6 @@
+// `portolan init`: questions, checks of the given nodes, and `portolan.yaml`. Nothing is written before all
+// answers are valid, and an existing file is not replaced without `--force`.
+
 import type { Command } from 'commander'
 import type { Shell } from '../shell.ts'
 

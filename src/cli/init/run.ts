@@ -1,6 +1,3 @@
-// `portolan init`: questions, checks of the given nodes, and `portolan.yaml`. Nothing is written before all
-// answers are valid, and an existing file is not replaced without `--force`.
-
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'

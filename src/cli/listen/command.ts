@@ -1,3 +1,6 @@
+// `portolan listen`: a local receiver of webhooks. It verifies signatures and sequence numbers with the rules of
+// `docs/webhooks.md`, and removes its webhook when it ends.
+
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { parsePort } from '../options.ts'
 import type { Shell } from '../shell.ts'

@@ -1,6 +1,3 @@
-// `portolan listen`: a local receiver of webhooks. It verifies signatures and sequence numbers with the rules
-// of `docs/webhooks.md`, and removes its webhook when it ends.
-
 import { createClient } from '../../../client/src/client.ts'
 import { PortolanError } from '../../../client/src/error.ts'
 import { problemText } from '../call/run.ts'

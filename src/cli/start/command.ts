@@ -1,3 +1,6 @@
+// `portolan start`: the service in the foreground. The first signal stops it in order (drain, chains, database),
+// a second one ends the process at once.
+
 import type { Command } from 'commander'
 import { parseChains, parsePort } from '../options.ts'
 import type { Shell } from '../shell.ts'

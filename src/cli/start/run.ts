@@ -1,6 +1,3 @@
-// `portolan start`: the service in the foreground. The first signal stops it in order (drain, chains,
-// database), a second one ends the process at once.
-
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import manifest from '../../../package.json' with { type: 'json' }

@@ -167,6 +167,9 @@ export const webhookStatuses = [
 /** The state of the delivery of a notification. */
 export type WebhookStatus = (typeof webhookStatuses)[number]
 
+/** Whether a webhook delivers. */
+export type WebhookState = 'WEBHOOK_STATE_ENABLED' | 'WEBHOOK_STATE_DISABLED'
+
 /** What a webhook can notify of (variant C). */
 export const webhookEvents = ['WEBHOOK_EVENT_TRANSFER', 'WEBHOOK_EVENT_TRANSACTION_STATE'] as const
 
@@ -180,3 +183,6 @@ export const notificationTypes = {
   p: 'NOTIFICATION_TYPE_P_TRANSACTION_UPDATED',
   c: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED',
 } as const
+
+/** The type of a notification. */
+export type NotificationType = (typeof notificationTypes)[keyof typeof notificationTypes]

@@ -5,7 +5,7 @@ import Type from 'typebox'
 import { AssetType, Count, Decimal, extension, optional, Timestamp, text } from '../fields.ts'
 import { maxAddressesPerAnswer, maxListedAddresses } from '../limits.ts'
 import { each, only, record } from '../variant.ts'
-import { transferDirections } from './states.ts'
+import { transferDirections, transferStates, transferTypes } from './states.ts'
 
 /** Spec 2.4. */
 export const Wallet = record('Wallet', {
@@ -152,7 +152,7 @@ export const Transfer = record('Transfer', {
   message: only('T', text),
   message_hex: only('T', extension(MessageBytes)),
   transfer_hash: only('T', text),
-  transfer_type: only('T', text),
+  transfer_type: only('T', Type.Enum(transferTypes)),
   bounced: only('T', text),
   block_height: only('P', Type.Integer()),
   block_number: each({
@@ -165,7 +165,7 @@ export const Transfer = record('Transfer', {
     P: Type.Integer({ description: 'Unix time in seconds' }),
     C: Type.Integer({ description: 'Unix time in seconds' }),
   }),
-  transfer_state: only('C', text),
+  transfer_state: only('C', Type.Enum(transferStates)),
   transfer_metadata: only('C', TokenMetadata),
   verified: only(
     'C',

@@ -83,11 +83,13 @@ export function createAuthenticator(
   const { nonceWindowMs, nonces, failures = unlimitedFailures, forms } = options
   const cache = new Map<string, Known>()
   const failed = new Map<string, Failed>()
+  // A burst after a start would otherwise ask the database once per request for the same key.
   const lookUps = new Map<string, Promise<Known | undefined>>()
   const used = new Map<string, string | undefined>()
 
   const load = async (api_key: string): Promise<Known | undefined> => {
     const row = await findCredentialByKeyHash(db, hashKey(api_key))
+    // A disabled organization answers as an unknown key.
     if (!row || row.disable_time) return undefined
     const { credential_id, revision } = row
     const secret = sealer.open(row.api_secret_sealed, sealContext('api_secret', credential_id))
@@ -114,6 +116,7 @@ export function createAuthenticator(
     return undefined
   }
   const noteFailure = (api_key: string, known: Known | undefined) => {
+    // The first failure counts: later ones do not extend the time.
     if (failed.has(api_key)) return
     if (failed.size >= cacheSize) failed.delete(failed.keys().next().value as string)
     failed.set(api_key, { known, until: clock.now() + failedMs })
@@ -149,6 +152,7 @@ export function createAuthenticator(
         if (!isForged) noteFailure(api_key, known)
         throw unauthenticated()
       }
+      // The attempt was taken before the look-up, and it was no failure.
       if (!cached) failures.giveBack(client)
       const now = clock.now()
       const time = nonceTime(nonce)
@@ -183,10 +187,12 @@ export function createAuthenticator(
         isDecided = true
       }
       if (outcome === 'spent') {
+        // Kept only after the nonce was stored: that statement has checked that the credential still exists.
         if (!cached) remember(api_key, known)
         used.set(credential_id, client)
         return known.principal
       }
+      // Only now is the cause named: the signature was right, so that the caller owns the key.
       if (outcome === 'reused') throw new OperationError('NONCE_REUSED')
       if (outcome === 'unsure') throw recovering()
       cache.delete(api_key)

@@ -1,5 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Ids } from '../../lib/ids.ts'
+import { findNewestCredential } from '../../storage/access/credentials.ts'
+import type { Sealer } from '../../storage/access/seal.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import type { KeyMac } from './key-mac.ts'
 
 /** A fresh pair. The prefixes distinguish the halves for secret scanners and people. */
@@ -26,3 +29,9 @@ export const sameSecret = (a: string, b: string): boolean => timingSafeEqual(has
 /** What a sealed half is bound to, so that halves cannot be swapped between rows. */
 export const sealContext = (half: 'api_key' | 'api_secret', credential_id: string): string =>
   `credential:${credential_id}:${half}`
+
+/** Opens a stored key, so that a wrong master key is noticed before anything is sealed with it; throws SealError. */
+export async function checkMasterKey({ db, sealer }: { db: Db; sealer: Sealer }): Promise<void> {
+  const row = await findNewestCredential(db)
+  if (row) sealer.open(row.api_key_sealed, sealContext('api_key', row.credential_id))
+}

@@ -46,6 +46,7 @@ type Known = {
   client: string | undefined
 }
 
+// Keys in plain text are kept for few callers only.
 const maxDigests = 1_000
 
 /** Makes the look-up of keys. */

@@ -62,6 +62,7 @@ export function exceeded(held: Grant, wanted: Grant): FieldError[] {
     errors.push({ field, reason: 'GRANT_EXCEEDED', detail })
   if (!includesRole(held.role, wanted.role))
     add('role', `${wanted.role} is more than ${held.role}.`)
+  // Null is unrestricted: only a restricted giver can exceed something.
   if (held.scopes) {
     const set = new Set(held.scopes)
     for (const scope of wanted.scopes ?? ['*'])
@@ -73,6 +74,7 @@ export function exceeded(held: Grant, wanted: Grant): FieldError[] {
       if (!subnets.some((subnet) => contains(subnet, subnetOf(network))))
         add('allowed_client_networks', `${network} is not within your own networks.`)
   }
+  // A credential must not outlive the one that made it.
   if (held.expire_time && !(wanted.expire_time && wanted.expire_time <= held.expire_time))
     add('expire_time', `Must not be after ${held.expire_time.toISOString()}, when you expire.`)
   return errors

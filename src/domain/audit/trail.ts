@@ -1,4 +1,6 @@
-// The audit trail of operations. It guarantees that no change commits without its event.
+// The audit trail of operations: the event of a change is written in the transaction of the change. It uses
+// `storage/audit`. It guarantees that no change commits without its event, and that a flood of refused requests
+// is summed up instead of stored one by one.
 
 import { onlyShows } from '../../contract/access.ts'
 import { OperationError } from '../../contract/errors/errors.ts'

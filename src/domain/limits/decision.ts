@@ -44,6 +44,7 @@ export const resolveLimits = (
 ): RateLimits =>
   // Without an object of its own: this is done for every call of the gateway.
   records.find((record) => record.chain === chain) ??
+  // The record of the organization applies to every chain without its own.
   records.find((record) => record.chain === '*') ??
   defaults
 

@@ -1,5 +1,6 @@
-// Rate limits in four windows. `take` is synchronous and never waits for the network. Several
-// processes never admit more than the limit with Redis, and converge without it.
+// Rate limits in four windows: second, hour, day and month. It uses `storage/redis` and the stored use of
+// `storage/access`. `take` is synchronous and never waits for the network. With Redis several processes never
+// admit more than the limit together; without it they converge within a second.
 
 import type { Clock } from '../../lib/clock.ts'
 import { type Ids, systemIds } from '../../lib/ids.ts'
@@ -84,6 +85,7 @@ export const createLimiter = ({
   const takeLocal = createLocalWindows()
   let stored = true
   let last = clock.now()
+  // Time that passed, by the differences of the clock that are positive.
   let elapsed = 0
 
   // The sliding window is measured in time that passed, so setting the clock cannot empty it.
@@ -125,6 +127,7 @@ export const createLimiter = ({
       reading.catch(() => {})
       late.catch(() => {})
       expiry.abort()
+      // Also after a failure: the limiter must answer without the database.
       entry.loading = undefined
     }
   }
@@ -181,6 +184,7 @@ export const createLimiter = ({
         () => true,
         () => false,
       )
+      // A failure is logged by `flush` and retried with the next interval.
       if (slept) await flush().catch(() => {})
     }
   }

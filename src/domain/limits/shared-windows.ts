@@ -1,5 +1,5 @@
 import type { Log } from '../../lib/log.ts'
-import type { RedisConnection } from '../../storage/redis.ts'
+import type { RedisConnection } from '../../storage/redis/redis.ts'
 import { type Decision, describe, fits, type RateLimits, type Room } from './decision.ts'
 import { adoptUsed, countEntry, type Entry, type KeepDelta, rollEntry } from './entries.ts'
 import { createCalendar, pushLog } from './windows.ts'

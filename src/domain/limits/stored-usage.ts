@@ -59,6 +59,7 @@ const isCommitted = async (db: Db, id: string): Promise<boolean> => {
   const { rows } = await sql<{ status: string | null }>`
     select pg_xact_status(${id}::xid8) as status`.execute(db)
   const status = rows[0]!.status
+  // Neither adding again nor leaving it out would be right now. The batch is repeated later.
   if (status === 'in progress') throw new Error(`transaction ${id} is still in progress`)
   return status === 'committed'
 }
@@ -79,6 +80,7 @@ export const createUsageStore = (db: Db): UsageStore => {
       }))
     },
     add: async (deltas, batch_id) => {
+      // The connection broke after the commit: the server knows by the transaction id whether it counted.
       if (attempt?.batch_id === batch_id && (await isCommitted(db, attempt.transaction)))
         return await readTotals(db, deltas)
       return await db.transaction().execute(async (transaction) => {
@@ -133,6 +135,7 @@ export const adoptTotal = (
   keep: (entry: Entry, counter: Counter) => void,
 ): void => {
   const counter = entry[total.period]
+  // The window has rolled while the statement ran.
   if (total.period_start < counter.start) return
   if (total.period_start > counter.start) {
     if (counter.delta > 0) keep(entry, counter)
@@ -241,6 +244,7 @@ export const createWriteBehind = ({ store, ids, log, find, max_kept }: Options):
       dirty.delete(entry)
     },
     flush: () => {
+      // One at a time, also after a failure: two would send the same batch twice.
       last = last.then(drain, drain)
       return last
     },

@@ -35,6 +35,7 @@ const tracers: readonly Tracer[] = [
   },
 ]
 
+// More reorganizations in one request mean that the chain does not stand still.
 const attempts = 3
 
 /** Lists the calls inside a transaction, depth first, without the transaction itself. */

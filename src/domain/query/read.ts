@@ -4,6 +4,7 @@ import { OperationError, type Reason } from '../../contract/errors/errors.ts'
 import type { Context } from '../context.ts'
 import { type QuerySource, sourceOf, unread } from './source.ts'
 
+// Linking takes milliseconds where nodes answer; a query does not wait for a node that hangs.
 const longestLinkMs = 1_000
 const linkStepMs = 10
 const tries = 5

@@ -33,6 +33,7 @@ export async function beginAttempt(trx: Db, row: TransactionRow, now: Date): Pro
     broadcast_count: row.broadcast_count + 1,
     broadcast_time: now,
     next_broadcast_time: new Date(now.getTime() + takeoverMs),
+    // Written before the bytes leave: after a crash it is not known whether a node got them.
     is_unsure: true,
   }
   const begun =
@@ -71,6 +72,7 @@ export async function settleAttempt(
         ? await moveTransaction(trx, row, { event: 'accepted', now, change })
         : await updateTransaction(trx, row, change)
     }
+    // A later attempt is under way. What this one brought is not the newest word any more.
     if (row.broadcast_count !== broadcast_count) return row
     const last_error = waitsFor ? `${handover.detail}. ${waitsFor}` : handover.detail
     if (handover.kind === 'refused' && isSending && !attempt.wasUnsure)

@@ -4,7 +4,7 @@ import type { TransactionRow } from '../../storage/transactions/transactions.ts'
 import type { WalletHandler } from '../context.ts'
 import { readScope } from '../wallets/scope.ts'
 import { moveTransaction } from './move.ts'
-import { raisedPrice } from './price.ts'
+import { raisedPrice } from './nonce.ts'
 import { forbidden, withTransaction } from './scope.ts'
 
 /** Cancels a transaction that no node has got; its nonce is free again, its signature is erased. */

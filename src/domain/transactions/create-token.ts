@@ -34,6 +34,7 @@ export const CreateTokenTransaction: WalletHandler<'CreateTokenTransaction'> = a
     prepared: {
       from: payment.from,
       to: contract,
+      // The amount is in the data: coin that is sent to a token contract is lost or refused.
       value: 0n,
       data: signing.encodePayment(payment),
       explain: async (signal) => {

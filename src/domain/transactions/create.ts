@@ -21,8 +21,7 @@ import { notifyOfStates } from '../../storage/webhooks/state-notifications.ts'
 import type { Context, WalletHandler } from '../context.ts'
 import { withinOpenQuota } from '../quotas.ts'
 import { readAddress } from '../wallets/address-fields.ts'
-import { askChain } from '../wallets/ask-chain.ts'
-import { getWallet } from '../wallets/scope.ts'
+import { askChain, getWallet } from '../wallets/scope.ts'
 import { checkAmounts } from './amounts.ts'
 import { checkAgainstChain } from './checks.ts'
 import { type CreateRequest, type Prepared, readDefaults } from './defaults.ts'
@@ -60,6 +59,7 @@ export async function create(
   const present = (row: TransactionRow) => ({
     transaction: toTransactionRecord(row, new Date(clock.now())),
   })
+  // First of all: a repeated request must give the same answer although prices and nonces have changed since.
   const repeated = await findRepeated(context, scope, { transaction_id, request_hash })
   if (repeated) return present(repeated)
 
@@ -73,12 +73,14 @@ export async function create(
       ],
     })
   const defaults = await askChain(() => readDefaults(context, scope, { request, prepared }))
+  // The nodes may have taken long. For a caller that is gone no nonce is used.
   signal.throwIfAborted()
 
   const store = async (trx: Db, admit: (trx: Db) => Promise<void>) => {
     const { from, to, value, data } = prepared
     const sender = { ...scope, from }
     const { gas } = defaults
+    // Locks the sender, so that the sums and counts below cannot change before the insert.
     const { nonce, gas_price, missing_nonce } = await chooseNonce(trx, sender, defaults)
     const open = await sumOpen(trx, sender, { exceptNonce: nonce })
     if (open.count >= maxOpenTransactions) throw new OperationError('TOO_MANY_OPEN_TRANSACTIONS')

@@ -48,6 +48,7 @@ export async function readDefaults(
       gas === undefined ? estimate() : BigInt(gas),
       sending.gasPrice(signal),
       sending.chainId(signal),
+      // An asked nonce may replace a pending transaction: only nonces of blocks are used up.
       sending.transactionCount(from, nonce === undefined ? 'pending' : 'latest', signal),
       nonce === undefined ? undefined : sending.transactionCount(from, 'pending', signal),
       sending.blockLimits(signal),

@@ -8,7 +8,6 @@ import {
   type Sender,
 } from '../../storage/transactions/nonces.ts'
 import type { Defaults } from './defaults.ts'
-import { raisedPrice } from './price.ts'
 
 /** A nonce, the price that it takes, and a lower nonce that is missing. */
 type ChosenNonce = { nonce: number; gas_price: bigint; missing_nonce: number | undefined }
@@ -49,4 +48,10 @@ export async function chooseNonce(
     detail: `Another transaction has the nonce ${asked_nonce}; to replace it gas_price must be at least ${least}.`,
     errors: [{ field: 'gas_price', reason: 'OUT_OF_RANGE', detail: `Must be at least ${least}.` }],
   })
+}
+
+/** The least price with which another transaction of the same nonce is replaced: 10 % more. */
+export const raisedPrice = (gas_price: bigint): bigint => {
+  const raised = (gas_price * 11n + 9n) / 10n
+  return raised > gas_price ? raised : gas_price + 1n
 }

@@ -12,8 +12,7 @@ import type { Context, WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { readOptionalAddress } from '../wallets/address-fields.ts'
 import { getWalletOfHistory, type ReadScope, readScope } from '../wallets/scope.ts'
-import { fieldsOf } from './fields.ts'
-import { signingOf } from './scope.ts'
+import { fieldsOf, signingOf } from './scope.ts'
 
 /** Reads a managed transaction by its id, its hash, or both, which must then agree. */
 export const GetTransaction: WalletHandler<'GetTransaction'> = async (

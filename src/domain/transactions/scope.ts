@@ -1,5 +1,5 @@
 import type { Family } from '../../chains/chain.ts'
-import type { Sending, Signing } from '../../chains/sending.ts'
+import type { Sending, Signing, TransactionFields } from '../../chains/sending.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { lockTransaction, type TransactionRow } from '../../storage/transactions/transactions.ts'
@@ -52,3 +52,9 @@ export const forbidden = (row: TransactionRow, operation: string): OperationErro
     detail: `${operation} is not possible in ${row.transaction_state}.`,
     extra: { transaction_state: row.transaction_state },
   })
+
+/** What is signed of a transaction. */
+export const fieldsOf = (row: TransactionRow): TransactionFields => {
+  const { from, to, value, gas, gas_price, data, nonce, eip155_chain_id } = row
+  return { from, to, value, gas, gas_price, data, nonce, chain_id: eip155_chain_id }
+}

@@ -27,6 +27,7 @@ export const SendTransaction: WalletHandler<'SendTransaction'> = async (
       case 'TRANSACTION_STATE_SIGNED':
         attempt = await beginAttempt(trx, row, now)
         return attempt.row
+      // It is on its way or ended. Sending again is the sender's task, with its own pauses.
       default:
         return row
     }

@@ -3,9 +3,8 @@ import { invalidRequest } from '../../contract/validate.ts'
 import { findTransaction } from '../../storage/transactions/transactions.ts'
 import type { WalletHandler } from '../context.ts'
 import { readScope } from '../wallets/scope.ts'
-import { fieldsOf } from './fields.ts'
 import { moveTransaction } from './move.ts'
-import { forbidden, signingOf, withTransaction } from './scope.ts'
+import { fieldsOf, forbidden, signingOf, withTransaction } from './scope.ts'
 
 /** Takes the signature of a transaction; from then on its bytes and its hash are fixed. */
 export const SubmitTransactionSignature: WalletHandler<'SubmitTransactionSignature'> = async (

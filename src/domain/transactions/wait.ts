@@ -3,7 +3,7 @@ import type { Db } from '../../storage/pg/database.ts'
 import { findOwnHolder, type NonceHolder } from '../../storage/transactions/nonces.ts'
 import { isStuck } from '../../storage/transactions/record.ts'
 import type { TransactionRow } from '../../storage/transactions/transactions.ts'
-import { raisedPrice } from './price.ts'
+import { raisedPrice } from './nonce.ts'
 
 /**
  * Why a transaction that the nodes have is in no block yet; undefined while nothing is known. Holders

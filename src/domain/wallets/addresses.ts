@@ -122,6 +122,7 @@ export async function registerIn(
   if (added === addresses.length)
     return await coverRegistered({ db, clock }, scope, { wallet_id, addresses })
   const owners = await findOwners(db, scope, addresses)
+  // Addresses that this wallet had before are no error: repeating a registration changes nothing.
   const taken = owners.filter((owner) => owner.wallet_id !== wallet_id)
   if (taken.length === 0)
     return await coverRegistered({ db, clock }, scope, { wallet_id, addresses })
@@ -146,6 +147,7 @@ async function removeFrom(
   const { wallet_id } = wallet
   const { addresses } = request
   const owners = addresses && (await findOwners(db, scope, addresses))
+  // Looked up without a lock: a removal that changes nothing must not wait for blocks.
   if (owners && !owners.some((owner) => owner.wallet_id === wallet_id)) return
   await db.transaction().execute(async (trx) => {
     // Blocks concurrent balance reads and reorganizations: rows that they store would remain.

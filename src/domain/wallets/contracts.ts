@@ -15,8 +15,7 @@ import {
 import type { WalletHandler } from '../context.ts'
 import { takeQuota } from '../quotas.ts'
 import { readAddress } from './address-fields.ts'
-import { askChain } from './ask-chain.ts'
-import { chainScope, readScope } from './scope.ts'
+import { askChain, chainScope, readScope } from './scope.ts'
 
 /** Lists the registered contracts in the order of their registration. */
 export const ListContracts: WalletHandler<'ListContracts'> = async (context) => {
@@ -51,6 +50,7 @@ export const RegisterContract: WalletHandler<'RegisterContract'> = async (
   const asset = { asset_type, contract_address, token_id: 0n, ...info }
   await context.db.transaction().execute(async (trx) => {
     // Items of a collection become assets when they are first seen.
+    // An ERC-20 is one asset, which balances refer to before its first transfer.
     if (!standard.isCollection) await ensureAssets(trx, network_id, [asset], create_time)
     await setAssetInfo(trx, { network_id, contract_address, ...info })
     const isNew = await upsertContract(trx, {

@@ -83,6 +83,7 @@ export async function runCover(tools: Tools, job: JobRow): Promise<boolean> {
     let count = 0
     for (const asset of assets)
       count += await coverAsset({ ...tools, signal }, { ...scope, since_block }, asset, owned)
+    // Thrown after the others were stored, so that only what is missing is asked for again.
     if (count > 0 && unnamed < mostUnnamed)
       throw new UnnamedAccountError(`tokens name no account for ${count} addresses`)
   }

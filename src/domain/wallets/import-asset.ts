@@ -9,10 +9,9 @@ import {
 } from '../../storage/wallets/assets.ts'
 import type { WalletHandler } from '../context.ts'
 import { readOptionalAddress, readToken } from './address-fields.ts'
-import { askChain } from './ask-chain.ts'
 import { importForAll } from './import-for-all.ts'
 import { importNative, requestRefresh } from './refresh.ts'
-import { chainScope, getWallet } from './scope.ts'
+import { askChain, chainScope, getWallet } from './scope.ts'
 
 /** Reads the current balance of the coin or of a token, which is tracked from then on. */
 export const ImportAsset: WalletHandler<'ImportAsset'> = async (context, request) => {
@@ -80,6 +79,7 @@ export const ImportAsset: WalletHandler<'ImportAsset'> = async (context, request
     ],
     now,
   )
+  // The row may be there because of a rule. From now on the removal of the rule leaves it.
   await keepTokenImport(context.db, {
     network_id,
     address: found.address,

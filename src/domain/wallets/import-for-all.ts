@@ -6,9 +6,8 @@ import { assetIdOf, ensureAssets } from '../../storage/wallets/assets.ts'
 import { insertTokenRule } from '../../storage/wallets/token-rules.ts'
 import { holdWallet } from '../../storage/wallets/wallets.ts'
 import type { Context } from '../context.ts'
-import { askChain } from './ask-chain.ts'
 import { coverFirst, enqueueCover } from './cover.ts'
-import type { ChainScope } from './scope.ts'
+import { askChain, type ChainScope } from './scope.ts'
 
 const refuse = (reason: string, detail: string) =>
   invalidRequest([{ field: 'token_address', reason, detail }])
@@ -32,6 +31,7 @@ export async function importForAll(
     : await findToken(context, scope, { asset_type: request.asset_type, token_address: token })
   const create_time = new Date(context.clock.now())
   const rule = { asset_id: assetIdOf(network_id, asset), ...(wallet_id && { wallet_id }) }
+  // Before the transaction: assets are shared by all organizations, and nothing waits for their rows.
   await ensureAssets(context.db, network_id, [{ ...asset, ...info }], create_time)
   const job = await context.db.transaction().execute(async (db) => {
     if (wallet_id && !(await holdWallet(db, wallet_id)))

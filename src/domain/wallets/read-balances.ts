@@ -85,6 +85,8 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
   await ensureAssets(db, network_id, [...assets.values()], now)
   await db.transaction().execute(async (trx) => {
     const begun = await awaitCursor(trx, network_id)
+    // The reading may be of a block before the first one: its changes since would be missing. The job is
+    // repeated.
     if (begun && !cursor) throw new ChainUnavailableError('tracking began while balances were read')
     if (chain.reorganizes && !(await holdBlock(trx, network_id, at)))
       throw new BlockGoneError(`block ${at.number} left the chain while balances were read`)

@@ -83,6 +83,7 @@ async function nextPage(
   const scope = { organization_id: job.organization_id!, network_id: job.network_id! }
   const wallet = await findWallet(db, scope, target.wallet_id)
   const page = { ...scope, wallet_id: target.wallet_id, confirmation: wallet?.confirmation ?? 1 }
+  // Erased meanwhile: an empty last page ends the job.
   if (!wallet) return { ...page, queries: [], last: undefined }
   const addresses = target.address
     ? [Buffer.from(target.address, 'hex')]

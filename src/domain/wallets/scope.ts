@@ -1,4 +1,4 @@
-import type { Chain, Family } from '../../chains/chain.ts'
+import { type Chain, ChainUnavailableError, type Family } from '../../chains/chain.ts'
 import { families, familyAt } from '../../chains/registry.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import type { WalletService } from '../../contract/variant.ts'
@@ -74,4 +74,14 @@ export async function getWalletOfHistory(
   const row = isUuid(wallet_id) ? await findWallet(db, scope, wallet_id) : undefined
   if (!row) throw new OperationError('WALLET_NOT_FOUND')
   return row
+}
+
+/** Queries the chain for a caller; throws an operation error when no node can answer. */
+export async function askChain<answer>(ask: () => Promise<answer>): Promise<answer> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!(error instanceof ChainUnavailableError)) throw error
+    throw new OperationError('UPSTREAM_UNAVAILABLE', { retryAfter: 5, cause: error })
+  }
 }

@@ -2,25 +2,37 @@
 // service. Every function works within one organization and network.
 
 import { OperationError } from '../../contract/errors/errors.ts'
-import { maxAddressesPerAnswer } from '../../contract/limits.ts'
+import { maxAddressesPerAnswer, maxListedAddresses } from '../../contract/limits.ts'
+import type { WalletAnswer } from '../../contract/operations/calls.ts'
+import { toTimestamp } from '../../lib/clock.ts'
+import { subtractUse } from '../../storage/access/quotas.ts'
 import { expandBacklogs } from '../../storage/balances/backlog.ts'
+import type { Db } from '../../storage/pg/database.ts'
 import { lockCursor } from '../../storage/tracking/blocks.ts'
-import { findOwners } from '../../storage/wallets/addresses.ts'
+import {
+  deleteAddresses,
+  findOwners,
+  type ListedAddress,
+  listFirstAddresses,
+} from '../../storage/wallets/addresses.ts'
+import type { WalletRow } from '../../storage/wallets/tables.ts'
+import { deleteTokenRules } from '../../storage/wallets/token-rules.ts'
 import {
   insertWallet,
   listWallets,
+  markRemoved,
   renameWallet,
   setConfirmation,
 } from '../../storage/wallets/wallets.ts'
+import { deleteWebhook, lockWebhooksOf } from '../../storage/webhooks/webhooks.ts'
 import type { WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
 import { takeQuota } from '../quotas.ts'
 import { readAddress, readOptionalAddress } from './address-fields.ts'
 import { registerIn } from './addresses.ts'
 import { coverFirst } from './cover.ts'
-import { presentWallets } from './present-wallets.ts'
 import { importNative } from './refresh.ts'
-import { chainScope, getWallet, readScope } from './scope.ts'
+import { chainScope, findOwnWallet, getWallet, type ReadScope, readScope } from './scope.ts'
 
 /** Creates a wallet, with its first address if one is given. */
 export const RegisterWallet: WalletHandler<'RegisterWallet'> = async (context, request) => {
@@ -69,6 +81,7 @@ export const ListWallets: WalletHandler<'ListWallets'> = async (context, request
   const { limit, after } = readPage<string>(context, request)
   const rows = await listWallets(context.db, scope, { limit: limit + 1, after })
   const { items, pagination } = makePage(context, request, rows, (row) => row.wallet_id)
+  // Bounds the answer as a whole: a page of large wallets would have millions of addresses.
   const perWallet = Math.floor(maxAddressesPerAnswer / limit)
   return { wallets: await presentWallets(context.db, scope, items, perWallet), pagination }
 }
@@ -112,4 +125,75 @@ export const GetAddress: WalletHandler<'GetAddress'> = async (context, request) 
     wallet_id: owner.wallet_id,
     user_friendly_address: scope.family.formatUserFriendly?.(address),
   }
+}
+
+/**
+ * Makes wallet records. A wallet with more addresses than fit shows the first ones of ListAddresses,
+ * any other one all of them in the order of their registration.
+ */
+async function presentWallets(
+  db: Db,
+  { family }: Pick<ReadScope, 'family'>,
+  rows: readonly WalletRow[],
+  perWallet: number = maxListedAddresses,
+): Promise<WalletAnswer<'ListWallets'>['wallets']> {
+  const limit = Math.min(perWallet, maxListedAddresses)
+  const addresses = new Map<string, ListedAddress[]>(rows.map(({ wallet_id }) => [wallet_id, []]))
+  const wallet_ids = rows.map(({ wallet_id }) => wallet_id)
+  for (const row of await listFirstAddresses(db, wallet_ids, limit))
+    addresses.get(row.wallet_id)?.push(row)
+  return rows.map((row) => {
+    const found = addresses.get(row.wallet_id) ?? []
+    const isTruncated = row.address_count > limit
+    const shown = isTruncated ? found : found.toSorted(byRegistration)
+    const { formatUserFriendly } = family
+    const texts = shown.map(({ address }) => family.formatAddress(address))
+    return {
+      wallet_id: row.wallet_id,
+      name: row.name,
+      addresses: texts,
+      address_count: row.address_count,
+      addresses_truncated: isTruncated,
+      create_time: toTimestamp(row.create_time),
+      update_time: toTimestamp(row.update_time),
+      confirmation: row.confirmation,
+      ...(formatUserFriendly && {
+        address_mapping: shown.map(({ address }, at) => ({
+          address: texts[at]!,
+          user_friendly_address: formatUserFriendly(address),
+        })),
+      }),
+    }
+  })
+}
+
+// The rows are in the order of their bytes, and sorting keeps it among those of one time.
+const byRegistration = (a: ListedAddress, b: ListedAddress): number =>
+  a.create_time.getTime() - b.create_time.getTime()
+
+/** Removes a wallet with its addresses, balances and webhooks; its history stays. Repeating it changes nothing. */
+export const RemoveWallet: WalletHandler<'RemoveWallet'> = async (context, request) => {
+  const scope = await readScope(context)
+  const wallet = await findOwnWallet(context, scope, request.wallet_id)
+  if (!wallet) return {}
+  const { wallet_id } = wallet
+  await context.db.transaction().execute(async (trx) => {
+    // As with addresses: a block or a balance that is being stored would leave something behind.
+    await lockCursor(trx, scope.network_id)
+    await expandBacklogs(trx, scope.network_id)
+    // Requests that add an address or a webhook wait for this row, and then find the wallet removed.
+    if (!(await markRemoved(trx, wallet_id, new Date(context.clock.now())))) return
+    const addresses = await deleteAddresses(trx, scope, { wallet_id })
+    await deleteTokenRules(trx, scope, wallet_id)
+    const webhooks = await lockWebhooksOf(trx, scope, wallet_id)
+    let headers = 0
+    for (const webhook_id of webhooks) headers += await deleteWebhook(trx, webhook_id)
+    await subtractUse(trx, scope.organization_id, [
+      ['QUOTA_ADDRESSES', addresses],
+      ['QUOTA_WALLETS', 1],
+      ['QUOTA_WEBHOOKS', webhooks.length],
+      ['QUOTA_WEBHOOK_HEADERS', headers],
+    ])
+  })
+  return {}
 }

@@ -1,4 +1,4 @@
-import { OperationError } from '../../contract/errors/errors.ts'
+import { type FieldError, OperationError } from '../../contract/errors/errors.ts'
 import { invalidRequest } from '../../contract/validate.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { subtractUse } from '../../storage/access/quotas.ts'
@@ -14,7 +14,6 @@ import type { WalletHandler } from '../context.ts'
 import { takeQuota } from '../quotas.ts'
 import { chainScope, readScope } from '../wallets/scope.ts'
 import { getWebhook, getWebhookToChange } from './get-webhook.ts'
-import { checkHeader } from './header-rules.ts'
 import { headerContext } from './secret.ts'
 
 // Receivers refuse requests whose headers are much larger.
@@ -99,4 +98,42 @@ export const RemoveWebhookHeader: WalletHandler<'RemoveWebhookHeader'> = async (
     if (isGone) await subtractUse(trx, scope.organization_id, [['QUOTA_WEBHOOK_HEADERS', 1]])
   })
   return {}
+}
+
+// What the connection or the signature is made of, and what describes the body.
+const reserved = new Set([
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'date',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'via',
+])
+const reservedPrefixes = ['proxy-', 'webhook-', 'x-forwarded-', 'sec-']
+
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+// Spaces at the ends would be lost on the way; anything else than ASCII is read differently everywhere.
+const text = /^(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?$/
+
+/** What is wrong with a header that a user wants to be sent; nothing when it can be. */
+const checkHeader = (header_key: string, header_value: string): FieldError[] => {
+  const errors: FieldError[] = []
+  const refuse = (field: string, detail: string) =>
+    errors.push({ field, reason: 'INVALID_HEADER', detail })
+  const name = header_key.toLowerCase()
+  if (!token.test(header_key)) refuse('header_key', 'Is not the name of an HTTP header.')
+  else if (reserved.has(name) || reservedPrefixes.some((prefix) => name.startsWith(prefix)))
+    refuse('header_key', 'Is a header that the delivery itself sets.')
+  if (!text.test(header_value))
+    refuse('header_value', 'Must be printable ASCII, without spaces at its ends.')
+  return errors
 }

@@ -102,6 +102,7 @@ export const RetryWebhookHistory: WalletHandler<'RetryWebhookHistory'> = async (
   const now = new Date(context.clock.now())
   const { from_time = new Date(0) } = readTimes({ start_time })
   const retried_count = await context.db.transaction().execute(async (trx) => {
+    // Locks the webhook first, as every writer of its queue does.
     await getWebhookToSend(trx, scope, webhook_id)
     const count = history
       ? await retryDelivery(trx, history.webhook_history_id, now)

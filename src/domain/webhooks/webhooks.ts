@@ -84,6 +84,7 @@ export const UpdateWebhook: WalletHandler<'UpdateWebhook'> = async (
       ...(events && { events, earlier_events: await keepEvents(trx, scope, row, now) }),
       update_time: now,
     })
+    // The pauses belong to the old endpoint: a new one is tried at once.
     if (webhook_endpoint === undefined || webhook_endpoint === row.webhook_endpoint) return
     await restartDeliveries(trx, webhook_id, now)
     await wakeCouriers(trx)
@@ -170,6 +171,7 @@ export const DisableWebhook: WalletHandler<'DisableWebhook'> = async (context, {
   const scope = await readScope(context)
   await context.db.transaction().execute(async (trx) => {
     await getWebhookToChange(trx, scope, webhook_id)
+    // Locks out the other writers of the queue: what they add or change now would not be held back.
     await queuesAlone([webhook_id]).execute(trx)
     const now = new Date(context.clock.now())
     await disableWebhook(trx, webhook_id, { reason: 'DisableWebhook was called.', now })

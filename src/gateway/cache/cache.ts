@@ -1,5 +1,6 @@
-// The cache of answers and the view of the chain that it depends on. Memory is bounded and outside
-// of the heap. An entry is removed with its block.
+// Answers of nodes that are kept, equal calls that share one request, and how far each key has seen the chain.
+// It uses the canonical chain and the pool. Memory is bounded and outside of the heap. An entry is removed with
+// its block, an error is never kept, and a key is not shown an older state than before.
 
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'

@@ -20,6 +20,7 @@ type Flight = {
   next: Flight | undefined
 }
 
+// A power of two, so that a mask takes the place of a division.
 const lists = 4_096
 /** Keys made to fall into one list are made more than once instead of being looked for for ever. */
 const longestList = 32

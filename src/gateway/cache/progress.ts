@@ -18,6 +18,7 @@ export type Progress = {
   wrote(session: Session): void
 }
 
+// How long a key that sent a transaction is answered by the nodes: its block may not be known here yet.
 const writeWindowMs = 3_000
 const lostForMs = 2_000
 /** After that a network that stays behind was rolled back, rather than seen late. */

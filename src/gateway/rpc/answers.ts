@@ -26,6 +26,7 @@ const suspicious =
   /": ?(?:\d|"0x0[0-9a-fA-F]{1,14}")|"(?:type|r|s)": ?"0x(?:0[0-9a-fA-F]|[0-9a-f]{0,2}[A-F])/
 const notMined = /"blockHash": ?(?:null|"0x0{64}")/
 const positions = /"(blockHash|blockNumber|transactionIndex)": ?(?:"[^"]*"|\d+)/g
+// Some nodes write zeros, and some leave the field out, where the specification has null.
 const noContract = /"contractAddress": ?"0x0{40}"/
 
 const onResult =

@@ -135,6 +135,7 @@ export function createBranchCheck(view: Canonical, read: ReadBlock): BranchCheck
   }
 }
 
+// While a chain reorganizes, each answer may be outdated when it arrives. After that the call fails.
 const maxRetries = 3
 
 /**

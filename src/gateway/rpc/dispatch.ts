@@ -64,7 +64,9 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   const fetchLogs = createLogs({ ...options, flights, progress, branch })
   const send = createSender({ ...options, progress })
   const callFilter: Dispatch = options.filters ?? ((_1, _2, _3, done) => done(refused(noFilters)))
+  // With one node there is no other that could contradict it or answer better.
   const isAlone = pool.status().length === 1
+  // The text of the head is made once per block, not once per call.
   let numberOfHead = -1
   let textOfHead = ''
 
@@ -83,10 +85,13 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     done: OnAnswer,
   ) => {
     const finish = (outcome: PoolOutcome) => {
+      // `latest` was pinned to a block that its nodes have lost: the other nodes may be behind, but they
+      // answer.
       if (target.pinned && mayUnpin(method, call, outcome)) return askLess()
       if ('failure' in outcome) {
         // A node that is behind may answer a key that has not seen more than it has.
         const isLess = target.minBlock > progress.leastOf(session)
+        // No node is as far as this key has seen. One that is behind is asked before the call fails.
         if (outcome.failure === 'NO_UPSTREAM' && isLess) return askLess()
         return done(failed(outcome.failure))
       }
@@ -197,6 +202,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     if (number < 0) return
     const settled = number <= view.final()
     if (!settled && (hash === '' || view.hashAt(number) !== hash)) return
+    // A node may have answered from another branch at the same height.
     if (hash !== '' && !branch.proves(method, result, hash)) return
     store.keep(target.key, { result, number, hash }, view)
   }
@@ -246,6 +252,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       }
       case 'hash': {
         const hash = String(call.args[0])
+        // Known to be orphaned: nodes still have it, but no answer of the service contains it
+        // (docs/architecture.md).
         if (view.isGone(hash.toLowerCase())) return done(answered('null'))
         const target = hashTarget(method, call, hash, view, progress.lowest(session))
         return answer(method, call, session, target, done)
@@ -258,6 +266,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
           { ...live(), key: method.name + call.params, keep: 'answer' },
           done,
         )
+      // Chain id and network version: they never change, so that any node and any age will do.
       case 'static':
         return answer(
           method,
@@ -279,6 +288,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         return fetchLogs(method, call, session, done)
       case 'send':
         return send(method, call, session, done)
+      // An extension: `getLogs` with what the filter was made with.
       case 'filterLogs': {
         const filter = options.filterOf?.(call.args[0], session)
         if (!filter) return done(refused(noFilter))

@@ -153,6 +153,7 @@ const invalid = (id: RawJson | undefined, refusal: Refusal): RpcCall => ({
   refusal,
 })
 
+// Of a body that is not parsed: the id is looked for at its ends, in bounded time.
 const idAhead = 512
 const idBehind =
   /"id"\s{0,9}:\s{0,9}(\d{1,15}|"[\w-]{1,64}")\s{0,9}(?:,\s{0,9}"jsonrpc"\s{0,9}:\s{0,9}"2\.0"\s{0,9})?\}\s{0,9}$/

@@ -26,6 +26,7 @@ export function createLogSplitter(options: {
   return async (request, filter, from, to) => {
     const deadline = now() + 3 * timeoutMs
     const parts: RawJson[] = []
+    // The whole range was refused before: the first parts are halves.
     let size = Math.ceil((to - from + 1) / 2)
     let position = from
     let requests = 0
@@ -51,6 +52,7 @@ export function createLogSplitter(options: {
         if (!outcome.ok) {
           if (width === 1 || !isRefusedRange(outcome.error)) return outcome
           size = Math.ceil(width / 2)
+          // Answers after the refused part are dropped: the next round begins where a part is missing.
           break
         }
         bytes += outcome.result.length

@@ -49,6 +49,7 @@ type Query = {
   isUnknownHash: boolean
 }
 
+// Splits of one range across a switch of the branch. A chain that never rests must not hold a call for ever.
 const maxSplits = 3
 const gatewayReasons = ['LOG_RANGE_TOO_LARGE', 'LOG_BLOCK_NOT_FOUND'] as const
 const unknownBlock = refuse('LOG_BLOCK_NOT_FOUND', 'unknown block')
@@ -87,6 +88,9 @@ export function createLogs(options: {
     const minBlock = progress.lowest(session)
     const { filter, leastTopics } = plainFilter(given)
     const params = written(given, filter, raw, filter === given)
+    // The plan where nothing is known: a node gets the parameters of the client, and the answer is not kept.
+    // The lowest block is part of the key, so that keys which have seen different heads do not share an
+    // answer.
     const live: Query = {
       key: `${method.name}>${minBlock}${raw}`,
       params,
@@ -100,16 +104,20 @@ export function createLogs(options: {
       isKept: false,
       isUnknownHash: false,
     }
+    // A range beside a hash: every node has its own error for it, which the client gets.
     if (isContradictory(given)) return live
     const hash = filterHash(given)?.toLowerCase()
     if (hash !== undefined) {
       const number = view.numberOf(hash) ?? -1
+      // Of a hash that is not in the window it is not known whether it is canonical: `confirm` asks for the
+      // block.
       const isKnown = number >= 0
       const key = method.name + raw
       return { ...live, key, number, hash, isKept: isKnown, isUnknownHash: !isKnown }
     }
     const isFixed = isQuantity(given.fromBlock) && isQuantity(given.toBlock)
     const isPending = given.fromBlock === 'pending' || given.toBlock === 'pending'
+    // Pending logs have no block that an entry could be removed with.
     if (isPending || (!head && !isFixed)) return live
     const height = head?.number ?? -1
     const from = heightOf(given.fromBlock, height)
@@ -126,6 +134,7 @@ export function createLogs(options: {
       to,
       number: to,
       hash: view.hashAt(to) ?? (to === height ? head.hash : ''),
+      // A node below the end of the range would leave logs out without an error.
       minBlock: minBlock < 0 ? -1 : Math.max(to, progress.leastOf(session)),
       isKept: true,
     }
@@ -133,6 +142,7 @@ export function createLogs(options: {
 
   const keep = ({ key, number, hash }: Query, result: RawJson) => {
     if (result === 'null') return
+    // Only what is final, or belongs to a block that is canonical now: an entry is found again by its block.
     if (number <= view.final() || (hash !== '' && view.hashAt(number) === hash))
       cache?.keep(key, { result, number, hash }, view)
   }
@@ -149,6 +159,7 @@ export function createLogs(options: {
       outcome = await pool.request({ ...request, params: ranged(filter, from, end) })
     if (!('failure' in outcome) && !outcome.ok && from < end && isRefusedRange(outcome.error))
       outcome = await splitAtRest(request, filter, from, end)
+    // An error of a part is about blocks that the client did not name. Only our own errors pass.
     const isOurs =
       'failure' in outcome
         ? outcome.failure === 'ABORTED'
@@ -171,6 +182,7 @@ export function createLogs(options: {
       if (outcome.result === 'null') return { ok: false as const, error: unknownBlock.error }
       number = numberIn(outcome.result, 'number')
     }
+    // Nodes keep orphaned blocks for a while and answer for them.
     const best = view.bestHashAt(number)
     const isOrphaned = view.isGone(hash) || (best !== undefined && best !== hash)
     return isOrphaned ? { ok: false as const, error: unknownBlock.error } : reply
@@ -252,6 +264,7 @@ export function createLogs(options: {
     const height = Math.max(view.head()?.number ?? -1, session.highest)
     const from = heightOf(fromBlock, height)
     const to = heightOf(toBlock, height)
+    // `latest` and numbers beyond the head count as the head: the limit is on blocks that exist.
     const end = height < 0 ? to : Math.min(to, height)
     return from >= 0 && end - from >= maxLogRange ? from : -1
   }
@@ -280,12 +293,14 @@ export function createLogs(options: {
       if (answer.ok) see(query.to)
       done(answer)
     }
+    // Equal queries under way share one request to the nodes.
     if (flights.join(query.key, finish)) return
     fetch(method, query, flights.open(query.key, finish))
   }
 
   return (method, { args, params }, session, done) => {
     const filter = args[0] as LogFilter
+    // `safe` and `finalized` are resolved once, so that all parts of a split range mean the same block.
     if (nodeTagsOf(filter).length === 0) return answer(method, params, filter, session, done)
     nodeTags.resolve(method, filter).then(
       (resolved) => {

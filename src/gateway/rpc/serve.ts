@@ -1,7 +1,17 @@
+// JSON-RPC of the gateway, from the bytes of a request to the bytes of its answer: envelope and parameters are
+// checked, the rate limit is charged, and a call is answered from the cache, by joining an equal call, or by a
+// node. It uses the pool, the canonical chain, `gateway/cache` and `domain/access`. It guarantees one answer per
+// call in the order of the batch, that an answer of a node passes byte for byte except for the documented
+// corrections, and that no error names a node.
+
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
-import type { Admission } from '../../domain/access/admit.ts'
-import { admitBody, maxBodyValues, smallBodyBytes } from '../../domain/access/admit-body.ts'
+import {
+  type Admission,
+  admitBody,
+  maxBodyValues,
+  smallBodyBytes,
+} from '../../domain/access/admit.ts'
 import type { Principal } from '../../domain/access/principal.ts'
 import { type Decision, isBlocked, retryAfterSeconds } from '../../domain/limits/decision.ts'
 import { isDatabaseUnavailable } from '../../storage/pg/errors.ts'

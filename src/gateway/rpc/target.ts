@@ -59,6 +59,7 @@ export function numberTarget(options: {
       key: `${method.name}@${head.number}${call.params}`,
       // Written only when it is sent: a hit in the cache has no use for it.
       params: call.params,
+      // A node below it would answer for an older block, or with an error.
       minBlock: head.number,
       number: head.number,
       hash: head.hash,

@@ -1,3 +1,8 @@
+// Subscriptions and filters of the gateway. One feed per network reads the canonical chain and fetches each
+// block once for all clients. This folder uses `chains/evm/canonical`, the pool and `lib`. It guarantees that
+// all clients of a network see the same order of heads, logs and removals, that a slow client is closed instead
+// of buffered without bound, and that nothing is fetched without a subscriber.
+
 import type { Canonical } from '../../chains/evm/canonical/canonical.ts'
 import type { Pool, RawJson } from '../../chains/evm/pool/pool-types.ts'
 import type { Clock } from '../../lib/clock.ts'

@@ -2,15 +2,13 @@ import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 import { filterIdleMinutes } from '../../contract/limits.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
-import type { Dispatch } from '../rpc/answer.ts'
-import { answered, failed, type OnAnswer, refused } from '../rpc/answer.ts'
+import { answered, type Dispatch, failed, type OnAnswer, refused } from '../rpc/answer.ts'
 import { findRangeProblem, type LogFilter } from '../rpc/check-filter.ts'
 import { refuse } from '../rpc/rpc-error.ts'
 import { compileLogQuery } from '../rpc/topics.ts'
 import type { Feed } from './feed.ts'
 import type { FeedBlock } from './feed-block.ts'
 import { type FilterBudget, type Owner, termsOf, termsOfOne } from './filter-budget.ts'
-import { createChanges } from './filters-changes.ts'
 import type { LogIndex } from './log-index.ts'
 import type { Demand } from './pending.ts'
 import type { Session } from './session.ts'
@@ -84,6 +82,7 @@ export function createFilters(options: {
     refuse('TOO_MANY_OPEN', `The key has ${maxPerKey} filters already.`, { limit: maxPerKey }),
   )
 
+  // All ways out lead here, so that budget and counters are given back exactly once.
   const drop = (filter: Filter) => {
     if (!filters.delete(filter.id)) return
     filter.close()
@@ -94,6 +93,7 @@ export function createFilters(options: {
 
   const use = (filter: Filter) => {
     filter.used = clock.now()
+    // Inserted again at the end: the map stays in the order of use, and a sweep stops at the first fresh one.
     filters.delete(filter.id)
     filters.set(filter.id, filter)
   }
@@ -123,6 +123,7 @@ export function createFilters(options: {
     if (holder.filters >= maxPerKey) return done(tooMany)
     const release = budget.take(who, terms)
     if ('reason' in release) return done(refused(release))
+    // Counted before the feed has begun: concurrent requests of one key cannot exceed its limit.
     holder.filters++
     owners.set(owner, holder)
     const id = newId(ids)
@@ -131,6 +132,7 @@ export function createFilters(options: {
     if (!isSweeping) void sweep()
     whenBegun({ feed: feed(), ...(filter.kind === 'pending' && { pending }) }, (isBegun) => {
       filter.used = clock.now()
+      // A filter without a starting block could miss changes without a sign of it.
       if (!isBegun) drop(filter)
       done(isBegun ? answered(`"${id}"`) : failed('NO_UPSTREAM'))
     })
@@ -139,6 +141,7 @@ export function createFilters(options: {
   const find = (id: unknown, owner: string): Filter | undefined => {
     const filter = filters.get(String(id).toLowerCase())
     if (!filter || filter.owner !== owner) return undefined
+    // Between two sweeps an idle filter must look as gone as after them.
     if (!isIdle(filter)) return filter
     drop(filter)
     return undefined
@@ -174,6 +177,7 @@ export function createFilters(options: {
   }
 
   const logFilter = (given: LogFilter, holder: Holder) => {
+    // Blocks before the filter was made are not its changes, also when their logs arrive later.
     const since = feed().order()
     let logs: RawJson[] = []
     let bytes = 0
@@ -187,6 +191,7 @@ export function createFilters(options: {
       query: compileLogQuery(given),
       notify(text, { order }) {
         if (order <= since || isFull) return
+        // A full filter is gone at the next poll: a gap in its changes would go unnoticed.
         isFull = logs.length >= maxChanges || holder.bytes + text.length > maxBytes
         if (isFull) return empty()
         logs.push(text)
@@ -256,6 +261,7 @@ export function createFilters(options: {
     },
     header: ({ hash }) => blocks.push(`"${hash}"`),
     pending: (hash) => transactions.push(`"${hash}"`),
+    // Clients get `filter not found` and start over, instead of changes with a gap.
     lost(what) {
       for (const filter of [...filters.values()])
         if (filter.kind === 'logs' || (filter.kind === 'blocks' && what === 'chain')) drop(filter)
@@ -265,5 +271,34 @@ export function createFilters(options: {
       stopped.abort()
       for (const filter of [...filters.values()]) drop(filter)
     },
+  }
+}
+
+/** The last values of a stream, for any number of readers at their own pace. */
+type Changes = {
+  push(value: string): void
+  /** The place after the last value. */
+  end(): number
+  /** What came after a place; undefined when some of it is gone. */
+  since(place: number): string[] | undefined
+}
+
+/** Keeps at most that many values. */
+function createChanges(max: number): Changes {
+  let values: string[] = []
+  let first = 0
+  return {
+    push(value) {
+      values.push(value)
+      // In large steps, so that each value is moved once on average.
+      if (values.length < 2 * max) return
+      first += values.length - max
+      values = values.slice(-max)
+    },
+    end: () => first + values.length,
+    since: (place) =>
+      place < first || first + values.length - place > max
+        ? undefined
+        : values.slice(place - first),
   }
 }

@@ -50,6 +50,7 @@ export function createClient(options: {
   const waiting = new Set<() => void>()
   let isStopped = false
 
+  // Numbers are not reused while equal subscriptions live: ids derive from them.
   const countOf = (key: string): number => {
     const known = equals.get(key) ?? { live: 0, next: 0 }
     equals.set(key, known)
@@ -111,6 +112,7 @@ export function createClient(options: {
   const begin = (subscription: Subscription, topic: Topic, held: Holding, done: OnAnswer) => {
     const { id, cancel } = subscription
     let isWaiting = true
+    // The connection may close, or the feed fail to begin, before the answer: whichever is first gives back.
     const end = () => {
       if (!isWaiting) return
       isWaiting = false
@@ -131,6 +133,7 @@ export function createClient(options: {
   }
 
   const unsubscribe: Dispatch = (_, { args }, __, done) => {
+    // Ids are hex; clients may send them in any case.
     const id = String(args[0]).toLowerCase()
     const subscription = own.get(id)
     if (!subscription) return done(no)

@@ -1,4 +1,5 @@
-// JSON with strict rules and exact numbers. Pure functions; linear time in the size of the text.
+// JSON with strict rules and exact numbers. Pure functions that use nothing else; linear time in the size of the
+// text, with a bound on depth.
 
 import { closingQuote } from './scan.ts'
 
@@ -49,6 +50,7 @@ export function joinPath(parent: string, key: string | number): string {
   return parent ? `${parent}.${nameOf(key)}` : nameOf(key)
 }
 
+// Names of the request appear in error messages.
 const longestName = 100
 
 /** An empty name must be seen, and one of a megabyte must not come back in the answer. */

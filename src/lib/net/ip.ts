@@ -1,4 +1,5 @@
-// Addresses, networks and endpoints. Pure functions, except `try-listen` and `reachable`.
+// Addresses, networks and endpoints: which address a text means, whether it is public, loopback or allowed. Pure
+// functions, except `try-listen` and `reachable`, which use the network of the machine.
 
 import { BlockList, isIP, isIPv4, SocketAddress } from 'node:net'
 

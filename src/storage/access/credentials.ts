@@ -1,5 +1,5 @@
-// Organizations, credentials, nonces, limits and quotas. Secrets are sealed; every read of tenant
-// data takes the organization.
+// Statements on organizations, credentials, nonces, rate limits, quotas, idempotency keys and the master key.
+// They use `pg`. Secrets are stored sealed; a key is found by its hash. Every read of tenant data takes the organization.
 
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
@@ -229,3 +229,14 @@ export const hasKeysWithoutMac = async (db: Db): Promise<boolean> => {
     .executeTakeFirst()
   return row !== undefined
 }
+
+/** The credential made last, of any organization: a sample to try the master key on. */
+export const findNewestCredential = async (
+  db: Db,
+): Promise<Pick<CredentialRow, 'credential_id' | 'api_key_sealed' | 'create_time'> | undefined> =>
+  await db
+    .selectFrom('credential')
+    .select(['credential_id', 'api_key_sealed', 'create_time'])
+    .orderBy('create_time', 'desc')
+    .limit(1)
+    .executeTakeFirst()

@@ -58,6 +58,7 @@ const counted = (organization_ids: readonly string[]) => {
     where ${mine} group by organization_id)`
 }
 
+// Counting reads every row of an organization: small pages leave room for others.
 const organizationsAtOnce = 200
 
 /**
@@ -115,6 +116,7 @@ const recount = async (db: Db, { organization_id, quota_name }: Counter): Promis
       where organization_id = ${organization_id} and quota_name = ${quota_name}`.execute(trx)
   })
 
+// Two-part advisory locks: the class distinguishes what the hash of the organization is locked for.
 const lockClass = 5_713_305
 
 const open = sql`transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED',

@@ -1,3 +1,4 @@
+import type { QuotaName } from '../../contract/quotas.ts'
 import type { Role } from '../../contract/roles.ts'
 import {
   bool,
@@ -21,6 +22,9 @@ import {
 /** A calendar window, in UTC, whose use is kept. */
 export type UsagePeriod = 'hour' | 'day' | 'month'
 
+/** What a job does; the check of the column has the same list. */
+export type JobKind = 'refresh_balances' | 'cover_tokens' | 'token_metadata' | 'reread_blocks'
+
 /** The tables of 0002-access.sql, and those of 0001-installation.sql except operational_event. */
 export const accessTables = {
   network: {
@@ -33,13 +37,14 @@ export const accessTables = {
   },
   quota: {
     organization_id: uuid,
-    quota_name: text,
+    quota_name: oneOf<QuotaName>(),
     quota_limit: int8,
     update_time: timestamptz,
   },
+  // Open transactions are counted on demand instead: blocks that end them must not wait for a counter.
   quota_use: {
     organization_id: uuid,
-    quota_name: text,
+    quota_name: oneOf<QuotaName>(),
     used: int8,
   },
   organization: {
@@ -50,6 +55,7 @@ export const accessTables = {
     create_time: timestamptz,
     update_time: timestamptz,
   },
+  // The report of a deletion outlives the organization.
   organization_deletion: {
     organization_id: uuid,
     request_time: timestamptz,
@@ -60,6 +66,7 @@ export const accessTables = {
     canceled_transaction_count: int8,
     in_flight_transaction_count: int8,
   },
+  // The hash finds a key, so that a dump of the database grants no access.
   credential: {
     credential_id: uuid,
     organization_id: uuid,
@@ -70,16 +77,20 @@ export const accessTables = {
     api_secret_sealed: bytea,
     create_time: timestamptz,
     last_used_time: nullable(timestamptz),
+    // How far its nonces were ahead of the clock: after a restore they are refused for that much longer.
     nonce_lead_ms: nullable(int4),
     expire_time: nullable(timestamptz),
     scopes: nullable(someOf<string>()),
     allowed_client_networks: nullable(someOf<string>()),
     successor_credential_id: nullable(uuid),
+    // Grows with every change of permissions. The statement that stores a nonce compares it, so that a process
+    // with an older cached credential notices.
     revision: nullable(int4),
     has_mac: nullable(bool),
     last_used_address: nullable(text),
   },
   installation_key: { name: text, key_sealed: bytea, create_time: timestamptz },
+  // Without a foreign key: the nonces of a deleted credential expire by themselves.
   request_nonce: { credential_id: uuid, nonce: text, expire_time: timestamptz },
   nonce_memory: {
     id: int2,
@@ -93,6 +104,7 @@ export const accessTables = {
     restored_after: nullable(timestamptz),
     server_start_time: nullable(timestamptz),
   },
+  // The claim is committed before the operation runs, the answer with what the operation creates.
   idempotency_key: {
     credential_id: uuid,
     key_hash: bytea,
@@ -134,7 +146,7 @@ export const accessTables = {
   },
   job: {
     job_id: uuid,
-    kind: text,
+    kind: oneOf<JobKind>(),
     organization_id: nullable(uuid),
     network_id: nullable(int2),
     payload: jsonb,
@@ -145,6 +157,7 @@ export const accessTables = {
     create_time: timestamptz,
     update_time: timestamptz,
   },
+  // `epoch` is part of a key: the lock of a writer stops a takeover, which changes it, but not a renewal.
   lease: { name: text, holder: uuid, epoch: int8, expire_time: timestamptz },
 }
 

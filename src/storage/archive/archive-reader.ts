@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { pipeline, type Readable } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
-import { ArchiveError } from './errors.ts'
-import { type End, frameType, type TableEnd, type TableHead } from './format.ts'
+import { ArchiveError, type End, frameType, type TableEnd, type TableHead } from './format.ts'
 import { type Frame, readFrames } from './frames.ts'
 
 /** Hands out an archive's frames in order and checks that it is whole. */
@@ -37,6 +36,7 @@ export const openArchive = (source: Readable, signal: AbortSignal): ArchiveReade
       throw error instanceof ArchiveError ? error : damaged(error)
     })
     if (done) throw damaged()
+    // The last frame has the checksum of all before it.
     if (value.type !== frameType.end) hash.update(value.raw)
     return value
   }
@@ -46,6 +46,7 @@ export const openArchive = (source: Readable, signal: AbortSignal): ArchiveReade
     const { done } = await frames.next().catch((error: unknown) => {
       throw damaged(error)
     })
+    // Bytes after the end are not covered by the checksum.
     if (!done) throw damaged()
     return { end }
   }

@@ -1,5 +1,6 @@
-// Export and import of a whole installation as one file. An import is all or nothing and verified
-// by counts and checksums.
+// Export and import of a whole installation as one file. It uses `pg`, `migrations` and the protocol of COPY. An
+// export is one snapshot of the database. An import is all or nothing: it goes into an empty database and is
+// verified by counts and checksums before it commits.
 
 import { createHash } from 'node:crypto'
 import { Readable, type Writable } from 'node:stream'
@@ -9,8 +10,14 @@ import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import manifest from '../../../package.json' with { type: 'json' }
 import { readSchemaVersion, readSequences, readTables, type Table } from './catalogue.ts'
-import { ArchiveError } from './errors.ts'
-import { type End, formatVersion, frameType, type Header, type TableEnd } from './format.ts'
+import {
+  ArchiveError,
+  type End,
+  formatVersion,
+  frameType,
+  type Header,
+  type TableEnd,
+} from './format.ts'
 import { encodeFrame, encodeJson } from './frames.ts'
 import { inTransaction } from './session.ts'
 import { createTally, type OnProgress } from './tally.ts'

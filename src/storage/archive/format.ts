@@ -1,4 +1,7 @@
-import { ArchiveError } from './errors.ts'
+/** An export or import that cannot be done; the message is a whole sentence. */
+export class ArchiveError extends Error {
+  override name = 'ArchiveError'
+}
 
 /** What kind of frame it is; in the file one byte each. */
 export const frameType = {

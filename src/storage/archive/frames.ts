@@ -1,9 +1,10 @@
-import { ArchiveError } from './errors.ts'
+import { ArchiveError } from './format.ts'
 
 /** One piece of an archive; `raw` is all of it as it was written. */
 export type Frame = { type: number; payload: Buffer; raw: Buffer }
 
 const headLength = 5
+// A damaged length must not make the import wait for gigabytes in memory.
 const longestPayload = 64 * 1024 * 1024
 
 /** A frame as bytes: type, length, payload. */

@@ -15,9 +15,15 @@ import {
   readTables,
   type Table,
 } from './catalogue.ts'
-import { ArchiveError } from './errors.ts'
 import type { Moved } from './export.ts'
-import { type End, type Header, parseHeader, type TableEnd, type TableHead } from './format.ts'
+import {
+  ArchiveError,
+  type End,
+  type Header,
+  parseHeader,
+  type TableEnd,
+  type TableHead,
+} from './format.ts'
 import { createPartitionStatement } from './partitions.ts'
 import { inTransaction } from './session.ts'
 import { createTally, type OnProgress } from './tally.ts'
@@ -91,6 +97,7 @@ const matchTable = (tables: Table[], head: TableHead): Table => {
 
 // Partitions are created as time passes, so the archive may have some that a new database lacks.
 const createPartitions = async (client: pg.PoolClient, table: Table, head: TableHead) => {
+  // By name: names contain the month, so that equal names are equal bounds.
   const present = new Set(table.partitions.map(({ name }) => name))
   for (const partition of head.partitions) {
     if (!present.has(partition.name)) await client.query(createPartitionStatement(partition))

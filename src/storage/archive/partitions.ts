@@ -1,6 +1,5 @@
 import pg from 'pg'
-import { ArchiveError } from './errors.ts'
-import type { Partition } from './format.ts'
+import { ArchiveError, type Partition } from './format.ts'
 
 const { escapeIdentifier, escapeLiteral } = pg
 

@@ -1,4 +1,6 @@
-// The audit log: pending events, the hash chain and its verification.
+// The audit log: pending events, the hash chain and its verification. It uses `pg`. Events of the chain are
+// appended only. Each has the hash of the one before, and the head is signed, so that a changed or removed row
+// is found.
 
 import { CompiledQuery, sql } from 'kysely'
 import type { Db } from '../pg/database.ts'

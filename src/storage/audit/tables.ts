@@ -1,3 +1,4 @@
+import type { Role } from '../../contract/roles.ts'
 import {
   bytea,
   int2,
@@ -30,7 +31,7 @@ const subject = {
   event_time: timestamptz,
   actor_type: oneOf<ActorType>(),
   credential_id: nullable(uuid),
-  role: nullable(text),
+  role: nullable(oneOf<Role>()),
   principal_organization_id: nullable(uuid),
   organization_id: nullable(uuid),
   service: text,
@@ -41,12 +42,15 @@ const subject = {
 
 /** The tables of 0009-audit.sql. */
 export const auditTables = {
+  // Written before the change. One worker moves events on, so that writers do not wait for each other.
   audit_pending: { ...subject, result: nullable(oneOf<AuditResult>()), detail: text },
   audit_event: {
     sequence: int8,
     ...subject,
     result: oneOf<AuditResult>(),
     detail: nullable(text),
+    // The chain covers the salted hash of the detail, so that the detail can be erased and the chain still
+    // verifies.
     detail_salt: nullable(bytea),
     detail_hash: bytea,
     hash: bytea,
@@ -56,6 +60,7 @@ export const auditTables = {
     id: int2,
     public_key: bytea,
     private_key_sealed: bytea,
+    // The last event that retention deleted: the chain continues from its hash.
     anchor_sequence: int8,
     anchor_hash: bytea,
     anchor_time: timestamptz,

@@ -17,7 +17,7 @@ const makeChain = (count: number) => {
       event_time: new Date(1_700_000_000_000 + index),
       actor_type: 'ACTOR_TYPE_CREDENTIAL' as const,
       credential_id: randomUUID(),
-      role: 'ROLE_MEMBER',
+      role: 'ROLE_MEMBER' as const,
       principal_organization_id: randomUUID(),
       organization_id: null,
       service: 'c',

@@ -73,6 +73,7 @@ const workOf = (pairs: readonly Pair[]) => {
 
 /** Work that cannot be done is tried again after so many blocks, and each time after twice as many. */
 export const firstPostponement = 32
+// About a day on a chain with blocks of twelve seconds.
 const lastPostponement = 8_192
 
 /**

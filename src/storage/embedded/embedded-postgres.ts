@@ -1,5 +1,6 @@
-// The embedded PostgreSQL: found, created, started, adopted, restarted and stopped. It guarantees
-// that two services never use one data directory.
+// The embedded PostgreSQL: found, created, started, adopted, restarted and stopped. It uses Node and `lib` and
+// no table. It guarantees that two services never use one data directory, that the server listens on a unix
+// socket only, and that it does not run as root.
 
 import { rmdir } from 'node:fs/promises'
 import type { Log } from '../../lib/log.ts'

@@ -13,6 +13,7 @@ const run = promisify(execFile)
 
 const syncDirectory = async (path: string): Promise<void> => {
   await using handle = await open(path)
+  // After a power cut a directory whose entry was not written is missing.
   await handle.sync()
 }
 

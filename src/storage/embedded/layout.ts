@@ -20,6 +20,7 @@ export type Layout = {
   binaries: string
 }
 
+// Only part of the name of the socket: the server opens no port.
 const port = 5432
 const name = 'portolan'
 

@@ -50,6 +50,7 @@ const awaitReady = async (
 }
 
 const adopt = async (plan: ServerPlan, pid: number, signal: AbortSignal) => {
+  // Not a child of this process: it is polled, because its end is not reported.
   const watched = watchStranger(pid)
   const version = await awaitReady(plan, watched, signal)
   if (version !== undefined) return { ...watched, version, adopted: true }
@@ -60,6 +61,7 @@ const adopt = async (plan: ServerPlan, pid: number, signal: AbortSignal) => {
 
 const spawnServer = async ({ layout, binaries, user, settings }: ServerPlan) => {
   await boundLogFile(layout.log)
+  // The id in the file of a dead server may be that of another process by now.
   await disownPidFile(layout.data)
   await rm(layout.config, { force: true })
   // Exclusively: the server's user may write here, and could lay a link for root to write through.

@@ -10,6 +10,7 @@ export type Supervisor = {
   stop(): Promise<void>
 }
 
+// A server that ran this long did not fail because of its start: the pauses begin anew.
 const calmMs = 60_000
 const longestPauseMs = 10_000
 
@@ -54,6 +55,7 @@ export const startSupervisor = (plan: ServerPlan, first: Server): Supervisor => 
 
   const watching = watch()
   const housekeeping = setInterval(() => void boundLogFile(layout.log).catch(() => {}), calmMs)
+  // The log must not keep a process alive that has nothing else to do.
   housekeeping.unref()
 
   return {

@@ -1,5 +1,6 @@
-// The schema and its migrations, applied in one transaction under a lock. A newer database is
-// refused.
+// The schema and its migrations. They use `pg`. All missing steps are applied in one transaction under a lock,
+// so that processes which start together do it once. A database of a newer version is refused before anything is
+// written.
 
 import { type Kysely, sql } from 'kysely'
 import { type MigrationProvider, Migrator } from 'kysely/migration'

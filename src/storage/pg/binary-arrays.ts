@@ -128,6 +128,7 @@ function writeNumeric(to: Writer, value: bigint): void {
   else writeLarge(to, value)
 }
 
+// The base of numeric in the binary protocol: four decimal digits each.
 const group = 10_000
 
 /** Without a text of the digits, in a third of the time. */

@@ -1,7 +1,9 @@
-// Connections and statements of PostgreSQL: pools, prepared statements, bulk inserts, errors. It
-// knows no table of the domain.
+// Connections and statements of PostgreSQL: pools, shares of a pool, prepared statements, bulk inserts,
+// partitions, notifications and errors. It uses the driver and Kysely, and knows no table of the domain except
+// for the list of their columns. Every statement has a time limit, and the loss of a connection never ends the
+// process.
 
-import { Kysely, PostgresDialect } from 'kysely'
+import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../../lib/log.ts'
 import { withPrepared } from './prepared.ts'
@@ -99,4 +101,23 @@ export const openDatabase = (options: {
     return stopped
   }
   return { db, pool, shareOf, stop }
+}
+
+/** The server is older than what the SQL is written for. */
+export class OldServerError extends Error {
+  override name = 'OldServerError'
+}
+
+const oldest = 15
+
+/** Refuses a PostgreSQL that is too old, before anything is written to it. */
+export const checkServerVersion = async (db: Db): Promise<void> => {
+  const { rows } = await sql<{ version: number; name: string }>`
+    select current_setting('server_version_num')::int4 as version,
+      current_setting('server_version') as name`.execute(db)
+  const { version = 0, name = '' } = rows[0] ?? {}
+  if (version < oldest * 10_000)
+    throw new OldServerError(
+      `The database is PostgreSQL ${name}, but Portolan needs ${oldest} or newer.`,
+    )
 }

@@ -4,6 +4,7 @@ import type { Tables } from './tables.ts'
 
 type Share = { used: number; waiting: Set<() => void> }
 
+// A view holds no connection: the bound is for memory only.
 const keptViews = 1_000
 
 /**

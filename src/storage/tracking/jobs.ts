@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { accessTables } from '../access/tables.ts'
+import type { accessTables, JobKind } from '../access/tables.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
 
@@ -41,7 +41,7 @@ const turnsAmong = 1_000
  */
 export const claimJobs = async (
   db: Db,
-  claim: { kind: string; network_id: number; now: Date; until: Date; limit: number },
+  claim: { kind: JobKind; network_id: number; now: Date; until: Date; limit: number },
 ): Promise<JobRow[]> => {
   const { rows } = await sql<JobRow>`
     with due as materialized (

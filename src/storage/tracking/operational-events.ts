@@ -1,12 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
-import type { OperationalEventRow } from './tables.ts'
-
-/**
- * What an operational event is about. A new kind needs a name here and nothing else: `/status`,
- * `portolan chains` and `doctor` show every kind.
- */
-export type EventKind = 'tracker_failing' | 'tracker_stalled' | 'gap'
+import type { EventKind, OperationalEventRow } from './tables.ts'
 
 /** Names one event: at most one with this name is open at a time. */
 export type EventName = {

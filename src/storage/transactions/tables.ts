@@ -30,6 +30,7 @@ export const transactionTables = {
     data: bytea,
     nonce: int8,
     eip155_chain_id: amount,
+    // Of the request before defaults: distinguishes a repeated request from a conflicting one.
     request_hash: bytea,
     signature: nullable(bytea),
     raw_transaction: nullable(bytea),
@@ -43,12 +44,15 @@ export const transactionTables = {
     receipt_status: nullable(int2),
     create_time: timestamptz,
     update_time: timestamptz,
+    // Grows before each broadcast, so that only the result of the newest one is stored.
     broadcast_count: int4,
+    // A broadcast may have reached a node: a refusal by others does not prove that none has it.
     is_unsure: bool,
     next_broadcast_time: nullable(timestamptz),
     replaced_block_number: nullable(int8),
     warnings: nullable(jsonb),
   },
+  // What nodes reported for Q; the number of rows is bounded.
   pending_transaction: {
     network_id: int2,
     transaction_hash: bytea,

@@ -25,18 +25,23 @@ export type WalletScope = { organization_id: string; network_id: number }
 
 /** The tables of 0003-wallets.sql, 0004-balances.sql, 0005-transfers.sql and 0008-tracking.sql. */
 export const walletTables = {
+  // A removed wallet keeps its row: its transfers and transactions stay readable.
   wallet: {
     wallet_id: uuid,
     organization_id: uuid,
     network_id: int2,
     name: text,
     confirmation: int8,
+    // Up to this block everything stays confirmed, although UpdateConfirmation has raised the confirmation
+    // since.
     confirmed_block: nullable(int8),
     remove_time: nullable(timestamptz),
     create_time: timestamptz,
     update_time: timestamptz,
+    // Stored: counting a million rows for each response took most of a second.
     address_count: int8,
   },
+  // The key begins with network and address, so that one look-up finds the tracked addresses of a block.
   wallet_address: {
     network_id: int2,
     address: bytea,
@@ -44,6 +49,7 @@ export const walletTables = {
     wallet_id: uuid,
     create_time: timestamptz,
   },
+  // The id is a hash of chain, type, contract and token id: the tracker computes it without a look-up.
   asset: {
     asset_id: uuid,
     network_id: int2,
@@ -58,6 +64,7 @@ export const walletTables = {
     metadata_time: nullable(timestamptz),
     create_time: timestamptz,
   },
+  // A token that is tracked at one address (T, S).
   token_import: {
     network_id: int2,
     address: bytea,
@@ -66,9 +73,12 @@ export const walletTables = {
     wallet_id: uuid,
     token_address: bytea,
     token_account_address: bytea,
+    // Set where a rule tracks the token: the token account (T) is found later than the rule was made, and the
+    // blocks in between are read again. Null for a token that was imported by name.
     since_block: nullable(int8),
     create_time: timestamptz,
   },
+  // A token of all addresses of a wallet or, without one, of the organization, also of later ones.
   token_rule: {
     rule_id: uuid,
     organization_id: uuid,
@@ -86,11 +96,14 @@ export const walletTables = {
     contract_address: bytea,
     balance: amount,
     as_of_block: int8,
+    // Set while the contract fails: `balance` is then the last one that could be read.
     unreadable_block: nullable(int8),
     create_time: timestamptz,
+    // The place in the batch that created it. Lists go by time and place, so that indexes grow at their end.
     position: int4,
     update_time: timestamptz,
   },
+  // Work: with `delta` (S) it is added, without it the balance is read at the block.
   balance_change: {
     wallet_id: uuid,
     address: bytea,
@@ -100,8 +113,10 @@ export const walletTables = {
     network_id: int2,
     due_block: int8,
     delta: nullable(amount),
+    // Read at the newest block before it is confirmed: nodes keep the states of 128 blocks only.
     ahead: nullable(bool),
   },
+  // What was read ahead, until its block has the confirmation of the wallet.
   balance_pending: {
     wallet_id: uuid,
     address: bytea,
@@ -115,6 +130,7 @@ export const walletTables = {
     since_block: int8,
     due_block: int8,
   },
+  // How far the comparison of all balances with the chain is; it continues here after a restart.
   balance_round: {
     network_id: int2,
     begin_time: timestamptz,
@@ -136,6 +152,7 @@ export const walletTables = {
     reason: text,
     create_time: timestamptz,
   },
+  // After a gap all balances of a network are read again, page by page: one statement would time out.
   balance_reopening: {
     network_id: int2,
     block_number: int8,
@@ -143,6 +160,8 @@ export const walletTables = {
     address: nullable(bytea),
     asset_id: nullable(uuid),
   },
+  // Balance work of a batch of blocks in one row. Far behind the head, a row per balance was a third of the
+  // database's work.
   balance_backlog: {
     network_id: int2,
     backlog_id: uuid,
@@ -150,6 +169,7 @@ export const walletTables = {
     pair_count: int4,
     work: jsonb,
   },
+  // Which balances were read at blocks that can still leave the chain; they are read again then.
   balance_reading: {
     network_id: int2,
     block_number: int8,
@@ -158,6 +178,7 @@ export const walletTables = {
     addresses: byteas,
     asset_ids: uuids,
   },
+  // Recent blocks: the parent of a new block is compared with them.
   block: {
     network_id: int2,
     block_number: int8,
@@ -173,6 +194,7 @@ export const walletTables = {
     detail: nullable(jsonb),
     update_time: timestamptz,
   },
+  // Blocks that no node could serve. They are shown and retried, never skipped silently.
   tracker_gap: {
     network_id: int2,
     from_block: int8,
@@ -184,10 +206,12 @@ export const walletTables = {
     next_time: nullable(timestamptz),
     reopen_time: nullable(timestamptz),
   },
+  // One row per movement, tracked address and side. Partitioned by month.
   transfer: {
     wallet_id: uuid,
     block_time: timestamptz,
     block_number: int8,
+    // Does not depend on what is tracked, so that storing a block again changes nothing.
     ordinal: int8,
     side: int2,
     organization_id: uuid,
@@ -199,6 +223,7 @@ export const walletTables = {
     to: bytea,
     value: amount,
     transaction_fee: amount,
+    // A pending transfer is stored as SUCCESS: whether it is confirmed follows from the head when it is read.
     transfer_state: oneOf<TransferState>(),
     transfer_hash: nullable(bytea),
     external_hash: nullable(bytea),

@@ -7,6 +7,7 @@ import type { WalletScope } from './tables.ts'
 /** A token that is tracked for all addresses of a wallet, or without one of the organization. */
 export type TokenRule = { wallet_id?: string | undefined; asset_id: string }
 
+// Two-part advisory locks: the class distinguishes what the hash of the organization is locked for.
 const lockClass = 5_713_304
 
 /**

@@ -1,4 +1,6 @@
-// Wallets, addresses, contracts and token metadata. Every function takes the organization.
+// Statements on wallets, addresses, contracts, assets and tracked tokens. They use `pg`. Every function that
+// reads or writes tenant data takes the organization; the look-ups of the tracker take the network, because a
+// block concerns all of them.
 
 import { sql } from 'kysely'
 import type { QuotaUse } from '../access/quotas.ts'

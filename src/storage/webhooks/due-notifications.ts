@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { NotificationType } from '../../contract/records/states.ts'
 import type { Db } from '../pg/database.ts'
 import { prepared } from '../pg/prepared.ts'
 import { lockWebhooks, type WalletEvent } from './notifications.ts'
@@ -8,7 +9,7 @@ export type WaitingDelivery = {
   webhook_history_id: string
   organization_id: string
   webhook_id: string
-  notification_type: string
+  notification_type: NotificationType
   transaction_hash: Buffer
   block_number: number
   /** The block of its transfers. */

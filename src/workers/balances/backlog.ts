@@ -63,12 +63,14 @@ async function store(
   const now = new Date(clock.now())
   await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
+    // Exclusive, unlike other readings: `storeTracked` relies on it that no balance is created meanwhile.
     await lockCursor(trx, network_id)
     await holdRead(trx, tools, read)
     const ids = backlogs.map(({ backlog_id }) => backlog_id)
     const open = await settleBacklogs(trx, network_id, ids)
     const readings = open.size === backlogs.length ? read.readings : namedBy(open)
     await storeTracked(trx, readings, now)
+    // A contract that fails becomes ordinary work of a later block. It must not keep the backlog open.
     const failing = readings.filter(({ balance }) => balance === null)
     await insertBalanceChanges(
       trx,

@@ -44,6 +44,7 @@ export async function settleBalances(
   const head = standing.block_number
   const newest = { number: head, hash: standing.block_hash }
   let done = 0
+  // Net changes need no node: they are added in one statement, also while all nodes are down.
   if (chain.balances === 'delta')
     done += await write(tools, (trx) =>
       applyDeltas(trx, { network_id, head, now: new Date(clock.now()) }),
@@ -69,6 +70,7 @@ export async function settleBalances(
     if (!isRepeatable(error)) throw error
     errors.push(error)
   }
+  // After a gap every balance of the network is read again. That waits until nothing else is due.
   if (standing.has_reopening && done + due.length === 0)
     done += await write(tools, (trx) =>
       reopenPage(trx, { network_id, head, limit: reopenedPerRound }),
@@ -181,6 +183,8 @@ async function isStateGone(
   if (error instanceof BlockMissingError) return true
   if (!(error instanceof BlockGoneError) || !at) return false
   try {
+    // A header that is still canonical proves that only the state is missing. No error text decides it,
+    // because every client words it differently (docs/decisions/balances.md).
     return (await chain.header(at.number, signal))?.hash.equals(at.hash) === true
   } catch (thrown) {
     // One that no node has any more did not leave the chain.

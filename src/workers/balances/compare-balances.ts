@@ -102,6 +102,7 @@ async function readPage(
     confirmation > deepConfirmation ? newest.number : newest.number - Math.max(confirmation, 1) + 1,
   )
   for (const [number, pairs] of groups) {
+    // The chain is shorter than the confirmation of the wallet: nothing is confirmed yet.
     if (number < 0) continue
     try {
       const block = number === newest.number ? newest : await findRef(tools, number, signal)

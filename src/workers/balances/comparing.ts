@@ -57,9 +57,11 @@ export function startComparing(
       )
     if (page.length === perPage) {
       await moveRound(db, network_id, page.at(-1))
+      // The pause follows the number of balances, so that nodes see an even load instead of a peak.
       return Math.max(leastPauseMs, everyMs / Math.ceil((round.balance_count + 1) / perPage))
     }
     const endMs = round.begin_time.getTime() + everyMs
+    // A short round does not begin the next one early: its period must end first.
     await beginRound(db, network_id, new Date(Math.max(clock.now(), endMs)))
     return Math.max(leastPauseMs, endMs - clock.now())
   }

@@ -42,6 +42,8 @@ export async function reconcilePage(
     { number: cursor.block_number, hash: cursor.block_hash },
     signal,
   )
+  // Nodes may be ahead of the cursor. The changes up to the block of a reading must be stored before the two
+  // can be compared.
   const highest = Math.max(...readings.map(({ block_number }) => block_number))
   const deadline = clock.now() + cursorWaitMs
   while (((await findCursor(db, network_id))?.block_number ?? 0) < highest) {

@@ -1,6 +1,6 @@
-// Reads due balances and compares stored ones with the chain, outside of the transactions of
-// blocks. It guarantees that a balance always belongs to a block with the confirmation of its
-// wallet.
+// Reads due balances and compares stored ones with the chain, outside of the transactions of blocks. It uses
+// storage and the chain. It guarantees that a stored balance belongs to a block with the confirmation of its
+// wallet, and that a balance which cannot be read delays no other one.
 
 import { BlockGoneError } from '../../chains/chain.ts'
 import type { Log } from '../../lib/log.ts'
@@ -15,6 +15,7 @@ export type Settling = {
   stop(): Promise<void>
 }
 
+// Operations of other processes store work without a wake-up.
 const pollMs = 5_000
 const firstPauseMs = 250
 const lastPauseMs = 10_000
@@ -39,6 +40,7 @@ export function startSettling(options: {
   const wait = async (ms: number): Promise<void> => {
     const waiting = new AbortController()
     const timer = tools.clock.sleep(ms, AbortSignal.any([signal, waiting.signal])).catch(() => {})
+    // A wake-up during a round has resolved this promise already, so it is not lost.
     await Promise.race([timer, woken.promise])
     waiting.abort()
     woken = Promise.withResolvers()

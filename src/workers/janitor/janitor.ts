@@ -1,5 +1,7 @@
-// Periodic cleaning: partitions, retention, expired rows, erased organizations, the audit chain.
-// Every task works in small pages and can be repeated.
+// Periodic cleaning: partitions, retention, expired rows, erased organizations, the audit chain. It uses
+// storage. Every task works in small pages, so that no lock is held for long, and can be repeated after a
+// crash. Tasks whose steps depend on each other (erasing, the audit chain) run in one process, by a lease; the
+// others run in every process and skip rows that another one holds.
 
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
@@ -25,6 +27,7 @@ export type JanitorOptions = {
 }
 
 const nonceBatch = 5_000
+// Steps that read much and change rarely.
 const slowEveryMs = 3_600_000
 
 /**

@@ -1,3 +1,7 @@
+// Background jobs: reading balances, tracking tokens, fetching metadata. They use storage, the chain and the
+// handlers of `domain/wallets`, which do the first page of a job before they answer. Jobs are rows: a job
+// survives a crash, one process works on it at a time, and organizations take turns.
+
 import type { Chain } from '../../chains/chain.ts'
 import { coverJobKind, postponeCover, runCover } from '../../domain/wallets/cover-job.ts'
 import { refreshJobKind, runRefresh } from '../../domain/wallets/refresh-job.ts'

@@ -1,8 +1,6 @@
-// Background jobs: reading balances, tracking tokens, fetching metadata. Jobs are durable, claimed
-// by one process and taken from organizations in turn.
-
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
+import type { JobKind } from '../../storage/access/tables.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { claimJobs, type JobRow } from '../../storage/tracking/jobs.ts'
 
@@ -12,7 +10,7 @@ export type JobsOptions = {
   clock: Clock
   log: Log
   network_id: number
-  kind: string
+  kind: JobKind
   /** How many are worked on at once. */
   atOnce: number
   pollMs: number
@@ -20,6 +18,7 @@ export type JobsOptions = {
   work(job: JobRow, signal: AbortSignal): Promise<void>
 }
 
+// After a crash another process takes the job over after this time.
 const claimMs = 60_000
 
 /**

@@ -1,5 +1,5 @@
-// The recorder of pending transactions of Q. Memory and rows are bounded; records stay readable for
-// 24 hours after they left the pool.
+// The recorder of pending transactions of Q. It uses the pool of the query chain and storage. Memory and rows
+// are bounded; records stay readable for 24 hours after they left the pool.
 
 import type { RawFields } from '../../chains/evm/block/records.ts'
 import type { Head, Pool } from '../../chains/evm/pool/pool-types.ts'

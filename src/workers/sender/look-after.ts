@@ -61,12 +61,14 @@ async function sendAgain(
   let attempt: Attempt | undefined
   await withTransaction(tools, scope, seen.transaction_id, async (trx, row, now) => {
     // Its state changed since it was listed, or another process handles it now.
+    // The count works as a version: two processes with the same row make one attempt.
     if (!isOnTheWay(row) || row.broadcast_count !== seen.broadcast_count || row.replaced_by)
       return row
     attempt = await beginAttempt(trx, row, now)
     return attempt.row
   })
   if (!attempt) return
+  // Outside of the transaction: a node may take seconds, and the row must stay usable.
   const handover = await sending.broadcast(attempt.raw, attempt.hash)
   const isAnswered = handover.kind === 'accepted' || handover.kind === 'refused'
   const waitsFor = isAnswered ? await findWait(tools, attempt.row, signal) : undefined
@@ -114,6 +116,7 @@ async function settleUse(
   return await db.transaction().execute(async (trx) => {
     const cursor = await awaitCursor(trx, network_id)
     if (!cursor || use.block.number > cursor.block_number) return false
+    // The node may answer from a branch that the tracker has not, or no longer, stored.
     if (!(await holdBlock(trx, network_id, use.block))) return false
     const row = await lockTransaction(trx, scope, seen.transaction_id)
     if (!row || !isOnTheWay(row)) return true
@@ -134,6 +137,7 @@ async function postpone(
   const scope = { organization_id: seen.organization_id, network_id }
   await db.transaction().execute(async (trx) => {
     const row = await lockTransaction(trx, scope, seen.transaction_id)
+    // Decided meanwhile by the tracker or the user.
     if (!row || !isOnTheWay(row) || row.next_broadcast_time === null) return
     await updateTransaction(trx, row, {
       next_broadcast_time: new Date(clock.now() + ms),

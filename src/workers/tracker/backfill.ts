@@ -1,8 +1,12 @@
 import { BlockForgedError, type Chain, type ChainBlock, type Position } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import { findBackfill, finishBackfill, setBackfill } from '../../storage/tracking/backfill.ts'
-import { findCursor } from '../../storage/tracking/blocks.ts'
+import {
+  findBackfill,
+  findCursor,
+  finishBackfill,
+  setBackfill,
+} from '../../storage/tracking/blocks.ts'
 import { findTraced, pinIdentity } from '../../storage/tracking/networks.ts'
 import { createMonths } from '../janitor/months.ts'
 import { HistoryMovedError, linkWindow, storeHistory } from './history.ts'

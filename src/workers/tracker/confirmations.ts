@@ -102,6 +102,7 @@ async function readPage(trx: Db, due: Due, waiting: readonly WaitingDelivery[]):
     const most = isOne ? Number.MAX_SAFE_INTEGER : limit
     const transfers = await listNotifiedTransfers(trx, due.network_id, some, most)
     if (isOne || transfers.length < limit) return takePage(some, transfers, limit)
+    // A transaction can hold any number of transfers, so that only reading shows how many fit.
     some = some.slice(0, Math.ceil(some.length / 2))
   }
 }
@@ -143,6 +144,7 @@ function transfersOf(
     if (!mine) continue
     const key = `${row.wallet_id}/${row.ordinal}`
     const outgoing = movements.get(key)
+    // Both ends are in the wallet: one record, the outgoing one (docs/decisions/transfers.md).
     movements.set(key, outgoing ? { ...outgoing, is_internal: true } : row)
   }
   return [...movements.values()]
@@ -194,6 +196,7 @@ const pendingOf = (rows: readonly ListedTransfer[]): Notification['pending'] => 
 
 /** The id of the notification that follows one of which something was pending. */
 export const followUpIdOf = (webhook_history_id: string): string =>
+  // Derived, so that a block that is stored again writes no second follow-up.
   hashId('confirmed', webhook_history_id)
 
 /** What was sent as pending is followed by a notification when the first of it is confirmed. */

@@ -13,15 +13,13 @@ import {
   findLowestBlock,
   insertBlocks,
 } from '../../storage/tracking/blocks.ts'
-import { syncGapEvent } from '../../storage/tracking/gap-events.ts'
-import { coverGaps } from '../../storage/tracking/gaps.ts'
+import { coverGaps, syncGapEvent } from '../../storage/tracking/gaps.ts'
 import { insertMissingTransfers, updateTransfers } from '../../storage/transfers/transfers.ts'
 import { ensureAssets } from '../../storage/wallets/assets.ts'
 import type { FanOutLimits } from '../../storage/webhooks/fan-out-limits.ts'
 import { type AssertChecked, storeChecked } from './checked.ts'
 import { lacksOf } from './lacking.ts'
-import { addTokenRules, lookUp } from './lookup.ts'
-import { matchBlock } from './match.ts'
+import { addTokenRules, lookUp, matchBlock } from './match.ts'
 import { noteBackfilled, noteUpdates } from './notify.ts'
 import { reorganizationWindow } from './reorg.ts'
 

@@ -4,6 +4,7 @@ import type { BlockRange } from '../../storage/tracking/rereads.ts'
 import { createMonths } from '../janitor/months.ts'
 import { type HistoryHooks, type HistoryTools, linkWindow, storeHistory } from './history.ts'
 
+// Old blocks are never urgent: the tracker at the head uses the same nodes.
 const fetchesAtOnce = 4
 
 /** What a caller does with each run of blocks, in the transaction that stores it. */

@@ -13,8 +13,7 @@ import {
   listBlocksBelow,
   setCursor,
 } from '../../storage/tracking/blocks.ts'
-import { syncGapEvent } from '../../storage/tracking/gap-events.ts'
-import { deleteGapsAbove } from '../../storage/tracking/gaps.ts'
+import { deleteGapsAbove, syncGapEvent } from '../../storage/tracking/gaps.ts'
 import { deleteTransfersAbove } from '../../storage/transfers/transfers.ts'
 import { unconfirmAbove } from '../../storage/wallets/wallets.ts'
 import { deleteEventsAbove } from '../../storage/webhooks/notification-events.ts'

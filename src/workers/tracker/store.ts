@@ -20,8 +20,13 @@ import {
   setCursor,
   trimBlocks,
 } from '../../storage/tracking/blocks.ts'
-import { syncGapEvent } from '../../storage/tracking/gap-events.ts'
-import { extendGap, insertGap, setReopened, wasReopenedSince } from '../../storage/tracking/gaps.ts'
+import {
+  extendGap,
+  insertGap,
+  setReopened,
+  syncGapEvent,
+  wasReopenedSince,
+} from '../../storage/tracking/gaps.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
 import {
   insertNewTransfers,
@@ -35,8 +40,7 @@ import { followBlocks } from '../sender/follow.ts'
 import { type AssertChecked, storeChecked } from './checked.ts'
 import { type Released, releaseDue } from './confirmations.ts'
 import { lacksOf } from './lacking.ts'
-import { addTokenRules, lookUp } from './lookup.ts'
-import { matchBlock } from './match.ts'
+import { addTokenRules, lookUp, matchBlock } from './match.ts'
 import { noteTransfers, noteUpdates } from './notify.ts'
 import type { TrackerTools } from './tools.ts'
 
@@ -256,6 +260,7 @@ export async function storeGap(
   const { db, clock, network_id, chain } = tools
   // The cursor needs a stored block where blocks can leave the chain: without its row no balance that is
   // read meanwhile can be held, and a reorganization cannot find it as the common block.
+  // Before the transaction: no node is called while locks are held.
   const end = chain.reorganizes ? await findHeader(chain, to) : undefined
   await db.transaction().execute(async (trx) => {
     await beginWrite(trx, tools, after)

@@ -5,11 +5,11 @@ import type { Db } from '../../storage/pg/database.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
 import type { NetworkName } from '../../storage/tracking/networks.ts'
 import {
-  type EventKind,
   type EventName,
   openEvent,
   resolveEvent,
 } from '../../storage/tracking/operational-events.ts'
+import type { EventKind } from '../../storage/tracking/tables.ts'
 import type { Tracker } from './tracker.ts'
 
 /** Whether a chain is tracked, for `/ready`, `/status`, metrics and the command line. */

@@ -1,5 +1,7 @@
-// The courier: claims due deliveries, sends them and records the attempts. It guarantees at-least-
-// once delivery in the order of first attempts, and that a failing endpoint does not delay others.
+// Delivery of notifications: the courier claims what is due, sends it and records the attempts; the fan-out
+// expands events to one notification per webhook. It uses storage and its own HTTP client, which connects to
+// allowed addresses only. It guarantees at-least-once delivery in the order of first attempts, and that a
+// failing endpoint does not delay others.
 
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'

@@ -93,6 +93,7 @@ export function createExchange({ timeoutMs, maxBytes, signal }: Limits): Exchang
       if (over) started.abort(new Error('no longer wanted'))
     },
     onResponseStart: (_controller, status, headers) => {
+      // 1xx responses announce the answer and are not it.
       if (status >= 200) head = { status, headers }
     },
     onResponseData: (_controller, chunk) => {
@@ -101,6 +102,7 @@ export function createExchange({ timeoutMs, maxBytes, signal }: Limits): Exchang
       // A copy: the chunk is a view of what the socket read.
       if (left > 0) chunks.push(Buffer.from(chunk.subarray(0, left)))
       size += chunk.length
+      // The status is known: the delivery counts by it, and the connection is closed.
       if (size > maxBytes) cut(new GuardedFetchError('invalid', 'The answer is too large.'))
     },
     onResponseEnd: () => end({ truncated: false }),

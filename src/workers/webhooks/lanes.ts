@@ -33,6 +33,7 @@ const firstPauseMs = 100
 const longestPauseMs = 1_000
 const fastMs = 100
 const slowMs = 2_000
+// Idle lanes hold averages only; without them a receiver begins as an average one.
 const keptLanes = 10_000
 
 /**
@@ -79,6 +80,7 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
 
   const roomOf = (lane: Lane, now: number): number => {
     const has = heldBy(lane)
+    // One attempt shows whether it is back.
     if (lane.failures > 0) return has === 0 && now >= lane.pausedUntil ? 1 : 0
     if (lane.durationMs > slowMs) return Math.ceil(perReceiver / 4) - has
     if (lane.durationMs >= fastMs) return perReceiver - has
@@ -179,6 +181,7 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
         const pause = Math.min(firstPauseMs * 2 ** Math.min(lane.failures, 10), longestPauseMs)
         lane.failures++
         lane.pausedUntil = now + pause
+        // Given back at once, so that claims for a dead receiver take no place of others.
         dropped = lane.queue.splice(0)
         count(lane, -dropped.length)
       }

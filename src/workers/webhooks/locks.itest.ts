@@ -31,7 +31,7 @@ const { db, pool } = await freshDatabase()
 const bench = await createWalletBench(db, 'c')
 const { network_id } = bench
 const { organization_id, call } = await bench.createCaller()
-const notification_type = 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED'
+const notification_type = 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED' as const
 const webhook_endpoint = 'https://receiver.invalid'
 let wallet_id: string
 

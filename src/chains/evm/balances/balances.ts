@@ -1,5 +1,6 @@
-// Reads balances and token contracts at a block. It uses the pool and the codec. It guarantees that
-// a failing contract affects only its own balances.
+// Reads balances and token contracts at a block. It uses the pool and the codec. It guarantees that a failing
+// contract affects only its own balances, and that a balance belongs to the block that was asked for, by its
+// hash.
 
 import {
   type BalanceQuery,

@@ -92,6 +92,7 @@ function reduce({ block, receipts, internal, native }: BlockParts): Reduced {
     callees: called.read(),
     effects,
     logs,
+    // Distinct objects, because `addressAt` gives the same object for the same address.
     contracts: [...new Set(logs.map(({ contract }) => addressAt(addresses, contract)))],
     rewarded,
     native,
@@ -157,6 +158,7 @@ function accountsOf(
       add(to)
     }
   }
+  // Compared as objects: one look-up per contract instead of one per log.
   const these = new Set(contracts.filter(watched.has))
   for (const { contract, from, to } of logs)
     if (these.has(addressAt(addresses, contract))) {
@@ -237,6 +239,7 @@ function decode(
       detail: { nonce: decimal(nonce) },
     }
     if (failed) movement.failed = true
+    // Only traces need it: everything else is proved by the header.
     if (place >= internalPlace && asset === native && !isConfirmed(from, to))
       movement.detail = { ...movement.detail, verified: false }
     if (ordinal < last) isSorted = false
@@ -257,6 +260,7 @@ function decode(
     const isReceived = !moved.failed && isTracked(moved.to)
     if (!isSent && !isReceived) return
     add(transaction, moved, asset)
+    // A failed transfer moved nothing. Its sender is read because of the fee.
     if (isSent && !moved.failed) touch(moved.from, asset)
     if (isReceived) touch(moved.to, asset)
   }
@@ -287,6 +291,7 @@ function decode(
     }
   }
   for (const number of rewarded) if (isTracked(number)) touch(number, native)
+  // Token logs come after all coin movements, so that ordinals are out of order only where a block has both.
   if (!isSorted) movements.sort((one, other) => one.ordinal - other.ordinal)
   return { movements, touched }
 }

@@ -139,6 +139,7 @@ const fetchReceiptsBeside = async (
 
 const afterTraceMs = 1_000
 
+// Single receipts are the last resort. All of a large block at once would fill the queue of the pool.
 const receiptsAtOnce = 256
 
 async function fetchReceipts(

@@ -1,5 +1,6 @@
-// Encodings of EVM chains: addresses, RLP, headers, receipts, signatures, blooms. Pure functions
-// without state or network.
+// Encodings of EVM chains: addresses, RLP, headers, receipts, transactions, tries, signatures, blooms. Pure
+// functions without state or network. They use `lib` and hash functions only. What cannot be decoded is
+// undefined or an error, never a guess.
 
 import { batchTopic, singleTopic, transferTopic } from './topics.ts'
 

@@ -7,6 +7,7 @@ import { isUsable, type Upstream } from './upstream.ts'
 
 const alreadyKnown =
   /already ?known|known transaction|already (?:imported|exists|in (?:the )?(?:mem)?pool)|transaction.{0,200}already/i
+// A node that has mined the transaction answers so too: the hash decides which of the two it is.
 const nonceTooLow = /nonce too low|nonce is too low|invalid nonce|OldNonce/i
 
 // The more an error says about the transaction itself, the earlier it stands.
@@ -30,6 +31,7 @@ export function broadcast(
   const txHash = hashOf(rawTransaction)
   const errors: RawJson[] = []
   let left = targets.length
+  // Nodes that may have it; zero proves that none has.
   let asked = targets.length
   let failure: PoolFailure = 'NO_UPSTREAM'
 
@@ -71,6 +73,7 @@ export function broadcast(
       method: `${prefix}_sendRawTransaction`,
       params: `[${rawTransaction}]`,
       timeoutMs,
+      // Never repeated by the transport: the sender decides by the state of the transaction.
       idempotent: false,
     }
     ask(upstream, call, (outcome) => void take(upstream, outcome))

@@ -10,6 +10,7 @@ export type Hedging = {
 }
 
 const largestShare = 0.1
+// Saved up in quiet times, spent when a node begins to hang.
 const largestBurst = 20
 const maxMethods = 256
 const shortestMs = 10

@@ -17,8 +17,13 @@ import { createHeads } from './heads.ts'
 import { type Health, watch } from './health.ts'
 import { type PendingWatch, watchPending } from './pending-watch.ts'
 import type { Pool, PoolOutcome } from './pool-types.ts'
-import { statusOf } from './status.ts'
-import { createUpstream, isUsable, type Upstream, type UpstreamOptions } from './upstream.ts'
+import {
+  createUpstream,
+  isUsable,
+  statusOf,
+  type Upstream,
+  type UpstreamOptions,
+} from './upstream.ts'
 
 /** The bounds of a pool; each has a default. */
 export type PoolLimits = {

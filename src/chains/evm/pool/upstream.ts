@@ -1,6 +1,7 @@
 import { type Breaker, createBreaker } from '../../nodes/breaker.ts'
 import { createLatency, type Latency } from '../../nodes/latency.ts'
 import { createRateGate, type RateGate } from '../../nodes/rate-gate.ts'
+import { describeNode, type NodeStatus, type StatusContext } from '../../nodes/status.ts'
 import type { HttpTransport } from '../transport/http-transport.ts'
 import type { Transport } from '../transport/transport.ts'
 import type { Capability, Head } from './pool-types.ts'
@@ -85,3 +86,17 @@ export const isPresent = (upstream: Upstream): boolean =>
 /** Whether calls may go to it, apart from what the call itself needs and from rate limits. */
 export const isUsable = (upstream: Upstream): boolean =>
   upstream.isVerified && !upstream.isWrongChain && upstream.breaker.allows(upstream.inFlight)
+
+/** What `/status` shows of a node. */
+export const statusOf = (upstream: Upstream, context: StatusContext): NodeStatus =>
+  describeNode(
+    {
+      ...upstream,
+      transport: upstream.transport.kind,
+      chain_id: upstream.chainId,
+      client_version: upstream.clientVersion,
+      head: upstream.head?.number ?? null,
+      drawback: upstream.isSyncing ? 'syncing' : '',
+    },
+    context,
+  )

@@ -4,8 +4,17 @@
 
 import { ChainUnavailableError } from '../../chain.ts'
 import { toHex } from '../../hex.ts'
-import type { BlockLimits, EstimatedCall, Handover, Sending } from '../../sending.ts'
+import type {
+  BlockLimits,
+  EstimatedCall,
+  Handover,
+  PaymentProblem,
+  Sending,
+  TokenPayment,
+} from '../../sending.ts'
+import { callContract } from '../balances/contract-calls.ts'
 import type { FetchBlock } from '../block/fetch.ts'
+import { encodeCall, readWord } from '../codec/abi.ts'
 import { toQuantity } from '../codec/raw.ts'
 import { reasonOf } from '../codec/revert-reason.ts'
 import { meaningOf, readError } from '../pool/node-error.ts'
@@ -13,7 +22,6 @@ import type { Nodes } from '../pool/nodes.ts'
 import type { BroadcastOutcome, RawJson } from '../pool/pool-types.ts'
 import type { Rpc } from '../pool/rpc.ts'
 import { createFindNonceUse } from './nonce-use.ts'
-import { createExplainPayment } from './token-payment.ts'
 
 /** Called for a transaction that is sent to the nodes: its bytes and its hash. */
 export type OnBroadcast = (raw: Buffer, hash: Buffer) => void
@@ -187,3 +195,31 @@ const messageOf = (error: RawJson): string =>
 
 const failureText = (failure: string): string =>
   failure === 'TIMEOUT' ? 'no node answered in time' : 'no node answered'
+
+/** What the books of the token say against a payment. */
+function createExplainPayment({ rpc }: { rpc: Rpc }) {
+  return async (
+    payment: TokenPayment,
+    signal: AbortSignal,
+  ): Promise<PaymentProblem | undefined> => {
+    const { contract_type, contract_address, from, value } = payment
+    const to = toHex(contract_address)
+    const read = async (data: string): Promise<bigint | undefined> => {
+      const returned = await callContract(rpc, { call: { to, data }, block: 'latest' }, signal)
+      return returned === undefined ? undefined : readWord(returned)
+    }
+    if (contract_type === 'CONTRACT_TYPE_ERC20') {
+      const balance = await read(encodeCall('balanceOf(address)', from))
+      if (balance === undefined)
+        return { part: 'contract_address', detail: `${to} is no ERC-20 contract.` }
+      if (balance >= value) return undefined
+      return against(`The balance of ${toHex(from)} is ${balance}, less than ${value}.`)
+    }
+    const owner = await read(encodeCall('ownerOf(uint256)', value))
+    if (owner === undefined) return against(`The item ${value} does not exist in ${to}.`)
+    if (owner === BigInt(toHex(from))) return undefined
+    return against(`${toHex(from)} is not the owner of the item ${value}.`)
+  }
+}
+
+const against = (detail: string): PaymentProblem => ({ part: 'value', detail })

@@ -112,6 +112,7 @@ export function createHttpTransport(
   }
 
   // The exchange continues while any caller waits for a part of it.
+  // A call that is late frees its caller at once. Its answer is ignored when it comes.
   const giveUp = (entry: Entry, failure: TransportFailure): void => {
     if (entry.isOver) return
     const { exchange } = entry
@@ -134,12 +135,14 @@ export function createHttpTransport(
 
   const end = (exchange: Exchange): void => {
     if (exchange.place < 0) return
+    // Removed by moving the last one into its place: constant time, and the array never has holes.
     const last = exchanges.pop()!
     if (last !== exchange) {
       exchanges[exchange.place] = last
       last.place = exchange.place
     }
     exchange.place = -1
+    // Cut, so that whatever still holds the exchange keeps no calls alive.
     exchange.entries = []
     exchange.http = idle
     if (exchange.stuck) timers.cancel(exchange.stuck)
@@ -150,6 +153,7 @@ export function createHttpTransport(
   const scheduleFlush = (): void => {
     if (isFlushing) return
     isFlushing = true
+    // At the end of the turn, so that calls made in one turn form one batch.
     setImmediate(flush)
   }
 
@@ -193,6 +197,7 @@ export function createHttpTransport(
       http: idle,
       stuck: undefined,
     }
+    // Slow methods have no usual time, so that nothing is known from theirs.
     if (entries.every(({ call }) => isQuick(call)))
       exchange.stuck = timers.after(stuckLimit.ms(), () => findStuck(exchange))
     exchanges.push(exchange)
@@ -228,6 +233,7 @@ export function createHttpTransport(
     const replies = answer.failure ? undefined : readBatch(entries, answer.body)
     if (replies) deliver(entries, replies, answer.body, finish)
     else if (isBatchRefusal(answer.status) || isRefusal(answer.body)) {
+      // Halved until the node accepts; a later probe allows batches again.
       batchLimit = entries.length >> 1 || 1
       makeSingle(entries)
     } else if (answer.failure) {
@@ -269,6 +275,7 @@ export function createHttpTransport(
     },
     abandon: (detail) => {
       const waiting = [...joined, ...single, ...exchanges.flatMap(({ entries }) => entries)]
+      // A transaction that was sent cannot be taken back: its caller waits for the answer.
       for (const entry of waiting)
         if (entry.call.idempotent) giveUp(entry, { failed: 'stalled', detail })
     },

@@ -6,6 +6,7 @@ export type PendingCalls<call> = {
   size(): number
 }
 
+// An id is a place plus a multiple of this: the remainder finds the call, the rest shows a late answer.
 const slotBits = 2 ** 16
 
 /**

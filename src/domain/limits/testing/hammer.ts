@@ -1,6 +1,6 @@
 import { systemClock } from '../../../lib/clock.ts'
 import { silentLog } from '../../../lib/log.ts'
-import { connectRedis } from '../../../storage/redis.ts'
+import { connectRedis } from '../../../storage/redis/redis.ts'
 import { createLimiter } from '../limiter.ts'
 import { createLimitScript } from '../shared-windows.ts'
 

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import { expect, it } from 'vitest'
-import { captureLog } from '../../test/helpers/log-capture.ts'
+import { captureLog } from '../../../test/helpers/log-capture.ts'
 import { connectRedis } from './redis.ts'
 
 it('a server that refuses the password does not bring it into the log', async () => {

@@ -2,7 +2,7 @@
 // nothing that must not be lost: without Redis each process counts alone.
 
 import type { Redis as Client } from 'ioredis'
-import type { Log } from '../lib/log.ts'
+import type { Log } from '../../lib/log.ts'
 
 /** Runs one script with its keys and arguments. */
 type RedisScript = (keys: readonly string[], args: readonly (number | string)[]) => Promise<unknown>

@@ -2,12 +2,12 @@ import { randomUUIDv7 } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { freshDatabase } from '../../../test/helpers/database.ts'
 import { insertOrganization } from '../access/organizations.ts'
-import { expandBacklogs, insertBacklog, listDueBacklogs } from '../balances/backlog.ts'
-import { rememberReadings, storeTracked } from '../balances/balances.ts'
-import { reopenBalances } from '../balances/changes.ts'
 import type { Db } from '../pg/database.ts'
 import { ensureNetwork } from '../tracking/networks.ts'
-import { insertWallet } from './wallets.ts'
+import { insertWallet } from '../wallets/wallets.ts'
+import { expandBacklogs, insertBacklog, listDueBacklogs } from './backlog.ts'
+import { rememberReadings, storeTracked } from './balances.ts'
+import { reopenBalances } from './changes.ts'
 
 const { db } = await freshDatabase()
 const create_time = new Date('2026-01-01T00:00:00Z')
