@@ -22,6 +22,11 @@ const campaigns = [
     ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'integration'],
     'test/gateway-ws/one-branch-model.test.ts',
   ],
+  // 10,000 requests on one chain while another one is added, changed and removed.
+  [
+    ...['../node_modules/vitest/vitest.mjs', 'run', '--project', 'integration'],
+    'test/chains/reload.test.ts',
+  ],
   ['../node_modules/vitest/vitest.mjs', 'run', '--project', 'campaign'],
   // At least 130,000 bad requests, every tenant and role against every operation.
   [
@@ -52,6 +57,7 @@ for (const [file = '', ...args] of campaigns) {
     env: {
       FEED_SCRIPTS: '500',
       BRANCH_SCRIPTS: '500',
+      RELOAD_REQUESTS: '10000',
       FRONT_RUNS: '20000',
       BAD_REQUESTS: '1200',
       ...process.env,

@@ -17,6 +17,8 @@ const occupy = async () => {
   return (server.address() as { port: number }).port
 }
 
+let reloadOutcome = 'applied'
+
 const start = async (server: NonNullable<Overrides['server']>) => {
   const profiles = Promise.withResolvers<string>()
   const listener = await startAdminListener(
@@ -25,6 +27,7 @@ const start = async (server: NonNullable<Overrides['server']>) => {
       status: async () => ({ version: 'test' }),
       metrics: async () => ({ contentType: 'text/plain', text: 'metric 1\n' }),
       profile: () => profiles.promise,
+      reload: async () => ({ outcome: reloadOutcome }),
     },
     { log: silentLog, onFinished: () => {} },
   )
@@ -85,6 +88,16 @@ describe('the routes of the operator', () => {
       expect(await ask(`${listener!.admin_url}${path}`, { host: 'localhost:4001' })).toBe(200)
       expect(await ask(`${listener!.admin_url}${path}`, { host: 'evil.example' })).toBe(403)
     }
+  })
+
+  it('reload the configuration on POST, and answer 422 when it was refused', async () => {
+    const { listener } = await start({ port: 0 })
+    const url = `${listener!.admin_url}/reload`
+    expect(await ask(url)).toBe(405)
+    expect(await ask(url, { method: 'POST', host: 'evil.example' })).toBe(403)
+    expect(await ask(url, { method: 'POST' })).toBe(200)
+    reloadOutcome = 'refused'
+    expect(await ask(url, { method: 'POST' })).toBe(422)
   })
 
   it('record one profile at a time, for at most a minute, and only on request', async () => {

@@ -2,11 +2,6 @@
 // reverse. It may use every folder except `cli`. It guarantees that a start that fails half-way
 // leaves nothing running.
 
-/*
- * Starts and stops the service. It reads the configuration, opens every part in the order in which the parts
- * need each other, and stops them in reverse order, also when a start fails half-way. It may use every layer
- * below; only `cli` uses it.
- */
 import { createOperationUsage } from '../domain/access/operation-usage.ts'
 import { createAuditTrail } from '../domain/audit/trail.ts'
 import type { Installation } from '../domain/context.ts'
@@ -14,7 +9,7 @@ import { createUsageWriter, type UsageWriter } from '../gateway/usage/usage.ts'
 import type { DevTools } from '../http/dev.ts'
 import type { EventStreams } from '../http/events/streams.ts'
 import { createOperations } from '../http/operations.ts'
-import { createRoutes, type RoutedChain } from '../http/routes.ts'
+import { createLiveRoutes } from '../http/routes.ts'
 import { createSignIn } from '../http/sign-in.ts'
 import type { Sockets } from '../http/websocket/websocket.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
@@ -27,12 +22,10 @@ import { addMethodUsage } from '../storage/access/method-usage.ts'
 import type { Sealer } from '../storage/access/seal.ts'
 import type { DataDirLock } from '../storage/embedded/lock.ts'
 import { listenForChanges } from '../storage/pg/changes.ts'
+import { describeNetworks, listNetworks } from '../storage/tracking/networks.ts'
 import { courierTopic } from '../storage/webhooks/notifications.ts'
 import { type EventHub, startEventHub } from '../workers/events/hub.ts'
 import { startLiveEvents } from '../workers/events/live.ts'
-import { startAuditChain } from '../workers/janitor/audit-chain.ts'
-import { startJanitor } from '../workers/janitor/janitor.ts'
-import { startOrganizationErasing } from '../workers/janitor/organization-erasing.ts'
 import { startRollup } from '../workers/metrics/rollup.ts'
 import type { Courier } from '../workers/webhooks/courier.ts'
 import { type Access, openAccess } from './access.ts'
@@ -40,9 +33,10 @@ import { adminListenFault } from './admin-listener.ts'
 import { type Demo, demoWarning, ensureDemo } from './bootstrap.ts'
 import { type Place, placesOf } from './chain-openers.ts'
 import { developmentWarning, hasDevelopmentRules } from './config/development.ts'
-import type { Env } from './config/problem.ts'
+import { checkSecrets } from './config/load.ts'
+import { ConfigError, type Env } from './config/problem.ts'
+import { resolveChains } from './config/resolve.ts'
 import type { Config } from './config/schema.ts'
-import { variantServices, variantsOf } from './config/sections/chains.ts'
 import { toQuotas } from './config/sections/quotas.ts'
 import { removeConnectionFile, writeConnectionFile } from './connection-file.ts'
 import {
@@ -52,14 +46,19 @@ import {
   openMasterSealer,
 } from './data-directory.ts'
 import { openServiceDatabase, type ServiceDatabase } from './database.ts'
+import { connectedChains, describedNetworks, routedChains } from './described-chains.ts'
 import { openHttp } from './http.ts'
 import type { Own } from './lifetime.ts'
+import { startMaintenance } from './maintenance.ts'
 import { startMasterKeyRefresh } from './master-key-refresh.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { createTotals, withTotals } from './metrics/totals.ts'
 import { openNetworks } from './networks.ts'
 import { createOverview } from './overview.ts'
 import { openQueries } from './query.ts'
+import { applyChains } from './reload/apply.ts'
+import { type Difference, mergeLive } from './reload/difference.ts'
+import { createReloader, type ReloadOutcome } from './reload/reload.ts'
 import { createReadiness, createStatus } from './status.ts'
 import { openWallets } from './wallets.ts'
 import { endpointRules, openWebhooks } from './webhooks.ts'
@@ -77,6 +76,10 @@ export type AppOptions = {
   places?: readonly Place[]
   /** The local chains, where they run. */
   local?: LocalChains
+  /** Reads the configuration again as it was read for the start; a reload is refused without it. */
+  reread?(): Config
+  /** Sets the least severe level of the log. */
+  setLogLevel?(level: Config['logging']['level']): void
 }
 
 /** What the embedded mode brings along. */
@@ -100,6 +103,8 @@ export type App = {
   connectionFile: string
   database: 'embedded' | 'server'
   demo: Demo | undefined
+  /** Reads the configuration again and changes what differs. */
+  reload(): Promise<ReloadOutcome>
   /** Is not ready any more, but serves on until load balancers have noticed. */
   drain(signal?: AbortSignal): Promise<void>
   stop(): Promise<void>
@@ -110,8 +115,10 @@ const usualDrainSeconds = 5
 
 /** Starts every part of the service, in the order in which they need each other. */
 export async function startApp(options: AppOptions): Promise<App> {
-  const { config, env, cwd, log, version, clock = systemClock, ids = systemIds } = options
-  const { local } = options
+  const { env, cwd, log, version, clock = systemClock, ids = systemIds, local } = options
+  const config = resolveChains(options.config, env)
+  let running = config
+  const current = () => running
   await using starting = new AsyncDisposableStack()
   const own: Own = (part) => {
     starting.defer(() => part.stop())
@@ -125,9 +132,10 @@ export async function startApp(options: AppOptions): Promise<App> {
   const database = await openServiceDatabase(config, { dataDir, env, log, clock, lock }, own)
   const { db, pool, shareOf, workersDb, server, nonceMemory, trustedTime } = database
   const developmentRules = hasDevelopmentRules(config, local !== undefined)
-  const endpoints = endpointRules(config, developmentRules)
+  const endpoints = endpointRules(current, developmentRules)
   const installation = { db, clock, ids, sealer, log, endpoints } satisfies Installation
-  const routes = createRoutes(routedChains(config))
+  await describeNetworks(db, describedNetworks(config))
+  const routes = createLiveRoutes(routedChains(config, await listNetworks(db)))
   const totals = createTotals()
   const metrics = withTotals(createMetrics(version, routes), totals)
   const { authenticationFailed: onFailure } = metrics
@@ -139,7 +147,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   ])
     if (message !== undefined) log.warn({}, message)
 
-  const courier = own(openWebhooks(config, installation))
+  const courier = own(openWebhooks(current, installation))
   let sockets: Sockets | undefined
   let events: EventStreams | undefined
   const hub = own(startEventHub({ db, clock, log }))
@@ -183,7 +191,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   startMaintenance(config, { ...installation, database, access }, own)
 
   const overview = createOverview({
-    ...{ config, places, networks, wallets, sockets: () => sockets },
+    ...{ current, places: options.places ?? [], networks, wallets, sockets: () => sockets },
     isEmbedded: local !== undefined,
   })
   const { nodes, lags, streamed } = overview
@@ -200,21 +208,28 @@ export async function startApp(options: AppOptions): Promise<App> {
   metrics.watchCourier(courier.status)
   metrics.watchTrackers(wallets.status)
   metrics.watchPending(queries.status)
-  metrics.watchNetworks(networks.byPath.values().toArray())
+  metrics.watchNetworks(() => networks.byPath.values())
   metrics.watchUpstreams(nodes)
   const status = createStatus({
-    ...{ config, db, clock, version, networks, wallets, queries, courier },
+    ...{ current, db, clock, version, networks, wallets, queries, courier },
+    lastReload: () => reloader.last(),
     limiter: access.limiter,
     connections: () => sockets?.connections(),
     database: server.mode,
   })
-  const { replicas: _, ...defaults } = config.limits
   const operations = createOperations({
     routes,
     installation: {
       ...installation,
       shareOf,
-      limits: { defaults, chains: ['admin', ...Object.keys(config.chains)] },
+      limits: {
+        get defaults() {
+          return defaultLimits(running)
+        },
+        get chains() {
+          return ['admin', ...Object.keys(running.chains)]
+        },
+      },
       quotas: toQuotas(config.quotas),
       chains: wallets.chains,
       queries,
@@ -227,6 +242,29 @@ export async function startApp(options: AppOptions): Promise<App> {
     audit,
     timeoutMs: config.server.operation_timeout_seconds * 1000,
   })
+  const apply = async (next: Config, difference: Difference): Promise<void> => {
+    const { isChains, settings } = difference
+    const after = mergeLive(config, next)
+    const commit = () => {
+      running = after
+      if (settings.includes('logging.level')) options.setLogLevel?.(after.logging.level)
+      access.records.setDefaults(defaultLimits(after))
+    }
+    const parts = { db, env, clock, log, routes, networks, queries, wallets, operations }
+    if (isChains)
+      await applyChains(
+        { ...parts, sockets: () => sockets },
+        { before: running, after, difference },
+        commit,
+      )
+    else commit()
+    if (settings.some((key) => key.startsWith('webhooks.'))) await courier.replace()
+    await writeConnection()
+  }
+  const reloader = createReloader({
+    ...{ current, apply, clock, log, read: () => reread(options) },
+    onReloaded: ({ outcome }) => metrics.reloaded(outcome),
+  })
   await clock.sleep(Math.max(0, trustedTime - clock.now()))
   // On loopback only: the code alone gives the keys of the demo.
   const signIn =
@@ -238,6 +276,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     {
       ...{ ...access, clock, ids, log, version, metrics, networks, wallets, operations, routes },
       ...{ audit, status, developmentRules, readiness: createReadiness(db) },
+      ...{ current, reload: reloader.reload },
       local: local && {
         tools: local.tools,
         examples: () => local.examples(demo?.organization_id),
@@ -258,27 +297,21 @@ export async function startApp(options: AppOptions): Promise<App> {
     own,
   )
   const { base_url, ws_url, admin_url, drain } = listeners
-  const chains = Object.fromEntries(
-    Object.entries(config.chains).map(([name, settings]) => [
-      name,
-      {
-        network: settings.default_network,
-        networks: Object.keys(settings.networks),
-        variant: variantsOf(name, settings).join(''),
-        kind: settings.kind,
-        ...local?.facts[name],
-      },
-    ]),
-  )
-  const content = { base_url, ws_url, ...(admin_url && { admin_url }), ...demo, chains }
-  const connectionFile = await writeConnectionFile(dataDir, content)
+  const writeConnection = () => {
+    const chains = connectedChains(running, local?.facts)
+    const content = { base_url, ws_url, ...(admin_url && { admin_url }), ...demo, chains }
+    return writeConnectionFile(dataDir, content)
+  }
+  const connectionFile = await writeConnection()
   starting.defer(() => removeConnectionFile(dataDir))
 
-  const running = starting.move()
+  own(reloader)
+  const parts = starting.move()
   let stopped: Promise<void> | undefined
   return {
     ...{ base_url, ws_url, admin_url, dataDir, connectionFile, database: server.mode, demo },
     sign_in_url: signIn && `${base_url}/#sign-in=${signIn.code}`,
+    reload: reloader.reload,
     drain: async (signal) => {
       drain()
       const { drain_seconds, shutdown_timeout_seconds } = config.server
@@ -287,24 +320,24 @@ export async function startApp(options: AppOptions): Promise<App> {
       if (ms > 0) await clock.sleep(ms, signal).catch(() => {})
     },
     stop: () => {
-      stopped ??= running.disposeAsync()
+      stopped ??= parts.disposeAsync()
       return stopped
     },
   }
 }
 
-/** The chains of a configuration as addresses name them. */
-const routedChains = (config: Config): Record<string, RoutedChain> =>
-  Object.fromEntries(
-    Object.entries(config.chains).map(([name, settings]) => [
-      name,
-      {
-        services: variantsOf(name, settings).map((variant) => variantServices[variant]),
-        networks: Object.keys(settings.networks),
-        default_network: settings.default_network,
-      },
-    ]),
-  )
+/** The configuration as it is now, with what its secrets refer to. */
+function reread({ reread, env }: AppOptions): Config {
+  if (!reread)
+    throw new ConfigError([{ message: 'This service has no configuration to read again.' }])
+  const next = reread()
+  const problems = checkSecrets(next, { env })
+  if (problems.length > 0) throw new ConfigError(problems)
+  return resolveChains(next, env)
+}
+
+/** The limits of organizations without records. */
+const defaultLimits = ({ limits: { replicas: _, ...defaults } }: Config) => defaults
 
 /** Fails before the database is migrated: a start that cannot listen must not change what others use. */
 async function checkAddresses(config: Config): Promise<void> {
@@ -352,28 +385,4 @@ function listenToChanges(parts: {
     // `portolan master-key rotate` waits until every service opens with the new key.
     onSession: createKeyHolder(() => sealer.key_ids),
   })
-}
-
-/** Starts the audit chain, the erasing of organizations and the janitor. */
-function startMaintenance(
-  config: Config,
-  parts: Installation & { database: ServiceDatabase; access: Access },
-  own: Own,
-): void {
-  const { clock, ids, log, sealer, database, access } = parts
-  const { db, workersDb, nonceMemory } = database
-  own(
-    startAuditChain({
-      ...{ db: workersDb, clock, ids, log, sealer, holder: ids.uuid() },
-      keepMs: config.audit.retention_days * 86_400_000,
-    }),
-  )
-  own(startOrganizationErasing({ db: workersDb, clock, log, holder: ids.uuid() }))
-  own(
-    startJanitor({
-      ...{ db, clock, log },
-      takeUsedCredentials: () => [...access.authenticator.takeUsed(), ...access.keys.takeUsed()],
-      keepNonces: () => nonceMemory.keep(),
-    }),
-  )
 }

@@ -38,7 +38,10 @@ export async function withChain<result>(
     const chain = await place.open()
     try {
       const create_time = new Date(clock.now())
-      const network_id = await ensureNetwork(db, { chain: at.chain, network, create_time })
+      const network_id = await ensureNetwork(db, {
+        ...{ chain: at.chain, network, create_time, is_default: place.isDefault },
+        variants: place.variants ?? '',
+      })
       return await use({ network_id, network, chain })
     } finally {
       await chain.stop()

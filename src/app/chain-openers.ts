@@ -16,7 +16,7 @@ export type OpenerTools = {
   env: Env
   clock: Clock
   log: Log
-  networks: Pick<Networks, 'poolOf' | 'canonicalOf' | 'notifySent'>
+  networks: Pick<Networks, 'keep' | 'notifySent'>
 }
 
 /** One network of one chain on which wallets can be tracked. */
@@ -28,6 +28,8 @@ export type Place = {
   service: WalletService
   /** The network that addresses without a network mean. */
   isDefault: boolean
+  /** Letters of the variants that the chain offers. */
+  variants?: string
   /** Whether its nodes may be those of another place. */
   isShared?: boolean
   open(): Promise<Chain>
@@ -40,7 +42,7 @@ export const placesOf = (config: Pick<Config, 'chains'>, tools: OpenerTools): Pl
     if (service === undefined) return []
     return Object.keys(settings.networks).map((network) => ({
       ...{ chain, network, service, isDefault: network === settings.default_network },
-      isShared: settings.shared,
+      ...{ variants: variantsOf(chain, settings).join(''), isShared: settings.shared },
       open: async () =>
         familyAt(await openChain(settings, chain, network, tools), {
           chain,
@@ -67,13 +69,13 @@ const openChain = async (
   switch (settings.kind) {
     case 'evm': {
       // The pool of nodes and the canonical chain are those of the gateway.
-      const pool = networks.poolOf(name, network)
-      if (!pool) throw new Error(`The network ${name}/${network} is not open.`)
+      const kept = networks.keep(name, network)
+      if (!kept) throw new Error(`The network ${name}/${network} is not open.`)
+      const { pool, view: canonical } = kept.network
       const { proof, unproven_types, verify_senders, multicall } = settings.networks[network]!
-      const canonical = networks.canonicalOf(name, network)
-      return createEvmChain({
+      const chain = createEvmChain({
         pool,
-        ...(canonical && { canonical }),
+        canonical,
         prefix: settings.prefix,
         clock,
         proof,
@@ -82,6 +84,13 @@ const openChain = async (
         multicall,
         onBroadcast: (_raw, hash) => networks.notifySent(toHex(hash), pool),
       })
+      return {
+        ...chain,
+        stop: async () => {
+          kept.stop()
+          await chain.stop()
+        },
+      }
     }
     case 'polkadot': {
       const { createPolkadotChain } = await import('../chains/polkadot/chain.ts')

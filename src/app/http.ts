@@ -35,9 +35,11 @@ import type { Access } from './access.ts'
 import { startAdminListener } from './admin-listener.ts'
 import type { Config } from './config/schema.ts'
 import { variantServices, variantsOf } from './config/sections/chains.ts'
+import { follow } from './follow.ts'
 import type { Own } from './lifetime.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { Networks } from './networks.ts'
+import type { ReloadOutcome } from './reload/reload.ts'
 import { createPublicStatus } from './status.ts'
 import type { Wallets } from './wallets.ts'
 
@@ -60,6 +62,10 @@ export type Served = Pick<Access, 'admission' | 'authenticator' | 'keys'> & {
   metrics: Metrics
   networks: Networks
   wallets: Pick<Wallets, 'problems'>
+  /** The configuration that runs: a reload changes its chains, the log level and the origins. */
+  current(): Config
+  /** Reads the configuration again. */
+  reload(): Promise<ReloadOutcome>
   operations: Operations
   /** Counts refused gateway keys. */
   audit: RefusalCounts
@@ -82,15 +88,16 @@ export type Served = Pick<Access, 'admission' | 'authenticator' | 'keys'> & {
 export async function openHttp(config: Config, served: Served, own: Own): Promise<Listeners> {
   const { clock, ids, log, version, metrics, networks, wallets, operations, routes, local } = served
   const { admission, authenticator, keys, audit, developmentRules, status } = served
-  const { server, gateway, logging } = config
+  const { current, reload } = served
+  const { server, gateway } = config
   const shutdownTimeoutMs = server.shutdown_timeout_seconds * 1000
   const clientOf = createClientAddress(server.trust_proxy)
   const isProxy = createIsProxy(server.trust_proxy)
   const { connections, proxied, bodies } = openShares(config)
   metrics.watchShares({ connections, proxied, bodies })
   // Requests are logged at debug and below only: one line per call would hide all others.
-  const isLogged = logging.level === 'debug' || logging.level === 'trace'
-  const onFinished = createOnFinished(metrics, routes, isLogged ? log : undefined)
+  const isLogged = () => ['debug', 'trace'].includes(current().logging.level)
+  const onFinished = createOnFinished(metrics, routes, { log, isLogged })
   let isDraining = false
   const notReady = async () => (isDraining ? 'The service is stopping.' : await served.readiness())
 
@@ -134,7 +141,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
     createEventStreams({
       ...{ authenticator, admission },
       ...served.events,
-      isTrustedOrigin: createIsTrustedOrigin(config, developmentRules),
+      isTrustedOrigin: createIsTrustedOrigin(current, developmentRules),
       limits: { perKey: server.streams_per_key, perOrganization: server.streams_per_organization },
     }),
   )
@@ -142,7 +149,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
 
   // A page of another origin can reach a service on loopback by DNS rebinding; the Host header shows it.
   const publicHosts = hostNames([`http://${hostInUrl(server.host)}`, server.base_url])
-  const cors = openCors(config, front, developmentRules)
+  const cors = openCors(current, front, developmentRules)
   let base_url = server.base_url ?? ''
   const http = own(
     await startServer({
@@ -151,7 +158,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
       basePath: server.base_path,
       log,
       ids,
-      ...(cors && { cors }),
+      cors,
       lane: createGatewayLane(front, clientOf, bodies),
       gateway: front,
       operations: createOperationsFront({
@@ -178,14 +185,14 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
             keys.isServing() && !isDraining ? undefined : await notReady(),
           degraded: wallets.problems,
           status: createPublicStatus({
-            ...{ config, version },
+            ...{ current, version },
             isStopping: () => isDraining,
             problems: wallets.problems,
           }),
         }),
         ...docsRoutes(
           () => base_url,
-          documentedChains(config),
+          follow(() => current().chains, documentedChains),
           (request) =>
             (isLoopback(server.host) && isTrustedHost(request, publicHosts) && local?.examples()) ||
             {},
@@ -204,7 +211,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
   base_url ||= baseUrlOf(config, http)
   const admin = await startAdminListener(
     config,
-    { status, metrics: metrics.text, profile: recordProfile },
+    { status, metrics: metrics.text, profile: recordProfile, reload },
     { log, ids, onFinished, shutdownTimeoutMs },
   )
   if (admin) own(admin)
@@ -220,7 +227,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
 }
 
 /** The chains that the API reference describes, administration first. */
-const documentedChains = ({ chains }: Config): DocumentedChain[] => [
+const documentedChains = (chains: Config['chains']): readonly DocumentedChain[] => [
   { chain: 'admin', services: ['admin'], networks: [] },
   ...Object.entries(chains)
     .map(([chain, settings]) => ({
@@ -273,37 +280,47 @@ function openShares({ server, gateway }: Config): {
 }
 
 /** Pages of the service itself and of allowed origins may open streams; programs send no origin. */
-function createIsTrustedOrigin(config: Config, developmentRules: boolean) {
-  const { base_url } = config.server
-  const isAllowed = createIsAllowed([
-    ...originsOf(config, developmentRules),
-    ...(base_url === undefined ? [] : [new URL(base_url).origin]),
-  ])
+function createIsTrustedOrigin(current: () => Config, developmentRules: boolean) {
+  const { base_url } = current().server
+  const own = base_url === undefined ? [] : [new URL(base_url).origin]
+  const isAllowedNow = follow(
+    () => originsOf(current(), developmentRules),
+    (origins) => createIsAllowed([...origins, ...own]),
+  )
   return ({ request }: Exchange): boolean => {
     const { origin, host } = request.headers
-    return origin === undefined || origin.replace(/^https?:\/\//, '') === host || isAllowed(origin)
+    return (
+      origin === undefined || origin.replace(/^https?:\/\//, '') === host || isAllowedNow()(origin)
+    )
   }
 }
 
 const originsOf = ({ server }: Config, developmentRules: boolean): readonly string[] =>
-  server.cors_origins ?? (developmentRules ? localPages : [])
+  server.cors_origins ?? (developmentRules ? localPages : noPages)
 
 const localPages = ['http://localhost:*', 'http://127.0.0.1:*']
+const noPages: readonly string[] = []
 
-/** The pages that may call the operations and the gateway; undefined when none may. */
-function openCors(config: Config, front: GatewayFront, developmentRules: boolean) {
-  const origins = originsOf(config, developmentRules)
-  if (origins.length === 0) return undefined
+/** The pages that may call the operations and the gateway. */
+function openCors(current: () => Config, front: GatewayFront, developmentRules: boolean): Cors {
   const isOpen = (url: string) => url.startsWith('/v1/') || front.find(url, '') !== undefined
-  return createCors({ origins, isOpen }) satisfies Cors
+  const corsNow = follow(
+    () => originsOf(current(), developmentRules),
+    (origins) => (origins.length === 0 ? undefined : createCors({ origins, isOpen })),
+  )
+  return (request, response) => corsNow()?.(request, response) ?? false
 }
 
-/** Counts every finished exchange, and logs it where there is a log for that. */
+/** Counts every finished exchange, and logs it where requests are logged. */
 const createOnFinished =
-  (metrics: Pick<Metrics, 'finished'>, routes: Routes, log: Log | undefined) =>
+  (
+    metrics: Pick<Metrics, 'finished'>,
+    routes: Routes,
+    { log, isLogged }: { log: Log; isLogged(): boolean },
+  ) =>
   (finished: Finished): void => {
     metrics.finished(finished)
-    if (!log) return
+    if (!isLogged()) return
     const { path, ...shown } = finished
     // A path outside of the operations may hold a key.
     log.debug({ ...shown, ...(routes.find(path) && { path }) }, 'request finished')

@@ -20,8 +20,11 @@ const secrets = [
   'connectionString',
 ]
 
+/** A log whose least severe level can be changed while it is used. */
+export type LeveledLog = Log & { level: string }
+
 /** Makes the logger: one line of JSON per event, or lines for people on a terminal. */
-export async function createLogger(options: LoggerOptions): Promise<Log> {
+export async function createLogger(options: LoggerOptions): Promise<LeveledLog> {
   const destination = options.destination ?? process.stdout
   const pretty =
     options.format === 'pretty' ||
@@ -37,10 +40,10 @@ export async function createLogger(options: LoggerOptions): Promise<Log> {
     },
     serializers: { err: pino.stdSerializers.err, error: pino.stdSerializers.err },
   }
-  const plain: Log = pino(settings, destination)
+  const plain: LeveledLog = pino(settings, destination)
   if (!pretty) return plain
   const { default: prettyStream } = await import('pino-pretty')
   const stream = prettyStream({ destination, ignore: 'pid,hostname', translateTime: 'HH:MM:ss' })
-  const forPeople: Log = pino(settings, stream)
+  const forPeople: LeveledLog = pino(settings, stream)
   return forPeople
 }

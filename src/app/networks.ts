@@ -1,5 +1,5 @@
 import { type Canonical, createCanonical } from '../chains/evm/canonical/canonical.ts'
-import { createPool } from '../chains/evm/pool/pool.ts'
+import { type ChangeablePool, createPool } from '../chains/evm/pool/pool.ts'
 import type { Pool } from '../chains/evm/pool/pool-types.ts'
 import type { NodeStatus } from '../chains/nodes/status.ts'
 import { createNetwork, type Network } from '../gateway/network.ts'
@@ -10,6 +10,7 @@ import { textFrame } from '../http/websocket/frame.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
+import type { NetworkName } from '../storage/tracking/networks.ts'
 import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { resolveSecret } from './config/secrets.ts'
@@ -21,21 +22,43 @@ export type Networks = {
   byPath: ReadonlyMap<string, Network>
   /** What they push and gather, by the same paths. */
   streams: ReadonlyMap<string, Streams>
-  /** The nodes of a network; undefined when it is not configured. */
-  poolOf(chain: string, network: string): Pool | undefined
-  /** The canonical chain of a network; undefined when it is not configured. */
-  canonicalOf(chain: string, network: string): Canonical | undefined
-  /** Called for every transaction that was sent to nodes, with the node. */
-  onSent(listener: OnSent): void
+  /** The nodes of a network, connected until `stop` of the result; undefined when it is not configured. */
+  keep(chain: string, network: string): KeptNetwork | undefined
+  /** Called for every transaction that was sent to nodes, with the nodes; returns the unsubscriber. */
+  onSent(listener: OnSent): () => void
   /** A transaction was sent to the nodes of a network outside of the gateway. */
   notifySent: OnSent
   /** For `/status`: chain, network, nodes, and with the connections by path what is open. */
   status(connections?: ReadonlyMap<string, number>): Record<string, Record<string, NetworkStatus>>
   takeUsage(): UsageDelta[]
+  /** Opens the nodes of a network without serving it yet. */
+  prepare(at: NetworkName, settings: EvmSettings): PreparedNetwork
+  /** Uses other nodes in a network, which itself stays. */
+  changeNodes(at: NetworkName, settings: EvmSettings): Promise<void>
+  /** Serves a network no longer; undefined where there is none. */
+  remove(at: NetworkName): RetiredNetwork | undefined
   stop(): Promise<void>
 }
 
+/** A network whose nodes are open and which is not served yet. */
+export type PreparedNetwork = {
+  keep(): KeptNetwork
+  /** Serves it from now on. What was served under its name until then is returned. */
+  serve(): RetiredNetwork | undefined
+  stop(): Promise<void>
+}
+
+/** A network that no new call reaches. */
+export type RetiredNetwork = {
+  network: Network
+  /** Stops it when its calls have ended, or the time of a call is over. */
+  drain(): Promise<void>
+}
+
 type OnSent = (hash: string, pool: Pool) => void
+
+/** A network whose nodes stay connected. */
+export type KeptNetwork = { network: Network; stop(): void }
 
 /** What `/status` says of a network. */
 export type NetworkStatus = {
@@ -61,7 +84,10 @@ export function openNetworks(
   const { env, log, clock, ids, spill } = options
   const byPath = new Map<string, Network>()
   const streams = new Map<string, Streams>()
-  const sentListeners: OnSent[] = []
+  const opened = new Map<string, Opened>()
+  const draining = new Set<Promise<void>>()
+  const sentListeners = new Set<OnSent>()
+  let isStopped = false
   const notifySent: OnSent = (hash, pool) => {
     for (const listener of sentListeners) listener(hash, pool)
   }
@@ -72,28 +98,34 @@ export function openNetworks(
     perOrganization: gateway.filter_terms_per_organization,
   })
 
-  const open = (chain: string, network: string, { prefix, networks }: EvmSettings) => {
-    const { chain_id, upstreams } = networks[network]!
+  const nodesOf = ({ chain, network }: NetworkName, { networks }: EvmSettings) => {
     const key = `chains.${chain}.networks.${network}.upstreams`
+    return networks[network]!.upstreams.map((upstream) => ({
+      ...(upstream.name !== undefined && { name: upstream.name }),
+      url: resolveSecret(upstream.url, { env, key }),
+      headers: Object.fromEntries(
+        Object.entries(upstream.headers).map(([name, value]) => [
+          name,
+          resolveSecret(value, { env, key }),
+        ]),
+      ),
+      priority: upstream.priority,
+      ...(upstream.archive !== undefined && { archive: upstream.archive }),
+      ...(upstream.rate_limit_per_second !== undefined && {
+        requests_per_second: upstream.rate_limit_per_second,
+      }),
+    }))
+  }
+
+  const open = (at: NetworkName, settings: EvmSettings): Opened => {
+    const { chain, network } = at
+    const { prefix, networks } = settings
+    const { chain_id } = networks[network]!
     const pool = createPool({
       network: `${chain}/${network}`,
       prefix,
       ...(chain_id !== undefined && { chainId: chain_id }),
-      upstreams: upstreams.map((upstream) => ({
-        ...(upstream.name !== undefined && { name: upstream.name }),
-        url: resolveSecret(upstream.url, { env, key }),
-        headers: Object.fromEntries(
-          Object.entries(upstream.headers).map(([name, value]) => [
-            name,
-            resolveSecret(value, { env, key }),
-          ]),
-        ),
-        priority: upstream.priority,
-        ...(upstream.archive !== undefined && { archive: upstream.archive }),
-        ...(upstream.rate_limit_per_second !== undefined && {
-          requests_per_second: upstream.rate_limit_per_second,
-        }),
-      })),
+      upstreams: nodesOf(at, settings),
       clock,
       log,
     })
@@ -132,13 +164,42 @@ export function openNetworks(
       onSent: (hash) => notifySent(hash, pool),
       spill,
     })
-    byPath.set(`/${chain}/${network}`, made)
-    streams.set(`/${chain}/${network}`, stream)
+    return { network: made, stream, canonical, pool }
   }
-  for (const [name, chain] of Object.entries(config.chains))
-    if (chain.kind === 'evm')
-      for (const network of Object.keys(chain.networks)) open(name, network, chain)
-  const all = [...byPath.values()]
+
+  const serve = (at: NetworkName, next: Opened): RetiredNetwork | undefined => {
+    const path = pathOf(at)
+    const before = opened.get(path)
+    opened.set(path, next)
+    byPath.set(path, next.network)
+    streams.set(path, next.stream)
+    return before && retire(before)
+  }
+
+  const retire = (old: Opened): RetiredNetwork => ({
+    network: old.network,
+    drain: () => {
+      const ended = drain(old).finally(() => draining.delete(ended))
+      draining.add(ended)
+      return ended
+    },
+  })
+
+  const drain = async (old: Opened): Promise<void> => {
+    const deadline = clock.now() + gateway.timeout_seconds * 1000
+    while (old.pool.busy() > 0 && clock.now() < deadline && !isStopped)
+      await clock.sleep(drainPollMs)
+    spill(old.network.takeUsage())
+    await stopNetwork(old)
+  }
+
+  for (const [chain, settings] of Object.entries(config.chains))
+    if (settings.kind === 'evm')
+      for (const network of Object.keys(settings.networks)) {
+        const at = { chain, network }
+        serve(at, open(at, settings))
+      }
+  const all = () => byPath.values()
   const streamsOf = (path: string, connections?: ReadonlyMap<string, number>) => {
     const stream = streams.get(path)
     return {
@@ -153,15 +214,18 @@ export function openNetworks(
   return {
     byPath,
     streams,
-    poolOf: (chain, network) => byPath.get(`/${chain}/${network}`)?.pool,
-    canonicalOf: (chain, network) => byPath.get(`/${chain}/${network}`)?.view,
+    keep: (chain, network) => {
+      const found = byPath.get(pathOf({ chain, network }))
+      return found && keep(found)
+    },
     onSent: (listener) => {
-      sentListeners.push(listener)
+      sentListeners.add(listener)
+      return () => void sentListeners.delete(listener)
     },
     notifySent,
     status: (connections) => {
       const chains: Record<string, Record<string, NetworkStatus>> = {}
-      for (const { chain, network, pool, view, cacheBytes } of all) {
+      for (const { chain, network, pool, view, cacheBytes } of all()) {
         chains[chain] ??= {}
         chains[chain][network] = {
           chain_id: pool.chainId() ?? null,
@@ -173,15 +237,50 @@ export function openNetworks(
       }
       return chains
     },
-    takeUsage: () => all.flatMap((network) => network.takeUsage()),
-    // Readers first, nodes last: nothing may ask a pool that has stopped.
-    stop: async () => {
-      for (const stream of streams.values()) stream.stop()
-      for (const network of all) {
-        network.stop()
-        network.view.stop()
+    takeUsage: () => [...all()].flatMap((network) => network.takeUsage()),
+    prepare: (at, settings) => {
+      const made = open(at, settings)
+      return {
+        keep: () => keep(made.network),
+        serve: () => serve(at, made),
+        stop: () => stopNetwork(made),
       }
-      await Promise.all(all.map(({ pool }) => pool.stop()))
+    },
+    changeNodes: async (at, settings) => {
+      await opened.get(pathOf(at))?.pool.change(nodesOf(at, settings))
+    },
+    remove: (at) => {
+      const path = pathOf(at)
+      const old = opened.get(path)
+      opened.delete(path)
+      byPath.delete(path)
+      streams.delete(path)
+      return old && retire(old)
+    },
+    stop: async () => {
+      isStopped = true
+      await Promise.all([...opened.values().map(stopNetwork), ...draining])
     },
   }
+}
+
+type Opened = {
+  network: Network
+  stream: Streams
+  canonical: Canonical
+  pool: ChangeablePool
+}
+
+const drainPollMs = 20
+
+const keep = (network: Network): KeptNetwork => ({ network, stop() {} })
+
+const pathOf = ({ chain, network }: NetworkName): string => `/${chain}/${network}`
+
+/** Readers first, nodes last: nothing may ask a pool that has stopped. */
+async function stopNetwork({ network, stream, canonical, pool }: Opened): Promise<void> {
+  stream.stop()
+  network.stop()
+  canonical.stop()
+  await pool.stop()
 }

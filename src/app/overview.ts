@@ -4,6 +4,7 @@ import type { Sockets } from '../http/websocket/websocket.ts'
 import type { Place } from './chain-openers.ts'
 import type { Config } from './config/schema.ts'
 import { variantsOf } from './config/sections/chains.ts'
+import { follow } from './follow.ts'
 import type { Networks } from './networks.ts'
 import type { Wallets } from './wallets.ts'
 
@@ -15,22 +16,23 @@ export type ProcessOverview = Overview & {
 
 /** Joins what the parts know. */
 export function createOverview(options: {
-  config: Config
+  current: () => Config
+  /** Those that a test brings along. */
   places: readonly Place[]
   networks: Networks
   wallets: Pick<Wallets, 'chains' | 'nodes' | 'tracked'>
   sockets(): Sockets | undefined
   isEmbedded: boolean
 }): ProcessOverview {
-  const { config, places, networks, wallets, sockets, isEmbedded } = options
-  const named = namedNetworks(config, places)
+  const { current, places, networks, wallets, sockets, isEmbedded } = options
+  const named = follow(current, (config) => namedNetworks(config, places))
 
   const chains = (): ChainOverview[] => {
     const tracked = new Map(wallets.tracked().map((one) => [`${one.chain}/${one.network}`, one]))
-    return named.map((one) => {
+    return named().map((one) => {
       const { chain, network } = one
       const mine = tracked.get(`${chain}/${network}`)
-      const gateway = networks.canonicalOf(chain, network)?.head()?.number ?? null
+      const gateway = networks.byPath.get(`/${chain}/${network}`)?.view.head()?.number ?? null
       return {
         ...one,
         network_id: mine?.network_id,
@@ -66,7 +68,7 @@ export function createOverview(options: {
         }
       }),
     streamed: () =>
-      named.map(({ chain, network, isDefault }) => ({
+      named().map(({ chain, network, isDefault }) => ({
         ...{ chain, network, at: isDefault ? chain : `${chain}/${network}` },
         network_id: trackedId(wallets.chains, chain, network),
       })),

@@ -8,32 +8,32 @@ import { ensureNetwork, type NetworkName } from '../storage/tracking/networks.ts
 import { type PendingStatus, startPendingRecorder } from '../workers/pending/pending.ts'
 import type { Config } from './config/schema.ts'
 import { type EvmSettings, variantsOf } from './config/sections/chains.ts'
+import type { Stoppable } from './lifetime.ts'
 import type { Networks } from './networks.ts'
 
 /** The networks that offer the chain queries. */
 export type Query = Queries & {
   /** Of the recorders of pending transactions, by chain and network. */
   status(): Record<string, Record<string, PendingStatus>>
+  /**
+   * Offers the queries of these networks from now on. Networks that stay the same object stay open; what was opened
+   * for others is returned to be stopped after the calls that use it.
+   */
+  replace(config: Pick<Config, 'chains'>, replaced: readonly NetworkName[]): Promise<Stoppable>
   stop(): Promise<void>
 }
 
 type Tools = { db: Db; clock: Clock; log: Log; networks: Networks }
-type Opened = { source: QuerySource; recorder: ReturnType<typeof startPendingRecorder> }
-type Place = NetworkName & { settings: EvmSettings }
+type Opened = { source: QuerySource; recorder: { status(): PendingStatus; stop(): Promise<void> } }
+type Place = NetworkName & { settings: EvmSettings; isDefault: boolean; variants: string }
 
 /**
  * Opens the default networks of all chains of variant Q, and others at their first use. What is pending on an open
  * network is recorded.
  */
 export async function openQueries(config: Config, tools: Tools): Promise<Query> {
-  const places = new Map<string, Place>()
-  const defaults = new Map<string, Place>()
-  for (const [chain, settings] of Object.entries(config.chains)) {
-    if (settings.kind !== 'evm' || !variantsOf(chain, settings).includes('Q')) continue
-    for (const network of Object.keys(settings.networks))
-      places.set(`${chain}/${network}`, { chain, network, settings })
-    defaults.set(chain, places.get(`${chain}/${settings.default_network}`)!)
-  }
+  let places = queryPlaces(config)
+  let defaults = defaultsOf(places)
   const opening = new Map<Place, Promise<Opened>>()
   const opened = new Map<Place, Opened>()
   const placeOf = (chain: string, network?: string) =>
@@ -54,6 +54,11 @@ export async function openQueries(config: Config, tools: Tools): Promise<Query> 
   }
   for (const place of defaults.values()) await open(place)
 
+  const stopAll = async (begun: readonly Promise<Opened>[]) => {
+    const all = await Promise.allSettled(begun)
+    await Promise.all(all.map((each) => each.status === 'fulfilled' && each.value.recorder.stop()))
+  }
+
   return {
     find: (chain, network) => {
       const place = placeOf(chain, network)
@@ -71,26 +76,67 @@ export async function openQueries(config: Config, tools: Tools): Promise<Query> 
       }
       return chains
     },
-    stop: async () => {
-      const begun = await Promise.allSettled(opening.values())
-      await Promise.all(
-        begun.map((each) => each.status === 'fulfilled' && each.value.recorder.stop()),
+    replace: async (next, replaced) => {
+      const before = places
+      const isReplaced = ({ chain, network }: NetworkName) =>
+        replaced.some((other) => other.chain === chain && other.network === network)
+      places = queryPlaces(next)
+      for (const [path, place] of places) {
+        const known = before.get(path)
+        if (known && !isReplaced(place)) places.set(path, known)
+      }
+      defaults = defaultsOf(places)
+      const kept = new Set(places.values())
+      const gone = [...before.values()].filter((place) => !kept.has(place))
+      const wasOpen = new Set(
+        gone.flatMap((place) => (opening.has(place) ? [`${place.chain}/${place.network}`] : [])),
       )
+      const left = gone.flatMap((place) => opening.get(place) ?? [])
+      for (const place of gone) {
+        opening.delete(place)
+        opened.delete(place)
+      }
+      for (const [path, place] of places)
+        if (place.isDefault || wasOpen.has(path))
+          await open(place).catch((error: unknown) =>
+            tools.log.warn({ err: error, chain: place.chain }, 'opening failed, will retry'),
+          )
+      return { stop: () => stopAll(left) }
     },
+    stop: () => stopAll([...opening.values()]),
   }
 }
 
+const defaultsOf = (places: ReadonlyMap<string, Place>): ReadonlyMap<string, Place> =>
+  new Map([...places.values()].flatMap((one) => (one.isDefault ? [[one.chain, one]] : [])))
+
+/** The networks of a configuration that offer the chain queries, by chain and network. */
+const queryPlaces = ({ chains }: Pick<Config, 'chains'>): Map<string, Place> => {
+  const places = new Map<string, Place>()
+  for (const [chain, settings] of Object.entries(chains)) {
+    const variants = variantsOf(chain, settings)
+    if (settings.kind !== 'evm' || !variants.includes('Q')) continue
+    for (const network of Object.keys(settings.networks))
+      places.set(`${chain}/${network}`, {
+        ...{ chain, network, settings, variants: variants.join('') },
+        isDefault: network === settings.default_network,
+      })
+  }
+  return places
+}
+
 async function openSource(
-  { chain, network: name, settings }: Place,
+  { chain, network: name, settings, isDefault, variants }: Place,
   config: Config,
   { db, clock, log, networks }: Tools,
 ): Promise<Opened> {
-  const network = networks.byPath.get(`/${chain}/${name}`)
-  if (!network) throw new Error(`The network ${chain}/${name} is not open.`)
+  const kept = networks.keep(chain, name)
+  if (!kept) throw new Error(`The network ${chain}/${name} is not open.`)
+  const { network } = kept
   const { pool, view, cache } = network
   const { prefix, record_pending: listens = true } = settings
   const network_id = await ensureNetwork(db, {
-    ...{ chain, network: name },
+    ...{ chain, network: name, variants, is_default: isDefault },
     create_time: new Date(clock.now()),
   })
   const heads: Pick<typeof pool, 'onHead'> = {
@@ -108,7 +154,7 @@ async function openSource(
     log,
     listens,
   })
-  networks.onSent((hash, to) => {
+  const unsubscribe = networks.onSent((hash, to) => {
     // Chains of the same id may still be different ones; then the nodes of this one will not know it.
     if (to === pool || (to.chainId() !== undefined && to.chainId() === pool.chainId()))
       recorder.see(hash)
@@ -131,7 +177,12 @@ async function openSource(
     seePending: recorder.record,
     pendingOf: recorder.contentOf,
   }
-  return { source, recorder }
+  const stop = async () => {
+    unsubscribe()
+    kept.stop()
+    await recorder.stop()
+  }
+  return { source, recorder: { status: recorder.status, stop } }
 }
 
 // A node that refuses such a simple call has a problem: the error is not passed on to the client.

@@ -15,7 +15,7 @@ const config = loadConfig({ env: {}, cwd: '/nowhere' })
 
 const open = (of: Db) =>
   createStatus({
-    config,
+    current: () => config,
     db: of,
     limiter: createLimiter({ clock, log: silentLog }),
     clock,

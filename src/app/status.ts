@@ -33,19 +33,19 @@ export function createReadiness(db: Db): () => Promise<string | undefined> {
 
 /** What `/status` on the public port says: the chains and which of them are not tracked. */
 export function createPublicStatus(options: {
-  config: Config
+  current: () => Pick<Config, 'chains'>
   version: string
   isStopping: () => boolean
   problems: Wallets['problems']
 }): () => Record<string, unknown> {
-  const { config, version, isStopping, problems } = options
-  const chains = Object.fromEntries(
-    Object.entries(config.chains).map(([tag, { kind, default_network, networks }]) => [
-      tag,
-      { kind, default_network, networks: Object.keys(networks) },
-    ]),
-  )
+  const { current, version, isStopping, problems } = options
   return () => {
+    const chains = Object.fromEntries(
+      Object.entries(current().chains).map(([tag, { kind, default_network, networks }]) => [
+        tag,
+        { kind, default_network, networks: Object.keys(networks) },
+      ]),
+    )
     const status = isStopping() ? 'stopping' : problems().length > 0 ? 'degraded' : 'ok'
     return { status, version, chains }
   }
@@ -53,7 +53,9 @@ export function createPublicStatus(options: {
 
 /** Describes the service for `/status` of the operator: no secrets, nothing of any organization. */
 export function createStatus(options: {
-  config: Config
+  current: () => Pick<Config, 'chains' | 'source'>
+  /** What the last reload of the configuration did. */
+  lastReload?: () => object | undefined
   db: Db
   limiter: Limiter
   networks?: Pick<Networks, 'status'>
@@ -66,7 +68,7 @@ export function createStatus(options: {
   version: string
   database: 'embedded' | 'server'
 }): () => Promise<Record<string, unknown>> {
-  const { config, db, limiter, networks, wallets, courier, clock, version, database } = options
+  const { current, db, limiter, networks, wallets, courier, clock, version, database } = options
   const begun = clock.now()
   return async () => {
     const running = networks?.status(options.connections?.()) ?? {}
@@ -78,6 +80,8 @@ export function createStatus(options: {
       server_version === undefined
         ? undefined
         : await listEvents(db, shownEvents).catch(() => undefined)
+    const { chains, source } = current()
+    const last_reload = options.lastReload?.()
     return {
       version,
       start_time: toTimestamp(begun),
@@ -88,13 +92,17 @@ export function createStatus(options: {
         ...(server_version !== undefined && { server_version }),
         schema_version: await schemaVersion(),
       },
+      configuration: {
+        ...(source.file !== undefined && { file: source.file }),
+        ...(last_reload && { last_reload }),
+      },
       ...(events && {
         events: { open: events.open.map(eventOf), resolved: events.resolved.map(eventOf) },
       }),
       limits: limiter.status(),
       ...(courier && { webhooks: courier.status() }),
       chains: Object.fromEntries(
-        Object.entries(config.chains).map(([tag, { kind, default_network, networks }]) => [
+        Object.entries(chains).map(([tag, { kind, default_network, networks }]) => [
           tag,
           {
             kind,

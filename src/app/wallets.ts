@@ -1,6 +1,7 @@
 // Tracks wallets: opens networks and starts their workers: tracker, watch, importer, sender and token metadata.
 // A network whose nodes are unreachable does not stop the service: its state is in `problems()`.
 
+import type { Chain } from '../chains/chain.ts'
 import { OperationError } from '../contract/errors/errors.ts'
 import type { Chains, OpenChain } from '../domain/context.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -23,6 +24,7 @@ import {
 import { createGuardedFetch } from '../workers/webhooks/guarded-fetch.ts'
 import type { Place } from './chain-openers.ts'
 import type { Config } from './config/schema.ts'
+import type { Stoppable } from './lifetime.ts'
 import type { NetworkNodes } from './metrics/upstreams.ts'
 
 /** What `/status` says of a network that is tracked. */
@@ -42,7 +44,37 @@ export type Wallets = {
     Pick<TrackerStatus, 'head' | 'block_number' | 'reorganizations'> & { network_id: number })[]
   /** The networks that are not tracked, and why; without a database query. */
   problems(): TrackingProblem[]
+  /** Opens the nodes of a network without tracking it yet, and says whether it will be tracked. */
+  prepare(place: Place): Promise<PreparedPlace>
+  /** The row id of a network that will be tracked. */
+  enroll(place: Place): Promise<number>
+  /**
+   * Tracks other places from now on: those of `changed` in place of what had their name, none of `removed`. The workers
+   * of both continue until they are stopped; a tracker that takes over waits for the lease until then.
+   */
+  replace(change: PlaceChange): Stoppable
   stop(): Promise<void>
+}
+
+/** A network whose nodes are open and which is not tracked yet. */
+export type PreparedPlace = {
+  place: Place
+  chain: Chain
+  /** Whether it is tracked from the start, not from its first use on. */
+  isTracked: boolean
+  /** Whether it was tracked before, so that its rows have a cursor. */
+  isResumed: boolean
+}
+
+/** Which places a reload changes. */
+export type PlaceChange = {
+  changed: readonly { place: Place; opened: OpenedPlace | undefined }[]
+  removed: readonly NetworkName[]
+}
+
+/** A network with the id of its rows. */
+export type OpenedPlace = Pick<PreparedPlace, 'place' | 'chain' | 'isResumed'> & {
+  network_id: number
 }
 
 const beginTimeoutMs = 10_000
@@ -68,10 +100,8 @@ export async function openWallets(
   tools: { db: Db; ids: Ids; clock: Clock; log: Log; endpoints: EndpointRules },
 ): Promise<Wallets> {
   const { db, clock, log, ids, endpoints } = tools
-  const byPath = new Map(places.map((place) => [`${place.chain}/${place.network}`, place]))
-  const defaults = new Map(
-    places.filter((place) => place.isDefault).map((place) => [place.chain, place]),
-  )
+  const byPath = new Map(places.map((place) => [pathOf(place), place]))
+  let defaults = defaultsOf(byPath)
   const opening = new Map<Place, Promise<Tracked>>()
   const tracked = new Map<Place, Tracked>()
   // The places where registration is possible.
@@ -87,15 +117,21 @@ export async function openWallets(
   const placeOf = (chain: string, network?: string): Place | undefined =>
     network === undefined ? defaults.get(chain) : byPath.get(`${chain}/${network}`)
 
-  const track = async (place: Place): Promise<Tracked> => {
+  const enroll = (place: Place): Promise<number> =>
+    ensureNetwork(db, {
+      ...{ chain: place.chain, network: place.network, create_time: new Date(clock.now()) },
+      ...{ variants: place.variants ?? '', is_default: place.isDefault },
+    })
+
+  const track = ({ place, network_id, chain }: Omit<OpenedPlace, 'isResumed'>): Tracked => {
     const name = { chain: place.chain, network: place.network }
-    const create_time = new Date(clock.now())
-    const network_id = await ensureNetwork(db, { ...name, create_time })
-    const chain = await place.open()
     const holder = ids.uuid()
     const tracker = startTracker({
       ...{ db, clock, log, holder, network_id, name, chain },
-      others: place.isShared ? [] : places.filter((other) => other !== place && !other.isShared),
+      others: () =>
+        place.isShared
+          ? []
+          : [...byPath.values()].filter((other) => other !== place && !other.isShared),
       // The other families have a fixed interval.
       ...(chain.changesSilently === 'tokens' && {
         reconcile: { everyMs: reconcile_hours * 3_600_000 },
@@ -125,10 +161,13 @@ export async function openWallets(
   const open = (place: Place): Promise<Tracked> => {
     let begun = opening.get(place)
     if (!begun) {
-      begun = track(place).then((done) => {
-        tracked.set(place, done)
+      begun = (async () => {
+        const network_id = await enroll(place)
+        const done = track({ place, network_id, chain: await place.open() })
+        // Unless it was replaced or removed meanwhile: then it is being stopped.
+        if (byPath.get(pathOf(place)) === place) tracked.set(place, done)
         return done
-      })
+      })()
       opening.set(place, begun)
       // The next call tries again.
       begun.catch(() => opening.delete(place))
@@ -136,12 +175,9 @@ export async function openWallets(
     return begun
   }
 
-  const resumed = await listTracked(db)
+  const resumed = new Set((await listTracked(db)).map(pathOf))
   for (const place of places)
-    if (
-      place.isDefault ||
-      resumed.some(({ chain, network }) => chain === place.chain && network === place.network)
-    ) {
+    if (place.isDefault || resumed.has(pathOf(place))) {
       await open(place)
       ready.add(place)
     }
@@ -206,11 +242,48 @@ export async function openWallets(
         const health = watch.health()
         return health.health === 'ok' ? [] : [{ ...name, ...health }]
       }),
+    prepare: async (place) => {
+      const isResumed = (await listTracked(db)).some((one) => pathOf(one) === pathOf(place))
+      const isTracked = place.isDefault || isResumed
+      return { place, chain: await place.open(), isTracked, isResumed }
+    },
+    enroll,
+    replace: ({ changed, removed }) => {
+      const names = new Set([...removed, ...changed.map(({ place }) => place)].map(pathOf))
+      const gone = [...names].flatMap((path) => byPath.get(path) ?? [])
+      const left = gone.flatMap((place) => opening.get(place) ?? [])
+      for (const place of gone) {
+        byPath.delete(pathOf(place))
+        opening.delete(place)
+        tracked.delete(place)
+        ready.delete(place)
+      }
+      for (const { place } of changed) byPath.set(pathOf(place), place)
+      defaults = defaultsOf(byPath)
+      for (const { place, opened } of changed) {
+        if (!opened) continue
+        const begun = track(opened)
+        tracked.set(place, begun)
+        opening.set(place, Promise.resolve(begun))
+        // A registration on a new network waits for its first block.
+        if (opened.isResumed) ready.add(place)
+      }
+      return { stop: () => stopAll(left) }
+    },
     stop: async () => {
       isStopped = true
-      const begun = await Promise.allSettled(opening.values())
-      await Promise.all(begun.map((each) => each.status === 'fulfilled' && each.value.stop()))
+      await stopAll([...opening.values()])
       await fetch.stop()
     },
   }
+}
+
+const pathOf = ({ chain, network }: NetworkName): string => `${chain}/${network}`
+
+const defaultsOf = (places: ReadonlyMap<string, Place>): ReadonlyMap<string, Place> =>
+  new Map([...places.values()].flatMap((one) => (one.isDefault ? [[one.chain, one]] : [])))
+
+async function stopAll(begun: readonly Promise<Tracked>[]): Promise<void> {
+  const all = await Promise.allSettled(begun)
+  await Promise.all(all.map((each) => each.status === 'fulfilled' && each.value.stop()))
 }

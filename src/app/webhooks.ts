@@ -5,23 +5,57 @@ import { startHistoryRetention } from '../workers/janitor/history-retention.ts'
 import { type Courier, startCourier } from '../workers/webhooks/courier.ts'
 import { createGuardedFetch } from '../workers/webhooks/guarded-fetch.ts'
 import type { Config } from './config/schema.ts'
+import { follow } from './follow.ts'
 
 const loopback = ['127.0.0.0/8', '::1']
 
 /** What addresses that users give may lead to; under the development rules also to this machine. */
-export function endpointRules(config: Config, developmentRules: boolean): EndpointRules {
-  const { allow_http, allowed_networks } = config.webhooks
+export function endpointRules(
+  current: () => Pick<Config, 'webhooks'>,
+  developmentRules: boolean,
+): EndpointRules {
+  const reachable = follow(
+    () => current().webhooks.allowed_networks,
+    (networks) => createReachable(networks ?? (developmentRules ? loopback : [])),
+  )
   return {
-    allowHttp: allow_http ?? developmentRules,
-    reachable: createReachable(allowed_networks ?? (developmentRules ? loopback : [])),
+    get allowHttp() {
+      return current().webhooks.allow_http ?? developmentRules
+    },
+    reachable: {
+      allows: (address) => reachable().allows(address),
+      get hasPrivate() {
+        return reachable().hasPrivate
+      },
+    },
   }
 }
 
+type WebhookTools = Installation & { endpoints: EndpointRules }
+
+/** The deliveries of notifications, whose settings can be replaced. */
+export type Webhooks = Courier & {
+  /** Delivers with the settings that are current now. Deliveries that are under way end with those before. */
+  replace(): Promise<void>
+}
+
 /** Opens the deliveries of notifications. */
-export function openWebhooks(
-  config: Config,
-  { endpoints, ...installation }: Installation & { endpoints: EndpointRules },
-): Courier {
+export function openWebhooks(current: () => Config, installation: WebhookTools): Webhooks {
+  let courier = openCourier(current(), installation)
+  return {
+    wake: () => courier.wake(),
+    status: () => courier.status(),
+    replace: async () => {
+      const before = courier
+      // Any number of couriers may run: nothing waits for the end of the one before.
+      courier = openCourier(current(), installation)
+      await before.stop()
+    },
+    stop: () => courier.stop(),
+  }
+}
+
+function openCourier(config: Config, { endpoints, ...installation }: WebhookTools): Courier {
   const { timeout_seconds, concurrency, in_flight_limit, history_retention_days } = config.webhooks
   const timeoutMs = timeout_seconds * 1000
   const http = createGuardedFetch({

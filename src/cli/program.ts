@@ -14,6 +14,7 @@ import { addKeysCommand } from './keys/command.ts'
 import { addLimitsCommand } from './limits/command.ts'
 import { addListenCommand } from './listen/command.ts'
 import { addMasterKeyCommand } from './master-key/command.ts'
+import { addNodesCommand } from './nodes/command.ts'
 import { addOrganizationsCommand } from './organizations/command.ts'
 import { addRewindCommand } from './rewind/command.ts'
 import type { Shell } from './shell.ts'
@@ -79,6 +80,7 @@ export function createProgram(shell: Shell): Command {
   program.commandsGroup('Set up:')
   addInitCommand(program, shell)
   addConfigCommand(program, shell)
+  addNodesCommand(program, shell)
   addStorageCommands(program, shell)
   addCompletionCommand(program, shell)
   program.helpCommand('help [command]', 'explain a command')

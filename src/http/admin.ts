@@ -11,6 +11,8 @@ export type AdminViews = {
   status(): Promise<Record<string, unknown>>
   metrics(): Promise<{ contentType: string; text: string }>
   profile(kind: ProfileKind, options: { seconds: number; signal: AbortSignal }): Promise<string>
+  /** Reads the configuration again; `refused` says that nothing was changed. */
+  reload(): Promise<{ outcome: string }>
 }
 
 const longestSeconds = 60
@@ -47,12 +49,22 @@ export function adminRoutes(views: AdminViews, hosts: readonly string[]): Route[
       }
     },
   })
-  const routes = [
+  const routes: Route[] = [
     get('/status', async (exchange) => sendJson(exchange, 200, await views.status())),
     get('/metrics', async (exchange) => {
       const { contentType, text } = await views.metrics()
       send(exchange, 200, { 'content-type': contentType, 'cache-control': 'no-store' }, text)
     }),
+    {
+      path: '/reload',
+      name: '/reload',
+      handle: async (exchange) => {
+        if (exchange.method !== 'POST')
+          throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'POST' } })
+        const answer = await views.reload()
+        sendJson(exchange, answer.outcome === 'refused' ? 422 : 200, answer)
+      },
+    },
     profile('cpu'),
     profile('heap'),
   ]

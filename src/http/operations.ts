@@ -63,6 +63,8 @@ export type Operations = {
   perform(call: OperationCall): Promise<string>
   /** Serves an exchange of Node's server. */
   handle(exchange: Exchange): Promise<void>
+  /** Resolves when the calls that run now on what is chosen have ended. */
+  settled(isChosen: (route: Route) => boolean): Promise<void>
 }
 
 /**
@@ -85,7 +87,20 @@ export function createOperations({
   const idempotency = createIdempotency()
   const listLimits = createRateLimitList()
 
-  const perform = (call: OperationCall): Promise<string> => withDeadline(timeoutMs, run(call))
+  const running = new Set<{ route: Route; ended: Promise<string> }>()
+
+  const perform = (call: OperationCall): Promise<string> => {
+    const entry = { route: call.route, ended: withDeadline(timeoutMs, run(call)) }
+    const leave = () => running.delete(entry)
+    running.add(entry)
+    entry.ended.then(leave, leave)
+    return entry.ended
+  }
+
+  const settled = async (isChosen: (route: Route) => boolean): Promise<void> => {
+    const chosen = [...running].filter(({ route }) => isChosen(route))
+    await Promise.allSettled(chosen.map(({ ended }) => ended))
+  }
 
   const handle = async (exchange: Exchange): Promise<void> => {
     const { request, response, method, target, path, client, signal } = exchange
@@ -189,7 +204,7 @@ export function createOperations({
     return answer
   }
 
-  return { perform, handle }
+  return { perform, handle, settled }
 }
 
 /** Where an operation is, as usage and the audit log name it. */

@@ -32,6 +32,9 @@ export type Routes = {
   refusal(path: string): OperationError
 }
 
+/** Routes whose chains can be replaced while they are used. */
+export type LiveRoutes = Routes & { replace(chains: Readonly<Record<string, RoutedChain>>): void }
+
 const shownLength = 64
 
 const isService = (name: string): name is Service => Object.hasOwn(services, name)
@@ -83,6 +86,18 @@ export function createRoutes(chains: Readonly<Record<string, RoutedChain>>): Rou
           return unknown(`network of ${chain}`, second, networks)
       }
       return new OperationError('ROUTE_NOT_FOUND')
+    },
+  }
+}
+
+/** The same for chains that change: a call that began before a change keeps the route that it found. */
+export function createLiveRoutes(chains: Readonly<Record<string, RoutedChain>>): LiveRoutes {
+  let current = createRoutes(chains)
+  return {
+    find: (path) => current.find(path),
+    refusal: (path) => current.refusal(path),
+    replace: (next) => {
+      current = createRoutes(next)
     },
   }
 }

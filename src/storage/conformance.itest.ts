@@ -368,7 +368,15 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
         expect(await insertRows(db, 'request_nonce', [...rows, { ...nonce, nonce: 'x' }])).toBe(1)
         expect(await insertRows(db, 'request_nonce', [])).toBe(0)
         await insertRows(db, 'network', [
-          { network_id: 1, chain: 'c', network: 'm', create_time: time, is_traced: false },
+          {
+            network_id: 1,
+            chain: 'c',
+            network: 'm',
+            variants: 'C',
+            is_default: true,
+            create_time: time,
+            is_traced: false,
+          },
         ])
         const asset = {
           asset_id: randomUUID(),

@@ -61,7 +61,7 @@ test('prints help, or the version', async () => {
 
     Use:
       call                     call an operation of a running service
-      chains                   show the chains and the state of their nodes
+      chains                   show, add and remove chains
       listen                   receive webhook deliveries, verify and print them
 
     Try (embedded mode):
@@ -80,7 +80,8 @@ test('prints help, or the version', async () => {
 
     Set up:
       init                     write portolan.yaml for your own nodes
-      config                   check and print the configuration
+      config                   check, print and reload the configuration
+      nodes                    add and remove nodes of a network
       migrate                  bring the database to the schema of this version
       export                   write the whole installation into one file
       import                   read such a file into an empty database

@@ -1,9 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { freshFolder, main } from './portolan.ts'
+import { waitFor } from '../helpers/wait-for.ts'
+import { databasePid, freshFolder, main } from './portolan.ts'
 
 // util-linux; the one of macOS takes other arguments.
 const hasTerminal = spawnSync('script', ['--version']).stdout?.toString().includes('util-linux')
@@ -39,3 +41,18 @@ test.skipIf(!hasTerminal)(
     for (const secret of secrets) expect(screen).not.toContain(secret)
   },
 )
+
+test.skipIf(!hasTerminal)('stops when its terminal is closed', { timeout: 120_000 }, async () => {
+  const dataDir = join(await freshFolder(), 'data')
+  const command = `exec ${process.execPath} ${main} start --port 0 --chains none --data-dir ${dataDir}`
+  const child = spawn('script', ['-qfec', command, '/dev/null'], {
+    env: { PATH: process.env.PATH, TERM: 'xterm' },
+  })
+  const file = join(dataDir, 'connection.json')
+  await waitFor('the service is ready', () => existsSync(file))
+  child.kill('SIGKILL')
+  await waitFor('the service has stopped', async () => {
+    const isListed = existsSync(file)
+    return !isListed && (await databasePid(dataDir)) === undefined
+  })
+})

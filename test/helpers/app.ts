@@ -7,6 +7,7 @@ import { afterAll, expect, onTestFinished, TestRunner } from 'vitest'
 import { type App, startApp } from '../../src/app/app.ts'
 import { loadConfig } from '../../src/app/config/load.ts'
 import type { Overrides } from '../../src/app/config/schema.ts'
+import type { ReloadOutcome } from '../../src/app/reload/reload.ts'
 import type { Principal } from '../../src/domain/access/principal.ts'
 import { createCredential } from '../../src/domain/admin/credentials.ts'
 import type { Installation } from '../../src/domain/context.ts'
@@ -55,6 +56,8 @@ export type TestApp = {
   call(pair: Pair, operation: string, body?: unknown, headers?: Sending['headers']): Promise<Answer>
   createTenant(limits?: number): Promise<Tenant>
   createPair(organization_id: string, role: Principal['role']): Promise<Pair>
+  /** Changes the configuration and lets the service read it again. */
+  reload(config: Overrides): Promise<ReloadOutcome>
   stop(): Promise<void>
 }
 
@@ -97,9 +100,10 @@ export const startTestApp = async (options: TestAppOptions = {}): Promise<TestAp
   noteSecret(master_key)
   const dataDir = await mkdtemp(join(tmpdir(), 'portolan-app-'))
   const log = await captureLog()
-  const { server, security, ...config } = options.config ?? {}
-  const app = await startApp({
-    config: loadConfig({
+  let given = options.config ?? {}
+  const read = () => {
+    const { server, security, ...config } = given
+    return loadConfig({
       env: {},
       cwd: dataDir,
       overrides: {
@@ -110,7 +114,11 @@ export const startTestApp = async (options: TestAppOptions = {}): Promise<TestAp
         security: { master_key, auth_failures_burst: 1_000_000, ...security },
         server: { port: 0, ...server },
       },
-    }),
+    })
+  }
+  const app = await startApp({
+    config: read(),
+    reread: read,
     env: {},
     cwd: dataDir,
     log: log.log,
@@ -156,6 +164,10 @@ export const startTestApp = async (options: TestAppOptions = {}): Promise<TestAp
     },
     createTenant: (limit) => createTenant(installation, limit),
     createPair: (organization_id, role) => createPair(installation, organization_id, role),
+    reload: (config) => {
+      given = config
+      return app.reload()
+    },
     stop: () => {
       stopped ??= stop()
       return stopped

@@ -1,6 +1,7 @@
 import { Document, isCollection, isScalar, stringify, visit } from 'yaml'
 import { shortVariables } from './env-source.ts'
 import { isRecord } from './layers.ts'
+import { liveKeys } from './live-keys.ts'
 import {
   expectation,
   isRequired,
@@ -235,6 +236,16 @@ Secrets are never printed or logged. Of the addresses of databases the password 
 nodes everything after the host, because providers put keys there.
 `
 
+const reloading = `## Changes without a restart
+
+\`portolan config reload\`, or SIGHUP to the process, reads the file again. \`chains\` applies at once, and so do ${liveKeys
+  .map((key) => `\`${key}\``)
+  .join(
+    ', ',
+  )}. A change of any other key is named in the answer and the log and applies at the next start. See
+[Chains and networks](networks.md#changes-while-the-service-runs).
+`
+
 /** The configuration's page of the documentation, in Markdown. */
 export const configMarkdown = (): string => {
   const short = Object.entries(shortVariables).map(
@@ -247,6 +258,7 @@ export const configMarkdown = (): string => {
     pageIntroduction,
     table(['Short form', 'Key'], short),
     secrets,
+    reloading,
     '## General\n',
     keyTable(general.flatMap(([name, node]) => rows(name, node, seen))),
     ...sections.flatMap(([name, node]) => [

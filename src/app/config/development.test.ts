@@ -65,7 +65,8 @@ describe('the development rules hold', () => {
 
   it('and open plain http and loopback to webhooks only then', () => {
     const target = (rules: boolean, env: Env = {}) => {
-      const { allowHttp, reachable } = endpointRules(load(env), rules)
+      const config = load(env)
+      const { allowHttp, reachable } = endpointRules(() => config, rules)
       return [allowHttp, ...['127.0.0.1', '::1', '10.0.0.1'].map(reachable.allows)]
     }
     expect(target(true)).toEqual([true, true, true, false])

@@ -83,9 +83,11 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedA
   const wallets: DemoWallets = {}
   const material: ExampleMaterial = { spare: {}, webhook_history_ids: {} }
   const tools = createTools(keeper, wallets, onEvent)
+  const configureLocal = () => configure({ chains: chainsOf(keeper.facts) })
   const app = await startApp({
     ...options,
-    config: configure({ chains: chainsOf(keeper.facts) }),
+    config: configureLocal(),
+    reread: configureLocal,
     local: {
       lock,
       facts: keeper.facts,

@@ -13,6 +13,7 @@ import type { Routes } from '../../http/routes.ts'
 import type { Sockets } from '../../http/websocket/websocket.ts'
 import type { PendingStatus } from '../../workers/pending/pending.ts'
 import type { CourierStatus } from '../../workers/webhooks/courier.ts'
+import type { ReloadOutcome } from '../reload/reload.ts'
 import { registerGatewayMetrics } from './gateway.ts'
 import { registerPendingMetrics } from './pending.ts'
 import { registerShareMetrics } from './shares.ts'
@@ -28,13 +29,15 @@ export type Metrics = {
   watchShares(shares: Record<'connections' | 'proxied' | 'bodies', Shares>): void
   watchPool(pool: Pool): void
   watchLimiter(status: () => LimiterStatus): void
-  watchNetworks(networks: Iterable<Network>): void
+  watchNetworks(networks: () => Iterable<Network>): void
   /** The nodes of every network, read when metrics are collected. */
   watchUpstreams(read: () => Iterable<NetworkNodes>): void
   watchStreams(streams: ReadonlyMap<string, Streams>, sockets: Sockets): void
   watchCourier(status: () => CourierStatus): void
   watchTrackers(status: TrackersStatus): void
   watchPending(status: () => Record<string, Record<string, PendingStatus>>): void
+  /** Counts reloads of the configuration by their outcome. */
+  reloaded(outcome: ReloadOutcome['outcome']): void
   text(): Promise<{ contentType: string; text: string }>
 }
 
@@ -68,7 +71,23 @@ export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Me
     labelNames: ['kind', 'outcome'],
     registers,
   })
+  const reloads = new Counter({
+    name: 'portolan_config_reloads_total',
+    help: 'Reloads of the configuration by outcome.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const lastReload = new Gauge({
+    name: 'portolan_config_last_reload_successful',
+    help: '1 when the last reload of the configuration changed what it should, 0 when it was refused.',
+    registers,
+  })
+  lastReload.set(1)
   return {
+    reloaded(outcome) {
+      reloads.inc({ outcome })
+      lastReload.set(outcome === 'refused' ? 0 : 1)
+    },
     authenticationFailed: ({ kind, isLimited }) =>
       failures.inc({ kind, outcome: isLimited ? 'limited' : 'refused' }),
     finished({ route, path, status, seconds: duration }) {
@@ -114,7 +133,7 @@ export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Me
       })
     },
     watchNetworks(networks) {
-      registerGatewayMetrics(registry, () => networks)
+      registerGatewayMetrics(registry, networks)
     },
     watchUpstreams(read) {
       registerUpstreamMetrics(registry, read)

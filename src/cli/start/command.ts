@@ -11,7 +11,7 @@ export function addStartCommand(program: Command, shell: Shell): void {
     .command('start')
     .summary('run the service')
     .description(
-      'Runs the service until it is stopped with Ctrl-C or SIGTERM.\nWithout a configuration everything is embedded: its own database below the data directory, local chains with a little traffic, and an organization "demo" whose keys are in <data dir>/connection.json. With a configuration file none of that is started.',
+      'Runs the service until it is stopped with Ctrl-C or SIGTERM. SIGHUP lets it read its configuration again.\nWithout a configuration everything is embedded: its own database below the data directory, local chains with a little traffic, and an organization "demo" whose keys are in <data dir>/connection.json. With a configuration file none of that is started.',
     )
     .option('-p, --port <number>', 'port to listen on; 0 takes any free one', parsePort)
     .option(

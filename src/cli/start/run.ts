@@ -8,6 +8,7 @@ import type { Log } from '../../lib/log.ts'
 import { usageError } from '../cli-error.ts'
 import { allLocalChains, type LocalChain } from '../options.ts'
 import { type GlobalOptions, isWatched, note, outliveReader, print, type Shell } from '../shell.ts'
+import { onHangUp, terminalCheck } from './hang-up.ts'
 import { createProgress, logAsProgress } from './progress.ts'
 import { onStopSignal } from './stop-signals.ts'
 
@@ -37,8 +38,22 @@ export async function runStart(shell: Shell, options: StartOptions): Promise<voi
       process.exit(1)
     },
   })
+  let reload: (() => Promise<unknown>) | undefined
+  const offHangUp = onHangUp(
+    process,
+    {
+      closed: () => {
+        stopping.abort()
+        asked.resolve('SIGHUP')
+      },
+      // During the start the configuration is being read anyway.
+      reload: () => void reload?.(),
+    },
+    terminalCheck(shell.stdin.isTTY === true || shell.stdout.isTTY === true),
+  )
   try {
     const { app, log, announce } = await start(shell, options, stopping.signal)
+    reload = app.reload
     if (!stopping.signal.aborted) await announce()
     const signal = await asked.promise
     log.info({ signal }, 'stopping')
@@ -51,6 +66,7 @@ export async function runStart(shell: Shell, options: StartOptions): Promise<voi
     note(shell, 'Stopped during start.')
   } finally {
     off()
+    offHangUp()
   }
 }
 
@@ -86,6 +102,9 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
       cwd: shell.cwd,
       log: starting?.log ?? log,
       version: manifest.version,
+      setLogLevel: (level: string) => {
+        log.level = level
+      },
     }
     const tags = options.chains ?? allLocalChains
     if (options.reset) {
@@ -109,7 +128,9 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
             onEvent: (event) => void showEvent(event),
           })
         : undefined
-    const app = local ?? (await (await import('../../app/app.ts')).startApp({ ...common, config }))
+    const reread = () => configure({})
+    const app =
+      local ?? (await (await import('../../app/app.ts')).startApp({ ...common, config, reread }))
     const announce = async () => {
       const facts = bannerFacts(app, {
         version: manifest.version,

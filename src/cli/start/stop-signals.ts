@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events'
 
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const signals = ['SIGINT', 'SIGTERM'] as const
 
 // A Ctrl-C reaches every process of the terminal, and npm passes it on to us once more.
 const echoMs = 500

@@ -13,7 +13,7 @@ const limits: RateLimits = {
 }
 const open = (limitsOf: () => RateLimits | Promise<RateLimits>) =>
   createAdmission(
-    { limitsOf, forget: () => {} },
+    { limitsOf, forget: () => {}, setDefaults: () => {} },
     createLimiter({ clock: systemClock, log: silentLog }),
   )
 

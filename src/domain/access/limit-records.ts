@@ -10,6 +10,8 @@ export type LimitRecords = {
   limitsOf(organization_id: string, chain: string): RateLimits | Promise<RateLimits>
   /** Reads the records of an organization again, or those of all, at the next call. */
   forget(organization_id?: string): void
+  /** The limits of organizations without records, from now on. */
+  setDefaults(defaults: RateLimits): void
 }
 
 /** Notifies every process that the records of an organization changed. */
@@ -21,15 +23,16 @@ export function createLimitRecords(
   { db, clock }: { db: Db; clock: Clock },
   // The announcement is not durable, so that a record lives for a minute at most.
   {
-    defaults,
     maxAgeMs = 60_000,
     maxEntries = 10_000,
+    ...options
   }: {
     defaults: RateLimits
     maxAgeMs?: number
     maxEntries?: number
   },
 ): LimitRecords {
+  let { defaults } = options
   const cache = new Map<string, { records: readonly ChainLimits[]; until: number }>()
   let generation = 0
 
@@ -54,6 +57,9 @@ export function createLimitRecords(
       generation++
       if (organization_id === undefined) cache.clear()
       else cache.delete(organization_id)
+    },
+    setDefaults(given) {
+      defaults = given
     },
   }
 }

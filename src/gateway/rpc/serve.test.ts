@@ -15,7 +15,10 @@ const principal: Principal = { organization_id: 'o', credential_id: 'k', role: '
 function open(per_hour_limit: number) {
   const limits = { per_second_limit: -1, per_hour_limit, per_day_limit: -1, per_month_limit: -1 }
   const limiter = createLimiter({ clock: systemClock, log: silentLog })
-  const admission = createAdmission({ limitsOf: () => limits, forget: () => {} }, limiter)
+  const admission = createAdmission(
+    { limitsOf: () => limits, forget: () => {}, setDefaults: () => {} },
+    limiter,
+  )
   const reader = createEnvelopeReader({ batchLimit: 1000 })
   const seen = { parsed: 0, called: [] as string[], refused: 0 }
   const serve = createServe({

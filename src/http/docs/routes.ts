@@ -44,8 +44,8 @@ export type DocumentedChain = {
 /** `/openapi.json`, `/docs`, the pages of the errors, and what they load. */
 export function docsRoutes(
   baseUrl: () => string,
-  /** The chains of this installation. */
-  chains: readonly DocumentedChain[],
+  /** The chains of this installation; another list when they changed. */
+  chainsNow: () => readonly DocumentedChain[],
   /** Requests that succeed here. They name things of this installation, so only this machine gets them. */
   localRequests: (request: IncomingMessage) => Readonly<Record<string, object>> = () => ({}),
   basePath = '',
@@ -58,6 +58,16 @@ export function docsRoutes(
       .map((entry) => ({ ...entry, chain, networks }))
   // By name: all are known beforehand, so that callers cannot add entries.
   const kept = new Map<string, Promise<Document>>()
+  let described = chainsNow()
+  const currentChains = (): readonly DocumentedChain[] => {
+    const chains = chainsNow()
+    if (chains !== described) {
+      described = chains
+      local = undefined
+      for (const name of kept.keys()) if (name.startsWith('openapi')) kept.delete(name)
+    }
+    return chains
+  }
   const once = (name: string, make: () => Promise<Document>): Promise<Document> => {
     const found = kept.get(name) ?? make()
     kept.set(name, found)
@@ -82,9 +92,9 @@ export function docsRoutes(
 
   const describe = (
     requests: Readonly<Record<string, object>>,
-    described: readonly DocumentedChain[] = chains,
+    chains: readonly DocumentedChain[] = currentChains(),
   ) => {
-    const works = described.flatMap(worksOf)
+    const works = chains.flatMap(worksOf)
     return makeDocument(JSON.stringify(openapi(works, baseUrl(), examplesWith(requests))), {
       'content-type': 'application/json',
     })
@@ -99,6 +109,7 @@ export function docsRoutes(
 
   return [
     get('/openapi.json', async (exchange) => {
+      const chains = currentChains()
       const name = new URLSearchParams(exchange.target.split('?')[1]).get('chain')
       if (name !== null) {
         const chain = chains.find((known) => known.chain === name)

@@ -27,7 +27,7 @@ export type GatewayFrontOptions = {
   ids: Ids
   log: Log
   /** Whether every answer is logged. */
-  isLogged: boolean
+  isLogged(): boolean
 }
 
 /** Where a request goes: an address of the gateway's form, its network if there is one. */
@@ -192,7 +192,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       // What the limits say of a refusal stands there already.
       if (decision?.allowed !== false && (retryAfter !== undefined || isTemporary(status)))
         headers.push('Retry-After', `${retryAfter ?? 1}`)
-      if (isLogged && place.network) {
+      if (place.network && isLogged()) {
         const { client, network: at } = place
         const { chain, network } = at
         const bytes = body.length

@@ -14,6 +14,7 @@ import { createOutbox } from './outbox.ts'
 
 /** A client that is connected. */
 export type Connection = {
+  network: Network
   principal: Principal
   /** The address that it was opened from. */
   client: string
@@ -171,6 +172,7 @@ export function openConnection(options: {
   })
 
   const connection: Connection = {
+    network,
     principal,
     client: options.client,
     async recheck() {

@@ -35,6 +35,8 @@ export type Sockets = {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** A credential or an organization is not as it was. */
   forget(change: Change): void
+  /** Closes the connections of a network that is no longer served. */
+  closeNetwork(network: Network, reason: string): void
   /** Connections by the path of their network. */
   connections(): ReadonlyMap<string, number>
   /** Connections that were closed because their clients did not read. */
@@ -65,7 +67,16 @@ export type SocketsOptions = {
   beatMs?: number
 }
 
-type Shaken = { path: string; key: string; client: string; principal: Principal }
+type Shaken = {
+  path: string
+  network: Network
+  key: string
+  client: string
+  principal: Principal
+}
+
+// RFC 6455 registry: the client should reconnect.
+const serviceRestart = 1012
 
 // Checked in parts: thousands of pings at once would delay all clients.
 const parts = 30
@@ -141,11 +152,10 @@ export function createSockets(options: SocketsOptions): Sockets {
     request: IncomingMessage,
     socket: Duplex,
     head: Buffer,
-    { path, key, client, principal }: Shaken,
+    { path, network, key, client, principal }: Shaken,
   ) => {
     const { credential_id } = principal
     const ring = rings[turn++ % parts] as Set<Connection>
-    const network = networks.get(path) as Network
     // Counted at once: many handshakes of one key may be under way.
     count(perKey, credential_id, 1)
     let isOpen = false
@@ -218,7 +228,10 @@ export function createSockets(options: SocketsOptions): Sockets {
       }
       if ((perKey.get(principal.credential_id) ?? 0) >= connectionsPerKey)
         return refuseWith(tooMany)
-      shake(request, socket, head, { path, key, client, principal })
+      // It was removed or replaced while the key was checked.
+      const current = networks.get(path)
+      if (!current) return refuseWith(notFound)
+      shake(request, socket, head, { path, network: current, key, client, principal })
     }
     const principal = keys.principalOf(key, client)
     if (!(principal instanceof Promise)) return proceed(principal)
@@ -256,6 +269,10 @@ export function createSockets(options: SocketsOptions): Sockets {
         if (change.kind === 'credential' && credential_id !== change.credential_id) continue
         void connection.recheck().then((principal) => expireSoon(connection, principal))
       }
+    },
+    closeNetwork(network, reason) {
+      for (const connection of all())
+        if (connection.network === network) connection.close(serviceRestart, reason)
     },
     connections: () => perPath,
     overflows: () => overflows,

@@ -31,6 +31,8 @@ export const accessTables = {
     network_id: int2,
     chain: text,
     network: text,
+    variants: text,
+    is_default: bool,
     identity: nullable(text),
     create_time: timestamptz,
     is_traced: bool,

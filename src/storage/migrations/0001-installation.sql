@@ -12,12 +12,16 @@
 --   defaults   None: every insert states every value.
 -- The schema uses no triggers, functions, sequences, advisory locks, BRIN or GIN indexes.
 
--- The configured networks.
+-- The networks that are configured, or were: their rows can be read under their names after they are removed.
 create table network (
   -- The row id that other tables refer to. It is not the chain id of EIP-155.
   network_id int2 primary key,
   chain text not null,
   network text not null,
+  -- What the configuration said last: the letters of the variants that the chain offers (`CQ`), and whether this is
+  -- the network of addresses without one.
+  variants text not null,
+  is_default boolean not null,
   -- What the nodes reported first (chain id or genesis hash); a node that reports something else is refused.
   identity text,
   -- Whether blocks were ever traced. From then on, a block that could not be traced is a gap.

@@ -20,7 +20,7 @@ const releases: { version: string; files: Record<string, string> }[] = [
   {
     version: '0.1.0',
     files: {
-      '0001-installation': 'a1eeb1db6d4b4a74219266fc075c7ced2d081ef564c4f83ceb03980a11dd1f89',
+      '0001-installation': 'edfde1c68b62319f471b10b70b1c1e06894a1166167eb7d7080c4d26ac7cd45d',
       '0002-access': '890868411e5fa95d43efc81b279fbeb1df81a509972c9c4766ee09b1c55c3b74',
       '0003-wallets': '127d7935b0a24f07f3d11664f97b0e15d358d0676ed64118726861c80291e096',
       '0004-balances': '5983308fd69b9ddaa36ecfdcd30bec2a5b094b0f45bee8046086449fb37183da',

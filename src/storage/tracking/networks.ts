@@ -14,23 +14,58 @@ const find = async (db: Db, { chain, network }: NetworkName): Promise<number | u
   return row?.network_id
 }
 
+/** A network as the configuration describes it. */
+export type DescribedNetwork = NetworkName & {
+  /** The letters of the variants that its chain offers: `CQ`. */
+  variants: string
+  is_default: boolean
+}
+
 /** The row id of a network. It is assigned at the first start, counts from 1 and never changes. */
 export const ensureNetwork = async (
   db: Db,
-  { create_time, ...name }: NetworkName & { create_time: Date },
+  network: NetworkName & { create_time: Date } & Partial<DescribedNetwork>,
 ): Promise<number> => {
-  const known = await find(db, name)
+  const known = await find(db, network)
   if (known !== undefined) return known
+  const { chain, create_time, variants = '', is_default = true } = network
   // Two processes may choose the same id: one inserts, the other finds the row or tries again.
   await sql`
-    insert into network (network_id, chain, network, create_time, is_traced)
-    select coalesce(max(network_id), 0) + 1, ${name.chain}, ${name.network}, ${create_time}, false
+    insert into network
+      (network_id, chain, network, variants, is_default, create_time, is_traced)
+    select coalesce(max(network_id), 0) + 1,
+      ${chain}, ${network.network}, ${variants}, ${is_default}, ${create_time}, false
     from network
     on conflict do nothing`.execute(db)
-  return await ensureNetwork(db, { create_time, ...name })
+  return await ensureNetwork(db, network)
 }
 
-/** The id of a stored network, or of the first one of its chain; undefined when there never was one. */
+/** Stores what the configuration says of networks that have a row. */
+export const describeNetworks = async (
+  db: Db,
+  networks: readonly DescribedNetwork[],
+): Promise<void> => {
+  await sql`
+    update network set variants = said.variants, is_default = said.is_default
+    from unnest(
+      ${networks.map(({ chain }) => chain)}::text[],
+      ${networks.map(({ network }) => network)}::text[],
+      ${networks.map(({ variants }) => variants)}::text[],
+      ${networks.map(({ is_default }) => is_default)}::boolean[]
+    ) as said (chain, network, variants, is_default)
+    where network.chain = said.chain and network.network = said.network
+      and (network.variants <> said.variants or network.is_default <> said.is_default)`.execute(db)
+}
+
+/** Every network that has a row, as the configuration described it last. */
+export const listNetworks = async (db: Db): Promise<DescribedNetwork[]> =>
+  await db
+    .selectFrom('network')
+    .select(['chain', 'network', 'variants', 'is_default'])
+    .orderBy('network_id')
+    .execute()
+
+/** The id of a stored network, or of the default one of its chain; undefined when there never was one. */
 export const findStoredNetwork = async (
   db: Db,
   chain: string,
@@ -41,10 +76,17 @@ export const findStoredNetwork = async (
     .selectFrom('network')
     .select('network_id')
     .where('chain', '=', chain)
+    .orderBy('is_default', 'desc')
     .orderBy('network_id')
     .executeTakeFirst()
   return row?.network_id
 }
+
+/** The identities that nodes of these networks reported, as far as they are stored. */
+export const listIdentities = async (
+  db: Db,
+): Promise<(NetworkName & { identity: string | null })[]> =>
+  await db.selectFrom('network').select(['chain', 'network', 'identity']).execute()
 
 /** The networks whose blocks were ever tracked. */
 export const listTracked = async (db: Db): Promise<NetworkName[]> =>

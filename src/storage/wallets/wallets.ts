@@ -50,6 +50,24 @@ export const listWallets = async (
   return await (after ? page.where('wallet_id', '>', after) : page).execute()
 }
 
+/** How many wallets a chain has, or one network of it, of all organizations; removed ones do not count. */
+export const countWallets = async (
+  db: Db,
+  { chain, network }: { chain: string; network?: string | undefined },
+): Promise<number> => {
+  const all = db
+    .selectFrom('wallet')
+    .innerJoin('network', 'network.network_id', 'wallet.network_id')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('network.chain', '=', chain)
+    .where('wallet.remove_time', 'is', null)
+  const { count } = await (network === undefined
+    ? all
+    : all.where('network.network', '=', network)
+  ).executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 /** Whether a wallet is there, and not removed; it stays so until the transaction ends. */
 export const holdWallet = async (trx: Db, wallet_id: string): Promise<boolean> => {
   const { rows } = await sql`

@@ -17,8 +17,9 @@ import { startOrganizationErasing } from './organization-erasing.ts'
 
 const { db } = await freshDatabase()
 await ensurePartitions(db, new Date())
-await sql`insert into network (network_id, chain, network, create_time, is_traced)
-  values (1, 'c', 'mainnet', now(), false)`.execute(db)
+await sql`
+  insert into network (network_id, chain, network, variants, is_default, create_time, is_traced)
+  values (1, 'c', 'mainnet', 'C', true, now(), false)`.execute(db)
 await sql`
   insert into asset (asset_id, network_id, asset_type, contract_address, token_id, create_time)
   values (${systemIds.uuid()}, 1, 'ASSET_TYPE_C', '', 0, now())`.execute(db)

@@ -47,8 +47,8 @@ export type TrackerOptions = {
   /** The names of the chain and the network, for logs and the lease. */
   name: NetworkName
   chain: Chain
-  /** The networks whose nodes this one may not have. */
-  others?: readonly NetworkName[]
+  /** The networks whose nodes this one may not have; asked at each begin. */
+  others?(): readonly NetworkName[]
   ttlMs?: number
   /** How many blocks back a reorganization may reach. */
   window?: number
@@ -125,7 +125,7 @@ export function startTracker(options: TrackerOptions): Tracker {
 
   const begin = async (tools: TrackerTools, signal: AbortSignal): Promise<Position> => {
     const identity = await chain.identity(signal)
-    const pinned = await pinIdentity(db, network_id, identity, options.others)
+    const pinned = await pinIdentity(db, network_id, identity, options.others?.())
     if ('other' in pinned)
       throw new ForeignChainError(
         `the nodes are those of ${pinned.other.chain}/${pinned.other.network} (${identity}), so its transfers would be tracked twice: name other nodes, or set \`shared: true\` on the chain`,

@@ -49,7 +49,7 @@ export const serverSection = Type.Object(
     admin_listen: Type.Optional(
       Type.String({
         description:
-          'Address and port of the routes for the operator: `/metrics`, `/status` with all details, and profiles below `/debug`. They need no credential, so only the operator and the monitoring may reach this address; requests must name it, or loopback, as their host. `off` closes them.',
+          'Address and port of the routes for the operator: `/metrics`, `/status` with all details, `/reload`, and profiles below `/debug`. They need no credential, so only the operator and the monitoring may reach this address; requests must name it, or loopback, as their host. `off` closes them.',
         unset:
           'loopback and the port after `server.port`, so 4001 beside 4000; any free port when that one is taken or `server.port` is 0',
         example: '127.0.0.1:4001',

@@ -15,6 +15,8 @@ export type Caller = {
   call(request: PoolRequest, done: (outcome: PoolOutcome) => void): void
   /** The nodes have changed: what waits for one looks again. */
   wake(): void
+  /** Calls that have no outcome yet. */
+  busy(): number
   stop(): void
 }
 
@@ -253,6 +255,7 @@ export function createCaller(options: CallerOptions): Caller {
         }
       })
     },
+    busy: () => inFlight,
     stop: () => {
       isStopped = true
       for (const job of [...waiting]) finish(job, { failure: 'NO_UPSTREAM' })

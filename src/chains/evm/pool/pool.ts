@@ -68,8 +68,24 @@ export type PoolOptions = {
   limits?: Partial<PoolLimits>
 }
 
+/** A pool whose nodes can be replaced while it is used. */
+export type ChangeablePool = Pool & {
+  /**
+   * Uses these nodes from now on. Nodes with the same settings stay as they are; a node that is gone finishes the
+   * calls that it has, and is used until a new one has answered or the time for its first probe is over.
+   */
+  change(upstreams: readonly UpstreamOptions[]): Promise<void>
+  /** Calls that have no outcome yet. */
+  busy(): number
+}
+
+/** A node of the pool with what watches it. */
+type Member = { settings: string; upstream: Upstream; health: Health; pending: PendingWatch }
+
+const drainPollMs = 20
+
 /** The nodes of one network behind one door; starts to probe at once. */
-export function createPool(options: PoolOptions): Pool {
+export function createPool(options: PoolOptions): ChangeablePool {
   const { clock, log, prefix, random = Math.random } = options
   const limits = { ...defaultPoolLimits, ...options.limits }
   const timers = createTimers(clock)
@@ -78,14 +94,16 @@ export function createPool(options: PoolOptions): Pool {
     observe: options.observe ?? (() => {}),
     changed: () => caller.wake(),
   })
+  // Those of the members: the parts of the pool read this list.
   const upstreams: Upstream[] = []
-  const watches: Health[] = []
-  const pendingWatches: PendingWatch[] = []
+  let members: readonly Member[] = []
+  const leaving = new Set<Promise<void>>()
   const pendingListeners = new Set<(hash: string) => void>()
   const heads = createHeads({ upstreams, log })
   const bestHead = () => heads.best()?.number ?? 0
   const caller = createCaller({ ...limits, upstreams, ask, clock, timers, random, bestHead })
   let chainId = options.chainId
+  let isStopped = false
 
   // The first node in the order of the configuration decides, not the fastest.
   const judgeChains = (): void => {
@@ -113,7 +131,7 @@ export function createPool(options: PoolOptions): Pool {
   const isRight = (quantity: unknown): boolean =>
     chainId !== undefined && readQuantity(quantity) === chainId
 
-  const add = (configured: UpstreamOptions): void => {
+  const add = (configured: UpstreamOptions): Member => {
     const url = new URL(configured.url)
     const name = nameOf({ name: configured.name, url })
     const shared = {
@@ -147,7 +165,6 @@ export function createPool(options: PoolOptions): Pool {
           onClose: () => void health.look(),
         })
     const upstream = createUpstream(name, configured, transport)
-    upstreams.push(upstream)
     const health = watch({
       upstream,
       prefix,
@@ -162,7 +179,6 @@ export function createPool(options: PoolOptions): Pool {
       hasOthers: () => upstreams.some((other) => other !== upstream && isUsable(other)),
       changed: caller.wake,
     })
-    watches.push(health)
     const pending = watchPending({
       upstream,
       prefix,
@@ -172,7 +188,49 @@ export function createPool(options: PoolOptions): Pool {
         for (const listener of pendingListeners) listener(hash)
       },
     })
-    pendingWatches.push(pending)
+    if (pendingListeners.size > 0) pending.want(true)
+    return { settings: settingsOf(configured), upstream, health, pending }
+  }
+
+  const use = (next: readonly Member[]): void => {
+    members = next
+    upstreams.splice(0, upstreams.length, ...next.map(({ upstream }) => upstream))
+  }
+
+  /** Ends a node that is not a member any more, after the calls that it has. */
+  const leave = async ({ upstream, health, pending }: Member): Promise<void> => {
+    pending.want(false)
+    health.stop()
+    // Its head must not count as one that was taken back.
+    upstream.isVerified = false
+    const deadline = clock.now() + limits.timeoutMs
+    while (upstream.inFlight > 0 && clock.now() < deadline && !isStopped)
+      await clock.sleep(drainPollMs)
+    await upstream.transport.stop()
+  }
+
+  const change = async (configured: readonly UpstreamOptions[]): Promise<void> => {
+    const left = [...members]
+    const next = configured.map((one) => {
+      const at = left.findIndex(({ settings }) => settings === settingsOf(one))
+      return at < 0 ? add(one) : left.splice(at, 1)[0]!
+    })
+    const isNew = next.filter((member) => !members.includes(member))
+    use([...next, ...left])
+    if (isNew.length > 0 && left.length > 0) {
+      const deadline = clock.now() + limits.connectTimeoutMs
+      while (!isNew.some(({ upstream }) => isUsable(upstream)) && clock.now() < deadline) {
+        if (isStopped) return
+        await clock.sleep(drainPollMs)
+      }
+    }
+    if (isStopped) return
+    use(next)
+    for (const member of left) {
+      const ended = leave(member).finally(() => leaving.delete(ended))
+      leaving.add(ended)
+    }
+    caller.wake()
   }
 
   const askOne = (upstream: Upstream, method: string, params: string): Promise<TransportOutcome> =>
@@ -187,7 +245,7 @@ export function createPool(options: PoolOptions): Pool {
       ask(upstream, call, resolve)
     })
 
-  for (const configured of options.upstreams) add(configured)
+  use(options.upstreams.map(add))
 
   return {
     send: caller.call,
@@ -214,35 +272,48 @@ export function createPool(options: PoolOptions): Pool {
       return isUnsure ? undefined : false
     },
     look: async () => {
-      const probes = watches.map((health) => health.look())
+      const probes = members.map(({ health, upstream }) => ({ upstream, probed: health.look() }))
       // A node that does not answer has no head to report.
-      await Promise.all(probes.filter((_, index) => upstreams[index]?.isReachable))
+      await Promise.all(
+        probes.flatMap(({ upstream, probed }) => (upstream.isReachable ? [probed] : [])),
+      )
     },
     onHead: heads.onHead,
     onPending: (listener) => {
       pendingListeners.add(listener)
-      for (const pending of pendingWatches) pending.want(true)
+      for (const { pending } of members) pending.want(true)
       return () => {
         pendingListeners.delete(listener)
-        if (pendingListeners.size === 0) for (const pending of pendingWatches) pending.want(false)
+        if (pendingListeners.size === 0) for (const { pending } of members) pending.want(false)
       }
     },
     pendingBegun: async () => {
-      const watched = Promise.all(pendingWatches.map((pending) => pending.begun()))
+      const watched = Promise.all(members.map(({ pending }) => pending.begun()))
       await Promise.race([watched, clock.sleep(limits.probeTimeoutMs)])
     },
     pendingSources: () =>
-      upstreams.flatMap(({ name }, index) => (pendingWatches[index]?.isAlive() ? [name] : [])),
+      members.flatMap(({ upstream, pending }) => (pending.isAlive() ? [upstream.name] : [])),
     status: () => {
       const context = { now: clock.now(), bestHead: bestHead(), maxLag: limits.maxLag }
       return upstreams.map((upstream) => statusOf(upstream, context))
     },
+    change,
+    busy: caller.busy,
     stop: async () => {
-      for (const pending of pendingWatches) pending.want(false)
-      for (const health of watches) health.stop()
+      isStopped = true
+      for (const { pending, health } of members) {
+        pending.want(false)
+        health.stop()
+      }
       caller.stop()
-      await Promise.all(upstreams.map(({ transport }) => transport.stop()))
+      await Promise.all([...upstreams.map(({ transport }) => transport.stop()), ...leaving])
       timers.stop()
     },
   }
+}
+
+/** Nodes with the same settings are the same node. */
+const settingsOf = (configured: UpstreamOptions): string => {
+  const { name, url, headers = {}, priority, archive, requests_per_second } = configured
+  return JSON.stringify([name, url, headers, priority, archive, requests_per_second])
 }

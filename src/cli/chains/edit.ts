@@ -1,0 +1,117 @@
+import { isMap } from 'yaml'
+import type { ChainSettings } from '../../app/config/sections/chains.ts'
+import { openInstallationDatabase } from '../../app/installation.ts'
+import { silentLog } from '../../lib/log.ts'
+import { countWallets } from '../../storage/wallets/wallets.ts'
+import { chainText, readChain } from '../chain-tools.ts'
+import { CliError, usageError } from '../cli-error.ts'
+import { editConfig } from '../config/edit.ts'
+import { readConfig } from '../configuration.ts'
+import { askNodes } from '../nodes/ask-nodes.ts'
+import type { GlobalOptions, Shell } from '../shell.ts'
+
+type AddOptions = GlobalOptions & {
+  variant?: string
+  url?: string[]
+  network: string
+  shared?: boolean
+}
+
+const kinds: Readonly<Record<string, ChainSettings['kind']>> = {
+  C: 'evm',
+  Q: 'evm',
+  T: 'ton',
+  S: 'sui',
+  P: 'polkadot',
+}
+
+/** Adds a chain to the configuration, or a network to a chain. */
+export async function addChain(shell: Shell, name: string, options: AddOptions): Promise<void> {
+  const { url: urls = [] } = options
+  if (urls.length === 0) throw usageError('Name the nodes of the chain with --url.')
+  const { chain, network = options.network } = readChain(name)
+  const known = readConfig(shell, options).chains[chain]
+  const letters = lettersOf(options.variant ?? (chain.length === 1 ? chain : ''))
+  if (!known && letters.length === 0)
+    throw usageError('Name the variant of a new chain: --variant C, Q, T, S, P, or C,Q.')
+  if (known?.networks[network])
+    throw new CliError(
+      `${chain}/${network} is configured. Add nodes to it with "portolan nodes add".`,
+    )
+  const kind = known?.kind ?? kinds[letters[0]!]!
+  const answers = await askNodes(shell, kind, urls)
+  const chain_id = answers.find((answer) => answer?.chain_id !== undefined)?.chain_id
+  if (answers.some((answer) => answer?.chain_id !== undefined && answer.chain_id !== chain_id))
+    throw new CliError('These nodes are of different chains. Nothing was changed.')
+  const entry = {
+    ...(chain_id !== undefined && { chain_id }),
+    upstreams: urls.map((url) => ({ url })),
+  }
+  await editConfig(shell, options, (document) => {
+    if (document.contents === null) document.contents = document.createNode({})
+    if (known && document.hasIn(['chains', chain]))
+      document.setIn(['chains', chain, 'networks', network], document.createNode(entry))
+    else
+      document.setIn(
+        ['chains', chain],
+        document.createNode({
+          ...(letters.length === 1 ? { variant: letters[0] } : { variants: letters }),
+          ...(options.shared && { shared: true }),
+          ...(network !== 'mainnet' && { default_network: network }),
+          networks: { [network]: entry },
+        }),
+      )
+  })
+}
+
+/** Removes a chain, or one network of it, from the configuration. */
+export async function removeChain(
+  shell: Shell,
+  name: string,
+  options: GlobalOptions & { force?: boolean },
+): Promise<void> {
+  const at = readChain(name)
+  const settings = readConfig(shell, options).chains[at.chain]
+  if (!settings || (at.network !== undefined && !settings.networks[at.network]))
+    throw new CliError(`${chainText(at)} is not configured.`)
+  const isLast = Object.keys(settings.networks).length === 1
+  if (at.network === settings.default_network && !isLast)
+    throw new CliError(
+      `${chainText(at)} is the default network of ${at.chain}. Set another default_network first, or remove the chain.`,
+    )
+  if (!options.force) {
+    const wallets = await walletsOf(shell, options, at)
+    if (wallets > 0)
+      throw new CliError(
+        `${chainText(at)} has ${wallets} wallet${wallets === 1 ? '' : 's'}, which would not be tracked any more. What is stored of them can still be read. Use --force to remove it.`,
+      )
+  }
+  const path = at.network === undefined || isLast ? [at.chain] : [at.chain, 'networks', at.network]
+  await editConfig(shell, options, (document) => {
+    if (!document.deleteIn(['chains', ...path]))
+      throw new CliError(`${chainText(at)} is not in the file: an environment variable sets it.`)
+    const chains = document.get('chains')
+    if (isMap(chains) && chains.items.length === 0) document.set('chains', document.createNode({}))
+  })
+}
+
+const lettersOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((letter) => letter.trim().toUpperCase())
+    .filter((letter) => Object.hasOwn(kinds, letter))
+
+async function walletsOf(
+  shell: Shell,
+  options: GlobalOptions,
+  at: { chain: string; network?: string },
+): Promise<number> {
+  const config = readConfig(shell, options)
+  const { env, cwd } = shell
+  const { db, stop } = await openInstallationDatabase({ config, env, cwd, log: silentLog })
+  try {
+    return await countWallets(db, at)
+  } finally {
+    await stop()
+  }
+}
