@@ -225,7 +225,6 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'shares',
     'trusted-host',
   ],
-  'http/web-console': ['routes'],
   'http/docs': ['routes'],
   'http/events': ['streams'],
   'http/fast-path': [
@@ -235,6 +234,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'operations-front',
     'request-target',
   ],
+  'http/web-console': ['routes'],
   'http/websocket': ['frame', 'websocket'],
   lib: ['base58', 'bytes', 'clock', 'hash-id', 'ids', 'integers', 'log', 'nearest', 'profile'],
   'lib/json': ['json', 'scan'],

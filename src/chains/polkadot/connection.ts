@@ -42,6 +42,7 @@ const socketClass = (headers: Record<string, string>, silentMs: number): WebSock
     constructor(url: string) {
       super(url, {
         headers,
+        // Compression contexts take memory per connection, and a small reply may expand to a large one.
         perMessageDeflate: false,
         maxPayload: maxReplyBytes,
         handshakeTimeout: Math.min(connectTimeoutMs, silentMs),

@@ -115,6 +115,7 @@ export function createEventReaders(events: LookupEntry): EventReaders {
     for (let index = 0; index < count; index++) {
       const begin = at
       at = skipPhase(bytes, at)
+      // Two bytes name an event: the pallet and the variant, by the numbers of the metadata.
       const reader = readers[bytes[at]!]?.[bytes[at + 1]!]
       if (!reader) throw new ScaleError(`event ${index} is none that the metadata has`)
       at = skipTopics(bytes, read(reader, at + 2, begin, index))

@@ -45,6 +45,7 @@ export type NodesOptions = {
   waitMs?: number
 }
 
+// Final blocks come every few seconds: a node further behind has stopped following.
 const maxLag = 5
 
 /** Opens the nodes of a chain of the Substrate family, over WebSocket. */

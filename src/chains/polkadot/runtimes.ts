@@ -60,6 +60,7 @@ export function createRuntimes(options: {
       const key = keyOf(version)
       let codecs = known.get(key)
       if (!codecs) {
+        // Under the signal of the chain: the first caller may leave while others wait.
         codecs = load(version, executed, stopping)
         known.set(key, codecs)
         // A failure is not remembered.

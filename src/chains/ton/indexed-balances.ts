@@ -107,6 +107,7 @@ async function viewOf(
     recent.find(({ seqno }) => seqno === at.number) ??
     (await index.ask({ path: 'blocks', query: named, signal, accept: blocks }))?.[0]
   if (!tops || !own) return undefined
+  // An index of another network would have plausible balances for every address.
   if (!own.root_hash.equals(at.hash)) {
     index.accuse('has another chain')
     return undefined
@@ -154,9 +155,11 @@ async function statesOf(
     accept: (result) => readIndexStates(result.accounts),
   })
   const found = new Map((states ?? []).map((state) => [keyOf(state.address), state]))
+  // The answer carries the time of the contract that every block runs: an index that lags is found by it.
   const isOld = (found.get(keyOf(everyBlock))?.last_lt ?? 0n) < notBefore
   for (const [key, { address, last_lt }] of found) {
     const top = tops.find((block) => holds(block, address))
+    // The account has moved on since the block: its balance of now is not that of the block.
     if (isOld || !top || last_lt >= top.end_lt) found.delete(key)
   }
   return found
@@ -192,6 +195,7 @@ const bits = (1n << 64n) - 1n
 /** Whether an account belongs to the shard of a block. */
 function holds({ workchain, shard }: IndexBlock, account: Buffer): boolean {
   if (account.readInt8(0) !== workchain) return false
+  // The lowest set bit ends the prefix of a shard; accounts with that prefix belong to it.
   const mark = shard & -shard & bits
   return ((shard ^ account.readBigUInt64BE(1)) & ~((mark << 1n) - 1n) & bits) === 0n
 }

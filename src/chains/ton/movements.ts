@@ -127,6 +127,7 @@ export function tokenMovements(
   // What did not run to the end moved nothing.
   if (!transaction.isDone) return []
   const order = readJettonOrder(received.body)
+  // An unknown message may move tokens: it is counted, and the balance is read.
   if (!order) return isPlain(received.body) ? [] : undefined
   const value = order.amount
   if (order.kind === 'internal_transfer') {

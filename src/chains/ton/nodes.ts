@@ -39,6 +39,7 @@ const waitMs = 1_000
 const behindMs = 10_000
 // A slow plan makes following late, and never ends it.
 const gatePatienceMs = 600_000
+// Masterchain blocks. Servers behind one address differ by a few.
 const maxLag = 10
 // Nearer to its head than this a node that does not have a block has not got it yet; further below, not any more.
 const nearBlocks = 32
@@ -72,6 +73,7 @@ export function createNodes({
     ...{ timeoutMs, probeTimeoutMs, waitMs, behindMs, gatePatienceMs, maxLag },
     faultOf,
     isExpected: (identity) => globalId === undefined || globalIdOf(identity) === globalId,
+    // On a plan of one call a second probes would use up what following needs.
     isProbeGated: true,
     probe: (node, signal) => {
       const call: Toncenter['call'] = (...args) =>

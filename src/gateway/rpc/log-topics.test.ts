@@ -5,8 +5,7 @@ import { createFakePool } from '../testing/fake-pool.ts'
 import { createStillCanonical } from '../testing/still-canonical.ts'
 import type { Answer } from './answer.ts'
 import { findFilterProblem, type LogFilter } from './check-filter.ts'
-import { plainFilter, withTopics } from './log-topics.ts'
-import { compileLogQuery, matchesKeys } from './topics.ts'
+import { compileLogQuery, matchesKeys, plainFilter, withTopics } from './topics.ts'
 
 const topics = [1, 2, 3].map((value) => `0x${value.toString(16).padStart(64, '0')}`)
 const address = `0x${'a'.repeat(40)}`

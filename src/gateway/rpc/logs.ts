@@ -10,8 +10,7 @@ import type { AnswerCache } from '../cache/cache.ts'
 import type { Flights } from '../cache/flights.ts'
 import type { Progress } from '../cache/progress.ts'
 import type { Session } from '../streams/session.ts'
-import type { Dispatch } from './answer.ts'
-import { type Answer, answered, failed, refused } from './answer.ts'
+import { type Answer, answered, type Dispatch, failed, refused } from './answer.ts'
 import { type BranchCheck, reachBranch, type Standing } from './branch-check.ts'
 import { filterHash, type LogFilter } from './check-filter.ts'
 import { isQuantity, toNumber, toQuantity } from './encodings.ts'
@@ -25,10 +24,10 @@ import {
 } from './log-range.ts'
 import { createLogSplitter, type SplitLogs } from './log-splitter.ts'
 import { createNodeTags } from './log-tags.ts'
-import { plainFilter, withTopics } from './log-topics.ts'
 import type { Method } from './methods.ts'
 import { isNull, isRefusedRange } from './node-errors.ts'
 import { refuse } from './rpc-error.ts'
+import { plainFilter, withTopics } from './topics.ts'
 
 /** What is asked of the nodes. */
 type Query = {

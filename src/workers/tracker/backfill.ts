@@ -108,6 +108,8 @@ export async function runBackfill(options: BackfillOptions): Promise<BackfillOut
     } catch (error) {
       if (!(error instanceof HistoryMovedError) && !(error instanceof BlockForgedError)) throw error
       await clock.sleep(pauseMs, signal)
+      // Blocks that were stored from the branch that left are read again; storing a block twice changes
+      // nothing.
       done = Math.max(from - 1, done - reorganizationWindow)
     }
   }

@@ -128,6 +128,7 @@ async function assertStored(
   const stored = new Map(
     (await findBlocks(trx, network_id, numbers)).map((row) => [row.block_number, row.block_hash]),
   )
+  // Below it nothing is taken back any more, and rows of blocks are not kept.
   const first = await findWindowStart(trx, network_id, head)
   for (const { number, hash } of blocks)
     if (number >= first && stored.get(number)?.equals(hash) !== true)
@@ -154,6 +155,8 @@ export async function linkWindow(
     const missing = await findHighestMissing(db, network_id, { from: first, to })
     if (missing === undefined) return
     const above = await findBlockAbove(db, network_id, missing)
+    // The chain of parents begins at a block that the tracker has stored, so that a lying node cannot insert
+    // another branch.
     const wanted = above ? above.parent_hash : cursor.block_hash
     const top = above ? above.block_number - 1 : cursor.block_number
     const numbers: number[] = []

@@ -45,6 +45,7 @@ export function createRangeStore(
   return async ({ from, to }, signal, hooksOf = () => ({})) => {
     const numbers = Array.from({ length: to - from + 1 }, (_, at) => from + at)
     const blocks = await fetch(numbers, signal)
+    // A later reorganization must find these blocks, or their transfers would stay.
     if (chain.reorganizes) await linkWindow(tools, { from, to }, signal)
     await ensureMonths(blocks.map(({ time }) => time))
     const sum = { filled: 0, closed: 0, transfers: 0 }

@@ -18,6 +18,7 @@ export type RefillTimes = {
 }
 
 const usualTimes: RefillTimes = {
+  // A gap is an exception: looking for one must cost next to nothing.
   everyMs: 5_000,
   firstPauseMs: 30_000,
   lastPauseMs: 3_600_000,

@@ -53,6 +53,7 @@ export async function planRewind(options: RewindOptions): Promise<RewindPlan> {
   const to = await chain.header(options.to, signal)
   if (!to) throw new RewindError(`No node has block ${options.to}.`)
   const [stored] = await findBlocks(db, network_id, [to.number])
+  // Above the common ancestor: rows of the other branch would stay below the cursor.
   if (stored && !stored.block_hash.equals(to.hash))
     throw new RewindError(
       `Block ${to.number} that is stored is not the one on the chain: choose a lower one.`,

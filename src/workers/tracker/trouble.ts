@@ -42,6 +42,7 @@ export function createTroubles({
       if (isDatabaseUnavailable(error) || error instanceof LeaseLostError || isOurs(error)) return
       const isSilent = error instanceof ChainUnavailableError && !(error instanceof UnreadableError)
       const reason = error instanceof Error ? error.message : String(error)
+      // Only the first block that fails counts: those after it are not reached.
       const known = at?.block === block ? at : undefined
       const isNear = skippedAt !== undefined && block - skippedAt <= nearBlocks
       const limitMs = isNear ? 0 : isSilent ? silentMs : unreadableMs

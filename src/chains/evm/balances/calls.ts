@@ -33,6 +33,7 @@ export async function readAlone(
 ): Promise<(bigint | null)[]> {
   const returned = await callContracts(rpc, queries.map(callOf).map(encoded), where, signal)
   const words = returned.map((data) => (data === undefined ? undefined : readWord(data)))
+  // No number: the contract fails, or there is nothing to read. Which of the two is asked once per contract.
   const unsure = queries.filter((_, at) => words[at] === undefined)
   const holding = await Promise.all(
     [...new Map(unsure.map((query) => [kindOf(query), query]))].map(
@@ -65,6 +66,7 @@ async function mayHold(
     method: '_getCode',
     params: [toHex(to), block],
     ...(minBlock !== undefined && { minBlock }),
+    // One node without the code may only be behind.
     everyNode: true,
     signal,
     accept: (result) => (typeof result === 'string' ? result : undefined),

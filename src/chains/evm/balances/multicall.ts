@@ -18,6 +18,7 @@ export type Multicall = {
   ): Promise<(bigint | undefined)[]>
 }
 
+// More would cost more to bisect when one of them fails.
 const perAggregate = 200
 // Below it a batch of plain calls is as good, and needs no contract.
 const worthAggregating = 8
@@ -90,6 +91,7 @@ export function createMulticall({
       absentBelow = at.number + lookAgainAfter
       return unread()
     }
+    // A node that is down fails as well: `assertServed` distinguishes the two before anything is suspected.
     if (words === 'failed') return await readHalves(queries, at, where, signal)
     const first = words.indexOf(undefined)
     if (first === -1) return words.map((word, place) => balanceOf(queries[place]!, word!))

@@ -13,6 +13,7 @@ const interfaces: Readonly<Record<string, bigint>> = {
 // ERC-20 has it as a uint8.
 const mostDecimals = 255n
 
+// Not the zero address: some tokens refuse to read its balance.
 const anyHolder = Buffer.alloc(20, 1)
 
 /** Reads a contract at the head and proves its type (docs/decisions/transfers.md). */

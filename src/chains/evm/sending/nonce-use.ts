@@ -30,6 +30,7 @@ export function createFindNonceUse({ countAt, fetchBlock }: Tools): Sending['fin
       const { hash } = block
       return { hash: found.hash(), block: { number, hash }, failed: found.failed }
     }
+    // A receipt names the block in the usual case: one read instead of a search.
     const hinted = hint !== undefined && hint <= upTo ? await lookIn(hint) : undefined
     if (hinted) return hinted
     const isUsed = async (number: number) => (await countAt(from, number, signal)) > nonce

@@ -103,6 +103,7 @@ export function createSending(tools: Tools): Sending {
 
   return {
     chainId: async (signal) => {
+      // Known from the probes of the nodes: no call can give another one.
       const pinned = pool.chainId()
       if (pinned !== undefined) return BigInt(pinned)
       return await rpc.ask({ method: '_chainId', params: [], signal, accept: acceptQuantity })
@@ -180,9 +181,11 @@ export function handoverOf(outcome: BroadcastOutcome): Handover {
   if ('ok' in outcome && outcome.ok) return { kind: 'accepted' }
   const { asked = 1, errors = [] } = outcome
   const detail = 'failure' in outcome ? failureText(outcome.failure) : messageOf(outcome.error)
+  // No byte left this process: as good as no attempt.
   if (asked === 0 && errors.length === 0) return { kind: 'unsent', detail }
   if (errors.some((error) => nonceUsed.test(messageOf(error))))
     return { kind: 'nonce_used', detail }
+  // A node that timed out may have it. Only refusals of all prove that it is nowhere.
   const isCertain = errors.length === asked && errors.every(isRefusal)
   return { kind: isCertain ? 'refused' : 'unknown', detail }
 }
