@@ -86,7 +86,12 @@ export default defineConfig({
           pool: 'threads',
           // Modules hold no state. Loading them for every file took a third of the time.
           isolate: false,
-          include: ['src/**/*.test.ts', 'client/src/**/*.test.ts', architectureTests],
+          include: [
+            'src/**/*.test.ts',
+            'client/src/**/*.test.ts',
+            'console/src/**/*.test.ts',
+            architectureTests,
+          ],
           testTimeout: 30_000,
           expect: patient,
         },

@@ -15,6 +15,7 @@ const benches = [
   'sui',
   'ton',
   'deliveries',
+  'console',
   'readme',
 ]
 

@@ -5,7 +5,17 @@ import { expect, test } from 'vitest'
 // Code, documents and tests use plain technical English. These words and phrases have a usual
 // equivalent (notify, report, fix, resume), or hide who does what.
 const root = join(import.meta.dirname, '../..')
-const folders = ['src', 'test', 'docs', 'client/src', 'devnet', 'bench', 'scripts', 'examples']
+const folders = [
+  'src',
+  'test',
+  'docs',
+  'client/src',
+  'console/src',
+  'devnet',
+  'bench',
+  'scripts',
+  'examples',
+]
 const documents = [
   'README.md',
   'CHANGELOG.md',
@@ -31,7 +41,7 @@ const allowed: Record<string, RegExp> = {
 
 const filesBelow = (folder: string): string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(ts|md|sql)$/.test(name) && !/(^|\/)(node_modules|dist)\//.test(name))
+    .filter((name) => /\.(tsx?|md|sql)$/.test(name) && !/(^|\/)(node_modules|dist)\//.test(name))
     .map((name) => join(folder, name))
 
 test('sources, tests and documents use plain words', () => {

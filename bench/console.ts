@@ -1,0 +1,68 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress, gzip } from 'node:zlib'
+import { table, writeSection } from './lib/results.ts'
+
+/** The bound of the first load, brotli, JavaScript and CSS together. */
+const goalBytes = 80 * 1024
+
+const dist = join(import.meta.dirname, '../console/dist')
+const names = (await readdir(join(dist, 'assets'))).filter((name) => /\.(?:js|css)$/.test(name))
+const html = await readFile(join(dist, 'index.html'), 'utf8')
+const sizes = new Map(await Promise.all(names.map(async (name) => [name, await sizeOf(name)] as const)))
+
+async function sizeOf(name: string): Promise<{ brotli: number; gzip: number; text: string }> {
+  const bytes = await readFile(join(dist, 'assets', name))
+  const [brotli, zipped] = await Promise.all([
+    promisify(brotliCompress)(bytes),
+    promisify(gzip)(bytes, { level: 9 }),
+  ])
+  return { brotli: brotli.length, gzip: zipped.length, text: bytes.toString() }
+}
+
+/** A file and all that it imports at once; lazy chunks are not in it. */
+function closureOf(entries: readonly string[]): Set<string> {
+  const found = new Set<string>()
+  const visit = (name: string): void => {
+    if (found.has(name) || !sizes.has(name)) return
+    found.add(name)
+    const text = sizes.get(name)?.text ?? ''
+    for (const [, next] of text.matchAll(/(?:from|import)\s*["']\.\/([^"']+\.js)["']/g)) visit(next!)
+  }
+  for (const name of entries) visit(name)
+  return found
+}
+
+const total = (files: Iterable<string>, kind: 'brotli' | 'gzip'): number =>
+  [...files].reduce((sum, name) => sum + (sizes.get(name)?.[kind] ?? 0), 0)
+const kilobytes = (bytes: number) => `${(bytes / 1024).toFixed(1)} KB`
+
+const first = closureOf(
+  [...html.matchAll(/assets\/([^"']+\.(?:js|css))/g)].map(([, name]) => name!),
+)
+const pages = (await readdir(join(dist, '../src/pages'))).flatMap((name) =>
+  name.endsWith('.tsx') ? [name.slice(0, -'.tsx'.length)] : [],
+)
+const rows = pages.map((page) => {
+  const entry = names.filter((name) => new RegExp(`^${page}-[\\w-]{8}\\.(?:js|css)$`).test(name))
+  const more = new Set([...closureOf(entry)].filter((name) => !first.has(name)))
+  return [page, kilobytes(total(more, 'brotli')), kilobytes(total(more, 'gzip'))]
+})
+if (total(first, 'brotli') > goalBytes) process.exitCode = 1
+await writeSection(
+  'Console',
+  'node bench/console.ts',
+  table(
+    ['Part', 'brotli', 'gzip'],
+    [
+      ['first load (goal: 80 KB)', kilobytes(total(first, 'brotli')), kilobytes(total(first, 'gzip'))],
+      ...rows.map(([page, ...values]) => [`page ${page}`, ...values]),
+      [
+        'charts, with the first one',
+        kilobytes(total(names.filter((name) => name.startsWith('plot-')), 'brotli')),
+        kilobytes(total(names.filter((name) => name.startsWith('plot-')), 'gzip')),
+      ],
+    ],
+  ),
+)

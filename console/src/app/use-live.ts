@@ -1,0 +1,24 @@
+import { useEffect, useRef } from 'preact/hooks'
+import type { LiveEvent } from '../lib/live.ts'
+import { useAccount } from './context.ts'
+
+/** Calls the listener for every event while the component is there. */
+export function useLive(listener: (event: LiveEvent) => void): void {
+  const { live } = useAccount()
+  const latest = useRef(listener)
+  latest.current = listener
+  useEffect(() => live.listen((event) => latest.current(event)), [live])
+}
+
+/** Calls the action at most once per second while wanted events arrive: lists are read again, not per event. */
+export function useLiveReload(wants: (event: LiveEvent) => boolean, action: () => void): void {
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  useLive((event) => {
+    if (timer.current !== undefined || !wants(event)) return
+    timer.current = setTimeout(() => {
+      timer.current = undefined
+      action()
+    }, 1_000)
+  })
+  useEffect(() => () => clearTimeout(timer.current), [])
+}

@@ -1,0 +1,105 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { formatMeasure, formatTime } from '../lib/format.ts'
+import type { Plot } from './plot.ts'
+
+/** One line of a chart. */
+export type Series = { title: string; values: readonly (number | null)[] }
+
+/** A chart over time. The same values are in a table for screen readers, and for those who want numbers. */
+export function Chart(props: {
+  title: string
+  unit?: string
+  /** Unix time in seconds. */
+  times: readonly number[]
+  series: readonly Series[]
+}) {
+  const { title, unit = '', times, series } = props
+  const box = useRef<HTMLDivElement>(null)
+  const plot = useRef<Plot | undefined>(undefined)
+  const [asTable, setAsTable] = useState(false)
+
+  useEffect(() => {
+    if (asTable) return
+    let ended = false
+    // The library of charts is loaded with the first one.
+    import('./plot.ts').then(({ createPlot }) => {
+      if (ended || !box.current) return
+      plot.current = createPlot(box.current, { unit, titles: series.map((one) => one.title) })
+      plot.current.setData(times, series)
+    })
+    return () => {
+      ended = true
+      plot.current?.stop()
+      plot.current = undefined
+    }
+  }, [asTable, series.length])
+  useEffect(() => plot.current?.setData(times, series), [times, series])
+
+  const last = times.length - 1
+  return (
+    <figure class="chart">
+      <figcaption>
+        <span class="chart-title">{title}</span>
+        <span class="chart-keys">
+          {series.map((one, index) => (
+            <span key={one.title} data-series={index + 1}>
+              {one.title} <strong>{formatMeasure(one.values[last], unit)}</strong>
+            </span>
+          ))}
+        </span>
+        <button
+          type="button"
+          class="button small quiet"
+          aria-pressed={asTable}
+          onClick={() => setAsTable(!asTable)}
+        >
+          Table<span class="hidden-text"> of {title}</span>
+        </button>
+      </figcaption>
+      {asTable ? (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard
+        <div class="chart-table" tabIndex={0} role="region" aria-label={`${title} as a table`}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Time</th>
+                {series.map((one) => (
+                  <th key={one.title} scope="col" data-align="end">
+                    {one.title}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {times
+                .map((time, index) => (
+                  <tr key={time}>
+                    <th scope="row">{formatTime(time * 1000)}</th>
+                    {series.map((one) => (
+                      <td key={one.title} data-align="end">
+                        {formatMeasure(one.values[index], unit)}
+                      </td>
+                    ))}
+                  </tr>
+                ))
+                .reverse()}
+            </tbody>
+          </table>
+        </div>
+      ) : (
+        <div class="chart-box" ref={box} role="img" aria-label={describe(props)} />
+      )}
+    </figure>
+  )
+}
+
+function describe(props: { title: string; unit?: string; series: readonly Series[] }): string {
+  const parts = props.series.map(({ title, values }) => {
+    const known = values.filter((value) => value !== null)
+    if (known.length === 0) return `${title}: no values`
+    const low = formatMeasure(Math.min(...known), props.unit)
+    const high = formatMeasure(Math.max(...known), props.unit)
+    return `${title}: now ${formatMeasure(known.at(-1), props.unit)}, from ${low} to ${high}`
+  })
+  return `${props.title}. ${parts.join('. ')}.`
+}

@@ -1,0 +1,33 @@
+import type { ComponentChildren } from 'preact'
+import { useApp } from '../app/context.ts'
+
+/** A link to a page of the console. */
+export function Link(props: {
+  to: string
+  class?: string
+  title?: string
+  isCurrent?: boolean
+  onClick?: () => void
+  children?: ComponentChildren
+}) {
+  const { router } = useApp()
+  return (
+    <a
+      data-link
+      href={router.href(props.to)}
+      class={props.class}
+      title={props.title}
+      aria-current={props.isCurrent ? 'page' : undefined}
+      onClick={props.onClick}
+    >
+      {props.children}
+    </a>
+  )
+}
+
+/** A link to a document of the service, or of another site, in its own tab. */
+export const DocumentLink = (props: { href: string; children?: ComponentChildren }) => (
+  <a href={props.href} target="_blank" rel="noreferrer noopener">
+    {props.children}
+  </a>
+)

@@ -1,0 +1,42 @@
+import { PortolanError } from '@portolan/client'
+import { useApp } from '../app/context.ts'
+import { DocumentLink } from './link.tsx'
+
+/** A failure in the words of the problem body, with the fields and the page that explains it. */
+export function Problem(props: { error: unknown; onRetry?: (() => void) | undefined }) {
+  const { basePath } = useApp()
+  const { error, onRetry } = props
+  if (!error) return null
+  const known = error instanceof PortolanError ? error : undefined
+  return (
+    <div class="problem" role="alert">
+      <p>
+        {known ? known.detail : error instanceof Error ? error.message : String(error)}
+        {known?.retry_after !== undefined && ` Retry in ${known.retry_after} s.`}
+      </p>
+      {known && known.errors.length > 0 && (
+        <ul>
+          {known.errors.map(({ field, detail }) => (
+            <li key={field}>
+              <code>{field}</code> {detail}
+            </li>
+          ))}
+        </ul>
+      )}
+      {known && (
+        <p class="problem-foot">
+          <DocumentLink href={`${basePath}/docs/errors/${known.reason}`}>
+            <code>{known.reason}</code>
+          </DocumentLink>
+          {known.status > 0 && <span>HTTP {known.status}</span>}
+          {known.request_id && <span>request {known.request_id}</span>}
+        </p>
+      )}
+      {onRetry && (
+        <button type="button" class="button small" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,157 @@
+import { createHmac } from 'node:crypto'
+import { execFileSync } from 'node:child_process'
+import { parseTransaction, serializeSignature } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { describe, expect, it, test } from 'vitest'
+import { toCsv } from './export.ts'
+import { signatureOf } from './legacy-signature.ts'
+import { metricSeries } from './metrics.ts'
+import { parseHeaders } from './parse-headers.ts'
+import { unitOf } from './records.ts'
+import { readReference } from './reference.ts'
+import { rpcBody } from './rpc.ts'
+import { shellQuote, snippetOf } from './snippets.ts'
+import { sumUsage } from './usage.ts'
+import { visibleRange } from './visible-range.ts'
+
+describe('snippets', () => {
+  const call = {
+    baseUrl: 'https://example.com/portolan',
+    chain: 'c',
+    operation: 'RegisterWallet',
+    request: { name: `it's "quoted" $HOME \`id\`` },
+  }
+
+  it.each(['curl', 'typescript', 'python', 'go', 'cli'])('%s has the operation', (language) => {
+    expect(snippetOf(language, call)).toContain('RegisterWallet')
+  })
+
+  it('curl signs what the service checks', () => {
+    const script = snippetOf('curl', call)
+      .replace(/^curl [^]*$/m, '')
+      .concat('\nprintf "%s\\n%s\\n%s\\n%s" "$nonce" "$path" "$body" "$signature"')
+    const env = { ...process.env, API_SECRET: 'secret' }
+    const output = execFileSync('sh', ['-c', script], { env, encoding: 'utf8' })
+    const [nonce, path, body, signature] = output.split('\n')
+    expect(path).toBe('/portolan/v1/c/RegisterWallet')
+    expect(JSON.parse(body ?? '')).toEqual(call.request)
+    const expected = createHmac('sha256', 'secret').update(`${nonce}POST${path}${body}`).digest('hex')
+    expect(signature).toBe(expected)
+  })
+
+  it('names other chains and networks', () => {
+    const other = { ...call, chain: 'base', network: 'sepolia' }
+    expect(snippetOf('typescript', other)).toContain(
+      `client.chain("base", { network: "sepolia" }).RegisterWallet(`,
+    )
+    expect(snippetOf('cli', other)).toContain('call base/sepolia RegisterWallet')
+  })
+
+  it('quotes one word of a shell', () => {
+    expect(shellQuote(`a'b`)).toBe(`'a'\\''b'`)
+  })
+})
+
+test('the signature of a signed legacy transaction', async () => {
+  const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
+  for (const nonce of [0, 1, 200, 70_000]) {
+    const raw = await account.signTransaction({
+      type: 'legacy',
+      chainId: 31_337,
+      nonce,
+      to: account.address,
+      value: 10n ** 18n,
+      gas: 21_000n,
+      gasPrice: 10n ** 9n,
+      data: `0x${'ab'.repeat(nonce % 300)}`,
+    })
+    const { r, s, v } = parseTransaction(raw) as { r: `0x${string}`; s: `0x${string}`; v: bigint }
+    const yParity = Number((v - 35n) % 2n)
+    const expected = serializeSignature({ r, s, yParity }).replace(/1b$/, '00').replace(/1c$/, '01')
+    expect(signatureOf(raw)).toBe(expected)
+  }
+  expect(() => signatureOf('0x02c0')).toThrow('legacy transaction')
+  expect(() => signatureOf('0xf8')).toThrow('too early')
+})
+
+test('CSV quotes cells, and texts that a spreadsheet would run', () => {
+  const rows = [{ a: '=1+1', b: 'x,"y"' }, { a: '-5', c: { d: 1n } }]
+  expect(toCsv(rows)).toBe(`a,b,c\r\n'=1+1,"x,""y""",\r\n-5,,"{""d"":""1""}"\r\n`)
+})
+
+test('pasted headers are lines or JSON', () => {
+  expect(parseHeaders('Webhook-Id: a:b\nwebhook-timestamp : 12\n\n')).toEqual({
+    'webhook-id': 'a:b',
+    'webhook-timestamp': '12',
+  })
+  expect(parseHeaders('{"Webhook-Id":["a","b"]}')).toEqual({ 'webhook-id': 'a b' })
+})
+
+test('amounts have the unit of their asset', () => {
+  const chain = { symbol: 'ETH', decimals: 18 }
+  expect(unitOf(chain, undefined, {})).toEqual({ symbol: 'ETH', decimals: 18 })
+  const erc20 = { contract_address: '0x', name: 'Dollar', symbol: 'USD', decimals: 6 }
+  expect(unitOf(chain, undefined, { erc20 })).toEqual({ symbol: 'USD', decimals: 6 })
+  expect(unitOf(chain, 'EQ…', undefined)).toEqual({ symbol: 'units', decimals: 0 })
+})
+
+test('a gap in the metrics breaks the lines', () => {
+  const point = (time: string) => ({
+    time,
+    request_count: 120,
+    error_count: 6,
+    refused_count: 0,
+    gateway_count: 60,
+    cache_hit_count: 3,
+    cache_miss_count: 1,
+    delivery_count: 2,
+    delivery_failed_count: 0,
+    p50_ms: 1,
+    p99_ms: 2,
+  })
+  const { times, requests, latest } = metricSeries(
+    [point('2026-01-01T01:00:00.000Z'), point('2026-01-01T00:00:00.000Z')],
+    60,
+  )
+  expect(times).toHaveLength(3)
+  expect(requests).toEqual([2, null, 2])
+  expect(latest).toMatchObject({ requests: 2, errorRate: 0.05, hitRate: 0.75 })
+})
+
+test('usage is summed and sorted', () => {
+  const row = { api_key_hint: 'k', chain: 'c', network: '', day: '2026-01-01', errors: 1, refused: 0 }
+  const rows = [
+    { ...row, method: 'A', calls: 1 },
+    { ...row, method: 'B', calls: 5 },
+    { ...row, method: 'A', calls: 2 },
+  ]
+  expect(sumUsage(rows, ({ method }) => [method]).map(({ names, calls }) => [...names, calls])).toEqual([
+    ['B', 5],
+    ['A', 3],
+  ])
+})
+
+test('JSON-RPC texts are checked before they are sent', () => {
+  expect(rpcBody('[{"method":"eth_call"}]').isSubscription).toBe(false)
+  expect(rpcBody('{"method":"eth_subscribe"}').isSubscription).toBe(true)
+  expect(rpcBody('{"method":"eth_newBlockFilter"}').isSubscription).toBe(true)
+  expect(() => rpcBody('{}')).toThrow('method')
+})
+
+test('a long table renders a window of its rows', () => {
+  const range = visibleRange({ top: -40_000, height: 40, viewport: 800, count: 1_000_000 })
+  expect(range.start).toBe(980)
+  expect(range.end - range.start).toBeLessThan(100)
+  expect(visibleRange({ top: 500, height: 40, viewport: 800, count: 3 })).toEqual({ start: 0, end: 3 })
+})
+
+test('the reference is read from OpenAPI', () => {
+  const { operations, find } = readReference({
+    paths: {
+      '/v1/c/ListWallets': { post: { summary: 'List.', tags: ['Wallets'], 'x-extension': true } },
+      '/v1/c/mainnet/other': { post: {} },
+    },
+  })
+  expect(operations).toHaveLength(1)
+  expect(find('c', 'ListWallets')).toMatchObject({ tag: 'Wallets', isExtension: true })
+})

@@ -1,0 +1,103 @@
+import { type Client, createClient, importSecret } from '@portolan/client'
+import { type ReadonlySignal, signal } from '@preact/signals'
+import type { Chain } from './chains.ts'
+import { forgetKey, loadKey, saveKey } from './key-store.ts'
+import { createLive, type Live } from './live.ts'
+import { mayCall, type Role } from './roles.ts'
+
+type Identity = Awaited<ReturnType<Client['admin']['GetCurrentCredential']>>
+
+/** A signed-in credential, and what it sees. */
+export type Account = {
+  client: Client
+  api_key: string
+  role: Role
+  credential: Identity['credential']
+  organization: Identity['organization']
+  chains: readonly Chain[]
+  live: Live
+  /** Whether the role may call an operation; what it may not is no button. */
+  may(operation: string): boolean
+  /** The operations of a chain, with the types of variant C: the names are the same in all variants. */
+  on(chain: Pick<Chain, 'chain' | 'network' | 'is_default_network'>): Client['c']
+}
+
+/** Signing in and out. */
+export type Session = {
+  /** Undefined while signed out, null until the stored key was looked up. */
+  account: ReadonlySignal<Account | undefined | null>
+  signIn(pair: { api_key: string; api_secret: string }, remember: boolean): Promise<void>
+  /** Exchanges the code of a one-time link. */
+  signInByCode(code: string): Promise<void>
+  /** Uses the key that this browser keeps, if any. */
+  restore(): Promise<void>
+  signOut(): Promise<void>
+}
+
+/** Holds the credential in memory. Only a key that cannot be exported is ever stored, and only on request. */
+export function createSession(base_url: string): Session {
+  const account = signal<Account | undefined | null>(null)
+
+  const open = async (api_key: string, key: CryptoKey): Promise<void> => {
+    const client = createClient({ base_url, api_key, api_secret: key })
+    const [{ credential, organization }, { chains }] = await Promise.all([
+      client.admin.GetCurrentCredential({}),
+      client.admin.ListChains({}),
+    ])
+    const role = credential.role as Role
+    account.value?.live.stop()
+    account.value = {
+      client,
+      api_key,
+      role,
+      credential,
+      organization,
+      chains,
+      live: createLive(client),
+      may: (operation) => mayCall(role, operation),
+      on: ({ chain, network, is_default_network }) =>
+        client.chain(chain, is_default_network ? {} : { network }),
+    }
+  }
+
+  const signIn: Session['signIn'] = async ({ api_key, api_secret }, remember) => {
+    const key = await importSecret(api_secret)
+    await open(api_key, key)
+    if (remember) await saveKey({ api_key, key })
+  }
+
+  return {
+    account,
+    signIn,
+    signInByCode: async (code) => {
+      const answer = await fetch(`${base_url}/dev/v1/sign-in`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ code }),
+        signal: AbortSignal.timeout(10_000),
+      })
+      if (!answer.ok)
+        throw new Error('This link was used or is too old. Start the service again for a new one.')
+      const { admin } = (await answer.json()) as { admin: { api_key: string; api_secret: string } }
+      // A link works once; a reload of the page must not end the session.
+      await signIn(admin, true)
+    },
+    restore: async () => {
+      const stored = await loadKey()
+      if (!stored) {
+        account.value = undefined
+        return
+      }
+      try {
+        await open(stored.api_key, stored.key)
+      } catch {
+        account.value = undefined
+      }
+    },
+    signOut: async () => {
+      account.value?.live.stop()
+      account.value = undefined
+      await forgetKey()
+    },
+  }
+}

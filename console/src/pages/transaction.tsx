@@ -1,0 +1,224 @@
+import { useState } from 'preact/hooks'
+import { useAccount } from '../app/context.ts'
+import type { PageProps } from '../app/routes.tsx'
+import { useChain } from '../app/use-chain.ts'
+import { useLiveReload } from '../app/use-live.ts'
+import { Action } from '../components/action.tsx'
+import { Facts, PageHeader, Panel, Skeleton } from '../components/layout.tsx'
+import { DocumentLink } from '../components/link.tsx'
+import { NoChain } from '../components/no-chain.tsx'
+import { Problem } from '../components/problem.tsx'
+import { StateMachine } from '../components/state-machine.tsx'
+import { Amount, Badge, Id } from '../components/text.tsx'
+import { useExplorer } from '../components/transfers.tsx'
+import { type Chain, chainId } from '../lib/chains.ts'
+import { findProvider, signWithWallet } from '../lib/injected-wallet.ts'
+import { unitOf } from '../lib/records.ts'
+import { pathTo } from '../lib/router.ts'
+import { useResource } from '../lib/use-resource.ts'
+
+/** One managed transaction: where it is, and what can be done with it. */
+export function Page({ params }: PageProps) {
+  const { chain } = useChain(params.chain)
+  if (!chain) return <NoChain title="Transaction" />
+  return <Transaction key={params.transaction} chain={chain} transaction_id={params.transaction ?? ''} />
+}
+
+function Transaction({ chain, transaction_id }: { chain: Chain; transaction_id: string }) {
+  const { on, may } = useAccount()
+  const operations = on(chain)
+  const loaded = useResource(
+    (signal) => operations.GetTransaction({ transaction_id }, { signal }),
+    [],
+  )
+  useLiveReload(({ type }) => type === 'transaction' || type === 'head', loaded.reload)
+  const transaction = loaded.data?.transaction
+  const explorer = useExplorer(chain)(transaction?.transaction_hash ?? '')
+  if (!transaction)
+    return (
+      <>
+        <PageHeader title="Transaction" about={<Id value={transaction_id} whole />} />
+        {loaded.loading ? (
+          <Skeleton lines={8} />
+        ) : (
+          <Problem error={loaded.error} onRetry={loaded.reload} />
+        )}
+      </>
+    )
+  const state = transaction.transaction_state.replace('TRANSACTION_STATE_', '')
+  const coin = unitOf(chain, undefined, undefined)
+  return (
+    <>
+      <PageHeader
+        title="Transaction"
+        about={<Id value={transaction_id} label="transaction_id" whole />}
+        actions={
+          <>
+            {explorer && transaction.transaction_hash && (
+              <DocumentLink href={explorer}>Open in the explorer</DocumentLink>
+            )}
+            {state === 'SIGNED' && may('SendTransaction') && (
+              <Action
+                tone="primary"
+                run={() => operations.SendTransaction({ transaction_id })}
+                onDone={loaded.reload}
+              >
+                Send
+              </Action>
+            )}
+            {['CREATED', 'SIGNED'].includes(state) && may('CancelTransaction') && (
+              <Action
+                tone="danger"
+                confirm="Cancel this transaction? It was never sent; its nonce is free again."
+                run={() => operations.CancelTransaction({ transaction_id })}
+                onDone={loaded.reload}
+              >
+                Cancel it
+              </Action>
+            )}
+          </>
+        }
+      />
+      <div class="stack">
+        <Panel title="State">
+          <StateMachine state={transaction.transaction_state} />
+        </Panel>
+        {transaction.warnings.length > 0 && (
+          <div class="notice">
+            {transaction.warnings.map((warning) => (
+              <p key={warning}>{warning}</p>
+            ))}
+          </div>
+        )}
+        {['CREATED', 'SIGNED'].includes(state) && may('SubmitTransactionSignature') && (
+          <Signing
+            key={state}
+            transaction={transaction}
+            messageToSign={() =>
+              operations
+                .GetTransactionMessageToSign({ transaction_id })
+                .then((answer) => answer.transaction_message_to_sign)
+            }
+            submit={(signature) =>
+              operations.SubmitTransactionSignature({ transaction_id, signature })
+            }
+            onDone={loaded.reload}
+          />
+        )}
+        <Panel title="Details">
+          <Facts
+            rows={[
+              ['Amount', <Amount key="amount" value={transaction.value} unit={coin} />],
+              ['From', <Id key="from" value={transaction.from} whole label="sender" />],
+              ['To', <Id key="to" value={transaction.to} whole label="receiver" />],
+              [
+                'Hash',
+                transaction.transaction_hash ? (
+                  <Id
+                    key="hash"
+                    value={transaction.transaction_hash}
+                    to={pathTo('transfers', chainId(chain), transaction.transaction_hash)}
+                    whole
+                  />
+                ) : (
+                  'known when it is signed'
+                ),
+              ],
+              ['Nonce', transaction.nonce],
+              ['Gas', `${transaction.gas} at most`],
+              ['Gas price', `${transaction.gas_price} of the smallest unit`],
+              transaction.data !== '0x' && transaction.data && ['Data', <code key="data">{transaction.data}</code>],
+              transaction.last_error && [
+                'The nodes said',
+                <Badge key="error" tone="bad">
+                  {transaction.last_error}
+                </Badge>,
+              ],
+              transaction.replaced_by && [
+                'Replaced by',
+                <Id key="replaced" value={transaction.replaced_by} whole />,
+              ],
+            ]}
+          />
+        </Panel>
+      </div>
+    </>
+  )
+}
+
+function Signing(props: {
+  transaction: Parameters<typeof signWithWallet>[1]
+  messageToSign: () => Promise<string>
+  submit: (signature: string) => Promise<unknown>
+  onDone: () => void
+}) {
+  const [message, setMessage] = useState<string | undefined>()
+  const [error, setError] = useState<unknown>()
+  const provider = findProvider(window)
+  const paste = async (event: Event) => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget as HTMLFormElement)
+    setError(undefined)
+    try {
+      await props.submit(String(form.get('signature') ?? '').trim())
+      props.onDone()
+    } catch (failure) {
+      setError(failure)
+    }
+  }
+  return (
+    <Panel title="Sign">
+      <div class="columns">
+        <div class="form">
+          <h3>With a wallet of this browser</h3>
+          {provider ? (
+            <>
+              <p class="soft">
+                The wallet signs and does not send. It needs <code>eth_signTransaction</code>.
+              </p>
+              <div class="actions">
+                <Action
+                  tone="primary"
+                  run={async () => props.submit(await signWithWallet(provider, props.transaction))}
+                  onDone={props.onDone}
+                >
+                  Sign with the wallet
+                </Action>
+              </div>
+            </>
+          ) : (
+            <p class="soft">This browser has no wallet (EIP-1193).</p>
+          )}
+        </div>
+        <form class="form" onSubmit={paste}>
+          <h3>With a signature from elsewhere</h3>
+          {message === undefined ? (
+            <div class="actions">
+              <Action small run={async () => setMessage(await props.messageToSign())}>
+                Show the hash to sign
+              </Action>
+            </div>
+          ) : (
+            <Id value={message} whole label="hash to sign" />
+          )}
+          <div class="field">
+            <label for="signature">signature</label>
+            <input
+              id="signature"
+              name="signature"
+              required
+              spellcheck={false}
+              placeholder="0x, then r, s and the recovery bit"
+            />
+          </div>
+          <Problem error={error} />
+          <div class="actions">
+            <button type="submit" class="button">
+              Submit
+            </button>
+          </div>
+        </form>
+      </div>
+    </Panel>
+  )
+}

@@ -1,0 +1,119 @@
+import { useAccount } from '../../app/context.ts'
+import { useLiveReload } from '../../app/use-live.ts'
+import { Action } from '../../components/action.tsx'
+import { Empty, Panel, Skeleton } from '../../components/layout.tsx'
+import { Problem } from '../../components/problem.tsx'
+import { Table } from '../../components/table.tsx'
+import { Amount, Badge, Id } from '../../components/text.tsx'
+import { assetTypes, type Chain } from '../../lib/chains.ts'
+import { formatConstant } from '../../lib/format.ts'
+import { type Asset, unitOf } from '../../lib/records.ts'
+import { useResource } from '../../lib/use-resource.ts'
+
+/** The balances of a wallet, summed over its addresses. */
+export function Balances({ chain, wallet_id }: { chain: Chain; wallet_id: string }) {
+  const { on, may } = useAccount()
+  const operations = on(chain)
+  const types = assetTypes(chain)
+  const loaded = useResource(async (signal) => {
+    const lists = await Promise.all(
+      types.map((asset_type) =>
+        operations.ListAssets(
+          {
+            wallet_id,
+            asset_type: asset_type as 'ASSET_TYPE_C',
+            is_aggregated: true,
+            exclude_zero_balance: asset_type !== types[0],
+            page_size: 100,
+          },
+          { signal },
+        ),
+      ),
+    )
+    return lists.flatMap(({ assets }) => assets as unknown as Asset[])
+  }, [])
+  useLiveReload(
+    ({ type, chain: name }) => name === chain.chain && type !== 'head' && type !== 'delivery',
+    loaded.reload,
+  )
+  const refresh = () =>
+    Promise.all(
+      types.map((asset_type) =>
+        operations.RefreshAssetBalances({ wallet_id, asset_type: asset_type as 'ASSET_TYPE_C' }),
+      ),
+    )
+  return (
+    <Panel
+      flush
+      title="Balances"
+      actions={
+        may('RefreshAssetBalances') && (
+          <Action small run={refresh} onDone={loaded.reload}>
+            Read from the chain again
+          </Action>
+        )
+      }
+    >
+      <Problem error={loaded.error} onRetry={loaded.reload} />
+      {!loaded.data && loaded.loading && <Skeleton />}
+      {loaded.data?.length === 0 && (
+        <Empty title="No balance yet.">
+          <p>Add an address; its balances are read from the chain.</p>
+        </Empty>
+      )}
+      {loaded.data && loaded.data.length > 0 && (
+        <Table
+          label="Balances"
+          rows={loaded.data}
+          keyOf={assetKey}
+          columns={[
+            {
+              title: 'Balance',
+              align: 'end',
+              cell: (asset) => (
+                <Amount
+                  value={asset.balance}
+                  unit={unitOf(chain, asset.token_address, asset.asset_metadata)}
+                />
+              ),
+            },
+            {
+              title: 'Asset',
+              cell: (asset) => <span class="cell-text">{nameOf(asset, chain)}</span>,
+            },
+            {
+              title: 'Type',
+              hide: 'narrow',
+              cell: ({ asset_type }) => formatConstant(asset_type, 'ASSET_TYPE_'),
+            },
+            { title: 'Contract', hide: 'medium', cell: (asset) => <Id value={contractOf(asset)} /> },
+            {
+              title: '',
+              cell: ({ is_unreadable }) =>
+                is_unreadable ? (
+                  <Badge tone="warn" title="The contract fails when it is asked; this is the last value.">
+                    not readable
+                  </Badge>
+                ) : null,
+            },
+          ]}
+        />
+      )}
+    </Panel>
+  )
+}
+
+const contractOf = ({ token_address, asset_metadata }: Asset): string =>
+  token_address ??
+  asset_metadata?.erc20?.contract_address ??
+  asset_metadata?.erc721?.contract_address ??
+  asset_metadata?.erc1155?.contract_address ??
+  ''
+
+const nameOf = (asset: Asset, { symbol }: Chain): string =>
+  asset.asset_metadata?.erc20?.name ??
+  asset.asset_metadata?.erc721?.name ??
+  (contractOf(asset) ? 'Token' : `${symbol} coin`)
+
+const assetKey = (asset: Asset): string =>
+  `${asset.asset_type} ${contractOf(asset)} ${asset.asset_metadata?.erc721?.token_id ?? asset.asset_metadata?.erc1155?.token_id ?? ''}`

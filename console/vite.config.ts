@@ -1,0 +1,17 @@
+import { defineConfig } from 'vite'
+
+/** Built to `dist`, which the service serves at its base path: every address in it is relative. */
+export default defineConfig({
+  root: import.meta.dirname,
+  base: './',
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  build: {
+    target: 'es2022',
+    outDir: 'dist',
+    emptyOutDir: true,
+    // The policy of the page allows no data: addresses beside images, and no inline script.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+})

@@ -1,0 +1,33 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { roleFor as roleOfConsole } from '../../console/src/lib/roles.ts'
+import { roleFor } from '../../src/contract/access.ts'
+import { catalogue } from '../../src/contract/operations/catalogue.ts'
+
+const root = join(import.meta.dirname, '../../console/src')
+const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter((name) => /(?<!\.test|\.d)\.tsx?$/.test(name))
+  .map((name) => ({ name, text: readFileSync(join(root, name), 'utf8') }))
+
+test('the console shows each operation to the roles that may call it', () => {
+  for (const entry of catalogue)
+    expect([entry.name, roleOfConsole(entry.name)]).toEqual([entry.name, roleFor(entry)])
+})
+
+test('the console imports the client, its own files and its libraries only', () => {
+  const packages = /^(?:preact(?:\/hooks)?|@preact\/signals|uplot(?:\/.*)?|@portolan\/client)$/
+  const others = sources.flatMap(({ name, text }) =>
+    [...text.matchAll(/\b(?:from|import)\s*\(?\s*'([^']+)'/g)]
+      .map(([, path]) => path ?? '')
+      .filter((path) => !path.startsWith('.') && !packages.test(path))
+      .map((path) => `${name}: ${path}`),
+  )
+  expect(others).toEqual([])
+})
+
+test('no text becomes markup or code in the console', () => {
+  const dangerous = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/
+  const found = sources.filter(({ text }) => dangerous.test(text)).map(({ name }) => name)
+  expect(found).toEqual([])
+})

@@ -1,0 +1,294 @@
+import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import axe from 'axe-core'
+import type { BrowserContext, Page } from 'playwright-core'
+import { privateKeyToAccount } from 'viem/accounts'
+import { afterAll, describe, expect, test } from 'vitest'
+import { createClient } from '../../client/src/index.ts'
+import { freshFolder, startService } from '../cli/portolan.ts'
+import { startChromium } from '../helpers/chromium.ts'
+import { waitFor } from '../helpers/wait-for.ts'
+
+const browser = await startChromium()
+/** Looked at by people; not part of the repository. */
+const shots = process.env.CONSOLE_SHOTS ?? join(tmpdir(), 'portolan-console')
+// The account of the demo wallet is one of those that anvil gives to everyone.
+const sender = privateKeyToAccount(
+  '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d',
+)
+const attack = '<img src=x onerror="window.attacked=1">'
+const limit = { timeoutMs: 60_000 }
+
+describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, async () => {
+  if (!browser) return
+  const service = await startService(join(await freshFolder(), '.data'), {
+    args: ['--chains', 'c', '--no-traffic'],
+  })
+  const { base_url } = service.connection
+  const admin = service.connection.admin!
+  const member = service.connection.member!
+  const client = createClient({ base_url, ...admin })
+  const receiver = await startFailingReceiver()
+
+  // What the pages show. Texts of others try to become markup.
+  const address = sender.address.toLowerCase()
+  const demo = (await client.c.GetWallet({ address })).wallet
+  const { wallet_id } = await client.c.RegisterWallet({ name: attack, confirmation: 1 })
+  const { webhook_id } = await client.c.RegisterWebhook({
+    wallet_id,
+    webhook_endpoint: `${receiver.url}/?${encodeURIComponent(attack)}`,
+    confirmation: 1,
+  })
+  await client.c.RegisterWebhookHeader({ webhook_id, header_key: 'x-note', header_value: attack })
+  const { webhook_history_id } = await client.c.SendTestWebhook({ webhook_id })
+  const fund = async (to: string) => {
+    const answer = await fetch(new URL('/dev/v1/faucet', base_url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ chain: 'c', address: to, amount: '1500000000000000000' }),
+      signal: AbortSignal.timeout(20_000),
+    })
+    return String(((await answer.json()) as { transaction_hash: string }).transaction_hash)
+  }
+  const deposit = await fund(address)
+  await waitFor(
+    'the deposit is tracked and the receiver was called',
+    async () => {
+      const { transfers } = await client.c.ListTransfers({ transaction_hash: deposit })
+      const { webhook_attempts } = await client.c.ListWebhookAttempts({ webhook_history_id })
+      return transfers.length > 0 && webhook_attempts.length > 0
+    },
+    limit,
+  )
+  const { transaction } = await client.c.CreateTransaction({
+    wallet_id: demo.wallet_id,
+    from: address,
+    to: `0x${'ab'.repeat(20)}`,
+    value: '1000',
+  })
+
+  const pages: Readonly<Record<string, string>> = {
+    overview: '',
+    wallets: 'wallets/c',
+    wallet: `wallets/c/${demo.wallet_id}`,
+    balances: `wallets/c/${demo.wallet_id}/balances`,
+    addresses: `wallets/c/${demo.wallet_id}/addresses`,
+    'attacking-wallet': `wallets/c/${wallet_id}`,
+    transfer: `transfers/c/${deposit}`,
+    webhooks: 'webhooks/c',
+    webhook: `webhooks/c/${webhook_id}`,
+    headers: `webhooks/c/${webhook_id}/headers`,
+    receiver: `webhooks/c/${webhook_id}/receiver`,
+    delivery: `webhooks/c/${webhook_id}/deliveries/${webhook_history_id}`,
+    transactions: 'transactions/c',
+    transaction: `transactions/c/${transaction.transaction_id}`,
+    playground: 'playground/c/RegisterWebhook',
+    gateway: 'gateway',
+    methods: 'gateway/methods',
+    nodes: 'gateway/nodes',
+    local: 'local',
+    organizations: 'organizations',
+    organization: `organizations/${service.connection.organization_id}`,
+    keys: 'keys',
+    usage: 'usage',
+    audit: 'audit',
+    missing: 'no-such-page',
+  }
+
+  const open = async (scheme: 'light' | 'dark', width: number, height: number) => {
+    const context = await browser.newContext({
+      colorScheme: scheme,
+      viewport: { width, height },
+      reducedMotion: 'reduce',
+    })
+    afterAll(() => context.close())
+    return watch(context)
+  }
+  const signIn = async ({ page }: Watched, pair: { api_key: string; api_secret: string }) => {
+    await page.goto(base_url)
+    await page.getByLabel('api_key').fill(pair.api_key)
+    await page.getByLabel('api_secret').fill(pair.api_secret)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  }
+  /** Without a reload, as a click does it. */
+  const visit = async (page: Page, path: string) => {
+    await page.evaluate((to) => {
+      history.pushState(null, '', `/${to}`)
+      window.dispatchEvent(new PopStateEvent('popstate'))
+    }, path)
+    await page.waitForFunction(
+      () => document.querySelector('main h1') && !document.querySelector('main .skeleton'),
+    )
+  }
+  const clean = ({ errors, requests }: Watched) => ({
+    errors,
+    others: requests.filter((url) => !url.startsWith(base_url) && !url.startsWith('data:')),
+  })
+
+  test.each([
+    ['light', 1440, 900],
+    ['dark', 1440, 900],
+    ['light', 390, 844],
+    ['dark', 390, 844],
+  ] as const)('every page in %s at %i px', async (scheme, width, height) => {
+    const watched = await open(scheme, width, height)
+    const { page } = watched
+    const folder = join(shots, `${scheme}-${width}`)
+    await mkdir(folder, { recursive: true })
+    await page.goto(base_url)
+    await page.getByLabel('api_key').waitFor()
+    await page.screenshot({ path: join(folder, 'sign-in.png') })
+    await signIn(watched, admin)
+    await page.evaluate(axe.source)
+    const violations: string[] = []
+    for (const [name, path] of Object.entries(pages)) {
+      await visit(page, path)
+      await page.screenshot({ path: join(folder, `${name}.png`) })
+      const overflow = await page.evaluate(
+        () => document.documentElement.scrollWidth > window.innerWidth,
+      )
+      if (overflow) violations.push(`${name}: wider than the screen`)
+      // Both themes and both widths are covered by two of the four.
+      if ((scheme === 'light') === width > 1000) violations.push(...(await audit(page, name)))
+    }
+    expect(violations).toEqual([])
+    expect(clean(watched)).toEqual({ errors: [], others: [] })
+    expect(await page.evaluate(() => 'attacked' in window)).toBe(false)
+  })
+
+  test('a deposit appears while the page is open, and a failing receiver is fixed and retried', async () => {
+    const watched = await open('light', 1440, 900)
+    const { page } = watched
+    await signIn(watched, member)
+    // A member has no page of organizations, and no button to create keys.
+    expect(await page.getByRole('link', { name: 'Organizations' }).count()).toBe(0)
+    await visit(page, `wallets/c/${demo.wallet_id}`)
+    await page.locator('.live[data-state=open]').waitFor()
+    const hash = await fund(address)
+    await page.locator(`tr:has([title="${hash}"])`).first().waitFor({ timeout: 60_000 })
+
+    await visit(page, `webhooks/c/${webhook_id}/deliveries/${webhook_history_id}`)
+    await page.getByText('HTTP 500').first().waitFor()
+    expect(await page.locator('main img').count()).toBe(0)
+    receiver.fix()
+    await page.getByRole('button', { name: 'Deliver again' }).click()
+    await page.getByText('HTTP 204').first().waitFor({ timeout: 60_000 })
+
+    // The search goes to it, and the key `/` to the search.
+    await page.locator('main').focus()
+    await page.keyboard.press('/')
+    await page.keyboard.type(hash)
+    await page.locator('.search-results a').first().click()
+    await page.getByRole('heading', { name: 'Transfer' }).waitFor()
+    expect(clean(watched)).toEqual({ errors: [], others: [] })
+  })
+
+  test('a transaction is created, signed by a wallet of the browser, sent and confirmed', async () => {
+    const watched = await open('dark', 1440, 900)
+    const { page } = watched
+    await page.exposeFunction('signForTest', (fields: Record<string, `0x${string}`>) =>
+      sender.signTransaction({
+        type: 'legacy',
+        chainId: 31_337,
+        to: fields.to!,
+        nonce: Number(fields.nonce),
+        value: BigInt(fields.value!),
+        gas: BigInt(fields.gas!),
+        gasPrice: BigInt(fields.gasPrice!),
+        data: fields.data!,
+      }),
+    )
+    await page.addInitScript((account) => {
+      const sign = (fields: unknown) =>
+        (window as unknown as { signForTest(fields: unknown): unknown }).signForTest(fields)
+      Object.assign(window, {
+        ethereum: {
+          request: async ({ method, params }: { method: string; params?: unknown[] }) =>
+            method === 'eth_requestAccounts' ? [account] : sign(params?.[0]),
+        },
+      })
+    }, sender.address)
+    await client.c.CancelTransaction({ transaction_id: transaction.transaction_id })
+    await signIn(watched, member)
+    await visit(page, `transactions/c?wallet=${demo.wallet_id}`)
+    await page.getByRole('button', { name: 'Send coin' }).click()
+    await page.getByLabel(/^to\b/).fill(`0x${'cd'.repeat(20)}`)
+    await page.getByLabel(/^value\b/).fill('x')
+    await page.getByRole('button', { name: 'Create' }).click()
+    // The complaint stands at its field.
+    await page.locator('.field[data-bad] .field-error').first().waitFor()
+    await page.getByLabel(/^value\b/).fill('12345')
+    await page.getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('button', { name: 'Sign with the wallet' }).click()
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    const state = page.locator('.machine-state[data-current=true] text')
+    // Further transactions make blocks.
+    await waitFor(
+      'the transaction is confirmed',
+      async () => {
+        await fund(address)
+        return /CONFIRMED/.test((await state.textContent()) ?? '')
+      },
+      limit,
+    )
+    expect(clean(watched)).toEqual({ errors: [], others: [] })
+  })
+})
+
+type Watched = { page: Page; errors: string[]; requests: string[] }
+
+/** A page with every error, violation and request of it. */
+async function watch(context: BrowserContext): Promise<Watched> {
+  const page = await context.newPage()
+  page.setDefaultTimeout(60_000)
+  const errors: string[] = []
+  const requests: string[] = []
+  page.on('request', (request) => requests.push(request.url()))
+  page.on('pageerror', (error) => errors.push(error.message))
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') errors.push(message.text())
+  })
+  await page.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
+      console.error(`CSP: ${violatedDirective} ${blockedURI}`)
+    })
+  })
+  return { page, errors, requests }
+}
+
+/** What axe finds on a page. */
+async function audit(page: Page, name: string): Promise<string[]> {
+  const found = await page.evaluate(async () => {
+    const run = (window as unknown as { axe: { run(options: object): Promise<axe.AxeResults> } }).axe
+    const { violations } = await run.run({
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+    })
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(' | ')}`)
+  })
+  return found.map((text) => `${name}: ${text}`)
+}
+
+/** A receiver that answers 500 with markup until it is fixed. */
+async function startFailingReceiver(): Promise<{ url: string; fix(): void }> {
+  let isFixed = false
+  const server = createServer((request, response) => {
+    request.resume()
+    if (isFixed) response.writeHead(204).end()
+    else response.writeHead(500, { 'content-type': 'text/html' }).end(attack)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  afterAll(() => server.close())
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    fix: () => {
+      isFixed = true
+    },
+  }
+}
