@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import rose from '../assets/rose.svg'
+import { MenuIcon, ThemeIcon } from '../components/icons.tsx'
 import { DocumentLink, Link } from '../components/link.tsx'
 import { formatConstant } from '../lib/format.ts'
 import { nextTheme } from '../lib/theme.ts'
@@ -65,7 +66,7 @@ export function Shell() {
             aria-label="Menu"
             onClick={() => setOpen(!open)}
           >
-            ☰
+            <MenuIcon />
           </button>
           <Search />
           <div class="top-end">
@@ -81,7 +82,7 @@ export function Shell() {
                 theme.choice.value = nextTheme(choice)
               }}
             >
-              {choice === 'system' ? '◐' : choice === 'light' ? '☀' : '☾'}
+              <ThemeIcon choice={choice} />
             </button>
             <button
               type="button"

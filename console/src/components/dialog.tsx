@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
+import { CloseIcon } from './icons.tsx'
 
 /** A dialog of the browser: it keeps the focus and closes by Escape. */
 export function Dialog(props: { title: string; onClose: () => void; children?: ComponentChildren }) {
@@ -14,11 +15,11 @@ export function Dialog(props: { title: string; onClose: () => void; children?: C
         <h2 id={id}>{props.title}</h2>
         <button
           type="button"
-          class="button small quiet"
+          class="button quiet icon-button"
           aria-label="Close"
           onClick={() => ref.current?.close()}
         >
-          ✕
+          <CloseIcon />
         </button>
       </div>
       {props.children}

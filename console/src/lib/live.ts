@@ -1,8 +1,8 @@
-import type { Client } from '@portolan/client'
+import type { Client, StreamEvent } from '@portolan/client'
 import { type ReadonlySignal, signal } from '@preact/signals'
 
 /** An event of the stream. */
-export type LiveEvent = ReturnType<Client['events']> extends AsyncIterable<infer event> ? event : never
+export type LiveEvent = StreamEvent
 
 /** The event stream of all chains, shared by the pages. */
 export type Live = {
