@@ -10,7 +10,9 @@ const goalBytes = 80 * 1024
 const dist = join(import.meta.dirname, '../console/dist')
 const names = (await readdir(join(dist, 'assets'))).filter((name) => /\.(?:js|css)$/.test(name))
 const html = await readFile(join(dist, 'index.html'), 'utf8')
-const sizes = new Map(await Promise.all(names.map(async (name) => [name, await sizeOf(name)] as const)))
+const sizes = new Map(
+  await Promise.all(names.map(async (name) => [name, await sizeOf(name)] as const)),
+)
 
 async function sizeOf(name: string): Promise<{ brotli: number; gzip: number; text: string }> {
   const bytes = await readFile(join(dist, 'assets', name))
@@ -28,7 +30,8 @@ function closureOf(entries: readonly string[]): Set<string> {
     if (found.has(name) || !sizes.has(name)) return
     found.add(name)
     const text = sizes.get(name)?.text ?? ''
-    for (const [, next] of text.matchAll(/(?:from|import)\s*["']\.\/([^"']+\.js)["']/g)) visit(next!)
+    for (const [, next] of text.matchAll(/(?:from|import)\s*["']\.\/([^"']+\.js)["']/g))
+      visit(next!)
   }
   for (const name of entries) visit(name)
   return found
@@ -56,12 +59,26 @@ await writeSection(
   table(
     ['Part', 'brotli', 'gzip'],
     [
-      ['first load (goal: 80 KB)', kilobytes(total(first, 'brotli')), kilobytes(total(first, 'gzip'))],
+      [
+        'first load (goal: 80 KB)',
+        kilobytes(total(first, 'brotli')),
+        kilobytes(total(first, 'gzip')),
+      ],
       ...rows.map(([page, ...values]) => [`page ${page}`, ...values]),
       [
         'charts, with the first one',
-        kilobytes(total(names.filter((name) => name.startsWith('plot-')), 'brotli')),
-        kilobytes(total(names.filter((name) => name.startsWith('plot-')), 'gzip')),
+        kilobytes(
+          total(
+            names.filter((name) => name.startsWith('plot-')),
+            'brotli',
+          ),
+        ),
+        kilobytes(
+          total(
+            names.filter((name) => name.startsWith('plot-')),
+            'gzip',
+          ),
+        ),
       ],
     ],
   ),

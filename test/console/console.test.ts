@@ -264,11 +264,14 @@ async function watch(context: BrowserContext): Promise<Watched> {
 /** What axe finds on a page. */
 async function audit(page: Page, name: string): Promise<string[]> {
   const found = await page.evaluate(async () => {
-    const run = (window as unknown as { axe: { run(options: object): Promise<axe.AxeResults> } }).axe
+    const run = (window as unknown as { axe: { run(options: object): Promise<axe.AxeResults> } })
+      .axe
     const { violations } = await run.run({
       runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
     })
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(' | ')}`)
+    return violations.map(
+      ({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target).join(' | ')}`,
+    )
   })
   return found.map((text) => `${name}: ${text}`)
 }

@@ -6,8 +6,7 @@ export type NavigationItem = { title: string; to: string; section: string }
 
 /** The pages that an account can use, in groups. */
 export function navigationOf(account: Account): { title: string; items: NavigationItem[] }[] {
-  const { chains, may, role } = account
-  const isAdmin = role === 'ROLE_ADMIN'
+  const { chains, may, isEmbedded } = account
   const item = (title: string, to: string): NavigationItem => ({
     title,
     to,
@@ -31,7 +30,7 @@ export function navigationOf(account: Account): { title: string; items: Navigati
       items: [
         item('API playground', 'playground'),
         ...(chains.some(isEvm) ? [item('Gateway', 'gateway')] : []),
-        ...(isAdmin ? [item('Local chains', 'local')] : []),
+        ...(isEmbedded ? [item('Local chains', 'local')] : []),
       ],
     },
     {

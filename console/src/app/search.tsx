@@ -24,7 +24,8 @@ export function Search() {
 
   useEffect(() => {
     const focus = (event: KeyboardEvent) => {
-      const isTyping = event.target instanceof Element && event.target.closest('input,textarea,select')
+      const isTyping =
+        event.target instanceof Element && event.target.closest('input,textarea,select')
       if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey) return
       event.preventDefault()
       input.current?.focus()
@@ -82,6 +83,7 @@ export function Search() {
     if (first) router.go(placeOf(account, first))
   }
   return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the arrow keys move between the elements inside
     <div class="search" ref={box} onKeyDown={onKey}>
       <search>
         <form onSubmit={submit}>
@@ -98,7 +100,6 @@ export function Search() {
           />
         </form>
       </search>
-      <kbd aria-hidden="true">/</kbd>
       {(results || error !== undefined) && (
         <div class="search-results" role="status">
           <Problem error={error} />
@@ -125,9 +126,9 @@ function placeOf({ chains }: Account, result: Result): string {
       return pathTo('wallets', id, result.id)
     case 'address':
       return `${pathTo('wallets', id, result.wallet_id)}?address=${encodeURIComponent(result.id)}`
-    case 'transfer':
-      return pathTo('transfers', id, result.id)
     case 'transaction':
+      return pathTo('transfers', id, result.id)
+    case 'managed_transaction':
       return pathTo('transactions', id, result.id)
     case 'webhook':
       return pathTo('webhooks', id, result.id)

@@ -71,7 +71,9 @@ export function Shell() {
           <Search />
           <div class="top-end">
             <span class="live" data-state={live} role="status" title={liveTitles[live]}>
-              <span>{live === 'open' ? 'Live' : live === 'connecting' ? 'Connecting' : 'Not live'}</span>
+              <span>
+                {live === 'open' ? 'Live' : live === 'connecting' ? 'Connecting' : 'Not live'}
+              </span>
             </span>
             <button
               type="button"

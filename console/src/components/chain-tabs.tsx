@@ -3,11 +3,7 @@ import { pathTo } from '../lib/router.ts'
 import { LinkTabs } from './tabs.tsx'
 
 /** One tab per chain, below a section of the console. */
-export const ChainTabs = (props: {
-  section: string
-  chains: readonly Chain[]
-  current: Chain
-}) => (
+export const ChainTabs = (props: { section: string; chains: readonly Chain[]; current: Chain }) => (
   <LinkTabs
     label="Chains"
     tabs={props.chains.map((chain) => ({

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { formatMeasure, formatTime } from '../lib/format.ts'
 import type { Plot } from './plot.ts'
+import { Scroll } from './scroll.tsx'
 
 /** One line of a chart. */
 export type Series = { title: string; values: readonly (number | null)[] }
@@ -57,8 +58,7 @@ export function Chart(props: {
         </button>
       </figcaption>
       {asTable ? (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard
-        <div class="chart-table" tabIndex={0} role="region" aria-label={`${title} as a table`}>
+        <Scroll class="chart-table" label={`${title} as a table`}>
           <table>
             <thead>
               <tr>
@@ -85,7 +85,7 @@ export function Chart(props: {
                 .reverse()}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       ) : (
         <div class="chart-box" ref={box} role="img" aria-label={describe(props)} />
       )}

@@ -3,7 +3,11 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 import { CloseIcon } from './icons.tsx'
 
 /** A dialog of the browser: it keeps the focus and closes by Escape. */
-export function Dialog(props: { title: string; onClose: () => void; children?: ComponentChildren }) {
+export function Dialog(props: {
+  title: string
+  onClose: () => void
+  children?: ComponentChildren
+}) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {

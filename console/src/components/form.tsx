@@ -64,9 +64,10 @@ export function SchemaForm(props: {
         />
       ))}
       {props.children}
-      {error !== undefined && !(atFields && error instanceof PortolanError && error.errors.length) && (
-        <Problem error={error} />
-      )}
+      {error !== undefined &&
+        !(atFields && error instanceof PortolanError && error.errors.length) && (
+          <Problem error={error} />
+        )}
       <div class="actions">
         <button type="submit" class="button primary" disabled={busy} aria-busy={busy}>
           {props.submit}
@@ -165,7 +166,7 @@ function Input(props: {
   if (field.kind === 'choices') {
     const chosen = Array.isArray(value) ? value : []
     return (
-      <div class="checks" {...common} role="group" aria-label={field.name}>
+      <fieldset class="checks" {...common} aria-label={field.name}>
         {field.choices.map((choice) => (
           <label key={choice}>
             <input
@@ -183,7 +184,7 @@ function Input(props: {
             {choice}
           </label>
         ))}
-      </div>
+      </fieldset>
     )
   }
   const text = Array.isArray(value) ? value.join('\n') : String(value ?? '')

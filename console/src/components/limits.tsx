@@ -61,12 +61,16 @@ export function Limits({ organization_id }: { organization_id: string }) {
               title: 'Hour',
               align: 'end',
               hide: 'narrow',
-              cell: ({ hour_used, per_hour_limit }) => <Meter used={hour_used} limit={per_hour_limit} />,
+              cell: ({ hour_used, per_hour_limit }) => (
+                <Meter used={hour_used} limit={per_hour_limit} />
+              ),
             },
             {
               title: 'Day',
               align: 'end',
-              cell: ({ day_used, per_day_limit }) => <Meter used={day_used} limit={per_day_limit} />,
+              cell: ({ day_used, per_day_limit }) => (
+                <Meter used={day_used} limit={per_day_limit} />
+              ),
             },
             {
               title: 'Month',

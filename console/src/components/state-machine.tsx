@@ -1,10 +1,17 @@
+import { Scroll } from './scroll.tsx'
+
 const width = 112
 const height = 34
 
 type Node = { state: string; x: number; y: number; about: string }
 
 const nodes: readonly Node[] = [
-  { state: 'CREATED', x: 10, y: 70, about: 'Nonce, gas and price are set. It waits for a signature.' },
+  {
+    state: 'CREATED',
+    x: 10,
+    y: 70,
+    about: 'Nonce, gas and price are set. It waits for a signature.',
+  },
   { state: 'SIGNED', x: 150, y: 70, about: 'The signature fits the sender. It can be sent.' },
   { state: 'SENDING', x: 290, y: 70, about: 'It is handed to the nodes.' },
   { state: 'SENT', x: 430, y: 70, about: 'A node has it in its pool.' },
@@ -34,8 +41,7 @@ export function StateMachine(props: { state: string }) {
   const about = nodes.find(({ state }) => state === current)?.about ?? ''
   return (
     <div class="machine">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard */}
-      <div class="machine-box" tabIndex={0} role="region" aria-label="States of the transaction">
+      <Scroll class="machine-box" label="States of the transaction">
         <svg viewBox="0 54 832 130" role="img" aria-label={`The state is ${current}. ${about}`}>
           {arrows.map(([from, to]) => (
             <Arrow key={`${from} ${to}`} from={from} to={to} />
@@ -51,7 +57,7 @@ export function StateMachine(props: { state: string }) {
             </g>
           ))}
         </svg>
-      </div>
+      </Scroll>
       <p>{about}</p>
     </div>
   )

@@ -4,6 +4,7 @@ import type { PagedList } from '../lib/use-resource.ts'
 import { visibleRange } from '../lib/visible-range.ts'
 import { Skeleton } from './layout.tsx'
 import { Problem } from './problem.tsx'
+import { Scroll } from './scroll.tsx'
 
 /** One column of a table. */
 export type Column<row> = {
@@ -61,8 +62,7 @@ export function Table<row>({ label, columns, rows, keyOf, isNew }: TableProps<ro
 
   const { start, end } = isVirtual ? range : { start: 0, end: rows.length }
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard
-    <div class="table-box" tabIndex={0} role="region" aria-label={label}>
+    <Scroll class="table-box" label={label}>
       <table aria-rowcount={isVirtual ? rows.length + 1 : undefined}>
         <thead>
           <tr>
@@ -89,10 +89,14 @@ export function Table<row>({ label, columns, rows, keyOf, isNew }: TableProps<ro
               ))}
             </tr>
           ))}
-          <Spacer rows={rows.length - Math.min(end, rows.length)} height={height} columns={columns.length} />
+          <Spacer
+            rows={rows.length - Math.min(end, rows.length)}
+            height={height}
+            columns={columns.length}
+          />
         </tbody>
       </table>
-    </div>
+    </Scroll>
   )
 }
 

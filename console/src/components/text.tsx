@@ -1,13 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import {
-  formatAge,
-  formatTime,
-  formatUnits,
-  shorten,
-  shortenUnits,
-  toTime,
-} from '../lib/format.ts'
+import { formatAge, formatTime, formatUnits, shorten, shortenUnits, toTime } from '../lib/format.ts'
 import type { Unit } from '../lib/records.ts'
 import { Copy } from './copy.tsx'
 import { Link } from './link.tsx'
@@ -38,7 +31,9 @@ export function Amount(props: { value: string; unit: Unit; sign?: '+' | '−' | 
     <span class="amount" title={title} data-sign={props.sign}>
       {props.sign}
       {shortenUnits(exact)} <span class="unit">{props.unit.symbol}</span>
-      {props.unit.item !== undefined && <span class="unit"> #{shorten(props.unit.item, 6, 4)}</span>}
+      {props.unit.item !== undefined && (
+        <span class="unit"> #{shorten(props.unit.item, 6, 4)}</span>
+      )}
     </span>
   )
 }

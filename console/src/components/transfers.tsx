@@ -1,4 +1,3 @@
-import { useAccount } from '../app/context.ts'
 import { type Chain, chainId } from '../lib/chains.ts'
 import { formatConstant } from '../lib/format.ts'
 import { type Transfer, transactionOf, unitOf } from '../lib/records.ts'
@@ -21,7 +20,7 @@ export function TransferState({ transfer }: { transfer: Transfer }) {
 }
 
 /** The amount of a transfer, signed by its direction. */
-export function TransferAmount({ transfer, chain }: { transfer: Transfer; chain: Chain | undefined }) {
+export function TransferAmount({ transfer, chain }: { transfer: Transfer; chain: Chain }) {
   const unit = unitOf(chain, transfer.token_address, transfer.transfer_metadata)
   const sign = transfer.direction?.endsWith('INCOMING')
     ? '+'
@@ -51,7 +50,11 @@ export function transferColumns(chain: Chain): Column<Transfer>[] {
       align: 'end',
       cell: (transfer) => <TransferAmount transfer={transfer} chain={chain} />,
     },
-    { title: 'Counterparty', hide: 'narrow', cell: (transfer) => <Counterparty transfer={transfer} /> },
+    {
+      title: 'Counterparty',
+      hide: 'narrow',
+      cell: (transfer) => <Counterparty transfer={transfer} />,
+    },
     {
       title: 'Transaction',
       cell: (transfer) => (
@@ -70,15 +73,4 @@ export function transferColumns(chain: Chain): Column<Transfer>[] {
     },
     { title: 'State', cell: (transfer) => <TransferState transfer={transfer} /> },
   ]
-}
-
-/** Where a transaction is shown by an explorer; undefined where the chain has none. */
-export function useExplorer(chain: Chain | undefined): (hash: string) => string | undefined {
-  useAccount()
-  return (hash) => {
-    const url = chain?.explorer_url
-    // Only addresses of the web: the configuration may have any text.
-    if (!url || !/^https?:\/\//i.test(url)) return undefined
-    return `${url.replace(/\/+$/, '')}/tx/${encodeURIComponent(hash)}`
-  }
 }

@@ -100,7 +100,10 @@ export function Usage({ organization_id }: { organization_id: string }) {
             rows={loaded.data.quotas}
             keyOf={({ quota_name }) => quota_name}
             columns={[
-              { title: 'Quota', cell: ({ quota_name }) => formatConstant(quota_name, 'QUOTA_NAME_') },
+              {
+                title: 'Quota',
+                cell: ({ quota_name }) => formatConstant(quota_name, 'QUOTA_NAME_'),
+              },
               { title: 'Used', align: 'end', cell: ({ used }) => formatCount(used) },
               { title: 'Limit', align: 'end', cell: ({ quota_limit }) => formatCount(quota_limit) },
               {

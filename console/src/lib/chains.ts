@@ -26,15 +26,22 @@ export const isEvm = ({ kind }: Pick<Chain, 'kind'>): boolean => kind === 'evm'
 export const serviceOf = ({ variant }: Pick<Chain, 'variant'>): string =>
   variant.charAt(0).toLowerCase()
 
-const families: Readonly<Record<string, string>> = {
-  evm: 'EVM',
-  ton: 'TON',
-  sui: 'Sui',
-  polkadot: 'Polkadot',
+type Family = { name: string; symbol: string; decimals: number }
+
+// The coins of EVM chains have many names; all have 18 decimals.
+const families: Readonly<Record<string, Family>> = {
+  evm: { name: 'EVM', symbol: 'coin', decimals: 18 },
+  ton: { name: 'TON', symbol: 'TON', decimals: 9 },
+  sui: { name: 'Sui', symbol: 'SUI', decimals: 9 },
+  polkadot: { name: 'Polkadot', symbol: 'DOT', decimals: 10 },
 }
 
 /** The family of a chain for people. */
-export const familyName = (kind: string): string => families[kind] ?? kind
+export const familyName = (kind: string): string => families[kind]?.name ?? kind
+
+/** The coin of a chain; in its smallest unit where the family is not known. */
+export const coinOf = ({ kind }: Pick<Chain, 'kind'>): { symbol: string; decimals: number } =>
+  families[kind] ?? { symbol: 'units', decimals: 0 }
 
 /** The title of a chain: its name and, where there are several, its network. */
 export const chainTitle = (chain: Chain): string =>

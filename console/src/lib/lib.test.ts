@@ -1,5 +1,5 @@
-import { createHmac } from 'node:crypto'
 import { execFileSync } from 'node:child_process'
+import { createHmac } from 'node:crypto'
 import { parseTransaction, serializeSignature } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, it, test } from 'vitest'
@@ -35,7 +35,9 @@ describe('snippets', () => {
     const [nonce, path, body, signature] = output.split('\n')
     expect(path).toBe('/portolan/v1/c/RegisterWallet')
     expect(JSON.parse(body ?? '')).toEqual(call.request)
-    const expected = createHmac('sha256', 'secret').update(`${nonce}POST${path}${body}`).digest('hex')
+    const expected = createHmac('sha256', 'secret')
+      .update(`${nonce}POST${path}${body}`)
+      .digest('hex')
     expect(signature).toBe(expected)
   })
 
@@ -75,7 +77,10 @@ test('the signature of a signed legacy transaction', async () => {
 })
 
 test('CSV quotes cells, and texts that a spreadsheet would run', () => {
-  const rows = [{ a: '=1+1', b: 'x,"y"' }, { a: '-5', c: { d: 1n } }]
+  const rows = [
+    { a: '=1+1', b: 'x,"y"' },
+    { a: '-5', c: { d: 1n } },
+  ]
   expect(toCsv(rows)).toBe(`a,b,c\r\n'=1+1,"x,""y""",\r\n-5,,"{""d"":""1""}"\r\n`)
 })
 
@@ -88,8 +93,8 @@ test('pasted headers are lines or JSON', () => {
 })
 
 test('amounts have the unit of their asset', () => {
-  const chain = { symbol: 'ETH', decimals: 18 }
-  expect(unitOf(chain, undefined, {})).toEqual({ symbol: 'ETH', decimals: 18 })
+  const chain = { kind: 'ton' }
+  expect(unitOf(chain, undefined, {})).toEqual({ symbol: 'TON', decimals: 9 })
   const erc20 = { contract_address: '0x', name: 'Dollar', symbol: 'USD', decimals: 6 }
   expect(unitOf(chain, undefined, { erc20 })).toEqual({ symbol: 'USD', decimals: 6 })
   expect(unitOf(chain, 'EQ…', undefined)).toEqual({ symbol: 'units', decimals: 0 })
@@ -119,13 +124,22 @@ test('a gap in the metrics breaks the lines', () => {
 })
 
 test('usage is summed and sorted', () => {
-  const row = { api_key_hint: 'k', chain: 'c', network: '', day: '2026-01-01', errors: 1, refused: 0 }
+  const row = {
+    api_key_hint: 'k',
+    chain: 'c',
+    network: '',
+    day: '2026-01-01',
+    errors: 1,
+    refused: 0,
+  }
   const rows = [
     { ...row, method: 'A', calls: 1 },
     { ...row, method: 'B', calls: 5 },
     { ...row, method: 'A', calls: 2 },
   ]
-  expect(sumUsage(rows, ({ method }) => [method]).map(({ names, calls }) => [...names, calls])).toEqual([
+  expect(
+    sumUsage(rows, ({ method }) => [method]).map(({ names, calls }) => [...names, calls]),
+  ).toEqual([
     ['B', 5],
     ['A', 3],
   ])
@@ -142,7 +156,10 @@ test('a long table renders a window of its rows', () => {
   const range = visibleRange({ top: -40_000, height: 40, viewport: 800, count: 1_000_000 })
   expect(range.start).toBe(980)
   expect(range.end - range.start).toBeLessThan(100)
-  expect(visibleRange({ top: 500, height: 40, viewport: 800, count: 3 })).toEqual({ start: 0, end: 3 })
+  expect(visibleRange({ top: 500, height: 40, viewport: 800, count: 3 })).toEqual({
+    start: 0,
+    end: 3,
+  })
 })
 
 test('the reference is read from OpenAPI', () => {

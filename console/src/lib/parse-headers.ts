@@ -5,7 +5,10 @@ export function parseHeaders(text: string): Record<string, string> {
     try {
       const parsed = JSON.parse(trimmed) as Record<string, unknown>
       return Object.fromEntries(
-        Object.entries(parsed).map(([name, value]) => [name.toLowerCase(), [value].flat().join(' ')]),
+        Object.entries(parsed).map(([name, value]) => [
+          name.toLowerCase(),
+          [value].flat().join(' '),
+        ]),
       )
     } catch {
       // Then it is read as lines, and the missing header is named.

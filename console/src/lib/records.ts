@@ -1,4 +1,4 @@
-import type { Chain } from './chains.ts'
+import { type Chain, coinOf } from './chains.ts'
 
 /** What a token says of itself. Every text in it is untrusted. */
 export type TokenMetadata = {
@@ -52,7 +52,7 @@ export const transactionOf = (transfer: {
 
 /** The unit of an amount. Where a token does not say its decimals, the amount is in its smallest unit. */
 export function unitOf(
-  chain: Pick<Chain, 'symbol' | 'decimals'> | undefined,
+  chain: Pick<Chain, 'kind'>,
   token_address: string | undefined,
   metadata: TokenMetadata | undefined,
 ): Unit {
@@ -66,5 +66,6 @@ export function unitOf(
     }
   if (metadata?.erc1155) return { symbol: 'item', decimals: 0, item: metadata.erc1155.token_id }
   if (token_address) return { symbol: 'units', decimals: 0 }
-  return { symbol: chain?.symbol ?? '', decimals: chain?.decimals ?? 0 }
+  const { symbol, decimals } = coinOf(chain)
+  return { symbol, decimals }
 }

@@ -25,8 +25,9 @@ const schema: JsonSchema = {
 const fields = fieldsOf(schema)
 
 test('every property becomes a field of its kind', () => {
-  expect(fields.map(({ name, kind, required, needsOne }) => ({ name, kind, required, needsOne })))
-    .toMatchInlineSnapshot(`
+  expect(
+    fields.map(({ name, kind, required, needsOne }) => ({ name, kind, required, needsOne })),
+  ).toMatchInlineSnapshot(`
     [
       {
         "kind": "text",

@@ -14,6 +14,8 @@ export type Account = {
   role: Role
   credential: Identity['credential']
   organization: Identity['organization']
+  /** Whether local chains run beside the service. */
+  isEmbedded: boolean
   chains: readonly Chain[]
   live: Live
   /** Whether the role may call an operation; what it may not is no button. */
@@ -40,7 +42,7 @@ export function createSession(base_url: string): Session {
 
   const open = async (api_key: string, key: CryptoKey): Promise<void> => {
     const client = createClient({ base_url, api_key, api_secret: key })
-    const [{ credential, organization }, { chains }] = await Promise.all([
+    const [{ credential, organization, embedded }, { chains }] = await Promise.all([
       client.admin.GetCurrentCredential({}),
       client.admin.ListChains({}),
     ])
@@ -52,6 +54,7 @@ export function createSession(base_url: string): Session {
       role,
       credential,
       organization,
+      isEmbedded: embedded,
       chains,
       live: createLive(client),
       may: (operation) => mayCall(role, operation),

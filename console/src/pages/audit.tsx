@@ -27,7 +27,10 @@ export function Page() {
       ...(operation && { operation }),
       ...(page_token && { page_token }),
     }
-    const { audit_events, pagination } = await client.admin.ListAuditEvents(request, signal && { signal })
+    const { audit_events, pagination } = await client.admin.ListAuditEvents(
+      request,
+      signal && { signal },
+    )
     return { items: audit_events, next: pagination.next_page_token }
   }
   const list = usePages(load, [operation])

@@ -104,7 +104,11 @@ function OneDelivery(props: { chain: Chain; webhook_id: string; webhook_history_
                     ['Type', data.delivery.notification_type],
                     [
                       'Webhook',
-                      <Id key="webhook" value={webhook_id} to={pathTo('webhooks', chainId(chain), webhook_id)} />,
+                      <Id
+                        key="webhook"
+                        value={webhook_id}
+                        to={pathTo('webhooks', chainId(chain), webhook_id)}
+                      />,
                     ],
                     [
                       'Delivered',
@@ -136,7 +140,9 @@ async function findDelivery(
   let page_token = ''
   for (let page = 0; page < searchedPages; page++) {
     const request = { webhook_id, page_size: 100, ...(page_token && { page_token }) }
-    const { webhook_histories, pagination } = await operations.ListWebhookHistories(request, { signal })
+    const { webhook_histories, pagination } = await operations.ListWebhookHistories(request, {
+      signal,
+    })
     const found = webhook_histories.find((one) => one.webhook_history_id === webhook_history_id)
     if (found) return found
     page_token = pagination.next_page_token

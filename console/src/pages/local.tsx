@@ -5,7 +5,7 @@ import { Empty, PageHeader, Panel } from '../components/layout.tsx'
 import { Link } from '../components/link.tsx'
 import { Problem } from '../components/problem.tsx'
 import { Badge, Id, Time } from '../components/text.tsx'
-import { chainId, hasWallets } from '../lib/chains.ts'
+import { chainId, coinOf, hasWallets } from '../lib/chains.ts'
 import { devCall } from '../lib/dev-call.ts'
 import { parseUnits, toJson } from '../lib/format.ts'
 import type { LiveEvent } from '../lib/live.ts'
@@ -45,17 +45,21 @@ function Faucet() {
     event.preventDefault()
     if (!chain) return
     const form = new FormData(event.currentTarget as HTMLFormElement)
-    const amount = parseUnits(String(form.get('amount') ?? ''), chain.decimals)
+    const amount = parseUnits(String(form.get('amount') ?? ''), coinOf(chain).decimals)
     setError(undefined)
     setHash(undefined)
     if (amount === undefined || amount === 0n) {
-      setError(new Error(`The amount is a number with at most ${chain.decimals} decimals.`))
+      setError(new Error(`The amount is a number with at most ${coinOf(chain).decimals} decimals.`))
       return
     }
     setBusy(true)
     try {
       const address = String(form.get('address') ?? '').trim()
-      const answer = await devCall(baseUrl, 'faucet', { chain: chain.chain, address, amount: `${amount}` })
+      const answer = await devCall(baseUrl, 'faucet', {
+        chain: chain.chain,
+        address,
+        amount: `${amount}`,
+      })
       setHash(String(answer.transaction_hash))
     } catch (failure) {
       setError(failure)
@@ -70,7 +74,11 @@ function Faucet() {
           <label class="plain" for="faucet-chain">
             Chain
           </label>
-          <select id="faucet-chain" value={id} onChange={(event) => setId(event.currentTarget.value)}>
+          <select
+            id="faucet-chain"
+            value={id}
+            onChange={(event) => setId(event.currentTarget.value)}
+          >
             {tracked.map((one) => (
               <option key={chainId(one)} value={chainId(one)}>
                 {one.chain}
@@ -82,11 +90,17 @@ function Faucet() {
           <label class="plain" for="faucet-address">
             Address
           </label>
-          <input id="faucet-address" name="address" required spellcheck={false} autocomplete="off" />
+          <input
+            id="faucet-address"
+            name="address"
+            required
+            spellcheck={false}
+            autocomplete="off"
+          />
         </div>
         <div class="field">
           <label class="plain" for="faucet-amount">
-            Amount in {chain?.symbol}
+            Amount{chain && ` in ${coinOf(chain).symbol}`}
           </label>
           <input id="faucet-amount" name="amount" inputMode="decimal" defaultValue="1" required />
         </div>
@@ -127,8 +141,8 @@ function Reorganize() {
     <Panel title="Reorganize">
       <form class="form" onSubmit={submit}>
         <p class="soft">
-          Replaces the newest blocks of chain c by others. Transfers in them are retracted, and webhooks
-          are notified.
+          Replaces the newest blocks of chain c by others. Transfers in them are retracted, and
+          webhooks are notified.
         </p>
         <div class="field">
           <label class="plain" for="depth">
@@ -170,8 +184,8 @@ function Events() {
       {events.length === 0 && (
         <Empty title="Nothing yet.">
           <p>
-            Send coin to an address of a <Link to="wallets">wallet</Link>, and see transfer and delivery
-            arrive.
+            Send coin to an address of a <Link to="wallets">wallet</Link>, and see transfer and
+            delivery arrive.
           </p>
         </Empty>
       )}

@@ -16,17 +16,20 @@ export function Page({ params }: PageProps) {
   const { client, may } = useAccount()
   const organization_id = params.organization ?? ''
   const [renaming, setRenaming] = useState(false)
-  const loaded = useResource(async (signal) => {
-    // There is no GetOrganization: pages are read until it is found.
-    for (let page_token = ''; ; ) {
-      const request = { page_size: 100, ...(page_token && { page_token }) }
-      const page = await client.admin.ListOrganizations(request, { signal })
-      const found = page.organizations.find((one) => one.organization_id === organization_id)
-      if (found) return found
-      page_token = page.pagination.next_page_token
-      if (!page_token) throw new Error('There is no organization of this id.')
-    }
-  }, [organization_id])
+  const loaded = useResource(
+    async (signal) => {
+      // There is no GetOrganization: pages are read until it is found.
+      for (let page_token = ''; ; ) {
+        const request = { page_size: 100, ...(page_token && { page_token }) }
+        const page = await client.admin.ListOrganizations(request, { signal })
+        const found = page.organizations.find((one) => one.organization_id === organization_id)
+        if (found) return found
+        page_token = page.pagination.next_page_token
+        if (!page_token) throw new Error('There is no organization of this id.')
+      }
+    },
+    [organization_id],
+  )
   const organization = loaded.data
   if (!organization)
     return (
@@ -45,7 +48,8 @@ export function Page({ params }: PageProps) {
         title={organization.name}
         about={
           <>
-            <code>{organization.domain}</code> <Id value={organization_id} label="organization_id" />{' '}
+            <code>{organization.domain}</code>{' '}
+            <Id value={organization_id} label="organization_id" />{' '}
             {organization.disable_time && <Badge tone="bad">Disabled</Badge>}
           </>
         }

@@ -49,14 +49,22 @@ export function Page() {
             {
               title: 'State',
               cell: ({ disable_time }) =>
-                disable_time ? <Badge tone="bad">Disabled</Badge> : <Badge tone="good">Enabled</Badge>,
+                disable_time ? (
+                  <Badge tone="bad">Disabled</Badge>
+                ) : (
+                  <Badge tone="good">Enabled</Badge>
+                ),
             },
             {
               title: 'Organization',
               hide: 'medium',
               cell: ({ organization_id }) => <Id value={organization_id} label="organization_id" />,
             },
-            { title: 'Created', hide: 'narrow', cell: ({ create_time }) => <Time at={create_time} /> },
+            {
+              title: 'Created',
+              hide: 'narrow',
+              cell: ({ create_time }) => <Time at={create_time} />,
+            },
           ]}
           empty={<Empty title="No organization yet." />}
         />

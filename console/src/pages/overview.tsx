@@ -50,7 +50,7 @@ export function Page() {
   )
 }
 
-const healths = { ok: 'good', degraded: 'warn', failing: 'bad', idle: 'plain' } as const
+const healths = { ok: 'good', stalled: 'bad', failing: 'bad', idle: 'plain' } as const
 
 function Chains() {
   const { client, may } = useAccount()
@@ -92,7 +92,11 @@ function Chains() {
             { title: 'Network', hide: 'medium', cell: ({ network }) => network },
             {
               title: 'Health',
-              cell: ({ health }) => <Badge tone={healths[health as keyof typeof healths]}>{health}</Badge>,
+              cell: ({ health, problem }) => (
+                <Badge tone={healths[health as keyof typeof healths] ?? 'plain'} title={problem}>
+                  {health}
+                </Badge>
+              ),
             },
             {
               title: 'Block',
@@ -114,6 +118,12 @@ function Chains() {
                     align: 'end' as const,
                     hide: 'narrow' as const,
                     cell: ({ lag_blocks }: Chain) => formatCount(lag_blocks),
+                  },
+                  {
+                    title: 'Reorganized',
+                    align: 'end' as const,
+                    hide: 'medium' as const,
+                    cell: ({ reorganization_count }: Chain) => formatCount(reorganization_count),
                   },
                   {
                     title: 'Gaps',

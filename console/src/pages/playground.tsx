@@ -57,8 +57,7 @@ function Operations(props: { reference: Reference; current: string | undefined }
     const wanted = filter.trim().toLowerCase()
     const found = props.reference.operations.filter(
       ({ key, name, summary }) =>
-        includesRole(role, roleFor(name)) &&
-        `${key} ${summary}`.toLowerCase().includes(wanted),
+        includesRole(role, roleFor(name)) && `${key} ${summary}`.toLowerCase().includes(wanted),
     )
     return Map.groupBy(found, ({ tag }) => tag)
   }, [props.reference, filter, role])
@@ -77,7 +76,11 @@ function Operations(props: { reference: Reference; current: string | undefined }
             <div key={tag}>
               <h3>{tag}</h3>
               {operations.map(({ key, chain, name }) => (
-                <Link key={key} to={pathTo('playground', chain, name)} isCurrent={key === props.current}>
+                <Link
+                  key={key}
+                  to={pathTo('playground', chain, name)}
+                  isCurrent={key === props.current}
+                >
                   {name}
                 </Link>
               ))}
@@ -153,9 +156,7 @@ function Operation({ operation }: { operation: OperationDoc }) {
           </div>
         </Panel>
       )}
-      <Snippets
-        call={{ baseUrl, chain: operation.chain, operation: operation.name, request }}
-      />
+      <Snippets call={{ baseUrl, chain: operation.chain, operation: operation.name, request }} />
     </div>
   )
 }

@@ -5,12 +5,10 @@ import { useChain } from '../app/use-chain.ts'
 import { useLiveReload } from '../app/use-live.ts'
 import { Action } from '../components/action.tsx'
 import { Facts, PageHeader, Panel, Skeleton } from '../components/layout.tsx'
-import { DocumentLink } from '../components/link.tsx'
 import { NoChain } from '../components/no-chain.tsx'
 import { Problem } from '../components/problem.tsx'
 import { StateMachine } from '../components/state-machine.tsx'
 import { Amount, Badge, Id } from '../components/text.tsx'
-import { useExplorer } from '../components/transfers.tsx'
 import { type Chain, chainId } from '../lib/chains.ts'
 import { findProvider, signWithWallet } from '../lib/injected-wallet.ts'
 import { unitOf } from '../lib/records.ts'
@@ -21,7 +19,9 @@ import { useResource } from '../lib/use-resource.ts'
 export function Page({ params }: PageProps) {
   const { chain } = useChain(params.chain)
   if (!chain) return <NoChain title="Transaction" />
-  return <Transaction key={params.transaction} chain={chain} transaction_id={params.transaction ?? ''} />
+  return (
+    <Transaction key={params.transaction} chain={chain} transaction_id={params.transaction ?? ''} />
+  )
 }
 
 function Transaction({ chain, transaction_id }: { chain: Chain; transaction_id: string }) {
@@ -33,7 +33,6 @@ function Transaction({ chain, transaction_id }: { chain: Chain; transaction_id: 
   )
   useLiveReload(({ type }) => type === 'transaction' || type === 'head', loaded.reload)
   const transaction = loaded.data?.transaction
-  const explorer = useExplorer(chain)(transaction?.transaction_hash ?? '')
   if (!transaction)
     return (
       <>
@@ -54,9 +53,6 @@ function Transaction({ chain, transaction_id }: { chain: Chain; transaction_id: 
         about={<Id value={transaction_id} label="transaction_id" whole />}
         actions={
           <>
-            {explorer && transaction.transaction_hash && (
-              <DocumentLink href={explorer}>Open in the explorer</DocumentLink>
-            )}
             {state === 'SIGNED' && may('SendTransaction') && (
               <Action
                 tone="primary"
@@ -127,7 +123,8 @@ function Transaction({ chain, transaction_id }: { chain: Chain; transaction_id: 
               ['Nonce', transaction.nonce],
               ['Gas', `${transaction.gas} at most`],
               ['Gas price', `${transaction.gas_price} of the smallest unit`],
-              transaction.data !== '0x' && transaction.data && ['Data', <code key="data">{transaction.data}</code>],
+              transaction.data !== '0x' &&
+                transaction.data && ['Data', <code key="data">{transaction.data}</code>],
               transaction.last_error && [
                 'The nodes said',
                 <Badge key="error" tone="bad">

@@ -43,10 +43,18 @@ function Transactions({ chains, chain }: { chains: readonly Chain[]; chain: Chai
           chosen &&
           may('CreateTransaction') && (
             <>
-              <button type="button" class="button primary" onClick={() => setCreating('CreateTransaction')}>
+              <button
+                type="button"
+                class="button primary"
+                onClick={() => setCreating('CreateTransaction')}
+              >
                 Send coin
               </button>
-              <button type="button" class="button" onClick={() => setCreating('CreateTokenTransaction')}>
+              <button
+                type="button"
+                class="button"
+                onClick={() => setCreating('CreateTokenTransaction')}
+              >
                 Send a token
               </button>
             </>
@@ -128,7 +136,10 @@ function List({ chain, wallet_id }: { chain: Chain; wallet_id: string }) {
         {
           title: 'Transaction',
           cell: ({ transaction_id }) => (
-            <Id value={transaction_id} to={pathTo('transactions', chainId(chain), transaction_id)} />
+            <Id
+              value={transaction_id}
+              to={pathTo('transactions', chainId(chain), transaction_id)}
+            />
           ),
         },
         {

@@ -5,11 +5,10 @@ import { useChain } from '../app/use-chain.ts'
 import { useLive, useLiveReload } from '../app/use-live.ts'
 import { Deliveries, deliveriesOf } from '../components/deliveries.tsx'
 import { Empty, Facts, PageHeader, Panel, Skeleton } from '../components/layout.tsx'
-import { DocumentLink } from '../components/link.tsx'
 import { NoChain } from '../components/no-chain.tsx'
 import { Problem } from '../components/problem.tsx'
 import { Amount, Id, Time } from '../components/text.tsx'
-import { TransferAmount, TransferState, useExplorer } from '../components/transfers.tsx'
+import { TransferAmount, TransferState } from '../components/transfers.tsx'
 import { type Chain, chainId, chainTitle } from '../lib/chains.ts'
 import { formatConstant, formatCount } from '../lib/format.ts'
 import { type Transfer, transactionOf, unitOf } from '../lib/records.ts'
@@ -25,13 +24,12 @@ export function Page({ params }: PageProps) {
 
 function Transaction({ chain, hash }: { chain: Chain; hash: string }) {
   const { on } = useAccount()
-  const explorer = useExplorer(chain)(hash)
   const [head, setHead] = useState(chain.block_number)
   const operations = on(chain)
   const loaded = useResource(async (signal) => {
     // S calls the identifier of a transaction its digest.
     const field = chain.kind === 'sui' ? 'transaction_digest' : 'transaction_hash'
-    const request = { [field]: hash, page_size: 100 } as { transaction_hash: string }
+    const request = { [field]: hash, page_size: 100 } as object
     const { transfers } = await operations.ListTransfers(request, { signal })
     const rows = transfers as unknown as Transfer[]
     const time = rows[0] && Date.parse(rows[0].transfer_time) / 1000
@@ -44,17 +42,14 @@ function Transaction({ chain, hash }: { chain: Chain; hash: string }) {
   })
   useLiveReload(
     (event) =>
-      event.type === 'delivery' || ('transfers' in event.data && transactionOf(event.data) === hash),
+      event.type === 'delivery' ||
+      ('transfers' in event.data && transactionOf(event.data) === hash),
     loaded.reload,
   )
   const data = loaded.data
   return (
     <>
-      <PageHeader
-        title="Transfer"
-        about={<Id value={hash} label="transaction" whole />}
-        actions={explorer && <DocumentLink href={explorer}>Open in the explorer</DocumentLink>}
-      />
+      <PageHeader title="Transfer" about={<Id value={hash} label="transaction" whole />} />
       <Problem error={loaded.error} onRetry={loaded.reload} />
       {!data && loaded.loading && <Skeleton lines={8} />}
       {data?.transfers.length === 0 && (
@@ -79,7 +74,15 @@ function Transaction({ chain, hash }: { chain: Chain; hash: string }) {
   )
 }
 
-function Movement({ chain, transfer, head }: { chain: Chain; transfer: Transfer; head: string | null }) {
+function Movement({
+  chain,
+  transfer,
+  head,
+}: {
+  chain: Chain
+  transfer: Transfer
+  head: string | null
+}) {
   const confirmations = confirmationsOf(transfer.block_number, head)
   const coin = unitOf(chain, undefined, undefined)
   return (
@@ -102,7 +105,12 @@ function Movement({ chain, transfer, head }: { chain: Chain; transfer: Transfer;
             />,
           ],
           ['Chain', `${chainTitle(chain)}, ${chain.network}`],
-          ['Block', <span key="block" class="mono">{formatCount(transfer.block_number)}</span>],
+          [
+            'Block',
+            <span key="block" class="mono">
+              {formatCount(transfer.block_number)}
+            </span>,
+          ],
           confirmations !== undefined && [
             'Confirmations',
             <strong key="confirmations">{formatCount(confirmations)}</strong>,

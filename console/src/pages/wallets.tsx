@@ -41,7 +41,11 @@ function Wallets({ chains, chain }: { chains: readonly Chain[]; chain: Chain }) 
   )
   return (
     <>
-      <PageHeader title="Wallets" about="Groups of addresses whose transfers and balances are tracked." actions={register} />
+      <PageHeader
+        title="Wallets"
+        about="Groups of addresses whose transfers and balances are tracked."
+        actions={register}
+      />
       <ChainTabs section="wallets" chains={chains} current={chain} />
       <Panel flush>
         <PagedTable
@@ -67,12 +71,19 @@ function Wallets({ chains, chain }: { chains: readonly Chain[]; chain: Chain }) 
               hide: 'medium',
               cell: ({ addresses }) => <Id value={addresses[0] ?? ''} label="address" />,
             },
-            { title: 'Wallet', hide: 'narrow', cell: ({ wallet_id }) => <Id value={wallet_id} label="wallet_id" /> },
+            {
+              title: 'Wallet',
+              hide: 'narrow',
+              cell: ({ wallet_id }) => <Id value={wallet_id} label="wallet_id" />,
+            },
             { title: 'Created', cell: ({ create_time }) => <Time at={create_time} /> },
           ]}
           empty={
             <Empty title={`No wallet on ${chainTitle(chain)} yet.`}>
-              <p>A wallet groups addresses. Its transfers, balances and webhooks are tracked from then on.</p>
+              <p>
+                A wallet groups addresses. Its transfers, balances and webhooks are tracked from
+                then on.
+              </p>
             </Empty>
           }
         />

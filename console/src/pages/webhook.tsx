@@ -52,7 +52,9 @@ function Webhook({ chain, webhook_id, tab }: { chain: Chain; webhook_id: string;
   }, [])
   const list = usePages(async (page_token, signal) => {
     const request = { webhook_id, page_size: 100, ...(page_token && { page_token }) }
-    const { webhook_histories, pagination } = await operations.ListWebhookHistories(request, { signal })
+    const { webhook_histories, pagination } = await operations.ListWebhookHistories(request, {
+      signal,
+    })
     return { items: webhook_histories, next: pagination.next_page_token }
   }, [])
   const reload = () => {
@@ -84,7 +86,11 @@ function Webhook({ chain, webhook_id, tab }: { chain: Chain; webhook_id: string;
           webhook && (
             <>
               {may('SendTestWebhook') && (
-                <Action tone="primary" run={() => operations.SendTestWebhook({ webhook_id })} onDone={reload}>
+                <Action
+                  tone="primary"
+                  run={() => operations.SendTestWebhook({ webhook_id })}
+                  onDone={reload}
+                >
                   Send a test
                 </Action>
               )}
@@ -105,7 +111,11 @@ function Webhook({ chain, webhook_id, tab }: { chain: Chain; webhook_id: string;
                     </Action>
                   )
                 : may('EnableWebhook') && (
-                    <Action tone="primary" run={() => operations.EnableWebhook({ webhook_id })} onDone={reload}>
+                    <Action
+                      tone="primary"
+                      run={() => operations.EnableWebhook({ webhook_id })}
+                      onDone={reload}
+                    >
                       Enable
                     </Action>
                   )}
@@ -134,7 +144,11 @@ function Webhook({ chain, webhook_id, tab }: { chain: Chain; webhook_id: string;
               note={webhook.disable_reason}
               tone={webhook.enabled ? 'good' : 'bad'}
             />
-            <Stat label="Success" value={formatPercent(webhook.success_rate)} note="of recent deliveries" />
+            <Stat
+              label="Success"
+              value={formatPercent(webhook.success_rate)}
+              note="of recent deliveries"
+            />
             <Stat label="Confirmations" value={webhook.confirmation} note="before it is notified" />
             <Stat label="Created" value={<Time at={webhook.create_time} />} />
           </div>
@@ -142,7 +156,12 @@ function Webhook({ chain, webhook_id, tab }: { chain: Chain; webhook_id: string;
             <Panel title="Last error">
               <Facts
                 rows={[
-                  ['The receiver', <Badge key="badge" tone="bad">{webhook.last_error}</Badge>],
+                  [
+                    'The receiver',
+                    <Badge key="badge" tone="bad">
+                      {webhook.last_error}
+                    </Badge>,
+                  ],
                 ]}
               />
             </Panel>

@@ -47,7 +47,12 @@ export function Methods() {
               align: 'end',
               cell: ({ calls, errors }) => formatPercent(calls > 0 ? errors / calls : null),
             },
-            { title: 'Refused', align: 'end', hide: 'narrow', cell: ({ refused }) => formatCount(refused) },
+            {
+              title: 'Refused',
+              align: 'end',
+              hide: 'narrow',
+              cell: ({ refused }) => formatCount(refused),
+            },
           ]}
         />
       )}

@@ -4,10 +4,17 @@ import { Empty, Panel, Skeleton } from '../../components/layout.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { Table } from '../../components/table.tsx'
 import { Badge } from '../../components/text.tsx'
-import { formatCount, formatDuration, formatPercent } from '../../lib/format.ts'
+import { formatConstant, formatCount, formatDuration, formatPercent } from '../../lib/format.ts'
 import { useResource } from '../../lib/use-resource.ts'
 
-const tones = { up: 'good', lagging: 'warn', down: 'bad' } as const
+const tones: Readonly<Record<string, 'good' | 'warn' | 'bad'>> = {
+  starting: 'warn',
+  healthy: 'good',
+  degraded: 'warn',
+  open_circuit: 'bad',
+  wrong_chain: 'bad',
+  unreachable: 'bad',
+}
 
 /** The nodes with their health, and the caches and sockets of the gateway. */
 export function Nodes() {
@@ -30,17 +37,23 @@ export function Nodes() {
           <Table
             label="Nodes"
             rows={nodes}
-            keyOf={({ chain, network, name, role }) => `${chain} ${network} ${name} ${role}`}
+            keyOf={({ chain, network, name }) => `${chain} ${network} ${name}`}
             columns={[
               { title: 'Node', cell: ({ name }) => <span class="cell-text">{name}</span> },
               { title: 'Network', cell: ({ chain, network }) => `${chain} ${network}` },
-              { title: 'Use', hide: 'medium', cell: ({ role }) => role },
               {
                 title: 'State',
-                cell: ({ state }) => <Badge tone={tones[state as keyof typeof tones]}>{state}</Badge>,
+                cell: ({ state }) => (
+                  <Badge tone={tones[state] ?? 'plain'}>{formatConstant(state)}</Badge>
+                ),
               },
               { title: 'Head', align: 'end', cell: ({ head }) => formatCount(head) },
-              { title: 'Lag', align: 'end', hide: 'narrow', cell: ({ lag_blocks }) => formatCount(lag_blocks) },
+              {
+                title: 'Lag',
+                align: 'end',
+                hide: 'narrow',
+                cell: ({ lag_blocks }) => formatCount(lag_blocks),
+              },
               {
                 title: 'Latency',
                 align: 'end',
@@ -55,9 +68,9 @@ export function Nodes() {
               },
               { title: 'Breaker', hide: 'medium', cell: ({ breaker }) => breaker || '–' },
               {
-                title: 'Last error',
+                title: 'Why',
                 hide: 'medium',
-                cell: ({ last_error }) => <span class="cell-text soft">{last_error || '–'}</span>,
+                cell: ({ reason }) => <span class="cell-text soft">{reason || '–'}</span>,
               },
             ]}
           />
@@ -84,10 +97,10 @@ export function Nodes() {
                 cell: ({ subscription_count }) => formatCount(subscription_count),
               },
               {
-                title: 'Cached answers',
+                title: 'Filters',
                 align: 'end',
                 hide: 'narrow',
-                cell: ({ cache_entry_count }) => formatCount(cache_entry_count),
+                cell: ({ filter_count }) => formatCount(filter_count),
               },
               {
                 title: 'Cache bytes',

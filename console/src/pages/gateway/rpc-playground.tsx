@@ -29,7 +29,12 @@ export function RpcPlayground() {
   useEffect(() => () => socket.current?.close(), [])
   const chain = networks.find((one) => chainId(one) === network)
   if (!chain) return <Empty title="No EVM network is configured." />
-  const place = { base_url: baseUrl, chain: chain.chain, network: chain.network, api_key: account.api_key }
+  const place = {
+    base_url: baseUrl,
+    chain: chain.chain,
+    network: chain.network,
+    api_key: account.api_key,
+  }
 
   const subscribe = (body: string) => {
     socket.current?.close()
@@ -55,7 +60,7 @@ export function RpcPlayground() {
       request: text,
       answer: shown,
       ms: performance.now() - begun,
-      isError: !answer.ok || /^\s*\{[^]*"error":/.test(shown),
+      isError: !answer.ok || hasError(shown),
     }
     setHistory((last) => [entry, ...last].slice(0, maxHistory))
   }
@@ -92,7 +97,9 @@ export function RpcPlayground() {
               Method
               <select
                 onChange={(event) => {
-                  const example = rpcExamples.find(({ method }) => method === event.currentTarget.value)
+                  const example = rpcExamples.find(
+                    ({ method }) => method === event.currentTarget.value,
+                  )
                   if (example) setText(rpcRequest(example.method, example.params))
                 }}
               >
@@ -151,7 +158,11 @@ export function RpcPlayground() {
                 <p class="actions">
                   <strong class="mono">{methodOf(entry.request)}</strong>
                   <span class="soft">{formatDuration(entry.ms)}</span>
-                  <button type="button" class="button small quiet" onClick={() => setText(entry.request)}>
+                  <button
+                    type="button"
+                    class="button small quiet"
+                    onClick={() => setText(entry.request)}
+                  >
                     Use again
                   </button>
                 </p>
@@ -163,6 +174,15 @@ export function RpcPlayground() {
       </div>
     </div>
   )
+}
+
+/** Whether an answer, or one of a batch, is an error. */
+function hasError(text: string): boolean {
+  try {
+    return [JSON.parse(text)].flat().some((answer: object) => 'error' in answer)
+  } catch {
+    return true
+  }
 }
 
 function methodOf(text: string): string {

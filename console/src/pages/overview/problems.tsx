@@ -77,7 +77,9 @@ async function failing(
 ): Promise<Attention[]> {
   const { webhooks } = await operations.ListWebhooks({ page_size: 100 }, { signal })
   return webhooks
-    .filter(({ enabled, success_rate }) => !enabled || (success_rate !== null && success_rate < 0.5))
+    .filter(
+      ({ enabled, success_rate }) => !enabled || (success_rate !== null && success_rate < 0.5),
+    )
     .map(({ webhook_id, webhook_endpoint, enabled, disable_reason, last_error }) => ({
       key: webhook_id,
       tone: 'warn' as const,

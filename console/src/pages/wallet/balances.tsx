@@ -86,12 +86,19 @@ export function Balances({ chain, wallet_id }: { chain: Chain; wallet_id: string
               hide: 'narrow',
               cell: ({ asset_type }) => formatConstant(asset_type, 'ASSET_TYPE_'),
             },
-            { title: 'Contract', hide: 'medium', cell: (asset) => <Id value={contractOf(asset)} /> },
+            {
+              title: 'Contract',
+              hide: 'medium',
+              cell: (asset) => <Id value={contractOf(asset)} />,
+            },
             {
               title: '',
               cell: ({ is_unreadable }) =>
                 is_unreadable ? (
-                  <Badge tone="warn" title="The contract fails when it is asked; this is the last value.">
+                  <Badge
+                    tone="warn"
+                    title="The contract fails when it is asked; this is the last value."
+                  >
                     not readable
                   </Badge>
                 ) : null,
@@ -110,10 +117,10 @@ const contractOf = ({ token_address, asset_metadata }: Asset): string =>
   asset_metadata?.erc1155?.contract_address ??
   ''
 
-const nameOf = (asset: Asset, { symbol }: Chain): string =>
+const nameOf = (asset: Asset, chain: Chain): string =>
   asset.asset_metadata?.erc20?.name ??
   asset.asset_metadata?.erc721?.name ??
-  (contractOf(asset) ? 'Token' : `${symbol} coin`)
+  (contractOf(asset) ? 'Token' : `Coin of ${chain.chain}`)
 
 const assetKey = (asset: Asset): string =>
   `${asset.asset_type} ${contractOf(asset)} ${asset.asset_metadata?.erc721?.token_id ?? asset.asset_metadata?.erc1155?.token_id ?? ''}`

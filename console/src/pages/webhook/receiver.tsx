@@ -26,7 +26,9 @@ export function Receiver({ chain, webhook_id }: { chain: Chain; webhook_id: stri
                 <Action
                   small
                   run={async () => {
-                    setSecret((await operations.GetWebhookSigningSecret({ webhook_id })).signing_secret)
+                    setSecret(
+                      (await operations.GetWebhookSigningSecret({ webhook_id })).signing_secret,
+                    )
                   }}
                 >
                   Show
@@ -36,7 +38,9 @@ export function Receiver({ chain, webhook_id }: { chain: Chain; webhook_id: stri
                 small
                 confirm="Give the webhook a new secret? Both sign for 24 hours."
                 run={async () => {
-                  setSecret((await operations.RotateWebhookSigningSecret({ webhook_id })).signing_secret)
+                  setSecret(
+                    (await operations.RotateWebhookSigningSecret({ webhook_id })).signing_secret,
+                  )
                 }}
               >
                 Rotate

@@ -44,7 +44,10 @@ export function Headers({ chain, webhook_id }: { chain: Chain; webhook_id: strin
           keyOf={({ webhook_header_id }) => webhook_header_id}
           columns={[
             { title: 'Name', cell: ({ header_key }) => <code>{header_key}</code> },
-            { title: 'Value', cell: ({ header_value }) => <code class="cell-text">{header_value}</code> },
+            {
+              title: 'Value',
+              cell: ({ header_value }) => <code class="cell-text">{header_value}</code>,
+            },
             {
               title: '',
               align: 'end',

@@ -30,14 +30,20 @@ export function VerifyPayload() {
     <Panel title="Verify a delivery">
       <form class="form" onSubmit={submit}>
         <p class="hint">
-          Paste what your receiver got. The check runs in this page, as{' '}
-          <code>verifyWebhook</code> of the client does it.
+          Paste what your receiver got. The check runs in this page, as <code>verifyWebhook</code>{' '}
+          of the client does it.
         </p>
         <div class="columns">
           <div class="form">
             <div class="field">
               <label for="verify-secret">signing_secret</label>
-              <input id="verify-secret" name="secret" required autocomplete="off" placeholder="whsec_…" />
+              <input
+                id="verify-secret"
+                name="secret"
+                required
+                autocomplete="off"
+                placeholder="whsec_…"
+              />
             </div>
             <div class="field">
               <label for="verify-headers">headers</label>
@@ -63,7 +69,12 @@ export function VerifyPayload() {
           <button type="submit" class="button">
             Verify
           </button>
-          <span role="status" class="badge" data-tone={verdict && (verdict.ok ? 'good' : 'bad')} hidden={!verdict}>
+          <span
+            role="status"
+            class="badge"
+            data-tone={verdict && (verdict.ok ? 'good' : 'bad')}
+            hidden={!verdict}
+          >
             {verdict?.text}
           </span>
         </div>
