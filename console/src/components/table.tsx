@@ -102,6 +102,7 @@ export function Table<row>({ label, columns, rows, keyOf, isNew }: TableProps<ro
 
 const Spacer = (props: { rows: number; height: number; columns: number }) =>
   props.rows > 0 ? (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row is not focusable, and this one is no row of the table
     <tr aria-hidden="true" class="spacer">
       <td colSpan={props.columns} style={{ height: `${props.rows * props.height}px` }} />
     </tr>

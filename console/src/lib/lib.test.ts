@@ -27,9 +27,8 @@ describe('snippets', () => {
   })
 
   it('curl signs what the service checks', () => {
-    const script = snippetOf('curl', call)
-      .replace(/^curl [^]*$/m, '')
-      .concat('\nprintf "%s\\n%s\\n%s\\n%s" "$nonce" "$path" "$body" "$signature"')
+    const [signing = ''] = snippetOf('curl', call).split('\ncurl ')
+    const script = `${signing}\nprintf '%s\\n' "$nonce" "$path" "$body" "$signature"`
     const env = { ...process.env, API_SECRET: 'secret' }
     const output = execFileSync('sh', ['-c', script], { env, encoding: 'utf8' })
     const [nonce, path, body, signature] = output.split('\n')

@@ -110,7 +110,7 @@ export function requestOf(
   const problems: FieldProblem[] = []
   const request: Record<string, unknown> = {}
   for (const field of fields) {
-    const value = valueOf(field, values, problems)
+    const value = enteredValue(field, values, problems)
     if (value !== undefined) request[field.name] = value
     else if (field.required) problems.push({ field: field.path, detail: 'is required' })
   }
@@ -123,7 +123,7 @@ export function requestOf(
   return { request, problems }
 }
 
-function valueOf(field: FormField, values: FormValues, problems: FieldProblem[]): unknown {
+function enteredValue(field: FormField, values: FormValues, problems: FieldProblem[]): unknown {
   const value = values[field.path]
   const complain = (detail: string) => problems.push({ field: field.path, detail })
   if (field.kind === 'group') {
