@@ -24,7 +24,7 @@ test('the console shows each operation to the roles that may call it', () => {
 test('the console imports the client, its own files and its libraries only', () => {
   const packages = /^(?:preact(?:\/hooks)?|@preact\/signals|uplot(?:\/.*)?|@portolan\/client)$/
   const others = sources.flatMap(({ name, text }) =>
-    [...text.matchAll(/^(?:import|export|\} from)\b[^'\n]*'([^'\n]+)'/gm)]
+    [...text.matchAll(/^(?:import|\} from) (?:[^'\n]* from )?'([^'\n]+)'/gm)]
       .map(([, path]) => path ?? '')
       .filter((path) => !path.startsWith('.') && !packages.test(path))
       .map((path) => `${name}: ${path}`),

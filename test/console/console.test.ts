@@ -36,6 +36,12 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
 
   // What the pages show. Texts of others try to become markup.
   const address = sender.address.toLowerCase()
+  // The demo wallet is made after the start.
+  await waitFor(
+    'the demo wallet is there',
+    async () => (await client.c.ListWallets({})).wallets.length > 0,
+    limit,
+  )
   const demo = (await client.c.GetWallet({ address })).wallet
   const { wallet_id } = await client.c.RegisterWallet({ name: attack, confirmation: 1 })
   const { webhook_id } = await client.c.RegisterWebhook({

@@ -33,7 +33,11 @@ export function createPlot(
         height,
         legend: { show: false },
         cursor: { drag: { x: false, y: false }, points: { size: 6 } },
-        scales: { y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] } },
+        scales: {
+          // A service that was just started has few values: they stand at the right of ten minutes.
+          x: { range: (_, from, to) => [Math.min(from, to - 600), to] },
+          y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] },
+        },
         axes: [
           { ...axis, size: 24, gap: 2 },
           {
@@ -48,7 +52,7 @@ export function createPlot(
             label,
             stroke: colour(`--series-${index + 1}`),
             width: 1.5,
-            points: { show: false },
+            points: { show: () => data[0].length < 30, size: 5 },
             ...(index === 0 && { fill: `${colour('--series-1')}1f` }),
           })),
         ],

@@ -43,11 +43,24 @@ export function StateMachine(props: { state: string }) {
     <div class="machine">
       <Scroll class="machine-box" label="States of the transaction">
         <svg viewBox="0 54 832 130" role="img" aria-label={`The state is ${current}. ${about}`}>
+          <defs>
+            <marker
+              id="head"
+              viewBox="0 0 8 8"
+              refX="7"
+              refY="4"
+              markerWidth="7"
+              markerHeight="7"
+              orient="auto"
+            >
+              <path class="machine-head" d="M0 0.5 8 4 0 7.5z" />
+            </marker>
+          </defs>
           {arrows.map(([from, to]) => (
             <Arrow key={`${from} ${to}`} from={from} to={to} />
           ))}
           {/* A reorganization leads back from what was mined. */}
-          <path class="machine-back" d="M626 70 V60 H486 V70" />
+          <path class="machine-back" marker-end="url(#head)" d="M626 70 V60 H486 V70" />
           {nodes.map(({ state, x, y }) => (
             <g key={state} class="machine-state" data-current={state === current}>
               <rect x={x} y={y} width={width} height={height} rx="6" />
@@ -71,5 +84,5 @@ function Arrow(props: { from: string; to: string }) {
     ? [from.x + width, from.y + height / 2]
     : [from.x + width / 2, from.y + height]
   const [x2, y2] = isLevel ? [to.x, to.y + height / 2] : [to.x + width / 2, to.y]
-  return <line class="machine-arrow" x1={x1} y1={y1} x2={x2} y2={y2} />
+  return <line class="machine-arrow" marker-end="url(#head)" x1={x1} y1={y1} x2={x2} y2={y2} />
 }

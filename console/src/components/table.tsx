@@ -66,11 +66,16 @@ export function Table<row>({ label, columns, rows, keyOf, isNew }: TableProps<ro
       <table aria-rowcount={isVirtual ? rows.length + 1 : undefined}>
         <thead>
           <tr>
-            {columns.map(({ title, align, hide }) => (
-              <th key={title} scope="col" data-align={align} data-hide={hide}>
-                {title}
-              </th>
-            ))}
+            {columns.map(({ title, align, hide }) =>
+              // A column of buttons has no title, and an empty heading would be read out.
+              title ? (
+                <th key={title} scope="col" data-align={align} data-hide={hide}>
+                  {title}
+                </th>
+              ) : (
+                <td key={title} data-hide={hide} />
+              ),
+            )}
           </tr>
         </thead>
         <tbody ref={body}>

@@ -24,13 +24,19 @@ export function Time(props: { at: string | number | null | undefined; none?: str
 }
 
 /** An amount in its unit: short in the text, exact on hover. */
-export function Amount(props: { value: string; unit: Unit; sign?: '+' | '−' | '' }) {
+export function Amount(props: {
+  value: string
+  unit: Unit
+  sign?: '+' | '−' | ''
+  /** All digits also in the text. */
+  exact?: boolean
+}) {
   const exact = formatUnits(props.value, props.unit.decimals)
   const title = `${exact} ${props.unit.symbol}`
   return (
     <span class="amount" title={title} data-sign={props.sign}>
       {props.sign}
-      {shortenUnits(exact)} <span class="unit">{props.unit.symbol}</span>
+      {props.exact ? exact : shortenUnits(exact)} <span class="unit">{props.unit.symbol}</span>
       {props.unit.item !== undefined && (
         <span class="unit"> #{shorten(props.unit.item, 6, 4)}</span>
       )}

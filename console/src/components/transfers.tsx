@@ -20,14 +20,15 @@ export function TransferState({ transfer }: { transfer: Transfer }) {
 }
 
 /** The amount of a transfer, signed by its direction. */
-export function TransferAmount({ transfer, chain }: { transfer: Transfer; chain: Chain }) {
+export function TransferAmount(props: { transfer: Transfer; chain: Chain; exact?: boolean }) {
+  const { transfer, chain, exact } = props
   const unit = unitOf(chain, transfer.token_address, transfer.transfer_metadata)
   const sign = transfer.direction?.endsWith('INCOMING')
     ? '+'
     : transfer.direction?.endsWith('OUTGOING')
       ? '−'
       : ''
-  return <Amount value={transfer.value} unit={unit} sign={sign} />
+  return <Amount value={transfer.value} unit={unit} sign={sign} exact={exact ?? false} />
 }
 
 /** The other end of a transfer, seen from the wallet. */

@@ -30,7 +30,7 @@ type Family = { name: string; symbol: string; decimals: number }
 
 // The coins of EVM chains have many names; all have 18 decimals.
 const families: Readonly<Record<string, Family>> = {
-  evm: { name: 'EVM', symbol: 'coin', decimals: 18 },
+  evm: { name: 'EVM', symbol: 'native', decimals: 18 },
   ton: { name: 'TON', symbol: 'TON', decimals: 9 },
   sui: { name: 'Sui', symbol: 'SUI', decimals: 9 },
   polkadot: { name: 'Polkadot', symbol: 'DOT', decimals: 10 },

@@ -74,7 +74,7 @@ function Operations(props: { reference: Reference; current: string | undefined }
         <nav class="pick-list" aria-label="Operations">
           {[...groups].map(([tag, operations]) => (
             <div key={tag}>
-              <h3>{tag}</h3>
+              <h2>{tag}</h2>
               {operations.map(({ key, chain, name }) => (
                 <Link
                   key={key}

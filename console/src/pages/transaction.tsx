@@ -104,7 +104,7 @@ function Transaction({ chain, transaction_id }: { chain: Chain; transaction_id: 
         <Panel title="Details">
           <Facts
             rows={[
-              ['Amount', <Amount key="amount" value={transaction.value} unit={coin} />],
+              ['Amount', <Amount key="amount" value={transaction.value} unit={coin} exact />],
               ['From', <Id key="from" value={transaction.from} whole label="sender" />],
               ['To', <Id key="to" value={transaction.to} whole label="receiver" />],
               [

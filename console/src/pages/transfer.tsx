@@ -92,7 +92,7 @@ function Movement({
     >
       <Facts
         rows={[
-          ['Amount', <TransferAmount key="amount" transfer={transfer} chain={chain} />],
+          ['Amount', <TransferAmount key="amount" transfer={transfer} chain={chain} exact />],
           ['From', <Id key="from" value={transfer.from} whole label="sender" />],
           ['To', <Id key="to" value={transfer.to} whole label="receiver" />],
           [
@@ -118,7 +118,7 @@ function Movement({
           ['Time', <Time key="time" at={transfer.transfer_time} />],
           transfer.transaction_fee && [
             'Fee of the transaction',
-            <Amount key="fee" value={transfer.transaction_fee} unit={coin} />,
+            <Amount key="fee" value={transfer.transaction_fee} unit={coin} exact />,
           ],
           transfer.message && ['Message', transfer.message],
           transfer.verified === false && [

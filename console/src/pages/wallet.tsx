@@ -72,7 +72,8 @@ function Wallet({ chain, wallet_id, tab }: { chain: Chain; wallet_id: string; ta
             {wallet && (
               <span>
                 {' '}
-                · {formatCount(wallet.address_count)} addresses · created{' '}
+                · {formatCount(wallet.address_count)}{' '}
+                {wallet.address_count === 1 ? 'address' : 'addresses'} · created{' '}
                 <Time at={wallet.create_time} />
               </span>
             )}

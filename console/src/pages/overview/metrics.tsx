@@ -51,7 +51,7 @@ export function Metrics({ hours }: { hours: number }) {
           tone={(latest.failedDeliveries ?? 0) > 0 ? 'warn' : undefined}
         />
       </div>
-      <div class="columns">
+      <div class="charts">
         <Panel>
           <Chart
             title="Requests per second"
