@@ -49,11 +49,24 @@ export function Shell() {
           ))}
         </nav>
         <div class="side-foot">
-          <p>{account.organization.name}</p>
-          <p>{formatConstant(account.role, 'ROLE_')}</p>
+          <p class="side-name">{account.organization.name}</p>
+          <p>
+            {formatConstant(account.role, 'ROLE_')} ·{' '}
+            <code>{account.credential.api_key_hint}…</code>
+          </p>
           <p>
             <DocumentLink href={`${basePath}/docs`}>API reference</DocumentLink>
           </p>
+          <button
+            type="button"
+            class="button small"
+            onClick={() => {
+              void session.signOut()
+              router.go('')
+            }}
+          >
+            Sign out
+          </button>
         </div>
       </aside>
       <div>
@@ -85,16 +98,6 @@ export function Shell() {
               }}
             >
               <ThemeIcon choice={choice} />
-            </button>
-            <button
-              type="button"
-              class="button quiet small"
-              onClick={() => {
-                void session.signOut()
-                router.go('')
-              }}
-            >
-              Sign out
             </button>
           </div>
         </header>

@@ -9,6 +9,15 @@ export type Plot = {
   stop(): void
 }
 
+/** The hour, or the day where days are shown; in UTC like every other time of the console. */
+const timeLabel = (times: readonly number[]) => {
+  const isLong = (times.at(-1) ?? 0) - (times[0] ?? 0) > 2 * 86_400
+  return (time: number) => {
+    const text = new Date(time * 1000).toISOString()
+    return isLong ? text.slice(5, 10) : text.slice(11, 16)
+  }
+}
+
 /** Draws lines over time into an element, in the colours of the page, and follows its size and theme. */
 export function createPlot(
   box: HTMLElement,
@@ -39,7 +48,7 @@ export function createPlot(
           y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] },
         },
         axes: [
-          { ...axis, size: 24, gap: 2 },
+          { ...axis, size: 24, gap: 2, values: (_, times) => times.map(timeLabel(times)) },
           {
             ...axis,
             size: 56,

@@ -49,7 +49,7 @@ export function Id(props: { value: string; to?: string; whole?: boolean; label?:
   if (!props.value) return <span class="soft">–</span>
   const text = props.whole ? props.value : shorten(props.value)
   return (
-    <span class="id">
+    <span class="id" data-whole={props.whole}>
       {props.to ? (
         <Link to={props.to} title={props.value}>
           <code>{text}</code>

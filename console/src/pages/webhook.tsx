@@ -176,7 +176,7 @@ function Webhook({ chain, webhook_id, tab }: { chain: Chain; webhook_id: string;
           />
           {tab === '' && (
             <>
-              <Latency chain={chain} deliveries={list.items} />
+              {list.items.length > 0 && <Latency chain={chain} deliveries={list.items} />}
               <Panel flush title="Deliveries">
                 <PagedTable
                   label="Deliveries"

@@ -1,8 +1,8 @@
-import { useMemo } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { useAccount } from '../../app/context.ts'
 import { Chart } from '../../components/chart.tsx'
 import type { Delivery } from '../../components/deliveries.tsx'
-import { Panel } from '../../components/layout.tsx'
+import { Panel, Skeleton } from '../../components/layout.tsx'
 import type { Chain } from '../../lib/chains.ts'
 import { useResource } from '../../lib/use-resource.ts'
 
@@ -12,10 +12,13 @@ const sampled = 30
 /** How long the receiver took to answer, of the newest attempts. */
 export function Latency({ chain, deliveries }: { chain: Chain; deliveries: readonly Delivery[] }) {
   const { on } = useAccount()
-  const ids = deliveries
-    .filter(({ delivery_count }) => delivery_count > 0)
-    .slice(0, sampled)
-    .map(({ webhook_history_id }) => webhook_history_id)
+  // Taken once: the list changes with every delivery, and each would be asked again.
+  const [ids] = useState(() =>
+    deliveries
+      .filter(({ delivery_count }) => delivery_count > 0)
+      .slice(0, sampled)
+      .map(({ webhook_history_id }) => webhook_history_id),
+  )
   const loaded = useResource(
     async (signal) => {
       const lists = await Promise.all(
@@ -27,7 +30,7 @@ export function Latency({ chain, deliveries }: { chain: Chain; deliveries: reado
         .flatMap(({ webhook_attempts }) => webhook_attempts)
         .sort((a, b) => a.attempt_time.localeCompare(b.attempt_time))
     },
-    [ids.join()],
+    [ids],
   )
   const attempts = loaded.data
   const shown = useMemo(() => {
@@ -45,7 +48,8 @@ export function Latency({ chain, deliveries }: { chain: Chain; deliveries: reado
       ],
     }
   }, [attempts])
-  if (!attempts || attempts.length < 2) return null
+  if (ids.length < 2) return null
+  if (!attempts) return loaded.loading ? <Skeleton lines={4} /> : null
   return (
     <Panel>
       <Chart title="Time to answer" unit="ms" times={shown.times} series={shown.series} />
