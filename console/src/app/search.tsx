@@ -9,7 +9,7 @@ import { pathTo } from '../lib/router.ts'
 import type { Account } from '../lib/session.ts'
 import { useAccount, useApp } from './context.ts'
 
-type Result = ItemOf<Awaited<ReturnType<Client['admin']['Search']>>>
+type Result = ItemOf<Awaited<ReturnType<Client['admin']['ListSearchResults']>>>
 
 /** One box for addresses, hashes, ids and names on all chains. `/` focuses it. */
 export function Search() {
@@ -54,7 +54,7 @@ export function Search() {
     const controller = new AbortController()
     const timer = setTimeout(() => {
       account.client.admin
-        .Search({ query: text.slice(0, 200) }, { signal: controller.signal })
+        .ListSearchResults({ query: text.slice(0, 200) }, { signal: controller.signal })
         .then(({ results: found }) => setResults(found))
         .catch((failure: unknown) => {
           if (!controller.signal.aborted) setError(failure)

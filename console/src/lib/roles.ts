@@ -32,7 +32,7 @@ const showing: ReadonlySet<string> = new Set(['GetWebhookSigningSecret', 'ListWe
 export function roleFor(operation: string): Role {
   if (adminOnly.has(operation)) return 'ROLE_ADMIN'
   if (ownerOnly.has(operation)) return 'ROLE_OWNER'
-  const reads = /^(?:Get|List|Search)/.test(operation) && !showing.has(operation)
+  const reads = /^(?:Get|List)/.test(operation) && !showing.has(operation)
   return reads || operation === 'CreateStreamToken' ? 'ROLE_READER' : 'ROLE_MEMBER'
 }
 

@@ -10,6 +10,7 @@ import { devCall } from '../lib/dev-call.ts'
 import { parseUnits, toJson } from '../lib/format.ts'
 import type { LiveEvent } from '../lib/live.ts'
 import { pathTo } from '../lib/router.ts'
+import { useResource } from '../lib/use-resource.ts'
 
 const maxEvents = 40
 
@@ -33,7 +34,7 @@ export function Page() {
 }
 
 function Faucet() {
-  const { chains } = useAccount()
+  const { chains, on } = useAccount()
   const { baseUrl } = useApp()
   const tracked = chains.filter((chain) => hasWallets(chain) && chain.is_default_network)
   const [id, setId] = useState(() => tracked[0] && chainId(tracked[0]))
@@ -41,6 +42,15 @@ function Faucet() {
   const [hash, setHash] = useState<string | undefined>()
   const [busy, setBusy] = useState(false)
   const chain = tracked.find((one) => chainId(one) === id)
+  // The address of a wallet: what is sent to another one is not seen.
+  const suggested = useResource(
+    async (signal) => {
+      if (!chain) return ''
+      const { wallets } = await on(chain).ListWallets({ page_size: 1 }, { signal })
+      return wallets[0]?.addresses[0] ?? ''
+    },
+    [id],
+  )
   const submit = async (event: Event) => {
     event.preventDefault()
     if (!chain) return
@@ -91,6 +101,8 @@ function Faucet() {
             Address
           </label>
           <input
+            key={suggested.data}
+            defaultValue={suggested.data}
             id="faucet-address"
             name="address"
             required
@@ -100,7 +112,7 @@ function Faucet() {
         </div>
         <div class="field">
           <label class="plain" for="faucet-amount">
-            Amount{chain && ` in ${coinOf(chain).symbol}`}
+            Amount{chain && ` (${coinOf(chain).symbol})`}
           </label>
           <input id="faucet-amount" name="amount" inputMode="decimal" defaultValue="1" required />
         </div>
