@@ -351,6 +351,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'backfill',
     'notification-rows',
     'patience',
+    'retract',
     'rewind',
     'tools',
     'tracker',

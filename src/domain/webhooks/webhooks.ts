@@ -13,10 +13,13 @@ import type { Db } from '../../storage/pg/database.ts'
 import { lockCursor } from '../../storage/tracking/blocks.ts'
 import type { WalletScope } from '../../storage/wallets/tables.ts'
 import { holdWallet } from '../../storage/wallets/wallets.ts'
-import { type EarlierEvents, findTurn } from '../../storage/webhooks/notification-events.ts'
+import {
+  type EarlierEvents,
+  findPendingOrganizations,
+} from '../../storage/webhooks/event-queues.ts'
+import { findTurn } from '../../storage/webhooks/notification-events.ts'
 import { queueNotifications, wakeCouriers } from '../../storage/webhooks/notifications.ts'
 import { queuesAlone } from '../../storage/webhooks/queue-locks.ts'
-import { findPendingStates } from '../../storage/webhooks/state-events.ts'
 import {
   deleteWebhook,
   disableWebhook,
@@ -104,7 +107,9 @@ async function keepEvents(
 ): Promise<string | null> {
   const { organization_id, network_id } = scope
   const { next_event, isPending } = await findTurn(trx, scope)
-  if (!isPending && !(await findPendingStates(trx, network_id, [organization_id])).size) return null
+  const hasStates = async () =>
+    (await findPendingOrganizations(trx, 'state_event', network_id, [organization_id])).size > 0
+  if (!isPending && !(await hasStates())) return null
   const known = (row.earlier_events ?? []) as EarlierEvents
   const list: EarlierEvents = [
     ...known,

@@ -1,32 +1,19 @@
 import { sql } from 'kysely'
-import type { WebhookEvent } from '../../contract/records/states.ts'
 import { bulkRows } from '../pg/bulk.ts'
-import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
 import type { WalletScope } from '../wallets/tables.ts'
-import type { webhookTables } from './tables.ts'
+import {
+  type EventWebhook,
+  type ReorganizationEvent,
+  type TransfersEvent,
+  webhooksWhere,
+} from './event-queues.ts'
 
-/** What all webhooks of an organization are to be notified of, and are not yet. */
-export type NotificationEvent = RowOf<typeof webhookTables.notification_event>
+/** A transaction before its event has a number. */
+export type NewTransfersEvent = Omit<TransfersEvent, 'event_number' | 'after_webhook_id'>
 
 /** An event before it has its number. */
-export type NewEvent = Omit<NotificationEvent, 'event_number' | 'after_webhook_id'>
-
-/** A webhook as expanding events needs it. */
-export type EventWebhook = {
-  event_number: number
-  webhook_id: string
-  confirmation: number
-  events: WebhookEvent[] | null
-  earlier_events: EarlierEvents | null
-}
-
-/** What a webhook notified of, for events below a number and state changes before a time; oldest first. */
-export type EarlierEvents = {
-  until: number
-  until_time?: string
-  events: WebhookEvent[] | null
-}[]
+export type NewEvent = NewTransfersEvent | Omit<ReorganizationEvent, 'event_number'>
 
 /** Stores events in their order; each organization numbers its own. */
 export const insertEvents = async (trx: Db, events: readonly NewEvent[]): Promise<void> => {
@@ -52,70 +39,17 @@ export const insertEvents = async (trx: Db, events: readonly NewEvent[]): Promis
     counted as (
       select organization_id, count from json_to_recordset(${bulkRows(turns)}::text::json)
         t (organization_id uuid, count int8))
-    insert into notification_event (network_id, organization_id, event_number, wallet_ids, event_key,
-      notification_type, data, transaction_hash, block_number, create_time)
-    select r.network_id, r.organization_id, t.next_event - c.count + r.place, r.wallet_ids,
-      r.event_key, r.notification_type, r.data, r.transaction_hash, r.block_number, r.create_time
+    insert into notification_event (network_id, organization_id, event_number, event_kind,
+      block_number, wallet_ids, event_key, notification_type, data, transaction_hash, create_time)
+    select r.network_id, r.organization_id, t.next_event - c.count + r.place, r.event_kind,
+      r.block_number, r.wallet_ids, r.event_key, r.notification_type, r.data, r.transaction_hash,
+      r.create_time
     from json_to_recordset(${bulkRows(numbered)}::text::json)
-      r (network_id int2, organization_id uuid, place int8, wallet_ids uuid[], event_key text[],
-        notification_type text, data jsonb, transaction_hash bytea, block_number int8,
-        create_time timestamptz)
+      r (network_id int2, organization_id uuid, place int8, event_kind text, block_number int8,
+        wallet_ids uuid[], event_key text[], notification_type text, data jsonb,
+        transaction_hash bytea, create_time timestamptz)
     join turn t on t.organization_id = r.organization_id
     join counted c on c.organization_id = r.organization_id`.execute(trx)
-}
-
-/** The organizations that have events on a chain, those with the oldest block first, so many at most. */
-export const listEventOrganizations = async (
-  db: Db,
-  network_id: number,
-  limit: number,
-): Promise<string[]> => {
-  const { rows } = await sql<{ organization_id: string }>`
-    with recursive first as (
-      (select organization_id, block_number from notification_event
-        where network_id = ${network_id} order by organization_id, event_number limit 1)
-      union all
-      select n.organization_id, n.block_number from first f, lateral (
-        select organization_id, block_number from notification_event
-        where network_id = ${network_id} and organization_id > f.organization_id
-        order by organization_id, event_number limit 1) n)
-    select organization_id from first
-    order by block_number, organization_id limit ${limit}`.execute(db)
-  return rows.map(({ organization_id }) => organization_id)
-}
-
-/** Whether events of a chain are not expanded yet. */
-export const hasEvents = async (db: Db, network_id: number): Promise<boolean> => {
-  const { rows } = await sql`
-    select 1 from notification_event where network_id = ${network_id} limit 1`.execute(db)
-  return rows.length > 0
-}
-
-/** Which of these organizations have events on a chain that are not expanded yet. */
-export const findPendingOrganizations = async (
-  trx: Db,
-  network_id: number,
-  organization_ids: readonly string[],
-): Promise<ReadonlySet<string>> => {
-  const { rows } = await sql<{ organization_id: string }>`
-    select o.organization_id from unnest(${organization_ids as string[]}::uuid[]) o (organization_id)
-    where exists (
-      select from notification_event e
-      where e.network_id = ${network_id} and e.organization_id = o.organization_id)`.execute(trx)
-  return new Set(rows.map(({ organization_id }) => organization_id))
-}
-
-/** The first events of an organization, in their order. */
-export const listEvents = async (
-  trx: Db,
-  { organization_id, network_id }: WalletScope,
-  limit: number,
-): Promise<NotificationEvent[]> => {
-  const { rows } = await sql<NotificationEvent>`
-    select * from notification_event
-    where network_id = ${network_id} and organization_id = ${organization_id}
-    order by event_number limit ${limit}`.execute(trx)
-  return rows
 }
 
 /** The next webhooks of some events, in the order of their ids, so many of each event at most. */
@@ -124,22 +58,15 @@ export const listEventWebhooks = async (
   { organization_id, network_id }: WalletScope,
   event_numbers: readonly number[],
   limit: number,
-): Promise<EventWebhook[]> => {
-  const ofEvent = sql`
+): Promise<(EventWebhook & { event_number: number })[]> => {
+  const condition = sql`
     network_id = e.network_id and organization_id = e.organization_id
     and coalesce(first_event, 0) <= e.event_number
     and (e.after_webhook_id is null or webhook_id > e.after_webhook_id)`
-  // In two parts, each one look into the index: an organization may have a webhook for every wallet.
-  const { rows } = await sql<EventWebhook>`
+  const { rows } = await sql<EventWebhook & { event_number: number }>`
     select e.event_number, w.webhook_id, w.confirmation, w.events, w.earlier_events
-    from notification_event e, lateral (
-      select * from (
-        (select * from webhook where ${ofEvent} and wallet_id is null
-          order by webhook_id limit ${limit})
-        union all
-        (select * from webhook where ${ofEvent} and wallet_id = any(e.wallet_ids)
-          order by webhook_id limit ${limit})) both_parts
-      order by webhook_id limit ${limit}) w
+    from notification_event e,
+      lateral (${webhooksWhere(condition, sql`e.wallet_ids`, limit)}) w
     where e.network_id = ${network_id} and e.organization_id = ${organization_id}
       and e.event_number = any(${event_numbers as number[]}::int8[])
     order by e.event_number, w.webhook_id`.execute(trx)
@@ -167,7 +94,7 @@ export const advanceEvents = async (
 /** The last webhook of an event that has its notification. */
 export type EventProgress = { event_number: number; after_webhook_id: string }
 
-/** Drops the events of blocks above a number. */
+/** Drops the events of blocks above a number, and the reorganizations of those blocks only. */
 export const deleteEventsAbove = async (
   trx: Db,
   network_id: number,

@@ -219,21 +219,6 @@ export const releaseWaiting = async (
   return new Set(due.map(({ webhook_history_id }) => webhook_history_id))
 }
 
-/** Locks all webhooks that were notified of blocks above a number, and those that subscribe to some events. */
-export const lockNotifiedWebhooks = async (
-  trx: Db,
-  { network_id, above }: { network_id: number; above: number },
-  events: readonly WalletEvent[],
-): Promise<void> =>
-  await lockWebhooks(
-    trx,
-    sql`delivery where network_id = ${network_id} and block_number > ${above}`,
-    {
-      network_id,
-      events,
-    },
-  )
-
 /**
  * Locks the webhooks of some deliveries (the text after `from`) and those that subscribe to some events.
  * It locks all rows in one ordered statement to avoid deadlocks.
@@ -262,53 +247,6 @@ export const deleteWaiting = async (trx: Db, ids: readonly string[]): Promise<vo
   await sql`
     delete from delivery where webhook_history_id = any(${ids as string[]}::uuid[])
       and due_block is not null`.execute(trx)
-}
-
-/** Cancels what waits for blocks above a number. */
-export const cancelWaitingAbove = async (
-  trx: Db,
-  network_id: number,
-  number: number,
-): Promise<void> => {
-  await sql`
-    delete from delivery where network_id = ${network_id} and block_number > ${number}
-      and due_block is not null`.execute(trx)
-}
-
-/** One page of what was sent of blocks above a number, from the oldest block on. */
-export const listSentAbove = async (
-  trx: Db,
-  { network_id, number }: { network_id: number; number: number },
-  { after, limit }: { after: DeliveryRow | undefined; limit: number },
-): Promise<DeliveryRow[]> => {
-  const { rows } = await sql<DeliveryRow>`
-    select * from delivery where network_id = ${network_id} and block_number > ${number}
-      ${
-        after
-          ? sql`and block_number >= ${after.block_number} and (block_number, webhook_history_id)
-              > (${after.block_number}::int8, ${after.webhook_history_id}::uuid)`
-          : sql``
-      }
-    order by block_number, webhook_history_id limit ${limit}`.execute(trx)
-  return rows
-}
-
-/**
- * What was sent of blocks above a number is of no block from now on: neither the next reorganization
- * nor the next generation counts it.
- */
-export const detachAbove = async (trx: Db, network_id: number, number: number): Promise<void> => {
-  await sql`
-    update delivery set block_number = null
-    where network_id = ${network_id} and block_number > ${number}`.execute(trx)
-}
-
-/** Which of these notifications exist. */
-export const findExisting = async (trx: Db, ids: readonly string[]): Promise<Set<string>> => {
-  const { rows } = await sql<{ webhook_history_id: string }>`
-    select webhook_history_id from delivery
-    where webhook_history_id = any(${ids as string[]}::uuid[])`.execute(trx)
-  return new Set(rows.map(({ webhook_history_id }) => webhook_history_id))
 }
 
 /** Which of these notifications a reorganization has taken back. */

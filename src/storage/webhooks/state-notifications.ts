@@ -1,9 +1,10 @@
 import { notificationTypes } from '../../contract/records/states.ts'
 import type { Db } from '../pg/database.ts'
 import { type ManagedTransactionRow, toTransactionRecord } from '../transactions/record.ts'
+import { findPendingOrganizations } from './event-queues.ts'
 import type { FanOutLimits } from './fan-out-limits.ts'
 import { findWebhooks, queueNotifications } from './notifications.ts'
-import { findPendingStates, insertStateEvents } from './state-events.ts'
+import { insertStateEvents } from './state-events.ts'
 
 type Options = {
   /** Above these the notifications of an organization are written later. Without them all are written at once. */
@@ -38,7 +39,9 @@ export const notifyOfStates = async (
   )
   const wanted = transactions.filter((row) => webhooksOf(row).length > 0)
   const organizations = Map.groupBy(wanted, ({ organization_id }) => organization_id)
-  const later = new Set(await findPendingStates(trx, network_id, [...organizations.keys()]))
+  const later = new Set(
+    await findPendingOrganizations(trx, 'state_event', network_id, [...organizations.keys()]),
+  )
   for (const [organization_id, mine] of limits ? organizations : []) {
     const count = mine.reduce((sum, row) => sum + webhooksOf(row).length, 0)
     if (count > Math.max(limits!.inline, limits!.perEvent * mine.length)) later.add(organization_id)

@@ -11,7 +11,7 @@ import {
 import { type TransactionRow, updateTransaction } from '../../storage/transactions/transactions.ts'
 import { lockDueWebhooks } from '../../storage/webhooks/due-notifications.ts'
 import { type FanOutLimits, usualFanOut } from '../../storage/webhooks/fan-out-limits.ts'
-import { lockNotifiedWebhooks } from '../../storage/webhooks/notifications.ts'
+import { lockRetractedWebhooks, type Removed } from '../../storage/webhooks/retractions.ts'
 import { notifyOfStates } from '../../storage/webhooks/state-notifications.ts'
 
 type FollowContext = {
@@ -101,14 +101,17 @@ export async function confirm(
   return moved
 }
 
-/** Takes back what blocks above a number decided, and lets the sender see to it at once. */
+/**
+ * Reverts what removed blocks decided, and lets the sender continue with it at once. Says whether notifications
+ * are left to be written later.
+ */
 export async function unfollowAbove(
   trx: Db,
   { network_id, now, limits = usualFanOut }: FollowContext,
-  number: number,
-): Promise<void> {
+  removed: Removed,
+): Promise<boolean> {
   const moved: TransactionRow[] = []
-  for (const row of await lockDecidedAbove(trx, network_id, number)) {
+  for (const row of await lockDecidedAbove(trx, network_id, removed.above)) {
     const change = {
       block_number: null,
       block_hash: null,
@@ -129,9 +132,10 @@ export async function unfollowAbove(
       )
     else await updateTransaction(trx, row, change)
   }
-  await notifyOfStates(trx, moved, now, {
+  const { isLeft } = await notifyOfStates(trx, moved, now, {
     limits,
     // With those that the same database transaction will notify of the reorganization.
-    lock: (atOnce) => lockNotifiedWebhooks(trx, { network_id, above: number }, atOnce),
+    lock: (atOnce) => lockRetractedWebhooks(trx, removed, atOnce),
   })
+  return isLeft
 }

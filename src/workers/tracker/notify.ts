@@ -5,12 +5,9 @@ import { dueBlockOf } from '../../domain/wallets/transfer-view.ts'
 import { keyOf } from '../../lib/bytes.ts'
 import type { BulkRow } from '../../storage/pg/bulk.ts'
 import type { Db } from '../../storage/pg/database.ts'
+import { findPendingOrganizations } from '../../storage/webhooks/event-queues.ts'
 import { type FanOutLimits, usualFanOut } from '../../storage/webhooks/fan-out-limits.ts'
-import {
-  findPendingOrganizations,
-  insertEvents,
-  type NewEvent,
-} from '../../storage/webhooks/notification-events.ts'
+import { insertEvents, type NewTransfersEvent } from '../../storage/webhooks/notification-events.ts'
 import { findWebhooks } from '../../storage/webhooks/notifications.ts'
 import { insertGenerations, type Waiting } from './notification-rows.ts'
 
@@ -104,12 +101,12 @@ async function insert(
   const kind = 'WEBHOOK_EVENT_TRANSFER'
   const webhooksOf = await findWebhooks(trx, network_id, events, kind, most + 1)
   const waiting: Waiting[] = []
-  const later: NewEvent[] = []
+  const later: NewTransfersEvent[] = []
   let pending: ReadonlySet<string> | undefined
   const organizations = Map.groupBy(events, (event) => event.organization_id)
   for (const [organization_id, mine] of organizations) {
     const rows = new Map<string, Waiting>()
-    const noted = new Map<string, NewEvent>()
+    const noted = new Map<string, NewTransfersEvent>()
     let isWide = false
     for (const event of mine) {
       const webhooks = webhooksOf(event)
@@ -129,7 +126,13 @@ async function insert(
         create_time: now,
       }
       const seen = noted.get(known)
-      if (!seen) noted.set(known, { ...common, event_key, wallet_ids: [event.wallet_id] })
+      if (!seen)
+        noted.set(known, {
+          ...common,
+          event_kind: 'TRANSFERS',
+          event_key,
+          wallet_ids: [event.wallet_id],
+        })
       else if (!seen.wallet_ids.includes(event.wallet_id)) seen.wallet_ids.push(event.wallet_id)
       if (isWide) continue
       for (const { webhook_id, confirmation } of webhooks)
@@ -142,7 +145,9 @@ async function insert(
           })
     }
     if (noted.size === 0) continue
-    pending ??= await findPendingOrganizations(trx, network_id, [...organizations.keys()])
+    pending ??= await findPendingOrganizations(trx, 'notification_event', network_id, [
+      ...organizations.keys(),
+    ])
     const isLater =
       isWide ||
       pending.has(organization_id) ||

@@ -226,7 +226,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     for (;;) {
       const ancestor = await findAncestor(tools, signal)
       if (ancestor) {
-        await rollBack(tools, ancestor)
+        isReleaseLeft = await rollBack(tools, ancestor)
         reorganizations++
         log.info({ ...name, to: ancestor.number }, 'chain reorganized')
         return ancestor
@@ -258,6 +258,7 @@ export function startTracker(options: TrackerOptions): Tracker {
         for await (const event of chain.follow(position, signal)) {
           if (event.kind === 'fork') {
             position = await reorganize(tools, signal)
+            if (isReleaseLeft) releasing.wake()
             break
           }
           seen.head = event.kind === 'blocks' ? event.head : seen.head

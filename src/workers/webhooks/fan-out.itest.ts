@@ -148,6 +148,76 @@ describe('an organization with 4,000 webhooks', () => {
     expect(rows[0]).toEqual({ count: 8_000, first: 1, last: 2 })
   })
 
+  it('does not delay the rollback of others, and is notified of it without gaps', async () => {
+    const setup = await begin()
+    const { large, small, chain, account, addWebhooks, register, pay, storeAll, goBack } = setup
+    const { count, numbered, notified, tools, drain } = setup
+    await addWebhooks(large, 4_000)
+    const webhook_id = await register(small)
+    await pay([1, 7n], [2, 8n])
+    await drain()
+    expect(await numbered(large)).toBe(4_000)
+    const to = (who: number, value: bigint) => ({ to: account(who), value })
+    chain.reorganize(1, [[{ movements: [to(1, 5n), to(2, 9n)] }], []])
+    expect(await goBack()).toBe(true)
+    // The rollback has written one row for the large organization, and retracted what the small one was sent.
+    expect([await count('delivery', large), await count('notification_event', large)]).toEqual([
+      4_000, 1,
+    ])
+    expect(await notified(webhook_id)).toEqual(['8', '-8'])
+    await releasePage(tools)
+    const written = (await count('delivery', large)) - 4_000
+    expect(written).toBeGreaterThan(0)
+    expect(written).toBeLessThanOrEqual(500)
+    // The new branch is stored meanwhile.
+    await storeAll()
+    expect(await notified(webhook_id)).toEqual(['8', '-8', '9'])
+    expect(await count('delivery', large)).toBe(4_000 + written)
+    await drain()
+    expect(await count('notification_event', large)).toBe(0)
+    const { rows } = await pool.query(
+      `select sequence::int4, data->'transfers'->0->>'value' as value,
+         data->'transfers'->0->>'transfer_state' as state, count(distinct webhook_id)::int4 as count
+       from delivery where organization_id = $1 group by 1, 2, 3 order by 1`,
+      [large.organization_id],
+    )
+    expect(rows).toEqual([
+      { sequence: 1, value: '7', state: 'TRANSFER_STATE_SUCCESS', count: 4_000 },
+      { sequence: 2, value: '7', state: 'TRANSFER_STATE_REORGED', count: 4_000 },
+      { sequence: 3, value: '5', state: 'TRANSFER_STATE_SUCCESS', count: 4_000 },
+    ])
+  })
+
+  it('has its waiting notifications of removed blocks deleted later, and none of them is released', async () => {
+    const setup = await begin()
+    const { large, chain, addWebhooks, pay, storeAll, goBack } = setup
+    const { count, numbered, tools, drain } = setup
+    await addWebhooks(large, 300)
+    await pool.query('update webhook set confirmation = 3 where organization_id = $1', [
+      large.organization_id,
+    ])
+    await pay([1, 7n])
+    await pay([1, 8n])
+    await drain()
+    expect([await count('delivery', large), await numbered(large)]).toEqual([600, 0])
+    // Two reorganizations before the first one is worked off; the second one goes deeper.
+    chain.reorganize(1, [[], []])
+    expect(await goBack()).toBe(true)
+    await storeAll()
+    chain.reorganize(3, [[], [], [], []])
+    expect(await goBack()).toBe(true)
+    expect([await count('delivery', large), await count('notification_event', large)]).toEqual([
+      600, 1,
+    ])
+    await storeAll()
+    await releasePage(tools)
+    expect(await numbered(large)).toBe(0)
+    await drain()
+    expect([await count('delivery', large), await count('notification_event', large)]).toEqual([
+      0, 0,
+    ])
+  })
+
   it('leaves other organizations their share of the notifications released after a block', async () => {
     const { large, small, addWebhooks, register, pay, notified, tools, drain } = await begin({
       releaseLimits: { notifications: 10, transfers: 1_000 },
@@ -255,7 +325,8 @@ describe('what is expanded after its block', () => {
     const head = chain.canonical().at(-1)!
     chain.reorganize(2, [[{ movements: [{ to: account(1), value: 3n }] }], [], []])
     await goBack()
-    expect(await count('notification_event', large)).toBe(0)
+    // The event of the removed block is gone; what was sent is retracted later.
+    expect(await count('notification_event', large)).toBe(1)
     await storeAll()
     await drain()
     chain.resume({ number: head.number, hash: head.hash })

@@ -4,17 +4,20 @@ import { lockCursor } from '../../storage/tracking/blocks.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
 import type { WalletScope } from '../../storage/wallets/tables.ts'
 import {
-  advanceEvents,
-  type EventProgress,
   type EventWebhook,
   hasEvents,
   listEventOrganizations,
   listEvents,
+  type TransfersEvent,
+} from '../../storage/webhooks/event-queues.ts'
+import {
+  advanceEvents,
+  type EventProgress,
   listEventWebhooks,
-  type NotificationEvent,
 } from '../../storage/webhooks/notification-events.ts'
-import { hasStateEvents } from '../../storage/webhooks/state-events.ts'
+import type { DeliveryRow } from '../../storage/webhooks/notifications.ts'
 import { insertGenerations, type Waiting } from '../tracker/notification-rows.ts'
+import { notifyReorganized, retractPage } from '../tracker/retract.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
 import { expandStates } from './state-fan-out.ts'
 
@@ -23,34 +26,60 @@ const organizationsAtOnce = 10
 // So many events of an organization are looked at for one page.
 const eventsAtOnce = 100
 
+type Tools = Pick<TrackerTools, 'db' | 'clock' | 'network_id' | 'lease'>
+
 /**
- * Expands events into notifications, one page in one database transaction. Each organization has its
- * part of the page, so that one with thousands of webhooks delays no other. Says whether there is more.
+ * Expands a page of the events of transfers and reorganizations, and a page of state changes. Each
+ * organization has its part of a page, so that one with thousands of webhooks delays no other. Says whether
+ * there is more.
  */
-export async function expandPage(
-  tools: Pick<TrackerTools, 'db' | 'clock' | 'network_id' | 'lease'>,
-  limit: number,
+export async function expandPage(tools: Tools, limit: number): Promise<boolean> {
+  // In two transactions: each locks its webhooks in one order, and a block waits for one of them at most.
+  const isMore = await expandIn(tools, 'notification_event', async (trx, organizations, now) => {
+    const part = Math.max(1, Math.floor(limit / Math.max(1, organizations.length)))
+    const removed: DeliveryRow[] = []
+    for (const organization_id of organizations) {
+      const scope = { organization_id, network_id: tools.network_id }
+      removed.push(...(await expandSome(trx, scope, part)))
+    }
+    // At once: webhooks are locked in the order of their ids.
+    await notifyReorganized(trx, removed, now)
+  })
+  const isMoreStates = await expandIn(tools, 'state_event', async (trx, organizations, now) => {
+    await expandStates(trx, { network_id: tools.network_id, organizations, now }, limit)
+  })
+  return isMore || isMoreStates
+}
+
+/** Expands events of the organizations that have waited longest in one transaction. Says whether there are more. */
+async function expandIn(
+  { db, clock, network_id, lease }: Tools,
+  table: 'notification_event' | 'state_event',
+  expand: (trx: Db, organizations: readonly string[], now: Date) => Promise<void>,
 ): Promise<boolean> {
-  const { db, clock, network_id, lease } = tools
-  const isPending = async (trx: Db) =>
-    (await hasEvents(trx, network_id)) || (await hasStateEvents(trx, network_id))
   // Without a lock: a block that stores events wakes this again.
-  if (!(await isPending(db))) return false
+  if (!(await hasEvents(db, table, network_id))) return false
   return await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
-    // No block is stored or taken back meanwhile.
+    // No block is stored or removed meanwhile.
     await lockCursor(trx, network_id)
-    const organizations = await listEventOrganizations(trx, network_id, organizationsAtOnce)
-    const part = Math.max(1, Math.floor(limit / Math.max(1, organizations.length)))
-    for (const organization_id of organizations)
-      await expandSome(trx, { organization_id, network_id }, part)
-    await expandStates(trx, { network_id, now: new Date(clock.now()) }, limit)
-    return await isPending(trx)
+    const organizations = await listEventOrganizations(trx, table, network_id, organizationsAtOnce)
+    await expand(trx, organizations, new Date(clock.now()))
+    return await hasEvents(trx, table, network_id)
   })
 }
 
-async function expandSome(trx: Db, scope: WalletScope, limit: number): Promise<void> {
-  const events = await listEvents(trx, scope, Math.min(limit, eventsAtOnce))
+/** Expands events of one organization. Returns the notifications that are to be retracted. */
+async function expandSome(trx: Db, scope: WalletScope, limit: number): Promise<DeliveryRow[]> {
+  const all = await listEvents(trx, 'notification_event', scope, Math.min(limit, eventsAtOnce))
+  const [first] = all
+  if (first?.event_kind === 'REORGANIZATION') {
+    const { rows, isDone } = await retractPage(trx, scope, first, limit)
+    await advanceEvents(trx, scope, { done: isDone ? [first.event_number] : [] })
+    return rows
+  }
+  const end = all.findIndex(({ event_kind }) => event_kind === 'REORGANIZATION')
+  const events = (end < 0 ? all : all.slice(0, end)) as TransfersEvent[]
   const rows: Waiting[] = []
   const done: number[] = []
   let partly: EventProgress | undefined
@@ -84,22 +113,27 @@ async function expandSome(trx: Db, scope: WalletScope, limit: number): Promise<v
   }
   await insertGenerations(trx, rows)
   await advanceEvents(trx, scope, { done, partly })
+  return []
 }
 
 /** Whether the webhook notified of transfers when the event was stored. */
-function wants({ event_number, events, earlier_events }: EventWebhook): boolean {
+function wants({
+  event_number,
+  events,
+  earlier_events,
+}: EventWebhook & { event_number: number }): boolean {
   const earlier = earlier_events?.find(({ until }) => event_number < until)
   const then = earlier ? earlier.events : events
   return then === null || then.includes('WEBHOOK_EVENT_TRANSFER')
 }
 
-const toRow = (event: NotificationEvent, { webhook_id, confirmation }: EventWebhook): Waiting => ({
+const toRow = (event: TransfersEvent, { webhook_id, confirmation }: EventWebhook): Waiting => ({
   key: event.event_key,
   organization_id: event.organization_id,
   network_id: event.network_id,
   webhook_id,
   notification_type: event.notification_type,
-  data: event.data,
+  data: event.data as object,
   transaction_hash: event.transaction_hash,
   block_number: event.block_number,
   due_block: dueBlockOf(event.block_number, confirmation),

@@ -17,14 +17,17 @@ import { type AttemptRecord, recordAttempts } from '../../storage/webhooks/deliv
 import { removeOldHistory } from '../../storage/webhooks/delivery-retention.ts'
 import { listDueWaiting, lockDueWebhooks } from '../../storage/webhooks/due-notifications.ts'
 import {
-  cancelWaitingAbove,
   deleteWaiting,
-  detachAbove,
   insertWaiting,
-  lockNotifiedWebhooks,
   queueNotifications,
   releaseWaiting,
 } from '../../storage/webhooks/notifications.ts'
+import {
+  deleteWaitingAbove,
+  detachDeliveries,
+  listSentAbove,
+  lockRetractedWebhooks,
+} from '../../storage/webhooks/retractions.ts'
 import { followBlocks, unfollowAbove } from '../sender/follow.ts'
 
 const { db, pool } = await freshDatabase()
@@ -105,9 +108,14 @@ it('what courier, tracker, sender, retention and users do at once never waits in
   const rollBack = async () => {
     await db.transaction().execute(async (trx) => {
       await oneTracker(trx)
-      await cancelWaitingAbove(trx, network_id, block - 2)
-      await lockNotifiedWebhooks(trx, { network_id, above: block - 2 }, [])
-      await detachAbove(trx, network_id, block - 2)
+      const removed = { network_id, above: block - 2, organization_ids: [organization_id] }
+      await deleteWaitingAbove(trx, removed)
+      await lockRetractedWebhooks(trx, removed, [])
+      const sent = await listSentAbove(trx, removed, 1_000)
+      await detachDeliveries(
+        trx,
+        sent.map(({ webhook_history_id }) => webhook_history_id),
+      )
       await notify(trx, 5)
     })
   }
@@ -244,7 +252,12 @@ it.each([
   [
     'takes blocks back',
     'TRANSACTION_STATE_MINED' as const,
-    (trx: Db) => unfollowAbove(trx, { network_id, now: new Date() }, 40),
+    (trx: Db) =>
+      unfollowAbove(
+        trx,
+        { network_id, now: new Date() },
+        { network_id, above: 40, organization_ids: [organization_id] },
+      ),
   ],
 ])(
   '%s locks all webhooks at once before the first notification',

@@ -1,18 +1,17 @@
 import { notificationTypes } from '../../contract/records/states.ts'
 import type { Db } from '../../storage/pg/database.ts'
+import {
+  type EventWebhook,
+  listEvents,
+  type StateEvent,
+} from '../../storage/webhooks/event-queues.ts'
 import { type NewNotification, queueNotifications } from '../../storage/webhooks/notifications.ts'
 import {
   advanceStateEvent,
   deleteStateEvent,
-  listStateEvents,
-  listStateOrganizations,
   listStateWebhooks,
-  type StateEvent,
-  type StateWebhook,
 } from '../../storage/webhooks/state-events.ts'
 
-// Each page of notifications is shared by so many organizations at most.
-const organizationsAtOnce = 10
 // So many state changes of an organization are looked at for one page.
 const eventsAtOnce = 100
 
@@ -22,16 +21,20 @@ const eventsAtOnce = 100
  */
 export async function expandStates(
   trx: Db,
-  { network_id, now }: { network_id: number; now: Date },
+  {
+    network_id,
+    organizations,
+    now,
+  }: { network_id: number; organizations: readonly string[]; now: Date },
   limit: number,
 ): Promise<void> {
-  const organizations = await listStateOrganizations(trx, network_id, organizationsAtOnce)
   const part = Math.max(1, Math.floor(limit / Math.max(1, organizations.length)))
   const notifications: NewNotification[] = []
   for (const organization_id of organizations) {
     let left = part
-    for (const event of await listStateEvents(
+    for (const event of await listEvents(
       trx,
+      'state_event',
       { organization_id, network_id },
       Math.min(part, eventsAtOnce),
     )) {
@@ -50,7 +53,7 @@ export async function expandStates(
 }
 
 /** Whether the webhook notified of states when the change was stored. */
-function wants({ events, earlier_events }: StateWebhook, { create_time }: StateEvent): boolean {
+function wants({ events, earlier_events }: EventWebhook, { create_time }: StateEvent): boolean {
   const earlier = earlier_events?.find(
     ({ until_time }) => until_time !== undefined && create_time < new Date(until_time),
   )
@@ -60,7 +63,7 @@ function wants({ events, earlier_events }: StateWebhook, { create_time }: StateE
 
 const toNotification = (
   { organization_id, network_id, transaction_hash, data }: StateEvent,
-  { webhook_id }: StateWebhook,
+  { webhook_id }: EventWebhook,
 ): NewNotification => ({
   ...{ organization_id, network_id, webhook_id, transaction_hash },
   notification_type: notificationTypes.c,
