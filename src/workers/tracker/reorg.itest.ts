@@ -213,3 +213,25 @@ it('takes back what was notified of a block and what was found in it later, each
   ])
   expect(await findCursor(db, network_id)).toBeDefined()
 })
+
+it('goes back as far as the blocks of the last hour, however many they are', async () => {
+  const { bench, caller, start } = await startBench('c')
+  const { chain, network_id, account, address } = bench
+  const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', address: address(1) })
+  const tracker = start({ window: 8 })
+  await settled(bench)
+  const pay = (value: bigint) => [{ movements: [{ to: account(1), value }] }]
+  // A block is 12 s: 300 of them are an hour.
+  for (let number = 1; number <= 400; number++) chain.mine(number === 150 ? pay(7n) : [])
+  await settled(bench)
+  const { rows } = await database.pool.query(
+    'select min(block_number)::int4 as lowest from block where network_id = $1',
+    [network_id],
+  )
+  expect(rows[0].lowest).toBeLessThanOrEqual(100)
+  expect(rows[0].lowest).toBeGreaterThan(50)
+  chain.reorganize(280, [pay(9n), ...Array.from({ length: 280 }, () => [])])
+  await settled(bench)
+  expect((await listAll(caller, { wallet_id })).map(({ value }) => value)).toEqual(['9'])
+  expect(tracker.status().reorganizations).toBe(1)
+})
