@@ -15,7 +15,7 @@ import { isKeyShaped } from '../domain/access/credential-keys.ts'
 import { createIdempotency } from '../domain/access/idempotency.ts'
 import type { OperationUsage } from '../domain/access/operation-usage.ts'
 import type { Principal } from '../domain/access/principal.ts'
-import { noteRefusal, performOperation } from '../domain/audit/operation.ts'
+import { noteRefusal, noteReplay, performOperation } from '../domain/audit/operation.ts'
 import type { AuditTrail } from '../domain/audit/trail.ts'
 import type { Context, Installation } from '../domain/context.ts'
 import { type PrepareCall, prepareOperation } from '../domain/handlers.ts'
@@ -200,7 +200,10 @@ export function createOperations({
       ...{ key, operation: `${at}/${name}`, body, perform: act },
       render: (result) => JSON.stringify(project(result)),
     })
-    if (isReplayed) call.setHeader(replayedHeader, 'true')
+    if (isReplayed) {
+      await noteReplay(audit, made, request, answer)
+      call.setHeader(replayedHeader, 'true')
+    }
     return answer
   }
 

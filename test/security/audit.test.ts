@@ -58,6 +58,31 @@ test('a read that shows a secret is recorded', async () => {
   }
 })
 
+test('an answer that is replayed is recorded before it shows its secret again', async () => {
+  const key = { 'idempotency-key': crypto.randomUUID() }
+  const body = { organization_id: acme.organization_id, name: 'replayed' }
+  const create = () => call(acme.admin, 'admin/CreateCredential', body, key)
+  const first = await create()
+  const { rows: known } = await sql`select event_id from audit_pending
+    union select event_id from audit_event`.execute(db)
+  const again = await create()
+  expect([again.status, again.text]).toEqual([200, first.text])
+  // Without waiting: the event is stored when the answer arrives.
+  const { rows } = await sql<AuditEventRow>`
+    select event_id, operation, result, reason, detail from audit_pending
+    union all select event_id, operation, result, reason, detail from audit_event`.execute(db)
+  const ids = new Set((known as { event_id: string }[]).map(({ event_id }) => event_id))
+  const added = rows.filter(({ event_id }) => !ids.has(event_id))
+  expect(added).toMatchObject([
+    { operation: 'CreateCredential', result: 'AUDIT_RESULT_SUCCEEDED', reason: 'REPLAYED' },
+  ])
+  expect(detailOf(added[0])).toMatchObject({
+    client: '127.0.0.1',
+    target: { name: 'replayed', credential_id: first.json.credential.credential_id },
+  })
+  expect(added[0]!.detail).not.toContain(first.json.credential.api_secret)
+})
+
 test('an event is stored before its change, so that no crash loses it', async () => {
   // The table is locked: a change whose event cannot be stored does not happen.
   const { promise: locked, resolve: hold } = Promise.withResolvers<void>()

@@ -19,6 +19,18 @@ export const performOperation = <result>(
   return audit.perform({ actor_type: 'ACTOR_TYPE_CREDENTIAL', ...call, request }, work)
 }
 
+/** Records that the answer of an earlier request with the same idempotency key is given again. */
+export const noteReplay = async (
+  audit: AuditTrail | undefined,
+  call: Call,
+  request: unknown,
+  answer: string,
+): Promise<void> =>
+  await audit?.replayed(
+    { actor_type: 'ACTOR_TYPE_CREDENTIAL', ...call, request },
+    JSON.parse(answer),
+  )
+
 /** Counts failed authentications and refused authorizations; no other failure. */
 export function noteRefusal(
   audit: RefusalCounts,

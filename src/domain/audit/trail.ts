@@ -20,6 +20,8 @@ export type AuditTrail = {
    * operation that only shows a secret is on disk before it begins, because no change commits after it.
    */
   perform<result>(subject: AuditSubject, work: () => Promise<result>): Promise<result>
+  /** Records that a stored answer is given again. The event is on disk when this returns: the answer may show a secret. */
+  replayed(subject: AuditSubject, answer: unknown): Promise<void>
   /** Counts a refusal of a known caller, by minute. */
   refused(subject: AuditSubject, reason: string): void
   /** Counts a failed authentication, by client address and minute. */
@@ -120,6 +122,11 @@ export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
         note(endEvent(event, subject, { result: 'AUDIT_RESULT_FAILED', error }))
         throw error
       }
+    },
+    async replayed(subject, answer) {
+      const event = makeEvent({ clock, ids }, subject)
+      const ended = endEvent(event, subject, { result: 'AUDIT_RESULT_SUCCEEDED', answer })
+      await begin({ ...ended, reason: 'REPLAYED' }, true)
     },
     refused: tally.refused,
     unauthenticated: tally.unauthenticated,
