@@ -19,21 +19,27 @@ const informative = [
   /exceeds|limit|size/i,
 ]
 
-/** Sends a transaction to every usable node; undefined when there is none. */
+/**
+ * Sends a transaction to every usable node; undefined when there is none. `isInterrupted` says that no node has
+ * answered, and that one connection ended for another call.
+ */
 export function broadcast(
   { upstreams, ask, prefix }: { upstreams: readonly Upstream[]; ask: Asker; prefix: string },
   rawTransaction: RawJson,
   timeoutMs: number,
-): Promise<BroadcastOutcome> | undefined {
+): Promise<BroadcastOutcome & { isInterrupted?: boolean }> | undefined {
   const targets = upstreams.filter(isUsable)
   if (targets.length === 0) return undefined
-  const { promise, resolve } = Promise.withResolvers<BroadcastOutcome>()
+  const { promise, resolve } = Promise.withResolvers<
+    BroadcastOutcome & { isInterrupted?: boolean }
+  >()
   const txHash = hashOf(rawTransaction)
   const errors: RawJson[] = []
   let left = targets.length
   // Nodes that may have it; zero proves that none has.
   let asked = targets.length
   let failure: PoolFailure = 'NO_UPSTREAM'
+  let isInterrupted = false
 
   const isMined = (upstream: Upstream): Promise<boolean> =>
     new Promise((answer) => {
@@ -51,6 +57,7 @@ export function broadcast(
   const take = async (upstream: Upstream, outcome: TransportOutcome): Promise<void> => {
     if ('failed' in outcome) {
       if (outcome.failed === 'timeout') failure = 'TIMEOUT'
+      if (outcome.failed === 'interrupted') isInterrupted = true
       if (isUnsent(outcome)) asked--
     } else if (outcome.ok) resolve(outcome)
     else {
@@ -65,7 +72,8 @@ export function broadcast(
     }
     if (--left > 0) return
     const error = mostInformative(errors)
-    resolve({ ...(error === undefined ? { failure } : { ok: false, error }), asked, errors })
+    if (error === undefined) resolve({ failure, asked, errors, isInterrupted })
+    else resolve({ ok: false, error, asked, errors })
   }
 
   for (const upstream of targets) {

@@ -74,6 +74,7 @@ export function watch(options: HealthOptions): Health {
     upstream.isSyncing = typeof readResult(syncing) === 'object' && readResult(syncing) !== null
     options.judgeChain()
     if (!upstream.isVerified) return
+    if ('failed' in latest && isLost(latest)) return miss(latest)
     const head = readHead(readResult(latest))
     if (!head) return doubt(latest)
     upstream.breaker.probeSucceeded(clock.now())
@@ -105,7 +106,7 @@ export function watch(options: HealthOptions): Health {
     upstream.isReachable = false
     // What comes back may be another node, or the same on another chain. One that is unreachable needs no
     // breaker: it is not asked before it has been seen again.
-    if (failed === 'connect' || failed === 'closed') upstream.isVerified = false
+    if (isLost({ failed })) upstream.isVerified = false
     else upstream.breaker.trip(clock.now())
     capabilitiesAt = 0
     subscription = undefined
@@ -178,6 +179,10 @@ export function watch(options: HealthOptions): Health {
     },
   }
 }
+
+/** Whether the connection is gone. What the node does is not known then. */
+const isLost = ({ failed }: Pick<TransportFailure, 'failed'>): boolean =>
+  failed === 'connect' || failed === 'closed' || failed === 'interrupted'
 
 const notConnected: TransportFailure = { failed: 'connect', detail: 'not connected' }
 

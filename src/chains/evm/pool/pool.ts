@@ -16,7 +16,7 @@ import { readQuantity } from './head.ts'
 import { createHeads } from './heads.ts'
 import { type Health, watch } from './health.ts'
 import { type PendingWatch, watchPending } from './pending-watch.ts'
-import type { Pool, PoolOutcome } from './pool-types.ts'
+import type { BroadcastOutcome, Pool, PoolOutcome } from './pool-types.ts'
 import {
   createUpstream,
   isUsable,
@@ -251,11 +251,19 @@ export function createPool(options: PoolOptions): ChangeablePool {
     send: caller.call,
     request: (request) => new Promise<PoolOutcome>((resolve) => caller.call(request, resolve)),
     broadcast: async (rawTransaction, timeoutMs = limits.timeoutMs) => {
-      const deadline = clock.now() + Math.min(timeoutMs, limits.patienceMs)
+      const end = clock.now() + timeoutMs
+      const patience = () => Math.min(end, clock.now() + limits.patienceMs)
+      let deadline = patience()
+      let last: BroadcastOutcome = { failure: 'NO_UPSTREAM', asked: 0 }
       for (;;) {
-        const sent = broadcast({ upstreams, ask, prefix }, rawTransaction, timeoutMs)
-        if (sent) return sent
-        if (clock.now() >= deadline) return { failure: 'NO_UPSTREAM', asked: 0 }
+        const sent = await broadcast({ upstreams, ask, prefix }, rawTransaction, timeoutMs)
+        if (sent) {
+          const { isInterrupted, ...outcome } = sent
+          if (!isInterrupted || clock.now() >= end) return outcome
+          // It is sent again, which is harmless: a node that has it already accepts it.
+          last = outcome
+          deadline = patience()
+        } else if (clock.now() >= deadline) return last
         await clock.sleep(50)
       }
     },

@@ -13,14 +13,14 @@ const emptyLastFragment = Buffer.of(0x80, 0)
 /**
  * Makes a filter for the bytes of one connection. The `ws` package ends the connection when a message
  * exceeds its limit, and with it all calls under way. Here such a message is read and dropped, in constant
- * memory; the caller learns how it begins and ends, which is where nodes write the id. `onEndless` is called
- * when more than `maxDropBytes` of one message were dropped.
+ * memory; the caller gets its beginning and end, which is where nodes write the id. `onEndless` is called
+ * when more than `maxDropBytes` of one message were dropped; the end is not known then.
  */
 export function createMessageCutter(options: {
   maxBytes: number
   maxDropBytes: number
   onCut(message: CutMessage): void
-  onEndless(): void
+  onEndless(message: CutMessage): void
 }): MessageCutter {
   const { maxBytes, maxDropBytes, onCut, onEndless } = options
   const header = Buffer.alloc(longestHeader)
@@ -37,10 +37,14 @@ export function createMessageCutter(options: {
   let headLength = 0
   let tail = Buffer.alloc(0)
 
+  const ends = (): CutMessage => ({
+    head: Buffer.from(head.subarray(0, headLength)),
+    tail: Buffer.from(tail),
+  })
+
   const endFrame = () => {
     if (!isData || !isFinal) return
-    if (isDropped)
-      onCut({ head: Buffer.from(head.subarray(0, headLength)), tail: Buffer.from(tail) })
+    if (isDropped) onCut(ends())
     size = dropped = headLength = 0
     isDropped = false
     tail = Buffer.alloc(0)
@@ -52,7 +56,7 @@ export function createMessageCutter(options: {
     dropped += payload.length
     const joined = payload.length < tailBytes ? Buffer.concat([tail, payload]) : payload
     tail = Buffer.from(joined.subarray(-tailBytes))
-    if (dropped > maxDropBytes) onEndless()
+    if (dropped > maxDropBytes) onEndless(ends())
   }
 
   /** Reads a whole header. Returns whether its message exceeds the limit with this frame. */

@@ -85,12 +85,23 @@ test('where the reply does not show its id, the likeliest calls fail and the oth
   expect(closes).toEqual([])
 })
 
-test('a reply of more than four times the limit ends the connection', async () => {
+test('a reply of more than four times the limit ends the connection, and only its call counts as failed', async () => {
   const { call, closes, socket } = await start()
   const trace = await call('debug_traceTransaction')
+  const large = await call('eth_call')
   const small = await call('eth_chainId')
-  socket.send(`{"jsonrpc":"2.0","id":${trace.id},"result":"${'ab'.repeat(5 * maxReplyBytes)}"}`)
-  expect(await trace.outcome).toMatchObject({ failed: 'too_large' })
-  expect(await small.outcome).toMatchObject({ failed: 'interrupted' })
+  socket.send(`{"jsonrpc":"2.0","id":${large.id},"result":"${'ab'.repeat(5 * maxReplyBytes)}"}`)
+  expect(await large.outcome).toEqual(isTooLarge)
+  for (const { outcome } of [trace, small])
+    expect(await outcome).toMatchObject({ failed: 'interrupted' })
   expect(closes).toHaveLength(1)
+})
+
+test('where such a reply does not show its id, the likeliest calls count as failed', async () => {
+  const { call, socket } = await start()
+  const trace = await call('debug_traceTransaction')
+  const small = await call('eth_chainId')
+  socket.send(`{"jsonrpc":"2.0","result":"${'ab'.repeat(5 * maxReplyBytes)}","id":${trace.id}}`)
+  expect(await trace.outcome).toEqual(isTooLarge)
+  expect(await small.outcome).toMatchObject({ failed: 'interrupted' })
 })

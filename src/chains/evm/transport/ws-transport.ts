@@ -74,8 +74,10 @@ export function createWsTransport(
     attempt.on('open', () => {
       socket = attempt
       if (stream)
-        cutMessages(stream, () => {
+        cutMessages(stream, ({ head }) => {
+          if (problem === tooLarge) return
           problem = tooLarge
+          failCut({ head, tail: Buffer.alloc(0) })
           attempt.terminate()
         })
       retryMs = firstRetryMs
@@ -84,6 +86,7 @@ export function createWsTransport(
     attempt.on('message', (data, isBinary) => receive(data as Buffer, isBinary))
     attempt.on('error', (error) => {
       problem = 'code' in error ? `${error.code}` : 'handshake refused'
+      if (problem === tooLarge) failCut({ head: Buffer.alloc(0), tail: Buffer.alloc(0) })
       // A polite goodbye would wait until the node has sent what is too much.
       attempt.terminate()
     })
@@ -91,7 +94,7 @@ export function createWsTransport(
   }
 
   /** Puts the filter between the socket and the reader of `ws`, which would end the connection. */
-  const cutMessages = (duplex: Duplex, onEndless: () => void): void => {
+  const cutMessages = (duplex: Duplex, onEndless: (message: CutMessage) => void): void => {
     const [read, ...others] = duplex.listeners('data')
     if (!read || others.length > 0) return
     const cut = createMessageCutter({
@@ -130,14 +133,11 @@ export function createWsTransport(
     socket = undefined
     stream = undefined
     isCorked = false
-    const isTooLarge = reason === tooLarge
-    // Only the likeliest calls count as failed; the others are repeated on a new connection.
-    const suspected = new Set(isTooLarge ? suspects() : [])
-    for (const entry of [...pending.values()]) {
-      const failed = !isTooLarge ? 'closed' : suspected.has(entry) ? 'too_large' : 'interrupted'
-      finish(entry.id, { failed, detail: reason })
-    }
+    // Before the calls: none of them, and none that waits, is given to this node before it is connected again.
     options.onClose(reason)
+    // The call with the large reply has failed already. The others are repeated, here or elsewhere.
+    const failed = reason === tooLarge ? 'interrupted' : 'closed'
+    for (const entry of [...pending.values()]) finish(entry.id, { failed, detail: reason })
     if (isStopped) return
     retryTimer = timers.after(retryMs * (0.5 + options.random() / 2), connect)
     retryMs = Math.min(retryMs * 2, longestRetryMs)
