@@ -59,7 +59,7 @@ import { openQueries } from './query.ts'
 import { applyChains } from './reload/apply.ts'
 import { type Difference, mergeLive } from './reload/difference.ts'
 import { createReloader, type ReloadOutcome } from './reload/reload.ts'
-import { createReadiness, createStatus } from './status.ts'
+import { createReadiness, createStatus, listUntracked } from './status.ts'
 import { openWallets } from './wallets.ts'
 import { endpointRules, openWebhooks } from './webhooks.ts'
 
@@ -105,6 +105,8 @@ export type App = {
   demo: Demo | undefined
   /** Reads the configuration again and changes what differs. */
   reload(): Promise<ReloadOutcome>
+  /** The networks that are not tracked, and why. */
+  untracked(): Promise<string[]>
   /** Is not ready any more, but serves on until load balancers have noticed. */
   drain(signal?: AbortSignal): Promise<void>
   stop(): Promise<void>
@@ -312,6 +314,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     ...{ base_url, ws_url, admin_url, dataDir, connectionFile, database: server.mode, demo },
     sign_in_url: signIn && `${base_url}/#sign-in=${signIn.code}`,
     reload: reloader.reload,
+    untracked: () => listUntracked(db, wallets.problems()),
     drain: async (signal) => {
       drain()
       const { drain_seconds, shutdown_timeout_seconds } = config.server

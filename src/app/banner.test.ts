@@ -129,6 +129,19 @@ test('the local chains, and what to do with them', () => {
   `)
 })
 
+test('networks that are not tracked', () => {
+  const untracked = ['c/mainnet: Tracking fails: the nodes are of another chain.']
+  const facts = bannerFacts(
+    { ...app, database: 'server', demo: undefined },
+    { version: '1.2.3', seconds: 0.5, configFile: '/etc/portolan.yaml', untracked },
+  )
+  expect(facts).toMatchObject({ untracked })
+  const text = stripVTControlCharacters(bannerText(facts, { demo: undefined }))
+  expect(text).toContain(
+    '\n  Not tracked: c/mainnet: Tracking fails: the nodes are of another chain.\n\n  Config ',
+  )
+})
+
 test('events are lines', () => {
   const time = Date.parse('2026-01-01T00:00:00.250Z')
   const transfer = {

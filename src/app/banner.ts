@@ -20,6 +20,8 @@ export type BannerFacts = {
   connection_file: string
   config_file?: string
   organization_id?: string
+  /** The networks that are not tracked, and why. */
+  untracked?: readonly string[]
 }
 
 /** Gathers the facts of a running service. */
@@ -28,7 +30,12 @@ export const bannerFacts = (
     App,
     'base_url' | 'ws_url' | 'admin_url' | 'database' | 'dataDir' | 'connectionFile' | 'demo'
   >,
-  options: { version: string; seconds: number; configFile: string | undefined },
+  options: {
+    version: string
+    seconds: number
+    configFile: string | undefined
+    untracked?: readonly string[]
+  },
 ): BannerFacts => ({
   version: options.version,
   ready_seconds: Number(options.seconds.toFixed(2)),
@@ -42,6 +49,7 @@ export const bannerFacts = (
   connection_file: app.connectionFile,
   ...(options.configFile !== undefined && { config_file: options.configFile }),
   ...(app.demo && { organization_id: app.demo.organization_id }),
+  ...(options.untracked?.length && { untracked: options.untracked }),
 })
 
 const bold = (text: string) => styleText('bold', text)
@@ -89,6 +97,7 @@ export function bannerText(
     ...(facts.admin_url ? [line('Operator', `${facts.admin_url}/status  /metrics`)] : []),
     '',
     ...chainTable(chains),
+    ...warnings(facts.untracked ?? []),
     line('Config', facts.config_file ?? 'none: everything is embedded'),
     line('Database', database),
     line('Data', facts.data_dir),
@@ -109,12 +118,14 @@ function chainTable(chains: readonly ChainRow[]): string[] {
     `  ${chain.padEnd(10)}${node.padEnd(28)}${block.padStart(6)}   ${url}`
   return [
     dim(row('Chain', 'Node', 'Block', 'Its own address')),
-    ...chains.flatMap(({ chain, node, block, url, problem }) => [
-      row(chain, node, block, url),
-      ...(problem ? [styleText('yellow', `  ${''.padEnd(10)}! ${problem}`)] : []),
-    ]),
+    ...chains.map(({ chain, node, block, url }) => row(chain, node, block, url)),
     '',
   ]
+}
+
+function warnings(untracked: readonly string[]): string[] {
+  if (untracked.length === 0) return []
+  return [...untracked.map((text) => styleText('yellow', `  Not tracked: ${text}`)), '']
 }
 
 function thingsToTry(options: {

@@ -6,7 +6,7 @@ import { silentLog } from '../lib/log.ts'
 import { type Db, openDatabase } from '../storage/pg/database.ts'
 import { openEvent } from '../storage/tracking/operational-events.ts'
 import { loadConfig } from './config/load.ts'
-import { createReadiness, createStatus } from './status.ts'
+import { createReadiness, createStatus, listUntracked } from './status.ts'
 
 const { db } = await freshDatabase()
 const gone = openDatabase({ connection: { host: '/nowhere' }, log: silentLog })
@@ -67,6 +67,18 @@ describe('the status', () => {
         resolved: [],
       },
     })
+  })
+
+  it('names the networks that are not tracked, those of an earlier start too', async () => {
+    const event = { kind: 'tracker_failing', chain: 'c', network: 'mainnet' } as const
+    await openEvent(db, { ...event, detail: 'Tracking fails: A.', now: new Date(clock.now()) })
+    const problem = {
+      ...{ chain: 's', network: 'testnet', health: 'stalled' as const, since: null },
+      problem: 'No node reports its head: B.',
+    }
+    const expected = ['c/mainnet: Tracking fails: A.', 's/testnet: No node reports its head: B.']
+    expect(await listUntracked(db, [problem])).toEqual(expected)
+    expect(await listUntracked(gone.db, [problem])).toEqual(expected.slice(1))
   })
 
   it('is there without the database too', async () => {

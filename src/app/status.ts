@@ -51,6 +51,23 @@ export function createPublicStatus(options: {
   }
 }
 
+/**
+ * Says of each network that is not tracked why, for the banner. Of one that an earlier start recorded too: this
+ * start may not have noticed yet.
+ */
+export const listUntracked = async (
+  db: Db,
+  problems: ReturnType<Wallets['problems']>,
+): Promise<string[]> => {
+  const { open } = await listEvents(db, shownEvents).catch(() => ({ open: [] }))
+  const recorded = open
+    .filter(({ kind }) => kind !== 'gap')
+    .map(({ detail: problem, ...event }) => ({ ...event, problem }))
+  const nameOf = ({ chain, network }: { chain: string; network: string }) => `${chain}/${network}`
+  const all = new Map([...recorded, ...problems].map((one) => [nameOf(one), one.problem]))
+  return [...all].sort().map(([name, problem]) => `${name}: ${problem}`)
+}
+
 /** Describes the service for `/status` of the operator: no secrets, nothing of any organization. */
 export function createStatus(options: {
   current: () => Pick<Config, 'chains' | 'source'>

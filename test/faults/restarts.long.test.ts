@@ -62,4 +62,11 @@ it('a chain that cannot be tracked shows everywhere', async () => {
   expect(doctor.code).toBe(1)
   expect(doctor.stdout).toMatch(/✗ tracking +c mainnet since .*: Tracking fails: the nodes are/)
   await service.stop()
+  // The next start shows it at once, from the recorded event.
+  const next = await startService(dataDir, { args })
+  await waitFor('it is ready', () => next.output().includes('"started"'), { timeoutMs: 60_000 })
+  expect(next.output()).toMatch(
+    /"untracked":\["c\/mainnet: Tracking fails: the nodes are of another chain/,
+  )
+  await next.stop()
 }, 300_000)

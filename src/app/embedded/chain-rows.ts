@@ -6,8 +6,6 @@ export type ChainRow = {
   node: string
   block: string
   url: string
-  /** Why the chain is not tracked; empty where it is. */
-  problem?: string
 }
 
 const nodes: Readonly<Record<string, string>> = {
@@ -23,7 +21,7 @@ type Status = {
     string,
     {
       nodes?: Record<string, { head: number | null }>
-      tracking?: { head?: number | null; problem?: string }
+      tracking?: { head?: number | null }
     }
   >
 }
@@ -49,7 +47,6 @@ export async function chainRows(
       node: nodes[tag] ?? '',
       block: block(tag),
       url: node_url,
-      problem: status?.chains[tag]?.tracking?.problem ?? '',
     })),
     ...Object.entries(failed).map(([tag, reason]) => ({
       chain: tag.toUpperCase(),

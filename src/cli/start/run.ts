@@ -137,6 +137,7 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
         // Since the process began: what a person has waited for.
         seconds: performance.now() / 1000,
         configFile: config.source.file,
+        untracked: await app.untracked(),
       })
       const { chainRows } = await import('../../app/embedded/chain-rows.ts')
       const chains = local ? await chainRows(local, local.admin_url) : []
