@@ -1,5 +1,6 @@
 import { OperationError } from '../contract/errors/errors.ts'
 import { type Exchange, send } from './exchange.ts'
+import { isTemporary } from './problems.ts'
 import type { Route } from './server.ts'
 
 /** What the probes ask of the service. */
@@ -57,6 +58,10 @@ export function get(path: string, handle: Route['handle']): Route {
 
 /** Sends a value as JSON that must not be kept. */
 export function sendJson(exchange: Exchange, status: number, value: unknown): void {
-  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+  const headers = {
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+    ...(isTemporary(status) && { 'retry-after': '1' }),
+  }
   send(exchange, status, headers, `${JSON.stringify(value, null, 2)}\n`)
 }

@@ -85,6 +85,7 @@ describe('a service that gets a stop signal', () => {
     idle.write(get('/health'))
     const [, ready] = await kept.answers(2)
     expect([ready?.status, ready?.headers.connection]).toEqual([503, 'close'])
+    expect(ready?.headers['retry-after']).toBe('1')
     expect(JSON.parse(ready!.body)).toEqual({
       status: 'not ready',
       reason: 'The service is stopping.',

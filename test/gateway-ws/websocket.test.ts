@@ -152,6 +152,8 @@ test('unknown subscriptions, wrong options and too many of them are refused', as
   expect((await client.call('eth_subscribe', ['newHeads'])).error.code).toBe(-32005)
   await client.call('eth_unsubscribe', [ids[0]])
   expect(await client.subscribe('newHeads')).toMatch(/^0x[1-9a-f][0-9a-f]{31}$/)
+  for (const id of ['', ids[0], '0x1'])
+    expect((await client.call('eth_unsubscribe', [id])).result).toBe(false)
 })
 
 test('filters and subscriptions of a key share a budget, which a closed connection gives back', async () => {

@@ -199,7 +199,7 @@ describe('the address of a WebSocket', () => {
   })
 })
 
-it('every answer has a date, and one of 401 says how to authenticate', async () => {
+it('every answer has a date and nosniff, and one of 401 says how to authenticate', async () => {
   const answers = [
     (await ask(rpc({ host: 'x' })))[0],
     (await ask(rpc({ host: 'x' }, '/c/mainnet/v1/unknown')))[0],
@@ -212,5 +212,6 @@ it('every answer has a date, and one of 401 says how to authenticate', async () 
   for (const answer of answers) {
     expect(Math.abs(Date.parse(answer?.headers.date ?? '') - Date.now())).toBeLessThan(10_000)
     expect(answer?.headers['www-authenticate'] !== undefined).toBe(answer?.status === 401)
+    if (answer?.status !== 101) expect(answer?.headers['x-content-type-options']).toBe('nosniff')
   }
 })

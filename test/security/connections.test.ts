@@ -73,7 +73,9 @@ describe('idle connections', () => {
     await expect.poll(() => all.filter(({ closed }) => !closed).length).toBe(perAddress)
     const refusals = all.filter(({ text }) => text.startsWith('HTTP/1.1 429'))
     expect(refusals.length).toBeGreaterThan(attempts * 0.9)
-    expect(refusals[0]?.text).toMatch(/retry-after: 1\r\n.*"reason":"TOO_MANY_CONNECTIONS"/s)
+    expect(refusals[0]?.text).toMatch(
+      /retry-after: 1\r\n.*\r\ndate: \w{3}, .* GMT\r\n\r\n.*"reason":"TOO_MANY_CONNECTIONS"/s,
+    )
     expect(await served()).toBe(200)
     expect(
       await metric('portolan_http_refused_total{what="connection",bound="address"}'),

@@ -49,6 +49,7 @@ export function refuse(error: Error & { code?: string }, socket: Socket, ids: Id
   const lines = Object.entries({
     ...headers,
     'x-request-id': request_id,
+    'x-content-type-options': 'nosniff',
     'content-length': String(Buffer.byteLength(body)),
     date: new Date().toUTCString(),
     connection: 'close',

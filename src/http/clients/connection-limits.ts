@@ -32,7 +32,9 @@ export function limitConnections(
     const bound = connections.take(client, 1)
     if (bound) {
       socket.on('error', () => {})
-      socket.end(refusals[bound], 'latin1', () => socket.destroy())
+      const [start, rest] = refusals[bound]
+      const text = `${start}date: ${new Date().toUTCString()}\r\n${rest}`
+      socket.end(text, 'latin1', () => socket.destroy())
       return
     }
     socket.once('close', () => connections.giveBack(client, 1))
@@ -40,12 +42,14 @@ export function limitConnections(
   })
 }
 
-function refusal(reason: Reason, ids: Ids): string {
+/** The parts of a refusal before and after the date. */
+function refusal(reason: Reason, ids: Ids): [start: string, rest: string] {
   const { status, headers, body } = problemResponse(new OperationError(reason), ids.uuid())
   const lines = Object.entries({
     ...headers,
+    'x-content-type-options': 'nosniff',
     'content-length': String(Buffer.byteLength(body)),
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`)
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}`, `\r\n${body}`]
 }

@@ -31,6 +31,7 @@ export function refuseHandshake(socket: Duplex, refusal: Refusal, request_id: st
     `x-request-id: ${request_id}`,
     `Date: ${new Date().toUTCString()}`,
     'Content-Type: application/json',
+    'X-Content-Type-Options: nosniff',
     `Content-Length: ${body.length}`,
     `Connection: ${status === 426 ? 'Upgrade, ' : ''}close`,
   ]
