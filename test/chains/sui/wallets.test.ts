@@ -131,6 +131,8 @@ describe.each(['grpc', 'grpc-web'] as const)(
       await node.pay(rich, address, 5n)
       await seal(2)
       expect(await balanceOf(address)).toBe('10')
+      await call('RefreshAssetBalances', { address, asset_type: 'ASSET_TYPE_S' })
+      expect(await balanceOf(address)).toBe('10')
       await call('UpdateConfirmation', { wallet_id, confirmation: 1 })
       await seal()
       await waitFor('the credit', async () => (await balanceOf(address)) === '15')
