@@ -1,40 +1,29 @@
 import { randomBytes, randomUUID, randomUUIDv7 } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type FreshDatabase, freshDatabase, hasEngine } from '../../test/helpers/database.ts'
-import type { Engine } from '../../test/helpers/postgres.ts'
-import { silentLog } from '../lib/log.ts'
+import { type FreshDatabase, freshDatabase, hasEngine } from '../../../test/helpers/database.ts'
+import type { Engine } from '../../../test/helpers/postgres.ts'
+import { silentLog } from '../../lib/log.ts'
+import { type Db, openDatabase } from '../pg/database.ts'
+import { isUniqueViolation } from '../pg/errors.ts'
 import {
   deleteCredential,
   findCredentialByKeyHash,
   insertCredential,
   listCredentials,
   touchCredentials,
-} from './access/credentials.ts'
-import { addMethodUsage, listMethodUsage } from './access/method-usage.ts'
-import { createSpendNonces, deleteExpiredNonces, type SpendNonces } from './access/nonces.ts'
+} from './credentials.ts'
+import { addMethodUsage, listMethodUsage } from './method-usage.ts'
+import { createSpendNonces, deleteExpiredNonces, type SpendNonces } from './nonces.ts'
 import {
   findOrganization,
   findOrganizationByDomain,
   insertOrganization,
   listOrganizations,
   setOrganizationDisabled,
-} from './access/organizations.ts'
-import {
-  deleteRateLimits,
-  findRateLimit,
-  listRateLimits,
-  upsertRateLimit,
-} from './access/rate-limits.ts'
-import {
-  addRateUsage,
-  deleteOldRateUsage,
-  loadRateUsage,
-  periodStarts,
-} from './access/rate-usage.ts'
-import type { CredentialRow, OrganizationRow } from './access/tables.ts'
-import { insertRows } from './pg/bulk.ts'
-import { type Db, openDatabase } from './pg/database.ts'
-import { isUniqueViolation } from './pg/errors.ts'
+} from './organizations.ts'
+import { deleteRateLimits, findRateLimit, listRateLimits, upsertRateLimit } from './rate-limits.ts'
+import { addRateUsage, deleteOldRateUsage, loadRateUsage, periodStarts } from './rate-usage.ts'
+import type { CredentialRow, OrganizationRow } from './tables.ts'
 
 const time = new Date('2026-11-15T10:20:30.456Z')
 const later = new Date(time.getTime() + 60_000)
@@ -357,45 +346,6 @@ describe.each<Engine>(['embedded', 'system'])('storage on %s', (engine) => {
         ).toHaveLength(1)
         expect(await listMethodUsage(db, organization_id, { ...days, chain: 'q' })).toEqual([])
         expect(await listMethodUsage(db, randomUUID(), days)).toEqual([])
-      })
-    })
-
-    describe('bulk inserts', () => {
-      test('carry any number of rows, twice without change, with every kind of value', async () => {
-        const nonce = { credential_id: randomUUID(), expire_time: later }
-        const rows = Array.from({ length: 20_000 }, (_, i) => ({ ...nonce, nonce: String(i) }))
-        expect(await insertRows(db, 'request_nonce', rows)).toBe(20_000)
-        expect(await insertRows(db, 'request_nonce', [...rows, { ...nonce, nonce: 'x' }])).toBe(1)
-        expect(await insertRows(db, 'request_nonce', [])).toBe(0)
-        await insertRows(db, 'network', [
-          {
-            network_id: 1,
-            chain: 'c',
-            network: 'm',
-            variants: 'C',
-            is_default: true,
-            create_time: time,
-            is_traced: false,
-          },
-        ])
-        const asset = {
-          asset_id: randomUUID(),
-          network_id: 1,
-          asset_type: 'ASSET_TYPE_ERC721' as const,
-          contract_address: Buffer.from('00ff5c', 'hex'),
-          token_id: 2n ** 256n - 1n,
-          name: 'quote " backslash \\ line \n snow ☃ 😀',
-          create_time: time,
-        }
-        const plain = { ...asset, asset_id: randomUUID(), symbol: 'S' }
-        expect(await insertRows(db, 'asset', [asset, plain])).toBe(2)
-        const stored = await db
-          .selectFrom('asset')
-          .selectAll()
-          .where('network_id', '=', 1)
-          .execute()
-        expect(stored).toContainEqual(expect.objectContaining(asset))
-        expect(stored).toContainEqual(expect.objectContaining(plain))
       })
     })
 
