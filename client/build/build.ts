@@ -19,8 +19,16 @@ for (const name of readdirSync(emitted)) {
   const published = text
     .replace(/'(?:\.\.\/)+src\/contract\/[\w/-]+\.(?:ts|js)'/g, "'./contract.js'")
     .replace(/(from '\.\/[\w-]+)\.ts'/g, "$1.js'")
-  writeFileSync(join(dist, name), published)
+  // Editors show the comments of the types.
+  const isCode = name.endsWith('.js')
+  writeFileSync(join(dist, name), isCode ? withoutComments(published) : published)
 }
+
+/** Only comments that have lines of their own: no string of the client begins a line. */
+function withoutComments(text: string): string {
+  return text.replace(/^\s*\/\*\*[\s\S]*?\*\/\n/gm, '').replace(/^\s*\/\/.*\n/gm, '')
+}
+
 writeFileSync(join(dist, 'contract.d.ts'), printTypes())
 rmSync(emit, { recursive: true })
 

@@ -3,7 +3,12 @@
 
 import type { WalletScope } from '../../storage/wallets/tables.ts'
 import { findTurn } from '../../storage/webhooks/notification-events.ts'
-import { findStream, insertStream, type Stream } from '../../storage/webhooks/streams.ts'
+import {
+  findStream,
+  insertStream,
+  type Stream,
+  streamIdOf,
+} from '../../storage/webhooks/streams.ts'
 import type { Installation } from '../context.ts'
 import { createSecret } from '../webhooks/secret.ts'
 
@@ -12,16 +17,14 @@ export async function openStream(
   installation: Pick<Installation, 'db' | 'ids' | 'sealer' | 'clock'>,
   scope: WalletScope,
 ): Promise<Stream> {
-  const { db, ids, clock } = installation
+  const { db, clock } = installation
   const found = await findStream(db, scope)
   if (found) return found
-  const webhook_id = ids.uuid()
   await db.transaction().execute(async (trx) =>
     insertStream(trx, {
-      webhook_id,
       ...scope,
       // Never used: every row of the table has one.
-      secret_sealed: createSecret(installation, webhook_id).secret_sealed,
+      secret_sealed: createSecret(installation, streamIdOf(scope)).secret_sealed,
       // Events that are stored and not expanded yet were there before it.
       first_event: (await findTurn(trx, scope)).next_event,
       create_time: new Date(clock.now()),

@@ -7,7 +7,7 @@ export type Cors = (request: IncomingMessage, response: ServerResponse) => boole
 
 /** What a page may send beside what every page may. */
 const allowedHeaders = [
-  ...['content-type', 'x-request-id', 'authorization', 'last-event-id', idempotencyHeader],
+  ...['content-type', 'x-request-id', 'authorization', idempotencyHeader],
   ...Object.values(authHeaders),
 ].join(', ')
 
@@ -42,7 +42,7 @@ export function createCors(options: {
       return false
     }
     response.writeHead(204, {
-      'access-control-allow-methods': 'GET, POST',
+      'access-control-allow-methods': 'POST',
       'access-control-allow-headers': allowedHeaders,
       'access-control-max-age': `${maxAgeSeconds}`,
     })

@@ -5,6 +5,7 @@ import type { Db } from '../pg/database.ts'
 import type { WalletScope } from '../wallets/tables.ts'
 import type { DeliveryRow } from './notifications.ts'
 import { queuesAlone } from './queue-locks.ts'
+import { streamIdOf } from './streams.ts'
 import type { webhookTables } from './tables.ts'
 
 /** A stored attempt. */
@@ -47,12 +48,6 @@ const stateJoins = sql`
     where webhook_id = d.webhook_id and sequence = d.sequence
     order by attempt desc limit 1) a on true`
 
-/** Leaves out what the stream of the organization has. */
-const notStreamed = ({ organization_id, network_id }: WalletScope) => sql<boolean>`
-  webhook_id <> all(array(
-    select webhook_id from webhook where organization_id = ${organization_id}
-      and network_id = ${network_id} and sink = 'stream'))`
-
 /** One page of notifications that are more than waiting, newest first. */
 export const listDeliveries = async (
   db: Db,
@@ -66,7 +61,7 @@ export const listDeliveries = async (
     select d.*, ${stateOf(now)} from (
       select * from delivery d
       where sequence is not null and ${webhook_id ? sql`webhook_id = ${webhook_id}` : inScope}
-        and ${notStreamed({ organization_id, network_id })}
+        and webhook_id <> ${streamIdOf({ organization_id, network_id })}
         ${from_time ? sql`and create_time >= ${from_time}` : sql``}
         ${to_time ? sql`and create_time <= ${to_time}` : sql``}
         ${
@@ -82,7 +77,7 @@ export const listDeliveries = async (
   return rows
 }
 
-/** A notification that is more than waiting. */
+/** A notification of a webhook that is more than waiting. */
 export const findDelivery = async (
   db: Db,
   { organization_id, network_id }: WalletScope,
@@ -95,7 +90,7 @@ export const findDelivery = async (
     .where('organization_id', '=', organization_id)
     .where('network_id', '=', network_id)
     .where('sequence', 'is not', null)
-    .where(notStreamed({ organization_id, network_id }))
+    .where('webhook_id', '<>', streamIdOf({ organization_id, network_id }))
     .executeTakeFirst()
 
 /** The newest attempts to deliver a notification, oldest first. */

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { hashId } from '../../lib/hash-id.ts'
 import type { Db } from '../pg/database.ts'
 import type { WalletScope } from '../wallets/tables.ts'
 import type { WebhookRow } from './webhooks.ts'
@@ -16,29 +17,27 @@ export type StreamRow = {
   data: string
 }
 
+/** The id of the stream of an organization on a network. It follows from both, so that lists exclude it without a look-up. */
+export const streamIdOf = ({ organization_id, network_id }: WalletScope): string =>
+  hashId('stream', organization_id, network_id)
+
 /** The stream of an organization on a network; undefined before its first use. */
-export const findStream = async (
-  db: Db,
-  { organization_id, network_id }: WalletScope,
-): Promise<Stream | undefined> =>
+export const findStream = async (db: Db, scope: WalletScope): Promise<Stream | undefined> =>
   await db
     .selectFrom('webhook')
     .select(['webhook_id', 'next_sequence'])
-    .where('organization_id', '=', organization_id)
-    .where('network_id', '=', network_id)
-    .where('sink', '=', 'stream')
+    .where('webhook_id', '=', streamIdOf(scope))
     .executeTakeFirst()
 
 /** Stores a stream unless another process has stored it. From then on its notifications are written. */
 export const insertStream = async (
   db: Db,
-  stream: WalletScope &
-    Pick<WebhookRow, 'webhook_id' | 'secret_sealed' | 'first_event' | 'create_time'>,
+  stream: WalletScope & Pick<WebhookRow, 'secret_sealed' | 'first_event' | 'create_time'>,
 ): Promise<void> => {
   await sql`
     insert into webhook (webhook_id, organization_id, network_id, webhook_endpoint, confirmation,
       first_event, webhook_state, secret_sealed, next_sequence, create_time, update_time, sink)
-    values (${stream.webhook_id}, ${stream.organization_id}, ${stream.network_id}, '', 0,
+    values (${streamIdOf(stream)}, ${stream.organization_id}, ${stream.network_id}, '', 0,
       ${stream.first_event}, 'WEBHOOK_STATE_ENABLED', ${stream.secret_sealed}, 1,
       ${stream.create_time}, ${stream.create_time}, 'stream')
     on conflict do nothing`.execute(db)
