@@ -1,6 +1,7 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { startAnvil } from '../../devnet/anvil/anvil.ts'
 import { startStubNode } from '../gateway/stub-node.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { freshFolder, runCommand, startService } from './portolan.ts'
@@ -98,3 +99,31 @@ test('chains and nodes are added and removed by commands', slow, async () => {
   const offline = await run('chains', 'add', 'two', '--variant', 'Q', '--url', other.url)
   expect(offline.stdout).toContain('The next start of the service reads it.')
 })
+
+test(
+  'a chain with wallets is removed with --force only, and its wallets can be read',
+  slow,
+  async () => {
+    const { service, file, run } = await start()
+    const anvil = await startAnvil({ chainId: 303 })
+    onTestFinished(() => anvil.kill())
+    expect((await run('chains', 'add', 'base', '--variant', 'C', '--url', anvil.url)).code).toBe(0)
+    const wallet = JSON.stringify({ name: 'a', address: `0x${'ab'.repeat(20)}`, confirmation: 1 })
+    const registered = await run('call', 'base', 'RegisterWallet', wallet)
+    expect(registered).toMatchObject({ code: 0 })
+
+    const refused = await run('chains', 'remove', 'base')
+    expect(refused.stderr).toContain('base has 1 wallet, which would not be tracked any more.')
+    expect(await readFile(file, 'utf8')).toContain('base:')
+    const same = await run('chains', 'add', 'copy', '--variant', 'C', '--url', anvil.url)
+    expect(same.stderr).toMatch(/copy\.networks\.mainnet.*has the nodes of base\/mainnet/)
+    // The file is as before, so that the next start has no chain that the service refused.
+    expect(await readFile(file, 'utf8')).not.toContain('copy:')
+
+    expect((await run('chains', 'remove', 'base', '--force')).stdout).toBe(
+      'Removed: base/mainnet\n',
+    )
+    expect((await run('call', 'base', 'ListWallets')).stdout).toContain('"name": "a"')
+    expect((await service.stop()).code).toBe(0)
+  },
+)
