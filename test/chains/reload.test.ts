@@ -138,7 +138,11 @@ test(
 
     expect(failures).toEqual([])
     expect(answered).toBeGreaterThanOrEqual(requests)
-    const last = Number(await alpha.call('eth_blockNumber'))
+    // A transaction is answered before its block is there.
+    const receipt = () =>
+      alpha.call<{ blockNumber: string } | null>('eth_getTransactionReceipt', [sent.at(-1)])
+    await waitFor('the last deposit is mined', async () => (await receipt()) !== null)
+    const last = Number((await receipt())!.blockNumber)
     const pushed = () => client.pushes(heads).map(({ number }) => Number(number))
     await waitFor('the last block is pushed', () => pushed().includes(last))
     expect(closed).toBeUndefined()
