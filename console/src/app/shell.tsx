@@ -51,8 +51,7 @@ export function Shell() {
         <div class="side-foot">
           <p class="side-name">{account.organization.name}</p>
           <p>
-            {formatConstant(account.role, 'ROLE_')} ·{' '}
-            <code>{account.credential.api_key_hint}…</code>
+            {formatConstant(account.role, 'ROLE_')} · <code>{account.credential.api_key_hint}</code>
           </p>
           <p>
             <DocumentLink href={`${basePath}/docs`}>API reference</DocumentLink>

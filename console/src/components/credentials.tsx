@@ -44,7 +44,7 @@ export function Credentials({ organization_id }: { organization_id: string }) {
             title: 'Key',
             cell: ({ api_key_hint, credential_id, name }) => (
               <>
-                <code>{api_key_hint}…</code> <span class="soft">{name}</span>{' '}
+                <code>{api_key_hint}</code> <span class="soft">{name}</span>{' '}
                 {credential_id === own.credential_id && <Badge tone="sea">yours</Badge>}
               </>
             ),
@@ -82,7 +82,7 @@ export function Credentials({ organization_id }: { organization_id: string }) {
                 {may('RotateCredential') && (
                   <Action
                     small
-                    confirm={`Put a new key in the place of ${api_key_hint}…? Both work for a while.`}
+                    confirm={`Put a new key in the place of ${api_key_hint}? Both work for a while.`}
                     run={async () => {
                       const answer = await client.admin.RotateCredential({ credential_id })
                       setShown(answer.credential)
@@ -96,7 +96,7 @@ export function Credentials({ organization_id }: { organization_id: string }) {
                   <Action
                     small
                     tone="danger"
-                    confirm={`Revoke ${api_key_hint}…? Every program that uses it is refused at once.`}
+                    confirm={`Revoke ${api_key_hint}? Every program that uses it is refused at once.`}
                     run={() => client.admin.RevokeCredential({ credential_id })}
                     onDone={list.reload}
                   >

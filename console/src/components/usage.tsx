@@ -12,7 +12,7 @@ import { Choice } from './tabs.tsx'
 
 const groupings = {
   method: (row: UsageRow) => [row.network ? `${row.chain} ${row.network}` : row.chain, row.method],
-  key: (row: UsageRow) => [`${row.api_key_hint}…`],
+  key: (row: UsageRow) => [row.api_key_hint],
   day: (row: UsageRow) => [row.day],
 }
 
