@@ -87,7 +87,9 @@ export function Chart(props: {
           </table>
         </Scroll>
       ) : (
-        <div class="chart-box" ref={box} role="img" aria-label={describe(props)} />
+        <div class="chart-box" ref={box} role="img" aria-label={describe(props)}>
+          {times.length === 0 && <p class="chart-empty">The first values come within a minute.</p>}
+        </div>
       )}
     </figure>
   )

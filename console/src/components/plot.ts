@@ -18,6 +18,12 @@ const timeLabel = (times: readonly number[]) => {
   }
 }
 
+/** From the first to the last value, ten minutes at least. uPlot itself shows a day around a single value. */
+const spanOf = (times: ArrayLike<number>): [number, number] => {
+  const last = times[times.length - 1] ?? Date.now() / 1000
+  return [Math.min(times[0] ?? last, last - 600), last]
+}
+
 /** Draws lines over time into an element, in the colours of the page, and follows its size and theme. */
 export function createPlot(
   box: HTMLElement,
@@ -43,12 +49,21 @@ export function createPlot(
         legend: { show: false },
         cursor: { drag: { x: false, y: false }, points: { size: 6 } },
         scales: {
-          // A service that was just started has few values: they stand at the right of ten minutes.
-          x: { range: (_, from, to) => [Math.min(from, to - 600), to] },
+          x: { range: () => spanOf(data[0]) },
           y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] },
         },
         axes: [
-          { ...axis, size: 24, gap: 2, values: (_, times) => times.map(timeLabel(times)) },
+          {
+            ...axis,
+            size: 24,
+            gap: 2,
+            space: 64,
+            // Labels have minutes: a finer step would repeat them.
+            incrs: [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10_080].map(
+              (minutes) => minutes * 60,
+            ),
+            values: (_, times) => times.map(timeLabel(times)),
+          },
           {
             ...axis,
             size: 56,
