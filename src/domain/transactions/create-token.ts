@@ -20,6 +20,7 @@ export const CreateTokenTransaction: WalletHandler<'CreateTokenTransaction'> = a
     value: `token_payload.${key}.${amount}`,
     contract_address: `token_payload.${key}.contract_address`,
   }
+  // Before any node is asked: a number that no word holds cannot be encoded.
   checkAmounts(request, { [fields.value]: text })
   const contract = readAddress(family, contract_address, fields.contract_address)
   const payment: TokenPayment = {

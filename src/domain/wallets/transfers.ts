@@ -29,6 +29,7 @@ export const ListTransfers: WalletHandler<'ListTransfers'> = async (context, req
     ? wallet.wallet_id
     : address && (await findOwners(context.db, scope, [address]))[0]?.wallet_id
   if (address && !wallet_id) throw new OperationError('ADDRESS_NOT_FOUND')
+  // One more than the page has shows whether there is a next one.
   const page = { limit: limit + 1, after: after && toPosition(after) }
   const filter = { address, transaction_hash, ...times }
   const rows = wallet_id
@@ -39,6 +40,7 @@ export const ListTransfers: WalletHandler<'ListTransfers'> = async (context, req
         { ...filter, transaction_hash: transaction_hash! },
         page,
       )
+  // Read after the rows, so that no row is of a block above it.
   const head = (await findCursor(context.db, scope.network_id))?.block_number ?? 0
   const { items, pagination } = makePage(
     context,

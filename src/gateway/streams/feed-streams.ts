@@ -82,6 +82,7 @@ export function createStreams(options: StreamsOptions): Streams {
       },
     },
   })
+  // The feed is given as a function, because the feed and its sinks refer to each other.
   const subscriptions: Subscriptions = createSubscriptions({
     feed: () => feed,
     index,

@@ -65,6 +65,7 @@ export const deleteContract = async (
     .where('contract_address', '=', contract_address)
     .executeTakeFirst()
   if (numDeletedRows === 0n) return false
+  // Along the wallets of the organization: a popular token has balances of many others.
   const wallets = sql`select wallet_id from wallet
     where organization_id = ${organization_id} and network_id = ${network_id}`
   await sql`

@@ -60,6 +60,7 @@ export function createConfirm({ rpc, pool, clock, traceElsewhere }: Tools) {
     avoid: readonly string[],
     signal: AbortSignal,
   ): Promise<boolean> => {
+    // A reward changes the balance by an amount that no trace says.
     if (change === undefined || block.number === 0) return false
     const parent = { number: block.number - 1, hash: parent_hash }
     const [after, before] = await Promise.all([

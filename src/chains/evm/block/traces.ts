@@ -73,16 +73,20 @@ export function readTraces(
   const failed: string[][] = hashes.map(() => [])
   for (const trace of result as Trace[]) {
     if (trace.blockHash?.toLowerCase() !== hash.toLowerCase()) return undefined
+    // Rewards of the block itself.
     if (!trace.transactionHash) continue
     const place = places.get(trace.transactionHash.toLowerCase())
     if (place === undefined) return undefined
     seen.add(place)
     const path = trace.traceAddress.map((step) => `${step}/`).join('')
     if (trace.error) failed[place]!.push(path)
+    // Traces come depth first: a call that failed is seen before those that it undoes. The empty path is the
+    // transaction itself, which is no internal transfer.
     if (failed[place]!.some((above) => path.startsWith(above)) || path === '') continue
     const transfer = transferOf(trace)
     if (transfer && transfer.value > 0n) all[place]!.push(transfer)
   }
+  // Every transaction has at least its own trace: an answer that lacks one is cut off.
   return seen.size === hashes.length ? all : undefined
 }
 
