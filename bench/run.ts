@@ -5,6 +5,7 @@ import { join } from 'node:path'
 /** Every figure, one program after the other; name one to run it alone: `npm run bench -- start`. */
 const benches = [
   'start',
+  'networks',
   'operations',
   'query',
   'gateway',

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { configMarkdown, exampleYaml } from '../src/app/config/describe.ts'
 import { errorsMarkdown } from './errors-markdown.ts'
+import { knownChainsJson } from './known-chains.ts'
 import { llmsText } from './llms-text.ts'
 import { operationsMarkdown } from './operations-markdown.ts'
 import { transactionsMarkdown } from './transactions-markdown.ts'
@@ -12,6 +13,7 @@ const documents: Record<string, () => string> = {
   'docs/operations.md': operationsMarkdown,
   'docs/transactions.md': transactionsMarkdown,
   'portolan.example.yaml': exampleYaml,
+  'src/chains/evm/known-chains.json': knownChainsJson,
   // After the others: it reads what they wrote.
   'llms.txt': llmsText,
 }

@@ -30,6 +30,8 @@ export type Place = {
   isDefault: boolean
   /** Letters of the variants that the chain offers. */
   variants?: string
+  /** Whether the default network too is tracked only from the first registration on. */
+  isLazy?: boolean
   /** Whether its nodes may be those of another place. */
   isShared?: boolean
   open(): Promise<Chain>
@@ -43,6 +45,9 @@ export const placesOf = (config: Pick<Config, 'chains'>, tools: OpenerTools): Pl
     return Object.keys(settings.networks).map((network) => ({
       ...{ chain, network, service, isDefault: network === settings.default_network },
       ...{ variants: variantsOf(chain, settings).join(''), isShared: settings.shared },
+      // Hundreds of chains may be configured: one without wallets costs nothing. Those with the names of the
+      // specification are tracked from the start.
+      isLazy: chain !== service,
       open: async () =>
         familyAt(await openChain(settings, chain, network, tools), {
           chain,

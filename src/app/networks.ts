@@ -3,6 +3,7 @@ import { type ChangeablePool, createPool } from '../chains/evm/pool/pool.ts'
 import type { Pool } from '../chains/evm/pool/pool-types.ts'
 import type { NodeStatus } from '../chains/nodes/status.ts'
 import { createNetwork, type Network } from '../gateway/network.ts'
+import { createRest } from '../gateway/rest.ts'
 import { createStreams, type Streams } from '../gateway/streams/feed-streams.ts'
 import { createFilterBudget } from '../gateway/streams/filter-budget.ts'
 import type { UsageDelta } from '../gateway/usage/usage.ts'
@@ -62,6 +63,8 @@ export type KeptNetwork = { network: Network; stop(): void }
 
 /** What `/status` says of a network. */
 export type NetworkStatus = {
+  /** `idle` while its nodes are not connected, because nothing uses the network. */
+  state: 'active' | 'idle'
   chain_id: number | null
   head: number | null
   cache_bytes: number
@@ -76,7 +79,10 @@ export type NetworkStatus = {
   upstreams: NodeStatus[]
 }
 
-/** Opens the pools of the configured EVM chains. The service starts without unreachable nodes. */
+/**
+ * Opens the configured EVM networks. Nodes are connected at the first use of their network, and disconnected when it
+ * was not used for a while. The service starts without unreachable nodes.
+ */
 export function openNetworks(
   config: Config,
   options: { env: Env; log: Log; clock: Clock; ids: Ids; spill(deltas: UsageDelta[]): void },
@@ -128,13 +134,13 @@ export function openNetworks(
       upstreams: nodesOf(at, settings),
       clock,
       log,
+      blockTimeOf: async (id) => (await import('../chains/evm/known-chains.ts')).blockTimeOf(id),
+      isAsleep: true,
     })
+    const depth = gateway.finality_depth
     const canonical = createCanonical({
-      pool,
-      prefix,
-      clock,
-      log,
-      finalityDepth: gateway.finality_depth,
+      ...{ pool, prefix, clock, log },
+      ...(depth === undefined ? { readsFinalized: true } : { finalityDepth: depth }),
     })
     const stream = createStreams({
       pool,
@@ -147,6 +153,21 @@ export function openNetworks(
       subscriptionsPerKey: gateway.subscriptions_per_key,
       filtersPerKey: gateway.filters_per_key,
       budget,
+    })
+    const rest = createRest({
+      clock,
+      afterMs: gateway.sleep_after_minutes * 60_000,
+      isBusy: () => stream.subscriptions.size() + stream.filters.size() > 0,
+      wake: async () => {
+        pool.wake()
+        await firstHead(canonical, pool, clock)
+      },
+      sleep: () => {
+        log.info({ chain, network }, 'the network is not used: its nodes are disconnected')
+        canonical.reset()
+        made.cache?.release()
+        void pool.sleep()
+      },
     })
     const made = createNetwork({
       chain,
@@ -163,6 +184,7 @@ export function openNetworks(
       filterOf: stream.filters.filterOf,
       onSent: (hash) => notifySent(hash, pool),
       spill,
+      rest,
     })
     return { network: made, stream, canonical, pool }
   }
@@ -225,9 +247,10 @@ export function openNetworks(
     notifySent,
     status: (connections) => {
       const chains: Record<string, Record<string, NetworkStatus>> = {}
-      for (const { chain, network, pool, view, cacheBytes } of all()) {
+      for (const { chain, network, pool, view, cacheBytes, isAwake } of all()) {
         chains[chain] ??= {}
         chains[chain][network] = {
+          state: isAwake() ? 'active' : 'idle',
           chain_id: pool.chainId() ?? null,
           head: view.head()?.number ?? null,
           cache_bytes: cacheBytes(),
@@ -273,7 +296,7 @@ type Opened = {
 
 const drainPollMs = 20
 
-const keep = (network: Network): KeptNetwork => ({ network, stop() {} })
+const keep = (network: Network): KeptNetwork => ({ network, stop: network.hold() })
 
 const pathOf = ({ chain, network }: NetworkName): string => `/${chain}/${network}`
 
@@ -284,3 +307,18 @@ async function stopNetwork({ network, stream, canonical, pool }: Opened): Promis
   canonical.stop()
   await pool.stop()
 }
+
+// A connection and one probe. Then the call finds out itself that there is no node.
+const wakeTimeoutMs = 5_000
+const wakePollMs = 10
+
+/** Waits until a node has shown its head, or none of them can be used. */
+async function firstHead(canonical: Canonical, pool: Pool, clock: Clock): Promise<void> {
+  const deadline = clock.now() + wakeTimeoutMs
+  while (!canonical.head() && clock.now() < deadline) {
+    if (pool.status().every(({ state }) => hopeless.has(state))) return
+    await clock.sleep(wakePollMs)
+  }
+}
+
+const hopeless: ReadonlySet<NodeStatus['state']> = new Set(['unreachable', 'wrong_chain', 'idle'])

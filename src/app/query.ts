@@ -28,8 +28,8 @@ type Opened = { source: QuerySource; recorder: { status(): PendingStatus; stop()
 type Place = NetworkName & { settings: EvmSettings; isDefault: boolean; variants: string }
 
 /**
- * Opens the default networks of all chains of variant Q, and others at their first use. What is pending on an open
- * network is recorded.
+ * Opens `q` and the default networks of the chains that record what is pending, and others at their first use. What is
+ * pending on an open network is recorded.
  */
 export async function openQueries(config: Config, tools: Tools): Promise<Query> {
   let places = queryPlaces(config)
@@ -52,7 +52,7 @@ export async function openQueries(config: Config, tools: Tools): Promise<Query> 
     }
     return begun
   }
-  for (const place of defaults.values()) await open(place)
+  for (const place of places.values()) if (isOpenFromStart(place)) await open(place)
 
   const stopAll = async (begun: readonly Promise<Opened>[]) => {
     const all = await Promise.allSettled(begun)
@@ -97,7 +97,7 @@ export async function openQueries(config: Config, tools: Tools): Promise<Query> 
         opened.delete(place)
       }
       for (const [path, place] of places)
-        if (place.isDefault || wasOpen.has(path))
+        if (isOpenFromStart(place) || wasOpen.has(path))
           await open(place).catch((error: unknown) =>
             tools.log.warn({ err: error, chain: place.chain }, 'opening failed, will retry'),
           )
@@ -106,6 +106,9 @@ export async function openQueries(config: Config, tools: Tools): Promise<Query> 
     stop: () => stopAll([...opening.values()]),
   }
 }
+
+const isOpenFromStart = ({ chain, isDefault, settings }: Place): boolean =>
+  isDefault && (chain === 'q' || settings.record_pending === true)
 
 const defaultsOf = (places: ReadonlyMap<string, Place>): ReadonlyMap<string, Place> =>
   new Map([...places.values()].flatMap((one) => (one.isDefault ? [[one.chain, one]] : [])))

@@ -91,8 +91,9 @@ type Tracked = OpenChain & {
 }
 
 /**
- * Tracks wallets. The default network of each chain is tracked from the start, another one from its first use on:
- * a configured network without wallets costs its nodes nothing. Once tracked it stays so over restarts.
+ * Tracks wallets. The default networks of the chains that the specification names are tracked from the start, every
+ * other one from its first registration on: a configured network without wallets costs its nodes nothing. Once
+ * tracked it stays so over restarts.
  */
 export async function openWallets(
   config: Config,
@@ -177,7 +178,7 @@ export async function openWallets(
 
   const resumed = new Set((await listTracked(db)).map(pathOf))
   for (const place of places)
-    if (place.isDefault || resumed.has(pathOf(place))) {
+    if (isTrackedFromStart(place) || resumed.has(pathOf(place))) {
       await open(place)
       ready.add(place)
     }
@@ -208,6 +209,7 @@ export async function openWallets(
         const place = placeOf(chain, network)
         return place && !isStopped ? await begin(place) : undefined
       },
+      defaultOf: (chain) => defaults.get(chain)?.network,
     },
     status: async () => {
       const chains: Record<string, Record<string, TrackingStatus>> = {}
@@ -277,6 +279,8 @@ export async function openWallets(
     },
   }
 }
+
+const isTrackedFromStart = ({ isDefault, isLazy }: Place): boolean => isDefault && !isLazy
 
 const pathOf = ({ chain, network }: NetworkName): string => `${chain}/${network}`
 

@@ -23,6 +23,8 @@ export type Chains = {
   find(chain: string, network?: string): OpenChain | undefined
   /** Begins to track a configured network that is not tracked yet; undefined where it is not configured. */
   open(chain: string, network?: string): Promise<OpenChain | undefined>
+  /** The default network of a configured chain. */
+  defaultOf?(chain: string): string | undefined
 }
 
 /** The networks that offer the chain queries. */

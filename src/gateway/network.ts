@@ -8,6 +8,7 @@ import type { Reason } from '../contract/errors/errors.ts'
 import { sendingDenial } from '../domain/access/authorize.ts'
 import type { Principal } from '../domain/access/principal.ts'
 import { type AnswerCache, createAnswerCache } from './cache/cache.ts'
+import type { Rest } from './rest.ts'
 import type { Dispatch } from './rpc/answer.ts'
 import { type Answer, type OnAnswer, refused } from './rpc/answer.ts'
 import type { LogFilter } from './rpc/check-filter.ts'
@@ -38,6 +39,10 @@ export type Network = {
   counters: Counters
   cacheBytes(): number
   takeUsage(): UsageDelta[]
+  /** Whether its nodes are connected; otherwise the next call connects them. */
+  isAwake(): boolean
+  /** Keeps its nodes connected until the returned function is called. */
+  hold(): () => void
   stop(): void
 }
 
@@ -62,6 +67,8 @@ export type NetworkOptions = {
   onSent?(hash: string): void
   /** The usage of a session that leaves memory. */
   spill(deltas: UsageDelta[]): void
+  /** Connects the nodes of a network that was not used. Without it they are connected all the time. */
+  rest?: Rest
 }
 
 const outcomeOfReason: Partial<Record<Reason, Outcome>> = {
@@ -77,7 +84,7 @@ const outcomeOfReason: Partial<Record<Reason, Outcome>> = {
 
 /** Makes a network on its pool. */
 export function createNetwork(options: NetworkOptions): Network {
-  const { chain, network, prefix, pool, spill } = options
+  const { chain, network, prefix, pool, spill, rest } = options
   const methods = createMethods({ prefix, allowed: options.allowedMethods })
   const counters = createCounters(methods.list)
   const cache =
@@ -125,11 +132,13 @@ export function createNetwork(options: NetworkOptions): Network {
         return done(answer)
       }
       const begun = performance.now()
+      const waking = rest?.use()
       const finish: OnAnswer = (answer) => {
         count(method, session, answer, begun)
         done(answer)
       }
-      dispatch(method, call, session, finish, connection)
+      if (waking) void waking.then(() => dispatch(method, call, session, finish, connection))
+      else dispatch(method, call, session, finish, connection)
     },
     view,
     cache,
@@ -146,7 +155,12 @@ export function createNetwork(options: NetworkOptions): Network {
     },
     cacheBytes: () => cache?.bytes() ?? 0,
     takeUsage: sessions.takeUsage,
-    stop: unsubscribe,
+    isAwake: () => rest?.isAwake() ?? true,
+    hold: () => rest?.hold() ?? (() => {}),
+    stop: () => {
+      rest?.stop()
+      unsubscribe()
+    },
   }
 }
 

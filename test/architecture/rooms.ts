@@ -41,7 +41,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'app/metrics': ['metrics', 'totals', 'upstreams'],
   'app/reload': ['apply', 'difference', 'reload'],
   chains: ['chain', 'hex', 'registry', 'sending', 'tokens'],
-  'chains/evm': ['chain', 'family'],
+  'chains/evm': ['chain', 'family', 'known-chains'],
   'chains/evm/balances': ['balances', 'contract-calls', 'tokens'],
   'chains/evm/block': [
     'call-frames',
@@ -67,7 +67,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'signer',
     'topics',
   ],
-  'chains/evm/pool': ['node-error', 'nodes', 'pool', 'pool-types', 'rpc'],
+  'chains/evm/pool': ['head', 'node-error', 'nodes', 'pool', 'pool-types', 'rpc'],
   'chains/evm/sending': ['sending', 'signing'],
   'chains/evm/transport': ['http-transport', 'timers', 'transport', 'ws-transport'],
   'chains/follow': ['branch', 'driver', 'fetch-ahead', 'linked', 'missing'],
@@ -187,7 +187,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'wallets',
   ],
   'domain/webhooks': ['headers', 'histories', 'secret', 'signing-secret', 'webhooks'],
-  gateway: ['network'],
+  gateway: ['network', 'rest'],
   'gateway/cache': ['cache', 'flights', 'progress'],
   'gateway/rpc': [
     'answer',

@@ -1,52 +1,119 @@
 import { afterAll, expect, test } from 'vitest'
-import { startAnvil } from '../../devnet/anvil/anvil.ts'
+import { type Anvil, startAnvil } from '../../devnet/anvil/anvil.ts'
+import { startPolkadotDevChain } from '../../devnet/polkadot/node.ts'
+import { startSuiDevChain } from '../../devnet/sui/dev-chain.ts'
+import { startTonDevChain } from '../../devnet/ton/ton-dev-chain.ts'
+import { families } from '../../src/chains/registry.ts'
+import type { WalletService } from '../../src/contract/variant.ts'
 import { startTestApp } from '../helpers/app.ts'
 import { waitFor } from '../helpers/wait-for.ts'
+import { accountOf } from '../helpers/wallets.ts'
+import { startReceiver } from '../webhooks/receiver.ts'
 
-// Three nodes of different chains. A chain of a free name offers wallets and queries, on two networks; another
-// name only wallets; `c` keeps working beside them.
-const [mainnet, sepolia, polygon] = await Promise.all([
-  startAnvil({ chainId: 8453 }),
-  startAnvil({ chainId: 84532 }),
-  startAnvil({ chainId: 137 }),
+// Six EVM networks with different chain ids, block times and hard forks, and one of each other family. A chain of a free
+// name offers wallets and queries, on two networks; the others only wallets.
+const startEvm = (chainId: number, hardfork: string, ...more: string[]) =>
+  startAnvil({ chainId, args: ['--accounts', '2', '--hardfork', hardfork, ...more] })
+const evm = await Promise.all([
+  startEvm(8453, 'prague'),
+  startEvm(84532, 'cancun', '--block-time', '1'),
+  startEvm(137, 'shanghai'),
+  startEvm(56, 'berlin', '--block-time', '2'),
+  startEvm(1, 'prague', '--block-time', '3'),
+  startEvm(100, 'london'),
+])
+const [mainnet, sepolia, polygon, bsc, ethereum, gnosis] = evm
+const [ton, sui, polkadot] = await Promise.all([
+  startTonDevChain({ blockTimeMs: 1_000 }),
+  startSuiDevChain({ blockTimeMs: 1_000 }),
+  startPolkadotDevChain({ blockTimeMs: 1_000 }),
 ])
 afterAll(async () => {
-  await Promise.all([mainnet.kill(), sepolia.kill(), polygon.kill()])
+  await Promise.all([
+    ...evm.map((anvil) => anvil.kill()),
+    ...[ton, sui, polkadot].map((chain) => chain.stop()),
+  ])
 })
 const nodes = (url: string) => ({ upstreams: [{ url }] })
+const wallets = (variant: 'C' | 'T' | 'S' | 'P', url: string) => ({
+  variant,
+  networks: { mainnet: nodes(url) },
+})
 const service = await startTestApp({
   config: {
+    webhooks: { allow_http: true, allowed_networks: ['127.0.0.0/8'] },
     chains: {
       base: {
         variants: ['C', 'Q'],
         networks: { mainnet: nodes(mainnet.url), sepolia: nodes(sepolia.url) },
       },
-      polygon: { variant: 'C', networks: { mainnet: nodes(polygon.url) } },
+      polygon: wallets('C', polygon.url),
+      bsc: wallets('C', bsc.wsUrl),
+      ethereum: wallets('C', ethereum.url),
+      gnosis: wallets('C', gnosis.url),
+      ton: wallets('T', ton.node_url),
+      sui: wallets('S', sui.node_url),
+      polkadot: wallets('P', polkadot.node_url),
       // The nodes of polygon under a second name.
-      copy: { variant: 'C', networks: { mainnet: nodes(polygon.url) } },
+      copy: wallets('C', polygon.url),
     },
   },
 })
 const { organization_id, admin, member } = await service.createTenant()
-const places = [
-  ['base', mainnet],
-  ['base/sepolia', sepolia],
-  ['polygon', polygon],
-] as const
-const address = `0x${'ab'.repeat(20)}`
+type Place = {
+  at: string
+  service: WalletService
+  fund(address: string, amount: bigint): Promise<unknown>
+}
+const onEvm = (at: string, anvil: Anvil): Place => ({
+  at,
+  service: 'c',
+  fund: async (to, amount) => {
+    const [from] = await anvil.call<string[]>('eth_accounts')
+    // With a gas price: Berlin has no base fee.
+    const gasPrice = await anvil.call('eth_gasPrice')
+    const value = `0x${amount.toString(16)}`
+    await anvil.call('eth_sendTransaction', [{ from, to, value, gasPrice }])
+  },
+})
+const places: readonly Place[] = [
+  onEvm('base', mainnet),
+  onEvm('base/sepolia', sepolia),
+  onEvm('polygon', polygon),
+  onEvm('bsc', bsc),
+  onEvm('ethereum', ethereum),
+  onEvm('gnosis', gnosis),
+  { at: 'ton', service: 't', fund: ton.fund },
+  { at: 'sui', service: 's', fund: sui.fund },
+  { at: 'polkadot', service: 'p', fund: polkadot.fund },
+]
+const addressOf = (family: WalletService): string =>
+  families[family]().formatAddress(accountOf(family, 1))
+/** Different on every network, and enough for an account to exist everywhere. */
+const amountOf = (index: number): bigint => 10n ** 12n + BigInt(index)
 const call = async (at: string, operation: string, body: object = {}) => {
   const { status, json } = await service.call(member, `${at}/${operation}`, body)
   expect([at, operation, status, json]).toEqual([at, operation, 200, json])
   return json
 }
-const wallets = new Map<string, string>()
+const registered = new Map<string, string>()
+/** Registers a wallet. The first registration on a network is refused while its first block is not tracked. */
+const register = async (at: string, wallet: object): Promise<string> => {
+  let wallet_id: string | undefined
+  await waitFor(`a wallet on ${at}`, async () => {
+    const { status, json } = await service.call(member, `${at}/RegisterWallet`, wallet)
+    expect([at, status, json]).toEqual([at, status === 503 ? 503 : 200, json])
+    wallet_id = json.wallet_id
+    return status === 200
+  })
+  return wallet_id as string
+}
 
 test('what arrives right after the first registration on a network is not missed', async () => {
   const [from] = await sepolia.call<string[]>('eth_accounts')
   const early = `0x${'cd'.repeat(20)}`
-  const { wallet_id } = await call('base/sepolia', 'RegisterWallet', {
-    ...{ name: 'early', address: early, confirmation: 1 },
-  })
+  const wallet = { name: 'early', address: early, confirmation: 1 }
+  const wallet_id = await register('base/sepolia', wallet)
   await sepolia.call('eth_sendTransaction', [{ from, to: early, value: '0x7' }])
   await waitFor('the transfer', async () => {
     const { transfers } = await call('base/sepolia', 'ListTransfers', { wallet_id })
@@ -55,45 +122,60 @@ test('what arrives right after the first registration on a network is not missed
   await call('base/sepolia', 'RemoveWallet', { wallet_id })
 })
 
-test('the same address is tracked on every network, each with its own balance and transfers', async () => {
-  for (const [at] of places) {
-    const { wallet_id } = await call(at, 'RegisterWallet', { name: at, address, confirmation: 1 })
-    wallets.set(at, wallet_id)
+test('nothing is asked of nodes whose network was not used', async () => {
+  const { chains } = (await service.admin('/status')).json
+  for (const name of ['polygon', 'bsc', 'ethereum', 'gnosis']) {
+    const { state, upstreams } = chains[name].nodes.mainnet
+    expect([name, state, upstreams[0].requests]).toEqual([name, 'idle', 0])
+    expect(chains[name]).not.toHaveProperty('tracking')
   }
-  const status = async () => (await service.admin('/status')).json.chains
-  await waitFor('all three are tracked', async () => {
-    const { base, polygon } = await status()
-    const tracked = [base.tracking, base.tracking_of_networks?.sepolia, polygon.tracking]
-    return tracked.every((one) => one?.block_number !== null && one?.block_number !== undefined)
-  })
-  for (const [index, [, anvil]] of places.entries()) {
-    const [from] = await anvil.call<string[]>('eth_accounts')
-    await anvil.call('eth_sendTransaction', [
-      { from, to: address, value: `0x${(index + 1).toString(16)}` },
-    ])
-  }
-  for (const [index, [at]] of places.entries()) {
-    const wallet_id = wallets.get(at)
-    await waitFor(`the transfer on ${at}`, async () => {
-      const { transfers } = await call(at, 'ListTransfers', { wallet_id })
-      return transfers.length === 1 && transfers[0].value === String(index + 1)
-    })
-    await waitFor(`the balance on ${at}`, async () => {
-      const { assets } = await call(at, 'ListAssets', { wallet_id, asset_type: 'ASSET_TYPE_C' })
-      return assets[0]?.balance === String(index + 1)
-    })
-  }
+  for (const name of ['ton', 'sui', 'polkadot']) expect(chains[name]).not.toHaveProperty('tracking')
+})
+
+test('the same scenario on every network at once: wallet, webhook, deposit, balance', async () => {
+  const receiver = await startReceiver()
+  await Promise.all(
+    places.map(async ({ at, service: family, fund }, index) => {
+      const address = addressOf(family)
+      const confirmation = 1
+      const wallet = {
+        ...{ name: at, address },
+        ...((family === 's' || family === 'c') && { confirmation }),
+      }
+      const wallet_id = await register(at, wallet)
+      registered.set(at, wallet_id)
+      const webhook_endpoint = new URL(`/${at}`, receiver.url).href
+      await call(at, 'RegisterWebhook', { wallet_id, webhook_endpoint, confirmation })
+      const amount = amountOf(index)
+      await fund(address, amount)
+      await waitFor(`the transfer on ${at}`, async () => {
+        const { transfers } = await call(at, 'ListTransfers', { wallet_id })
+        return transfers.length === 1 && transfers[0].value === String(amount)
+      })
+      await waitFor(`the balance on ${at}`, async () => {
+        const asset_type = `ASSET_TYPE_${family.toUpperCase()}`
+        const { assets } = await call(at, 'ListAssets', { wallet_id, asset_type })
+        return assets[0]?.balance === String(amount)
+      })
+      await waitFor(`the notification of ${at}`, async () =>
+        receiver.received.some(
+          ({ path, json }) =>
+            path === `/${at}` && json.data?.transfers?.[0]?.value === String(amount),
+        ),
+      )
+    }),
+  )
   const ids = await Promise.all(
-    places.map(async ([at]) => {
-      const { transfers } = await call(at, 'ListTransfers', { wallet_id: wallets.get(at) })
+    places.map(async ({ at }) => {
+      const { transfers } = await call(at, 'ListTransfers', { wallet_id: registered.get(at) })
       return transfers[0].transfer_id as string
     }),
   )
-  expect(new Set(ids).size).toBe(3)
+  expect(new Set(ids).size).toBe(places.length)
 })
 
 test('a wallet of one network does not exist on another', async () => {
-  const wallet_id = wallets.get('base/sepolia')
+  const wallet_id = registered.get('base/sepolia')
   const { status, json } = await service.call(member, 'base/GetWallet', { wallet_id })
   expect([status, json.reason]).toEqual([404, 'WALLET_NOT_FOUND'])
   expect((await call('base/sepolia', 'ListWallets')).wallets).toHaveLength(1)
@@ -137,6 +219,9 @@ test('unknown chains and networks are 404 with the nearest name', async () => {
 })
 
 test('nodes of a network that is tracked already are refused with both names', async () => {
+  const wallet = { name: 'copy', address: addressOf('c') }
+  const { status } = await service.call(member, 'copy/RegisterWallet', wallet)
+  expect(status).toBe(503)
   await waitFor('the problem is shown', async () => {
     const { copy } = (await service.admin('/status')).json.chains
     return /polygon\/mainnet/.test(copy.tracking.problem)

@@ -69,6 +69,15 @@ export function registerGatewayMetrics(
       add({ labels: { chain, network }, value: cacheBytes() }),
     ),
   )
+  show(
+    Gauge,
+    'portolan_gateway_network_idle',
+    '1 while the network is not used and its nodes are not connected.',
+    ['chain', 'network'],
+    eachNetwork(({ chain, network, isAwake }, add) =>
+      add({ labels: { chain, network }, value: isAwake() ? 0 : 1 }),
+    ),
+  )
   registerLatency(registry, networks)
 }
 

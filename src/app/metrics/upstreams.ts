@@ -27,8 +27,10 @@ export function registerUpstreamMetrics(
       },
     })
   }
-  show('portolan_upstream_up', '1 while calls go to the node.', ({ state }) =>
-    state === 'healthy' || state === 'degraded' ? 1 : 0,
+  show(
+    'portolan_upstream_up',
+    '1 while calls go to the node; absent while its network is not used.',
+    ({ state }) => (state === 'idle' ? null : state === 'healthy' || state === 'degraded' ? 1 : 0),
   )
   show('portolan_upstream_head', 'Last block of the node.', ({ head }) => head)
   show('portolan_upstream_lag', 'Blocks that the node is behind.', ({ lag }) => lag)

@@ -10,6 +10,8 @@ export type NodeState =
   | 'open_circuit'
   | 'wrong_chain'
   | 'unreachable'
+  /** Not connected, because its network is not used. */
+  | 'idle'
 
 /** One node in `/status`, metrics and `portolan chains`. Never its whole URL. */
 export type NodeStatus = {

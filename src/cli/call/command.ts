@@ -45,7 +45,7 @@ Examples:
       const called = { service, operation, request }
       if (options.list) {
         const { runList } = await import('./list.ts')
-        await runList(shell, called)
+        await runList(shell, called, options)
       } else {
         const { runCall } = await import('./run.ts')
         await runCall(shell, called, options)

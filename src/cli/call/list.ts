@@ -1,20 +1,26 @@
 import { anyOfIn, requestSchema } from '../../contract/operation.ts'
-import { catalogue, type Entry } from '../../contract/operations/catalogue.ts'
-import { services } from '../../contract/variant.ts'
+import { catalogue, type Entry, findOperation } from '../../contract/operations/catalogue.ts'
+import { type Service, services } from '../../contract/variant.ts'
 import { hasHandler } from '../../domain/handlers.ts'
-import { print, type Shell } from '../shell.ts'
+import { type GlobalOptions, print, type Shell } from '../shell.ts'
 import { formatTable } from '../table.ts'
 import { findEntry, findService } from './find-entry.ts'
 import type { Called } from './run.ts'
 
 /** Lists the operations of all services or of one, or describes one operation. */
-export async function runList(shell: Shell, called: Called): Promise<void> {
+export async function runList(
+  shell: Shell,
+  called: Called,
+  options: GlobalOptions = {},
+): Promise<void> {
+  const named = await servicesOf(shell, called.service, options)
   if (called.operation !== undefined) {
-    print(shell, describe(findEntry(called.service, called.operation)))
+    const service = named?.find((one) => findOperation(one, called.operation ?? ''))
+    print(shell, describe(findEntry(service ?? named?.[0] ?? called.service, called.operation)))
     return
   }
-  const service = called.service === undefined ? undefined : findService(called.service)
-  const entries = catalogue.filter((entry) => service === undefined || entry.service === service)
+  const shown = named ?? (called.service === undefined ? [] : [findService(called.service)])
+  const entries = catalogue.filter(({ service }) => shown.length === 0 || shown.includes(service))
   const ready = entries.filter(hasHandler)
   print(
     shell,
@@ -25,6 +31,18 @@ export async function runList(shell: Shell, called: Called): Promise<void> {
   )
   const rest = entries.length - ready.length
   if (rest > 0) print(shell, `\n${rest} more are specified and not in this version yet.`)
+}
+
+/** The services of a chain of the configuration, where it is not itself the name of a service. */
+async function servicesOf(
+  shell: Shell,
+  at: string | undefined,
+  options: GlobalOptions,
+): Promise<readonly Service[] | undefined> {
+  const [chain] = at?.split('/') ?? []
+  if (chain === undefined || Object.hasOwn(services, chain)) return undefined
+  const { listConfiguredChains } = await import('../configured-chains.ts')
+  return listConfiguredChains(shell, options).find(({ name }) => name === chain)?.services
 }
 
 type Schema = {

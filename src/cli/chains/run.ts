@@ -120,7 +120,9 @@ function chainRows(tag: string, chain: ChainStatus): string[][] {
   return networks.flatMap((network) => {
     const name = `${tag}/${network}`
     const found = tracked.get(network)?.nodes
-    return found?.upstreams ? nodeRows(name, found) : [[name, '', '', `${kind}: not asked yet`]]
+    return found?.upstreams
+      ? nodeRows(name, found)
+      : [[name, '', '', `idle: ${kind}, not used yet`]]
   })
 }
 

@@ -8,7 +8,9 @@ export function addCompletionCommand(program: Command, shell: Shell): void {
   program
     .command('completion')
     .summary('print a script that completes commands in your shell')
-    .description('Prints a script that completes commands, options and operations.')
+    .description(
+      'Prints a script that completes commands, options, operations, and the chains of the configuration.',
+    )
     .addArgument(new Argument('<shell>', 'your shell').choices(['bash', 'zsh', 'fish']))
     .addHelpText(
       'after',
@@ -22,4 +24,11 @@ Examples:
       const { completionScript } = await import('./script.ts')
       print(shell, completionScript(program, name))
     })
+  // The scripts ask for the names of chains: those change with the configuration.
+  program
+    .command('__words', { hidden: true })
+    .argument('[words...]')
+    .action(async (words: string[], _options, command: Command) =>
+      (await import('./words.ts')).printWords(shell, words, command.optsWithGlobals()),
+    )
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { catalogue } from '../../contract/operations/catalogue.ts'
+import { chainCommands } from './words.ts'
 
 /** The completion script of a shell for a tree of commands. */
 export function completionScript(program: Command, shell: 'bash' | 'zsh' | 'fish'): string {
@@ -19,6 +20,9 @@ _portolan() {
   case "$path" in
 ${cases(words, (list) => `choices="${list.map(({ word }) => word).join(' ')}"`)}
   esac
+  case "$path" in
+    ${dynamicPaths}) choices="$choices $(portolan __words $path 2>/dev/null)" ;;
+  esac
   mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$current")
 }
 complete -o default -F _portolan portolan`
@@ -30,6 +34,9 @@ _portolan() {
   case "\${(j: :)plain}" in
 ${cases(words, (list) => `choices=(${list.map(zshWord).join(' ')})`)}
   esac
+  case "\${(j: :)plain}" in
+    ${dynamicPaths}) choices+=(\${(f)"$(portolan __words $plain 2>/dev/null)"}) ;;
+  esac
   (( $#choices )) && _describe 'portolan' choices || _files
 }
 if [[ $funcstack[1] == _portolan ]]; then _portolan "$@"; else compdef _portolan portolan; fi`
@@ -39,7 +46,14 @@ function __portolan_path
   set -l plain (string match -v -- '-*' (commandline -opc)[2..-1])
   test "$plain" = "$argv"
 end
+function __portolan_words
+  portolan __words (string match -v -- '-*' (commandline -opc)[2..-1]) 2>/dev/null
+end
+complete -c portolan -n '__fish_seen_subcommand_from ${chainCommands.join(' ')}' -f -a '(__portolan_words)'
 ${[...words].flatMap(([path, list]) => list.map((word) => fishLine(path, word))).join('\n')}`
+
+// A chain, or an operation of one.
+const dynamicPaths = `${chainCommands.join('|')}|call\\ *`
 
 const cases = (words: Words, body: (list: readonly Word[]) => string): string =>
   [...words].map(([path, list]) => `    ${quote(path)}) ${body(list)} ;;`).join('\n')
@@ -67,7 +81,9 @@ export function wordsOf(program: Command): Words {
   const words = new Map<string, readonly Word[]>()
   const visit = (command: Command, path: string): void => {
     const own = command.commands.flatMap((child) => [
-      ...(child.name() === 'help' ? [] : [wordOf(child.name(), child.summary(), child)]),
+      ...(child.name() === 'help' || child.name().startsWith('_')
+        ? []
+        : [wordOf(child.name(), child.summary(), child)]),
     ])
     const options = [...command.options, ...(command === program ? [] : program.options)]
     const flags = options.flatMap(({ long, description }) =>
@@ -82,7 +98,8 @@ export function wordsOf(program: Command): Words {
       ...flags,
       { word: '--help', meaning: 'explain the command' },
     ])
-    for (const child of command.commands) visit(child, `${path} ${child.name()}`.trim())
+    for (const child of command.commands)
+      if (!child.name().startsWith('_')) visit(child, `${path} ${child.name()}`.trim())
   }
   visit(program, '')
   addOperations(words)

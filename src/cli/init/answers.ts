@@ -18,7 +18,7 @@ export const chainKinds = {
 /** The tag of a chain that can be set up. */
 export type InitTag = keyof typeof chainKinds
 
-const schemes: Readonly<Record<string, readonly string[]>> = {
+const schemes: Readonly<Record<'evm' | 'ton' | 'sui' | 'polkadot', readonly string[]>> = {
   evm: ['http:', 'https:', 'ws:', 'wss:'],
   ton: ['http:', 'https:'],
   sui: ['http:', 'https:'],
@@ -29,7 +29,7 @@ const schemes: Readonly<Record<string, readonly string[]>> = {
 export function urlProblem(tag: InitTag, text: string): string | undefined {
   const { kind, example } = chainKinds[tag]
   const url = URL.canParse(text) ? new URL(text) : undefined
-  const allowed = schemes[kind] ?? []
+  const allowed = schemes[kind]
   if (url && allowed.includes(url.protocol)) return undefined
   return `"${text}" is no address of such a node; they begin with ${allowed.map((scheme) => `${scheme}//`).join(', ')}, such as ${example}.`
 }
@@ -37,8 +37,22 @@ export function urlProblem(tag: InitTag, text: string): string | undefined {
 /** A node that was asked, or could not be. */
 export type CheckedNode = { url: string; chain_id?: number | string; problem?: string }
 
+/** One network of a named chain. */
+export type NamedNetwork = {
+  nodes: CheckedNode[]
+  /** What is known of the network, as comments. */
+  notes: readonly string[]
+  /** Settings that its blocks need. */
+  settings: Readonly<Record<string, unknown>>
+}
+
+/** A chain with a name of its own. */
+export type NamedChain = { variant: 'C'; networks: Record<string, NamedNetwork> }
+
 /** What the file is written from. */
 export type Answers = {
   chains: Partial<Record<InitTag, CheckedNode[]>>
+  /** The chains with names of their own, by name. */
+  named?: Readonly<Record<string, NamedChain>>
   database?: string
 }

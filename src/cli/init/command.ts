@@ -12,6 +12,7 @@ export function addInitCommand(program: Command, shell: Shell): void {
     .description(
       'Asks for the nodes of your chains and for a database, identifies each node, and writes a commented portolan.yaml. With options it asks nothing.',
     )
+    .usage('[options] [--<chain> <url...>]')
     .option('--c <url...>', 'nodes of the EVM chain of variant C')
     .option('--q <url...>', 'nodes of the rollup of the query service')
     .option('--t <url...>', 'TON nodes (toncenter HTTP API v2)')
@@ -22,9 +23,19 @@ export function addInitCommand(program: Command, shell: Shell): void {
     .option('--force', 'replace the file if it is there')
     .addHelpText(
       'after',
-      '\nExamples:\n  portolan init\n  portolan init --c http://127.0.0.1:8545 ws://127.0.0.1:8546 --database env:DATABASE_URL',
+      `
+Every well-known EVM chain is an option: --ethereum, --base, --polygon, --arbitrum, --bsc and so on. A node of a test
+network goes to that network of the chain. --node takes nodes of any EVM chain and names it by the chain id.
+
+Examples:
+  portolan init
+  portolan init --ethereum https://ethereum.example/KEY --base https://base.example/KEY
+  portolan init --c http://127.0.0.1:8545 ws://127.0.0.1:8546 --database env:DATABASE_URL`,
     )
+    // The names of chains are in a table that is loaded only here.
+    .allowUnknownOption()
+    .allowExcessArguments()
     .action(async (_options, command: Command) =>
-      (await import('./run.ts')).runInit(shell, command.optsWithGlobals()),
+      (await import('./run.ts')).runInit(shell, command.optsWithGlobals(), command.args),
     )
 }

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { CliError, usageError } from '../cli-error.ts'
 import { type GlobalOptions, isWatched, note, print, type Shell } from '../shell.ts'
-import { type Answers, chainKinds, type InitTag, urlProblem } from './answers.ts'
+import { type Answers, type CheckedNode, chainKinds, type InitTag, urlProblem } from './answers.ts'
 import { checkNode } from './check-node.ts'
 import { initYaml } from './yaml.ts'
 
@@ -11,11 +11,15 @@ type InitOptions = GlobalOptions &
   Partial<Record<InitTag, string[]>> & { database?: string; output: string; force?: boolean }
 
 /** Gathers what is needed by options or by questions, and writes the file. */
-export async function runInit(shell: Shell, options: InitOptions): Promise<void> {
+export async function runInit(
+  shell: Shell,
+  options: InitOptions,
+  words: readonly string[] = [],
+): Promise<void> {
   const file = resolve(shell.cwd, options.output)
   if (existsSync(file) && !options.force)
     throw new CliError(`${options.output} already exists; use --force to overwrite.`)
-  const answers = await gather(shell, options)
+  const answers = await gather(shell, options, words)
   if (!answers) return note(shell, 'Nothing was written.')
   await writeFile(file, initYaml(answers), { mode: 0o600 })
   const isFound = file === resolve(shell.cwd, 'portolan.yaml')
@@ -23,9 +27,15 @@ export async function runInit(shell: Shell, options: InitOptions): Promise<void>
   print(shell, `${options.output} is written. Start with "portolan start${flags}".`)
 }
 
-async function gather(shell: Shell, options: InitOptions): Promise<Answers | undefined> {
+async function gather(
+  shell: Shell,
+  options: InitOptions,
+  words: readonly string[],
+): Promise<Answers | undefined> {
+  const named = words.length > 0 ? await import('./named-chains.ts') : undefined
+  const namedUrls = named?.readNamedUrls(words)
   const tags = (Object.keys(chainKinds) as InitTag[]).filter((tag) => options[tag] !== undefined)
-  if (tags.length === 0) {
+  if (tags.length === 0 && !namedUrls) {
     if (!isWatched(shell.stdout, shell.env) || !shell.stdin.isTTY)
       throw usageError(
         'Without a terminal, pass the nodes as options, such as --c http://127.0.0.1:8545.',
@@ -49,11 +59,18 @@ async function gather(shell: Shell, options: InitOptions): Promise<Answers | und
       )
     checkOneChain(tag, chains[tag])
   }
-  return { chains, ...(options.database !== undefined && { database: options.database }) }
+  const byName = namedUrls && (await named?.nameChains(namedUrls, (line) => note(shell, line)))
+  for (const [name, { networks }] of Object.entries(byName ?? {}))
+    for (const { nodes } of Object.values(networks)) checkOneChain(name, nodes)
+  return {
+    chains,
+    ...(byName && { named: byName }),
+    ...(options.database !== undefined && { database: options.database }),
+  }
 }
 
 /** Two nodes of different chains in one network would be used as one chain. */
-function checkOneChain(tag: InitTag, nodes: NonNullable<Answers['chains'][InitTag]>): void {
+function checkOneChain(tag: string, nodes: readonly CheckedNode[]): void {
   const ids = new Set(nodes.flatMap(({ chain_id }) => (chain_id === undefined ? [] : [chain_id])))
   if (ids.size > 1)
     throw new CliError(`The nodes of ${tag} are on different chains: ${[...ids].join(', ')}.`)

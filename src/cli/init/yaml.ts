@@ -1,11 +1,21 @@
 import { stringify } from 'yaml'
-import { type Answers, type CheckedNode, chainKinds, type InitTag } from './answers.ts'
+import {
+  type Answers,
+  type CheckedNode,
+  chainKinds,
+  type InitTag,
+  type NamedChain,
+  type NamedNetwork,
+} from './answers.ts'
 
 /** The commented configuration file. */
-export function initYaml({ chains, database }: Answers): string {
-  const sections = (Object.entries(chains) as [InitTag, CheckedNode[]][]).map(([tag, nodes]) =>
-    chainYaml(tag, nodes),
-  )
+export function initYaml({ chains, named = {}, database }: Answers): string {
+  const sections = [
+    ...(Object.entries(chains) as [InitTag, CheckedNode[]][]).map(([tag, nodes]) =>
+      chainYaml(tag, nodes),
+    ),
+    ...Object.entries(named).map(([name, chain]) => namedYaml(name, chain)),
+  ]
   return `# Configuration of Portolan. "portolan config example" shows every key with its default,
 # "portolan config check" finds mistakes in this file, "portolan doctor" asks the nodes again.
 #
@@ -30,17 +40,39 @@ ${sections.join('\n')}`
 
 function chainYaml(tag: InitTag, nodes: readonly CheckedNode[]): string {
   const { kind, title } = chainKinds[tag]
-  const chain_id = nodes.find((node) => node.chain_id !== undefined)?.chain_id
   return `  # ${title}
   ${tag}:
     kind: ${kind}
     networks:
       mainnet:
-${
-  chain_id === undefined
-    ? ''
-    : `        # A node of another chain is never used.\n        chain_id: ${scalar(chain_id)}\n`
-}        upstreams:
+${nodesYaml(nodes)}`
+}
+
+function namedYaml(name: string, { variant, networks }: NamedChain): string {
+  const names = Object.keys(networks)
+  const first = names.includes('mainnet') ? undefined : names[0]
+  return `  ${name}:
+    # C: wallets and gateway. [C, Q] in \`variants\` adds the chain queries.
+    variant: ${variant}
+${first === undefined ? '' : `    default_network: ${first}\n`}    networks:
+${Object.entries(networks)
+  .map(([network, settings]) => networkYaml(network, settings))
+  .join('')}`
+}
+
+const networkYaml = (network: string, { nodes, notes, settings }: NamedNetwork): string =>
+  `${notes.map((line) => `      # ${line}\n`).join('')}      ${network}:
+${Object.entries(settings)
+  .map(([key, value]) => `        ${key}: ${JSON.stringify(value).replaceAll('"', '')}\n`)
+  .join('')}${nodesYaml(nodes)}`
+
+function nodesYaml(nodes: readonly CheckedNode[]): string {
+  const chain_id = nodes.find((node) => node.chain_id !== undefined)?.chain_id
+  return `${
+    chain_id === undefined
+      ? ''
+      : `        # A node of another chain is never used.\n        chain_id: ${scalar(chain_id)}\n`
+  }        upstreams:
 ${nodes.map(({ url, problem }) => `          - url: ${scalar(url)}${problem ? `  # did not answer: ${problem.replaceAll(/\s+/g, ' ')}` : ''}`).join('\n')}
 `
 }

@@ -30,7 +30,7 @@ const Node = record('Node', {
   ...place,
   name: text,
   state: Type.Enum([
-    ...['starting', 'healthy', 'degraded', 'open_circuit', 'wrong_chain', 'unreachable'],
+    ...['starting', 'healthy', 'degraded', 'open_circuit', 'wrong_chain', 'unreachable', 'idle'],
   ]),
   reason: text,
   head: orNull(Height),

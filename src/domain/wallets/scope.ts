@@ -26,7 +26,8 @@ export async function readScope(context: Context): Promise<ReadScope> {
   const { organization_id } = principal
   const open = chains?.find(chain, network)
   if (open) return { organization_id, network_id: open.network_id, family: open.chain }
-  const network_id = (await findStoredNetwork(db, chain, network)) ?? unknownChain
+  const named = network ?? chains?.defaultOf?.(chain)
+  const network_id = (await findStoredNetwork(db, chain, named)) ?? unknownChain
   const family = families[context.service as WalletService]()
   return { organization_id, network_id, family: familyAt(family, { chain, network }) }
 }

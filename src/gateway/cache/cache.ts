@@ -25,6 +25,8 @@ export type AnswerCache = {
   keep(key: string, entry: CacheEntry, view: BranchView): void
   /** Forgets all that depends on blocks above this one; -1 forgets everything. */
   drop(above: number): void
+  /** Forgets everything and gives the memory back. */
+  release(): void
   bytes(): number
   size(): number
 }
@@ -69,6 +71,10 @@ export function createAnswerCache({ maxBytes }: { maxBytes: number }): AnswerCac
         unsettled.delete(number)
       }
       ring.drop(above, since)
+    },
+    release() {
+      unsettled.clear()
+      ring.release()
     },
     bytes: ring.bytes,
     size: ring.size,

@@ -20,6 +20,8 @@ export type RecordRing = {
   /** Forgets the records of blocks above this one, among those written since. */
   drop(above: number, since: number): void
   clear(): void
+  /** Forgets everything and gives the memory back. */
+  release(): void
   bytes(): number
   size(): number
 }
@@ -240,6 +242,14 @@ export function createRecordRing({ maxBytes }: { maxBytes: number }): RecordRing
     },
     clear() {
       places.fill(0)
+      written = used = count = 0
+    },
+    release() {
+      prints = new Int32Array(0)
+      places = new Int32Array(0)
+      bytes = Buffer.alloc(0)
+      words = new Int32Array(0)
+      numbers = new Float64Array(0)
       written = used = count = 0
     },
     bytes: () => (words.length === 0 ? 0 : slots * 8 + used * unit),

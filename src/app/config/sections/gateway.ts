@@ -60,11 +60,22 @@ export const gatewaySection = Type.Object(
       minimum: 0,
       maximum: 17_179_869_184,
     }),
-    finality_depth: Type.Integer({
-      description: 'Blocks on top of a block after which it counts as final.',
-      default: 64,
-      minimum: 1,
-      maximum: 10_000,
+    finality_depth: Type.Optional(
+      Type.Integer({
+        description: 'Blocks on top of a block after which it counts as final.',
+        unset:
+          'what the nodes report as `finalized`, and 256 blocks at most; 64 blocks where the chain has no such tag',
+        example: 64,
+        minimum: 1,
+        maximum: 10_000,
+      }),
+    ),
+    sleep_after_minutes: Type.Integer({
+      description:
+        'Minutes without use after which the nodes of a network are disconnected that only the gateway serves. The next call connects them again. 0 connects all nodes at the start and keeps them connected.',
+      default: 10,
+      minimum: 0,
+      maximum: 10_080,
     }),
     logs_max_range: Type.Integer({
       description: 'Blocks that one call of `getLogs` may cover.',

@@ -9,11 +9,13 @@
 import type { Clock } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
 import type { Head, Pool } from '../pool/pool-types.ts'
-import { chooseHead, type Shown } from './choose.ts'
+import { chooseHead } from './choose.ts'
 import { createDeepener } from './deepen.ts'
-import { createDisputes, type NodeHead } from './disputes.ts'
+import { createDisputes } from './disputes.ts'
 import { createLinkFetcher, type Fetched } from './fetch-links.ts'
+import { createFinalized } from './finalized.ts'
 import { createLinks, type Links, type Path } from './links.ts'
+import { createShownHeads } from './shown-heads.ts'
 
 export type Canonical = {
   /** The tip of the chosen branch; it changes only by a switch. */
@@ -46,6 +48,8 @@ export type Canonical = {
   settle(): Promise<void>
   /** Called within the switch; returns the unsubscriber. */
   onChange(listener: (change: Change) => void): () => void
+  /** Forgets everything; the next head begins a new chain. For a network that is not used. */
+  reset(): void
   stop(): void
 }
 
@@ -63,7 +67,10 @@ export type CanonicalOptions = {
   prefix: string
   clock: Clock
   log: Log
+  /** Blocks after which one is final, where `finalized` is not read or the chain has no such tag. */
   finalityDepth?: number
+  /** Whether the tag `finalized` of the chain decides, within the window. */
+  readsFinalized?: boolean
   windowSize?: number
   /** Blocks that may be missing below a new head. */
   maxGap?: number
@@ -87,9 +94,7 @@ export function createCanonical(options: CanonicalOptions): Canonical {
   const windowSize = options.windowSize ?? Math.max(256, finalityDepth + 1)
   const fetcher = createLinkFetcher(options)
   const stopped = new AbortController()
-  const nodes = new Map<string, NodeHead>()
-  /** The nodes that have shown a block, by its hash. */
-  const shownBy = new Map<string, Set<string>>()
+  const shown = createShownHeads({ pool, clock, size: windowSize })
   const listeners = new Set<(change: Change) => void>()
   /** Blocks that have left the chain. Above the tip of a shorter branch nothing stands in their place. */
   const gone = new Set<string>()
@@ -100,8 +105,9 @@ export function createCanonical(options: CanonicalOptions): Canonical {
   let isLinking = false
   let isRunning = false
   let isTicking = false
-  /** Whether the window began with a head that could not be linked. */
-  let isCut = false
+  let isCut = false // Whether the window began with a head that could not be linked.
+  /** Changes with each reset: work that began before it must not continue. */
+  let epoch = 0
   let news = Promise.withResolvers<void>()
   let linked = Promise.withResolvers<void>()
 
@@ -123,10 +129,19 @@ export function createCanonical(options: CanonicalOptions): Canonical {
     ...shared,
     log,
     windowSize,
-    heads: () => nodes.values(),
+    heads: shown.values,
     isLinking: () => isLinking,
     deepen: deepener.start,
   })
+
+  const finalized = options.readsFinalized
+    ? createFinalized({
+        ...{ ...options, signal: stopped.signal },
+        found: ({ number, hash }) => {
+          if (links?.at(number)?.hash === hash) final = Math.max(final, number)
+        },
+      })
+    : undefined
 
   const wakeSettlers = () => {
     linked.resolve()
@@ -151,7 +166,10 @@ export function createCanonical(options: CanonicalOptions): Canonical {
   const moved = (tip: Head) => {
     wakeSettlers()
     doubt = undefined
-    final = Math.max(final, tip.number - finalityDepth)
+    // While it is not known whether there is a tag, the deeper bound holds.
+    const depth = finalized && finalized.exists() !== false ? windowSize : finalityDepth
+    final = Math.max(final, tip.number - depth)
+    finalized?.look()
   }
 
   /** Starts over at a head that cannot be linked to what is known. */
@@ -190,33 +208,13 @@ export function createCanonical(options: CanonicalOptions): Canonical {
     emit({ ...path, droppedAbove, isLost: false })
   }
 
-  const show = (name: string, head: Head) => {
-    nodes.set(name, { head, time: clock.now() })
-    const names = shownBy.get(head.hash)
-    if (names) names.add(name)
-    else shownBy.set(head.hash, new Set([name]))
-    if (shownBy.size > windowSize) shownBy.delete(shownBy.keys().next().value as string)
-  }
-
-  const look = (): Shown[] => {
-    const witnesses = shownBy.get(links?.tip().hash ?? '')
-    const live = new Set<string>()
-    for (const { name, state } of pool.status())
-      if (state === 'healthy' || state === 'degraded') live.add(name)
-    return [...nodes].map(([name, { head }]) => ({
-      head,
-      isLive: live.has(name),
-      isWitness: witnesses?.has(name) === true,
-    }))
-  }
-
   /** The head to move to; undefined while the tip is right. */
   const choose = (own: Links): Head | undefined => {
     const choice = chooseHead({
       tip: own.tip(),
       floor: own.lowest().number,
       hashAt: (number) => own.at(number)?.hash,
-      shown: look(),
+      shown: shown.list(own.tip().hash),
     })
     if (!choice?.isDoubtful) {
       doubt = undefined
@@ -229,13 +227,13 @@ export function createCanonical(options: CanonicalOptions): Canonical {
 
   /** Moves as far as that needs no node; the head that is left needs links. */
   const advance = (): Head | undefined => {
-    let own = links as Links
-    for (;;) {
+    let own = links
+    while (own) {
       const head = choose(own)
       if (!head) return undefined
       if (head.number - own.tip().number > maxGap) {
         restart(head)
-        own = links as Links
+        own = links
         continue
       }
       own.put(head)
@@ -243,12 +241,13 @@ export function createCanonical(options: CanonicalOptions): Canonical {
       if (plan.kind !== 'path') return head
       move(own, plan)
     }
+    return undefined
   }
 
   const evaluate = () => {
     if (stopped.signal.aborted || isRunning) return
     if (!links) {
-      const [first] = nodes.values()
+      const [first] = shown.values()
       const head = first?.head ?? pool.head()
       if (!head) return
       restart(head)
@@ -263,12 +262,14 @@ export function createCanonical(options: CanonicalOptions): Canonical {
   const run = async () => {
     isRunning = true
     let failing: Failing | undefined
+    const begun = epoch
     try {
       for (;;) {
         news = Promise.withResolvers<void>()
         const head = advance()
         if (!head || stopped.signal.aborted) break
         const fetched = await fetchFor(links as Links, head)
+        if (epoch !== begun) break
         if (fetched === 'found') {
           failing = undefined
           continue
@@ -318,7 +319,7 @@ export function createCanonical(options: CanonicalOptions): Canonical {
 
   const isUnsettled = (): boolean => {
     const tip = links?.tip().hash
-    for (const { head } of nodes.values()) if (head.hash !== tip) return true
+    for (const { head } of shown.values()) if (head.hash !== tip) return true
     return doubt !== undefined
   }
 
@@ -334,14 +335,14 @@ export function createCanonical(options: CanonicalOptions): Canonical {
   }
 
   const unsubscribe = pool.onHead((head, name) => {
-    show(name, head)
+    shown.show(name, head)
     news.resolve()
     evaluate()
   })
   evaluate()
   // Which node has shown the first head is not known.
   const first = pool.head()
-  if (first) shownBy.set(first.hash, new Set(pool.status().map(({ name }) => name)))
+  if (first) shown.assume(first)
 
   const bestHashAt = (number: number): string | undefined => {
     if (isLinking || !links) return undefined
@@ -381,6 +382,15 @@ export function createCanonical(options: CanonicalOptions): Canonical {
     onChange: (listener) => {
       listeners.add(listener)
       return () => void listeners.delete(listener)
+    },
+    reset() {
+      epoch++
+      generation++
+      links = doubt = undefined
+      final = -1
+      shown.reset()
+      gone.clear()
+      disputes.find()
     },
     stop() {
       stopped.abort(new Error('stopped'))

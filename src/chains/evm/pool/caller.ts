@@ -17,6 +17,8 @@ export type Caller = {
   wake(): void
   /** Calls that have no outcome yet. */
   busy(): number
+  /** The nodes are connected from now on: calls wait for the first one that is usable. */
+  begin(): void
   stop(): void
 }
 
@@ -28,7 +30,7 @@ export type CallerOptions = {
   timers: Timers
   random(): number
   bestHead(): number
-  maxLag: number
+  maxLag(): number
   timeoutMs: number
   /** How long a call waits for a node when there is none. */
   patienceMs: number
@@ -46,7 +48,7 @@ export function createCaller(options: CallerOptions): Caller {
   const { upstreams, ask, clock, timers } = options
   const hedging = createHedging()
   const waiting = new Set<Job>()
-  const context = { now: 0, bestHead: 0, maxLag: options.maxLag, random: options.random }
+  const context = { now: 0, bestHead: 0, maxLag: options.maxLag(), random: options.random }
   let inFlight = 0
   let usableAt = clock.now()
   let isStopped = false
@@ -55,6 +57,7 @@ export function createCaller(options: CallerOptions): Caller {
   const choose = (job: Job, now: number) => {
     context.now = now
     context.bestHead = options.bestHead()
+    context.maxLag = options.maxLag()
     return select(upstreams, job.request, job.tried, context)
   }
 
@@ -256,6 +259,9 @@ export function createCaller(options: CallerOptions): Caller {
       })
     },
     busy: () => inFlight,
+    begin: () => {
+      usableAt = clock.now()
+    },
     stop: () => {
       isStopped = true
       for (const job of [...waiting]) finish(job, { failure: 'NO_UPSTREAM' })

@@ -8,6 +8,8 @@ export type Heads = {
   /** Takes what a node shows as its head now. */
   show(upstream: Upstream, head: Head, now: number): void
   onHead(listener: (head: Head, upstream: string) => void): () => void
+  /** Forgets every head. */
+  reset(): void
 }
 
 // A service with many machines behind one address may show an older head for a moment. Not much longer:
@@ -74,6 +76,9 @@ export function createHeads({
     onHead: (listener) => {
       listeners.add(listener)
       return () => void listeners.delete(listener)
+    },
+    reset: () => {
+      best = shownBy = missingSince = undefined
     },
   }
 }

@@ -23,7 +23,8 @@ export type HealthOptions = {
   clock: Clock
   log: Log
   random(): number
-  intervalMs: number
+  /** How long to wait until the next probe. */
+  intervalMs(hasPushes: boolean): number
   ask: Ask
   /** The node has reported its chain; checks it. */
   judgeChain(): void
@@ -42,7 +43,10 @@ const timeoutsAlone = 3
 
 /** Probes a node again and again, each time its chain id as well. */
 export function watch(options: HealthOptions): Health {
-  const { upstream, clock, log, ask, prefix } = options
+  const { upstream, clock, log, prefix } = options
+  // A node that is disconnected gets no further question of a probe that is under way.
+  const ask: Ask = async (method, params) =>
+    isStopped ? notConnected : await options.ask(method, params)
   let sleeper = new AbortController()
   let isStopped = false
   let timeouts = 0
@@ -121,9 +125,11 @@ export function watch(options: HealthOptions): Health {
     if (typeof client === 'string') upstream.clientVersion = client.slice(0, 200)
     if ('probeBatch' in upstream.transport) await upstream.transport.probeBatch()
     const found = await probeCapabilities(ask, options)
+    if (isStopped) return
     capabilitiesAt = clock.now() + (found ? capabilitiesEveryMs : capabilitiesAgainMs)
     const capabilities = found ?? new Set<Capability>(upstream.capabilities)
     if (upstream.transport.kind === 'ws') await subscribe()
+    if (isStopped) return
     if (subscription !== undefined) capabilities.add('subscriptions')
     else capabilities.delete('subscriptions')
     upstream.capabilities = capabilities
@@ -149,7 +155,8 @@ export function watch(options: HealthOptions): Health {
       served.resolve()
       if (isStopped) break
       sleeper = new AbortController()
-      const pauseMs = isWanted ? hurriedMs : options.intervalMs * (0.8 + options.random() * 0.4)
+      const intervalMs = options.intervalMs(subscription !== undefined)
+      const pauseMs = isWanted ? hurriedMs : intervalMs * (0.8 + options.random() * 0.4)
       await clock.sleep(pauseMs, sleeper.signal).catch(() => {})
     }
     waiting.resolve()

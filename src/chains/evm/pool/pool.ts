@@ -4,26 +4,16 @@
 
 import type { Clock } from '../../../lib/clock.ts'
 import type { Log } from '../../../lib/log.ts'
-import { headersOf, nameOf } from '../../nodes/node-name.ts'
-import { createHttpTransport } from '../transport/http-transport.ts'
 import { createTimers } from '../transport/timers.ts'
-import type { TransportOutcome } from '../transport/transport.ts'
-import { createWsTransport } from '../transport/ws-transport.ts'
 import { createAsker, type Observe } from './ask.ts'
 import { broadcast } from './broadcast.ts'
 import { createCaller } from './caller.ts'
 import { readQuantity } from './head.ts'
 import { createHeads } from './heads.ts'
-import { type Health, watch } from './health.ts'
-import { type PendingWatch, watchPending } from './pending-watch.ts'
+import { createPace } from './pace.ts'
+import { createPoolNode, type PoolNode } from './pool-node.ts'
 import type { BroadcastOutcome, Pool, PoolOutcome } from './pool-types.ts'
-import {
-  createUpstream,
-  isUsable,
-  statusOf,
-  type Upstream,
-  type UpstreamOptions,
-} from './upstream.ts'
+import { isUsable, statusOf, type Upstream, type UpstreamOptions } from './upstream.ts'
 
 /** The bounds of a pool; each has a default. */
 export type PoolLimits = {
@@ -66,9 +56,13 @@ export type PoolOptions = {
   observe?: Observe
   random?: () => number
   limits?: Partial<PoolLimits>
+  /** The usual time between blocks of a chain, in milliseconds; undefined where it is not known. */
+  blockTimeOf?(chainId: number): Promise<number | undefined>
+  /** Begins without connections, until `wake`. */
+  isAsleep?: boolean
 }
 
-/** A pool whose nodes can be replaced while it is used. */
+/** A pool whose nodes can be replaced while it is used, and disconnected while it is not. */
 export type ChangeablePool = Pool & {
   /**
    * Uses these nodes from now on. Nodes with the same settings stay as they are; a node that is gone finishes the
@@ -77,14 +71,17 @@ export type ChangeablePool = Pool & {
   change(upstreams: readonly UpstreamOptions[]): Promise<void>
   /** Calls that have no outcome yet. */
   busy(): number
+  /** Connects and probes the nodes; nothing where it is awake. */
+  wake(): void
+  /** Closes every connection and forgets what the nodes reported, apart from the chain id. Then every call fails. */
+  sleep(): Promise<void>
 }
 
-/** A node of the pool with what watches it. */
-type Member = { settings: string; upstream: Upstream; health: Health; pending: PendingWatch }
+type Member = PoolNode & { settings: string }
 
 const drainPollMs = 20
 
-/** The nodes of one network behind one door; starts to probe at once. */
+/** The nodes of one network behind one interface. It connects at once unless it begins asleep. */
 export function createPool(options: PoolOptions): ChangeablePool {
   const { clock, log, prefix, random = Math.random } = options
   const limits = { ...defaultPoolLimits, ...options.limits }
@@ -101,9 +98,21 @@ export function createPool(options: PoolOptions): ChangeablePool {
   const pendingListeners = new Set<(hash: string) => void>()
   const heads = createHeads({ upstreams, log })
   const bestHead = () => heads.best()?.number ?? 0
-  const caller = createCaller({ ...limits, upstreams, ask, clock, timers, random, bestHead })
+  const pace = createPace({ clock, ...limits })
+  const caller = createCaller({
+    ...{ ...limits, upstreams, ask, clock, timers, random, bestHead },
+    maxLag: pace.maxLag,
+  })
   let chainId = options.chainId
+  let isAwake = false
   let isStopped = false
+  let isLearned = false
+
+  const learnBlockTime = (id: number): void => {
+    if (isLearned) return
+    isLearned = true
+    options.blockTimeOf?.(id).then(pace.know, () => {})
+  }
 
   // The first node in the order of the configuration decides, not the fastest.
   const judgeChains = (): void => {
@@ -115,6 +124,7 @@ export function createPool(options: PoolOptions): ChangeablePool {
       }
     }
     if (chainId === undefined) return
+    learnBlockTime(chainId)
     for (const upstream of upstreams) {
       if (!upstream.isReachable || upstream.chainId === null) continue
       const isWrong = upstream.chainId !== chainId
@@ -132,64 +142,27 @@ export function createPool(options: PoolOptions): ChangeablePool {
     chainId !== undefined && readQuantity(quantity) === chainId
 
   const add = (configured: UpstreamOptions): Member => {
-    const url = new URL(configured.url)
-    const name = nameOf({ name: configured.name, url })
-    const shared = {
-      url,
-      headers: headersOf(url, configured.headers ?? {}),
-      maxReplyBytes: limits.maxReplyBytes,
-      connectTimeoutMs: limits.connectTimeoutMs,
-      timers,
-    }
-    const transport = url.protocol.startsWith('ws')
-      ? createWsTransport({
-          ...shared,
-          clock,
-          random,
-          onOpen: () => void health.look(),
-          onClose: () => {
-            upstream.isVerified = false
-            pending.lost()
-            void health.look()
-          },
-          onPush: (params) => {
-            health.push(params)
-            pending.push(params)
-          },
-        })
-      : createHttpTransport({
-          ...shared,
-          prefix,
-          now: clock.now,
-          isRightChain: (result) => isRight(JSON.parse(result)),
-          onClose: () => void health.look(),
-        })
-    const upstream = createUpstream(name, configured, transport)
-    const health = watch({
-      upstream,
-      prefix,
-      archive: configured.archive,
-      clock,
-      log,
-      random,
-      intervalMs: limits.probeIntervalMs,
-      ask: (method, params) => askOne(upstream, method, params),
+    const node = createPoolNode({
+      ...{ configured, prefix, clock, log, random, limits, timers, ask },
+      intervalMs: pace.probeIntervalMs,
       judgeChain: judgeChains,
-      showHead: (head) => heads.show(upstream, head, clock.now()),
-      hasOthers: () => upstreams.some((other) => other !== upstream && isUsable(other)),
+      isRightChain: isRight,
+      showHead: (upstream, head) => {
+        pace.see(head.number)
+        heads.show(upstream, head, clock.now())
+      },
+      hasOthers: (upstream) => upstreams.some((other) => other !== upstream && isUsable(other)),
       changed: caller.wake,
-    })
-    const pending = watchPending({
-      upstream,
-      prefix,
-      clock,
-      ask: (method, params) => askOne(upstream, method, params),
-      notify: (hash) => {
+      notifyPending: (hash) => {
         for (const listener of pendingListeners) listener(hash)
       },
     })
-    if (pendingListeners.size > 0) pending.want(true)
-    return { settings: settingsOf(configured), upstream, health, pending }
+    return { ...node, settings: settingsOf(configured) }
+  }
+
+  const connect = ({ connect, parts }: Member): void => {
+    connect()
+    if (pendingListeners.size > 0) parts()?.pending.want(true)
   }
 
   const use = (next: readonly Member[]): void => {
@@ -198,15 +171,15 @@ export function createPool(options: PoolOptions): ChangeablePool {
   }
 
   /** Ends a node that is not a member any more, after the calls that it has. */
-  const leave = async ({ upstream, health, pending }: Member): Promise<void> => {
-    pending.want(false)
-    health.stop()
+  const leave = async ({ upstream, parts, disconnect }: Member): Promise<void> => {
+    parts()?.pending.want(false)
+    parts()?.health.stop()
     // Its head must not count as one that was taken back.
     upstream.isVerified = false
     const deadline = clock.now() + limits.timeoutMs
     while (upstream.inFlight > 0 && clock.now() < deadline && !isStopped)
       await clock.sleep(drainPollMs)
-    await upstream.transport.stop()
+    await disconnect()
   }
 
   const change = async (configured: readonly UpstreamOptions[]): Promise<void> => {
@@ -217,7 +190,8 @@ export function createPool(options: PoolOptions): ChangeablePool {
     })
     const isNew = next.filter((member) => !members.includes(member))
     use([...next, ...left])
-    if (isNew.length > 0 && left.length > 0) {
+    if (isAwake) isNew.forEach(connect)
+    if (isAwake && isNew.length > 0 && left.length > 0) {
       const deadline = clock.now() + limits.connectTimeoutMs
       while (!isNew.some(({ upstream }) => isUsable(upstream)) && clock.now() < deadline) {
         if (isStopped) return
@@ -233,19 +207,16 @@ export function createPool(options: PoolOptions): ChangeablePool {
     caller.wake()
   }
 
-  const askOne = (upstream: Upstream, method: string, params: string): Promise<TransportOutcome> =>
-    new Promise((resolve) => {
-      const call = {
-        method,
-        params,
-        timeoutMs: limits.probeTimeoutMs,
-        idempotent: false,
-        isUrgent: true,
-      }
-      ask(upstream, call, resolve)
-    })
+  const wake = (): void => {
+    if (isAwake || isStopped) return
+    isAwake = true
+    caller.begin()
+    members.forEach(connect)
+  }
 
   use(options.upstreams.map(add))
+  if (!options.isAsleep) wake()
+  const pendingWatches = () => members.flatMap(({ parts }) => parts()?.pending ?? [])
 
   return {
     send: caller.call,
@@ -280,41 +251,48 @@ export function createPool(options: PoolOptions): ChangeablePool {
       return isUnsure ? undefined : false
     },
     look: async () => {
-      const probes = members.map(({ health, upstream }) => ({ upstream, probed: health.look() }))
-      // A node that does not answer has no head to report.
-      await Promise.all(
-        probes.flatMap(({ upstream, probed }) => (upstream.isReachable ? [probed] : [])),
+      const probes = members.map(
+        ({ parts, upstream }) => [upstream, parts()?.health.look()] as const,
       )
+      // A node that does not answer has no head to report.
+      await Promise.all(probes.map(([upstream, probed]) => upstream.isReachable && probed))
     },
     onHead: heads.onHead,
     onPending: (listener) => {
       pendingListeners.add(listener)
-      for (const { pending } of members) pending.want(true)
+      for (const pending of pendingWatches()) pending.want(true)
       return () => {
         pendingListeners.delete(listener)
-        if (pendingListeners.size === 0) for (const { pending } of members) pending.want(false)
+        if (pendingListeners.size === 0) for (const pending of pendingWatches()) pending.want(false)
       }
     },
     pendingBegun: async () => {
-      const watched = Promise.all(members.map(({ pending }) => pending.begun()))
+      const watched = Promise.all(pendingWatches().map((pending) => pending.begun()))
       await Promise.race([watched, clock.sleep(limits.probeTimeoutMs)])
     },
     pendingSources: () =>
-      members.flatMap(({ upstream, pending }) => (pending.isAlive() ? [upstream.name] : [])),
+      members.flatMap(({ upstream, parts }) => (parts()?.pending.isAlive() ? [upstream.name] : [])),
     status: () => {
-      const context = { now: clock.now(), bestHead: bestHead(), maxLag: limits.maxLag }
-      return upstreams.map((upstream) => statusOf(upstream, context))
+      const context = { now: clock.now(), bestHead: bestHead(), maxLag: pace.maxLag() }
+      const shown = upstreams.map((upstream) => statusOf(upstream, context))
+      return isAwake
+        ? shown
+        : shown.map((node) => ({ ...node, state: 'idle' as const, reason: 'not used' }))
     },
     change,
     busy: caller.busy,
+    wake,
+    sleep: async () => {
+      if (!isAwake) return
+      isAwake = false
+      heads.reset()
+      await Promise.all(members.map(({ disconnect }) => disconnect()))
+    },
     stop: async () => {
+      isAwake = false
       isStopped = true
-      for (const { pending, health } of members) {
-        pending.want(false)
-        health.stop()
-      }
       caller.stop()
-      await Promise.all([...upstreams.map(({ transport }) => transport.stop()), ...leaving])
+      await Promise.all([...members.map(({ disconnect }) => disconnect()), ...leaving])
       timers.stop()
     },
   }

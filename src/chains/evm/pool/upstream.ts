@@ -79,6 +79,22 @@ export const createUpstream = (
   problem: '',
 })
 
+/** Forgets what a node reported before it was disconnected. Counts and latencies stay. */
+export const resetUpstream = (upstream: Upstream): void => {
+  Object.assign(upstream, {
+    breaker: createBreaker(),
+    isVerified: false,
+    isSyncing: false,
+    isReachable: false,
+    wasProbed: false,
+    head: undefined,
+    capabilities: new Set<Capability>(),
+    isExplored: false,
+    problem: '',
+  } satisfies Partial<Upstream>)
+  upstream.lacking.clear()
+}
+
 /** Whether it is there and on the right chain, whatever it does to calls. */
 export const isPresent = (upstream: Upstream): boolean =>
   upstream.isVerified && upstream.isReachable && !upstream.isWrongChain

@@ -22,7 +22,7 @@ export const setUp = (upstreams: FakeUpstream[], { maxInFlight = 100 } = {}) => 
     timers,
     random: () => 0.5,
     bestHead: () => Math.max(...upstreams.map(({ head }) => head?.number ?? 0)),
-    maxLag: 5,
+    maxLag: () => 5,
     timeoutMs: 20_000,
     patienceMs: 2_000,
     maxInFlight,

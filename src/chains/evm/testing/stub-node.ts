@@ -61,6 +61,8 @@ export type StubNode = {
   /** Milliseconds before each answer. */
   delayMs: number
   answer(call: Call): unknown
+  /** How many connections are open. */
+  connections(): number
   stop(): Promise<void>
 }
 
@@ -104,6 +106,7 @@ export async function startStub(name: string, { port = 0 } = {}): Promise<StubNo
     batchSizes: [],
     delayMs: 0,
     answer: ({ params }) => ({ name, params }),
+    connections: () => sockets.size,
     stop: async () => {
       for (const socket of sockets) socket.destroy()
       server.close()

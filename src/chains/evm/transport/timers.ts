@@ -23,7 +23,8 @@ const longestJumpMs = 250
  * machine for each of tens of thousands of calls per second would show in the bill.
  */
 export function createTimers(clock: Clock): Timers {
-  const slots = Array.from({ length: slotCount }, emptyList)
+  // Made for the first time limit: a network that is not used has none.
+  let slots: Timer[] = []
   const stopped = new AbortController()
   let count = 0
   let current = 0
@@ -65,6 +66,7 @@ export function createTimers(clock: Clock): Timers {
     after: (ms, fire) => {
       const sinceTurn = isTurning ? clock.now() - turnedAt : 0
       const ticks = Math.max(1, Math.ceil((ms + Math.min(sinceTurn, longestJumpMs)) / tickMs) + 1)
+      if (slots.length === 0) slots = Array.from({ length: slotCount }, emptyList)
       const list = slots[(current + ticks) % slotCount]!
       const timer: Timer = {
         prev: list.prev,

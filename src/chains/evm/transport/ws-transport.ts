@@ -72,6 +72,7 @@ export function createWsTransport(
       stream = response.socket
     })
     attempt.on('open', () => {
+      if (isStopped) return attempt.terminate()
       socket = attempt
       if (stream)
         cutMessages(stream, ({ head }) => {

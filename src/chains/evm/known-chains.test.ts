@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import {
+  blockTimeOf,
+  findKnownChain,
+  knownChainNames,
+  proofSettings,
+  proposedConfirmations,
+} from './known-chains.ts'
+
+test.each([
+  [1, 'ethereum/mainnet', 'ETH', 12_000, 12],
+  [8_453, 'base/mainnet', 'ETH', 2_000, 72],
+  [84_532, 'base/sepolia', 'ETH', 2_000, 72],
+  [11_155_111, 'ethereum/sepolia', 'ETH', undefined, undefined],
+  [42_161, 'arbitrum/mainnet', 'ETH', 250, 576],
+  [137, 'polygon/mainnet', 'POL', 2_000, 72],
+])('chain %i is %s', (id, place, symbol, blockMs, confirmations) => {
+  const known = findKnownChain(id)!
+  expect([`${known.chain}/${known.network}`, known.symbol]).toEqual([place, symbol])
+  expect([blockTimeOf(id), proposedConfirmations(known)]).toEqual([blockMs, confirmations])
+})
+
+test('the stacks whose blocks cannot be proved whole get their settings', () => {
+  const settings = (id: number) => proofSettings(findKnownChain(id)!)
+  expect(settings(1)).toEqual({})
+  expect(settings(10)).toEqual({})
+  expect(settings(42_220)).toEqual({ unproven_types: [0x7b] })
+  expect(settings(42_161).unproven_types).toContain(0x64)
+  expect(settings(324)).toEqual({ proof: 'bloom' })
+  expect(settings(43_114)).toEqual({ proof: 'bloom' })
+})
+
+test('names are those of the configuration', () => {
+  const names = knownChainNames()
+  expect(names.size).toBeGreaterThan(300)
+  for (const name of names) expect(name).toMatch(/^[a-z0-9]+(?:-[a-z0-9]+)*$/)
+  for (const name of ['ethereum', 'base', 'polygon', 'bsc', 'arbitrum', 'optimism', 'gnosis'])
+    expect(names).toContain(name)
+})

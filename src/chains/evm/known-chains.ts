@@ -1,0 +1,69 @@
+// The well-known EVM chains, for defaults and proposals. The table comes from `viem/chains` (`npm run generate`). It is
+// imported where it is needed only, because it is large.
+
+import rows from './known-chains.json' with { type: 'json' }
+
+/** A well-known network. */
+export type KnownChain = {
+  chain_id: number
+  /** Its name in the configuration, and that of its network. */
+  chain: string
+  network: string
+  title: string
+  symbol: string
+  /** Undefined where it is not known. */
+  blockMs: number | undefined
+  /** `header` for chains that hash their blocks differently. */
+  stack: 'plain' | 'op' | 'arbitrum' | 'zksync' | 'celo' | 'header'
+  explorer: string | undefined
+}
+
+type Row = [number, string, string, string, string, number, string, string]
+
+const toChain = (row: Row): KnownChain => {
+  const [chain_id, chain, network, title, symbol, blockMs, stack, explorer] = row
+  return {
+    ...{ chain_id, chain, network, title, symbol },
+    blockMs: blockMs || undefined,
+    stack: (stack || 'plain') as KnownChain['stack'],
+    explorer: explorer || undefined,
+  }
+}
+
+const find = (matches: (row: Row) => boolean): KnownChain | undefined => {
+  const row = (rows as Row[]).find(matches)
+  return row && toChain(row)
+}
+
+/** The network with this chain id. */
+export const findKnownChain = (chain_id: number): KnownChain | undefined =>
+  find(([id]) => id === chain_id)
+
+/** The usual time between blocks in milliseconds. */
+export const blockTimeOf = (chain_id: number): number | undefined =>
+  findKnownChain(chain_id)?.blockMs
+
+/** The names of all known chains. */
+export const knownChainNames = (): ReadonlySet<string> =>
+  new Set((rows as Row[]).map(([, chain]) => chain))
+
+// The time after which exchanges usually accept a deposit on a chain without fast finality: 12 blocks of Ethereum.
+const settledMs = 144_000
+const mostConfirmations = 1_000
+
+/** How many confirmations are proposed for a chain; undefined where its block time is not known. */
+export const proposedConfirmations = ({ blockMs }: KnownChain): number | undefined =>
+  blockMs === undefined
+    ? undefined
+    : Math.min(mostConfirmations, Math.max(1, Math.ceil(settledMs / blockMs)))
+
+/** The settings that blocks of the network need to be proved as far as that is possible; see `docs/chains.md`. */
+export const proofSettings = ({
+  stack,
+}: KnownChain): { proof?: 'bloom'; unproven_types?: readonly number[] } => {
+  if (stack === 'arbitrum') return { unproven_types: [0x64, 0x65, 0x66, 0x68, 0x69, 0x6a] }
+  if (stack === 'celo') return { unproven_types: [0x7b] }
+  // The block hash is not that of an Ethereum header.
+  if (stack === 'zksync' || stack === 'header') return { proof: 'bloom' }
+  return {}
+}
