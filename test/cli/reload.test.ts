@@ -127,3 +127,46 @@ test(
     expect((await service.stop()).code).toBe(0)
   },
 )
+
+test('the first chain of a file is added, and the file stays as it was otherwise', async () => {
+  const folder = await freshFolder()
+  const file = join(folder, 'portolan.yaml')
+  const run = (...args: string[]) =>
+    runCommand([...args, '--config', file], { dataDir: join(folder, 'data') })
+  await writeFile(file, '# Mine.\nserver:\n  port: 4100 # Not the usual one.\nchains:\n', {
+    mode: 0o640,
+  })
+  const added = await run(
+    'chains',
+    'add',
+    'base',
+    '--variant',
+    'C,Q',
+    '--url',
+    'http://127.0.0.1:9',
+  )
+  expect(added.stderr).toContain('does not answer')
+  expect(added.stdout).toContain('The next start of the service reads it.')
+  expect(await readFile(file, 'utf8')).toBe(`# Mine.
+server:
+  port: 4100 # Not the usual one.
+chains:
+  base:
+    variants:
+      - C
+      - Q
+    networks:
+      mainnet:
+        upstreams:
+          - url: http://127.0.0.1:9
+`)
+  expect((await stat(file)).mode & 0o777).toBe(0o640)
+  const bad = await run('nodes', 'add', 'base', 'ftp://127.0.0.1')
+  expect(bad.code).toBe(1)
+  expect(bad.stderr).toContain('portolan.yaml line')
+  expect((await run('chains', 'add', 'base/dev', '--url', 'env:NODE_URL')).code).toBe(1)
+  expect((await run('chains', 'add', 'x')).stderr).toContain(
+    'Name the nodes of the chain with --url.',
+  )
+  expect((await run('chains', 'remove', 'polygon')).stderr).toContain('polygon is not configured.')
+})

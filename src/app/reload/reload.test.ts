@@ -52,6 +52,23 @@ test('a configuration with an error changes nothing and names its problems', asy
   expect(running()).toBe(before)
 })
 
+test('a file that is gone or empty is refused', async () => {
+  const origins = { 'logging.level': { from: 'file' as const, file: 'a.yaml' } }
+  const started = { ...load({}), source: { file: '/a.yaml', origins } }
+  const said = async (source: Config['source']) => {
+    const reloader = createReloader({
+      ...{ read: () => ({ ...load({}), source }), current: () => started },
+      ...{ apply: async () => {}, clock: systemClock, log: silentLog, onReloaded: () => {} },
+    })
+    return (await reloader.reload()).problems.map(({ message }) => message)
+  }
+  expect(await said({ origins: {} })).toEqual(['The configuration file /a.yaml does not exist.'])
+  expect(await said({ file: '/a.yaml', origins: {} })).toEqual([
+    'The configuration file /a.yaml is empty.',
+  ])
+  expect(await said({ file: '/a.yaml', origins })).toEqual([])
+})
+
 test('a failure while it is applied is a refusal', async () => {
   const { reloader, running } = open(
     () => load({ logging: { level: 'debug' } }),

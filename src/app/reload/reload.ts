@@ -59,6 +59,7 @@ export function createReloader(options: ReloaderOptions): Reloader {
     if (isStopped) return refusal([{ message: 'The service is stopping.' }])
     try {
       const next = read()
+      checkSource(current(), next)
       const difference = compareConfigs(current(), next)
       if (isEmpty(difference)) return { ...nothing, outcome: 'unchanged' }
       const isLive = difference.isChains || difference.settings.length > 0
@@ -117,6 +118,18 @@ export function createReloader(options: ReloaderOptions): Reloader {
       await following
     },
   }
+}
+
+/** A file that is gone or empty, as while it is being written, must not remove every chain. */
+function checkSource({ source: before }: Config, { source: now }: Config): void {
+  if (before.file === undefined) return
+  const hasKeys = Object.values(now.origins).some(({ from }) => from === 'file')
+  const hadKeys = Object.values(before.origins).some(({ from }) => from === 'file')
+  const fault =
+    now.file !== before.file ? 'does not exist' : hadKeys && !hasKeys ? 'is empty' : undefined
+  if (fault === undefined) return
+  const message = `The configuration file ${before.file} ${fault}.`
+  throw new ConfigError([{ message, file: before.file }])
 }
 
 const textOf = ({ chain, network }: NetworkAt): string => `${chain}/${network}`

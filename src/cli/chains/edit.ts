@@ -49,6 +49,9 @@ export async function addChain(shell: Shell, name: string, options: AddOptions):
   }
   await editConfig(shell, options, (document) => {
     if (document.contents === null) document.contents = document.createNode({})
+    const chains = document.get('chains')
+    // An empty section, or `{}`, in which everything would be on one line.
+    if (!isMap(chains) || chains.items.length === 0) document.set('chains', document.createNode({}))
     if (known && document.hasIn(['chains', chain]))
       document.setIn(['chains', chain, 'networks', network], document.createNode(entry))
     else
