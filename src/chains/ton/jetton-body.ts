@@ -3,6 +3,8 @@ import { readComment, readReturned, type Said } from './body.ts'
 import { bytesOf } from './cells.ts'
 
 const ops = { transfer: 0x0f8a7ea5, internalTransfer: 0x178d4519, burn: 0x595f07bc }
+/** Messages of a jetton wallet that have taken tokens from it: when one bounces, they come back. */
+const carriers: readonly number[] = [ops.internalTransfer, 0x7bdd97de /* burn_notification */]
 
 /** What a message to a jetton wallet asks for (TEP-74). */
 export type JettonOrder =
@@ -52,7 +54,7 @@ export function readJettonOrder(body: Cell): JettonOrder | undefined {
 export function readReturnedTokens(body: Cell): bigint | undefined {
   try {
     const slice = readReturned(body)
-    if (slice?.loadUint(32) !== ops.internalTransfer) return undefined
+    if (!slice || !carriers.includes(slice.loadUint(32))) return undefined
     slice.skip(64)
     return slice.loadCoins()
   } catch {

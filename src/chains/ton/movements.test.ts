@@ -133,6 +133,17 @@ describe('what a jetton wallet does', () => {
       ])
   })
 
+  it('brings tokens back whose burning the master refused', () => {
+    const body = beginCell()
+      .storeUint(0xffffffff, 32)
+      .storeUint(0x7bdd97de, 32)
+      .storeUint(1, 64)
+      .storeCoins(9n)
+      .endCell()
+    expect(received(body, { bounced: true })).toMatchObject([{ to: owner, value: 9n, only: 'to' }])
+    expect(received(body, { bounced: true, isDone: false })).toEqual([])
+  })
+
   it('is unknown where the standard does not name it', () => {
     const strange = beginCell().storeUint(0x12345678, 32).endCell()
     expect(received(strange)).toBeUndefined()

@@ -118,14 +118,14 @@ export function tokenMovements(
     ordinal: place.ordinal + tokenOrdinals + index,
   }
   const { hash } = transaction.in
+  // What did not run to the end moved nothing, a bounce neither.
+  if (!transaction.isDone) return []
   if (received.info.bounced) {
     const value = readReturnedTokens(received.body)
     if (value === undefined) return undefined
     const detail = { ...base.detail, bounced: 'true' }
     return [{ ...base, from: noParty, to: owner, value, only: 'to', transfer_hash: hash, detail }]
   }
-  // What did not run to the end moved nothing.
-  if (!transaction.isDone) return []
   const order = readJettonOrder(received.body)
   // An unknown message may move tokens: it is counted, and the balance is read.
   if (!order) return isPlain(received.body) ? [] : undefined
