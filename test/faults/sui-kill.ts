@@ -30,7 +30,13 @@ export type KillOutcome = {
   transfers: number
   notifications: number
   balances: number
+  /** Addresses whose records add up to what they hold, for the coin and for the token. */
+  sums: number
+  /** Runs in which the token was removed and imported again. */
+  removals: number
 }
+
+type Untracked = { from: number; to: number; changes: ReadonlyMap<string, bigint> }
 
 const child = join(import.meta.dirname, 'sui-tracker-child.ts')
 const asset_type = 'ASSET_TYPE_S'
@@ -94,9 +100,12 @@ export async function runSuiKill(
   const importCoin = (whose: object) =>
     caller.call('ImportAsset', { ...whose, asset_type, token_address: devCoin })
   if (importing === 2) await importCoin({})
+  const named = new Set<string>()
   for (const [index, address] of tracked.entries()) {
     const wallet_id = wallets[index % 2]
-    await caller.call('RegisterAddress', { wallet_id, address, import_asset: chance(0.5) })
+    const import_asset = chance(0.5)
+    await caller.call('RegisterAddress', { wallet_id, address, import_asset })
+    if (import_asset && ledger.sealed.coinsOf(address, devCoin).length > 0) named.add(address)
   }
   // From the first checkpoint on, so that nothing is lost by an import in the middle of it.
   if (importing === 0) for (const address of tracked) await importCoin({ address })
@@ -113,10 +122,31 @@ export async function runSuiKill(
     timeoutMs: 60_000,
   })
   const begin = (await findCursor(db, network_id))!.block_number
+  const heldBy = (owner: string, type: string): bigint =>
+    ledger.sealed
+      .coinsOf(owner, type)
+      .reduce((sum, coin) => sum + coin.balance, ledger.sealed.fundsOf(owner, type))
+  const heldByAll = () =>
+    new Map(
+      tracked.flatMap((owner) =>
+        [SUI, devCoin].map((type) => [`${owner} ${type}`, heldBy(owner, type)] as const),
+      ),
+    )
+  const atBegin = heldByAll()
+  /** The checkpoints in which the token of some addresses was not tracked, and by how much it changed. */
+  let untracked: Untracked | undefined
   let transactions = 0
   let isOver = false
+  let isPaused = false
+  let isIdle = false
   const sending = (async () => {
     while (!isOver) {
+      if (isPaused) {
+        isIdle = true
+        await delay(5)
+        continue
+      }
+      isIdle = false
       for (let left = pick(4); left > 0; left--) {
         await traffic.send()
         transactions++
@@ -131,8 +161,47 @@ export async function runSuiKill(
       await delay(5)
     }
   })()
+  const reached = async () =>
+    await waitFor(
+      'the newest checkpoint is tracked',
+      async () =>
+        (await findCursor(db, network_id))?.block_number === ledger.history.newest().number,
+      { timeoutMs: 60_000 },
+    )
+  /** Removes the token of a wallet or the organization and imports it again, with traffic in between. */
+  const removeToken = async () => {
+    isPaused = true
+    await waitFor('nothing is sent', () => isIdle, { timeoutMs: 60_000 })
+    await reached()
+    const whose = importing === 1 ? { wallet_id: wallets[0] } : {}
+    await caller.call('RemoveAsset', { ...whose, asset_type, token_address: devCoin })
+    // An address that was registered with the assets that it held keeps them.
+    const lost = tracked.filter(
+      (owner, index) => (importing === 2 || index % 2 === 0) && !named.has(owner),
+    )
+    const [from, before] = [ledger.history.newest().number, heldByAll()]
+    for (let left = 12; left > 0; left--) {
+      await traffic.send()
+      transactions++
+      if (chance(0.5)) ledger.seal()
+    }
+    ledger.seal()
+    await reached()
+    const after = heldByAll()
+    const changes = new Map(
+      lost.map((owner) => {
+        const key = `${owner} ${devCoin}` as const
+        return [key, after.get(key)! - before.get(key)!] as const
+      }),
+    )
+    untracked = { from, to: ledger.history.newest().number, changes }
+    await importCoin(whose)
+    isPaused = false
+  }
+  const removing = importing === 0 ? 0 : 1 + pick(kills)
   for (let left = kills; left > 0; left--) {
     await delay(20 + random() * 400)
+    if (left === removing) await removeToken()
     await kill(running)
     running = await start()
   }
@@ -167,9 +236,10 @@ export async function runSuiKill(
         contracts: createByteSet([]),
         tokenAccount: () => [],
       })
-      for (const { ordinal, transaction_hash, from, to, value, failed } of content.movements)
+      for (const { ordinal, transaction_hash, from, to, value, failed, asset } of content.movements)
         for (const [side, address] of [from, to].entries()) {
           if (!accounts.has(address) || (failed && side === 1)) continue
+          if (isUntracked(number, address, asset.contract_address)) continue
           expected.push([number, ordinal, side, transaction_hash.toString('hex'), value].join('/'))
           notified.add(transaction_hash.toString('hex'))
         }
@@ -201,11 +271,7 @@ export async function runSuiKill(
     for (const { address, contract_address, balance } of balances.rows) {
       const type = contract_address.length === 0 ? SUI : suiFamily.formatToken!(contract_address)
       const owner = suiFamily.formatAddress(address)
-      const coins = ledger.sealed.coinsOf(owner, type)
-      const held = coins.reduce(
-        (sum, coin) => sum + coin.balance,
-        ledger.sealed.fundsOf(owner, type),
-      )
+      const held = heldBy(owner, type)
       if (held !== balance)
         throw new Error(`seed ${seed}: ${owner} has ${held} ${type}, stored is ${balance}`)
     }
@@ -213,7 +279,50 @@ export async function runSuiKill(
       transfers: stored.length,
       notifications: deliveries.rows.length,
       balances: balances.rows.length,
+      sums: await compareSums(),
+      removals: untracked ? 1 : 0,
     }
+  }
+
+  function isUntracked(number: number, address: Buffer, token: Buffer): boolean {
+    if (!untracked || token.length === 0) return false
+    const { from, to, changes } = untracked
+    const key = `${suiFamily.formatAddress(address)} ${suiFamily.formatToken!(token)}`
+    return number > from && number <= to && changes.has(key)
+  }
+
+  /** What the stored records of an address add up to is what it holds more than at the beginning. */
+  async function compareSums(): Promise<number> {
+    const { rows } = await sql<{ address: Buffer; contract_address: Buffer; sum: bigint }>`
+      select t.address, a.contract_address,
+        sum(case t.side when 1 then t.value else -t.value end)::numeric(78, 0) as sum
+      from transfer t join asset a on a.asset_id = t.asset_id
+      where t.network_id = ${network_id} group by 1, 2`.execute(db)
+    const fees = await sql<{ address: Buffer; fee: bigint }>`
+      select address, sum(transaction_fee)::numeric(78, 0) as fee from transfer
+      where network_id = ${network_id} and side = 0 and (detail->>'pays_fee')::bool
+      group by 1`.execute(db)
+    const sums = new Map<string, bigint>()
+    const add = (address: Buffer, type: string, amount: bigint) => {
+      const key = `${suiFamily.formatAddress(address)} ${type}`
+      sums.set(key, (sums.get(key) ?? 0n) + amount)
+    }
+    for (const { address, contract_address, sum } of rows)
+      add(
+        address,
+        contract_address.length === 0 ? SUI : suiFamily.formatToken!(contract_address),
+        BigInt(sum),
+      )
+    for (const { address, fee } of fees.rows) add(address, SUI, -BigInt(fee))
+    for (const [key, amount] of untracked?.changes ?? [])
+      sums.set(key, (sums.get(key) ?? 0n) + amount)
+    const atEnd = heldByAll()
+    for (const [key, before] of atBegin) {
+      const change = atEnd.get(key)! - before
+      if (change !== (sums.get(key) ?? 0n))
+        throw new Error(`seed ${seed}: the records of ${key} say ${sums.get(key)}, not ${change}`)
+    }
+    return atBegin.size
   }
 }
 

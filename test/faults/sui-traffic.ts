@@ -18,6 +18,11 @@ export const createTraffic = (
       typeArguments: [type],
       arguments: [transaction.pure.u64(amount)],
     })
+  type OwnCoin = ReturnType<typeof node.ledger.live.coinsOf>[number]
+  const ownCoins = (from: Ed25519Keypair, type: string): OwnCoin[] =>
+    node.ledger.live.coinsOf(from.toSuiAddress(), type).slice(0, 5)
+  const refTo = (transaction: Transaction, { id, version, digest }: OwnCoin) =>
+    transaction.objectRef({ objectId: id, version: String(version), digest })
   const kinds: ((transaction: Transaction, from: Ed25519Keypair) => void)[] = [
     // A payment, or several in one.
     (transaction) => {
@@ -38,6 +43,37 @@ export const createTraffic = (
     (transaction) => {
       const [coin] = mint(transaction, devCoin, 1 + pick(1_000))
       transaction.transferObjects([coin!], someone())
+    },
+    // Coins of another kind that the sender has: a part is paid, put into an address balance or burned.
+    (transaction, from) => {
+      const coins = ownCoins(from, devCoin)
+      if (coins.length === 0) return void transaction.moveCall({ target: '0xde7::calls::nothing' })
+      const [first, ...others] = coins.map((coin) => refTo(transaction, coin))
+      if (others.length > 0 && chanceOf(0.3)) transaction.mergeCoins(first!, others)
+      // Now and then more than there is: then it fails.
+      const most = Number(coins[0]!.balance)
+      const amount = chanceOf(0.1) ? most + 1_000_000 : 1 + pick(Math.max(1, most))
+      const [part] = transaction.splitCoins(first!, [amount])
+      const end = pick(4)
+      if (end === 0)
+        transaction.moveCall({
+          target: '0x2::coin::send_funds',
+          typeArguments: [devCoin],
+          arguments: [part!, transaction.pure.address(someone())],
+        })
+      else if (end === 1)
+        transaction.moveCall({
+          target: '0xde7::treasury::burn',
+          typeArguments: [devCoin],
+          arguments: [part!],
+        })
+      else transaction.transferObjects([part!], someone())
+    },
+    // A whole coin of another kind.
+    (transaction, from) => {
+      const [coin] = ownCoins(from, devCoin)
+      if (!coin) return void transaction.moveCall({ target: '0xde7::calls::nothing' })
+      transaction.transferObjects([refTo(transaction, coin)], someone())
     },
     // A swap.
     (transaction, from) => {
@@ -66,9 +102,7 @@ export const createTraffic = (
       if (coins.length === 0) return void transaction.moveCall({ target: '0xde7::calls::nothing' })
       transaction.mergeCoins(
         transaction.gas,
-        coins.map(({ id, version, digest }) =>
-          transaction.objectRef({ objectId: id, version: String(version), digest }),
-        ),
+        coins.map((coin) => refTo(transaction, coin)),
       )
     },
   ]
