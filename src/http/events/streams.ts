@@ -18,7 +18,7 @@ import {
   listStreamRows,
   type StreamRow,
 } from '../../storage/webhooks/streams.ts'
-import { storedEvent } from '../../workers/events/event.ts'
+import { liveEvent, storedEvent } from '../../workers/events/event.ts'
 import { type EventHub, pageSize } from '../../workers/events/hub.ts'
 import type { LiveEvents } from '../../workers/events/live.ts'
 import type { Exchange } from '../exchange.ts'
@@ -206,7 +206,9 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
       }
     }
     if (!client.isOpen()) return close()
-    client.send({ type: 'ready', id: idOf(), text: JSON.stringify({ type: 'ready', data: {} }) })
+    const [first] = asked.isSingle ? networks : []
+    const name = { chain: first?.chain ?? '', network: first?.network ?? '' }
+    client.send({ ...liveEvent('ready', name, new Date(clock.now()), {}), id: idOf() })
     const isCovered = new Set(networks.map(({ chain, network }) => `${chain}/${network}`))
     leaves.push(
       live.join({
