@@ -237,6 +237,50 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
     expect(clean(watched)).toEqual({ errors: [], others: [] })
   })
 
+  test('200 texts that try to become markup stay text', async () => {
+    const watched = await open('light', 1440, 900)
+    const { page } = watched
+    const texts = attacks()
+    expect(texts).toHaveLength(200)
+    const names = texts.filter((text) => text.length <= 50)
+    for (const name of names) await client.c.RegisterWallet({ name })
+    const headers = texts.filter((text) => text.length > 50)
+    for (const [index, header_value] of headers.entries())
+      await client.c.RegisterWebhookHeader({ webhook_id, header_key: `x-${index}`, header_value })
+
+    await signIn(watched, admin)
+    const inert = () =>
+      page.evaluate(() => ({
+        attacked: 'attacked' in window,
+        made: document.querySelectorAll(
+          'main :is(img, script, iframe, object, embed, video, style, link, math, marquee, body)',
+        ).length,
+      }))
+    await visit(page, 'wallets/c')
+    const shown = new Set<string>()
+    // Only the rows in view are in the document: all are seen on the way down.
+    await waitFor(
+      'every name was shown',
+      async () => {
+        const seen = await page.locator('main tbody td:first-child').allTextContents()
+        for (const text of seen) shown.add(text)
+        await page.mouse.wheel(0, 700)
+        return names.every((name) => shown.has(name))
+      },
+      limit,
+    )
+    expect(await inert()).toEqual({ attacked: false, made: 0 })
+    await visit(page, `webhooks/c/${webhook_id}/headers`)
+    for (const header of headers)
+      expect(await page.getByText(header, { exact: true }).count()).toBeGreaterThan(0)
+    expect(await inert()).toEqual({ attacked: false, made: 0 })
+    await page.getByRole('searchbox', { name: /^Search/ }).fill('<img')
+    await page.locator('.search-results a').first().waitFor()
+    expect(await page.locator('.search-results img').count()).toBe(0)
+    expect(await inert()).toEqual({ attacked: false, made: 0 })
+    expect(clean(watched)).toEqual({ errors: [], others: [] })
+  })
+
   test('a transaction is created, signed by a wallet of the browser, sent and confirmed', async () => {
     const watched = await open('dark', 1440, 900)
     const { page } = watched
@@ -323,6 +367,35 @@ async function audit(page: Page, name: string): Promise<string[]> {
     )
   })
   return found.map((text) => `${name}: ${text}`)
+}
+
+/** Texts that would run if they were ever parsed as markup or code: each vector behind each way out of a place. */
+function attacks(): string[] {
+  const run = 'window.attacked=1'
+  const vectors = [
+    `<img src=x onerror=${run}>`,
+    `<svg onload=${run}>`,
+    `<script>${run}</script>`,
+    `<iframe srcdoc="<script>parent.attacked=1</script>">`,
+    `<body onload=${run}>`,
+    `<details open ontoggle=${run}>`,
+    `<input autofocus onfocus=${run}>`,
+    `<video><source onerror=${run}>`,
+    `<a href=javascript:${run}>a</a>`,
+    `<style onload=${run}>`,
+    `<marquee onstart=${run}>`,
+    `<object data=javascript:${run}>`,
+    `<embed src=javascript:${run}>`,
+    `<link rel=stylesheet href=x onerror=${run}>`,
+    `<math><mi xlink:href=javascript:${run}>`,
+    `javascript:${run}`,
+    `-${run}-`,
+    `\${${run}}`,
+    `{{constructor.constructor("${run}")()}}`,
+    `<b style=background:url(//x.test)>${run}`,
+  ]
+  const exits = ['', '"', "'", '`', '"><', '</td>', '</title>', '-->', ']]>', '&lt;']
+  return exits.flatMap((exit) => vectors.map((vector) => exit + vector))
 }
 
 /** A receiver that answers 500 with markup until it is fixed. */
