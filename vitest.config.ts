@@ -29,6 +29,7 @@ const measuringTests = [
 /** Files of 20 s and more, longest first. At the end of the run one of them would keep one worker busy alone. */
 const longestFiles = [
   'test/e2e/first-five-minutes.test.ts',
+  'test/console/console.test.ts',
   'test/cli/start.test.ts',
   'test/cli/kill.test.ts',
   'src/storage/embedded/embedded-postgres.itest.ts',

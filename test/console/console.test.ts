@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -25,8 +26,12 @@ const limit = { timeoutMs: 60_000 }
 
 describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, async () => {
   if (!browser) return
+  // Nothing is done where the console is built already, and not older than its sources.
+  execFileSync(process.execPath, [join(import.meta.dirname, '../../scripts/build-console.ts')])
   const service = await startService(join(await freshFolder(), '.data'), {
     args: ['--chains', 'c', '--no-traffic'],
+    // Behind a path prefix everything is one step harder than at the root.
+    env: { PORTOLAN_SERVER__BASE_PATH: '/portolan' },
   })
   const { base_url } = service.connection
   const admin = service.connection.admin!
@@ -52,7 +57,7 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
   await client.c.RegisterWebhookHeader({ webhook_id, header_key: 'x-note', header_value: attack })
   const { webhook_history_id } = await client.c.SendTestWebhook({ webhook_id })
   const fund = async (to: string) => {
-    const answer = await fetch(new URL('/dev/v1/faucet', base_url), {
+    const answer = await fetch(`${base_url}/dev/v1/faucet`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ chain: 'c', address: to, amount: '1500000000000000000' }),
@@ -124,9 +129,9 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
   /** Without a reload, as a click does it. */
   const visit = async (page: Page, path: string) => {
     await page.evaluate((to) => {
-      history.pushState(null, '', `/${to}`)
+      history.pushState(null, '', to)
       window.dispatchEvent(new PopStateEvent('popstate'))
-    }, path)
+    }, `${base_url}/${path}`)
     await page.waitForFunction(
       () => document.querySelector('main h1') && !document.querySelector('main .skeleton'),
     )
