@@ -246,7 +246,7 @@ export async function openWallets(
       }),
     prepare: async (place) => {
       const isResumed = (await listTracked(db)).some((one) => pathOf(one) === pathOf(place))
-      const isTracked = place.isDefault || isResumed
+      const isTracked = isTrackedFromStart(place) || isResumed
       return { place, chain: await place.open(), isTracked, isResumed }
     },
     enroll,

@@ -42,7 +42,7 @@ export type ChainParts = {
 
 // Calls end within their own time limits, which are mostly shorter.
 const drainMs = 30_000
-const prepareMs = 20_000
+const prepareMs = 30_000
 
 /**
  * Replaces, adds and removes networks. `commit` is called in the step in which callers begin to find the new ones.

@@ -9,7 +9,7 @@ export type NewNetwork = NetworkName & { nodes: Pick<Chain, 'identity'>; isShare
 /** A network with the identity that its nodes reported. */
 export type Identified = NetworkName & { identity: string | null }
 
-const askMs = 5_000
+const askMs = 10_000
 
 /**
  * Refuses a configuration in which nodes have the identity of another network, or not that of the rows of their own.
