@@ -1,10 +1,10 @@
 import { type ChildProcess, execFile, fork, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -51,8 +51,24 @@ const signed = (pair: Pair, operation: string, request: object) => {
   return { path, body, headers: authHeaders(pair, { path, body }) }
 }
 
+/**
+ * Gives the local node a low priority. In production it has a machine of its own; here it shares two cores with
+ * the service, and under an emulator one call of 4 MiB takes it a second of both.
+ */
+const yieldNodes = async (folder: string): Promise<void> => {
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const command = await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')
+    if (!/anvil[^/]*\0/.test(command)) continue
+    const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
+    if (command.includes(folder) || environment.includes(folder)) setPriority(Number(pid), 10)
+  }
+}
+
 /** A tenant that stays far below its limits, with a wallet and a webhook. */
-const createQuiet = async (pool: Pool, pair: Pair) => {
+const createQuiet = async (base_url: string, pair: Pair) => {
+  // A pool for each kind of call: operations must not wait in this process for calls that wait for the node.
+  const pool = new Pool(base_url, { connections: 64, pipelining: 1 })
+  const gateway = new Pool(base_url, { connections: 64, pipelining: 1 })
   const arrivals = new Map<string, number>()
   const sink = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray()).toString()
@@ -104,10 +120,12 @@ const createQuiet = async (pool: Pool, pair: Pair) => {
     const open: Promise<void>[] = []
     for (let turn = 0; performance.now() < end; turn++) {
       const begin = performance.now()
-      const call = post(pool, calls[turn % calls.length]!()).then(({ status, text }) => {
+      const isOperation = turn % calls.length === 0
+      const request = calls[turn % calls.length]!()
+      const call = post(isOperation ? pool : gateway, request).then(({ status, text }) => {
         if (status !== 200 || text.includes('"error"')) fail()
         times.push(performance.now() - begin)
-        if (turn % calls.length === 0) operations.push(performance.now() - begin)
+        if (isOperation) operations.push(performance.now() - begin)
       })
       open.push(call.catch(fail))
       if (turn % 50 === 0)
@@ -117,7 +135,11 @@ const createQuiet = async (pool: Pool, pair: Pair) => {
     await Promise.all(open)
     return { times, operations, transfers, failed }
   }
-  return { measure, stop: () => sink.close().closeAllConnections() }
+  const stop = async () => {
+    sink.close().closeAllConnections()
+    await Promise.all([pool.destroy(), gateway.destroy()])
+  }
+  return { measure, stop }
 }
 
 const p99 = (times: readonly number[]): number =>
@@ -195,8 +217,8 @@ const runNoisyNeighbours = async (options: {
       const { stdout } = await command('keys', 'create', domain, '--json')
       return JSON.parse(stdout) as Pair
     }
-    const pool = new Pool(base_url, { connections: 16, pipelining: 1 })
-    const quiet = await createQuiet(pool, await create('quiet'))
+    await yieldNodes(folder)
+    const quiet = await createQuiet(base_url, await create('quiet'))
     await quiet.measure(5)
     for (const [index, name] of kinds.entries()) {
       const abuse = abuses[name]!
@@ -205,6 +227,8 @@ const runNoisyNeighbours = async (options: {
         ...[name, base_url, JSON.stringify(pair)],
       ])
       await reportOf(child)
+      // Its own work is done elsewhere in production; what it costs the service remains.
+      setPriority(child.pid!, 19)
       const alone = empty()
       const beside = empty()
       let outcomes: Report = {}
@@ -229,8 +253,7 @@ const runNoisyNeighbours = async (options: {
       })
       console.log(JSON.stringify({ ...figures.at(-1), outcomes }))
     }
-    quiet.stop()
-    await pool.destroy()
+    await quiet.stop()
   } finally {
     await stop(service, 'SIGTERM')
     await rm(folder, { recursive: true, force: true, maxRetries: 5 })
@@ -245,8 +268,8 @@ const stop = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> 
   await ended
 }
 
-const { from, ...numbers } = readNumbers({ seconds: 10, rounds: 3, from: 0 })
-const kinds = Object.keys(abuses).slice(from)
+const { from, count, ...numbers } = readNumbers({ seconds: 10, rounds: 3, from: 0, count: 100 })
+const kinds = Object.keys(abuses).slice(from, from + count)
 const figures = await runNoisyNeighbours({ ...numbers, kinds })
 console.table(figures)
 const bad = figures.filter(
