@@ -43,6 +43,9 @@ const numberUnit = 3
 const ways = 8
 const bytesPerSlot = 128
 
+// `Buffer.write` costs 2 to 4 µs before its first byte, in a request of 60 µs; a loop over a key costs 0.1 µs.
+const longestLoop = 512
+
 const unitsOf = (bytes: number): number => (bytes + unit - 1) >>> 3
 
 const unitsOfRecord = ({ key, hash, text }: KeptRecord): number =>
@@ -94,7 +97,8 @@ export function createRecordRing({ maxBytes }: { maxBytes: number }): RecordRing
     }
     keyWords[units * 2 - 1] = 0
     keyWords[units * 2 - 2] = 0
-    key.write(text, 'latin1')
+    if (length > longestLoop) key.write(text, 'latin1')
+    else for (let at = 0; at < length; at++) key[at] = text.charCodeAt(at)
     let value = seed ^ length
     for (let at = 0; at < units * 2; at++) {
       value = Math.imul(value ^ (keyWords[at] as number), 0x9e3779b1)
@@ -207,11 +211,9 @@ export function createRecordRing({ maxBytes }: { maxBytes: number }): RecordRing
     count++
   }
 
-  const find = (text: string): number => (count === 0 ? -1 : slotOf(lay(text), text.length))
-
   return {
     find(text) {
-      const slot = find(text)
+      const slot = count === 0 ? -1 : slotOf(lay(text), text.length)
       return slot < 0 ? -1 : (places[slot] as number) - 1
     },
     numberAt,
@@ -221,7 +223,7 @@ export function createRecordRing({ maxBytes }: { maxBytes: number }): RecordRing
       return textAt(place)
     },
     put(record) {
-      const old = find(record.key)
+      const old = count === 0 ? -1 : slotOf(lay(record.key), record.key.length)
       if (old >= 0) forget(old)
       const length = unitsOfRecord(record)
       if (length > longest) return

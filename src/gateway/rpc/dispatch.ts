@@ -16,7 +16,7 @@ import type { Dispatch } from './answer.ts'
 import { type Answer, answered, failed, type OnAnswer, refused } from './answer.ts'
 import { blockOf, createBranchCheck, reachBranch } from './branch-check.ts'
 import type { LogFilter } from './check-filter.ts'
-import { toNumber, toQuantity } from './encodings.ts'
+import { isQuantity, toNumber, toQuantity } from './encodings.ts'
 import type { RpcCall } from './envelope.ts'
 import { createLogs } from './logs.ts'
 import type { Method } from './methods.ts'
@@ -336,7 +336,10 @@ const askedBlock = ({ kind }: Method['plan'], { number, hash }: BlockTarget) =>
 
 /** The highest block that an answer shows. */
 function blockSeen({ plan }: Method, target: BlockTarget, result: RawJson): number {
-  if (plan.kind === 'blockNumber') return toNumber(result.slice(1, -1))
+  if (plan.kind === 'blockNumber') {
+    const text = result.slice(1, -1)
+    return isQuantity(text) ? toNumber(text) : -1
+  }
   if (target.keep === 'answer') return blockOf(result).number
   if (target.keep !== 'never') return target.pinned ? target.number : -1
   return Math.max(target.minBlock, 'proof' in plan ? blockOf(result).number : -1)
