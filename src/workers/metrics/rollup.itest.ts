@@ -24,7 +24,7 @@ const totalsOf = (count: number): Totals => ({
 })
 
 test('what was counted since the last minute is written, and added up over restarts', async () => {
-  // The middle of a minute, moved by hand.
+  // In the middle of a minute; the test moves it.
   let now = Date.UTC(2026, 10, 16, 12, 0, 30)
   let wake = () => {}
   const clock = {
