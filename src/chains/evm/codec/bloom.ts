@@ -57,8 +57,10 @@ export function bloomOf(logs: Iterable<BloomLog>, bits: (item: string) => number
  * them is missing. The same contracts and events occur in every block: their bits are kept.
  */
 export function createBloomCheck(maxKept = 50_000): BloomCheck {
-  const kept = new LRUCache<string, number>({ max: maxKept })
+  // Made for the first log: it reserves 1 MiB, and hundreds of networks may have no subscriber.
+  let kept: LRUCache<string, number> | undefined
   const keptBitsOf = (item: string): number => {
+    kept ??= new LRUCache({ max: maxKept })
     const known = kept.get(item)
     if (known !== undefined) return known
     const bits = bitsOf(item)
