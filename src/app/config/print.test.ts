@@ -90,7 +90,7 @@ chains:
       batch_response_limit_bytes: 26214400 # default
       timeout_seconds: 30 # default
       cache_bytes: 67108864 # default
-      finality_depth: 64 # default
+      sleep_after_minutes: 10 # default
       logs_max_range: 10000 # default
       connections_per_key: 1000 # default
       subscriptions_per_key: 2000 # default

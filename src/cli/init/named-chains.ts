@@ -26,11 +26,12 @@ export function readNamedUrls(words: readonly string[]): NamedUrls {
       urls.push(word)
       continue
     }
-    const [option = '', value] = word.split(/=(.*)/s, 2)
-    const name = checkName(option)
+    const equals = word.indexOf('=')
+    const name = checkName(equals < 0 ? word : word.slice(0, equals))
+    const value = equals < 0 ? '' : word.slice(equals + 1)
     urls = found.get(name) ?? []
     found.set(name, urls)
-    if (value) urls.push(value)
+    if (value !== '') urls.push(value)
   }
   for (const [name, given] of found) {
     if (given.length === 0) throw usageError(`--${name} needs the address of a node.`)
