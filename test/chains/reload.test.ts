@@ -182,14 +182,16 @@ test('what is stored of a removed chain can be read, and tracking resumes where 
     return transfers.map(({ value }: { value: string }) => Number(value)).toSorted()
   }
   await deposit(1)
+  const balances = async () =>
+    (await call('beta', 'ListAssets', { wallet_id, asset_type: 'ASSET_TYPE_C' })).assets
   await waitFor('the first deposit', async () => (await values()).length === 1)
+  await waitFor('its balance', async () => (await balances()).length === 1)
 
   await service.reload(configOf({}))
   await deposit(2)
   expect((await call('beta', 'ListWallets')).wallets).toHaveLength(1)
   expect(await values()).toEqual([1])
-  const { assets } = await call('beta', 'ListAssets', { wallet_id, asset_type: 'ASSET_TYPE_C' })
-  expect(assets).toHaveLength(1)
+  expect(await balances()).toHaveLength(1)
   expect((await call('beta/mainnet', 'ListWallets')).wallets).toHaveLength(1)
   const refused = await service.call(member, 'beta/RegisterWallet', {
     ...{ name: 'new', address: `0x${'b7'.repeat(20)}`, confirmation: 1 },

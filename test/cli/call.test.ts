@@ -126,6 +126,13 @@ test('local checks need no request to the service', async () => {
       EnableOrganization
       DeleteOrganization
       GetOrganizationDeletion
+      GetCurrentCredential
+      ListChains
+      ListNodes
+      ListProblems
+      ListMetrics
+      ListSearchResults
+      CreateStreamToken
     ",
       "stdout": "",
     }

@@ -59,9 +59,10 @@ test('portolan chains shows a node of each', async () => {
   ])
   expect(nodes.map((row) => row.split(/\s+/).slice(0, 3).join(' '))).toEqual([
     'c/mainnet 31337 local',
-    'c/ropsten 31337 local',
+    // Their nodes are connected at the first use.
+    'c/ropsten - local',
     'q/mainnet 901 local',
-    'q/ropsten 901 local',
+    'q/ropsten - local',
     't/mainnet -3 local',
     expect.stringMatching(/^s\/mainnet \w+… local$/),
     expect.stringMatching(/^p\/mainnet 0x\w+… local$/),

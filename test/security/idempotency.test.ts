@@ -174,6 +174,8 @@ it('operations that create are marked, and only those', () => {
   const creating = catalogue
     .map(({ name }) => name)
     .filter((name) => /^(Batch)?(Create|Register)/.test(name))
+    // It stores nothing: a token is good for one minute, and a retry may have another one.
+    .filter((name) => name !== 'CreateStreamToken')
   expect([...marked].sort()).toEqual(
     [...new Set([...creating, 'RotateCredential', 'SendTestWebhook'])].sort(),
   )

@@ -47,13 +47,16 @@ export function startRollup(options: {
       // Ends just before the minute does, so that what is written is of this one.
       const left = minuteMs - (begun % minuteMs) - 50
       await clock.sleep(left > 0 ? left : left + minuteMs, stopping.signal).catch(() => {})
+      if (stopping.signal.aborted) break
       try {
-        await write(stopping.signal.aborted ? clock.now() : begun)
+        await write(begun)
         if (turn % deleteEvery === 0) await deleteOldMinutes(db, new Date(clock.now() - keptMs))
       } catch (error) {
         if (!stopping.signal.aborted) log.warn({ err: error }, 'counts of the minute not written')
       }
     }
+    // A stop may come while a minute is written: what was counted since is written in any case.
+    await write(clock.now()).catch(() => {})
   }
   const running = run()
 

@@ -36,6 +36,7 @@ const literalOf = (table: string, { name, type, checks }: Column): string => {
   if (type === 'uuid[]') return `array[md5(${seed})::uuid]`
   if (type === 'bytea') return String.raw`'\x00ff0a5c2e'::bytea || int4send(i)`
   if (type === 'bytea[]') return String.raw`array['\x00ff0a5c2e'::bytea || int4send(i), '']`
+  if (type === 'bigint[]') return 'array[i, i + 1]'
   if (type === 'jsonb') return `jsonb_build_object('i', i, 'text', ${awkward})`
   if (type === 'date') return `date '2026-01-01' + i`
   if (type === 'boolean') return 'i % 2 = 0'
