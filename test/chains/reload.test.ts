@@ -1,3 +1,4 @@
+import { Pool } from 'undici'
 import { afterAll, expect, test } from 'vitest'
 import { startAnvil } from '../../devnet/anvil/anvil.ts'
 import type { Overrides } from '../../src/app/config/schema.ts'
@@ -233,6 +234,27 @@ test('a network with other settings is replaced: its connections are closed and 
   expect(await own.closed).toEqual({ code: 1012, reason: 'the network was replaced' })
   await waitFor('every deposit', async () => (await count()) === before + 5)
   expect((await other.call('eth_chainId')).result).toBe('0x1b59')
+})
+
+test('a connection that is kept finds the networks of now', async () => {
+  const pool = new Pool(service.base_url, { connections: 1, pipelining: 1 })
+  const status = async () => {
+    const answer = await pool.request({
+      path: `/beta/mainnet/v1/${member.api_key}`,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}',
+    })
+    await answer.body.dump()
+    return answer.statusCode
+  }
+  await service.reload(configOf({ beta: chainOf(beta.url) }))
+  expect(await status()).toBe(200)
+  await service.reload(configOf({}))
+  expect(await status()).toBe(404)
+  await service.reload(configOf({ beta: chainOf(beta.url) }))
+  expect(await status()).toBe(200)
+  await pool.destroy()
 })
 
 test('settings beside the chains apply at once, and those that need a restart are named', async () => {

@@ -19,7 +19,7 @@ const served = (body: string): Served => ({
 const start = async (options: { bytes: number; keepAliveTimeoutMs: number; lateMs?: number }) => {
   const front = {
     bodyLimitBytes: 1_000,
-    find: () => ({ network: undefined, key: '', client: '' }),
+    find: () => ({ path: '', network: undefined, key: '', client: '' }),
     requestId: () => 'r',
     admit: () => ({}) as never,
     answer: (_in, _id, _body, done) => {

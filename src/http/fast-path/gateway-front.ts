@@ -32,6 +32,8 @@ export type GatewayFrontOptions = {
 
 /** Where a request goes: an address of the gateway's form, its network if there is one. */
 export type Place = {
+  /** The network's part of the address. */
+  path: string
   network: Network | undefined
   /** Empty where the key is in the header. */
   key: string
@@ -127,7 +129,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
   /** The address without a key: that is in the header. */
   const findBare = (url: string, client: string): Place | undefined => {
     const [, path = ''] = bareAddress.exec(url) ?? []
-    return path === '' ? undefined : { network: networks.get(path), key: '', client }
+    return path === '' ? undefined : { path, network: networks.get(path), key: '', client }
   }
 
   return {
@@ -146,16 +148,18 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       const query = url.indexOf('?', at)
       const key = query < 0 ? url.slice(at + 4) : url.slice(at + 4, query)
       // Longer addresses are not the gateway's HTTP ones, nor is that of its WebSockets.
-      return key.includes('/') || key === 'ws' ? undefined : { network, key, client }
+      return key.includes('/') || key === 'ws' ? undefined : { path, network, key, client }
     },
     findSocket(url, client) {
       const [, path, key = ''] = socketAddress.exec(url) ?? []
       if (path === undefined) return undefined
-      return { network: networks.get(path), key, client, isSocket: true }
+      return { path, network: networks.get(path), key, client, isSocket: true }
     },
     noUpgrade: ({ network }, isGet) => (!network ? notFound : isGet ? notUpgraded : notSocket),
     requestId: (given) => given ?? `${idPrefix}-${(lastId++).toString(36)}`,
-    admit({ network, key, client }, isPost, headers) {
+    admit({ path, key, client }, isPost, headers) {
+      // A connection keeps its place. A reload may have replaced or removed the network since.
+      const network = networks.get(path)
       if (!network) return notFound
       if (!isPost) return notAllowed
       const principal = keys.principalOf(key || (headers.bearer ?? ''), client)
