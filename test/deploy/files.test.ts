@@ -1,0 +1,166 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { parse, parseAllDocuments, stringify } from 'yaml'
+import { checkConfig } from '../../src/app/config/load.ts'
+import { read, root } from './expressions.ts'
+import { needTool, runTool } from './tools.ts'
+
+// Docker and Kubernetes do not run here. What can be checked without them is: syntax, the configuration that is given
+// to the service, and that files agree with each other.
+
+const files = readdirSync(join(root, 'deploy'), { recursive: true, encoding: 'utf8' })
+const chart = 'deploy/helm/portolan'
+const templates = readdirSync(join(root, chart, 'templates'))
+
+const temporaryFile = (name: string, text: string): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'portolan-deploy-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, name)
+  writeFileSync(file, text)
+  return file
+}
+
+/** Variables as the operator would fill them in. */
+const filled = (names: readonly string[]): Record<string, string> => {
+  const values: Record<string, string> = {
+    PORTOLAN_SERVER__BASE_URL: 'https://portolan.example.org',
+    PORTOLAN_SECURITY__MASTER_KEY: '0'.repeat(64),
+    DATABASE_URL: 'postgres://portolan:word@postgres:5432/portolan',
+    REDIS_URL: 'redis://redis:6379',
+    NODE_URL_1: 'https://node-1.example/key',
+    NODE_URL_2: 'https://node-2.example/key',
+  }
+  return Object.fromEntries(names.map((name) => [name, values[name] ?? `unknown ${name}`]))
+}
+
+describe('YAML', () => {
+  it.each(
+    files.filter((name) => name.endsWith('.yaml') && !name.includes('templates')),
+  )('%s can be read', (name) => {
+    const documents = parseAllDocuments(read(join('deploy', name)), { merge: true })
+    expect([...documents].flatMap(({ errors, warnings }) => [...errors, ...warnings])).toEqual([])
+  })
+})
+
+describe('the image', () => {
+  const text = read('deploy/docker/Dockerfile')
+  const { devDependencies } = JSON.parse(read('package.json'))
+
+  it('has the Node of the project', () => {
+    expect(text).toContain(`ARG NODE_VERSION=${devDependencies.node}\n`)
+  })
+
+  it('copies files that exist and that .dockerignore lets through', () => {
+    const sent = [...read('.dockerignore').matchAll(/^!(.+)$/gm)].map(([, path]) => path!)
+    const sources = [...text.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, list]) =>
+      list!.split(' '),
+    )
+    expect(sources).toContain('src')
+    for (const source of sources) {
+      expect([source, existsSync(join(root, source))]).toEqual([source, true])
+      const isSent = sent.some((path) => source === path || source.startsWith(`${path}/`))
+      expect([source, isSent]).toEqual([source, true])
+    }
+  })
+
+  it('runs as a user without rights and is checked', () => {
+    const last = text.slice(text.lastIndexOf('\nFROM '))
+    expect(last).toMatch(/^USER node$/m)
+    expect(last).toMatch(/^HEALTHCHECK /m)
+    expect(last).toContain('/health')
+  })
+})
+
+describe('compose', () => {
+  const compose = parse(read('deploy/compose.yaml'), { merge: true })
+
+  it('gives the service a configuration without errors', () => {
+    const { environment } = compose.services['portolan-1']
+    const { PORTOLAN_CONFIG: _, ...env } = filled(Object.keys(environment))
+    const file = join(root, 'deploy/portolan.yaml')
+    expect(checkConfig({ env, cwd: root, file })).toEqual([])
+  })
+
+  it('takes its variables from compose.env.example', () => {
+    const used = [...read('deploy/compose.yaml').matchAll(/\$\{(\w+)/g)].map(([, name]) => name!)
+    const offered = [...read('deploy/compose.env.example').matchAll(/^(\w+)=/gm)].map(
+      ([, name]) => name!,
+    )
+    expect(new Set(used)).toEqual(new Set(offered))
+  })
+
+  it('mounts files that exist', () => {
+    const mounts = Object.values<{ volumes?: string[] }>(compose.services)
+      .flatMap(({ volumes = [] }) => volumes)
+      .map((volume) => volume.split(':')[0]!)
+    for (const mount of mounts)
+      expect([
+        mount,
+        mount.startsWith('.') ? existsSync(join(root, 'deploy', mount)) : mount in compose.volumes,
+      ]).toEqual([mount, true])
+  })
+})
+
+describe('the chart', () => {
+  const values = parse(read(`${chart}/values.yaml`))
+  const schema = Compile(JSON.parse(read(`${chart}/values.schema.json`)) as TSchema)
+
+  it('has values that fit its schema, which refuses others', () => {
+    expect([...schema.Errors(values)]).toEqual([])
+    expect(schema.Check({ ...values, replicas: 3 })).toBe(false)
+    expect(schema.Check({ ...values, replicaCount: 0 })).toBe(false)
+  })
+
+  it('gives the service a configuration without errors', () => {
+    const file = temporaryFile('portolan.yaml', stringify(values.config))
+    const env = filled(Object.keys(values.secretEnv))
+    expect(checkConfig({ env, cwd: root, file })).toEqual([])
+  })
+
+  it.each(templates)('%s closes its blocks and uses values and templates that exist', (name) => {
+    const text = read(`${chart}/templates/${name}`)
+    const actions = [...text.matchAll(/\{\{-?\s*(\w+)/g)].map(([, word]) => word!)
+    const opened = actions.filter((word) => ['if', 'with', 'range', 'define'].includes(word))
+    expect(actions.filter((word) => word === 'end')).toHaveLength(opened.length)
+    for (const [, path] of text.matchAll(/\.Values\.([\w.]+)/g)) {
+      const value = path!.split('.').reduce((one, key) => one?.[key], values)
+      expect([path, value !== undefined]).toEqual([path, true])
+    }
+    const helpers = read(`${chart}/templates/_helpers.tpl`)
+    for (const [, helper] of text.matchAll(/include "([\w.]+)"/g))
+      expect(helpers).toContain(`define "${helper}"`)
+  })
+
+  it('lets the cluster set no variables that are settings of Portolan', () => {
+    expect(read(`${chart}/templates/deployment.yaml`)).toContain('enableServiceLinks: false')
+  })
+
+  it('has the version of the service', () => {
+    const { version } = JSON.parse(read('package.json'))
+    expect(parse(read(`${chart}/Chart.yaml`)).appVersion).toBe(version)
+  })
+})
+
+describe('the unit of systemd', () => {
+  const text = read('deploy/systemd/portolan.service')
+
+  it('reloads by SIGHUP and starts a program that exists', () => {
+    expect(text).toMatch(/^ExecReload=\/bin\/kill -HUP \$MAINPID$/m)
+    const [, program] = /^ExecStart=\S+ \/opt\/portolan\/(\S+) start$/m.exec(text)!
+    expect(existsSync(join(root, program!))).toBe(true)
+  })
+
+  it('is accepted by systemd-analyze', (context) => {
+    needTool(context, 'systemd-analyze', '--version')
+    // The programs of the unit are elsewhere on this machine.
+    const here = text.replace('/usr/bin/node', process.execPath)
+    const file = temporaryFile('portolan.service', here)
+    const { status, text: found } = runTool('systemd-analyze', ['verify', '--man=no', file])
+    expect(found.split('\n').filter((line) => line.includes('portolan.service'))).toEqual([])
+    expect([status, found]).toEqual([0, found])
+  })
+})
