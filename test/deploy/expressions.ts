@@ -12,9 +12,9 @@ export const read = (path: string): string => readFileSync(join(root, path), 'ut
 export type Alert = { alert: string; expr: string; annotations: Record<string, string> }
 
 /** The alerts of `deploy/prometheus/alerts.yaml`. */
-export const alerts: readonly Alert[] = parse(
-  read('deploy/prometheus/alerts.yaml'),
-).groups.flatMap(({ rules }: { rules: Alert[] }) => rules)
+export const alerts: readonly Alert[] = parse(read('deploy/prometheus/alerts.yaml')).groups.flatMap(
+  ({ rules }: { rules: Alert[] }) => rules,
+)
 
 /** What of a Grafana dashboard is looked at. */
 export type Dashboard = {

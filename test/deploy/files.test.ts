@@ -38,12 +38,13 @@ const filled = (names: readonly string[]): Record<string, string> => {
 }
 
 describe('YAML', () => {
-  it.each(
-    files.filter((name) => name.endsWith('.yaml') && !name.includes('templates')),
-  )('%s can be read', (name) => {
-    const documents = parseAllDocuments(read(join('deploy', name)), { merge: true })
-    expect([...documents].flatMap(({ errors, warnings }) => [...errors, ...warnings])).toEqual([])
-  })
+  it.each(files.filter((name) => name.endsWith('.yaml') && !name.includes('templates')))(
+    '%s can be read',
+    (name) => {
+      const documents = parseAllDocuments(read(join('deploy', name)), { merge: true })
+      expect([...documents].flatMap(({ errors, warnings }) => [...errors, ...warnings])).toEqual([])
+    },
+  )
 })
 
 describe('the image', () => {

@@ -210,8 +210,8 @@ describe('promtool', () => {
     const checked = runTool('promtool', ['check', 'metrics'], text)
     // It ends with 3 when a name breaks a convention: three gauges of prom-client end with _total.
     expect([0, 3]).toContain(checked.status)
-    expect(checked.text.split('\n').filter((line) => line && !/^nodejs_active_/.test(line))).toEqual(
-      [],
-    )
+    expect(
+      checked.text.split('\n').filter((line) => line && !/^nodejs_active_/.test(line)),
+    ).toEqual([])
   })
 })
