@@ -2,6 +2,7 @@
 // reverse. It may use every folder except `cli`. It guarantees that a start that fails half-way
 // leaves nothing running.
 
+import { hostname } from 'node:os'
 import { createOperationUsage } from '../domain/access/operation-usage.ts'
 import { createAuditTrail } from '../domain/audit/trail.ts'
 import type { Installation } from '../domain/context.ts'
@@ -175,10 +176,16 @@ export async function startApp(options: AppOptions): Promise<App> {
   const networks = own(
     openNetworks(config, { env, log, clock, ids, spill: (counts) => usage.add(counts) }),
   )
+  const holders = new Set<string>()
+  const newHolder = () => {
+    const holder = ids.uuid()
+    holders.add(holder)
+    return holder
+  }
   const queries = own(await openQueries(config, { db, clock, log, networks }))
   const places = options.places ?? placesOf(config, { env, clock, log, networks })
   const wallets = own(
-    await openWallets(config, places, { db: workersDb, clock, log, ids, endpoints }),
+    await openWallets(config, places, { db: workersDb, clock, log, newHolder, endpoints }),
   )
   const operationUsage = createOperationUsage((counts) => usage.add(counts))
   const usage: UsageWriter = own(
@@ -190,7 +197,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     }),
   )
   const audit = own(createAuditTrail({ db, clock, ids, log }))
-  startMaintenance(config, { ...installation, database, access }, own)
+  startMaintenance(config, { ...installation, database, access, newHolder }, own)
 
   const overview = createOverview({
     ...{ current, places: options.places ?? [], networks, wallets, sockets: () => sockets },
@@ -205,10 +212,14 @@ export async function startApp(options: AppOptions): Promise<App> {
     }),
   )
 
-  metrics.watchPool(pool)
+  metrics.watchPools({ requests: pool, workers: database.workersPool })
   metrics.watchLimiter(access.limiter.status)
-  metrics.watchCourier(courier.status)
-  metrics.watchTrackers(wallets.status)
+  metrics.watchCourier(courier)
+  metrics.watchTrackers(wallets)
+  metrics.watchInstallation({
+    ...{ db, dataDir, isOwn: (holder) => holders.has(holder) },
+    process: `${hostname()}:${process.pid}`,
+  })
   metrics.watchPending(queries.status)
   metrics.watchNetworks(() => networks.byPath.values())
   metrics.watchUpstreams(nodes)

@@ -16,6 +16,7 @@ export type ServiceDatabase = Pick<Database, 'db' | 'pool' | 'shareOf'> & {
   server: DatabaseServer
   /** Connections of trackers, senders and the janitor, which requests cannot use up. */
   workersDb: Database['db']
+  workersPool: Database['pool']
   nonceMemory: NonceMemory
   /** From this time on no signed request is refused because of a crash or restore before the start. */
   trustedTime: number
@@ -47,5 +48,8 @@ export async function openServiceDatabase(
   const untrustedMs = await nonceMemory.begin()
   const trustedTime = clock.now() + untrustedMs
   await ensurePartitions(db, new Date(clock.now()))
-  return { server, db, pool, shareOf, workersDb: workers.db, nonceMemory, trustedTime }
+  return {
+    ...{ server, db, pool, shareOf, workersDb: workers.db, workersPool: workers.pool },
+    ...{ nonceMemory, trustedTime },
+  }
 }

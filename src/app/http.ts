@@ -3,6 +3,7 @@ import { services } from '../contract/variant.ts'
 import type { RefusalCounts } from '../domain/audit/operation.ts'
 import { createEnvelopeReader } from '../gateway/rpc/envelope.ts'
 import { createServe } from '../gateway/rpc/serve.ts'
+import { type AccessShares, createAccessLog } from '../http/access-log.ts'
 import { createClientAddress, createIsProxy } from '../http/clients/client-address.ts'
 import { type Cors, createCors, createIsAllowed } from '../http/clients/cors.ts'
 import { createShares, type Shares } from '../http/clients/shares.ts'
@@ -95,9 +96,17 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
   const isProxy = createIsProxy(server.trust_proxy)
   const { connections, proxied, bodies } = openShares(config)
   metrics.watchShares({ connections, proxied, bodies })
-  // Requests are logged at debug and below only: one line per call would hide all others.
-  const isLogged = () => ['debug', 'trace'].includes(current().logging.level)
-  const onFinished = createOnFinished(metrics, routes, { log, isLogged })
+  const access = createAccessLog({
+    ...{ log, routes },
+    shares: follow(
+      () => current().logging,
+      (logging) => accessShares(logging, developmentRules),
+    ),
+  })
+  const onFinished = (finished: Finished) => {
+    metrics.finished(finished)
+    access.finished(finished)
+  }
   let isDraining = false
   const notReady = async () => (isDraining ? 'The service is stopping.' : await served.readiness())
 
@@ -115,7 +124,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
     clock,
     ids,
     log,
-    isLogged,
+    access,
   })
   const sockets = createSockets({
     networks: networks.byPath,
@@ -123,6 +132,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
     keys,
     audit,
     serve,
+    access,
     clock,
     ids,
     log,
@@ -311,17 +321,12 @@ function openCors(current: () => Config, front: GatewayFront, developmentRules: 
   return (request, response) => corsNow()?.(request, response) ?? false
 }
 
-/** Counts every finished exchange, and logs it where requests are logged. */
-const createOnFinished =
-  (
-    metrics: Pick<Metrics, 'finished'>,
-    routes: Routes,
-    { log, isLogged }: { log: Log; isLogged(): boolean },
-  ) =>
-  (finished: Finished): void => {
-    metrics.finished(finished)
-    if (!isLogged()) return
-    const { path, ...shown } = finished
-    // A path outside of the operations may hold a key.
-    log.debug({ ...shown, ...(routes.find(path) && { path }) }, 'request finished')
-  }
+/** The requests that get a line. Lines are of level info: where that is not written, no work is done for them. */
+function accessShares(
+  { level, operation_share, gateway_share }: Config['logging'],
+  developmentRules: boolean,
+): AccessShares {
+  if (level === 'debug' || level === 'trace') return { operations: 1, gateway: 1 }
+  if (level !== 'info') return { operations: 0, gateway: 0 }
+  return { operations: operation_share ?? (developmentRules ? 0 : 1), gateway: gateway_share }
+}

@@ -10,18 +10,18 @@ import type { Own } from './lifetime.ts'
 /** Starts the audit chain, the erasing of organizations and the janitor. */
 export function startMaintenance(
   config: Config,
-  parts: Installation & { database: ServiceDatabase; access: Access },
+  parts: Installation & { database: ServiceDatabase; access: Access; newHolder(): string },
   own: Own,
 ): void {
-  const { clock, ids, log, sealer, database, access } = parts
+  const { clock, ids, log, sealer, database, access, newHolder } = parts
   const { db, workersDb, nonceMemory } = database
   own(
     startAuditChain({
-      ...{ db: workersDb, clock, ids, log, sealer, holder: ids.uuid() },
+      ...{ db: workersDb, clock, ids, log, sealer, holder: newHolder() },
       keepMs: config.audit.retention_days * 86_400_000,
     }),
   )
-  own(startOrganizationErasing({ db: workersDb, clock, log, holder: ids.uuid() }))
+  own(startOrganizationErasing({ db: workersDb, clock, log, holder: newHolder() }))
   own(
     startJanitor({
       ...{ db, clock, log },

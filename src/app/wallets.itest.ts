@@ -33,7 +33,7 @@ test('a network that was not tracked is registered on only after its first track
       db,
       clock,
       log: silentLog,
-      ids: systemIds,
+      newHolder: systemIds.uuid,
       endpoints: { allowHttp: true, reachable: createReachable(['127.0.0.0/8']) },
     },
   )

@@ -5,7 +5,6 @@ import type { Chain } from '../chains/chain.ts'
 import { OperationError } from '../contract/errors/errors.ts'
 import type { Chains, OpenChain } from '../domain/context.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { EndpointRules } from '../lib/net/endpoint.ts'
 import type { Db } from '../storage/pg/database.ts'
@@ -25,6 +24,7 @@ import { createGuardedFetch } from '../workers/webhooks/guarded-fetch.ts'
 import type { Place } from './chain-openers.ts'
 import type { Config } from './config/schema.ts'
 import type { Stoppable } from './lifetime.ts'
+import type { TrackerTimings } from './metrics/tracker.ts'
 import type { NetworkNodes } from './metrics/upstreams.ts'
 
 /** What `/status` says of a network that is tracked. */
@@ -38,6 +38,8 @@ export type Wallets = {
   status(): Promise<Record<string, Record<string, TrackingStatus>>>
   /** The nodes that the chains own, for metrics. */
   nodes(): NetworkNodes[]
+  /** How long the work for new blocks took. */
+  timings(): TrackerTimings[]
   /** How far this process knows the tracked networks to be; without a database query. */
   tracked(): (NetworkName &
     TrackerHealth &
@@ -98,9 +100,9 @@ type Tracked = OpenChain & {
 export async function openWallets(
   config: Config,
   places: readonly Place[],
-  tools: { db: Db; ids: Ids; clock: Clock; log: Log; endpoints: EndpointRules },
+  tools: { db: Db; newHolder(): string; clock: Clock; log: Log; endpoints: EndpointRules },
 ): Promise<Wallets> {
-  const { db, clock, log, ids, endpoints } = tools
+  const { db, clock, log, newHolder, endpoints } = tools
   const byPath = new Map(places.map((place) => [pathOf(place), place]))
   let defaults = defaultsOf(byPath)
   const opening = new Map<Place, Promise<Tracked>>()
@@ -126,7 +128,7 @@ export async function openWallets(
 
   const track = ({ place, network_id, chain }: Omit<OpenedPlace, 'isResumed'>): Tracked => {
     const name = { chain: place.chain, network: place.network }
-    const holder = ids.uuid()
+    const holder = newHolder()
     const tracker = startTracker({
       ...{ db, clock, log, holder, network_id, name, chain },
       others: () =>
@@ -234,6 +236,8 @@ export async function openWallets(
         ...name,
         upstreams: chain.status?.().upstreams ?? [],
       })),
+    timings: () =>
+      [...tracked.values()].map(({ name, tracker }) => ({ ...name, ...tracker.timings() })),
     tracked: () =>
       [...tracked.values()].map(({ network_id, name, tracker, watch }) => {
         const { head, block_number, reorganizations } = tracker.status()

@@ -45,6 +45,7 @@ export function openWebhooks(current: () => Config, installation: WebhookTools):
   return {
     wake: () => courier.wake(),
     status: () => courier.status(),
+    timings: () => courier.timings(),
     replace: async () => {
       const before = courier
       // Any number of couriers may run: nothing waits for the end of the one before.

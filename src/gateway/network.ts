@@ -37,6 +37,8 @@ export type Network = {
   /** Counts a call that was refused before it was looked at. */
   countRefused(call: RpcCall, session: Session, answer: Answer): void
   counters: Counters
+  /** The name of a method as the metrics show it: with the prefix of the chain, or `other`. */
+  methodName(name: string): string
   cacheBytes(): number
   takeUsage(): UsageDelta[]
   /** Whether its nodes are connected; otherwise the next call connects them. */
@@ -153,6 +155,7 @@ export function createNetwork(options: NetworkOptions): Network {
     countRefused(call, session, answer) {
       count(methods.find(call.method), session, answer, 0)
     },
+    methodName: (name) => methods.find(name)?.name ?? 'other',
     cacheBytes: () => cache?.bytes() ?? 0,
     takeUsage: sessions.takeUsage,
     isAwake: () => rest?.isAwake() ?? true,

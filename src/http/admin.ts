@@ -9,7 +9,7 @@ import type { Route } from './server.ts'
 /** What an operator asks of the service. */
 export type AdminViews = {
   status(): Promise<Record<string, unknown>>
-  metrics(): Promise<{ contentType: string; text: string }>
+  metrics(accept: string | undefined): Promise<{ contentType: string; text: string }>
   profile(kind: ProfileKind, options: { seconds: number; signal: AbortSignal }): Promise<string>
   /** Reads the configuration again; `refused` says that nothing was changed. */
   reload(): Promise<{ outcome: string }>
@@ -52,7 +52,7 @@ export function adminRoutes(views: AdminViews, hosts: readonly string[]): Route[
   const routes: Route[] = [
     get('/status', async (exchange) => sendJson(exchange, 200, await views.status())),
     get('/metrics', async (exchange) => {
-      const { contentType, text } = await views.metrics()
+      const { contentType, text } = await views.metrics(exchange.request.headers.accept)
       send(exchange, 200, { 'content-type': contentType, 'cache-control': 'no-store' }, text)
     }),
     {

@@ -66,31 +66,35 @@ export function createGatewayLane(
       response.writeHead(served.status, lines)
       response.end(served.body, 'latin1')
     }
+    const refuse = (served: Served) => {
+      front.noteRefused(place, request_id, served)
+      reply(served)
+    }
     const refuseBody = async () => {
       isOver = !(await drainBody(request))
-      reply(front.tooLarge)
+      refuse(front.tooLarge)
     }
     const proceed = (admitted: Admission | Served) => {
       if (admitted === front.tooLarge && !headers.expectsContinue) return refuseBody()
-      if ('status' in admitted) return reply(admitted)
+      if ('status' in admitted) return refuse(admitted)
       if (headers.expectsContinue && request.httpVersion === '1.1') response.writeContinue()
       const take = bodies ? openRoom(response, client, bodies) : () => undefined
       receive(request, take, (body) => {
         if (!body) refuseBody()
         else if (typeof body === 'string') {
           isOver = true
-          reply(front.noRoom(noRoomReasons[body]))
-        } else if (!isUtf8(body)) reply(front.badText)
+          refuse(front.noRoom(noRoomReasons[body]))
+        } else if (!isUtf8(body)) refuse(front.badText)
         else front.answer(admitted, request_id, body.toString('latin1'), reply)
       })
     }
-    if (isStopping()) reply(front.stopping)
+    if (isStopping()) refuse(front.stopping)
     else if (fault !== undefined) {
       isOver = true
-      reply(front.malformed(fault))
-    } else if (place.isSocket) reply(front.noUpgrade(place, request.method === 'GET'))
+      refuse(front.malformed(fault))
+    } else if (place.isSocket) refuse(front.noUpgrade(place, request.method === 'GET'))
     else {
-      const admitted = front.admit(place, request.method === 'POST', headers)
+      const admitted = front.admit(place, request.method === 'POST', headers, request_id)
       if (admitted instanceof Promise) void admitted.then(proceed)
       else proceed(admitted)
     }

@@ -154,7 +154,8 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       if (stopping) server.closeIdleConnections()
       const seconds = (performance.now() - begun) / 1000
       const status = response.headersSent ? response.statusCode : hungUp
-      onFinished({ route: route?.name ?? 'none', path, status, seconds, request_id, client })
+      const { facts } = exchange
+      onFinished({ route: route?.name ?? 'none', path, status, seconds, request_id, client, facts })
     })
     try {
       if (stopping) {
@@ -169,7 +170,9 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       await route.handle(exchange)
     } catch (error) {
       if (exchange.signal.aborted) return
-      const problem = problemResponse(toOperationError(error, log, exchange), request_id)
+      const failure = toOperationError(error, log, exchange)
+      exchange.facts.reason = failure.reason
+      const problem = problemResponse(failure, request_id)
       send(exchange, problem.status, problem.headers, problem.body)
     }
   }

@@ -38,7 +38,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'webhooks',
   ],
   'app/embedded': ['chain-rows', 'embedded', 'event-line', 'reset'],
-  'app/metrics': ['metrics', 'totals', 'upstreams'],
+  'app/metrics': ['describe', 'metrics', 'totals', 'tracker', 'upstreams'],
   'app/reload': ['apply', 'difference', 'reload'],
   chains: ['chain', 'hex', 'registry', 'sending', 'tokens'],
   'chains/evm': ['chain', 'family', 'known-chains'],
@@ -206,6 +206,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'gateway/streams': ['feed-streams', 'filter-budget', 'pending', 'session', 'sessions'],
   'gateway/usage': ['counters', 'usage'],
   http: [
+    'access-log',
     'admin',
     'dev',
     'exchange',
@@ -236,7 +237,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   ],
   'http/web-console': ['routes'],
   'http/websocket': ['frame', 'websocket'],
-  lib: ['base58', 'bytes', 'clock', 'hash-id', 'ids', 'integers', 'log', 'nearest', 'profile'],
+  lib: ['base58', 'bytes', 'clock', 'hash-id', 'histogram', 'ids', 'integers', 'log', 'nearest', 'profile'],
   'lib/json': ['json', 'scan'],
   'lib/net': ['endpoint', 'host-in-url', 'ip', 'loopback', 'reachable', 'try-listen'],
   'storage/access': [
@@ -279,7 +280,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'postmaster',
     'server-user',
   ],
-  'storage/metrics': ['metrics', 'tables'],
+  'storage/metrics': ['counts', 'metrics', 'tables'],
   'storage/migrations': ['files', 'migrate'],
   'storage/pg': [
     'binary-arrays',

@@ -70,6 +70,7 @@ describe('defaults', () => {
         },
         "logging": {
           "format": "auto",
+          "gateway_share": 0.01,
           "level": "info",
         },
         "metadata": {},

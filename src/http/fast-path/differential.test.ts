@@ -83,7 +83,7 @@ const start = async (isFront: boolean) => {
     clock: systemClock,
     ids: systemIds,
     log: silentLog,
-    isLogged: () => false,
+    access: { isSampled: () => false, follow: (_call, done) => done },
   })
   const operationsFront = createOperationsFront({
     ...{ operations, routes, bodyLimitBytes: 500, ids, log: silentLog },

@@ -11,6 +11,7 @@ import { alone, faultOf, type Serve, type Served } from '../../gateway/rpc/serve
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
+import type { AccessLog } from '../access-log.ts'
 import { isTemporary, keyChallenge } from '../problems.ts'
 import type { GatewayHeaders } from './gateway-headers.ts'
 
@@ -26,8 +27,7 @@ export type GatewayFrontOptions = {
   clock: Clock
   ids: Ids
   log: Log
-  /** Whether every answer is logged. */
-  isLogged(): boolean
+  access: Pick<AccessLog, 'isSampled' | 'follow'>
 }
 
 /** Where a request goes: an address of the gateway's form, its network if there is one. */
@@ -60,7 +60,10 @@ export type GatewayFront = {
     place: Place,
     isPost: boolean,
     headers: GatewayHeaders,
+    request_id: string,
   ): Admission | Served | Promise<Admission | Served>
+  /** Writes a line for a request that is refused without a call, where such lines are sampled. */
+  noteRefused(place: Place, request_id: string, served: Served): void
   answer(
     admission: Admission,
     request_id: string,
@@ -90,7 +93,7 @@ export const isTooManyFailures = (error: unknown): boolean =>
 
 /** Makes the front. */
 export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
-  const { networks, keys, audit, serve, bodyLimitBytes, clock, ids, log, isLogged } = options
+  const { networks, keys, audit, serve, bodyLimitBytes, clock, ids, log, access } = options
   const notFound = refusal('NETWORK_NOT_FOUND')
   const notAllowed = refusal('METHOD_NOT_ALLOWED', 'The gateway takes POST only.')
   const notUpgraded = refusal('UPGRADE_REQUIRED')
@@ -157,7 +160,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
     },
     noUpgrade: ({ network }, isGet) => (!network ? notFound : isGet ? notUpgraded : notSocket),
     requestId: (given) => given ?? `${idPrefix}-${(lastId++).toString(36)}`,
-    admit({ path, key, client }, isPost, headers) {
+    admit({ path, key, client }, isPost, headers, request_id) {
       // A connection keeps its place. A reload may have replaced or removed the network since.
       const network = networks.get(path)
       if (!network) return notFound
@@ -169,17 +172,24 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
         (error: unknown) => {
           if (isTooManyFailures(error))
             noteGatewayRefusal(audit, { client, chain: network.chain }, 'TOO_MANY_FAILURES')
-          else log.warn({ err: error, client }, 'key check failed')
+          else log.warn({ err: error, request_id, client }, 'key check failed')
           return alone(faultOf(error))
         },
       )
     },
+    noteRefused({ network, client }, request_id, served) {
+      if (!access.isSampled()) return
+      access.follow({ request_id, client, network, principal: undefined, body: '' }, () => {})(served)
+    },
     answer({ network, principal, client }, request_id, body, done) {
+      const finish = access.isSampled()
+        ? access.follow({ request_id, client, network, principal, body }, done)
+        : done
       try {
-        serve(network, principal, body, done)
+        serve(network, principal, body, finish)
       } catch (error) {
         log.error({ err: error, request_id, client }, 'request failed')
-        done(alone(faultOf(error)))
+        finish(alone(faultOf(error)))
       }
     },
     headersOf(served, request_id, place) {
@@ -196,12 +206,6 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       // What the limits say of a refusal stands there already.
       if (decision?.allowed !== false && (retryAfter !== undefined || isTemporary(status)))
         headers.push('Retry-After', `${retryAfter ?? 1}`)
-      if (place.network && isLogged()) {
-        const { client, network: at } = place
-        const { chain, network } = at
-        const bytes = body.length
-        log.debug({ request_id, client, chain, network, status, bytes, hit }, 'gateway answer')
-      }
       return headers
     },
   }

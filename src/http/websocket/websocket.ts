@@ -16,6 +16,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Change } from '../../storage/pg/changes.ts'
+import type { AccessLog } from '../access-log.ts'
 import type { ClientAddress } from '../clients/client-address.ts'
 import type { ConnectionShares } from '../clients/connection-limits.ts'
 import { isTooManyFailures, socketAddress } from '../fast-path/gateway-front.ts'
@@ -53,6 +54,7 @@ export type SocketsOptions = {
   /** Counts refused keys. */
   audit?: RefusalCounts
   serve: Serve
+  access: Pick<AccessLog, 'isSampled' | 'follow'>
   clock: Clock
   ids: Ids
   log: Log
@@ -73,6 +75,7 @@ type Shaken = {
   key: string
   client: string
   principal: Principal
+  request_id: string
 }
 
 // RFC 6455 registry: the client should reconnect.
@@ -95,7 +98,7 @@ const unknownKey: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
 
 /** Serves the gateway over WebSocket. */
 export function createSockets(options: SocketsOptions): Sockets {
-  const { networks, streams, keys, audit, serve, clock, ids, log, clientOf } = options
+  const { networks, streams, keys, audit, serve, access, clock, ids, log, clientOf } = options
   const { connectionsPerKey } = options
   const limits = { ...defaultConnectionLimits, ...options.limits }
   const { beatMs = 30_000 } = options
@@ -152,7 +155,7 @@ export function createSockets(options: SocketsOptions): Sockets {
     request: IncomingMessage,
     socket: Duplex,
     head: Buffer,
-    { path, network, key, client, principal }: Shaken,
+    { path, network, key, client, principal, request_id }: Shaken,
   ) => {
     const { credential_id } = principal
     const ring = rings[turn++ % parts] as Set<Connection>
@@ -173,6 +176,8 @@ export function createSockets(options: SocketsOptions): Sockets {
         streams: streams.get(path) as Streams,
         principal,
         client,
+        request_id,
+        access,
         serve,
         limits,
         check: () => check(network, key, client),
@@ -187,15 +192,22 @@ export function createSockets(options: SocketsOptions): Sockets {
       })
       ring.add(connection)
       expireSoon(connection, principal)
-      log.debug({ client, chain: network.chain, network: network.network }, 'WebSocket opened')
+      const { organization_id } = principal
+      log.debug(
+        {
+          ...{ request_id, client, organization_id, credential_id },
+          ...{ chain: network.chain, network: network.network },
+        },
+        'WebSocket opened',
+      )
     })
   }
 
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => {})
-    const request_id = ids.uuid()
-    const refuseWith = (refusal: Refusal) => refuseHandshake(socket, refusal, request_id)
     const headers = readGatewayHeaders(request.rawHeaders)
+    const request_id = headers.request_id ?? ids.uuid()
+    const refuseWith = (refusal: Refusal) => refuseHandshake(socket, refusal, request_id)
     const client = clientOf(request.socket.remoteAddress, headers.forwardedFor)
     const fault = headFault(request)
     if (fault !== undefined) return refuseWith(refuse('MALFORMED_REQUEST', fault))
@@ -231,7 +243,7 @@ export function createSockets(options: SocketsOptions): Sockets {
       // It was removed or replaced while the key was checked.
       const current = networks.get(path)
       if (!current) return refuseWith(notFound)
-      shake(request, socket, head, { path, network: current, key, client, principal })
+      shake(request, socket, head, { path, network: current, key, client, principal, request_id })
     }
     const principal = keys.principalOf(key, client)
     if (!(principal instanceof Promise)) return proceed(principal)
