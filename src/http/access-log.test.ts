@@ -30,7 +30,13 @@ const open = (shares: AccessShares, random?: () => number) => {
 const finished = {
   ...{ route: 'operations', path: '/v1/c/GetWallet', status: 404, seconds: 0.0123456 },
   ...{ request_id: 'r', client: '192.0.2.1' },
-  facts: { principal, reason: 'WALLET_NOT_FOUND' as const, bytes_in: 10, bytes_out: 200, trace_id: undefined },
+  facts: {
+    principal,
+    reason: 'WALLET_NOT_FOUND' as const,
+    bytes_in: 10,
+    bytes_out: 200,
+    trace_id: undefined,
+  },
 }
 
 describe('the access log', () => {
@@ -91,11 +97,21 @@ describe('the access log', () => {
 
   it.each([
     ['a batch', JSON.stringify([rpc('eth_a'), rpc('eth_b'), rpc('eth_a')]), 'eth_a,eth_b', 3],
-    ['a name that the gateway does not know', JSON.stringify(rpc('plk_secret')), 'other', undefined],
+    [
+      'a name that the gateway does not know',
+      JSON.stringify(rpc('plk_secret')),
+      'other',
+      undefined,
+    ],
     ['no JSON', '{"method":"plk_secret"', 'unread', undefined],
     ['no object', '"plk_secret"', 'other', undefined],
     ['null in a batch', '[null]', 'other', 1],
-    ['a large body', JSON.stringify({ ...rpc('eth_a'), x: 'x'.repeat(20_000) }), 'unread', undefined],
+    [
+      'a large body',
+      JSON.stringify({ ...rpc('eth_a'), x: 'x'.repeat(20_000) }),
+      'unread',
+      undefined,
+    ],
   ])('shows known names of methods only: %s', (_what, body, method, calls) => {
     const { access, lines } = open({ operations: 0, gateway: 1 })
     access.follow({ ...call, body, isSocket: true }, () => {})(answer)

@@ -26,18 +26,23 @@ const rpc = (key: string, request_id: string) =>
 it.each([
   ['the bare socket', {}],
   ["Node's server", { te: 'trailers' }],
-])('finds the request id of a refused operation in its body and in one line: %s', async (_, more) => {
-  const answer = await service.call(member, 'c/GetWallet', { wallet_id: 'none' }, more)
-  const { request_id, reason, status } = answer.json
-  expect(answer.headers['x-request-id']).toBe(request_id)
-  await expect.poll(() => linesOf(request_id)).toMatchObject([
-    {
-      ...{ level: 'info', msg: 'request finished', organization_id, operation: 'GetWallet' },
-      ...{ credential_id: expect.any(String), chain: 'c', status, reason },
-      ...{ bytes_in: 20, bytes_out: answer.text.length, duration_ms: expect.any(Number) },
-    },
-  ])
-})
+])(
+  'finds the request id of a refused operation in its body and in one line: %s',
+  async (_, more) => {
+    const answer = await service.call(member, 'c/GetWallet', { wallet_id: 'none' }, more)
+    const { request_id, reason, status } = answer.json
+    expect(answer.headers['x-request-id']).toBe(request_id)
+    await expect
+      .poll(() => linesOf(request_id))
+      .toMatchObject([
+        {
+          ...{ level: 'info', msg: 'request finished', organization_id, operation: 'GetWallet' },
+          ...{ credential_id: expect.any(String), chain: 'c', status, reason },
+          ...{ bytes_in: 20, bytes_out: answer.text.length, duration_ms: expect.any(Number) },
+        },
+      ])
+  },
+)
 
 it('has a line for each gateway call over HTTP and WebSocket', async () => {
   await rpc(member.api_key, 'over-http')
@@ -62,5 +67,10 @@ it('writes no line of calls after a reload with shares of 0', async () => {
   const answer = await service.call(member, 'c/GetWallet', { wallet_id: 'none' })
   expect(linesOf('not-sampled')).toEqual([])
   expect(linesOf(answer.json.request_id)).toEqual([])
-  expect(service.log.lines().slice(before).map(({ msg }) => msg)).not.toContain('request finished')
+  expect(
+    service.log
+      .lines()
+      .slice(before)
+      .map(({ msg }) => msg),
+  ).not.toContain('request finished')
 })

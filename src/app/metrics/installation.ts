@@ -89,11 +89,7 @@ export function registerInstallationMetrics(registry: Registry, view: Installati
     'Free space of the disk that holds the data directory, with the embedded database.',
     'bavail',
   )
-  disk(
-    'portolan_disk_size_bytes',
-    'Size of the disk that holds the data directory.',
-    'blocks',
-  )
+  disk('portolan_disk_size_bytes', 'Size of the disk that holds the data directory.', 'blocks')
 }
 
 /** One look for all metrics of a scrape; empty where the database does not answer in time. */

@@ -148,7 +148,9 @@ describe('the forms of the metrics', () => {
 
   it('escape labels', async () => {
     const metrics = createMetrics('1"\\\n', routes)
-    expect(await lines(metrics, 'portolan_info{')).toEqual(['portolan_info{version="1\\"\\\\\\n"} 1'])
+    expect(await lines(metrics, 'portolan_info{')).toEqual([
+      'portolan_info{version="1\\"\\\\\\n"} 1',
+    ])
   })
 })
 
@@ -156,5 +158,6 @@ it('every metric has a help text that ends as a sentence', () => {
   const own = describeMetrics().filter(({ name }) => name.startsWith('portolan_'))
   expect(own.length).toBeGreaterThan(50)
   expect(own.filter(({ help }) => !help.endsWith('.'))).toEqual([])
-  for (const { name, type } of own) expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter'])
+  for (const { name, type } of own)
+    expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter'])
 })

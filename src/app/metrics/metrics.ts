@@ -2,7 +2,7 @@
 // Metric names are public and do not change.
 
 import type { Pool } from 'pg'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Failure } from '../../domain/access/failure-budget.ts'
 import type { LimiterStatus } from '../../domain/limits/limiter.ts'
 import type { Network } from '../../gateway/network.ts'
@@ -11,6 +11,7 @@ import type { Shares } from '../../http/clients/shares.ts'
 import type { Finished } from '../../http/exchange.ts'
 import type { Routes } from '../../http/routes.ts'
 import type { Sockets } from '../../http/websocket/websocket.ts'
+import { callBounds, createHistogram, type Histogram } from '../../lib/histogram.ts'
 import type { PendingStatus } from '../../workers/pending/pending.ts'
 import type { Courier } from '../../workers/webhooks/courier.ts'
 import type { ReloadOutcome } from '../reload/reload.ts'
@@ -25,7 +26,7 @@ import {
   renderPrometheus,
 } from './render.ts'
 import { registerShareMetrics } from './shares.ts'
-import { show } from './show.ts'
+import { show, showHistogram } from './show.ts'
 import { registerStreamMetrics } from './streams.ts'
 import { registerTrackerMetrics, type TrackersStatus, type TrackerTimings } from './tracker.ts'
 import { type NetworkNodes, registerUpstreamMetrics } from './upstreams.ts'
@@ -84,14 +85,16 @@ export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Me
     labelNames: ['route', 'service', 'operation', 'status'],
     registers,
   })
-  const seconds = new Histogram({
-    name: 'portolan_http_request_seconds',
-    help: 'Time to answer an HTTP request, by the class of its status.',
-    labelNames: ['route', 'service', 'operation', 'status'],
-    enableExemplars: true,
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers,
-  })
+  const times = new Map<string, { labels: Record<string, string>; histogram: Histogram }>()
+  showHistogram(
+    registry,
+    {
+      name: 'portolan_http_request_seconds',
+      help: 'Time to answer an HTTP request, by the class of its status.',
+      labelNames: ['route', 'service', 'operation', 'status'],
+    },
+    () => times.values().map(({ labels, histogram }) => ({ labels, counts: histogram.read() })),
+  )
   const failures = new Counter({
     name: 'portolan_authentication_failures_total',
     help: 'Wrong credentials by kind of call; `limited` ones were beyond the budget of their address.',
@@ -125,12 +128,14 @@ export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Me
       requests.inc({ ...labels, status })
       // A stream lasts as long as its client stays.
       if (route === 'events') return
-      const { trace_id } = facts ?? {}
-      seconds.observe({
-        labels: { ...labels, status: `${Math.floor(status / 100)}xx` },
-        value: duration,
-        ...(trace_id !== undefined && { exemplarLabels: { trace_id } }),
-      })
+      const shown = { ...labels, status: `${Math.floor(status / 100)}xx` }
+      const key = Object.values(shown).join(' ')
+      let time = times.get(key)
+      if (!time) {
+        time = { labels: shown, histogram: createHistogram(callBounds) }
+        times.set(key, time)
+      }
+      time.histogram.add(duration, facts?.trace_id)
     },
     watchShares(shares) {
       registerShareMetrics(registry, shares)

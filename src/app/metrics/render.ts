@@ -56,7 +56,9 @@ const sample = ({ labels, value }: Sample): string => {
 
 const exemplar = ({ exemplar: one }: Sample): string => {
   if (!one) return ''
-  const labels = Object.entries(one.labelSet).map(([name, text]) => `${name}="${escapeLabel(text)}"`)
+  const labels = Object.entries(one.labelSet).map(
+    ([name, text]) => `${name}="${escapeLabel(text)}"`,
+  )
   return ` # {${labels.join(',')}} ${number(one.value)} ${one.timestamp}`
 }
 

@@ -179,7 +179,9 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
     },
     noteRefused({ network, client }, request_id, served) {
       if (!access.isSampled()) return
-      access.follow({ request_id, client, network, principal: undefined, body: '' }, () => {})(served)
+      access.follow({ request_id, client, network, principal: undefined, body: '' }, () => {})(
+        served,
+      )
     },
     answer({ network, principal, client }, request_id, body, done) {
       const finish = access.isSampled()
