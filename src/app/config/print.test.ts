@@ -112,6 +112,7 @@ chains:
     logging:
       level: warn # command line
       format: auto # default
+      gateway_share: 0.01 # default
     metadata: {} # default
     chains:
       c:
