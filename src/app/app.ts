@@ -5,7 +5,7 @@
 import { hostname } from 'node:os'
 import { createOperationUsage } from '../domain/access/operation-usage.ts'
 import { createAuditTrail } from '../domain/audit/trail.ts'
-import type { Installation } from '../domain/context.ts'
+import type { Chains, Installation } from '../domain/context.ts'
 import { createUsageWriter, type UsageWriter } from '../gateway/usage/usage.ts'
 import type { DevTools } from '../http/dev.ts'
 import type { EventStreams } from '../http/events/streams.ts'
@@ -23,7 +23,7 @@ import { addMethodUsage } from '../storage/access/method-usage.ts'
 import type { Sealer } from '../storage/access/seal.ts'
 import type { DataDirLock } from '../storage/embedded/lock.ts'
 import { listenForChanges } from '../storage/pg/changes.ts'
-import { describeNetworks, listNetworks } from '../storage/tracking/networks.ts'
+import { describeNetworks, listNetworks, type NetworkName } from '../storage/tracking/networks.ts'
 import { courierTopic } from '../storage/webhooks/notifications.ts'
 import { type EventHub, startEventHub } from '../workers/events/hub.ts'
 import { startLiveEvents } from '../workers/events/live.ts'
@@ -153,6 +153,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const courier = own(openWebhooks(current, installation))
   let sockets: Sockets | undefined
   let events: EventStreams | undefined
+  let tracked: Chains | undefined
   const hub = own(startEventHub({ db, clock, log }))
   const forgetInSockets: Sockets['forget'] = (change) => sockets?.forget(change)
   own(
@@ -163,6 +164,7 @@ export async function startApp(options: AppOptions): Promise<App> {
         events?.forget(change)
       },
       onReconnect: () => events?.recheck(),
+      track: async ({ chain, network }) => await tracked?.open(chain, network),
     }),
   )
   if (canMasterKeysChange(config))
@@ -187,6 +189,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const wallets = own(
     await openWallets(config, places, { db: workersDb, clock, log, newHolder, endpoints }),
   )
+  tracked = wallets.chains
   const operationUsage = createOperationUsage((counts) => usage.add(counts))
   const usage: UsageWriter = own(
     createUsageWriter({
@@ -371,8 +374,9 @@ function listenToChanges(parts: {
   hub: Pick<EventHub, 'wake'>
   forgetInSockets: Sockets['forget']
   onReconnect(): void
+  track(at: NetworkName): Promise<unknown>
 }) {
-  const { server, log, access, courier, sealer, hub, forgetInSockets } = parts
+  const { server, log, access, courier, sealer, hub, forgetInSockets, track } = parts
   const { authenticator, keys, records } = access
   return listenForChanges({
     connection: server.connection,
@@ -386,6 +390,13 @@ function listenToChanges(parts: {
         hub.wake()
       }
       if (change.kind === 'rate_limit') records.forget(change.organization_id)
+      if (change.kind === 'track')
+        track(change).catch((error: unknown) =>
+          log.warn(
+            { err: error, chain: change.chain, network: change.network },
+            'network cannot be tracked yet',
+          ),
+        )
     },
     onReconnect: () => {
       records.forget()

@@ -10,6 +10,8 @@ export type Change =
   | { kind: 'organization'; organization_id: string }
   | { kind: 'rate_limit'; organization_id: string }
   | { kind: 'wake'; topic: string }
+  /** A command is about to register something on a network that may not be tracked yet. */
+  | { kind: 'track'; chain: string; network: string }
 
 const channel = 'portolan_change'
 const firstRetryMs = 100
