@@ -120,6 +120,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
     keys,
     audit,
     serve,
+    admission,
     bodyLimitBytes: gateway.body_limit_bytes,
     clock,
     ids,

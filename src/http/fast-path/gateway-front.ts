@@ -1,4 +1,5 @@
 import { OperationError, type Reason } from '../../contract/errors/errors.ts'
+import { admitSize, type Paid, type Admission as RateAdmission } from '../../domain/access/admit.ts'
 import { gatewayDenial } from '../../domain/access/authorize.ts'
 import type { GatewayKeys } from '../../domain/access/gateway-keys.ts'
 import type { Principal } from '../../domain/access/principal.ts'
@@ -23,6 +24,8 @@ export type GatewayFrontOptions = {
   /** Counts refused keys. */
   audit?: RefusalCounts
   serve: Serve
+  /** Counts bodies by the length that they announce. */
+  admission: RateAdmission
   bodyLimitBytes: number
   clock: Clock
   ids: Ids
@@ -64,12 +67,17 @@ export type GatewayFront = {
   ): Admission | Served | Promise<Admission | Served>
   /** Writes a line for a request that is refused without a call, where such lines are sampled. */
   noteRefused(place: Place, request_id: string, served: Served): void
+  /** Counts a body against the limits by the length that it announces. */
+  admitSize(admitted: Admission, bytes: number): Promise<Paid>
   answer(
     admission: Admission,
     request_id: string,
     body: string,
     done: (served: Served) => void,
+    ahead?: Paid,
   ): void
+  /** The answer when the limits could not be checked. */
+  fault(error: unknown, request_id: string): Served
   /** The headers of an answer, names and values in turn. */
   headersOf(served: Served, request_id: string, place: Place): string[]
   badText: Served
@@ -93,7 +101,8 @@ export const isTooManyFailures = (error: unknown): boolean =>
 
 /** Makes the front. */
 export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
-  const { networks, keys, audit, serve, bodyLimitBytes, clock, ids, log, access } = options
+  const { networks, keys, audit, serve, admission, bodyLimitBytes, clock, ids, log, access } =
+    options
   const notFound = refusal('NETWORK_NOT_FOUND')
   const notAllowed = refusal('METHOD_NOT_ALLOWED', 'The gateway takes POST only.')
   const notUpgraded = refusal('UPGRADE_REQUIRED')
@@ -183,12 +192,22 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
         served,
       )
     },
-    answer({ network, principal, client }, request_id, body, done) {
+    admitSize: ({ network, principal }, bytes) =>
+      admitSize(
+        admission,
+        { organization_id: principal.organization_id, chain: network.chain },
+        bytes,
+      ),
+    fault(error, request_id) {
+      log.error({ err: error, request_id }, 'request failed')
+      return alone(faultOf(error))
+    },
+    answer({ network, principal, client }, request_id, body, done, ahead) {
       const finish = access.isSampled()
         ? access.follow({ request_id, client, network, principal, body }, done)
         : done
       try {
-        serve(network, principal, body, finish)
+        serve(network, principal, body, finish, ahead)
       } catch (error) {
         log.error({ err: error, request_id, client }, 'request failed')
         finish(alone(faultOf(error)))
