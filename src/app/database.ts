@@ -25,13 +25,21 @@ export type ServiceDatabase = Pick<Database, 'db' | 'pool' | 'shareOf'> & {
 /** Starts or reaches the database and brings its schema up to date. */
 export async function openServiceDatabase(
   config: Config,
-  tools: { dataDir: string; env: Env; log: Log; clock: Clock; lock: DataDirLock | undefined },
+  tools: {
+    dataDir: string
+    env: Env
+    log: Log
+    clock: Clock
+    lock: DataDirLock | undefined
+    /** The server that a supervisor has opened, and stops. */
+    given?: Pick<DatabaseServer, 'mode' | 'connection'> | undefined
+  },
   own: Own,
 ): Promise<ServiceDatabase> {
-  const { dataDir, log, clock } = tools
-  const server = own(await openServer(config, tools))
+  const { dataDir, log, clock, given } = tools
+  const server = given ? { ...given, stop: async () => {} } : own(await openServer(config, tools))
   // A file that a killed service left behind would send scripts to a port on which nothing listens.
-  await removeConnectionFile(dataDir)
+  if (!given) await removeConnectionFile(dataDir)
   const { pool_size, worker_pool_size, statement_timeout_seconds } = config.database
   const connect = (max: number) =>
     openDatabase({

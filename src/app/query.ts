@@ -27,6 +27,15 @@ type Tools = { db: Db; clock: Clock; log: Log; networks: Networks }
 type Opened = { source: QuerySource; recorder: { status(): PendingStatus; stop(): Promise<void> } }
 type Place = NetworkName & { settings: EvmSettings; isDefault: boolean; variants: string }
 
+/** The queries of a process without the roles that answer clients. */
+export const noQueries: Query = {
+  find: () => undefined,
+  open: async () => undefined,
+  status: () => ({}),
+  replace: async () => ({ stop: async () => {} }),
+  stop: async () => {},
+}
+
 /**
  * Opens `q` and the default networks of the chains that record what is pending, and others at their first use. What is
  * pending on an open network is recorded.

@@ -33,6 +33,13 @@ chains:
       port: 80 # file, line 2
       base_path: "" # default
       console: true # default
+      roles:
+        - api # default
+        - gateway # default
+        - tracker # default
+        - courier # default
+        - sender # default
+        - console # default
       trust_proxy: false # default
       body_limit_bytes: 1048576 # default
       body_bytes_limit: 536870912 # default

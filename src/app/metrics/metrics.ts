@@ -18,13 +18,7 @@ import type { ReloadOutcome } from '../reload/reload.ts'
 import { registerGatewayMetrics } from './gateway.ts'
 import { type InstallationView, registerInstallationMetrics } from './installation.ts'
 import { registerPendingMetrics } from './pending.ts'
-import {
-  asksForOpenMetrics,
-  contentTypes,
-  type Family,
-  renderOpenMetrics,
-  renderPrometheus,
-} from './render.ts'
+import { type Family, renderMetrics } from './render.ts'
 import { registerShareMetrics } from './shares.ts'
 import { show, showHistogram } from './show.ts'
 import { registerStreamMetrics } from './streams.ts'
@@ -53,6 +47,8 @@ export type Metrics = {
   reloaded(outcome: ReloadOutcome['outcome']): void
   /** The metrics in the form that an `Accept` header asks for. */
   text(accept?: string): Promise<{ contentType: string; text: string }>
+  /** The same as values, for a supervisor that adds up those of several processes. */
+  families(): Promise<Family[]>
   /** Every metric that is registered, for the document. */
   describe(): DescribedMetric[]
 }
@@ -196,12 +192,8 @@ export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Me
     watchPending(status) {
       registerPendingMetrics(registry, status)
     },
-    text: async (accept) => {
-      const families = (await registry.getMetricsAsJSON()) as Family[]
-      return asksForOpenMetrics(accept)
-        ? { contentType: contentTypes.openMetrics, text: renderOpenMetrics(families) }
-        : { contentType: contentTypes.prometheus, text: renderPrometheus(families) }
-    },
+    text: async (accept) => renderMetrics((await registry.getMetricsAsJSON()) as Family[], accept),
+    families: async () => (await registry.getMetricsAsJSON()) as Family[],
     describe: () =>
       registry.getMetricsAsArray().map((metric) => {
         const { name, help, type, labelNames } = metric as unknown as DescribedMetric

@@ -24,6 +24,12 @@ export type Family = {
 export const asksForOpenMetrics = (accept: string | undefined): boolean =>
   /(?:^|,)\s*application\/openmetrics-text\s*(?:;|,|$)/i.test(accept ?? '')
 
+/** The metrics in the form that an `Accept` header asks for. */
+export const renderMetrics = (families: readonly Family[], accept: string | undefined) =>
+  asksForOpenMetrics(accept)
+    ? { contentType: contentTypes.openMetrics, text: renderOpenMetrics(families) }
+    : { contentType: contentTypes.prometheus, text: renderPrometheus(families) }
+
 /** The classic text of Prometheus. */
 export const renderPrometheus = (families: readonly Family[]): string =>
   families

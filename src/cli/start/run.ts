@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import manifest from '../../../package.json' with { type: 'json' }
 import type { App } from '../../app/app.ts'
 import type { Overrides } from '../../app/config/schema.ts'
+import type { ServerRole } from '../../app/config/server-roles.ts'
 import type { DevEvent } from '../../app/embedded/event-line.ts'
 import type { Log } from '../../lib/log.ts'
 import { usageError } from '../cli-error.ts'
@@ -15,6 +16,7 @@ import { onStopSignal } from './stop-signals.ts'
 type StartOptions = GlobalOptions & {
   port?: number
   chains?: LocalChain[]
+  roles?: ServerRole[]
   traffic?: boolean
   reset?: boolean
 }
@@ -77,9 +79,9 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
   progress?.show(`Starting Portolan ${manifest.version} …`)
   try {
     const { readConfig } = await import('../configuration.ts')
-    const port = options.port === undefined ? {} : { server: { port: options.port } }
-    const configure = (overrides: Overrides) =>
-      readConfig(shell, options, { ...port, ...overrides })
+    const { port, roles } = options
+    const server = { ...(port !== undefined && { port }), ...(roles && { roles }) }
+    const configure = (overrides: Overrides) => readConfig(shell, options, { server, ...overrides })
     const config = configure({})
     if (config.logging.format === 'json') progress?.done()
     const [{ createLogger }, { wantsLocalChains }, { bannerFacts, bannerText }] = await Promise.all(

@@ -20,6 +20,8 @@ import type { GatewayHeaders } from './gateway-headers.ts'
 export type GatewayFrontOptions = {
   /** By the first two segments of their address: `/c/mainnet`. */
   networks: ReadonlyMap<string, Network>
+  /** Why there is no other network. */
+  notFound?: Reason
   keys: GatewayKeys
   /** Counts refused keys. */
   audit?: RefusalCounts
@@ -103,7 +105,7 @@ export const isTooManyFailures = (error: unknown): boolean =>
 export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
   const { networks, keys, audit, serve, admission, bodyLimitBytes, clock, ids, log, access } =
     options
-  const notFound = refusal('NETWORK_NOT_FOUND')
+  const notFound = refusal(options.notFound ?? 'NETWORK_NOT_FOUND')
   const notAllowed = refusal('METHOD_NOT_ALLOWED', 'The gateway takes POST only.')
   const notUpgraded = refusal('UPGRADE_REQUIRED')
   const notSocket = refusal(

@@ -4,6 +4,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
+import type { Reason } from '../../contract/errors/errors.ts'
 import { gatewayDenial } from '../../domain/access/authorize.ts'
 import type { GatewayKeys } from '../../domain/access/gateway-keys.ts'
 import type { Principal } from '../../domain/access/principal.ts'
@@ -42,6 +43,8 @@ export type Sockets = {
   connections(): ReadonlyMap<string, number>
   /** Connections that were closed because their clients did not read. */
   overflows(): number
+  /** Another process takes the place of this one: at the end clients are asked to connect again. */
+  retire(): void
   stop(): Promise<void>
 }
 
@@ -49,6 +52,8 @@ export type Sockets = {
 export type SocketsOptions = {
   /** By the first two segments of their address: `/c/mainnet`. */
   networks: ReadonlyMap<string, Network>
+  /** Why there is no other network. */
+  notFound?: Reason
   streams: ReadonlyMap<string, Streams>
   keys: GatewayKeys
   /** Counts refused keys. */
@@ -84,7 +89,6 @@ const serviceRestart = 1012
 // Checked in parts: thousands of pings at once would delay all clients.
 const parts = 30
 
-const notFound = refuse('NETWORK_NOT_FOUND')
 const badRoute = refuse(
   'ROUTE_NOT_FOUND',
   'The gateway is at /<chain>/<network>/v1/ws/<api_key>, or at /<chain>/<network>/v1/ws with the key in a header.',
@@ -100,6 +104,7 @@ const unknownKey: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
 export function createSockets(options: SocketsOptions): Sockets {
   const { networks, streams, keys, audit, serve, access, clock, ids, log, clientOf } = options
   const { connectionsPerKey } = options
+  const notFound = refuse(options.notFound ?? 'NETWORK_NOT_FOUND')
   const limits = { ...defaultConnectionLimits, ...options.limits }
   const { beatMs = 30_000 } = options
   const server = new WebSocketServer({
@@ -121,6 +126,7 @@ export function createSockets(options: SocketsOptions): Sockets {
   const stopped = new AbortController()
   let turn = 0
   let overflows = 0
+  let farewell = { code: 1001, reason: 'the service is stopping' }
   const tooMany: Refusal = {
     ...refuse('TOO_MANY_OPEN', `The key has ${connectionsPerKey} connections already.`),
     retryAfter: 1,
@@ -288,9 +294,12 @@ export function createSockets(options: SocketsOptions): Sockets {
     },
     connections: () => perPath,
     overflows: () => overflows,
+    retire() {
+      farewell = { code: serviceRestart, reason: 'this process is replaced' }
+    },
     async stop() {
       stopped.abort()
-      for (const connection of all()) connection.close(1001, 'the service is stopping')
+      for (const connection of all()) connection.close(farewell.code, farewell.reason)
       const deadline = clock.now() + options.shutdownTimeoutMs
       while (perPath.size > 0 && clock.now() < deadline) await clock.sleep(20)
       for (const connection of all()) connection.terminate()

@@ -10,7 +10,7 @@ export type Change =
   | { kind: 'organization'; organization_id: string }
   | { kind: 'rate_limit'; organization_id: string }
   | { kind: 'wake'; topic: string }
-  /** A command is about to register something on a network that may not be tracked yet. */
+  /** Something is about to be registered on a network that may not be tracked yet. */
   | { kind: 'track'; chain: string; network: string }
 
 const channel = 'portolan_change'
