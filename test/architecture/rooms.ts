@@ -41,7 +41,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'webhooks',
   ],
   'app/cluster': ['part'],
-  'app/embedded': ['chain-rows', 'embedded', 'event-line', 'reset'],
+  'app/embedded': ['chain-rows', 'embedded', 'event-line', 'local-chains', 'reset'],
   'app/metrics': ['metrics', 'totals', 'tracker', 'upstreams'],
   'app/reload': ['apply', 'difference', 'reload', 'reread'],
   chains: ['chain', 'hex', 'registry', 'sending', 'tokens'],

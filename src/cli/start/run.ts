@@ -6,7 +6,7 @@ import type { Overrides } from '../../app/config/schema.ts'
 import type { ServerRole } from '../../app/config/server-roles.ts'
 import type { DevEvent } from '../../app/embedded/event-line.ts'
 import type { Log } from '../../lib/log.ts'
-import { usageError } from '../cli-error.ts'
+import { CliError, usageError } from '../cli-error.ts'
 import { allLocalChains, type LocalChain } from '../options.ts'
 import { type GlobalOptions, isWatched, note, outliveReader, print, type Shell } from '../shell.ts'
 import { onHangUp, terminalCheck } from './hang-up.ts'
@@ -108,7 +108,10 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
         log.level = level
       },
     }
-    const tags = options.chains ?? allLocalChains
+    const notice = isLocal ? await findNotice(options.chains) : undefined
+    // On a terminal the banner says it.
+    if (notice !== undefined && !watched) log.warn({}, notice)
+    const tags = notice === undefined ? (options.chains ?? allLocalChains) : []
     if (options.reset) {
       const { findDataDir } = await import('../configuration.ts')
       const { resetDataDir } = await import('../../app/embedded/reset.ts')
@@ -140,6 +143,7 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
         seconds: performance.now() / 1000,
         configFile: config.source.file,
         untracked: await app.untracked(),
+        notRunning: local?.failed,
       })
       const { chainRows } = await import('../../app/embedded/chain-rows.ts')
       const chains = local ? await chainRows(local, local.admin_url) : []
@@ -147,7 +151,7 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
       const flags = flagsOf(shell, options, app)
       if (watched) {
         const { demo, sign_in_url } = app
-        print(shell, bannerText(facts, { demo, flags, chains, sign_in_url }))
+        print(shell, bannerText(facts, { demo, flags, chains, sign_in_url, notice }))
       } else log.info(facts, 'started')
     }
     return { app, log, announce }
@@ -155,6 +159,15 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
     progress?.done()
     throw error
   }
+}
+
+/** Says why local chains cannot be started by default. Chains that were asked for are an error. */
+async function findNotice(asked: readonly LocalChain[] | undefined): Promise<string | undefined> {
+  if (asked?.length === 0) return undefined
+  const { missingLocalChains } = await import('../../app/embedded/local-chains.ts')
+  const notice = missingLocalChains()
+  if (notice !== undefined && asked) throw new CliError(notice)
+  return notice
 }
 
 /** The options without which another command in this folder would look elsewhere. */
