@@ -149,7 +149,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const lock = local?.lock
   const given = part?.server
   const database = await openServiceDatabase(config, { dataDir, env, log, clock, lock, given }, own)
-  const { db, pool, shareOf, workersDb, server, nonceMemory, trustedTime } = database
+  const { db, pool, shareOf, workersDb, server, nonceMemory, trustedTime, replicas } = database
   const developmentRules = hasDevelopmentRules(config, local !== undefined)
   const endpoints = endpointRules(current, developmentRules)
   const installation = { db, clock, ids, sealer, log, endpoints } satisfies Installation
@@ -270,6 +270,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     installation: {
       ...installation,
       shareOf,
+      ...(replicas && { replicas }),
       limits: {
         get defaults() {
           return defaultLimits(running)

@@ -25,7 +25,7 @@ export function listenToChanges(parts: {
   const { server, log, access, courier, sealer, hub, forgetInSockets } = parts
   const { authenticator, keys, records } = access
   return listenForChanges({
-    connection: server.connection,
+    connection: server.direct,
     log,
     onChange: (change) => {
       keys.forget(change)

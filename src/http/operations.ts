@@ -22,6 +22,7 @@ import { type PrepareCall, prepareOperation } from '../domain/handlers.ts'
 import { createRateLimitList, type Decision } from '../domain/limits/decision.ts'
 import { type Begun, createAhead } from '../domain/query/ahead.ts'
 import type { QuerySource } from '../domain/query/source.ts'
+import { performWithReplicas } from '../domain/replica-reads.ts'
 import { maxDepth, parseJson } from '../lib/json/json.ts'
 import { type Exchange, type Facts, readBody, send, skipBody } from './exchange.ts'
 import { isJsonType, operationTypes } from './json-type.ts'
@@ -195,7 +196,10 @@ export function createOperations({
     const { request, perform } = prepare(parseBody(body))
     const { principal } = context
     const made = { principal, client, service: at, operation: name }
-    const act = (given: Context) => performOperation(audit, made, request, () => perform(given))
+    const act = (given: Context) =>
+      performWithReplicas(entry, given, (chosen) =>
+        performOperation(audit, made, request, () => perform(chosen)),
+      )
     const project = cached(projections, path, () => createProjection(entry))
     const key = row.creates ? single(call.headers[idempotencyHeader]) : undefined
     if (key === undefined) return JSON.stringify(project(await act(context)))

@@ -127,7 +127,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'contract/openapi': ['openapi'],
   'contract/operations': ['calls', 'catalogue', 'gateway', 'transaction'],
   'contract/records': ['admin', 'assets', 'presented', 'states', 'token', 'wallet'],
-  domain: ['context', 'handlers'],
+  domain: ['context', 'handlers', 'replica-reads'],
   'domain/access': [
     'admit',
     'authenticate',
@@ -165,6 +165,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'source',
     'transactions',
   ],
+  'domain/sinks': ['settings', 'sinks'],
   'domain/transactions': [
     'attempt',
     'cancel',
@@ -307,6 +308,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'errors',
     'partitions',
     'prepared',
+    'replicas',
     'tables',
   ],
   'storage/redis': ['redis'],
@@ -346,6 +348,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'notifications',
     'queue-locks',
     'retractions',
+    'sinks',
     'state-events',
     'state-notifications',
     'streams',
@@ -366,6 +369,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'workers/metrics': ['rollup'],
   'workers/pending': ['pending'],
   'workers/sender': ['follow', 'sender'],
+  'workers/sinks': ['sinks'],
   'workers/tracker': [
     'backfill',
     'notification-rows',
@@ -376,5 +380,5 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'tracker',
     'watch',
   ],
-  'workers/webhooks': ['courier', 'fan-out', 'guarded-exchange', 'guarded-fetch'],
+  'workers/webhooks': ['courier', 'fan-out', 'guarded-exchange', 'guarded-fetch', 'guarded-lookup'],
 }

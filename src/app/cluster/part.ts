@@ -6,7 +6,7 @@ import type { FilterPeers } from '../filter-peers.ts'
 
 /** What the app of one of several processes gets from its supervisor. */
 export type ServicePart = {
-  server: Pick<DatabaseServer, 'mode' | 'connection'>
+  server: Pick<DatabaseServer, 'mode' | 'connection' | 'direct'>
   peers: FilterPeers
   /** Admits from what the supervisor grants; undefined where the process counts itself or with Redis. */
   limiter: Limiter | undefined

@@ -32,6 +32,7 @@ describe('defaults', () => {
             "settings": {},
           },
           "pool_size": 10,
+          "replica_urls": [],
           "statement_timeout_seconds": 30,
           "worker_pool_size": 10,
         },

@@ -55,6 +55,7 @@ chains:
       shutdown_timeout_seconds: 25 # default
     database:
       url: postgres://user:********@host/db?sslpassword=******** # file, line 3
+      replica_urls: [] # default
       pool_size: 10 # default
       worker_pool_size: 10 # default
       statement_timeout_seconds: 30 # default
