@@ -25,10 +25,9 @@ export const storageRebate = 978_120n
 const contentsOf = (id: string, balance: bigint): Uint8Array =>
   Buffer.concat([bcs.Address.serialize(id).toBytes(), u64(balance)])
 
-/** A coin with the digest of its bytes. */
-export const createCoin = (coin: Omit<Coin, 'digest'>): Coin => {
-  const { id, version, type, owner, balance, previous } = coin
-  const bytes = bcs.Object.serialize({
+/** The bytes of a coin object. */
+const bytesOf = ({ id, version, type, owner, balance, previous }: Omit<Coin, 'digest'>) =>
+  bcs.Object.serialize({
     data: {
       Move: {
         type:
@@ -44,8 +43,12 @@ export const createCoin = (coin: Omit<Coin, 'digest'>): Coin => {
     previousTransaction: previous,
     storageRebate: storageCost,
   }).toBytes()
-  return { ...coin, digest: toBase58(hash('Object::', bytes)) }
-}
+
+/** A coin with the digest of its bytes. */
+export const createCoin = (coin: Omit<Coin, 'digest'>): Coin => ({
+  ...coin,
+  digest: toBase58(hash('Object::', bytesOf(coin))),
+})
 
 /** The id of the n-th object that a transaction makes. */
 export const objectIdOf = (transaction: Uint8Array, n: number): string =>
@@ -58,6 +61,7 @@ export const objectTypeOf = (type: string): string =>
 /** A coin as the services give it. */
 export const toObject = (coin: Coin): GrpcTypes.Object =>
   GrpcTypes.Object.create({
+    bcs: { name: 'Object', value: bytesOf(coin) },
     objectId: coin.id,
     version: coin.version,
     digest: coin.digest,

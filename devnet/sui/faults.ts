@@ -31,6 +31,10 @@ export type Faults = {
   garbled: boolean
   /** Changes checkpoints before they are sent: a node that lies. */
   tamper: ((checkpoint: GrpcTypes.Checkpoint) => GrpcTypes.Checkpoint) | undefined
+  /** Changes objects before they are sent. */
+  tamperObject: ((object: GrpcTypes.Object) => GrpcTypes.Object) | undefined
+  /** Has no objects of checkpoints any more. */
+  withoutObjects: boolean
   /** Names other validators than those who sign. */
   falseCommittee: boolean
   /** Requests without this header are refused. */
@@ -54,6 +58,8 @@ export const noFaults = (): Faults => ({
   status: undefined,
   garbled: false,
   tamper: undefined,
+  tamperObject: undefined,
+  withoutObjects: false,
   falseCommittee: false,
   token: undefined,
   path: undefined,

@@ -26,6 +26,8 @@ const usual = {
 const mostListed = 50
 const mostPage = 1_000
 
+const absent = { code: GrpcStatusCode.NOT_FOUND, message: 'not found', details: [] }
+
 type Masked = { readMask?: { paths: string[] } }
 
 /** How one endpoint answers from a ledger, with what is wrong with it. */
@@ -41,9 +43,15 @@ export function createServices(ledger: Ledger, faults: Faults): Services {
     if (faults.garbled) return { ...shown, digest: 'garbled' }
     return faults.tamper ? faults.tamper(shown) : shown
   }
-  const object = (id: string | undefined, { readMask }: Masked, masks = usual.object) => {
-    const coin = live.coin(normalizeSuiAddress(id ?? ''))
-    return coin && applyMask(GrpcTypes.Object, toObject(coin), readMask, masks)
+  const object = (
+    { objectId = '', version }: { objectId?: string; version?: bigint },
+    { readMask }: Masked,
+    masks = usual.object,
+  ) => {
+    const id = normalizeSuiAddress(objectId)
+    const coin = version === undefined ? live.coin(id) : live.version(id, version)
+    const shown = coin && applyMask(GrpcTypes.Object, toObject(coin), readMask, masks)
+    return shown && faults.tamperObject ? faults.tamperObject(shown) : shown
   }
   /** What the newest checkpoints changed: a machine that is so far behind does not have it yet. */
   const changedSince = (owner: string, coinType: string, behind: number): bigint => {
@@ -118,17 +126,30 @@ export function createServices(ledger: Ledger, faults: Faults): Services {
         }
       },
       GetObject: (request: GrpcTypes.GetObjectRequest) => {
-        const found = object(request.objectId, request)
+        const found = object(request, request)
         if (!found) throw notFound(`Object ${request.objectId} not found`)
         return { object: found }
       },
       BatchGetObjects: (request: GrpcTypes.BatchGetObjectsRequest) => ({
-        objects: request.requests.map(({ objectId }) => {
-          const found = object(objectId, request)
-          const error = { code: GrpcStatusCode.NOT_FOUND, message: 'not found', details: [] }
+        objects: request.requests.map((one) => {
+          const found = faults.withoutObjects ? undefined : object(one, request)
           return found
             ? { result: { oneofKind: 'object', object: found } }
-            : { result: { oneofKind: 'error', error } }
+            : { result: { oneofKind: 'error', error: absent } }
+        }),
+      }),
+      BatchGetTransactions: (request: GrpcTypes.BatchGetTransactionsRequest) => ({
+        transactions: request.digests.map((digest) => {
+          const found = ledger.find(digest)
+          const { ExecutedTransaction } = GrpcTypes
+          return found
+            ? {
+                result: {
+                  oneofKind: 'transaction',
+                  transaction: applyMask(ExecutedTransaction, found, request.readMask, ['digest']),
+                },
+              }
+            : { result: { oneofKind: 'error', error: absent } }
         }),
       }),
       GetTransaction: (request: GrpcTypes.GetTransactionRequest) => ({
@@ -195,7 +216,7 @@ export function createServices(ledger: Ledger, faults: Faults): Services {
           .coinsOf(owner, inner && readType(inner))
           .toSorted((a, b) => (a.id < b.id ? -1 : 1))
         const { items, nextPageToken } = pageOf(coins, request)
-        const objects = items.map(({ id }) => object(id, request, usual.owned)!)
+        const objects = items.map(({ id }) => object({ objectId: id }, request, usual.owned)!)
         return { objects, ...nextPageToken }
       },
       GetCoinInfo: (request: GrpcTypes.GetCoinInfoRequest) => {

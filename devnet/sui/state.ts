@@ -9,6 +9,8 @@ export type Writes = {
 /** Everything that an address owns. */
 export type State = {
   coin(id: string): Coin | undefined
+  /** A coin as a transaction left it, for as long as old versions are kept. */
+  version(id: string, version: bigint): Coin | undefined
   coinsOf(owner: string, type?: string): Coin[]
   fundsOf(owner: string, type: string): bigint
   typesOf(owner: string): Set<string>
@@ -17,11 +19,14 @@ export type State = {
   apply(writes: Writes): void
 }
 
+const mostVersions = 20_000
+
 /** Coins and address balances, indexed by owner. */
 export function createState(): State {
   const coins = new Map<string, Coin>()
   const owned = new Map<string, Map<string, Coin>>()
   const funds = new Map<string, Map<string, bigint>>()
+  const versions = new Map<string, Coin>()
 
   const drop = (coin: Coin | undefined): void => {
     if (!coin) return
@@ -32,12 +37,16 @@ export function createState(): State {
   }
   const put = (coin: Coin): void => {
     coins.set(coin.id, coin)
+    versions.set(`${coin.id} ${coin.version}`, coin)
+    const [oldest] = versions.keys()
+    if (versions.size > mostVersions && oldest !== undefined) versions.delete(oldest)
     const own = owned.get(coin.owner) ?? new Map<string, Coin>()
     owned.set(coin.owner, own.set(coin.id, coin))
   }
 
   return {
     coin: (id) => coins.get(id),
+    version: (id, version) => versions.get(`${id} ${version}`),
     coinsOf: (owner, type) =>
       [...(owned.get(owner)?.values() ?? [])].filter((coin) => !type || coin.type === type),
     fundsOf: (owner, type) => funds.get(owner)?.get(type) ?? 0n,

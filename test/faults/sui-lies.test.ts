@@ -3,7 +3,8 @@
 import type { GrpcTypes } from '@mysten/sui/grpc'
 import { expect, it } from 'vitest'
 import type { SuiNode } from '../../devnet/sui/node.ts'
-import type { Chain } from '../../src/chains/chain.ts'
+import { BlockForgedError, type Chain, type Tracked } from '../../src/chains/chain.ts'
+import { createByteSet } from '../../src/lib/bytes.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 import { connect, expectGapless, genesis, record, start } from './sui-nodes.ts'
 
@@ -144,4 +145,99 @@ it('refuses checkpoints of a committee that does not sign them', async () => {
   })
   const followed = record(most.chain, genesis(node))
   await waitFor('the head', () => followed.last() === last(node))
+})
+
+type Change = GrpcTypes.BalanceChange
+const receiver = `0x${'cd'.repeat(32)}`
+const tracked: Tracked = {
+  accounts: createByteSet([Buffer.from(receiver.slice(2), 'hex')]),
+  contracts: createByteSet([]),
+  tokenAccount: () => [],
+}
+/** Another amount, another receiver, a change that is left out, a change that is made up. */
+const falseAmounts: [name: string, lie: (changes: Change[]) => Change[]][] = [
+  ['an amount', (all) => all.map((one) => ({ ...one, amount: String(BigInt(one.amount!) * 2n) }))],
+  ['a receiver', (all) => all.map((one) => ({ ...one, address: `0x${'ee'.repeat(32)}` }))],
+  ['a change that is left out', () => []],
+  ['a coin type', (all) => all.map((one) => ({ ...one, coinType: '0x2::lie::LIE' }))],
+  ['a change that is made up', (all) => [...all, { ...all[0]!, address: `0x${'ef'.repeat(32)}` }]],
+]
+const withChanges = (one: Checkpoint, lie: (changes: Change[]) => Change[]): Checkpoint => ({
+  ...one,
+  transactions: one.transactions.map((executed) => ({
+    ...executed,
+    balanceChanges: lie(executed.balanceChanges),
+  })),
+})
+const signal = AbortSignal.timeout(60_000)
+
+it('proves amounts, sender and gas payer of tracked accounts from effects and objects', async () => {
+  const node = await startEpochs()
+  const { chain } = connect({ upstreams: [{ url: node.url }], verification: 'full' })
+  const block = await chain.block(1, {}, signal)
+  const accounts = [...block.accounts(tracked.contracts)].map((one) => one.toString('hex'))
+  expect(accounts).toContain('cd'.repeat(32))
+  expect(block.needsCheck!({ ...tracked, accounts: createByteSet([]) })).toBe(false)
+  expect(block.needsCheck!(tracked)).toBe(true)
+  await block.check!(tracked, signal)
+  expect(block.needsCheck!(tracked)).toBe(false)
+  expect(block.decode(tracked).movements).toMatchObject([{ value: 5n }])
+  expect(verificationOf(chain).checked).toMatchObject({ amounts: 1, parties: 1 })
+})
+
+it('refuses false amounts, names them and distrusts the node', async () => {
+  const node = await startEpochs()
+  const { chain } = connect({
+    upstreams: [{ url: node.url }],
+    verification: 'full',
+    limits: patient,
+  })
+  for (const [name, lie] of falseAmounts) {
+    node.faults.tamper = (one) => withChanges(one, lie)
+    const block = await chain.block(1, {}, signal)
+    // Effects name the owners, so that a change that is left out is found.
+    expect([...block.accounts(tracked.contracts)], name).toContainEqual(
+      Buffer.from(receiver.slice(2), 'hex'),
+    )
+    expect(block.needsCheck!(tracked), name).toBe(true)
+    await expect(block.check!(tracked, signal), name).rejects.toThrow(BlockForgedError)
+  }
+  expect(verificationOf(chain).refused).toEqual({ amounts: falseAmounts.length })
+  expect(verificationOf(chain).last_refusal).toMatch(/^transaction \w+ has other balance changes$/)
+  expect(chain.status!().upstreams![0]!.state).not.toBe('healthy')
+})
+
+it('refuses a false sender, false objects and objects that no node has', async () => {
+  const node = await startEpochs()
+  const { chain } = connect({
+    upstreams: [{ url: node.url }],
+    verification: 'full',
+    limits: patient,
+  })
+  node.faults.tamper = (one) => ({
+    ...one,
+    transactions: one.transactions.map((executed) => ({
+      ...executed,
+      transaction: { ...executed.transaction!, sender: receiver },
+    })),
+  })
+  const forged = await chain.block(1, {}, signal)
+  await expect(forged.check!(tracked, signal)).rejects.toThrow('another sender or gas payer')
+  node.faults.tamper = undefined
+
+  node.faults.tamperObject = (one) => {
+    const value = Uint8Array.from(one.bcs!.value!)
+    value[60]! ^= 1
+    return { ...one, bcs: { ...one.bcs!, value } }
+  }
+  const block = await chain.block(1, {}, signal)
+  await expect(block.check!(tracked, signal)).rejects.toThrow('do not have their digests')
+  node.faults.tamperObject = undefined
+  expect(verificationOf(chain).refused).toMatchObject({ parties: 1, objects: expect.any(Number) })
+
+  node.faults.withoutObjects = true
+  await expect(block.check!(tracked, signal)).rejects.toThrow('checkpoint 1 cannot be verified')
+  node.faults.withoutObjects = false
+  await block.check!(tracked, signal)
+  expect(block.needsCheck!(tracked)).toBe(false)
 })

@@ -80,7 +80,7 @@ export function createSuiChain(options: SuiChainOptions): Chain {
       nodes.ask({ has: number }, joined(signal), async (node, limited) => {
         const checkpoint = await node.client.checkpoint(number, limited)
         await verifier?.check([{ checkpoint, node }], limited)
-        return toBlock(checkpoint)
+        return toBlock(checkpoint, verifier?.claimsOf({ checkpoint, node }))
       }),
     newest: highest,
     readBalances: (queries, at, signal) => readBalances(queries, at, joined(signal)),

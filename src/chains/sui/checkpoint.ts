@@ -15,6 +15,16 @@ import { parseCoinType } from './coin-type.ts'
 import { suiFamily } from './family.ts'
 import { type Change, recordsOf, type Settled, suiType } from './records.ts'
 
+/** What nodes claim about a checkpoint and its digests do not bind (`claims.ts`). */
+export type Claims = {
+  /** Every address whose balance may have changed, by the effects. */
+  owners(): Iterable<string>
+  /** Whether a claim about a tracked account is not verified yet. Does no input or output. */
+  needsCheck(tracked: Tracked): boolean
+  /** Throws BlockForgedError for a false claim, and UnreadableError where no node has the objects. */
+  check(tracked: Tracked, signal: AbortSignal): Promise<void>
+}
+
 /** A node's answer that cannot be a checkpoint. */
 export class MalformedCheckpointError extends Error {
   override name = 'MalformedCheckpointError'
@@ -88,9 +98,10 @@ const isFailed = ({ effects }: GrpcTypes.ExecutedTransaction): boolean =>
 
 /**
  * Makes a block of a checkpoint. Candidates are all addresses whose balance changed, those who pay
- * gas, and the senders of failed transactions, who get a record although a sponsor may have paid.
+ * gas, and the senders of failed transactions, who get a record although a sponsor may have paid. With claims
+ * also all owners that the effects name, so that a balance change that a node leaves out is found.
  */
-export function toBlock(checkpoint: GrpcTypes.Checkpoint): ChainBlock {
+export function toBlock(checkpoint: GrpcTypes.Checkpoint, claims?: Claims): ChainBlock {
   const { transactions } = checkpoint
 
   const decode = ({ accounts }: Tracked): BlockContent => {
@@ -182,9 +193,11 @@ export function toBlock(checkpoint: GrpcTypes.Checkpoint): ChainBlock {
         add(payerOf(one))
         if (isFailed(one)) add(one.transaction?.sender)
       }
+      for (const owner of claims?.owners() ?? []) add(owner)
       return seen.values()
     },
     decode,
+    ...(claims && { needsCheck: claims.needsCheck, check: claims.check }),
   }
 }
 

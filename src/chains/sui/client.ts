@@ -29,6 +29,13 @@ export type SuiClient = {
   subscribe(signal: AbortSignal): AsyncIterable<GrpcTypes.Checkpoint>
   /** Coin objects and address balance together, as the node has them now. */
   balance(owner: string, coinType: string, signal: AbortSignal): Promise<HeldBalance>
+  /** The BCS of versions of objects; undefined where the node does not have one. */
+  objects(
+    versions: readonly { id: string; version: bigint }[],
+    signal: AbortSignal,
+  ): Promise<(Uint8Array | undefined)[]>
+  /** The BCS of transactions; undefined where the node does not have one. */
+  transactions(digests: readonly string[], signal: AbortSignal): Promise<(Uint8Array | undefined)[]>
   /** The validators of an epoch, as the node says. */
   committee(epoch: number, signal: AbortSignal): Promise<Member[]>
   /** The last checkpoint of an epoch that is over. */
@@ -206,6 +213,24 @@ export function createSuiClient(options: {
     balance: async (owner, coinType, abort) => {
       const { response, headers } = await stateService.getBalance({ owner, coinType }, { abort })
       return { balance: response.balance?.balance ?? 0n, height: heightIn(headers) }
+    },
+    objects: async (versions, abort) => {
+      const requests = versions.map(({ id, version }) => ({ objectId: id, version }))
+      const readMask = { paths: ['bcs'] }
+      const { response } = await ledgerService.batchGetObjects({ requests, readMask }, { abort })
+      return response.objects.map(({ result }) =>
+        result.oneofKind === 'object' ? result.object.bcs?.value : undefined,
+      )
+    },
+    transactions: async (digests, abort) => {
+      const readMask = { paths: ['transaction.bcs'] }
+      const { response } = await ledgerService.batchGetTransactions(
+        { digests: [...digests], readMask },
+        { abort },
+      )
+      return response.transactions.map(({ result }) =>
+        result.oneofKind === 'transaction' ? result.transaction.transaction?.bcs?.value : undefined,
+      )
     },
     committee: async (epoch, abort) => {
       const mask = { paths: ['epoch', 'committee'] }

@@ -68,7 +68,7 @@ export const follow = (
                 : // Up to where the stream begins.
                   await pages.take(next, (feed.firstAfter(next) ?? head + 1) - 1)
             await tools.verifier?.check(given, signal)
-            return toBlocks(given)
+            return toBlocks(given, tools.verifier)
           },
           forget: () => {
             feed.clear()
@@ -99,11 +99,11 @@ const hashAt = async ({ client }: SuiNode, number: number, signal: AbortSignal):
   toHeader(await client.checkpoint(number, signal)).hash
 
 /** As many as can be read; throws where the first one cannot. */
-function toBlocks(given: readonly Given[]): ChainBlock[] {
+function toBlocks(given: readonly Given[], verifier: Verifier | undefined): ChainBlock[] {
   const blocks: ChainBlock[] = []
-  for (const { checkpoint } of given)
+  for (const one of given)
     try {
-      blocks.push(toBlock(checkpoint))
+      blocks.push(toBlock(one.checkpoint, verifier?.claimsOf(one)))
     } catch (error) {
       if (blocks.length === 0) throw error
       break

@@ -1,15 +1,16 @@
 // Verifies what nodes say of checkpoints (`verification: full`). A quorum of the committee of an epoch has
 // signed the summary of a checkpoint. The summary commits to the one before it, to the transactions and, through
 // those, to their effects; the last one of an epoch names the next committee. One certificate proves
-// all linked checkpoints before it, so that a page costs one pairing. Not proved: balance changes, which a
-// node derives from objects, and balances.
-import { bcs } from '@mysten/sui/bcs'
+// all linked checkpoints before it, so that a page costs one pairing. Balance changes, senders and gas payers are
+// verified by `claims.ts`. Balances have no proof.
 import type { GrpcTypes } from '@mysten/sui/grpc'
 import type { Log } from '../../lib/log.ts'
 import { BlockForgedError, ChainUnavailableError } from '../chain.ts'
 import { toHex } from '../hex.ts'
 import { createVerificationCounts, type VerificationStatus } from '../verification.ts'
-import { toHeader } from './checkpoint.ts'
+import { type Effects, type ParsedEffects, parseEffects, readEffects } from './amounts.ts'
+import { type Claims, toHeader } from './checkpoint.ts'
+import { createClaims } from './claims.ts'
 import { type Committee, createCommittees } from './committee.ts'
 import type { Given } from './feed.ts'
 import type { Nodes } from './nodes.ts'
@@ -22,6 +23,8 @@ export type TrustedCheckpoint = { number: number; digest: string }
 export type Verifier = {
   /** Throws BlockForgedError where one of them cannot be true, and distrusts the node that gave it. */
   check(given: readonly Given[], signal: AbortSignal): Promise<void>
+  /** What is still to be verified of a checkpoint that passed `check`. */
+  claimsOf(given: Given): Claims
   status(): VerificationStatus
 }
 
@@ -51,6 +54,8 @@ export function createVerifier({
   const createCommittee = createCommittees()
   const committees = new Map<number, Committee>()
   const counts = createVerificationCounts('full')
+  const createClaimsOf = createClaims({ nodes, counts })
+  const effectsOf = new WeakMap<GrpcTypes.Checkpoint, readonly (Effects | undefined)[]>()
   let anchor: string | null = null
   /** The epoch whose committee no checkpoint proves. */
   let unproven: number | undefined
@@ -149,7 +154,9 @@ export function createVerifier({
   const checkRun = async (run: readonly Given[], signal: AbortSignal): Promise<void> => {
     const summaries = run.map(({ checkpoint }) => {
       const summary = summaryOf(checkpoint)
-      counts.check('transactions', checkContents(checkpoint, summary))
+      const effects = checkContents(checkpoint, summary)
+      effectsOf.set(checkpoint, effects)
+      counts.check('transactions', effects.length)
       return summary
     })
     for (const [index, summary] of summaries.entries()) {
@@ -170,12 +177,13 @@ export function createVerifier({
         await checkRun(given, signal)
       } catch (error) {
         if (!(error instanceof Lie)) throw error
-        counts.refuse(error.kind)
+        counts.refuse(error.kind, error.message)
         for (const node of new Set(given.map(({ node }) => node)))
           nodes.distrust(node, `${error.kind}: ${error.message}`)
         throw new BlockForgedError(`${error.kind}: ${error.message}`)
       }
     },
+    claimsOf: (given) => createClaimsOf(given, effectsOf.get(given.checkpoint) ?? []),
     status: () => ({ ...counts.status(), anchor }),
   }
 }
@@ -198,8 +206,11 @@ function summaryOf(checkpoint: GrpcTypes.Checkpoint): Summary {
   return summary
 }
 
-/** That the transactions are those of the checkpoint, all of them, with their effects. */
-function checkContents(checkpoint: GrpcTypes.Checkpoint, { number, contents }: Summary): number {
+/** That the transactions are those of the checkpoint, all of them, with their effects. Gives what the effects say. */
+function checkContents(
+  checkpoint: GrpcTypes.Checkpoint,
+  { number, contents }: Summary,
+): (Effects | undefined)[] {
   const bytes = checkpoint.contents?.bcs?.value
   if (!bytes || digestOf('CheckpointContents', bytes) !== contents)
     throw new Lie('contents', `checkpoint ${number} has other contents`)
@@ -210,23 +221,20 @@ function checkContents(checkpoint: GrpcTypes.Checkpoint, { number, contents }: S
     transactions.some(({ digest }, index) => digest !== listed[index]!.transaction)
   )
     throw new Lie('transactions', `checkpoint ${number} has other transactions`)
-  for (const [index, { digest, effects }] of transactions.entries()) {
+  return transactions.map(({ digest, effects }, index) => {
     const value = effects?.bcs?.value
     if (!value || digestOf('TransactionEffects', value) !== listed[index]!.effects)
       throw new Lie('effects', `transaction ${digest} has other effects`)
-    if (!isClaimOf(value, effects)) throw new Lie('effects', `the effects of ${digest} differ`)
-  }
-  return transactions.length
+    const known = parseEffects(value)
+    // Effects of a form that is not known yet say nothing.
+    if (known && !isClaimOf(known, effects))
+      throw new Lie('effects', `the effects of ${digest} differ`)
+    return known && readEffects(known)
+  })
 }
 
-/** Whether status and gas are what the effects say. Effects of a form that is not known yet say nothing. */
-function isClaimOf(bytes: Uint8Array, claimed: GrpcTypes.TransactionEffects): boolean {
-  let known: ReturnType<typeof bcs.TransactionEffects.parse>
-  try {
-    known = bcs.TransactionEffects.parse(bytes)
-  } catch {
-    return true
-  }
+/** Whether status and gas are what the effects say. */
+function isClaimOf(known: ParsedEffects, claimed: GrpcTypes.TransactionEffects): boolean {
   const { status, gasUsed } = (known.V1 ?? known.V2)!
   const { computationCost = 0n, storageCost = 0n, storageRebate = 0n } = claimed.gasUsed ?? {}
   return (
