@@ -7,7 +7,7 @@ export type Verification = 'full' | 'structural'
 /** What `/status` shows of it. */
 export type VerificationStatus = {
   mode: Verification
-  /** S: where the first committee came from; null before it is known. */
+  /** S, P, T: where the first validators came from; null before they are known. */
   anchor?: string | null
   /** How many things of a kind were verified, by kind. */
   checked: Record<string, number>

@@ -8,7 +8,9 @@ import { createVerificationCounts, type Verification } from '../verification.ts'
 import { createReadBalances } from './balances.ts'
 import { createPolkadotFamily } from './family.ts'
 import { createFetch } from './fetch.ts'
+import { createFinality } from './finality.ts'
 import { follow } from './follow.ts'
+import type { Target } from './grandpa.ts'
 import { type NodeOptions, openNodes } from './nodes.ts'
 import { createRuntimes } from './runtimes.ts'
 import { createTokens } from './tokens.ts'
@@ -24,6 +26,12 @@ export type PolkadotChainOptions = {
   ss58_prefix?: number
   /** Whether states are read with their proofs; by default they are not. */
   verification?: Verification
+  /** Nodes of the relay chain, which prove what is final; with full verification only. */
+  relay?: readonly NodeOptions[]
+  /** The number of the parachain on the relay chain; 1000, which is Asset Hub everywhere, without it. */
+  paraId?: number
+  /** A block of the relay chain from which on its authorities are followed. */
+  trusted?: Target
   /** How long to wait for news before looking again. */
   pollMs?: number
   /** Blocks that are fetched at once while behind. */
@@ -66,7 +74,21 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
     },
   })
   const counts = createVerificationCounts(options.verification ?? 'structural')
-  const fetch = createFetch({ nodes, runtimes, native: family.native, counts })
+  const finality =
+    counts.mode === 'full' && options.relay && options.relay.length > 0
+      ? createFinality({
+          ...{
+            nodes,
+            counts,
+            clock,
+            log,
+            trusted: options.trusted,
+            paraId: options.paraId ?? 1_000,
+          },
+          relay: openNodes({ upstreams: options.relay, clock, log }),
+        })
+      : undefined
+  const fetch = createFetch({ nodes, runtimes, native: family.native, counts, finality })
 
   const head = async (signal: AbortSignal): Promise<BlockHeader> => {
     // Waits for a node where there is none yet.
@@ -114,12 +136,12 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
       chain_id: nodes.genesis() ?? null,
       head: set.best() < 0 ? null : set.best(),
       ss58_prefix: prefix,
-      verification: counts.status(),
+      verification: { ...counts.status(), ...(finality && { anchor: finality.anchor() }) },
       upstreams: set.status(),
     }),
     stop: async () => {
       stopping.abort(new Error('the chain is stopped'))
-      await nodes.stop()
+      await Promise.all([nodes.stop(), finality?.stop()])
     },
   }
 }

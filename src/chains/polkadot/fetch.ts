@@ -5,9 +5,10 @@ import { NodeFault } from '../nodes/fault.ts'
 import type { VerificationCounts } from '../verification.ts'
 import type { BalanceEvent } from './balance-event.ts'
 import { createBlock } from './block.ts'
+import type { Finality } from './finality.ts'
 import { bytesOf, isHash, type RawHeader, readHeader } from './header.ts'
 import { eventsKey, executedByKey, nowKey } from './keys.ts'
-import type { Nodes } from './nodes.ts'
+import { askHeader, type Nodes } from './nodes.ts'
 import type { Runtimes } from './runtimes.ts'
 import { readUint, ScaleError } from './scale.ts'
 import { readProvenStorage, readStorage, type Values } from './storage.ts'
@@ -24,40 +25,41 @@ const mostAttempts = 3
 const isNull = (result: unknown) => result === null
 
 /** The hash of the final block of a number. */
-const askHash = (nodes: Nodes, number: number, signal: AbortSignal): Promise<string> =>
-  nodes.ask({
+const askHash = async (
+  { nodes, counts, finality }: Pick<FetchTools, 'nodes' | 'counts' | 'finality'>,
+  number: number,
+  signal: AbortSignal,
+): Promise<string> => {
+  const proven = await finality?.hashAt(number, signal)
+  return await nodes.ask({
     method: 'chain_getBlockHash',
     params: [number],
     reached: number,
     stateOf: number,
     signal,
     isMissing: isNull,
-    accept: (result) => (isHash(result) ? result : undefined),
+    accept: (result) => {
+      if (!isHash(result)) return undefined
+      if (proven === undefined || proven === result) return result
+      const reason = `block ${number} is not the one that the relay chain has made final`
+      counts.refuse('finality', reason)
+      throw new NodeFault('invalid', reason)
+    },
   })
+}
 
-/** The header of a block. */
-export const askHeader = (
-  nodes: Nodes,
-  block: { number: number; hash: string },
-  signal: AbortSignal,
-): Promise<RawHeader> =>
-  nodes.ask({
-    method: 'chain_getHeader',
-    params: [block.hash],
-    reached: block.number,
-    stateOf: block.number,
-    signal,
-    isMissing: isNull,
-    accept: (result) => readHeader(result, block),
-  })
-
-/** Makes the functions that fetch: three requests for a block, whatever is tracked. */
-export function createFetch(tools: {
+/** What fetching needs. */
+export type FetchTools = {
   nodes: Nodes
   runtimes: Runtimes
   native: AssetKey
   counts: VerificationCounts
-}): Fetch {
+  /** Where the relay chain is asked which blocks are final. */
+  finality?: Finality | undefined
+}
+
+/** Makes the functions that fetch: three requests for a block, whatever is tracked. */
+export function createFetch(tools: FetchTools): Fetch {
   const { nodes, runtimes, native, counts } = tools
 
   // How often the events of a block could not be decoded.
@@ -82,7 +84,7 @@ export function createFetch(tools: {
     })
 
   const block: Fetch['block'] = async (number, signal) => {
-    const hash = await askHash(nodes, number, signal)
+    const hash = await askHash(tools, number, signal)
     const at = { number, hash }
     const keys = [eventsKey, nowKey, executedByKey]
     const asked = askBlock(number, hash, signal)
@@ -124,7 +126,8 @@ export function createFetch(tools: {
   }
 
   const header: Fetch['header'] = async (number, signal) => {
-    const hash = await askHash(nodes, number, signal)
+    // A header says where the chain is; what is stored comes from blocks.
+    const hash = await askHash({ nodes, counts }, number, signal)
     const [{ parentHash }, values] = await Promise.all([
       askHeader(nodes, { number, hash }, signal),
       readStorage(nodes, { keys: [nowKey], block: { number, hash } }, signal).catch(

@@ -1,4 +1,4 @@
-import { Blake2128Concat, Twox128 } from '@polkadot-api/substrate-bindings'
+import { Blake2128Concat, Twox64Concat, Twox128 } from '@polkadot-api/substrate-bindings'
 import { toHex } from '../hex.ts'
 import type { Token } from './token.ts'
 
@@ -36,3 +36,21 @@ export const tokenDetailsKey = ({ pallet, id }: Token): string =>
 /** Where the name, symbol and decimals of a token are. */
 export const tokenMetadataKey = ({ pallet, id }: Token): string =>
   keyOf(pallet, 'Metadata') + hashed(id)
+
+// Of the relay chain.
+
+/** The number of the set of authorities. */
+export const setIdKey = keyOf('Grandpa', 'CurrentSetId')
+
+/** The authorities. */
+export const authoritiesKey = keyOf('Grandpa', 'Authorities')
+
+/** The authorities in runtimes before 2024, behind a version. */
+export const oldAuthoritiesKey = toHex(Buffer.from(':grandpa_authorities'))
+
+/** The head of a parachain. */
+export const paraHeadKey = (id: number): string => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32LE(id)
+  return keyOf('Paras', 'Heads') + Buffer.from(Twox64Concat(Uint8Array.from(bytes))).toString('hex')
+}

@@ -4,7 +4,7 @@ import { NodeFault } from '../nodes/fault.ts'
 import { createNodeRecord, type NodeConfig, type NodeRecord } from '../nodes/node.ts'
 import { createNodeSet } from '../nodes/node-set.ts'
 import { type Connection, openConnection, readNumber } from './connection.ts'
-import { bytesOf, isHash } from './header.ts'
+import { bytesOf, isHash, type RawHeader, readHeader } from './header.ts'
 
 /** A node as the configuration names it. */
 export type NodeOptions = NodeConfig & { archive?: boolean }
@@ -114,6 +114,22 @@ export function openNodes(options: NodesOptions) {
     },
   }
 }
+
+/** The header of a block, by its hash. */
+export const askHeader = (
+  nodes: Nodes,
+  block: { number: number; hash: string },
+  signal: AbortSignal,
+): Promise<RawHeader> =>
+  nodes.ask({
+    method: 'chain_getHeader',
+    params: [block.hash],
+    reached: block.number,
+    stateOf: block.number,
+    signal,
+    isMissing: (result) => result === null,
+    accept: (result) => readHeader(result, block),
+  })
 
 const identityOf = (genesis: string): string => `polkadot:${genesis.slice(2)}`
 
