@@ -32,16 +32,12 @@ export async function openAccess(
   installation: Installation,
   tools: Pick<ServiceDatabase, 'pool' | 'nonceMemory'> & {
     env: Env
-    /** Whether this process answers clients; limits are not shared where it does not. */
-    isServing: boolean
-    /** The limiter that this process shares with others of the service. */
-    limiter?: Limiter | undefined
     onFailure(failure: Failure): void
   },
   own: Own,
 ): Promise<Access> {
   const { db, clock, log } = installation
-  const { env, pool, nonceMemory, isServing, onFailure } = tools
+  const { env, pool, nonceMemory, onFailure } = tools
   const { security, limits, redis: redisSettings } = config
   // Checked at the start: the first signed request would fail otherwise.
   await checkMasterKey(installation)
@@ -50,7 +46,7 @@ export async function openAccess(
 
   const { url, key_prefix } = redisSettings
   const redis =
-    url === undefined || !isServing
+    url === undefined
       ? undefined
       : own(
           await connectRedis({
@@ -61,14 +57,13 @@ export async function openAccess(
         )
   const { replicas, ...defaults } = limits
   const limiter = own(
-    tools.limiter ??
-      createLimiter({
-        clock,
-        log,
-        store: createUsageStore(db),
-        replicas,
-        ...(redis && { redis: createLimitScript(redis) }),
-      }),
+    createLimiter({
+      clock,
+      log,
+      store: createUsageStore(db),
+      replicas,
+      ...(redis && { redis: createLimitScript(redis) }),
+    }),
   )
   const records = createLimitRecords({ db, clock }, { defaults })
   const failures = createFailureBudget({

@@ -99,13 +99,26 @@ const openChain = async (
     }
     case 'polkadot': {
       const { createPolkadotChain } = await import('../chains/polkadot/chain.ts')
-      const { chain_id, ss58_prefix, verification, upstreams } = settings.networks[network]!
+      const {
+        chain_id,
+        ss58_prefix,
+        verification,
+        upstreams,
+        relay_upstreams,
+        para_id,
+        trusted_relay_block,
+      } = settings.networks[network]!
+      const [number, hash] = trusted_relay_block?.split(':') ?? []
+      const relayKey = `chains.${name}.networks.${network}.relay_upstreams`
       return createPolkadotChain({
         clock,
         log,
         ...(chain_id !== undefined && { genesis: chain_id }),
         ...(ss58_prefix !== undefined && { ss58_prefix }),
         verification,
+        ...(hash !== undefined && { trusted: { number: Number(number), hash } }),
+        paraId: para_id,
+        relay: (relay_upstreams ?? []).map((one) => nodeOf(one, secretsOf(env, relayKey))),
         upstreams: upstreams.map((upstream) => ({
           ...nodeOf(upstream, resolve),
           ...(upstream.archive !== undefined && { archive: upstream.archive }),
@@ -130,15 +143,25 @@ const openChain = async (
       })
     }
     case 'ton': {
-      // The nodes offer the toncenter HTTP API, and its version 3 as an index where they have it.
+      // The nodes offer the toncenter HTTP API, and its version 3 as an index where they have it, or are lite servers.
       const { createTonChain } = await import('../chains/ton/chain.ts')
-      const { chain_id, upstreams } = settings.networks[network]!
+      const { chain_id, upstreams, verification, trusted_key_block } = settings.networks[network]!
+      const [seqno, root, file] = trusted_key_block?.split(':') ?? []
       return createTonChain({
         ...(chain_id !== undefined && { globalId: chain_id }),
+        ...(file !== undefined && {
+          trusted: {
+            ...{ workchain: -1, shard: 1n << 63n, seqno: Number(seqno) },
+            root_hash: Buffer.from(root!, 'hex'),
+            file_hash: Buffer.from(file, 'hex'),
+          },
+        }),
+        verification,
         clock,
         log,
         upstreams: upstreams.map((upstream) => ({
           ...nodeOf(upstream, resolve),
+          ...(upstream.kind === 'liteserver' && { key: Buffer.from(upstream.key ?? '', 'base64') }),
           v3: upstream.v3,
           ...(upstream.v3_url !== undefined && { v3_url: resolve(upstream.v3_url) }),
         })),

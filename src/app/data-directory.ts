@@ -15,8 +15,6 @@ import { resolveSecret } from './config/secrets.ts'
 export type DatabaseServer = {
   mode: 'embedded' | 'server'
   connection: Connection
-  /** To the server itself, also where `connection` leads to a pooler that shares sessions. */
-  direct: Connection
   stop(): Promise<void>
 }
 
@@ -41,17 +39,7 @@ export async function openServer(
   const { url, embedded } = config.database
   if (url !== undefined) {
     const connectionString = resolveSecret(url, { env, key: 'database.url' })
-    const { direct_url } = config.database
-    const isPooled = direct_url !== undefined
-    const direct = isPooled
-      ? resolveSecret(direct_url, { env, key: 'database.direct_url' })
-      : connectionString
-    return {
-      mode: 'server',
-      connection: { connectionString, ...(isPooled && { isPooled }) },
-      direct: { connectionString: direct },
-      stop: async () => {},
-    }
+    return { mode: 'server', connection: { connectionString }, stop: async () => {} }
   }
   const { connection, stop } = await startEmbeddedPostgres({
     dataDir,
@@ -61,7 +49,7 @@ export async function openServer(
     signal,
     lock,
   })
-  return { mode: 'embedded', connection, direct: connection, stop }
+  return { mode: 'embedded', connection, stop }
 }
 
 /** The keys that open secrets, the one that seals first: configured, or a file of the data directory. */

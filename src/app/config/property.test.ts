@@ -65,7 +65,13 @@ const obeyRules = (value: unknown): Overrides => {
     default_network?: string | undefined
     variant?: string
     variants?: string[]
-    networks?: Record<string, { upstreams?: { transport?: string }[] }>
+    networks?: Record<
+      string,
+      {
+        verification?: string
+        upstreams?: { transport?: string; kind?: string; key?: string; url?: string }[]
+      }
+    >
   }
   const chains = (settings.chains ?? {}) as Record<string, Chain | undefined>
   for (const chain of Object.values(chains)) {
@@ -77,6 +83,15 @@ const obeyRules = (value: unknown): Overrides => {
   }
   for (const network of Object.values(chains.s?.networks ?? {}))
     for (const upstream of network?.upstreams ?? []) upstream.transport = 'grpc-web'
+  for (const network of Object.values(chains.t?.networks ?? {})) {
+    if (!network) continue
+    delete network.verification
+    for (const upstream of network.upstreams ?? []) {
+      delete upstream.kind
+      delete upstream.key
+      if (upstream.url) upstream.url = upstream.url.replace(/^tcp:/, 'http:')
+    }
+  }
   if (settings.server) settings.server.header_timeout_seconds = 1
   if (settings.webhooks?.allowed_networks)
     settings.webhooks.allowed_networks = ['10.20.0.0/16', 'fd00:20::/32']

@@ -1,4 +1,3 @@
-import type { HistogramCounts } from '../../lib/histogram.ts'
 import type { Breaker, BreakerState } from './breaker.ts'
 import type { Latency } from './latency.ts'
 import type { RateGate } from './rate-gate.ts'
@@ -31,8 +30,6 @@ export type NodeStatus = {
   capabilities: string[]
   requests: number
   errors: number
-  /** The times of all calls, for metrics. A function, so that JSON leaves it out. */
-  latencies?: () => HistogramCounts
 }
 
 /** What the status of a node is made from. */
@@ -86,7 +83,6 @@ export function describeNode(node: StatusSource, context: StatusContext): NodeSt
     capabilities: [...node.capabilities].sort(),
     requests: node.requests,
     errors: node.errors,
-    latencies: latency.counts,
   }
 }
 

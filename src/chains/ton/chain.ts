@@ -1,17 +1,19 @@
-// The TON chain: blocks by masterchain seqno over the toncenter HTTP API, with all their shard blocks. It uses
+// The TON chain: blocks by masterchain seqno over the toncenter HTTP API or from lite servers, with all their shard blocks. It uses
 // `chains/nodes` and `chains/follow`. It delivers every transaction of a masterchain block exactly once, in
 // logical time.
 
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { type Log, silentLog } from '../../lib/log.ts'
 import type { BlockHeader, Chain } from '../chain.ts'
-import { createVerificationCounts } from '../verification.ts'
+import { createVerificationCounts, type Verification } from '../verification.ts'
 import { createGetMethods, createReadBalances } from './balances.ts'
 import { createTonFamily } from './family.ts'
 import { createFetcher, toHeader } from './fetch.ts'
 import { follow } from './follow.ts'
 import { createFindAccounts } from './jetton-accounts.ts'
 import { createResolveImport, createVerifyToken } from './jettons.ts'
+import { createKeyBlocks } from './lite/key-blocks.ts'
+import type { LiteBlockId } from './lite/messages.ts'
 import { createNodes } from './nodes.ts'
 import type { UpstreamOptions } from './toncenter.ts'
 
@@ -22,6 +24,10 @@ export type TonChainOptions = {
   globalId?: number
   clock?: Clock
   log?: Log
+  /** `full` proves masterchain blocks by the signatures of validators; all nodes must be lite servers. */
+  verification?: Verification
+  /** A key block from which on validators are followed. */
+  trusted?: LiteBlockId
   /** How often to look for a new block. */
   pollMs?: number
   /** Blocks that are fetched at once while behind. */
@@ -35,15 +41,22 @@ export type TonChainOptions = {
 /** The global id of the production network. */
 const production = -239
 
-/** TON behind nodes that speak the toncenter HTTP API. */
+/** TON behind nodes that speak the toncenter HTTP API, or lite servers. */
 export function createTonChain(options: TonChainOptions): Chain {
   const { upstreams, globalId, clock = systemClock, log = silentLog } = options
   const { pollMs = 400, inFlight = 8, patienceMs = 15_000, indexTimeoutMs = 5_000 } = options
+  const counts = createVerificationCounts(options.verification ?? 'structural')
+  if (counts.mode === 'full' && upstreams.some(({ key }) => !key))
+    throw new Error('Full verification of TON needs lite servers: an HTTP API gives no proofs.')
+  const keyBlocks =
+    counts.mode === 'full' ? createKeyBlocks({ counts, log, trusted: options.trusted }) : undefined
   const nodes = createNodes({
     upstreams,
     clock,
     log,
     indexTimeoutMs,
+    counts,
+    keyBlocks,
     ...(globalId !== undefined && { globalId }),
   })
   const { set } = nodes
@@ -55,7 +68,6 @@ export function createTonChain(options: TonChainOptions): Chain {
   const family = () =>
     (nodes.globalId() ?? production) === production ? families.production : families.test
   const { native } = families.production
-  const counts = createVerificationCounts('structural')
   const fetcher = createFetcher({ nodes, native, counts, now: clock.now })
   const stopping = new AbortController()
   const joined = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal])
@@ -104,7 +116,7 @@ export function createTonChain(options: TonChainOptions): Chain {
       chain_id: nodes.globalId() ?? null,
       head: set.best() < 0 ? null : set.best(),
       upstreams: nodes.status(),
-      verification: counts.status(),
+      verification: { ...counts.status(), ...(keyBlocks && { anchor: keyBlocks.anchor() }) },
     }),
     stop: async () => {
       stopping.abort(new Error('the chain is stopped'))

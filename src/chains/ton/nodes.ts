@@ -5,9 +5,18 @@ import { createNodeRecord, type NodeRecord } from '../nodes/node.ts'
 import { createNodeSet, type Probe } from '../nodes/node-set.ts'
 import type { NodeStatus } from '../nodes/status.ts'
 import { passGate } from '../nodes/window-gate.ts'
+import type { VerificationCounts } from '../verification.ts'
 import { createIndexNode, type IndexNode } from './index-node.ts'
+import type { KeyBlocks } from './lite/key-blocks.ts'
+import { createLiteServer } from './lite/liteserver.ts'
 import { masterShard, readBlockId, readHash, readRawHeader } from './raw.ts'
-import { createToncenter, faultOf, type Toncenter, type UpstreamOptions } from './toncenter.ts'
+import {
+  createToncenter,
+  faultOf,
+  faultOfText,
+  type Toncenter,
+  type UpstreamOptions,
+} from './toncenter.ts'
 
 /** A question that any node may answer. */
 export type Question<answer> = {
@@ -51,6 +60,8 @@ export function createNodes({
   log,
   globalId,
   indexTimeoutMs,
+  counts,
+  keyBlocks,
 }: {
   upstreams: readonly UpstreamOptions[]
   clock: Clock
@@ -58,10 +69,21 @@ export function createNodes({
   /** What the configuration says; nodes of other networks are never used. */
   globalId?: number
   indexTimeoutMs: number
+  counts: VerificationCounts
+  /** With full verification. */
+  keyBlocks?: KeyBlocks | undefined
 }) {
+  const createClient = (upstream: UpstreamOptions): Toncenter => {
+    if (!upstream.key) return createToncenter(upstream, { now: clock.now })
+    const { hostname: host, port } = new URL(upstream.url)
+    return createLiteServer(
+      { host, port: Number(port), key: upstream.key },
+      { faultOf: (text) => faultOfText(text, 'failed'), counts, keyBlocks },
+    )
+  }
   const nodes = upstreams.map((upstream): TonNode => {
-    const client = createToncenter(upstream, { now: clock.now })
-    const record = createNodeRecord(upstream, { transport: 'http' })
+    const client = createClient(upstream)
+    const record = createNodeRecord(upstream, { transport: upstream.key ? 'adnl' : 'http' })
     const { gate } = record
     const index = client.get && createIndexNode(client.get, { clock, gate, indexTimeoutMs })
     return { ...record, client, index }

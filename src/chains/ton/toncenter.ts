@@ -5,6 +5,8 @@ import { headersOf } from '../nodes/node-name.ts'
 
 /** How a node is reached; `url` names the API with its version: `http://127.0.0.1:8081/api/v2`. */
 export type UpstreamOptions = NodeConfig & {
+  /** The key of a lite server, whose `url` is `tcp://host:port`; without it the node has an HTTP API. */
+  key?: Buffer
   /** Whether its API v3 is used where it offers one; true by default. */
   v3?: boolean
   /** Where that is; beside API v2 by default. */
@@ -104,9 +106,14 @@ function readReply(status: number, text: string): unknown {
   if (ok === true && result !== undefined) return result
   const reason = typeof error === 'string' ? error.slice(0, 300) : `status ${status}`
   if (code === 429) throw new NodeFault('busy', reason)
-  if (isMissing.test(reason)) throw new NodeFault('missing', reason)
-  if (isBehind.test(reason)) throw new NodeFault('behind', reason)
-  throw new NodeFault(status >= 400 && status < 500 ? 'refused' : 'failed', reason)
+  throw faultOfText(reason, status >= 400 && status < 500 ? 'refused' : 'failed')
+}
+
+/** What the text of a lite server means, which HTTP servers pass on; `otherwise` where it is none that is known. */
+export function faultOfText(reason: string, otherwise: 'refused' | 'failed'): NodeFault {
+  if (isMissing.test(reason)) return new NodeFault('missing', reason)
+  if (isBehind.test(reason)) return new NodeFault('behind', reason)
+  return new NodeFault(otherwise, reason)
 }
 
 /** API v3 replies with the object itself, or with an error and its status. */

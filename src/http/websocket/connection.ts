@@ -9,7 +9,6 @@ import { refused } from '../../gateway/rpc/answer.ts'
 import { refuse } from '../../gateway/rpc/rpc-error.ts'
 import { alone, faultOf, type Serve, type Served } from '../../gateway/rpc/serve.ts'
 import type { Streams } from '../../gateway/streams/feed-streams.ts'
-import type { AccessLog } from '../access-log.ts'
 import { textFrame } from './frame.ts'
 import { createOutbox } from './outbox.ts'
 
@@ -61,9 +60,6 @@ export function openConnection(options: {
   streams: Streams
   principal: Principal
   client: string
-  /** Of the handshake; lines of sampled calls name it. */
-  request_id: string
-  access: Pick<AccessLog, 'isSampled' | 'follow'>
   serve: Serve
   limits: ConnectionLimits
   /** The current principal of the key. */
@@ -71,7 +67,7 @@ export function openConnection(options: {
   onClosed(connection: Connection): void
   onOverflow(): void
 }): Connection {
-  const { ws, socket, network, streams, principal, serve, limits, check, access } = options
+  const { ws, socket, network, streams, principal, serve, limits, check } = options
   let inFlight = 0
   let isPaused = false
   let hasReceived = true
@@ -128,14 +124,10 @@ export function openConnection(options: {
       ...network,
       call: (call, session, done) => network.call(call, session, done, subscribe),
     }
-    const finish = (served: Served) => {
+    serve(own, who, body, (served) => {
       answer(served)
       if (hasHeld) outbox.release()
-    }
-    if (!access.isSampled()) return serve(own, who, body, finish)
-    const { request_id, client: address } = options
-    const call = { request_id, client: address, network, principal: who, body } as const
-    serve(own, who, body, access.follow({ ...call, isSocket: true }, finish))
+    })
   }
 
   const serveAs = (who: Principal | undefined, body: string) => {

@@ -195,12 +195,11 @@ const steps: readonly Step[] = [
   tracked,
   byOrganization('notification_event', 'state_event'),
   deliveries,
-  byOrganization('webhook_header', 'sink'),
+  byOrganization('webhook_header'),
   webhooks,
   transfers,
   byOrganization('managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'),
   byOrganization('balance_difference', 'notification_turn', 'quota', 'quota_use'),
-  byOrganization('organization_write'),
   wallets,
   auditDetails,
 ]
@@ -211,7 +210,7 @@ export const erasedTables: readonly string[] = [
   ...['delivery', 'delivery_queue', 'delivery_attempt', 'webhook_header', 'webhook', 'transfer'],
   ...['managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'],
   ...['balance_difference', 'wallet', 'organization', 'notification_event', 'notification_turn'],
-  ...['quota', 'quota_use', 'state_event', 'sink', 'organization_write'],
+  ...['quota', 'quota_use', 'state_event'],
 ]
 
 /** Removes one page of everything that belongs to an organization; empty when there was nothing left. */

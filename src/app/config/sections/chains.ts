@@ -120,6 +120,7 @@ export const chainsRules = (chains: ChainsSettings): Finding[] =>
     ...nameRules(name),
     ...variantRules(name, chain),
     ...grpcRules(name, chain),
+    ...liteServerRules(name, chain),
     ...(Object.hasOwn(chain.networks, chain.default_network)
       ? []
       : [
@@ -166,4 +167,32 @@ const grpcRules = (name: string, chain: ChainSettings): Finding[] => {
       ]
     }),
   )
+}
+
+// A lite server has another protocol and a key, and only lite servers give proofs.
+const liteServerRules = (name: string, chain: ChainSettings): Finding[] => {
+  if (chain.kind !== 'ton') return []
+  return Object.entries(chain.networks).flatMap(([network, { upstreams, verification }]) => {
+    const at = ['chains', name, 'networks', network]
+    const ofNodes = upstreams.flatMap(({ url, kind, key }, index): Finding[] => {
+      const isLite = kind === 'liteserver'
+      const path = [...at, 'upstreams', index]
+      if (isLite && key === undefined)
+        return [{ path: [...path, 'key'], must: 'be given with `kind: liteserver`' }]
+      // A reference to a secret is checked when it is read.
+      if (/^(?:file|env):/.test(url) || isLite === /^tcp:\/\/[^/]+:[0-9]+$/.test(url)) return []
+      const must = isLite
+        ? 'be `tcp://host:port` with `kind: liteserver`'
+        : 'start with `http://` or `https://`; `tcp://` needs `kind: liteserver`'
+      return [{ path: [...path, 'url'], must }]
+    })
+    const isProvable =
+      verification !== 'full' || upstreams.every(({ kind }) => kind === 'liteserver')
+    return isProvable
+      ? ofNodes
+      : [
+          ...ofNodes,
+          { path: [...at, 'verification'], must: 'be `structural`: only lite servers give proofs' },
+        ]
+  })
 }

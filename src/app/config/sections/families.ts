@@ -141,7 +141,21 @@ export const ton = Type.Object(
         unset,
         example: -239,
       }),
-      upstreams(['http', 'https'], 'http://127.0.0.1:8081/api/v2', {
+      upstreams(['http', 'https', 'tcp'], 'http://127.0.0.1:8081/api/v2', {
+        kind: Type.Enum(['toncenter', 'liteserver'], {
+          description:
+            'Kind of the node: the toncenter HTTP API, or a lite server at `tcp://host:port` with its `key`.',
+          default: 'toncenter',
+        }),
+        key: Type.Optional(
+          Type.String({
+            description: 'Public key of a lite server in base64, as a global config has it.',
+            unset: 'the node is no lite server',
+            example: 'n4VDnSCUuSpjnCyUk9e3QOOd6o0ItSWYbTnW3Wnn8wk=',
+            pattern: '^[A-Za-z0-9+/]{43}=$',
+            expects: '32 bytes in base64',
+          }),
+        ),
         v3: Type.Boolean({
           description:
             'Whether API v3 of the node is used as well, where it offers one: it gives many balances at once. Blocks always come from API v2.',
@@ -156,11 +170,26 @@ export const ton = Type.Object(
           }),
         ),
       }),
+      {
+        verification: verification(
+          'that validators have signed each masterchain block, with all shard blocks, transactions and balances of the coin. It needs lite servers',
+        ),
+        trusted_key_block: Type.Optional(
+          Type.String({
+            description:
+              'Key block of the masterchain, as seqno, root hash and file hash, from which on full verification follows the validators.',
+            unset: 'the first validators are what a lite server says',
+            example: `46894135:${'7e'.repeat(32)}:${'f1'.repeat(32)}`,
+            pattern: '^[0-9]{1,10}:[0-9a-f]{64}:[0-9a-f]{64}$',
+            expects: 'a number and two hashes of 64 lower-case hex digits, with colons between',
+          }),
+        ),
+      },
     ),
   },
   {
     description:
-      'Variant T, on TON. The nodes speak the toncenter HTTP API v2, and v3 where they offer it.',
+      'Variant T, on TON. The nodes speak the toncenter HTTP API v2, and v3 where they offer it, or are lite servers.',
   },
 )
 
@@ -187,7 +216,7 @@ export const sui = Type.Object(
       }),
       {
         verification: verification(
-          'that a quorum of the validators has signed each checkpoint, with its transactions, their status and their gas',
+          'that a quorum of the validators has signed each checkpoint, with its transactions, their status and their gas, and what they moved for tracked accounts',
         ),
         trusted_checkpoint: Type.Optional(
           Type.String({
@@ -222,7 +251,36 @@ export const polkadot = Type.Object(
       upstreams(['ws', 'wss'], 'ws://127.0.0.1:9944'),
       {
         verification: verification(
-          'that bodies have the root of their header, and that events and balances are those of the state root, by proofs',
+          'that bodies have the root of their header, that events and balances are those of the state root, by proofs, and with `relay_upstreams` that blocks are final',
+        ),
+        relay_upstreams: Type.Optional(
+          upstreams(
+            ['ws', 'wss'],
+            'ws://127.0.0.1:9945',
+            {},
+            {
+              description:
+                'Nodes of the relay chain. With full verification they prove which blocks are final.',
+              unset: 'blocks are final where the nodes of the network say so',
+              example: [{ url: 'ws://127.0.0.1:9945' }],
+            },
+          ),
+        ),
+        para_id: Type.Integer({
+          description: 'Number of the chain on its relay chain; Asset Hub is 1000 on every one.',
+          default: 1_000,
+          minimum: 0,
+          maximum: 2 ** 32 - 1,
+        }),
+        trusted_relay_block: Type.Optional(
+          Type.String({
+            description:
+              'Final block of the relay chain, as number and hash, from which on full verification follows the authorities.',
+            unset: 'the first authorities are what a node of the relay chain says',
+            example: `28000000:0x${'5e'.repeat(32)}`,
+            pattern: '^[0-9]{1,10}:0x[0-9a-f]{64}$',
+            expects: 'a number, a colon, `0x` and 64 lower-case hex digits',
+          }),
         ),
         ss58_prefix: Type.Optional(
           Type.Integer({

@@ -55,6 +55,9 @@ export const upstreams = <keys extends TProperties = Record<never, never>>(
   schemes: readonly string[],
   example: string,
   ownKeys?: keys,
+  about: { description: string; unset?: string; example?: { url: string }[] } = {
+    description: 'The nodes of the network.',
+  },
 ) =>
   Type.Array(
     Type.Object(
@@ -65,5 +68,5 @@ export const upstreams = <keys extends TProperties = Record<never, never>>(
       },
       { description: 'One node.' },
     ),
-    { description: 'The nodes of the network.', minItems: 1 },
+    { ...about, minItems: 1 },
   )

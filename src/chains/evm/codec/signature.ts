@@ -54,10 +54,18 @@ function split(text: string, chainId: bigint): ReadSignature {
 }
 
 async function recover(hash: Buffer, { r, s, parity }: Signature): Promise<string | undefined> {
-  // Loading the curve takes a tenth of a second, and most processes never check a signature.
-  const { recoverAddress } = await import('ox/Secp256k1')
+  // The library takes its time to load, and most processes never check a signature.
+  const { recoverAddress, numberToHex } = await import('viem/utils')
   try {
-    return recoverAddress({ payload: hash, signature: { r, s, yParity: parity } }).toLowerCase()
+    const address = await recoverAddress({
+      hash: toHex(hash) as `0x${string}`,
+      signature: {
+        r: numberToHex(r, { size: 32 }),
+        s: numberToHex(s, { size: 32 }),
+        yParity: parity,
+      },
+    })
+    return address.toLowerCase()
   } catch {
     // An r that is not a point of the curve.
     return undefined

@@ -27,8 +27,7 @@ export type PoolNodeOptions = Pick<
   configured: UpstreamOptions
   clock: Clock
   log: Log
-  limits: { connectTimeoutMs: number; maxReplyBytes: number }
-  probeTimeoutMs(): number
+  limits: { probeTimeoutMs: number; connectTimeoutMs: number; maxReplyBytes: number }
   timers: Timers
   ask: Asker
   /** Whether the answer to the question for the chain id is that of the pool. */
@@ -59,7 +58,7 @@ export function createPoolNode(options: PoolNodeOptions): PoolNode {
 
   const ask = (method: string, params: string): Promise<TransportOutcome> =>
     new Promise((resolve) => {
-      const timeoutMs = options.probeTimeoutMs()
+      const { probeTimeoutMs: timeoutMs } = limits
       options.ask(
         upstream,
         { method, params, timeoutMs, idempotent: false, isUrgent: true },

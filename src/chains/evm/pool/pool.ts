@@ -102,7 +102,6 @@ export function createPool(options: PoolOptions): ChangeablePool {
   const caller = createCaller({
     ...{ ...limits, upstreams, ask, clock, timers, random, bestHead },
     maxLag: pace.maxLag,
-    slowCallMs: pace.slowCallMs,
   })
   let chainId = options.chainId
   let isAwake = false
@@ -146,7 +145,6 @@ export function createPool(options: PoolOptions): ChangeablePool {
     const node = createPoolNode({
       ...{ configured, prefix, clock, log, random, limits, timers, ask },
       intervalMs: pace.probeIntervalMs,
-      probeTimeoutMs: pace.probeTimeoutMs,
       judgeChain: judgeChains,
       isRightChain: isRight,
       showHead: (upstream, head) => {
