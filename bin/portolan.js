@@ -1,17 +1,20 @@
 #!/usr/bin/env node
-// Plain JavaScript for any Node: it hands over to the Node that the package brings along, because
-// the service is TypeScript that only a recent Node runs as it is.
+// Plain JavaScript for any Node. An older one hands over to the Node that is installed beside the package, if there is
+// one: the service needs a recent Node.
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import module, { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ownCompileCache } from './compile-cache.js'
 
 const own = fileURLToPath(import.meta.url)
-const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+// A checkout runs the TypeScript sources. Node strips no types below `node_modules`, so the published package is built.
+const built = new URL('../src/main.js', import.meta.url)
+const main = fileURLToPath(existsSync(built) ? built : new URL('../src/main.ts', import.meta.url))
 const major = Number(process.versions.node.split('.')[0])
 
-// Before the first TypeScript file: what is in the cache needs no stripping, which halves the time of `--help`.
+// Before the first file of the sources: what is in the cache needs no stripping, which halves the time of `--help`.
 const cache = process.env.NODE_COMPILE_CACHE || ownCompileCache()
 // Says that the process above is this program on an older Node.
 const launched = 'PORTOLAN_LAUNCHED'
@@ -65,8 +68,10 @@ function ownNode() {
     const folder = dirname(createRequire(import.meta.url).resolve('node/package.json'))
     return join(folder, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
   } catch {
+    const inCheckout = existsSync(new URL('../package-lock.json', import.meta.url))
+    const help = inCheckout ? 'npm ci' : 'npx -p node@26 -p portolan portolan'
     console.error(
-      `Portolan runs on Node 26 or newer, and this is ${process.versions.node}. Run \`npm ci\` in its folder first: that brings one along.`,
+      `Portolan needs Node 26 or newer; this is ${process.versions.node}. Install it, or use the one that npm has: \`${help}\`.`,
     )
     process.exit(1)
   }

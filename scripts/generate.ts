@@ -3,6 +3,7 @@ import { configMarkdown, exampleYaml } from '../src/app/config/describe.ts'
 import { errorsMarkdown } from './errors-markdown.ts'
 import { knownChainsJson } from './known-chains.ts'
 import { llmsText } from './llms-text.ts'
+import { metricsMarkdown } from './metrics-markdown.ts'
 import { operationsMarkdown } from './operations-markdown.ts'
 import { transactionsMarkdown } from './transactions-markdown.ts'
 
@@ -10,6 +11,7 @@ import { transactionsMarkdown } from './transactions-markdown.ts'
 const documents: Record<string, () => string> = {
   'docs/configuration.md': configMarkdown,
   'docs/errors.md': errorsMarkdown,
+  'docs/metrics.md': metricsMarkdown,
   'docs/operations.md': operationsMarkdown,
   'docs/transactions.md': transactionsMarkdown,
   'portolan.example.yaml': exampleYaml,

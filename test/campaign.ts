@@ -45,6 +45,8 @@ const campaigns = [
   ['faults/polkadot-kill.ts', '--seeds', '50', '--seed', '1'],
   ['faults/sui-kill.ts', '--seeds', '100', '--seed', '1'],
   ['faults/sui-random.ts', '--count', '20000', '--seed', '1'],
+  ['package/install.ts'],
+  ['package/image.ts'],
   ['security/replay.ts', '--replays', '5000', '--seed', '1'],
   ['security/noisy-neighbour.ts', '--seconds', '10', '--rounds', '3'],
 ]

@@ -4,6 +4,7 @@ import { requestSchema, responseSchema } from '../../src/contract/operation.ts'
 import { catalogue } from '../../src/contract/operations/catalogue.ts'
 import { anySize } from '../../src/contract/operations/query.ts'
 import { notificationTypes } from '../../src/contract/records/states.ts'
+import { authHeaders } from '../../src/contract/signature.ts'
 import { type OnRecord, type Service, services } from '../../src/contract/variant.ts'
 
 type Schema = {
@@ -20,8 +21,8 @@ type Schema = {
 }
 
 /**
- * The types of the contract as one plain declaration file. Inside the repository the client takes
- * them from the catalogue itself; a published package must not drag the schema library along.
+ * The types of the contract as one module without run-time code, in place of `src/contract.ts` of the client. A
+ * published package must not bring the schema library along.
  */
 export function printTypes(): string {
   const records = new Map<string, string>()
@@ -33,9 +34,8 @@ export function printTypes(): string {
     'export type FieldError = { field: string; reason: string; detail: string }',
     '/** Every reason for a failure. */',
     `export type Reason = ${union(Object.keys(errors))}`,
-    `export declare const notificationTypes: ${printObject(
-      Object.entries(notificationTypes).map(([name, value]) => `${name}: ${JSON.stringify(value)}`),
-    )}`,
+    printConstant('notificationTypes', notificationTypes),
+    printConstant('authHeaders', authHeaders),
     ...[...records].map(([name, type]) => `export type ${name} = ${type}`),
     '/** The operations of a service by name. */',
     'export type Catalogue<service extends Service> = {',
@@ -45,6 +45,11 @@ export function printTypes(): string {
     `type Catalogues = ${printObject(sets)}`,
     '',
   ].join('\n')
+}
+
+const printConstant = (name: string, value: Readonly<Record<string, unknown>>): string => {
+  const members = Object.entries(value).map(([key, one]) => `${key}: ${JSON.stringify(one)}`)
+  return `export declare const ${name}: ${printObject(members)}`
 }
 
 function printService(service: Service, records: Map<string, string>): string {

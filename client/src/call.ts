@@ -1,5 +1,5 @@
-import type { authHeaders } from '../../src/contract/signature.ts'
 import type { Clock } from './clock.ts'
+import type { authHeaders } from './contract.ts'
 import type { Nonces } from './nonces.ts'
 import { readAnswer, serverTime } from './read-answer.ts'
 import { bodyOf } from './request-body.ts'

@@ -1,6 +1,6 @@
-import type { Service } from '../../src/contract/variant.ts'
 import { createCall } from './call.ts'
 import { type Clock, systemClock } from './clock.ts'
+import type { Service } from './contract.ts'
 import type { EventsOptions, StreamEvent } from './event.ts'
 import { createEvents } from './events.ts'
 import { createNonces } from './nonces.ts'

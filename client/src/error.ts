@@ -1,4 +1,4 @@
-import type { FieldError, Reason } from '../../src/contract/errors/errors.ts'
+import type { FieldError, Reason } from './contract.ts'
 
 /** Failures that the client itself notices: no answer, none in time, or none of the service. */
 type LocalReason = 'NETWORK_FAILED' | 'TIMED_OUT' | 'UNEXPECTED_ANSWER'

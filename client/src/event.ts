@@ -1,5 +1,4 @@
-import type { Catalogue } from '../../src/contract/operations/catalogue.ts'
-import type { Service } from '../../src/contract/variant.ts'
+import type { Catalogue, Service } from './contract.ts'
 import type { StateChangeData, TransfersData } from './notification.ts'
 
 type WalletService = Exclude<Service, 'admin' | 'q'>

@@ -1,5 +1,4 @@
-import type { Catalogue } from '../../src/contract/operations/catalogue.ts'
-import type { notificationTypes } from '../../src/contract/records/states.ts'
+import type { Catalogue, notificationTypes } from './contract.ts'
 import type { ItemOf } from './pages.ts'
 
 type WalletService = keyof typeof notificationTypes

@@ -1,4 +1,4 @@
-import type { FieldError } from '../../src/contract/errors/errors.ts'
+import type { FieldError } from './contract.ts'
 import { PortolanError } from './error.ts'
 import { parseJson } from './parse.ts'
 import type { Answer } from './send.ts'

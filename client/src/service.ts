@@ -1,6 +1,5 @@
-import type { Catalogue } from '../../src/contract/operations/catalogue.ts'
-import type { Service } from '../../src/contract/variant.ts'
 import type { Call, CallOptions } from './call.ts'
+import type { Catalogue, Service } from './contract.ts'
 import type { EventOf, EventsOptions } from './event.ts'
 import type { OpenEvents } from './events.ts'
 

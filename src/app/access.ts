@@ -32,12 +32,16 @@ export async function openAccess(
   installation: Installation,
   tools: Pick<ServiceDatabase, 'pool' | 'nonceMemory'> & {
     env: Env
+    /** Whether this process answers clients; limits are not shared where it does not. */
+    isServing: boolean
+    /** The limiter that this process shares with others of the service. */
+    limiter?: Limiter | undefined
     onFailure(failure: Failure): void
   },
   own: Own,
 ): Promise<Access> {
   const { db, clock, log } = installation
-  const { env, pool, nonceMemory, onFailure } = tools
+  const { env, pool, nonceMemory, isServing, onFailure } = tools
   const { security, limits, redis: redisSettings } = config
   // Checked at the start: the first signed request would fail otherwise.
   await checkMasterKey(installation)
@@ -46,7 +50,7 @@ export async function openAccess(
 
   const { url, key_prefix } = redisSettings
   const redis =
-    url === undefined
+    url === undefined || !isServing
       ? undefined
       : own(
           await connectRedis({
@@ -57,13 +61,14 @@ export async function openAccess(
         )
   const { replicas, ...defaults } = limits
   const limiter = own(
-    createLimiter({
-      clock,
-      log,
-      store: createUsageStore(db),
-      replicas,
-      ...(redis && { redis: createLimitScript(redis) }),
-    }),
+    tools.limiter ??
+      createLimiter({
+        clock,
+        log,
+        store: createUsageStore(db),
+        replicas,
+        ...(redis && { redis: createLimitScript(redis) }),
+      }),
   )
   const records = createLimitRecords({ db, clock }, { defaults })
   const failures = createFailureBudget({

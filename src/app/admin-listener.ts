@@ -25,6 +25,14 @@ export async function adminListenFault(config: Config): Promise<Error | undefine
   return fault && adminListenError(config, fault)
 }
 
+/** Fails before the database is migrated: a start that cannot listen must not change what others use. */
+export async function checkAddresses(config: Config): Promise<void> {
+  const { host, port } = config.server
+  const fault =
+    (config.database.url && (await tryListen(host, port))) || (await adminListenFault(config))
+  if (fault) throw fault
+}
+
 /** The operator's server, which is started after the public one. */
 export type AdminListener = HttpServer & { admin_url: string }
 

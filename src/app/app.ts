@@ -2,6 +2,7 @@
 // reverse. It may use every folder except `cli`. It guarantees that a start that fails half-way
 // leaves nothing running.
 
+import { hostname } from 'node:os'
 import { createOperationUsage } from '../domain/access/operation-usage.ts'
 import { createAuditTrail } from '../domain/audit/trail.ts'
 import type { Installation } from '../domain/context.ts'
@@ -16,25 +17,20 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Ids, systemIds } from '../lib/ids.ts'
 import { type Log, silentLog } from '../lib/log.ts'
 import { isLoopback } from '../lib/net/loopback.ts'
-import { tryListen } from '../lib/net/try-listen.ts'
-import { createKeyHolder } from '../storage/access/key-holders.ts'
 import { addMethodUsage } from '../storage/access/method-usage.ts'
-import type { Sealer } from '../storage/access/seal.ts'
 import type { DataDirLock } from '../storage/embedded/lock.ts'
-import { listenForChanges } from '../storage/pg/changes.ts'
 import { describeNetworks, listNetworks } from '../storage/tracking/networks.ts'
-import { courierTopic } from '../storage/webhooks/notifications.ts'
-import { type EventHub, startEventHub } from '../workers/events/hub.ts'
+import { startEventHub } from '../workers/events/hub.ts'
 import { startLiveEvents } from '../workers/events/live.ts'
 import { startRollup } from '../workers/metrics/rollup.ts'
-import type { Courier } from '../workers/webhooks/courier.ts'
-import { type Access, openAccess } from './access.ts'
-import { adminListenFault } from './admin-listener.ts'
+import { openAccess } from './access.ts'
+import { checkAddresses } from './admin-listener.ts'
 import { type Demo, demoWarning, ensureDemo } from './bootstrap.ts'
 import { type Place, placesOf } from './chain-openers.ts'
+import { listenToChanges } from './change-listener.ts'
+import type { ServicePart } from './cluster/part.ts'
 import { developmentWarning, hasDevelopmentRules } from './config/development.ts'
-import { checkSecrets } from './config/load.ts'
-import { ConfigError, type Env } from './config/problem.ts'
+import type { Env } from './config/problem.ts'
 import { resolveChains } from './config/resolve.ts'
 import type { Config } from './config/schema.ts'
 import { toQuotas } from './config/sections/quotas.ts'
@@ -45,22 +41,24 @@ import {
   openMasterKeys,
   openMasterSealer,
 } from './data-directory.ts'
-import { openServiceDatabase, type ServiceDatabase } from './database.ts'
+import { openServiceDatabase } from './database.ts'
 import { connectedChains, describedNetworks, routedChains } from './described-chains.ts'
 import { openHttp } from './http.ts'
 import type { Own } from './lifetime.ts'
 import { startMaintenance } from './maintenance.ts'
 import { startMasterKeyRefresh } from './master-key-refresh.ts'
-import { createMetrics } from './metrics/metrics.ts'
+import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createTotals, withTotals } from './metrics/totals.ts'
-import { openNetworks } from './networks.ts'
+import { type Networks, openNetworks } from './networks.ts'
 import { createOverview } from './overview.ts'
-import { openQueries } from './query.ts'
+import { noQueries, openQueries } from './query.ts'
 import { applyChains } from './reload/apply.ts'
 import { type Difference, mergeLive } from './reload/difference.ts'
 import { createReloader, type ReloadOutcome } from './reload/reload.ts'
+import { rereadConfig } from './reload/reread.ts'
+import { rolesOf } from './roles.ts'
 import { createReadiness, createStatus, listUntracked } from './status.ts'
-import { openWallets } from './wallets.ts'
+import { openWallets, type Wallets } from './wallets.ts'
 import { endpointRules, openWebhooks } from './webhooks.ts'
 
 /** What a service is started with. */
@@ -80,6 +78,10 @@ export type AppOptions = {
   reread?(): Config
   /** Sets the least severe level of the log. */
   setLogLevel?(level: Config['logging']['level']): void
+  /** Present in one of several processes that a supervisor started. */
+  part?: ServicePart
+  /** Whether other processes listen on the port as well. */
+  reusePort?: boolean
 }
 
 /** What the embedded mode brings along. */
@@ -107,9 +109,22 @@ export type App = {
   reload(): Promise<ReloadOutcome>
   /** The networks that are not tracked, and why. */
   untracked(): Promise<string[]>
+  /** The port that it listens on. */
+  port: number
+  /** What the operator sees of this process. */
+  views: AppViews
+  /** Another process takes its place: WebSocket clients are asked to connect again when it stops. */
+  retire(): void
   /** Is not ready any more, but serves on until load balancers have noticed. */
   drain(signal?: AbortSignal): Promise<void>
   stop(): Promise<void>
+}
+
+/** What a supervisor asks of a process. */
+export type AppViews = {
+  metrics: Metrics['families']
+  status(): Promise<Record<string, unknown>>
+  callFilter: Networks['callFilter']
 }
 
 // Two checks of a load balancer, most of which check every one to two seconds.
@@ -117,8 +132,9 @@ const usualDrainSeconds = 5
 
 /** Starts every part of the service, in the order in which they need each other. */
 export async function startApp(options: AppOptions): Promise<App> {
-  const { env, cwd, log, version, clock = systemClock, ids = systemIds, local } = options
+  const { env, cwd, log, version, clock = systemClock, ids = systemIds, local, part } = options
   const config = resolveChains(options.config, env)
+  const roles = rolesOf(config.server.roles)
   let running = config
   const current = () => running
   await using starting = new AsyncDisposableStack()
@@ -128,11 +144,12 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 
   const dataDir = await openDataDir(config, env, cwd)
-  await checkAddresses(config)
+  if (!part) await checkAddresses(config)
   const sealer = await openMasterSealer(config, { dataDir, env, log })
   const lock = local?.lock
-  const database = await openServiceDatabase(config, { dataDir, env, log, clock, lock }, own)
-  const { db, pool, shareOf, workersDb, server, nonceMemory, trustedTime } = database
+  const given = part?.server
+  const database = await openServiceDatabase(config, { dataDir, env, log, clock, lock, given }, own)
+  const { db, pool, shareOf, workersDb, server, nonceMemory, trustedTime, replicas } = database
   const developmentRules = hasDevelopmentRules(config, local !== undefined)
   const endpoints = endpointRules(current, developmentRules)
   const installation = { db, clock, ids, sealer, log, endpoints } satisfies Installation
@@ -141,7 +158,12 @@ export async function startApp(options: AppOptions): Promise<App> {
   const totals = createTotals()
   const metrics = withTotals(createMetrics(version, routes), totals)
   const { authenticationFailed: onFailure } = metrics
-  const access = await openAccess(config, installation, { env, pool, nonceMemory, onFailure }, own)
+  const access = await openAccess(
+    config,
+    installation,
+    { env, pool, nonceMemory, onFailure, isServing: roles.isServing, limiter: part?.limiter },
+    own,
+  )
   const demo = developmentRules ? await ensureDemo(installation) : undefined
   for (const message of [
     developmentWarning(config, local !== undefined),
@@ -149,11 +171,12 @@ export async function startApp(options: AppOptions): Promise<App> {
   ])
     if (message !== undefined) log.warn({}, message)
 
-  const courier = own(openWebhooks(current, installation))
+  const courier = roles.has('courier') ? own(openWebhooks(current, installation)) : undefined
   let sockets: Sockets | undefined
   let events: EventStreams | undefined
-  const hub = own(startEventHub({ db, clock, log }))
+  const hub = roles.has('api') ? own(startEventHub({ db, clock, log })) : undefined
   const forgetInSockets: Sockets['forget'] = (change) => sockets?.forget(change)
+  let joinTracking: Wallets['join'] = () => {}
   own(
     listenToChanges({
       ...{ server, log, access, courier, sealer, hub },
@@ -162,6 +185,7 @@ export async function startApp(options: AppOptions): Promise<App> {
         events?.forget(change)
       },
       onReconnect: () => events?.recheck(),
+      onTrack: (at) => joinTracking(at),
     }),
   )
   if (canMasterKeysChange(config))
@@ -173,13 +197,26 @@ export async function startApp(options: AppOptions): Promise<App> {
       }),
     )
   const networks = own(
-    openNetworks(config, { env, log, clock, ids, spill: (counts) => usage.add(counts) }),
+    openNetworks(config, {
+      ...{ env, log, clock, ids, peers: part?.peers },
+      spill: (counts) => usage.add(counts),
+    }),
   )
-  const queries = own(await openQueries(config, { db, clock, log, networks }))
-  const places = options.places ?? placesOf(config, { env, clock, log, networks })
+  const holders = new Set<string>()
+  const newHolder = () => {
+    const holder = ids.uuid()
+    holders.add(holder)
+    return holder
+  }
+  const queries = roles.isServing
+    ? own(await openQueries(config, { db, clock, log, networks }))
+    : noQueries
+  const configured = options.places ?? placesOf(config, { env, clock, log, networks })
+  const places = roles.hasWallets ? configured : []
   const wallets = own(
-    await openWallets(config, places, { db: workersDb, clock, log, ids, endpoints }),
+    await openWallets(config, places, { db: workersDb, clock, log, newHolder, endpoints, roles }),
   )
+  joinTracking = wallets.join
   const operationUsage = createOperationUsage((counts) => usage.add(counts))
   const usage: UsageWriter = own(
     createUsageWriter({
@@ -190,32 +227,41 @@ export async function startApp(options: AppOptions): Promise<App> {
     }),
   )
   const audit = own(createAuditTrail({ db, clock, ids, log }))
-  startMaintenance(config, { ...installation, database, access }, own)
+  const { isBackground } = roles
+  startMaintenance(config, { ...installation, database, access, newHolder, isBackground }, own)
 
   const overview = createOverview({
     ...{ current, places: options.places ?? [], networks, wallets, sockets: () => sockets },
     isEmbedded: local !== undefined,
   })
   const { nodes, lags, streamed } = overview
-  const live = own(startLiveEvents({ db, clock, log, nodes }))
+  const live = roles.has('api') ? own(startLiveEvents({ db, clock, log, nodes })) : undefined
   own(
     startRollup({
-      ...{ db, clock, log, lags, holder: ids.uuid() },
-      totals: () => totals.read({ networks: networks.byPath.values(), courier: courier.status() }),
+      ...{ db, clock, log, holder: ids.uuid() },
+      lags: roles.has('tracker') ? lags : () => [],
+      totals: () => totals.read({ networks: networks.byPath.values(), courier: courier?.status() }),
     }),
   )
 
-  metrics.watchPool(pool)
-  metrics.watchLimiter(access.limiter.status)
-  metrics.watchCourier(courier.status)
-  metrics.watchTrackers(wallets.status)
-  metrics.watchPending(queries.status)
-  metrics.watchNetworks(() => networks.byPath.values())
+  metrics.watchPools({ requests: pool, workers: database.workersPool })
+  metrics.watchInstallation({
+    ...{ db, dataDir, isOwn: (holder) => holders.has(holder) },
+    process: `${hostname()}:${process.pid}`,
+  })
+  if (courier) metrics.watchCourier(courier)
+  if (roles.has('tracker')) metrics.watchTrackers(wallets)
+  if (roles.isServing) {
+    metrics.watchLimiter(access.limiter.status)
+    metrics.watchPending(queries.status)
+    metrics.watchNetworks(() => networks.byPath.values())
+  }
   metrics.watchUpstreams(nodes)
   const status = createStatus({
-    ...{ current, db, clock, version, networks, wallets, queries, courier },
+    ...{ current, db, clock, version, networks, courier, roles: roles.list },
+    ...((roles.has('tracker') || roles.has('sender')) && { wallets }),
+    ...(roles.isServing && { queries, limiter: access.limiter }),
     lastReload: () => reloader.last(),
-    limiter: access.limiter,
     connections: () => sockets?.connections(),
     database: server.mode,
   })
@@ -224,6 +270,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     installation: {
       ...installation,
       shareOf,
+      ...(replicas && { replicas }),
       limits: {
         get defaults() {
           return defaultLimits(running)
@@ -252,7 +299,19 @@ export async function startApp(options: AppOptions): Promise<App> {
       if (settings.includes('logging.level')) options.setLogLevel?.(after.logging.level)
       access.records.setDefaults(defaultLimits(after))
     }
-    const parts = { db, env, clock, log, routes, networks, queries, wallets, operations }
+    const { hasWallets } = roles
+    const parts = {
+      db,
+      env,
+      clock,
+      log,
+      routes,
+      networks,
+      queries,
+      wallets,
+      operations,
+      hasWallets,
+    }
     if (isChains)
       await applyChains(
         { ...parts, sockets: () => sockets },
@@ -260,11 +319,11 @@ export async function startApp(options: AppOptions): Promise<App> {
         commit,
       )
     else commit()
-    if (settings.some((key) => key.startsWith('webhooks.'))) await courier.replace()
+    if (settings.some((key) => key.startsWith('webhooks.'))) await courier?.replace()
     await writeConnection()
   }
   const reloader = createReloader({
-    ...{ current, apply, clock, log, read: () => reread(options) },
+    ...{ current, apply, clock, log, read: () => rereadConfig(options) },
     onReloaded: ({ outcome }) => metrics.reloaded(outcome),
   })
   await clock.sleep(Math.max(0, trustedTime - clock.now()))
@@ -278,7 +337,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     {
       ...{ ...access, clock, ids, log, version, metrics, networks, wallets, operations, routes },
       ...{ audit, status, developmentRules, readiness: createReadiness(db) },
-      ...{ current, reload: reloader.reload },
+      ...{ current, reload: reloader.reload, roles, reusePort: options.reusePort },
+      isSilent: part !== undefined && !roles.isServing && !roles.has('console'),
       local: local && {
         tools: local.tools,
         examples: () => local.examples(demo?.organization_id),
@@ -287,31 +347,33 @@ export async function startApp(options: AppOptions): Promise<App> {
       onSockets: (opened) => {
         sockets = opened
       },
-      events: {
-        installation: { ...installation, shareOf },
-        ...{ hub, live },
-        networks: streamed,
-      },
+      events: hub &&
+        live && { installation: { ...installation, shareOf }, hub, live, networks: streamed },
       onEvents: (opened) => {
         events = opened
       },
     },
     own,
   )
-  const { base_url, ws_url, admin_url, drain } = listeners
-  const writeConnection = () => {
+  const { base_url, ws_url, port, admin_url, drain } = listeners
+  const writeConnection = async () => {
+    // The supervisor writes one for all its processes.
+    if (part) return ''
     const chains = connectedChains(running, local?.facts)
     const content = { base_url, ws_url, ...(admin_url && { admin_url }), ...demo, chains }
-    return writeConnectionFile(dataDir, content)
+    return await writeConnectionFile(dataDir, content)
   }
   const connectionFile = await writeConnection()
-  starting.defer(() => removeConnectionFile(dataDir))
+  if (!part) starting.defer(() => removeConnectionFile(dataDir))
 
   own(reloader)
   const parts = starting.move()
   let stopped: Promise<void> | undefined
   return {
-    ...{ base_url, ws_url, admin_url, dataDir, connectionFile, database: server.mode, demo },
+    ...{ base_url, ws_url, port, admin_url, dataDir, connectionFile, demo },
+    database: server.mode,
+    views: { status, metrics: metrics.families, callFilter: networks.callFilter },
+    retire: () => sockets?.retire(),
     sign_in_url: signIn && `${base_url}/#sign-in=${signIn.code}`,
     reload: reloader.reload,
     untracked: () => listUntracked(db, wallets.problems()),
@@ -329,63 +391,5 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 }
 
-/** The configuration as it is now, with what its secrets refer to. */
-function reread({ reread, env }: AppOptions): Config {
-  if (!reread)
-    throw new ConfigError([{ message: 'This service has no configuration to read again.' }])
-  const next = reread()
-  const problems = checkSecrets(next, { env })
-  if (problems.length > 0) throw new ConfigError(problems)
-  return resolveChains(next, env)
-}
-
 /** The limits of organizations without records. */
 const defaultLimits = ({ limits: { replicas: _, ...defaults } }: Config) => defaults
-
-/** Fails before the database is migrated: a start that cannot listen must not change what others use. */
-async function checkAddresses(config: Config): Promise<void> {
-  const { host, port } = config.server
-  const fault =
-    (config.database.url && (await tryListen(host, port))) || (await adminListenFault(config))
-  if (fault) throw fault
-}
-
-/** Passes on the changes that other processes announce. */
-function listenToChanges(parts: {
-  server: ServiceDatabase['server']
-  log: Log
-  access: Pick<Access, 'authenticator' | 'keys' | 'records'>
-  courier: Pick<Courier, 'wake'>
-  sealer: Pick<Sealer, 'key_ids'>
-  hub: Pick<EventHub, 'wake'>
-  forgetInSockets: Sockets['forget']
-  onReconnect(): void
-}) {
-  const { server, log, access, courier, sealer, hub, forgetInSockets } = parts
-  const { authenticator, keys, records } = access
-  return listenForChanges({
-    connection: server.connection,
-    log,
-    onChange: (change) => {
-      keys.forget(change)
-      authenticator.forget(change)
-      forgetInSockets(change)
-      if (change.kind === 'wake' && change.topic === courierTopic) {
-        courier.wake()
-        hub.wake()
-      }
-      if (change.kind === 'rate_limit') records.forget(change.organization_id)
-    },
-    onReconnect: () => {
-      records.forget()
-      keys.connected()
-      // Notifications queued while the connection was lost were not announced.
-      courier.wake()
-      hub.wake()
-      parts.onReconnect()
-    },
-    onLost: keys.disconnected,
-    // `portolan master-key rotate` waits until every service opens with the new key.
-    onSession: createKeyHolder(() => sealer.key_ids),
-  })
-}

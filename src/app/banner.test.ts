@@ -93,8 +93,12 @@ test('a configuration and a database of the operator', () => {
 test('the local chains, and what to do with them', () => {
   const facts = bannerFacts(
     { ...app, database: 'embedded', demo },
-    { version: '1.2.3', seconds: 6.5, configFile: undefined },
+    {
+      ...{ version: '1.2.3', seconds: 6.5, configFile: undefined },
+      notRunning: { t: 'no executor here' },
+    },
   )
+  expect(facts).toMatchObject({ not_running: { t: 'no executor here' } })
   const chains = [
     { chain: 'C', node: 'anvil: EVM', block: '42', url: 'http://127.0.0.1:8545' },
     { chain: 'T', node: 'TON executor', block: '-', url: 'not running: no executor here' },
@@ -140,6 +144,16 @@ test('networks that are not tracked', () => {
   expect(text).toContain(
     '\n  Not tracked: c/mainnet: Tracking fails: the nodes are of another chain.\n\n  Config ',
   )
+})
+
+test('local chains that are not installed', () => {
+  const facts = bannerFacts(
+    { ...app, database: 'embedded', demo: undefined },
+    { version: '1.2.3', seconds: 0.5, configFile: undefined },
+  )
+  const notice = 'Local chains are not installed; use others.'
+  const text = stripVTControlCharacters(bannerText(facts, { demo: undefined, notice }))
+  expect(text).toContain(`\n  ${notice}\n\n  Config `)
 })
 
 test('events are lines', () => {

@@ -22,6 +22,8 @@ export type BannerFacts = {
   organization_id?: string
   /** The networks that are not tracked, and why. */
   untracked?: readonly string[]
+  /** The local chains that could not be started, and why. */
+  not_running?: Readonly<Record<string, string>>
 }
 
 /** Gathers the facts of a running service. */
@@ -35,6 +37,7 @@ export const bannerFacts = (
     seconds: number
     configFile: string | undefined
     untracked?: readonly string[]
+    notRunning?: Readonly<Record<string, string>> | undefined
   },
 ): BannerFacts => ({
   version: options.version,
@@ -50,6 +53,8 @@ export const bannerFacts = (
   ...(options.configFile !== undefined && { config_file: options.configFile }),
   ...(app.demo && { organization_id: app.demo.organization_id }),
   ...(options.untracked?.length && { untracked: options.untracked }),
+  ...(options.notRunning &&
+    Object.keys(options.notRunning).length > 0 && { not_running: options.notRunning }),
 })
 
 const bold = (text: string) => styleText('bold', text)
@@ -64,12 +69,15 @@ export function bannerText(
     flags = '',
     chains = [],
     sign_in_url,
+    notice,
   }: {
     demo: Demo | undefined
     flags?: string
     chains?: readonly ChainRow[]
     /** Works once and expires soon, so that it may be shown on a terminal. */
     sign_in_url?: string | undefined
+    /** Why there are no local chains. */
+    notice?: string | undefined
   },
 ): string {
   const { base_url } = facts
@@ -97,7 +105,10 @@ export function bannerText(
     ...(facts.admin_url ? [line('Operator', `${facts.admin_url}/status  /metrics`)] : []),
     '',
     ...chainTable(chains),
-    ...warnings(facts.untracked ?? []),
+    ...warnings([
+      ...(facts.untracked ?? []).map((text) => `Not tracked: ${text}`),
+      ...(notice === undefined ? [] : [notice]),
+    ]),
     line('Config', facts.config_file ?? 'none: everything is embedded'),
     line('Database', database),
     line('Data', facts.data_dir),
@@ -123,9 +134,9 @@ function chainTable(chains: readonly ChainRow[]): string[] {
   ]
 }
 
-function warnings(untracked: readonly string[]): string[] {
-  if (untracked.length === 0) return []
-  return [...untracked.map((text) => styleText('yellow', `  Not tracked: ${text}`)), '']
+function warnings(texts: readonly string[]): string[] {
+  if (texts.length === 0) return []
+  return [...texts.map((text) => styleText('yellow', `  ${text}`)), '']
 }
 
 function thingsToTry(options: {

@@ -1,9 +1,12 @@
 import type { Chain } from '../chains/chain.ts'
+import type { Chains, OpenChain } from '../domain/context.ts'
 import { systemClock } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
+import { notifyChange } from '../storage/pg/changes.ts'
 import type { Db } from '../storage/pg/database.ts'
-import { ensureNetwork } from '../storage/tracking/networks.ts'
+import { findCursor } from '../storage/tracking/blocks.ts'
+import { ensureNetwork, type NetworkName } from '../storage/tracking/networks.ts'
 import {
   type BackfillOptions,
   type BackfillOutcome,
@@ -48,6 +51,74 @@ export async function withChain<result>(
     }
   } finally {
     await networks.stop()
+  }
+}
+
+const beginTimeoutMs = 15_000
+const beginPollMs = 100
+
+/**
+ * The chains of a configuration for the operations of a command; each is opened when it is first needed. A network that
+ * is not tracked yet is announced to the running service, and used when that has stored its first block.
+ */
+export function openCommandChains(
+  config: Config,
+  { db, env, log }: Omit<ChainTools, 'at'>,
+): { chains: Chains; stop(): Promise<void> } {
+  const clock = systemClock
+  const networks = openNetworks(config, { env, log, clock, ids: systemIds, spill: () => {} })
+  const places = placesOf(config, { env, clock, log, networks })
+  const opened = new Map<string, OpenChain>()
+  const placeOf = (chain: string, network?: string) =>
+    places.find(
+      (one) =>
+        one.chain === chain && (network === undefined ? one.isDefault : one.network === network),
+    )
+  const pathOf = (place: NetworkName) => `${place.chain}/${place.network}`
+  const open = async (chain: string, network?: string): Promise<OpenChain | undefined> => {
+    const place = placeOf(chain, network)
+    if (!place) return undefined
+    const known = opened.get(pathOf(place))
+    if (known) return known
+    const name = { chain: place.chain, network: place.network }
+    const network_id = await ensureNetwork(db, {
+      ...{ ...name, create_time: new Date(clock.now()), is_default: place.isDefault },
+      variants: place.variants ?? '',
+    })
+    await waitForTracking(db, { network_id, ...name })
+    const found = { network_id, name, chain: await place.open() }
+    opened.set(pathOf(place), found)
+    return found
+  }
+  return {
+    chains: {
+      find: (chain, network) => {
+        const place = placeOf(chain, network)
+        return place && opened.get(pathOf(place))
+      },
+      open,
+      defaultOf: (chain) => placeOf(chain)?.network,
+    },
+    stop: async () => {
+      for (const { chain } of opened.values()) await chain.stop()
+      await networks.stop()
+    },
+  }
+}
+
+/** A deposit between a registration and the first tracked block would be missed, so the block comes first. */
+async function waitForTracking(
+  db: Db,
+  { network_id, chain, network }: NetworkName & { network_id: number },
+): Promise<void> {
+  const deadline = systemClock.now() + beginTimeoutMs
+  for (let isAnnounced = false; !(await findCursor(db, network_id)); isAnnounced = true) {
+    if (!isAnnounced) await notifyChange(db, { kind: 'track', chain, network })
+    if (systemClock.now() > deadline)
+      throw new InstallationError(
+        `No service tracks ${chain}/${network} yet, so nothing was registered there. Start the service, and run the command again.`,
+      )
+    await systemClock.sleep(beginPollMs)
   }
 }
 

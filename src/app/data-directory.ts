@@ -15,6 +15,8 @@ import { resolveSecret } from './config/secrets.ts'
 export type DatabaseServer = {
   mode: 'embedded' | 'server'
   connection: Connection
+  /** To the server itself, also where `connection` leads to a pooler that shares sessions. */
+  direct: Connection
   stop(): Promise<void>
 }
 
@@ -39,7 +41,17 @@ export async function openServer(
   const { url, embedded } = config.database
   if (url !== undefined) {
     const connectionString = resolveSecret(url, { env, key: 'database.url' })
-    return { mode: 'server', connection: { connectionString }, stop: async () => {} }
+    const { direct_url } = config.database
+    const isPooled = direct_url !== undefined
+    const direct = isPooled
+      ? resolveSecret(direct_url, { env, key: 'database.direct_url' })
+      : connectionString
+    return {
+      mode: 'server',
+      connection: { connectionString, ...(isPooled && { isPooled }) },
+      direct: { connectionString: direct },
+      stop: async () => {},
+    }
   }
   const { connection, stop } = await startEmbeddedPostgres({
     dataDir,
@@ -49,7 +61,7 @@ export async function openServer(
     signal,
     lock,
   })
-  return { mode: 'embedded', connection, stop }
+  return { mode: 'embedded', connection, direct: connection, stop }
 }
 
 /** The keys that open secrets, the one that seals first: configured, or a file of the data directory. */

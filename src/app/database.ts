@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { createNonceMemory, type NonceMemory } from '../storage/access/nonce-memory.ts'
@@ -5,8 +6,10 @@ import type { DataDirLock } from '../storage/embedded/lock.ts'
 import { migrateDatabase } from '../storage/migrations/migrate.ts'
 import { checkServerVersion, type Database, openDatabase } from '../storage/pg/database.ts'
 import { ensurePartitions } from '../storage/pg/partitions.ts'
+import { openReplicas, type Replicas } from '../storage/pg/replicas.ts'
 import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
+import { resolveSecret } from './config/secrets.ts'
 import { removeConnectionFile } from './connection-file.ts'
 import { type DatabaseServer, openServer } from './data-directory.ts'
 import type { Own } from './lifetime.ts'
@@ -16,21 +19,56 @@ export type ServiceDatabase = Pick<Database, 'db' | 'pool' | 'shareOf'> & {
   server: DatabaseServer
   /** Connections of trackers, senders and the janitor, which requests cannot use up. */
   workersDb: Database['db']
+  workersPool: Database['pool']
   nonceMemory: NonceMemory
+  replicas?: Replicas
   /** From this time on no signed request is refused because of a crash or restore before the start. */
   trustedTime: number
+}
+
+/** Brings the schema up to date over a session of its own: the lock of migrations belongs to a session. */
+async function migrateDirectly(
+  db: Database['db'],
+  { connection, direct }: DatabaseServer,
+  log: Log,
+): Promise<void> {
+  if (!connection.isPooled) return void (await migrateDatabase(db, { log }))
+  const database = openDatabase({ connection: direct, log, max: 1 })
+  try {
+    await migrateDatabase(database.db, { log })
+  } finally {
+    await database.stop()
+  }
+}
+
+/** Behind a pooler a statement outside of a transaction has the time limit of the role. */
+async function checkTimeout(db: Database['db'], log: Log): Promise<void> {
+  const { rows } = await sql<{ statement_timeout: string }>`show statement_timeout`.execute(db)
+  if (rows[0]?.statement_timeout === '0')
+    log.warn(
+      {},
+      'the role of database.url has no statement_timeout, and a pooler does not pass ours on: run "alter role … set statement_timeout = \'30s\'"',
+    )
 }
 
 /** Starts or reaches the database and brings its schema up to date. */
 export async function openServiceDatabase(
   config: Config,
-  tools: { dataDir: string; env: Env; log: Log; clock: Clock; lock: DataDirLock | undefined },
+  tools: {
+    dataDir: string
+    env: Env
+    log: Log
+    clock: Clock
+    lock: DataDirLock | undefined
+    /** The server that a supervisor has opened, and stops. */
+    given?: Pick<DatabaseServer, 'mode' | 'connection' | 'direct'> | undefined
+  },
   own: Own,
 ): Promise<ServiceDatabase> {
-  const { dataDir, log, clock } = tools
-  const server = own(await openServer(config, tools))
+  const { dataDir, log, clock, given } = tools
+  const server = given ? { ...given, stop: async () => {} } : own(await openServer(config, tools))
   // A file that a killed service left behind would send scripts to a port on which nothing listens.
-  await removeConnectionFile(dataDir)
+  if (!given) await removeConnectionFile(dataDir)
   const { pool_size, worker_pool_size, statement_timeout_seconds } = config.database
   const connect = (max: number) =>
     openDatabase({
@@ -42,10 +80,30 @@ export async function openServiceDatabase(
   const { db, pool, shareOf } = own(connect(pool_size))
   const workers = own(connect(worker_pool_size))
   await checkServerVersion(db)
-  await migrateDatabase(db, { log })
+  await migrateDirectly(db, server, log)
+  if (server.connection.isPooled && statement_timeout_seconds > 0) await checkTimeout(db, log)
+  const replicas =
+    config.database.replica_urls.length > 0
+      ? own(
+          openReplicas({
+            ...{ primary: db, clock, log, max: pool_size },
+            statementTimeoutMs: statement_timeout_seconds * 1000,
+            connections: config.database.replica_urls.map((url, index) => ({
+              connectionString: resolveSecret(url, {
+                env: tools.env,
+                key: `database.replica_urls[${index}]`,
+              }),
+            })),
+          }),
+        )
+      : undefined
   const nonceMemory = createNonceMemory(db)
   const untrustedMs = await nonceMemory.begin()
   const trustedTime = clock.now() + untrustedMs
   await ensurePartitions(db, new Date(clock.now()))
-  return { server, db, pool, shareOf, workersDb: workers.db, nonceMemory, trustedTime }
+  return {
+    ...{ server, db, pool, shareOf, workersDb: workers.db, workersPool: workers.pool },
+    ...{ nonceMemory, trustedTime },
+    ...(replicas && { replicas }),
+  }
 }

@@ -1,8 +1,11 @@
 import { fileURLToPath } from 'node:url'
+import { OperationError } from '../contract/errors/errors.ts'
 import { services } from '../contract/variant.ts'
 import type { RefusalCounts } from '../domain/audit/operation.ts'
+import type { Network } from '../gateway/network.ts'
 import { createEnvelopeReader } from '../gateway/rpc/envelope.ts'
 import { createServe } from '../gateway/rpc/serve.ts'
+import { type AccessShares, createAccessLog } from '../http/access-log.ts'
 import { createClientAddress, createIsProxy } from '../http/clients/client-address.ts'
 import { type Cors, createCors, createIsAllowed } from '../http/clients/cors.ts'
 import { createShares, type Shares } from '../http/clients/shares.ts'
@@ -35,11 +38,13 @@ import type { Access } from './access.ts'
 import { startAdminListener } from './admin-listener.ts'
 import type { Config } from './config/schema.ts'
 import { variantServices, variantsOf } from './config/sections/chains.ts'
+import { serverRoles } from './config/server-roles.ts'
 import { follow } from './follow.ts'
 import type { Own } from './lifetime.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { Networks } from './networks.ts'
 import type { ReloadOutcome } from './reload/reload.ts'
+import type { Roles } from './roles.ts'
 import { createPublicStatus } from './status.ts'
 import type { Wallets } from './wallets.ts'
 
@@ -47,6 +52,7 @@ import type { Wallets } from './wallets.ts'
 export type Listeners = {
   base_url: string
   ws_url: string
+  port: number
   /** Address of the operator's routes; undefined when they are off. */
   admin_url: string | undefined
   /** `/ready` answers 503 from now on, and connections are closed after their next answer. */
@@ -66,6 +72,12 @@ export type Served = Pick<Access, 'admission' | 'authenticator' | 'keys'> & {
   current(): Config
   /** Reads the configuration again. */
   reload(): Promise<ReloadOutcome>
+  /** What this process answers. */
+  roles: Roles
+  /** Whether nothing is served: a supervisor answers for this process. */
+  isSilent: boolean
+  /** Whether other processes listen on the port as well. */
+  reusePort?: boolean | undefined
   operations: Operations
   /** Counts refused gateway keys. */
   audit: RefusalCounts
@@ -80,7 +92,8 @@ export type Served = Pick<Access, 'admission' | 'authenticator' | 'keys'> & {
     | { tools: DevTools; examples(): Readonly<Record<string, object>>; signIn?: SignIn | undefined }
     | undefined
   onSockets(sockets: Sockets): void
-  events: Pick<EventStreamsOptions, 'installation' | 'hub' | 'live' | 'networks'>
+  /** Absent without the role `api`. */
+  events: Pick<EventStreamsOptions, 'installation' | 'hub' | 'live' | 'networks'> | undefined
   onEvents(events: EventStreams): void
 }
 
@@ -88,16 +101,26 @@ export type Served = Pick<Access, 'admission' | 'authenticator' | 'keys'> & {
 export async function openHttp(config: Config, served: Served, own: Own): Promise<Listeners> {
   const { clock, ids, log, version, metrics, networks, wallets, operations, routes, local } = served
   const { admission, authenticator, keys, audit, developmentRules, status } = served
-  const { current, reload } = served
+  const { current, reload, roles } = served
   const { server, gateway } = config
+  if (served.isSilent)
+    return { base_url: '', ws_url: '', port: 0, admin_url: undefined, drain() {} }
   const shutdownTimeoutMs = server.shutdown_timeout_seconds * 1000
   const clientOf = createClientAddress(server.trust_proxy)
   const isProxy = createIsProxy(server.trust_proxy)
   const { connections, proxied, bodies } = openShares(config)
   metrics.watchShares({ connections, proxied, bodies })
-  // Requests are logged at debug and below only: one line per call would hide all others.
-  const isLogged = () => ['debug', 'trace'].includes(current().logging.level)
-  const onFinished = createOnFinished(metrics, routes, { log, isLogged })
+  const access = createAccessLog({
+    ...{ log, routes },
+    shares: follow(
+      () => current().logging,
+      (logging) => accessShares(logging, developmentRules),
+    ),
+  })
+  const onFinished = (finished: Finished) => {
+    metrics.finished(finished)
+    access.finished(finished)
+  }
   let isDraining = false
   const notReady = async () => (isDraining ? 'The service is stopping.' : await served.readiness())
 
@@ -106,23 +129,30 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
     admission,
     maxBatchBytes: gateway.batch_response_limit_bytes,
   })
+  const hasGateway = roles.has('gateway')
+  const gatewayNetworks = hasGateway ? networks.byPath : new Map<string, Network>()
+  const notFound = hasGateway ? 'NETWORK_NOT_FOUND' : 'ROLE_NOT_SERVED'
   const front = createGatewayFront({
-    networks: networks.byPath,
+    networks: gatewayNetworks,
+    notFound,
     keys,
     audit,
     serve,
+    admission,
     bodyLimitBytes: gateway.body_limit_bytes,
     clock,
     ids,
     log,
-    isLogged,
+    access,
   })
   const sockets = createSockets({
-    networks: networks.byPath,
+    networks: gatewayNetworks,
+    notFound,
     streams: networks.streams,
     keys,
     audit,
     serve,
+    access,
     clock,
     ids,
     log,
@@ -135,17 +165,22 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
   })
   own(sockets)
   served.onSockets(sockets)
-  metrics.watchStreams(networks.streams, sockets)
+  if (hasGateway) metrics.watchStreams(networks.streams, sockets)
 
-  const events = own(
-    createEventStreams({
-      ...{ authenticator, admission },
-      ...served.events,
-      isTrustedOrigin: createIsTrustedOrigin(current, developmentRules),
-      limits: { perKey: server.streams_per_key, perOrganization: server.streams_per_organization },
-    }),
-  )
-  served.onEvents(events)
+  const events =
+    served.events &&
+    own(
+      createEventStreams({
+        ...{ authenticator, admission },
+        ...served.events,
+        isTrustedOrigin: createIsTrustedOrigin(current, developmentRules),
+        limits: {
+          perKey: server.streams_per_key,
+          perOrganization: server.streams_per_organization,
+        },
+      }),
+    )
+  if (events) served.onEvents(events)
 
   // A page of another origin can reach a service on loopback by DNS rebinding; the Host header shows it.
   const publicHosts = hostNames([`http://${hostInUrl(server.host)}`, server.base_url])
@@ -155,16 +190,19 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
     await startServer({
       host: server.host,
       port: server.port,
+      ...(served.reusePort && { reusePort: true }),
       basePath: server.base_path,
       log,
       ids,
       cors,
       lane: createGatewayLane(front, clientOf, bodies),
       gateway: front,
-      operations: createOperationsFront({
-        ...{ operations, routes, ids, log },
-        bodyLimitBytes: server.body_limit_bytes,
-        onFinished,
+      ...(roles.has('api') && {
+        operations: createOperationsFront({
+          ...{ operations, routes, ids, log },
+          bodyLimitBytes: server.body_limit_bytes,
+          onFinished,
+        }),
       }),
       upgrade: sockets.upgrade,
       onFinished,
@@ -176,10 +214,15 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
       keepAliveTimeoutMs: server.keep_alive_timeout_seconds * 1000,
       shutdownTimeoutMs,
       routes: [
-        events.route,
-        { path: '/v1/*', name: 'operations', handle: operations.handle },
+        ...(events ? [events.route] : []),
+        {
+          path: '/v1/*',
+          name: 'operations',
+          handle: roles.has('api') ? operations.handle : notServed,
+        },
         ...probeRoutes({
           notReady,
+          ...{ roles: serverRoles, hasRole: (role) => roles.list.some((own) => own === role) },
           // The gateway serves known keys without the database, so it stays in the load balancer longer.
           gatewayNotReady: async () =>
             keys.isServing() && !isDraining ? undefined : await notReady(),
@@ -190,24 +233,28 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
             problems: wallets.problems,
           }),
         }),
-        ...docsRoutes(
-          () => base_url,
-          follow(() => current().chains, documentedChains),
-          (request) =>
-            (isLoopback(server.host) && isTrustedHost(request, publicHosts) && local?.examples()) ||
-            {},
-          server.base_path,
-        ),
+        ...(roles.has('api') || roles.has('console')
+          ? docsRoutes(
+              () => base_url,
+              follow(() => current().chains, documentedChains),
+              (request) =>
+                (isLoopback(server.host) &&
+                  isTrustedHost(request, publicHosts) &&
+                  local?.examples()) ||
+                {},
+              server.base_path,
+            )
+          : []),
         ...(local && developmentRules
           ? devRoutes(local.tools, authenticator, publicHosts, local.signIn)
           : []),
-        ...consoleOrDocs(config, local && developmentRules ? publicHosts : undefined),
+        ...consoleOrDocs(config, roles, local && developmentRules ? publicHosts : undefined),
       ],
     }),
   )
   // Owned a second time: stopped before the server as well, which waits until all connections have ended.
   own(sockets)
-  own(events)
+  if (events) own(events)
   base_url ||= baseUrlOf(config, http)
   const admin = await startAdminListener(
     config,
@@ -218,6 +265,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
   return {
     base_url,
     ws_url: server.ws_url ?? base_url.replace(/^http/, 'ws'),
+    port: http.address.port,
     admin_url: admin?.admin_url,
     drain: () => {
       isDraining = true
@@ -245,9 +293,14 @@ const baseUrlOf = ({ server }: Config, { address }: HttpServer): string =>
   `http://${hostInUrl(server.host)}:${address.port}${server.base_path}`
 
 /** The built console, or the way to the reference where it is switched off. */
-function consoleOrDocs({ server }: Config, hosts: readonly string[] | undefined): Route[] {
+function consoleOrDocs(
+  { server }: Config,
+  roles: Roles,
+  hosts: readonly string[] | undefined,
+): Route[] {
   const { base_path: basePath } = server
-  if (!server.console)
+  if (!roles.has('console') && !roles.has('api')) return [get('/', notServed)]
+  if (!server.console || !roles.has('console'))
     return [
       get('/', ({ response }) => {
         response.writeHead(302, { location: `${basePath}/docs` }).end()
@@ -258,6 +311,11 @@ function consoleOrDocs({ server }: Config, hosts: readonly string[] | undefined)
 }
 
 const consoleDirectory = fileURLToPath(new URL('../../console/dist', import.meta.url))
+
+/** Answers what processes with other roles serve. */
+const notServed = (): never => {
+  throw new OperationError('ROLE_NOT_SERVED')
+}
 
 /** The bounds of connections and of bodies in memory. */
 function openShares({ server, gateway }: Config): {
@@ -311,17 +369,12 @@ function openCors(current: () => Config, front: GatewayFront, developmentRules: 
   return (request, response) => corsNow()?.(request, response) ?? false
 }
 
-/** Counts every finished exchange, and logs it where requests are logged. */
-const createOnFinished =
-  (
-    metrics: Pick<Metrics, 'finished'>,
-    routes: Routes,
-    { log, isLogged }: { log: Log; isLogged(): boolean },
-  ) =>
-  (finished: Finished): void => {
-    metrics.finished(finished)
-    if (!isLogged()) return
-    const { path, ...shown } = finished
-    // A path outside of the operations may hold a key.
-    log.debug({ ...shown, ...(routes.find(path) && { path }) }, 'request finished')
-  }
+/** The requests that get a line. Lines are of level info: where that is not written, no work is done for them. */
+function accessShares(
+  { level, operation_share, gateway_share }: Config['logging'],
+  developmentRules: boolean,
+): AccessShares {
+  if (level === 'debug' || level === 'trace') return { operations: 1, gateway: 1 }
+  if (level !== 'info') return { operations: 0, gateway: 0 }
+  return { operations: operation_share ?? (developmentRules ? 0 : 1), gateway: gateway_share }
+}

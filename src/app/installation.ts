@@ -45,7 +45,9 @@ export async function openInstallationDatabase(options: OpenOptions): Promise<Op
   const server = embedded
     ? await connectEmbedded({ dataDir, log, signal, waitMs, ...config.database.embedded })
     : await openServer(config, { dataDir, env, log })
-  const database = openDatabase({ connection: server.connection, log, max: 2 })
+  // Commands may migrate, lock and copy, for which they need sessions of their own.
+  const connection = 'direct' in server ? server.direct : server.connection
+  const database = openDatabase({ connection, log, max: 2 })
   const stop = () => database.stop().finally(() => server.stop())
   return { ...database, dataDir, mode: embedded ? 'embedded' : 'server', stop }
 }

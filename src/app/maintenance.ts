@@ -7,21 +7,31 @@ import type { Config } from './config/schema.ts'
 import type { ServiceDatabase } from './database.ts'
 import type { Own } from './lifetime.ts'
 
-/** Starts the audit chain, the erasing of organizations and the janitor. */
+/**
+ * Starts the janitor, which also stores what this process knows of used credentials, and in processes with a background
+ * role the audit chain and the erasing of organizations.
+ */
 export function startMaintenance(
   config: Config,
-  parts: Installation & { database: ServiceDatabase; access: Access },
+  parts: Installation & {
+    database: ServiceDatabase
+    access: Access
+    newHolder(): string
+    isBackground: boolean
+  },
   own: Own,
 ): void {
-  const { clock, ids, log, sealer, database, access } = parts
+  const { clock, ids, log, sealer, database, access, newHolder } = parts
   const { db, workersDb, nonceMemory } = database
-  own(
-    startAuditChain({
-      ...{ db: workersDb, clock, ids, log, sealer, holder: ids.uuid() },
-      keepMs: config.audit.retention_days * 86_400_000,
-    }),
-  )
-  own(startOrganizationErasing({ db: workersDb, clock, log, holder: ids.uuid() }))
+  if (parts.isBackground) {
+    own(
+      startAuditChain({
+        ...{ db: workersDb, clock, ids, log, sealer, holder: newHolder() },
+        keepMs: config.audit.retention_days * 86_400_000,
+      }),
+    )
+    own(startOrganizationErasing({ db: workersDb, clock, log, holder: newHolder() }))
+  }
   own(
     startJanitor({
       ...{ db, clock, log },

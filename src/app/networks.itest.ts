@@ -1,49 +1,14 @@
-import { setImmediate as turn } from 'node:timers/promises'
+import { request } from 'undici'
 import { expect, onTestFinished, test } from 'vitest'
 import { waitFor } from '../../test/helpers/wait-for.ts'
-import { startStub } from '../chains/evm/testing/stub-node.ts'
+import { createJumpingClock } from '../chains/evm/testing/jumping-clock.ts'
+import { type StubNode, startStub } from '../chains/evm/testing/stub-node.ts'
 import type { Network } from '../gateway/network.ts'
 import type { Answer } from '../gateway/rpc/answer.ts'
-import { systemClock } from '../lib/clock.ts'
 import { systemIds } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
 import { loadConfig } from './config/load.ts'
 import { openNetworks } from './networks.ts'
-
-const minute = 60_000
-
-/** The clock of the machine, whose long waits end only when the test moves it. */
-const createJumpingClock = () => {
-  let shift = 0
-  const sleepers = new Set<{ at: number; wake(): void }>()
-  const now = () => Date.now() + shift
-  return {
-    now,
-    sleep: (ms: number, signal?: AbortSignal): Promise<void> => {
-      if (ms < 30_000) return systemClock.sleep(ms, signal)
-      return new Promise((resolve, reject) => {
-        const sleeper = { at: now() + ms, wake: resolve }
-        sleepers.add(sleeper)
-        signal?.addEventListener('abort', () => {
-          sleepers.delete(sleeper)
-          reject(signal.reason)
-        })
-      })
-    },
-    /** Moves on by minutes, one after the other. */
-    jump: async (minutes: number) => {
-      for (let count = 0; count < minutes; count++) {
-        shift += minute
-        for (const sleeper of sleepers) {
-          if (sleeper.at > now()) continue
-          sleepers.delete(sleeper)
-          sleeper.wake()
-        }
-        await turn()
-      }
-    },
-  }
-}
 
 const setup = async (scheme: 'http' | 'ws') => {
   const stub = await startStub('a')
@@ -82,6 +47,16 @@ const ask = (network: Network, method: string, args: unknown[] = []): Promise<An
     network.call(call, network.sessionOf(principal), resolve)
   })
 
+/**
+ * Waits until no connection is left. An empty batch of our own comes after everything that was sent before, and
+ * counts as no method.
+ */
+const isQuiet = async (stub: StubNode) => {
+  const { body } = await request(stub.url, { method: 'POST', body: '[]', reset: true })
+  await body.dump()
+  await waitFor('the connections are closed', () => stub.connections() === 0)
+}
+
 const blockNumber = async (network: Network) => (await ask(network, 'eth_blockNumber')).text
 
 test.each(['http', 'ws'] as const)(
@@ -92,8 +67,8 @@ test.each(['http', 'ws'] as const)(
       const { state, head, upstreams } = networks.status().base!.mainnet!
       return [state, head, upstreams[0]!.state]
     }
-    await systemClock.sleep(300)
-    expect([stub.methods, stub.connections()]).toEqual([[], 0])
+    await isQuiet(stub)
+    expect([stub.methods, clock.shortSleeps()]).toEqual([[], 0])
     expect(shown()).toEqual(['idle', null, 'idle'])
 
     expect(await blockNumber(network)).toBe('"0x64"')
@@ -107,10 +82,9 @@ test.each(['http', 'ws'] as const)(
     await clock.jump(3)
     expect(network.isAwake()).toBe(false)
     expect(shown()).toEqual(['idle', null, 'idle'])
-    await waitFor('the connections are closed', async () => stub.connections() === 0)
     const asked = stub.methods.length
-    await systemClock.sleep(300)
-    expect(stub.methods).toHaveLength(asked)
+    await isQuiet(stub)
+    expect([stub.methods.length, clock.shortSleeps()]).toEqual([asked, 0])
 
     // What was known of the chain is not given as an answer.
     stub.head = 5_000

@@ -2,10 +2,12 @@ import { type Canonical, createCanonical } from '../chains/evm/canonical/canonic
 import { type ChangeablePool, createPool } from '../chains/evm/pool/pool.ts'
 import type { Pool } from '../chains/evm/pool/pool-types.ts'
 import type { NodeStatus } from '../chains/nodes/status.ts'
-import { createNetwork, type Network } from '../gateway/network.ts'
+import { createNetwork, type Network, type RemoteFilter } from '../gateway/network.ts'
 import { createRest } from '../gateway/rest.ts'
+import type { Answer } from '../gateway/rpc/answer.ts'
 import { createStreams, type Streams } from '../gateway/streams/feed-streams.ts'
 import { createFilterBudget } from '../gateway/streams/filter-budget.ts'
+import { createSession } from '../gateway/streams/session.ts'
 import type { UsageDelta } from '../gateway/usage/usage.ts'
 import { textFrame } from '../http/websocket/frame.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -16,6 +18,13 @@ import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
 import { resolveSecret } from './config/secrets.ts'
 import type { EvmSettings } from './config/sections/chains.ts'
+import {
+  type FilterCall,
+  type FilterPeers,
+  filterGone,
+  slotOfFilter,
+  tagIds,
+} from './filter-peers.ts'
 
 /** The EVM networks of the configuration. */
 export type Networks = {
@@ -32,6 +41,8 @@ export type Networks = {
   /** For `/status`: chain, network, nodes, and with the connections by path what is open. */
   status(connections?: ReadonlyMap<string, number>): Record<string, Record<string, NetworkStatus>>
   takeUsage(): UsageDelta[]
+  /** Answers a call of a filter of this process that another process received. */
+  callFilter(call: FilterCall): Promise<Answer>
   /** Opens the nodes of a network without serving it yet. */
   prepare(at: NetworkName, settings: EvmSettings): PreparedNetwork
   /** Uses other nodes in a network, which itself stays. */
@@ -85,9 +96,18 @@ export type NetworkStatus = {
  */
 export function openNetworks(
   config: Config,
-  options: { env: Env; log: Log; clock: Clock; ids: Ids; spill(deltas: UsageDelta[]): void },
+  options: {
+    env: Env
+    log: Log
+    clock: Clock
+    ids: Ids
+    spill(deltas: UsageDelta[]): void
+    /** Other processes that serve the same networks on the same port. */
+    peers?: FilterPeers | undefined
+  },
 ): Networks {
-  const { env, log, clock, ids, spill } = options
+  const { env, log, clock, spill, peers } = options
+  const ids = peers ? tagIds(options.ids, peers.slot) : options.ids
   const byPath = new Map<string, Network>()
   const streams = new Map<string, Streams>()
   const opened = new Map<string, Opened>()
@@ -182,6 +202,7 @@ export function openNetworks(
       now: clock.now,
       filters: stream.filters.dispatch,
       filterOf: stream.filters.filterOf,
+      ...(peers && { filterElsewhere: (id: unknown) => remoteFilter(peers, pathOf(at), id) }),
       onSent: (hash) => notifySent(hash, pool),
       spill,
       rest,
@@ -261,6 +282,8 @@ export function openNetworks(
       return chains
     },
     takeUsage: () => [...all()].flatMap((network) => network.takeUsage()),
+    callFilter: async ({ path, method, args, principal }) =>
+      (await byPath.get(path)?.read(method, args, createSession(principal, 0))) ?? filterGone,
     prepare: (at, settings) => {
       const made = open(at, settings)
       return {
@@ -285,6 +308,18 @@ export function openNetworks(
       await Promise.all([...opened.values().map(stopNetwork), ...draining])
     },
   }
+}
+
+/** How to call a filter that another process holds. */
+const remoteFilter = (
+  { slot, forward }: FilterPeers,
+  path: string,
+  id: unknown,
+): RemoteFilter | undefined => {
+  const holder = slotOfFilter(id)
+  if (holder === undefined || holder === slot) return undefined
+  return (method, args, { credential_id, organization_id, role }) =>
+    forward(holder, { path, method, args, principal: { credential_id, organization_id, role } })
 }
 
 type Opened = {

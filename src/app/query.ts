@@ -1,5 +1,6 @@
 import type { Queries } from '../domain/context.ts'
 import type { QuerySource } from '../domain/query/source.ts'
+import { createRest, type Rest } from '../gateway/rest.ts'
 import type { Answer } from '../gateway/rpc/answer.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -24,25 +25,42 @@ export type Query = Queries & {
 }
 
 type Tools = { db: Db; clock: Clock; log: Log; networks: Networks }
-type Opened = { source: QuerySource; recorder: { status(): PendingStatus; stop(): Promise<void> } }
+type Opened = {
+  source: QuerySource
+  recorder: { status(): PendingStatus; stop(): Promise<void> }
+  /** Closes it after a time without a query; absent where it stays open. */
+  rest?: Rest
+}
 type Place = NetworkName & { settings: EvmSettings; isDefault: boolean; variants: string }
+
+/** The queries of a process without the roles that answer clients. */
+export const noQueries: Query = {
+  find: () => undefined,
+  open: async () => undefined,
+  status: () => ({}),
+  replace: async () => ({ stop: async () => {} }),
+  stop: async () => {},
+}
 
 /**
  * Opens `q` and the default networks of the chains that record what is pending, and others at their first use. What is
- * pending on an open network is recorded.
+ * pending on an open network is recorded. Networks that were opened for a query are closed after as long without one as
+ * the gateway waits (`gateway.sleep_after_minutes`); then their nodes can be disconnected.
  */
 export async function openQueries(config: Config, tools: Tools): Promise<Query> {
   let places = queryPlaces(config)
   let defaults = defaultsOf(places)
   const opening = new Map<Place, Promise<Opened>>()
   const opened = new Map<Place, Opened>()
+  const closing = new Set<Promise<void>>()
   const placeOf = (chain: string, network?: string) =>
     network === undefined ? defaults.get(chain) : places.get(`${chain}/${network}`)
 
   const open = (place: Place): Promise<Opened> => {
     let begun = opening.get(place)
     if (!begun) {
-      begun = openSource(place, config, tools).then((done) => {
+      begun = openSource(place, config, tools).then((source) => {
+        const done = isOpenFromStart(place) ? source : { ...source, rest: restOf(place, source) }
         opened.set(place, done)
         return done
       })
@@ -52,21 +70,56 @@ export async function openQueries(config: Config, tools: Tools): Promise<Query> 
     }
     return begun
   }
+
+  const restOf = (place: Place, { recorder }: Opened): Rest => {
+    const rest = createRest({
+      clock: tools.clock,
+      afterMs: config.gateway.sleep_after_minutes * 60_000,
+      isBusy: () => false,
+      wake: async () => {},
+      // A query that still runs is not cut off: the nodes stay connected for the same time again.
+      sleep: () => {
+        rest.stop()
+        opening.delete(place)
+        opened.delete(place)
+        const closed = recorder
+          .stop()
+          .catch((error: unknown) =>
+            tools.log.warn({ err: error, chain: place.chain }, 'stopping the recorder failed'),
+          )
+          .finally(() => closing.delete(closed))
+        closing.add(closed)
+      },
+    })
+    void rest.use()
+    return rest
+  }
   for (const place of places.values()) if (isOpenFromStart(place)) await open(place)
 
   const stopAll = async (begun: readonly Promise<Opened>[]) => {
     const all = await Promise.allSettled(begun)
-    await Promise.all(all.map((each) => each.status === 'fulfilled' && each.value.recorder.stop()))
+    await Promise.all(
+      all.map((each) => {
+        if (each.status === 'rejected') return undefined
+        each.value.rest?.stop()
+        return each.value.recorder.stop()
+      }),
+    )
   }
 
   return {
     find: (chain, network) => {
       const place = placeOf(chain, network)
-      return place && opened.get(place)?.source
+      const found = place && opened.get(place)
+      void found?.rest?.use()
+      return found?.source
     },
     open: async (chain, network) => {
       const place = placeOf(chain, network)
-      return place && (await open(place)).source
+      if (!place) return undefined
+      const { source, rest } = await open(place)
+      void rest?.use()
+      return source
     },
     status: () => {
       const chains: Record<string, Record<string, PendingStatus>> = {}
@@ -103,7 +156,9 @@ export async function openQueries(config: Config, tools: Tools): Promise<Query> 
           )
       return { stop: () => stopAll(left) }
     },
-    stop: () => stopAll([...opening.values()]),
+    stop: async () => {
+      await Promise.all([stopAll([...opening.values()]), ...closing])
+    },
   }
 }
 

@@ -17,6 +17,7 @@ const open = (of: Db) =>
   createStatus({
     current: () => config,
     db: of,
+    roles: ['api'],
     limiter: createLimiter({ clock, log: silentLog }),
     clock,
     version: '1.2.3',
@@ -39,6 +40,7 @@ describe('the status', () => {
     clock.step(61_500)
     expect(await status()).toMatchObject({
       version: '1.2.3',
+      roles: ['api'],
       start_time: '2026-01-01T00:00:00.000Z',
       uptime_seconds: 61,
       database: {

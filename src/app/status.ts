@@ -74,13 +74,15 @@ export function createStatus(options: {
   /** What the last reload of the configuration did. */
   lastReload?: () => object | undefined
   db: Db
-  limiter: Limiter
-  networks?: Pick<Networks, 'status'>
+  roles: readonly string[]
+  /** Absent where no requests are served. */
+  limiter?: Pick<Limiter, 'status'> | undefined
+  networks?: Pick<Networks, 'status'> | undefined
   /** WebSockets by the path of their network. */
   connections?: () => ReadonlyMap<string, number> | undefined
-  wallets?: Pick<Wallets, 'status'>
-  queries?: Pick<Query, 'status'>
-  courier?: Pick<Courier, 'status'>
+  wallets?: Pick<Wallets, 'status'> | undefined
+  queries?: Pick<Query, 'status'> | undefined
+  courier?: Pick<Courier, 'status'> | undefined
   clock: Clock
   version: string
   database: 'embedded' | 'server'
@@ -101,6 +103,7 @@ export function createStatus(options: {
     const last_reload = options.lastReload?.()
     return {
       version,
+      roles: options.roles,
       start_time: toTimestamp(begun),
       uptime_seconds: Math.floor((clock.now() - begun) / 1000),
       database: {
@@ -116,7 +119,7 @@ export function createStatus(options: {
       ...(events && {
         events: { open: events.open.map(eventOf), resolved: events.resolved.map(eventOf) },
       }),
-      limits: limiter.status(),
+      ...(limiter && { limits: limiter.status() }),
       ...(courier && { webhooks: courier.status() }),
       chains: Object.fromEntries(
         Object.entries(chains).map(([tag, { kind, default_network, networks }]) => [

@@ -8,6 +8,8 @@ import { silentLog } from '../lib/log.ts'
 import { createReachable } from '../lib/net/reachable.ts'
 import { findCursor } from '../storage/tracking/blocks.ts'
 import { loadConfig } from './config/load.ts'
+import { serverRoles } from './config/server-roles.ts'
+import { rolesOf } from './roles.ts'
 import { openWallets } from './wallets.ts'
 
 const { db } = await freshDatabase()
@@ -33,7 +35,8 @@ test('a network that was not tracked is registered on only after its first track
       db,
       clock,
       log: silentLog,
-      ids: systemIds,
+      newHolder: systemIds.uuid,
+      roles: rolesOf(serverRoles),
       endpoints: { allowHttp: true, reachable: createReachable(['127.0.0.0/8']) },
     },
   )

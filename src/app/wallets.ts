@@ -1,13 +1,13 @@
-// Tracks wallets: opens networks and starts their workers: tracker, watch, importer, sender and token metadata.
-// A network whose nodes are unreachable does not stop the service: its state is in `problems()`.
+// Tracks wallets: opens networks and starts the workers that the roles of the process ask for: tracker, importer and
+// token metadata, sender, and the watch. A network whose nodes are unreachable does not stop the service: its state is in `problems()`.
 
 import type { Chain } from '../chains/chain.ts'
 import { OperationError } from '../contract/errors/errors.ts'
 import type { Chains, OpenChain } from '../domain/context.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { EndpointRules } from '../lib/net/endpoint.ts'
+import { notifyChange } from '../storage/pg/changes.ts'
 import type { Db } from '../storage/pg/database.ts'
 import { findCursor } from '../storage/tracking/blocks.ts'
 import type { GapRange } from '../storage/tracking/gaps.ts'
@@ -25,7 +25,10 @@ import { createGuardedFetch } from '../workers/webhooks/guarded-fetch.ts'
 import type { Place } from './chain-openers.ts'
 import type { Config } from './config/schema.ts'
 import type { Stoppable } from './lifetime.ts'
+import type { TrackerTimings } from './metrics/tracker.ts'
 import type { NetworkNodes } from './metrics/upstreams.ts'
+import type { Roles } from './roles.ts'
+import { trackedElsewhere } from './tracked-elsewhere.ts'
 
 /** What `/status` says of a network that is tracked. */
 export type TrackingStatus = TrackerStatus &
@@ -38,12 +41,16 @@ export type Wallets = {
   status(): Promise<Record<string, Record<string, TrackingStatus>>>
   /** The nodes that the chains own, for metrics. */
   nodes(): NetworkNodes[]
+  /** How long the work for new blocks took. */
+  timings(): TrackerTimings[]
   /** How far this process knows the tracked networks to be; without a database query. */
   tracked(): (NetworkName &
     TrackerHealth &
     Pick<TrackerStatus, 'head' | 'block_number' | 'reorganizations'> & { network_id: number })[]
   /** The networks that are not tracked, and why; without a database query. */
   problems(): TrackingProblem[]
+  /** Another process has begun to track a network, or asks that it is tracked. */
+  join(at: NetworkName): void
   /** Opens the nodes of a network without tracking it yet, and says whether it will be tracked. */
   prepare(place: Place): Promise<PreparedPlace>
   /** The row id of a network that will be tracked. */
@@ -79,6 +86,9 @@ export type OpenedPlace = Pick<PreparedPlace, 'place' | 'chain' | 'isResumed'> &
 
 const beginTimeoutMs = 10_000
 const beginPollMs = 20
+// A notification of a new network may be lost: processes that track or send also look for themselves.
+const joinPollMs = 30_000
+const askAgainMs = 1_000
 
 /** A network that is not tracked. */
 export type TrackingProblem = { chain: string; network: string } & TrackerHealth
@@ -98,9 +108,16 @@ type Tracked = OpenChain & {
 export async function openWallets(
   config: Config,
   places: readonly Place[],
-  tools: { db: Db; ids: Ids; clock: Clock; log: Log; endpoints: EndpointRules },
+  tools: {
+    db: Db
+    newHolder(): string
+    clock: Clock
+    log: Log
+    endpoints: EndpointRules
+    roles: Roles
+  },
 ): Promise<Wallets> {
-  const { db, clock, log, ids, endpoints } = tools
+  const { db, clock, log, newHolder, endpoints, roles } = tools
   const byPath = new Map(places.map((place) => [pathOf(place), place]))
   let defaults = defaultsOf(byPath)
   const opening = new Map<Place, Promise<Tracked>>()
@@ -113,7 +130,7 @@ export async function openWallets(
   const createdExpiryMs = created_expiry_hours > 0 ? created_expiry_hours * 3_600_000 : undefined
   const { reconcile_hours } = config.balances
   const ipfsGateway = config.metadata.ipfs_gateway
-  let isStopped = false
+  const stopping = new AbortController()
 
   const placeOf = (chain: string, network?: string): Place | undefined =>
     network === undefined ? defaults.get(chain) : byPath.get(`${chain}/${network}`)
@@ -126,34 +143,42 @@ export async function openWallets(
 
   const track = ({ place, network_id, chain }: Omit<OpenedPlace, 'isResumed'>): Tracked => {
     const name = { chain: place.chain, network: place.network }
-    const holder = ids.uuid()
-    const tracker = startTracker({
-      ...{ db, clock, log, holder, network_id, name, chain },
-      others: () =>
-        place.isShared
-          ? []
-          : [...byPath.values()].filter((other) => other !== place && !other.isShared),
-      // The other families have a fixed interval.
-      ...(chain.changesSilently === 'tokens' && {
-        reconcile: { everyMs: reconcile_hours * 3_600_000 },
-      }),
-    })
+    const holder = newHolder()
+    const isTracking = roles.has('tracker')
+    const tracker = !isTracking
+      ? trackedElsewhere({ db, network_id, name, chain })
+      : startTracker({
+          ...{ db, clock, log, holder, network_id, name, chain },
+          others: () =>
+            place.isShared
+              ? []
+              : [...byPath.values()].filter((other) => other !== place && !other.isShared),
+          // The other families have a fixed interval.
+          ...(chain.changesSilently === 'tokens' && {
+            reconcile: { everyMs: reconcile_hours * 3_600_000 },
+          }),
+        })
     const watch = startTrackerWatch({ db, clock, log, network_id, name, chain, tracker })
-    const importer = startImporter({ db, clock, log, network_id, chain })
+    const jobs = isTracking
+      ? [
+          startImporter({ db, clock, log, network_id, chain }),
+          startTokenMetadata({ db, clock, log, network_id, chain, fetch, ipfsGateway }),
+        ]
+      : []
     const { sending } = chain
     const sender =
-      sending &&
-      startSender({
-        ...{ db, clock, log, holder, network_id, name, createdExpiryMs },
-        chain: { ...chain, sending },
-      })
-    const metadata = startTokenMetadata({ db, clock, log, network_id, chain, fetch, ipfsGateway })
+      sending && roles.has('sender')
+        ? startSender({
+            ...{ db, clock, log, holder, network_id, name, createdExpiryMs },
+            chain: { ...chain, sending },
+          })
+        : undefined
     return {
       ...{ network_id, name, chain, tracker, watch, sender },
       // The watch first, or it would report the stopping tracker; the chain last, because the workers use it.
       stop: async () => {
         await watch.stop()
-        await Promise.all([tracker.stop(), importer.stop(), metadata.stop(), sender?.stop()])
+        await Promise.all([tracker.stop(), sender?.stop(), ...jobs.map((job) => job.stop())])
         await chain.stop()
       },
     }
@@ -183,18 +208,49 @@ export async function openWallets(
       ready.add(place)
     }
 
+  /** Opens a network that another process tracks, to track on when that one is gone and to send. */
+  const join = (at: NetworkName) => {
+    const place = byPath.get(pathOf(at))
+    if (!place || stopping.signal.aborted || opening.has(place)) return
+    open(place).catch((error: unknown) =>
+      log.warn({ err: error, ...at }, 'opening a network failed, will retry'),
+    )
+  }
+
+  const joinRegularly = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(joinPollMs, stopping.signal).catch(() => {})
+      if (stopping.signal.aborted) return
+      await listTracked(db).then(
+        (all) => all.forEach(join),
+        (error: unknown) => log.debug({ err: error }, 'reading the tracked networks failed'),
+      )
+    }
+  }
+  const joining =
+    places.length > 0 && (roles.has('tracker') || roles.has('sender'))
+      ? joinRegularly()
+      : Promise.resolve()
+
   /** A deposit between a registration and the first tracked block would be missed, so the block comes first. */
   const begin = async (place: Place): Promise<Tracked> => {
     const opened = await open(place)
     const deadline = clock.now() + beginTimeoutMs
+    let askedAt = Number.NEGATIVE_INFINITY
     while (!ready.has(place)) {
       if (await findCursor(db, opened.network_id)) ready.add(place)
-      else if (isStopped || clock.now() > deadline)
+      else if (stopping.signal.aborted || clock.now() > deadline)
         throw new OperationError('UPSTREAM_UNAVAILABLE', {
           detail: `Tracking of ${place.chain}/${place.network} has not begun yet. Nothing was registered.`,
           retryAfter: 5,
         })
-      else await clock.sleep(beginPollMs)
+      else {
+        if (clock.now() - askedAt >= askAgainMs) {
+          askedAt = clock.now()
+          await notifyChange(db, { kind: 'track', chain: place.chain, network: place.network })
+        }
+        await clock.sleep(beginPollMs)
+      }
     }
     return opened
   }
@@ -207,7 +263,7 @@ export async function openWallets(
       },
       open: async (chain, network) => {
         const place = placeOf(chain, network)
-        return place && !isStopped ? await begin(place) : undefined
+        return place && !stopping.signal.aborted ? await begin(place) : undefined
       },
       defaultOf: (chain) => defaults.get(chain)?.network,
     },
@@ -234,6 +290,8 @@ export async function openWallets(
         ...name,
         upstreams: chain.status?.().upstreams ?? [],
       })),
+    timings: () =>
+      [...tracked.values()].map(({ name, tracker }) => ({ ...name, ...tracker.timings() })),
     tracked: () =>
       [...tracked.values()].map(({ network_id, name, tracker, watch }) => {
         const { head, block_number, reorganizations } = tracker.status()
@@ -244,6 +302,7 @@ export async function openWallets(
         const health = watch.health()
         return health.health === 'ok' ? [] : [{ ...name, ...health }]
       }),
+    join,
     prepare: async (place) => {
       const isResumed = (await listTracked(db)).some((one) => pathOf(one) === pathOf(place))
       const isTracked = isTrackedFromStart(place) || isResumed
@@ -273,7 +332,8 @@ export async function openWallets(
       return { stop: () => stopAll(left) }
     },
     stop: async () => {
-      isStopped = true
+      stopping.abort()
+      await joining
       await stopAll([...opening.values()])
       await fetch.stop()
     },

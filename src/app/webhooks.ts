@@ -2,6 +2,7 @@ import type { Installation } from '../domain/context.ts'
 import type { EndpointRules } from '../lib/net/endpoint.ts'
 import { createReachable } from '../lib/net/reachable.ts'
 import { startHistoryRetention } from '../workers/janitor/history-retention.ts'
+import { startSinks } from '../workers/sinks/sinks.ts'
 import { type Courier, startCourier } from '../workers/webhooks/courier.ts'
 import { createGuardedFetch } from '../workers/webhooks/guarded-fetch.ts'
 import type { Config } from './config/schema.ts'
@@ -45,6 +46,7 @@ export function openWebhooks(current: () => Config, installation: WebhookTools):
   return {
     wake: () => courier.wake(),
     status: () => courier.status(),
+    timings: () => courier.timings(),
     replace: async () => {
       const before = courier
       // Any number of couriers may run: nothing waits for the end of the one before.
@@ -69,14 +71,18 @@ function openCourier(config: Config, { endpoints, ...installation }: WebhookTool
     limits: { perReceiver: concurrency, total: in_flight_limit },
     stopTimeoutMs: Math.min(timeoutMs, config.server.shutdown_timeout_seconds * 1000),
   })
+  const sinks = startSinks({ ...installation, endpoints })
   const { db, clock, log } = installation
   const keepMs = history_retention_days * 86_400_000
   const retention = startHistoryRetention({ db, clock, log, keepMs })
   return {
     ...courier,
+    wake: () => {
+      courier.wake()
+      sinks.wake()
+    },
     stop: async () => {
-      await retention.stop()
-      await courier.stop()
+      await Promise.all([retention.stop(), courier.stop(), sinks.stop()])
       await http.stop()
     },
   }

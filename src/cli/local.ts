@@ -1,5 +1,6 @@
+import type { Config } from '../app/config/schema.ts'
 import { openInstallation } from '../app/installation.ts'
-import { accessOf } from '../contract/access.ts'
+import { accessOf, onlyShows } from '../contract/access.ts'
 import { type Catalogue, findOperation } from '../contract/operations/catalogue.ts'
 import { createProjection } from '../contract/project.ts'
 import type { Context } from '../domain/context.ts'
@@ -13,6 +14,7 @@ type Admin = Catalogue<'admin'>
 
 /** An installation that a command works on as its operator. */
 export type Local = {
+  config: Config
   /** For the domain functions that no operation offers. */
   context: Context
   /** Runs an administration operation as the service would, without a credential. */
@@ -22,12 +24,11 @@ export type Local = {
   ): Promise<Admin[name]['response']>
 }
 
-// Access to the database gives every right; no organization owns this principal.
-const operator = {
-  credential_id: '00000000-0000-0000-0000-000000000000',
-  organization_id: '00000000-0000-0000-0000-000000000000',
-  role: 'ROLE_ADMIN',
-} as const
+const nil = '00000000-0000-0000-0000-000000000000'
+
+/** Access to the database gives every right; no credential stands behind this principal. */
+export const operatorOf = (organization_id: string = nil) =>
+  ({ credential_id: nil, organization_id, role: 'ROLE_ADMIN' }) as const
 
 /** Opens the installation for the time of the work, whether the service is running or not. */
 export async function withLocal(
@@ -46,7 +47,7 @@ export async function withLocal(
   const { signal } = new AbortController()
   const contextOf = (operation: string): Context => ({
     ...installation,
-    principal: operator,
+    principal: operatorOf(),
     service: 'admin',
     chain: 'admin',
     operation,
@@ -54,27 +55,35 @@ export async function withLocal(
   })
   try {
     await work({
+      config,
       context: contextOf('command line'),
-      run: async (name, request) => {
-        const entry = findOperation('admin', name)
-        const prepare = entry && prepareOperation(entry)
-        if (!prepare) throw new Error(`${name} is not an operation of this version.`)
-        const prepared = prepare(request)
-        const perform = () => prepared.perform(contextOf(name))
-        const answer =
-          accessOf(entry) === 'read'
-            ? await perform()
-            : await audited(
-                installation.db,
-                { service: 'admin', operation: name, request: prepared.request },
-                perform,
-              )
-        return createProjection<Admin[typeof name]['response']>(entry)(answer)
-      },
+      run: async (name, request) =>
+        (await performOperation(contextOf(name), request)) as Admin[typeof name]['response'],
     })
   } finally {
     await stop()
   }
+}
+
+/** Checks and performs the operation of a context as the service would; a change is audited. */
+export async function performOperation(context: Context, request: object): Promise<object> {
+  const { service, operation, principal } = context
+  const entry = findOperation(service, operation)
+  const prepare = entry && prepareOperation(entry)
+  if (!prepare) throw new Error(`${operation} is not an operation of ${service} in this version.`)
+  const prepared = prepare(request)
+  const perform = () => prepared.perform(context)
+  // The request of a chain does not name the organization: its own log must have the event.
+  const about = service === 'admin' ? {} : { organization_id: principal.organization_id }
+  const answer =
+    accessOf(entry) === 'read' && !onlyShows(operation)
+      ? await perform()
+      : await audited(
+          context.db,
+          { service, operation, request: { ...about, ...prepared.request } },
+          perform,
+        )
+  return createProjection<object>(entry)(answer)
 }
 
 /** All items of a list, page after page. */

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { type ServerRole, serverRoles } from '../app/config/server-roles.ts'
 import { type Role, roles } from '../contract/roles.ts'
 
 /** Reads a port; 0 takes any free one. */
@@ -40,6 +41,15 @@ export function parseSeconds(text: string): number {
 export function parseExpiry(text: string): string {
   if (text === 'never' || /^\d{4}-\d\d-\d\dT/.test(text)) return text
   return new Date(Date.now() + parseSeconds(text) * 1000).toISOString()
+}
+
+/** Reads what a process runs. */
+export function parseServerRoles(text: string): ServerRole[] {
+  const names = text.toLowerCase().split(',')
+  const wrong = names.find((name) => !serverRoles.some((known) => known === name))
+  if (wrong !== undefined)
+    throw new InvalidArgumentError(`Roles of a process are ${serverRoles.join(', ')}.`)
+  return serverRoles.filter((role) => names.includes(role))
 }
 
 const localChains = ['c', 'q', 't', 's', 'p'] as const

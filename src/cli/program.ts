@@ -1,6 +1,7 @@
 import { styleText } from 'node:util'
 import { Command } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
+import { addApplyCommand } from './apply/command.ts'
 import { addAuditCommand } from './audit/command.ts'
 import { addBackfillCommand } from './backfill/command.ts'
 import { addCallCommand } from './call/command.ts'
@@ -70,6 +71,7 @@ export function createProgram(shell: Shell): Command {
   program.commandsGroup('Try (embedded mode):')
   addDevCommands(program, shell)
   program.commandsGroup('Administer (works with and without a running service):')
+  addApplyCommand(program, shell)
   addOrganizationsCommand(program, shell)
   addKeysCommand(program, shell)
   addLimitsCommand(program, shell)

@@ -82,6 +82,13 @@ const operationAccess: { readonly [name in OperationName]: Access } = {
   RotateWebhookSigningSecret: 'write',
   SendTestWebhook: 'write',
   UpdateWebhook: 'write',
+  // Sinks.
+  DisableSink: 'write',
+  EnableSink: 'write',
+  ListSinks: 'read',
+  RegisterSink: 'write',
+  RemoveSink: 'write',
+  UpdateSink: 'write',
   // Managed transactions and token contracts.
   CancelTransaction: 'write',
   CreateTokenTransaction: 'write',

@@ -21,6 +21,9 @@ export const rotationOverlap = { defaultSeconds: 24 * 3_600, maxSeconds: 7 * 86_
 /** How long the previous signing secret of a webhook still signs after a rotation. */
 export const secretOverlapHours = 24
 
+/** Sinks of an organization on a network: each has its own connection to a broker. */
+export const maxSinks = 10
+
 /** Open transactions of one address in an organization. */
 export const maxOpenTransactions = 10_000
 

@@ -10,6 +10,7 @@ import type { Log } from '../lib/log.ts'
 import type { EndpointRules } from '../lib/net/endpoint.ts'
 import type { Sealer } from '../storage/access/seal.ts'
 import type { Db } from '../storage/pg/database.ts'
+import type { Replicas } from '../storage/pg/replicas.ts'
 import type { NetworkName } from '../storage/tracking/networks.ts'
 import type { Principal } from './access/principal.ts'
 import type { RateLimits } from './limits/decision.ts'
@@ -73,6 +74,8 @@ export type Installation = {
   db: Db
   /** The database for the calls of one organization, which must not use up all connections. */
   shareOf?(organization_id: string): Db
+  /** Absent where no replica is configured. */
+  replicas?: Replicas
   clock: Clock
   ids: Ids
   sealer: Sealer

@@ -50,6 +50,14 @@ import {
   ListLogs,
   ListTransactions,
 } from './query/transactions.ts'
+import {
+  DisableSink,
+  EnableSink,
+  ListSinks,
+  RegisterSink,
+  RemoveSink,
+  UpdateSink,
+} from './sinks/sinks.ts'
 import { CancelTransaction } from './transactions/cancel.ts'
 import { CreateTransaction } from './transactions/create.ts'
 import { CreateTokenTransaction } from './transactions/create-token.ts'
@@ -195,6 +203,12 @@ const wallets = {
   RemoveAddress,
   RemoveWallet,
   RenameWallet,
+  DisableSink,
+  EnableSink,
+  ListSinks,
+  RegisterSink,
+  RemoveSink,
+  UpdateSink,
   DisableWebhook,
   EnableWebhook,
   GetWebhookSigningSecret,

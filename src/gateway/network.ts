@@ -37,6 +37,8 @@ export type Network = {
   /** Counts a call that was refused before it was looked at. */
   countRefused(call: RpcCall, session: Session, answer: Answer): void
   counters: Counters
+  /** The name of a method as the metrics show it: with the prefix of the chain, or `other`. */
+  methodName(name: string): string
   cacheBytes(): number
   takeUsage(): UsageDelta[]
   /** Whether its nodes are connected; otherwise the next call connects them. */
@@ -63,6 +65,8 @@ export type NetworkOptions = {
   filters?: Dispatch
   /** What a filter of this key was made with; undefined when it is none of logs, or gone. */
   filterOf?(id: unknown, session: Session): LogFilter | undefined
+  /** How to call a filter that another process holds; undefined for one of this process. */
+  filterElsewhere?(id: unknown): RemoteFilter | undefined
   /** Called with the hash of every transaction that a node accepted. */
   onSent?(hash: string): void
   /** The usage of a session that leaves memory. */
@@ -70,6 +74,13 @@ export type NetworkOptions = {
   /** Connects the nodes of a network that was not used. Without it they are connected all the time. */
   rest?: Rest
 }
+
+/** Calls a filter in another process. */
+export type RemoteFilter = (
+  method: string,
+  args: readonly unknown[],
+  principal: Principal,
+) => Promise<Answer>
 
 const outcomeOfReason: Partial<Record<Reason, Outcome>> = {
   INVALID_PARAMS: 'invalid',
@@ -97,7 +108,10 @@ export function createNetwork(options: NetworkOptions): Network {
     const denial = sendingDenial(principal, { chain, network })
     return denial && refusalOf(denial)
   }
-  const dispatch = createDispatch({ ...options, view, cache, mayNotSend })
+  const dispatch = withRemoteFilters(
+    createDispatch({ ...options, view, cache, mayNotSend }),
+    options.filterElsewhere,
+  )
   const sessions = createSessions({ chain, network, counters, spill })
 
   const count = (method: Method | undefined, session: Session, answer: Answer, begun: number) => {
@@ -153,6 +167,7 @@ export function createNetwork(options: NetworkOptions): Network {
     countRefused(call, session, answer) {
       count(methods.find(call.method), session, answer, 0)
     },
+    methodName: (name) => methods.find(name)?.name ?? 'other',
     cacheBytes: () => cache?.bytes() ?? 0,
     takeUsage: sessions.takeUsage,
     isAwake: () => rest?.isAwake() ?? true,
@@ -161,6 +176,17 @@ export function createNetwork(options: NetworkOptions): Network {
       rest?.stop()
       unsubscribe()
     },
+  }
+}
+
+/** Passes calls of filters that other processes hold on to them. */
+function withRemoteFilters(dispatch: Dispatch, find: NetworkOptions['filterElsewhere']): Dispatch {
+  if (!find) return dispatch
+  return (method, call, session, done, connection) => {
+    const { kind } = method.plan
+    const remote = kind === 'filter' || kind === 'filterLogs' ? find(call.args[0]) : undefined
+    if (remote) void remote(method.name, call.args, session.principal).then(done)
+    else dispatch(method, call, session, done, connection)
   }
 }
 

@@ -9,8 +9,16 @@ import type { Route } from './server.ts'
 /** What an operator asks of the service. */
 export type AdminViews = {
   status(): Promise<Record<string, unknown>>
-  metrics(): Promise<{ contentType: string; text: string }>
-  profile(kind: ProfileKind, options: { seconds: number; signal: AbortSignal }): Promise<string>
+  metrics(accept: string | undefined): Promise<{ contentType: string; text: string }>
+  profile(
+    kind: ProfileKind,
+    options: {
+      seconds: number
+      signal: AbortSignal
+      /** The name of the process, where a service has several. */
+      process?: string | undefined
+    },
+  ): Promise<string>
   /** Reads the configuration again; `refused` says that nothing was changed. */
   reload(): Promise<{ outcome: string }>
 }
@@ -36,8 +44,9 @@ export function adminRoutes(views: AdminViews, hosts: readonly string[]): Route[
         })
       isRecording = true
       try {
-        const text = await views.profile(kind, { seconds, signal: exchange.signal })
-        const name = `portolan-${process.pid}.${kind}profile`
+        const process = processOf(exchange.target)
+        const text = await views.profile(kind, { seconds, signal: exchange.signal, process })
+        const name = `portolan-${process ?? globalThis.process.pid}.${kind}profile`
         const headers = {
           'content-type': 'application/json',
           'content-disposition': `attachment; filename="${name}"`,
@@ -52,7 +61,7 @@ export function adminRoutes(views: AdminViews, hosts: readonly string[]): Route[
   const routes: Route[] = [
     get('/status', async (exchange) => sendJson(exchange, 200, await views.status())),
     get('/metrics', async (exchange) => {
-      const { contentType, text } = await views.metrics()
+      const { contentType, text } = await views.metrics(exchange.request.headers.accept)
       send(exchange, 200, { 'content-type': contentType, 'cache-control': 'no-store' }, text)
     }),
     {
@@ -69,6 +78,12 @@ export function adminRoutes(views: AdminViews, hosts: readonly string[]): Route[
     profile('heap'),
   ]
   return onTrustedHost(routes, hosts)
+}
+
+// Names of processes are simple: the answer's headers repeat the name.
+function processOf(target: string): string | undefined {
+  const given = new URL(target, 'http://localhost').searchParams.get('process')
+  return given !== null && /^[a-z0-9-]{1,40}$/.test(given) ? given : undefined
 }
 
 function secondsOf(target: string): number {

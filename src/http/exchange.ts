@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { OperationError, type Reason } from '../contract/errors/errors.ts'
+import type { Principal } from '../domain/access/principal.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Bound, Shares } from './clients/shares.ts'
 
@@ -11,7 +12,28 @@ export type Finished = {
   seconds: number
   request_id: string
   client: string
+  facts: Facts
 }
+
+/** What the access log says of a request. Filled in on its way. */
+export type Facts = {
+  principal: Principal | undefined
+  /** Why the request failed. */
+  reason: Reason | undefined
+  bytes_in: number
+  bytes_out: number
+  /** Where the request is traced. */
+  trace_id: string | undefined
+}
+
+/** The facts of a request of which nothing is known yet. */
+export const noFacts = (): Facts => ({
+  principal: undefined,
+  reason: undefined,
+  bytes_in: 0,
+  bytes_out: 0,
+  trace_id: undefined,
+})
 
 /** Of an exchange whose caller left before the answer: Node would report the 200 it begins with. */
 export const hungUp = 499
@@ -31,6 +53,7 @@ export type Exchange = {
   /** The target without base path and query. */
   path: string
   signal: AbortSignal
+  facts: Facts
 }
 
 /** The id of a request: the caller's if it is well-formed, or a new one. */
@@ -66,6 +89,7 @@ export function openExchange(
     target,
     path: query < 0 ? url : url.slice(0, query),
     signal: aborted.signal,
+    facts: noFacts(),
   }
 }
 
@@ -203,12 +227,14 @@ const receiveBody = (
 
 /** Sends an answer as a whole. */
 export function send(
-  { response, method }: Exchange,
+  { response, method, facts }: Exchange,
   status: number,
   headers: Record<string, string>,
   body: string | Uint8Array,
 ): void {
   if (response.headersSent || response.destroyed) return
-  response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) })
+  const length = Buffer.byteLength(body)
+  facts.bytes_out = length
+  response.writeHead(status, { ...headers, 'content-length': length })
   response.end(method === 'HEAD' ? undefined : body)
 }

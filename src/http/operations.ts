@@ -22,8 +22,9 @@ import { type PrepareCall, prepareOperation } from '../domain/handlers.ts'
 import { createRateLimitList, type Decision } from '../domain/limits/decision.ts'
 import { type Begun, createAhead } from '../domain/query/ahead.ts'
 import type { QuerySource } from '../domain/query/source.ts'
+import { performWithReplicas } from '../domain/replica-reads.ts'
 import { maxDepth, parseJson } from '../lib/json/json.ts'
-import { type Exchange, readBody, send, skipBody } from './exchange.ts'
+import { type Exchange, type Facts, readBody, send, skipBody } from './exchange.ts'
 import { isJsonType, operationTypes } from './json-type.ts'
 import type { Route, Routes } from './routes.ts'
 
@@ -53,6 +54,7 @@ export type OperationCall = {
   /** The address that the call comes from; behind trusted proxies that of the client. */
   client: string
   signal: AbortSignal
+  facts: Facts
   /** Of an answer of any kind. */
   setHeader(name: string, value: string): void
 }
@@ -103,7 +105,7 @@ export function createOperations({
   }
 
   const handle = async (exchange: Exchange): Promise<void> => {
-    const { request, response, method, target, path, client, signal } = exchange
+    const { request, response, method, target, path, client, signal, facts } = exchange
     const route = routes.find(path)
     if (!route) throw routes.refusal(path)
     if (method !== 'POST')
@@ -113,9 +115,10 @@ export function createOperations({
       ? await readBody(exchange, bodyLimitBytes)
       : // Whether there is one decides about its content type; nothing else of it is looked at.
         Buffer.alloc(Math.min(1, await skipBody(exchange, bodyLimitBytes)))
+    facts.bytes_in = body.length
     const setHeader = (name: string, value: string) => response.setHeader(name, value)
     const answer = await perform({
-      ...{ route, method, target, headers, body, client, signal, setHeader },
+      ...{ route, method, target, headers, body, client, signal, facts, setHeader },
     })
     send(exchange, 200, { 'content-type': 'application/json' }, answer)
   }
@@ -153,6 +156,7 @@ export function createOperations({
         begunFor = principal
         begun = ahead.begin(contextOf(principal, found), work)
       })
+      call.facts.principal = principal
       // What the credential may do was changed meanwhile: what was begun for it counts no more.
       if (begun && begunFor !== principal) begun = void begun.refuse(new Error('superseded'))
       const admitted = admitOperation(admission, principal, chain, body)
@@ -192,7 +196,10 @@ export function createOperations({
     const { request, perform } = prepare(parseBody(body))
     const { principal } = context
     const made = { principal, client, service: at, operation: name }
-    const act = (given: Context) => performOperation(audit, made, request, () => perform(given))
+    const act = (given: Context) =>
+      performWithReplicas(entry, given, (chosen) =>
+        performOperation(audit, made, request, () => perform(chosen)),
+      )
     const project = cached(projections, path, () => createProjection(entry))
     const key = row.creates ? single(call.headers[idempotencyHeader]) : undefined
     if (key === undefined) return JSON.stringify(project(await act(context)))

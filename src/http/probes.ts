@@ -9,6 +9,9 @@ export type Probes = {
   notReady(): Promise<string | undefined>
   /** The same for the gateway alone, which serves known keys without the database. */
   gatewayNotReady(): Promise<string | undefined>
+  /** The parts that a process can have, and whether this one has it. */
+  roles: readonly string[]
+  hasRole(role: string): boolean
   /** The networks that are not tracked although requests are served. */
   degraded?(): readonly Degraded[]
   /** What every client may know; it is asked of memory alone. */
@@ -18,7 +21,7 @@ export type Probes = {
 /** A network that is not tracked. */
 export type Degraded = { chain: string; network: string; health: string }
 
-/** `/health`, `/ready`, `/ready/gateway` and a short `/status`. None of them needs a credential. */
+/** `/health`, `/ready`, `/ready/<role>` and a short `/status`. None of them needs a credential. */
 export function probeRoutes(probes: Probes): Route[] {
   return [
     get('/health', (exchange) => sendJson(exchange, 200, { status: 'ok' })),
@@ -27,13 +30,20 @@ export function probeRoutes(probes: Probes): Route[] {
       if (reason) sendJson(exchange, 503, { status: 'not ready', reason })
       else sendJson(exchange, 200, { status: 'ready', ...detail(probes.degraded?.()) })
     }),
-    get('/ready/gateway', async (exchange) => {
-      const reason = await probes.gatewayNotReady()
-      if (reason) sendJson(exchange, 503, { status: 'not ready', reason })
-      else sendJson(exchange, 200, { status: 'ready' })
-    }),
+    ...probes.roles.map((role) =>
+      get(`/ready/${role}`, async (exchange) => {
+        const reason = await roleNotReady(probes, role)
+        if (reason) sendJson(exchange, 503, { status: 'not ready', reason })
+        else sendJson(exchange, 200, { status: 'ready' })
+      }),
+    ),
     get('/status', (exchange) => sendJson(exchange, 200, probes.status())),
   ]
+}
+
+const roleNotReady = async (probes: Probes, role: string): Promise<string | undefined> => {
+  if (!probes.hasRole(role)) return `This process does not have the role ${role}.`
+  return await (role === 'gateway' ? probes.gatewayNotReady() : probes.notReady())
 }
 
 // A status of 503 would take the whole service out of a load balancer because of one chain.

@@ -24,7 +24,7 @@ import type { OperationsFront } from './fast-path/operations-front.ts'
 import { headFault } from './fast-path/request-target.ts'
 import { problemResponse, toOperationError } from './problems.ts'
 
-const probePaths = /^\/(?:health|ready|ready\/gateway)(?:\?|$)/
+const probePaths = /^\/(?:health|ready|ready\/[a-z]+)(?:\?|$)/
 const isProbe = (target: string): boolean => probePaths.test(target)
 
 /** Handles an exchange whose path begins with a prefix. */
@@ -51,6 +51,8 @@ export type DirectHandler = (
 export type ServerOptions = {
   host: string
   port: number
+  /** Whether other processes listen on the port as well; the system shares connections among them. */
+  reusePort?: boolean
   routes: readonly Route[]
   /** All routes are below it; empty for the root. */
   basePath?: string
@@ -154,7 +156,8 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       if (stopping) server.closeIdleConnections()
       const seconds = (performance.now() - begun) / 1000
       const status = response.headersSent ? response.statusCode : hungUp
-      onFinished({ route: route?.name ?? 'none', path, status, seconds, request_id, client })
+      const { facts } = exchange
+      onFinished({ route: route?.name ?? 'none', path, status, seconds, request_id, client, facts })
     })
     try {
       if (stopping) {
@@ -169,7 +172,9 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       await route.handle(exchange)
     } catch (error) {
       if (exchange.signal.aborted) return
-      const problem = problemResponse(toOperationError(error, log, exchange), request_id)
+      const failure = toOperationError(error, log, exchange)
+      exchange.facts.reason = failure.reason
+      const problem = problemResponse(failure, request_id)
       send(exchange, problem.status, problem.headers, problem.body)
     }
   }
@@ -212,7 +217,8 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
   if (options.shares) limitConnections(server, options.shares, clientOf, ids)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(options.port, options.host, () => {
+    const { port, host, reusePort } = options
+    server.listen({ port, host, ...(reusePort && { reusePort }) }, () => {
       server.off('error', reject)
       resolve()
     })

@@ -44,8 +44,8 @@ export type Leased = {
 // After its holder died, another process continues within this time and a little more. Shorter, and a database
 // that hesitates for two seconds would make leases change hands.
 const usualTtlMs = 3_000
-// Ends the wait for a lease that was given back early.
-const longestWaitMs = 1_000
+// Ends the wait for a lease that was given back early: a planned hand-over takes less than a second.
+const longestWaitMs = 500
 // Work that has gone on for so long does not fail, even where there was nothing to do.
 const worksAfterMs = 10_000
 // Claimed a moment after it expires, so that one look is enough.

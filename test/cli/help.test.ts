@@ -69,6 +69,7 @@ test('prints help, or the version', async () => {
       reorg                    replace the newest blocks of local chain c
 
     Administer (works with and without a running service):
+      apply                    bring organizations to what a document says
       organizations            list, create, show, rename, enable, disable and
                                delete organizations
       keys                     list, create, rotate and revoke API keys

@@ -26,6 +26,8 @@ type Surroundings = {
   env?: Record<string, string>
   input?: string
   node?: readonly string[]
+  /** Instead of the sources of this checkout. */
+  program?: string
 }
 
 /** A running service. */
@@ -65,7 +67,7 @@ const environmentOf = (options: Surroundings) => ({
 })
 
 const launch = (args: readonly string[], options: Surroundings): ChildProcess =>
-  spawn(process.execPath, [...(options.node ?? []), main, ...args], {
+  spawn(process.execPath, [...(options.node ?? []), options.program ?? main, ...args], {
     cwd: options.cwd ?? tmpdir(),
     env: environmentOf(options),
   })

@@ -78,7 +78,7 @@ test('an older Node without the packages of `npm ci`', async () => {
   expect({ status, stderr }).toMatchInlineSnapshot(`
     {
       "status": 1,
-      "stderr": "Portolan runs on Node 26 or newer, and this is 18.20.8. Run \`npm ci\` in its folder first: that brings one along.
+      "stderr": "Portolan needs Node 26 or newer; this is 18.20.8. Install it, or use the one that npm has: \`npx -p node@26 -p portolan portolan\`.
     ",
     }
   `)

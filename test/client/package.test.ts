@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
@@ -13,13 +13,17 @@ const root = join(import.meta.dirname, '../..')
 const folder = await freshFolder()
 const dist = join(folder, 'dist')
 await run(process.execPath, [join(root, 'client/build/build.ts'), dist])
-await mkdir(join(folder, 'node_modules/@portolan'), { recursive: true })
-await symlink(dist, join(folder, 'node_modules/@portolan/client'))
+// As npm would publish it, in an empty project.
+const packed = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: dist })
+const [archive] = JSON.parse(packed.stdout) as [
+  { name: string; filename: string; files: { path: string }[] },
+]
+await writeFile(join(folder, 'package.json'), '{ "private": true }\n')
+await run('npm', ['install', '--offline', `./${archive.filename}`], { cwd: folder })
 const longWait = { timeout: 120_000 }
 
-test('what npm would publish', longWait, async () => {
-  const { stdout } = await run('npm', ['pack', '--dry-run', '--json'], { cwd: dist })
-  const [{ name, files }] = JSON.parse(stdout) as [{ name: string; files: { path: string }[] }]
+test('what npm would publish', async () => {
+  const { name, files } = archive
   const paths = files.map(({ path }) => path)
   const modules = paths.filter((path) => path.endsWith('.js') && path !== 'index.js')
   expect(name).toBe('@portolan/client')
@@ -45,21 +49,35 @@ test('all of its code is under 10 KB, compressed', async () => {
   for (const text of texts) expect(text).not.toMatch(/from '(?!\.\/[\w-]+\.js')/)
 })
 
-test('its types are self-contained', longWait, async () => {
-  await writeFile(
-    join(folder, 'use.mts'),
-    `import { createClient, items, type Notification, verifyWebhook } from '@portolan/client'
+test('publint finds nothing', longWait, async () => {
+  const publint = join(root, 'node_modules/.bin/publint')
+  const { stdout } = await run(publint, ['run', dist, '--strict', '--pack', 'false'])
+  expect(stdout).toContain('All good!')
+})
+
+const use = `import { createClient, items, type Notification, verifyWebhook } from '@portolan/client'
 const client = createClient({ base_url: '', api_key: '', api_secret: '' })
 export const wallets: Promise<{ wallets: { wallet_id: string }[] }> = client.c.ListWallets({})
 export const notification: Promise<Notification> = verifyWebhook({ secret: '', headers: {}, body: '' })
-for await (const { value } of items(client.t.ListTransfers, { wallet_id: '' })) value.padStart(1)
+export async function values(): Promise<void> {
+  for await (const { value } of items(client.t.ListTransfers, { wallet_id: '' })) value.padStart(1)
+}
 // @ts-expect-error P has no such operation
 client.p.GetAddress({ address: '' })
-`,
-  )
-  const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022']
-  const libraries = ['--lib', 'es2022,dom', '--types', '']
-  await run(join(root, 'node_modules/.bin/tsc'), [...options, ...libraries, 'use.mts'], {
+`
+
+// The ways in which a project can resolve it: ES modules and CommonJS of Node, and bundlers.
+test.each([
+  ['use.mts', 'nodenext', 'nodenext'],
+  ['use.cts', 'nodenext', 'nodenext'],
+  ['use.ts', 'esnext', 'bundler'],
+])('its types are self-contained: %s, %s, %s', longWait, async (name, module, resolution) => {
+  await writeFile(join(folder, name), use)
+  const options = ['--noEmit', '--strict', '--target', 'es2022', '--lib', 'es2022,dom']
+  const modes = ['--module', module, '--moduleResolution', resolution, '--types', '']
+  // The expected error fails when an import of the types does not resolve, which would make them `any`.
+  const check = ['--skipLibCheck', '--ignoreConfig']
+  await run(join(root, 'node_modules/.bin/tsc'), [...options, ...modes, ...check, name], {
     cwd: folder,
   })
 })

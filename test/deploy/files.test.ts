@@ -68,9 +68,14 @@ describe('the image', () => {
     }
   })
 
+  it('belongs to the user that compose and the chart name', () => {
+    expect(read('deploy/compose.yaml')).toContain('uid=65532,gid=65532')
+    expect(read(`${chart}/templates/deployment.yaml`)).toContain('runAsUser: 65532')
+  })
+
   it('runs as a user without rights and is checked', () => {
     const last = text.slice(text.lastIndexOf('\nFROM '))
-    expect(last).toMatch(/^USER node$/m)
+    expect(last).toMatch(/^USER 65532:65532$/m)
     expect(last).toMatch(/^HEALTHCHECK /m)
     expect(last).toContain('/health')
   })

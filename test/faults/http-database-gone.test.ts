@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -7,17 +7,21 @@ import { startEmbeddedPostgres } from '../../src/storage/embedded/embedded-postg
 import { openDatabase } from '../../src/storage/pg/database.ts'
 import { startStubNode } from '../gateway/stub-node.ts'
 import { type Answer, startTestApp } from '../helpers/app.ts'
+import { copyEmbeddedDataDir } from '../helpers/initialized-data-dir.ts'
 import { embeddedBinaries } from '../helpers/postgres.ts'
 import { waitFor } from '../helpers/wait-for.ts'
 
-const dataDir = await mkdtemp(join(tmpdir(), 'portolan-gone-'))
+const folder = await mkdtemp(join(tmpdir(), 'portolan-gone-'))
+await chmod(folder, 0o711)
+const dataDir = join(folder, 'data')
+await copyEmbeddedDataDir(dataDir)
 const binaries = await embeddedBinaries()
 const start = () =>
   startEmbeddedPostgres({ dataDir, binaries, log: silentLog, settings: { fsync: false } })
 let server = await start()
 afterAll(async () => {
   await server.stop()
-  await rm(dataDir, { recursive: true, force: true })
+  await rm(folder, { recursive: true, force: true })
 })
 const { connection } = server
 const own = openDatabase({ connection, log: silentLog, max: 3 })

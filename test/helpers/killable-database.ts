@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silentLog } from '../../src/lib/log.ts'
@@ -17,9 +17,20 @@ export type KillableDatabase = {
   stop(): Promise<void>
 }
 
+/** Whether Vitest runs this; otherwise it is a program of a campaign. */
+const isTest = '__vitest_worker__' in globalThis
+
 /** Starts one. What it has acknowledged survives its death, though not that of the machine. */
 export const startKillableDatabase = async (): Promise<KillableDatabase> => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'portolan-killable-'))
+  const folder = await mkdtemp(join(tmpdir(), 'portolan-killable-'))
+  // As root the database runs as another user, who must reach the directory.
+  await chmod(folder, 0o711)
+  const dataDir = join(folder, 'data')
+  if (isTest) {
+    // This module needs the context of a test.
+    const { copyEmbeddedDataDir } = await import('./initialized-data-dir.ts')
+    await copyEmbeddedDataDir(dataDir)
+  }
   const server = await startEmbeddedPostgres({
     dataDir,
     binaries: await embeddedBinaries(),
@@ -46,7 +57,7 @@ export const startKillableDatabase = async (): Promise<KillableDatabase> => {
     stop: async () => {
       await stop()
       await server.stop()
-      await rm(dataDir, { recursive: true, force: true })
+      await rm(folder, { recursive: true, force: true })
     },
   }
 }

@@ -1,102 +1,15 @@
-import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createClient, PortolanError, type StreamEvent } from '../../client/src/index.ts'
-import { startTestApp, type Tenant, type TestApp } from '../helpers/app.ts'
+import { startTestApp } from '../helpers/app.ts'
 import { createScriptedChains } from '../helpers/scripted-chains.ts'
-import { authHeaders, type Pair } from '../helpers/signer.ts'
+import { authHeaders } from '../helpers/signer.ts'
 import { waitFor } from '../helpers/wait-for.ts'
+import { createOwner, isReady, open, type Parsed, reasonOf, signed } from './event-streams.ts'
 
 const chains = createScriptedChains()
-const limits = { streams_per_key: 3, streams_per_organization: 5 }
-const service = await startTestApp({ chains, config: { server: limits } })
+const service = await startTestApp({ chains })
 // A second process on the same database.
 const other = await startTestApp({ chains, beside: service })
-
-type Sent = { id?: string; type: string; text: string }
-// biome-ignore lint/suspicious/noExplicitAny: tests look at members of any event
-type Parsed = { id?: string; type: string; json: any }
-
-/** A stream as a client sees it. */
-type Opened = {
-  status: number
-  // biome-ignore lint/suspicious/noExplicitAny: tests look at members of any answer
-  problem: any
-  events: Parsed[]
-  of(...types: string[]): Parsed[]
-  comments: string[]
-  isClosed(): boolean
-  close(): void
-  response: IncomingMessage
-}
-
-const open = async (
-  app: TestApp,
-  path: string,
-  headers: Record<string, string>,
-): Promise<Opened> => {
-  const asked = request(`${app.base_url}${path}`, { headers, agent: false }).end()
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
-  onTestFinished(() => void asked.destroy())
-  const events: Parsed[] = []
-  const comments: string[] = []
-  let text = ''
-  let isClosed = false
-  response.setEncoding('utf8')
-  response.on('error', () => {})
-  response.on('close', () => {
-    isClosed = true
-  })
-  response.on('data', (chunk: string) => {
-    text += chunk
-    if (response.statusCode !== 200) return
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const sent: Partial<Sent> = {}
-      for (const line of text.slice(0, end).split('\n')) {
-        if (line.startsWith(':')) comments.push(line)
-        if (line.startsWith('id: ')) sent.id = line.slice(4)
-        if (line.startsWith('event: ')) sent.type = line.slice(7)
-        if (line.startsWith('data: ')) sent.text = line.slice(6)
-      }
-      text = text.slice(end + 2)
-      if (sent.text !== undefined) {
-        const { id, type = '' } = sent
-        events.push({ ...(id !== undefined && { id }), type, json: JSON.parse(sent.text) })
-      }
-    }
-  })
-  if (response.statusCode !== 200) await once(response, 'end')
-  return {
-    status: response.statusCode ?? 0,
-    problem: response.statusCode === 200 ? undefined : JSON.parse(text),
-    events,
-    of: (...types) => events.filter(({ type }) => types.includes(type)),
-    comments,
-    isClosed: () => isClosed,
-    close: () => void asked.destroy(),
-    response,
-  }
-}
-
-const signed = (pair: Pair, path: string, app = service) =>
-  open(app, path, authHeaders(pair, { method: 'GET', path }))
-
-const isReady = (stream: Opened) =>
-  waitFor('the stream is ready', () => stream.of('ready').length > 0)
-
-/** A tenant with a wallet on chain C. */
-const createOwner = async (confirmation = 1) => {
-  const tenant = await service.createTenant()
-  const address = `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(20))).toString('hex')}`
-  const { json } = await service.call(tenant.member, 'c/RegisterWallet', {
-    ...{ name: 'wallet', confirmation },
-  })
-  await service.call(tenant.member, 'c/RegisterAddress', { wallet_id: json.wallet_id, address })
-  const parsed = chains.c.parseAddress(address)
-  if (!parsed.ok) throw new Error(parsed.detail)
-  const pay = (value: bigint) => chains.c.mine([{ movements: [{ to: parsed.bytes, value }] }])
-  return { ...tenant, wallet_id: json.wallet_id as string, pay, to: parsed.bytes }
-}
 
 const valuesOf = (events: readonly Parsed[]) =>
   events.flatMap(({ json }) =>
@@ -105,8 +18,8 @@ const valuesOf = (events: readonly Parsed[]) =>
 const sequencesOf = (events: readonly Parsed[]) => events.map(({ json }) => json.sequence)
 
 test('transfers come with gapless numbers, and a stream resumes in another process', async () => {
-  const owner = await createOwner()
-  const stream = await signed(owner.member, '/v1/c/events')
+  const owner = await createOwner(service, chains)
+  const stream = await signed(service, owner.member, '/v1/c/events')
   expect(stream.response.headers['content-type']).toBe('text/event-stream; charset=utf-8')
   await isReady(stream)
   expect(stream.of('ready')[0]?.id).toBe('0')
@@ -134,15 +47,15 @@ test('transfers come with gapless numbers, and a stream resumes in another proce
   expect(sequencesOf(resumed.of('transfer'))).toEqual([2, 3, 4, 5])
   expect(valuesOf(resumed.of('transfer'))).toEqual(['2', '3', '4', '5'])
   // The position of the address counts where the browser sends none.
-  const whole = await signed(owner.member, '/v1/c/mainnet/events?after=0&types=transfer')
+  const whole = await signed(service, owner.member, '/v1/c/mainnet/events?after=0&types=transfer')
   await waitFor('all of it', () => whole.of('transfer').length === 5)
   expect(sequencesOf(whole.of('transfer'))).toEqual([1, 2, 3, 4, 5])
   expect(whole.of('head')).toEqual([])
 })
 
 test('a pending transfer is followed by its confirmation, a reorganized one by a retraction', async () => {
-  const owner = await createOwner(3)
-  const stream = await signed(owner.admin, '/v1/c/events')
+  const owner = await createOwner(service, chains, 3)
+  const stream = await signed(service, owner.admin, '/v1/c/events')
   await isReady(stream)
   owner.pay(7n)
   await waitFor('it is pending', () => stream.of('transfer').length === 1)
@@ -171,8 +84,8 @@ test('a pending transfer is followed by its confirmation, a reorganized one by a
 })
 
 test('the stream is no webhook: it is neither listed nor counted nor delivered', async () => {
-  const owner = await createOwner()
-  const stream = await signed(owner.member, '/v1/c/events')
+  const owner = await createOwner(service, chains)
+  const stream = await signed(service, owner.member, '/v1/c/events')
   await isReady(stream)
   owner.pay(1n)
   await waitFor('a transfer', () => stream.of('transfer').length === 1)
@@ -202,10 +115,10 @@ test('the stream is no webhook: it is neither listed nor counted nor delivered',
 })
 
 test('tenants see only what is theirs', async () => {
-  const [one, two] = [await createOwner(), await createOwner()]
+  const [one, two] = [await createOwner(service, chains), await createOwner(service, chains)]
   const streams = [
-    await signed(one.member, '/v1/c/events'),
-    await signed(two.member, '/v1/c/events'),
+    await signed(service, one.member, '/v1/c/events'),
+    await signed(service, two.member, '/v1/c/events'),
   ]
   for (const stream of streams) await isReady(stream)
   one.pay(11n)
@@ -218,9 +131,9 @@ test('tenants see only what is theirs', async () => {
 })
 
 test('one connection has the events of all chains, with the positions of all', async () => {
-  const owner = await createOwner()
+  const owner = await createOwner(service, chains)
   const path = '/v1/events?chains=c,t'
-  const stream = await signed(owner.member, path)
+  const stream = await signed(service, owner.member, path)
   await isReady(stream)
   expect(stream.of('ready')[0]?.id).toBe('c=0,t=0')
   owner.pay(1n)
@@ -233,17 +146,17 @@ test('one connection has the events of all chains, with the positions of all', a
   })
   stream.close()
   owner.pay(2n)
-  const again = await signed(owner.member, `${path}&after=c%3D1%2Ct%3D0`)
+  const again = await signed(service, owner.member, `${path}&after=c%3D1%2Ct%3D0`)
   await waitFor('it resumes', () => again.of('transfer').length === 1)
   expect(valuesOf(again.of('transfer'))).toEqual(['2'])
 })
 
 test('deliveries of webhooks are shown', async () => {
-  const owner = await createOwner()
+  const owner = await createOwner(service, chains)
   const { json } = await service.call(owner.member, 'c/RegisterWebhook', {
     ...{ webhook_endpoint: 'https://receiver.invalid/hook', confirmation: 1 },
   })
-  const stream = await signed(owner.member, '/v1/c/events?types=delivery')
+  const stream = await signed(service, owner.member, '/v1/c/events?types=delivery')
   await isReady(stream)
   await service.call(owner.member, 'c/SendTestWebhook', { webhook_id: json.webhook_id })
   await waitFor('the attempt', () => stream.of('delivery').length > 0)
@@ -253,121 +166,9 @@ test('deliveries of webhooks are shown', async () => {
   })
 })
 
-const reasonOf = ({ status, problem }: Opened) => [status, problem?.reason]
-
-test('a token opens one stream, of its own address, within a minute', async () => {
-  const owner = await createOwner()
-  const create = async (at: string, app = service) =>
-    (await app.call(owner.member, `${at}/CreateStreamToken`, {})).json.token as string
-  const use = (token: string, path = '/v1/c/events', headers = {}) =>
-    open(other, `${path}${path.includes('?') ? '&' : '?'}token=${token}`, headers)
-  const refused = [401, 'INVALID_STREAM_TOKEN']
-
-  const token = await create('c')
-  // Attempts elsewhere do not spend it.
-  expect(reasonOf(await use(token, '/v1/t/events'))).toEqual(refused)
-  expect(reasonOf(await use(token, '/v1/events'))).toEqual(refused)
-  expect(reasonOf(await use(token, '/v1/c/events', { origin: 'https://evil.example' }))).toEqual([
-    403,
-    'ORIGIN_NOT_ALLOWED',
-  ])
-  const stream = await use(token, '/v1/c/mainnet/events?types=transfer')
-  await isReady(stream)
-  owner.pay(5n)
-  await waitFor('a transfer', () => stream.of('transfer').length === 1)
-  expect(reasonOf(await use(token))).toEqual(refused)
-
-  const all = await create('admin')
-  expect(reasonOf(await use(all))).toEqual(refused)
-  await isReady(await use(all, '/v1/events'))
-
-  for (const bad of ['', 'x', `${await create('c')}A`, Buffer.from('{}').toString('base64url')])
-    expect([bad.slice(0, 3), ...reasonOf(await use(bad))]).toEqual([bad.slice(0, 3), ...refused])
-  // A page of the service itself, and one that may call it, open streams.
-  const { host } = new URL(other.base_url)
-  expect((await use(await create('c'), '/v1/c/events', { origin: `http://${host}` })).status).toBe(
-    200,
-  )
-
-  const revoked = await create('c')
-  await service.call(owner.admin, 'admin/RevokeCredential', { api_key: owner.member.api_key })
-  expect(reasonOf(await use(revoked))).toEqual(refused)
-})
-
-test('requests without a valid signature are refused', async () => {
-  const { member } = await createOwner()
-  const path = '/v1/c/events'
-  expect(reasonOf(await open(service, path, {}))).toEqual([401, 'UNAUTHENTICATED'])
-  const headers = authHeaders(member, { method: 'GET', path })
-  expect(reasonOf(await open(service, `${path}?after=0`, headers))).toEqual([
-    401,
-    'UNAUTHENTICATED',
-  ])
-  expect((await open(service, path, headers)).status).toBe(200)
-  expect(reasonOf(await open(service, path, headers))).toEqual([401, 'NONCE_REUSED'])
-  const posted = authHeaders(member, { method: 'POST', path })
-  expect(reasonOf(await open(service, path, posted))).toEqual([401, 'UNAUTHENTICATED'])
-  expect((await service.send(path)).status).toBe(405)
-})
-
-test.each([
-  ['/v1/c/events?after=x', 400],
-  ['/v1/c/events?after=c%3D1', 400],
-  ['/v1/events?after=1', 400],
-  ['/v1/c/events?types=nothing', 400],
-  ['/v1/c/events?walet=1', 400],
-  ['/v1/c/events?chains=t', 400],
-  ['/v1/events?chains=nothing', 404],
-  ['/v1/nothing/events', 404],
-  ['/v1/c/nothing/events', 404],
-])('%s is answered with %i', async (path, status) => {
-  const { member } = await service.createTenant()
-  expect((await signed(member, path)).status).toBe(status)
-})
-
-test('a revoked key and a disabled organization end their streams, in every process', async () => {
-  const owner = await createOwner()
-  const streams = [
-    await signed(owner.member, '/v1/c/events'),
-    await signed(owner.member, '/v1/c/events', other),
-  ]
-  const kept = await signed(owner.admin, '/v1/c/events')
-  for (const stream of [...streams, kept]) await isReady(stream)
-  await service.call(owner.admin, 'admin/RevokeCredential', { api_key: owner.member.api_key })
-  await waitFor('both end', () => streams.every((stream) => stream.isClosed()))
-  expect(kept.isClosed()).toBe(false)
-  const { admin } = await service.createTenant()
-  await service.call(admin, 'admin/DisableOrganization', {
-    organization_id: owner.organization_id,
-  })
-  await waitFor('the other ends', () => kept.isClosed())
-})
-
-test('the streams of a key and of an organization are bounded', async () => {
-  const { organization_id, member, admin }: Tenant = await service.createTenant()
-  for (let count = 0; count < limits.streams_per_key; count++)
-    expect((await signed(member, '/v1/c/events')).status).toBe(200)
-  const beyond = await signed(member, '/v1/c/events')
-  expect(reasonOf(beyond)).toEqual([429, 'TOO_MANY_OPEN'])
-  expect(beyond.response.headers['retry-after']).toBe('5')
-  const first = await signed(admin, '/v1/c/events')
-  expect(first.status).toBe(200)
-  const second = await signed(
-    await service.createPair(organization_id, 'ROLE_READER'),
-    '/v1/c/events',
-  )
-  expect(second.status).toBe(200)
-  expect(reasonOf(await signed(admin, '/v1/c/events'))).toEqual([429, 'TOO_MANY_OPEN'])
-  second.close()
-  await waitFor('there is room again', async () => {
-    const next = await signed(admin, '/v1/c/events')
-    return next.status === 200
-  })
-})
-
 test('events that retention has removed are 410', async () => {
-  const owner = await createOwner()
-  const stream = await signed(owner.member, '/v1/c/events')
+  const owner = await createOwner(service, chains)
+  const stream = await signed(service, owner.member, '/v1/c/events')
   await isReady(stream)
   for (const value of [1n, 2n, 3n]) owner.pay(value)
   await waitFor('they are there', () => stream.of('transfer').length === 3)
@@ -375,22 +176,22 @@ test('events that retention has removed are 410', async () => {
     'delete from delivery where organization_id = $1 and sequence <= 2',
     [owner.organization_id],
   )
-  const late = await signed(owner.member, '/v1/c/events?after=1')
+  const late = await signed(service, owner.member, '/v1/c/events?after=1')
   expect(reasonOf(late)).toEqual([410, 'EVENTS_EXPIRED'])
   expect(late.problem).toMatchObject({ oldest_sequence: '3', newest_sequence: '3' })
-  expect(reasonOf(await signed(owner.member, '/v1/c/events?after=9'))).toEqual([
+  expect(reasonOf(await signed(service, owner.member, '/v1/c/events?after=9'))).toEqual([
     410,
     'EVENTS_EXPIRED',
   ])
-  const oldest = await signed(owner.member, '/v1/c/events?after=0')
+  const oldest = await signed(service, owner.member, '/v1/c/events?after=0')
   await waitFor('the oldest', () => oldest.of('transfer').length === 1)
-  const edge = await signed(owner.admin, '/v1/c/events?after=2')
+  const edge = await signed(service, owner.admin, '/v1/c/events?after=2')
   await waitFor('the same', () => edge.of('transfer').length === 1)
 })
 
 test('a client that does not read is disconnected and resumes', async () => {
-  const owner = await createOwner()
-  const slow = await signed(owner.member, '/v1/c/events?types=transfer')
+  const owner = await createOwner(service, chains)
+  const slow = await signed(service, owner.member, '/v1/c/events?types=transfer')
   await isReady(slow)
   slow.response.pause()
   // Larger than what the sockets of both ends take.
@@ -408,7 +209,7 @@ test('a client that does not read is disconnected and resumes', async () => {
   slow.response.resume()
   await waitFor('it was disconnected', () => slow.isClosed())
   const seen = slow.of('transfer').at(-1)?.id ?? '0'
-  const again = await signed(owner.member, `/v1/c/events?types=transfer&after=${seen}`)
+  const again = await signed(service, owner.member, `/v1/c/events?types=transfer&after=${seen}`)
   await waitFor('it has the last one', () => again.of('transfer').at(-1)?.id === `${blocks + 1}`)
   expect(sequencesOf([...slow.of('transfer'), ...again.of('transfer')])).toEqual(
     Array.from({ length: blocks + 1 }, (_, at) => at + 1),
@@ -416,7 +217,7 @@ test('a client that does not read is disconnected and resumes', async () => {
 })
 
 test('the typed client iterates, resumes over a restart, and is ended by its signal', async () => {
-  const owner = await createOwner()
+  const owner = await createOwner(service, chains)
   const first = await startTestApp({ chains, beside: service })
   let base = first.base_url
   // Like a load balancer: the address stays, the process changes.

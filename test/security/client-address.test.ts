@@ -68,7 +68,7 @@ describe.each([
     const request_id = `rpc-${expected}-${more.length}`
     const head = `POST /c/mainnet/v1/${member.api_key} HTTP/1.1\r\n${more}x-request-id: ${request_id}\r\n`
     expect(await raw(service, head, call)).toMatchObject({ status: 200 })
-    expect(clientsOf(service, request_id)).toEqual([`gateway answer: ${expected}`])
+    await expect.poll(() => clientsOf(service, request_id)).toEqual([`gateway call: ${expected}`])
   })
 
   it('for a WebSocket', async () => {

@@ -80,6 +80,22 @@ describe('others do not wait for a body that takes long to parse', () => {
     expect(longest).toBeLessThan(bearableMs)
   })
 
+  it('that is refused by its length alone, and answered with its id all the same', async () => {
+    const { api_key } = await limitedTo(0)
+    const filler = 'a'.repeat(100_000)
+    const member = '"jsonrpc":"2.0","method":"eth_call"'
+    const bodies = [
+      [`{"id":"first",${member},"params":["${filler}"]}`, 'first'],
+      [`{${member},"params":["${filler}"],"id":9}`, 9],
+      [`{"id":"é",${member},"params":["${filler}"]}`, null],
+      [`[{"id":1,${member},"params":["${filler}"]}]`, null],
+    ] as const
+    for (const [body, id] of bodies) {
+      const { status, json } = await gateway.post(body, { key: api_key })
+      expect([status, json.id, json.error.data.reason]).toEqual([403, id, 'RATE_LIMIT_BLOCKED'])
+    }
+  })
+
   it('over a WebSocket', async () => {
     const { api_key } = await limitedTo(0)
     const socket = new WebSocket(

@@ -33,6 +33,13 @@ chains:
       port: 80 # file, line 2
       base_path: "" # default
       console: true # default
+      roles:
+        - api # default
+        - gateway # default
+        - tracker # default
+        - courier # default
+        - sender # default
+        - console # default
       trust_proxy: false # default
       body_limit_bytes: 1048576 # default
       body_bytes_limit: 536870912 # default
@@ -48,6 +55,7 @@ chains:
       shutdown_timeout_seconds: 25 # default
     database:
       url: postgres://user:********@host/db?sslpassword=******** # file, line 3
+      replica_urls: [] # default
       pool_size: 10 # default
       worker_pool_size: 10 # default
       statement_timeout_seconds: 30 # default
@@ -112,6 +120,7 @@ chains:
     logging:
       level: warn # command line
       format: auto # default
+      gateway_share: 0.01 # default
     metadata: {} # default
     chains:
       c:

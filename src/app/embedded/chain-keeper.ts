@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import type { DevFacts, DevTag, FromKeeper, ToKeeper } from '../../../devnet/keeper-messages.ts'
 import type { Log } from '../../lib/log.ts'
+import { keeperProgram } from './local-chains.ts'
 
 /** The local chains of the embedded mode, in a process of their own. */
 export type ChainKeeper = {
@@ -24,7 +24,6 @@ export class DevChainError extends Error {
   override name = 'DevChainError'
 }
 
-const program = fileURLToPath(new URL('../../../devnet/keeper.ts', import.meta.url))
 // Fetching the programs of the chains may be part of the first start.
 const startTimeoutMs = 300_000
 const requestTimeoutMs = 30_000
@@ -50,7 +49,7 @@ export async function startChainKeeper(options: {
   let isStopping = false
 
   log.info({ chains: tags }, 'starting the local chains')
-  const child = fork(program, [directory, tags.join(',')], {
+  const child = fork(keeperProgram, [directory, tags.join(',')], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     execArgv: [
       // A warning of a library is none of the operator's.

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { encodeFunctionData, type Hex, parseAbi } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
+import { encodeData, from as functionOf } from 'ox/AbiFunction'
+import { fromPublicKey } from 'ox/Address'
+import { getPublicKey, sign } from 'ox/Secp256k1'
+import { toHex } from 'ox/Signature'
 import { type Client, createClient, PortolanError } from '../../../client/src/index.ts'
 import type { DevFacts, DevTag } from '../../../devnet/keeper-messages.ts'
 import type { WalletService } from '../../contract/variant.ts'
@@ -9,6 +11,8 @@ import type { Log } from '../../lib/log.ts'
 import type { Pair } from '../bootstrap.ts'
 import type { ChainKeeper } from './chain-keeper.ts'
 import type { DemoWallets } from './demo.ts'
+
+type Hex = `0x${string}`
 
 /** A wallet that nothing uses, its webhook, and where that delivers to. */
 export type SpareWallet = { wallet_id: string; webhook_id: string; webhook_endpoint: string }
@@ -128,16 +132,14 @@ async function ensureSpare(
 }
 
 /** The key of nothing but these examples; it is the same at every start. */
-const signer = privateKeyToAccount(
-  `0x${createHash('sha256').update('portolan example signer').digest('hex')}`,
-)
+const signerKey = createHash('sha256').update('portolan example signer').digest()
 
 /** Each state is final or lasts: a signed transaction does not expire, a canceled one stays canceled. */
 async function ensurePayment(
   { c }: Client,
   { fund, signal }: Options,
 ): Promise<NonNullable<ExampleMaterial['payment']>> {
-  const from = signer.address.toLowerCase()
+  const from = fromPublicKey(getPublicKey({ privateKey: signerKey })).toLowerCase()
   const wallet_id = await orIfMissing(
     c.GetWallet({ address: from }).then(({ wallet }) => wallet.wallet_id),
     async () => (await c.RegisterWallet({ name: 'Example payments', address: from })).wallet_id,
@@ -152,7 +154,8 @@ async function ensurePayment(
   const transaction_id = 'example-signed'
   await retried(() => make(transaction_id, 0), signal)
   const { transaction_message_to_sign } = await c.GetTransactionMessageToSign({ transaction_id })
-  const signature = await signer.sign({ hash: transaction_message_to_sign as Hex })
+  const payload = transaction_message_to_sign as Hex
+  const signature = toHex(sign({ payload, privateKey: signerKey, extraEntropy: false }))
   await c.SubmitTransactionSignature({ transaction_id, signature })
   const canceled_id = 'example-canceled'
   await make(canceled_id, 1)
@@ -172,7 +175,7 @@ async function retried<T>(work: () => Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-const mint = parseAbi(['function mint(address to, uint256 value)'])
+const mint = functionOf('function mint(address to, uint256 value)')
 
 /** One with a log, one with a call inside, and one that waits for an earlier nonce permanently. */
 async function makeTransactions(
@@ -184,7 +187,7 @@ async function makeTransactions(
   if (!from || !contracts) throw new Error('the chain has no account or no token for examples')
   const send = async (fields: object) =>
     String(await call('eth_sendTransaction', [{ from, ...fields }]))
-  const data = encodeFunctionData({ abi: mint, args: [from, 1n] })
+  const data = encodeData(mint, [from, 1n])
   const transaction_hash = await send({ to: contracts.erc20, data })
   const outer_hash = await send({
     data: callFromConstructor(contracts.erc20, data),

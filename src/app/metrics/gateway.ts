@@ -1,8 +1,9 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Network } from '../../gateway/network.ts'
-import { latencyBounds, outcomes } from '../../gateway/usage/counters.ts'
+import { outcomes } from '../../gateway/usage/counters.ts'
+import { showHistogram } from './show.ts'
 
-type Sample = { labels: Record<string, string | number>; value: number; metricName?: string }
+type Sample = { labels: Record<string, string>; value: number }
 
 /**
  * Exports counters that networks keep themselves. The numbers are read on each scrape: a
@@ -78,51 +79,24 @@ export function registerGatewayMetrics(
       add({ labels: { chain, network }, value: isAwake() ? 0 : 1 }),
     ),
   )
-  registerLatency(registry, networks)
-}
-
-const latencyName = 'portolan_gateway_call_seconds'
-
-// A histogram whose buckets are counted elsewhere: prom-client has none that could be filled.
-function registerLatency(registry: Registry, networks: () => Iterable<Network>): void {
-  const read = (): Sample[] => {
-    const values: Sample[] = []
-    for (const { chain, network, counters } of networks())
-      for (const [index, method] of counters.methods.entries()) {
-        const { buckets, sum } = counters.latency(index)
-        const labels = { chain, network, method }
-        let count = 0
-        for (const [at, one] of buckets.entries()) {
-          count += one
-          const le = latencyBounds[at] ?? '+Inf'
-          values.push({
-            labels: { ...labels, le },
-            value: count,
-            metricName: `${latencyName}_bucket`,
-          })
+  showHistogram(
+    registry,
+    {
+      name: 'portolan_gateway_call_seconds',
+      help: 'Time to answer a call of the gateway, by method and by what its answer depends on.',
+      labelNames: ['chain', 'network', 'method', 'class'],
+    },
+    function* () {
+      for (const { chain, network, counters } of networks())
+        for (const [index, method] of counters.methods.entries()) {
+          const counts = counters.latency(index)
+          // Most methods are never called: their empty series would be most of the text.
+          if (counts.buckets.every((count) => count === 0)) continue
+          yield {
+            labels: { chain, network, method, class: counters.classes[index] ?? 'other' },
+            counts,
+          }
         }
-        if (count === 0) values.length -= buckets.length
-        else
-          values.push(
-            { labels, value: sum, metricName: `${latencyName}_sum` },
-            { labels, value: count, metricName: `${latencyName}_count` },
-          )
-      }
-    return values
-  }
-  const metric = {
-    name: latencyName,
-    help: 'Time to answer a call of the gateway.',
-    type: 'histogram',
-    aggregator: 'sum',
-    get: async () => ({
-      name: latencyName,
-      help: metric.help,
-      type: metric.type,
-      aggregator: metric.aggregator,
-      values: read(),
-    }),
-    reset() {},
-  }
-  registry.registerMetric(metric as never)
+    },
+  )
 }

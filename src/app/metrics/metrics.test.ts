@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { catalogue } from '../../contract/operations/catalogue.ts'
+import { noFacts } from '../../http/exchange.ts'
 import { createRoutes } from '../../http/routes.ts'
+import { describeMetrics } from './describe.ts'
 import { createMetrics } from './metrics.ts'
 
 const routes = createRoutes({})
@@ -91,8 +93,10 @@ describe('the metrics', () => {
       problem: 'No node reports its head.',
       gaps: [{ from_block: 11, to_block: 20 }],
     }
-    let now: Parameters<typeof metrics.watchTrackers>[0] = async () => ({ c: { mainnet: tracker } })
-    metrics.watchTrackers(() => now())
+    let now: Parameters<typeof metrics.watchTrackers>[0]['status'] = async () => ({
+      c: { mainnet: tracker },
+    })
+    metrics.watchTrackers({ status: () => now(), timings: () => [] })
     const shown = await lines(metrics, 'portolan_tracker_')
     expect(shown).toEqual([
       'portolan_tracker_block{chain="c",network="mainnet"} 90',
@@ -100,14 +104,60 @@ describe('the metrics', () => {
       'portolan_tracker_leading{chain="c",network="mainnet"} 1',
       'portolan_tracker_failing{chain="c",network="mainnet"} 0',
       'portolan_tracker_stalled{chain="c",network="mainnet"} 1',
-      'portolan_tracker_reorganizations{chain="c",network="mainnet"} 2',
-      'portolan_tracker_forged_blocks{chain="c",network="mainnet"} 1',
+      'portolan_tracker_reorganizations_total{chain="c",network="mainnet"} 2',
+      'portolan_tracker_forged_blocks_total{chain="c",network="mainnet"} 1',
       'portolan_tracker_gaps{chain="c",network="mainnet"} 1',
       'portolan_tracker_gap_blocks{chain="c",network="mainnet"} 10',
-      'portolan_tracker_refilled_blocks{chain="c",network="mainnet"} 7',
-      'portolan_tracker_unknown_kinds{chain="c",network="mainnet",kind="untraced_block"} 5',
+      'portolan_tracker_refilled_blocks_total{chain="c",network="mainnet"} 7',
+      'portolan_tracker_unknown_kinds_total{chain="c",network="mainnet",kind="untraced_block"} 5',
     ])
     now = () => Promise.reject(new Error('no database'))
     expect(await lines(metrics, 'portolan_tracker_')).toEqual([])
   })
+})
+
+describe('the forms of the metrics', () => {
+  const open = 'application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5'
+
+  it('are OpenMetrics where that is asked for, and the text of Prometheus otherwise', async () => {
+    const metrics = createMetrics('1', routes)
+    metrics.finished({ ...finished, path: '/v1/c/GetWallet' })
+    const asked = await metrics.text(open)
+    expect(asked.contentType).toMatch(/^application\/openmetrics-text; version=1\.0\.0/)
+    expect(asked.text).toContain('# TYPE portolan_http_requests counter\n')
+    expect(asked.text).toMatch(/^portolan_http_requests_total\{.*\} 1$/m)
+    expect(asked.text).toMatch(/\n# EOF\n$/)
+    // The other form is the same before and after.
+    for (const accept of [undefined, '*/*', 'text/plain']) {
+      const classic = await metrics.text(accept)
+      expect(classic.contentType).toMatch(/^text\/plain; version=0\.0\.4/)
+      expect(classic.text).toContain('# TYPE portolan_http_requests_total counter\n')
+      expect(classic.text).not.toContain('# EOF')
+    }
+  })
+
+  it('have exemplars in OpenMetrics only', async () => {
+    const metrics = createMetrics('1', routes)
+    const facts = { ...noFacts(), trace_id: 'abc' }
+    metrics.finished({ ...finished, path: '/v1/c/GetWallet', facts })
+    expect((await metrics.text(open)).text).toMatch(
+      /^portolan_http_request_seconds_bucket\{.*le="0\.0025".*\} 1 # \{trace_id="abc"\} 0\.002 \d+(?:\.\d+)?$/m,
+    )
+    expect((await metrics.text()).text).not.toContain('trace_id')
+  })
+
+  it('escape labels', async () => {
+    const metrics = createMetrics('1"\\\n', routes)
+    expect(await lines(metrics, 'portolan_info{')).toEqual([
+      'portolan_info{version="1\\"\\\\\\n"} 1',
+    ])
+  })
+})
+
+it('every metric has a help text that ends as a sentence', () => {
+  const own = describeMetrics().filter(({ name }) => name.startsWith('portolan_'))
+  expect(own.length).toBeGreaterThan(50)
+  expect(own.filter(({ help }) => !help.endsWith('.'))).toEqual([])
+  for (const { name, type } of own)
+    expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter'])
 })

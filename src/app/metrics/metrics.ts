@@ -2,7 +2,7 @@
 // Metric names are public and do not change.
 
 import type { Pool } from 'pg'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Failure } from '../../domain/access/failure-budget.ts'
 import type { LimiterStatus } from '../../domain/limits/limiter.ts'
 import type { Network } from '../../gateway/network.ts'
@@ -11,41 +11,64 @@ import type { Shares } from '../../http/clients/shares.ts'
 import type { Finished } from '../../http/exchange.ts'
 import type { Routes } from '../../http/routes.ts'
 import type { Sockets } from '../../http/websocket/websocket.ts'
+import { callBounds, createHistogram, type Histogram } from '../../lib/histogram.ts'
 import type { PendingStatus } from '../../workers/pending/pending.ts'
-import type { CourierStatus } from '../../workers/webhooks/courier.ts'
+import type { Courier } from '../../workers/webhooks/courier.ts'
 import type { ReloadOutcome } from '../reload/reload.ts'
 import { registerGatewayMetrics } from './gateway.ts'
+import { type InstallationView, registerInstallationMetrics } from './installation.ts'
 import { registerPendingMetrics } from './pending.ts'
+import { type Family, renderMetrics } from './render.ts'
 import { registerShareMetrics } from './shares.ts'
+import { show, showHistogram } from './show.ts'
 import { registerStreamMetrics } from './streams.ts'
-import { registerTrackerMetrics, type TrackersStatus } from './tracker.ts'
+import { registerTrackerMetrics, type TrackersStatus, type TrackerTimings } from './tracker.ts'
 import { type NetworkNodes, registerUpstreamMetrics } from './upstreams.ts'
 import { registerWebhookMetrics } from './webhooks.ts'
 
 /** What the service counts, in Prometheus' form. */
 export type Metrics = {
-  finished(exchange: Omit<Finished, 'request_id' | 'client'>): void
+  finished(
+    exchange: Pick<Finished, 'route' | 'path' | 'status' | 'seconds'> & Partial<Finished>,
+  ): void
   authenticationFailed(failure: Failure): void
   watchShares(shares: Record<'connections' | 'proxied' | 'bodies', Shares>): void
-  watchPool(pool: Pool): void
+  watchPools(pools: Record<'requests' | 'workers', Pool>): void
   watchLimiter(status: () => LimiterStatus): void
   watchNetworks(networks: () => Iterable<Network>): void
   /** The nodes of every network, read when metrics are collected. */
   watchUpstreams(read: () => Iterable<NetworkNodes>): void
   watchStreams(streams: ReadonlyMap<string, Streams>, sockets: Sockets): void
-  watchCourier(status: () => CourierStatus): void
-  watchTrackers(status: TrackersStatus): void
+  watchCourier(courier: Pick<Courier, 'status' | 'timings'>): void
+  watchTrackers(wallets: { status: TrackersStatus; timings(): Iterable<TrackerTimings> }): void
+  watchInstallation(view: InstallationView): void
   watchPending(status: () => Record<string, Record<string, PendingStatus>>): void
   /** Counts reloads of the configuration by their outcome. */
   reloaded(outcome: ReloadOutcome['outcome']): void
-  text(): Promise<{ contentType: string; text: string }>
+  /** The metrics in the form that an `Accept` header asks for. */
+  text(accept?: string): Promise<{ contentType: string; text: string }>
+  /** The same as values, for a supervisor that adds up those of several processes. */
+  families(): Promise<Family[]>
+  /** Every metric that is registered, for the document. */
+  describe(): DescribedMetric[]
 }
+
+/** A metric without its values. */
+export type DescribedMetric = { name: string; help: string; type: string; labelNames: string[] }
+
+// Gauges of prom-client that end in `_total`, which is for counters. Those without it say the same by type.
+const misnamed = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+]
 
 /** Makes a registry of its own, so that two services in one process do not mix. */
 export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
+  for (const name of misnamed) registry.removeSingleMetric(name)
   new Gauge({
     name: 'portolan_info',
     help: 'Version of the service.',
@@ -58,13 +81,16 @@ export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Me
     labelNames: ['route', 'service', 'operation', 'status'],
     registers,
   })
-  const seconds = new Histogram({
-    name: 'portolan_http_request_seconds',
-    help: 'Time to answer an HTTP request.',
-    labelNames: ['route', 'service'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers,
-  })
+  const times = new Map<string, { labels: Record<string, string>; histogram: Histogram }>()
+  showHistogram(
+    registry,
+    {
+      name: 'portolan_http_request_seconds',
+      help: 'Time to answer an HTTP request, by the class of its status.',
+      labelNames: ['route', 'service', 'operation', 'status'],
+    },
+    () => times.values().map(({ labels, histogram }) => ({ labels, counts: histogram.read() })),
+  )
   const failures = new Counter({
     name: 'portolan_authentication_failures_total',
     help: 'Wrong credentials by kind of call; `limited` ones were beyond the budget of their address.',
@@ -90,29 +116,42 @@ export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Me
     },
     authenticationFailed: ({ kind, isLimited }) =>
       failures.inc({ kind, outcome: isLimited ? 'limited' : 'refused' }),
-    finished({ route, path, status, seconds: duration }) {
+    finished({ route, path, status, seconds: duration, facts }) {
       // Only names of the configuration and the catalogue become labels: a caller cannot make new series.
       const called = route === 'operations' ? routes.find(path) : undefined
-      const labels = { route, service: called?.chain ?? '' }
-      requests.inc({ ...labels, operation: called?.entry.name ?? '', status })
+      const operation = called?.entry.name ?? ''
+      const labels = { route, service: called?.chain ?? '', operation }
+      requests.inc({ ...labels, status })
       // A stream lasts as long as its client stays.
-      if (route !== 'events') seconds.observe(labels, duration)
+      if (route === 'events') return
+      const shown = { ...labels, status: `${Math.floor(status / 100)}xx` }
+      const key = Object.values(shown).join(' ')
+      let time = times.get(key)
+      if (!time) {
+        time = { labels: shown, histogram: createHistogram(callBounds) }
+        times.set(key, time)
+      }
+      time.histogram.add(duration, facts?.trace_id)
     },
     watchShares(shares) {
       registerShareMetrics(registry, shares)
     },
-    watchPool(pool) {
-      new Gauge({
-        name: 'portolan_database_connections',
-        help: 'Connections of the pool by state, and requests that wait for one.',
-        labelNames: ['state'],
-        registers,
-        collect() {
-          this.set({ state: 'idle' }, pool.idleCount)
-          this.set({ state: 'busy' }, pool.totalCount - pool.idleCount)
-          this.set({ state: 'waiting' }, pool.waitingCount)
+    watchPools(pools) {
+      show(
+        registry,
+        'gauge',
+        {
+          name: 'portolan_database_connections',
+          help: 'Connections of each pool by state, and what waits for one.',
+          labelNames: ['pool', 'state'],
         },
-      })
+        () =>
+          Object.entries(pools).flatMap(([pool, { idleCount, totalCount, waitingCount }]) => [
+            { labels: { pool, state: 'idle' }, value: idleCount },
+            { labels: { pool, state: 'busy' }, value: totalCount - idleCount },
+            { labels: { pool, state: 'waiting' }, value: waitingCount },
+          ]),
+      )
     },
     watchLimiter(status) {
       new Gauge({
@@ -141,15 +180,24 @@ export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Me
     watchStreams(streams, sockets) {
       registerStreamMetrics(registry, streams, sockets)
     },
-    watchCourier(status) {
-      registerWebhookMetrics(registry, status)
+    watchCourier({ status, timings }) {
+      registerWebhookMetrics(registry, status, timings)
     },
-    watchTrackers(status) {
-      registerTrackerMetrics(registry, status)
+    watchTrackers({ status, timings }) {
+      registerTrackerMetrics(registry, status, timings)
+    },
+    watchInstallation(view) {
+      registerInstallationMetrics(registry, view)
     },
     watchPending(status) {
       registerPendingMetrics(registry, status)
     },
-    text: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
+    text: async (accept) => renderMetrics((await registry.getMetricsAsJSON()) as Family[], accept),
+    families: async () => (await registry.getMetricsAsJSON()) as Family[],
+    describe: () =>
+      registry.getMetricsAsArray().map((metric) => {
+        const { name, help, type, labelNames } = metric as unknown as DescribedMetric
+        return { name, help, type, labelNames: [...labelNames] }
+      }),
   }
 }

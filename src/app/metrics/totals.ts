@@ -8,7 +8,10 @@ import type { Metrics } from './metrics.ts'
 /** Counts for the rollup by minute what is not counted elsewhere. */
 export type OperationTotals = {
   finished(finished: Pick<Finished, 'route' | 'status' | 'seconds'>): void
-  read(parts: { networks: Iterable<Network>; courier: CourierStatus }): Totals
+  read(parts: {
+    networks: Iterable<Network>
+    courier: Pick<CourierStatus, 'delivered' | 'failed'> | undefined
+  }): Totals
 }
 
 /** Makes the counters of operations. */
@@ -50,8 +53,8 @@ export function createTotals(): OperationTotals {
         gateway_error_count: gateway.errors,
         cache_hit_count: gateway.hits,
         cache_miss_count: gateway.misses,
-        delivery_count: courier.delivered,
-        delivery_failed_count: courier.failed,
+        delivery_count: courier?.delivered ?? 0,
+        delivery_failed_count: courier?.failed ?? 0,
         latency_counts: all,
       }
     },

@@ -1,8 +1,13 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { CourierStatus } from '../../workers/webhooks/courier.ts'
+import type { CourierStatus, CourierTimings } from '../../workers/webhooks/courier.ts'
+import { showHistogram } from './show.ts'
 
 /** Exports the counters of the courier, read on each scrape. */
-export function registerWebhookMetrics(registry: Registry, status: () => CourierStatus): void {
+export function registerWebhookMetrics(
+  registry: Registry,
+  status: () => CourierStatus,
+  timings: () => CourierTimings,
+): void {
   const registers = [registry]
   new Counter({
     name: 'portolan_webhook_attempts_total',
@@ -45,5 +50,36 @@ export function registerWebhookMetrics(registry: Registry, status: () => Courier
     'portolan_webhook_oldest_due_seconds',
     'How long the oldest due notification has been due; a receiver that fails lets it grow.',
     ({ oldest_due_seconds }) => oldest_due_seconds,
+  )
+  showHistogram(
+    registry,
+    {
+      name: 'portolan_webhook_attempt_seconds',
+      help: 'Time of an attempt to deliver a notification, by outcome.',
+      labelNames: ['outcome'],
+    },
+    () => {
+      const { delivered, failed } = timings()
+      return [
+        { labels: { outcome: 'delivered' }, counts: delivered },
+        { labels: { outcome: 'failed' }, counts: failed },
+      ]
+    },
+  )
+  showHistogram(
+    registry,
+    {
+      name: 'portolan_webhook_delivery_seconds',
+      help: 'From the creation of a notification to the attempt that was accepted, retries included.',
+    },
+    () => [{ labels: {}, counts: timings().latency }],
+  )
+  showHistogram(
+    registry,
+    {
+      name: 'portolan_block_to_webhook_seconds',
+      help: 'From the time of a block to the accepted delivery of a transfer in it, confirmations included.',
+    },
+    () => [{ labels: {}, counts: timings().fromBlock }],
   )
 }

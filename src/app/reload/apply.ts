@@ -36,6 +36,8 @@ export type ChainParts = {
   networks: Networks
   queries: Query
   wallets: Wallets
+  /** Whether the roles of this process use the networks of wallets. */
+  hasWallets: boolean
   operations: Pick<Operations, 'settled'>
   sockets(): Pick<Sockets, 'closeNetwork'> | undefined
 }
@@ -112,7 +114,7 @@ type Prepared = { networks: PreparedNetwork[]; places: PlaceChange['changed'] }
 
 /** Opens what is new without serving it; `undo` stops it again. */
 async function prepare(
-  { db, env, clock, log, networks, wallets }: ChainParts,
+  { db, env, clock, log, networks, wallets, hasWallets }: ChainParts,
   { after, opened }: { after: Config; opened: readonly NetworkName[] },
   undo: AsyncDisposableStack,
 ): Promise<Prepared> {
@@ -124,14 +126,16 @@ async function prepare(
     await hold(undo, made.stop)
     byPath.set(pathOf(at), made)
   }
-  const all = placesOf(after, {
-    ...{ env, clock, log },
-    networks: {
-      keep: (chain, network) =>
-        byPath.get(pathOf({ chain, network }))?.keep() ?? networks.keep(chain, network),
-      notifySent: networks.notifySent,
-    },
-  })
+  const all = !hasWallets
+    ? []
+    : placesOf(after, {
+        ...{ env, clock, log },
+        networks: {
+          keep: (chain, network) =>
+            byPath.get(pathOf({ chain, network }))?.keep() ?? networks.keep(chain, network),
+          notifySent: networks.notifySent,
+        },
+      })
   const paths = new Set(opened.map(pathOf))
   const isOpened = (at: NetworkName) => paths.has(pathOf(at))
   const prepared: PreparedPlace[] = []

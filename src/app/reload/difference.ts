@@ -69,7 +69,7 @@ export const mergeLive = (started: Config, after: Config): Config => {
     chains: after.chains,
     webhooks: after.webhooks,
     limits: { ...after.limits, replicas },
-    logging: { ...started.logging, level: after.logging.level },
+    logging: { ...after.logging, format: started.logging.format },
     server: {
       ...server,
       ...(after.server.cors_origins && { cors_origins: after.server.cors_origins }),

@@ -1,3 +1,5 @@
+import { callBounds, createHistogram, type HistogramCounts } from '../../lib/histogram.ts'
+
 /** How long calls take, as far as it has been seen. */
 export type Latency = {
   add(ms: number): void
@@ -5,6 +7,8 @@ export type Latency = {
   mean(): number
   /** Undefined until enough calls have been seen. */
   quantile(share: number): number | undefined
+  /** All calls since the start, in seconds. */
+  counts(): HistogramCounts
 }
 
 // The quantile is that of the last calls: a node that was slow an hour ago is not judged by it.
@@ -15,6 +19,7 @@ const weight = 0.1
 /** Keeps the last calls. */
 export function createLatency(): Latency {
   const ring = new Float64Array(ringSize)
+  const histogram = createHistogram(callBounds)
   let count = 0
   let mean = 0
   // Sorting costs more than a call: the sorted copy serves until a quarter of the ring is new.
@@ -23,9 +28,11 @@ export function createLatency(): Latency {
   return {
     add: (ms) => {
       ring[count++ % ringSize] = ms
+      histogram.add(ms / 1000)
       mean += (ms - mean) * (count === 1 ? 1 : weight)
     },
     mean: () => mean,
+    counts: histogram.read,
     quantile: (share) => {
       if (count < minSamples) return undefined
       if (sorted.length === 0 || count - sortedAt >= ringSize / 4) {

@@ -288,6 +288,7 @@ it('describes every node with the same fields', async () => {
       capabilities: [],
       requests: 22,
       errors: 0,
+      latencies: expect.any(Function),
     },
   ])
 })

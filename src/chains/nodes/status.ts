@@ -1,3 +1,4 @@
+import type { HistogramCounts } from '../../lib/histogram.ts'
 import type { Breaker, BreakerState } from './breaker.ts'
 import type { Latency } from './latency.ts'
 import type { RateGate } from './rate-gate.ts'
@@ -30,6 +31,8 @@ export type NodeStatus = {
   capabilities: string[]
   requests: number
   errors: number
+  /** The times of all calls, for metrics. A function, so that JSON leaves it out. */
+  latencies?: () => HistogramCounts
 }
 
 /** What the status of a node is made from. */
@@ -83,6 +86,7 @@ export function describeNode(node: StatusSource, context: StatusContext): NodeSt
     capabilities: [...node.capabilities].sort(),
     requests: node.requests,
     errors: node.errors,
+    latencies: latency.counts,
   }
 }
 

@@ -2,7 +2,7 @@
 // a second one ends the process at once.
 
 import type { Command } from 'commander'
-import { parseChains, parsePort } from '../options.ts'
+import { parseChains, parsePort, parseServerRoles } from '../options.ts'
 import type { Shell } from '../shell.ts'
 
 /** `portolan start`. */
@@ -19,6 +19,11 @@ export function addStartCommand(program: Command, shell: Shell): void {
       'local chains of the embedded mode: some of c,q,t,s,p, or none',
       parseChains,
     )
+    .option(
+      '--roles <names>',
+      'what this process runs: some of api,gateway,tracker,courier,sender,console',
+      parseServerRoles,
+    )
     .option('--no-traffic', 'let nothing happen on the local chains by itself')
     .option('--reset', 'forget all data of the embedded mode first')
     .addHelpText(
@@ -29,6 +34,7 @@ Examples:
   portolan start --chains c,t --no-traffic
   portolan start --port 8080 --data-dir /var/lib/portolan
   DATABASE_URL=postgres://portolan@db/portolan portolan start
+  DATABASE_URL=postgres://portolan@db/portolan portolan start --roles api,gateway
 
 The log is for people on a terminal, and JSON lines where there is none or CI is set.`,
     )

@@ -3,9 +3,10 @@ import { setFlagsFromString } from 'node:v8'
 import manifest from '../../../package.json' with { type: 'json' }
 import type { App } from '../../app/app.ts'
 import type { Overrides } from '../../app/config/schema.ts'
+import type { ServerRole } from '../../app/config/server-roles.ts'
 import type { DevEvent } from '../../app/embedded/event-line.ts'
 import type { Log } from '../../lib/log.ts'
-import { usageError } from '../cli-error.ts'
+import { CliError, usageError } from '../cli-error.ts'
 import { allLocalChains, type LocalChain } from '../options.ts'
 import { type GlobalOptions, isWatched, note, outliveReader, print, type Shell } from '../shell.ts'
 import { onHangUp, terminalCheck } from './hang-up.ts'
@@ -15,6 +16,7 @@ import { onStopSignal } from './stop-signals.ts'
 type StartOptions = GlobalOptions & {
   port?: number
   chains?: LocalChain[]
+  roles?: ServerRole[]
   traffic?: boolean
   reset?: boolean
 }
@@ -77,9 +79,9 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
   progress?.show(`Starting Portolan ${manifest.version} …`)
   try {
     const { readConfig } = await import('../configuration.ts')
-    const port = options.port === undefined ? {} : { server: { port: options.port } }
-    const configure = (overrides: Overrides) =>
-      readConfig(shell, options, { ...port, ...overrides })
+    const { port, roles } = options
+    const server = { ...(port !== undefined && { port }), ...(roles && { roles }) }
+    const configure = (overrides: Overrides) => readConfig(shell, options, { server, ...overrides })
     const config = configure({})
     if (config.logging.format === 'json') progress?.done()
     const [{ createLogger }, { wantsLocalChains }, { bannerFacts, bannerText }] = await Promise.all(
@@ -106,7 +108,10 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
         log.level = level
       },
     }
-    const tags = options.chains ?? allLocalChains
+    const notice = isLocal ? await findNotice(options.chains) : undefined
+    // On a terminal the banner says it.
+    if (notice !== undefined && !watched) log.warn({}, notice)
+    const tags = notice === undefined ? (options.chains ?? allLocalChains) : []
     if (options.reset) {
       const { findDataDir } = await import('../configuration.ts')
       const { resetDataDir } = await import('../../app/embedded/reset.ts')
@@ -138,6 +143,7 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
         seconds: performance.now() / 1000,
         configFile: config.source.file,
         untracked: await app.untracked(),
+        notRunning: local?.failed,
       })
       const { chainRows } = await import('../../app/embedded/chain-rows.ts')
       const chains = local ? await chainRows(local, local.admin_url) : []
@@ -145,7 +151,7 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
       const flags = flagsOf(shell, options, app)
       if (watched) {
         const { demo, sign_in_url } = app
-        print(shell, bannerText(facts, { demo, flags, chains, sign_in_url }))
+        print(shell, bannerText(facts, { demo, flags, chains, sign_in_url, notice }))
       } else log.info(facts, 'started')
     }
     return { app, log, announce }
@@ -153,6 +159,15 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
     progress?.done()
     throw error
   }
+}
+
+/** Says why local chains cannot be started by default. Chains that were asked for are an error. */
+async function findNotice(asked: readonly LocalChain[] | undefined): Promise<string | undefined> {
+  if (asked?.length === 0) return undefined
+  const { missingLocalChains } = await import('../../app/embedded/local-chains.ts')
+  const notice = missingLocalChains()
+  if (notice !== undefined && asked) throw new CliError(notice)
+  return notice
 }
 
 /** The options without which another command in this folder would look elsewhere. */

@@ -26,6 +26,14 @@ export const serviceErrors = {
     title: 'The database is unreachable',
     help: 'Retry after the time in `Retry-After`. Nothing was changed, unless the answer was lost on the way: reading first is safe.',
   },
+  ROLE_NOT_SERVED: {
+    status: 421,
+    code: 'FAILED_PRECONDITION',
+    rpc: -32603,
+    retry: 'never',
+    title: 'This process does not serve such requests',
+    help: 'The process that answered runs other parts of the service (`server.roles`). The operator has to route operations to processes with the role `api`, gateway addresses to those with `gateway` and the console to those with `console`.',
+  },
   CHAIN_NOT_CONFIGURED: {
     status: 503,
     code: 'UNAVAILABLE',

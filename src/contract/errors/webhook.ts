@@ -34,4 +34,20 @@ export const webhookErrors = {
     title: 'The webhook is disabled',
     help: 'Call EnableWebhook first: it delivers all undelivered notifications. ListWebhooks shows why it was disabled.',
   },
+  SINK_NOT_FOUND: {
+    status: 404,
+    code: 'NOT_FOUND',
+    rpc: -32602,
+    retry: 'never',
+    title: 'Sink not found',
+    help: 'Use ListSinks. A sink of another organization or service gives the same answer.',
+  },
+  TOO_MANY_SINKS: {
+    status: 409,
+    code: 'FAILED_PRECONDITION',
+    rpc: -32602,
+    retry: 'never',
+    title: 'Too many sinks',
+    help: 'Remove a sink of this network first: see ListSinks and RemoveSink.',
+  },
 } as const satisfies Record<string, ErrorRow>

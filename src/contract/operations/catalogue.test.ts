@@ -113,6 +113,12 @@ describe('extensions', () => {
         "/v1/c/SendTestWebhook",
         "/v1/c/RetryWebhookHistory",
         "/v1/c/ListWebhookAttempts",
+        "/v1/c/RegisterSink",
+        "/v1/c/ListSinks",
+        "/v1/c/UpdateSink",
+        "/v1/c/DisableSink",
+        "/v1/c/EnableSink",
+        "/v1/c/RemoveSink",
         "/v1/c/CreateStreamToken",
       ]
     `)

@@ -8,12 +8,13 @@ import { admin } from './admin.ts'
 import { events } from './events.ts'
 import { overview } from './overview.ts'
 import { query } from './query.ts'
+import { sink } from './sink.ts'
 import { token } from './token.ts'
 import { transaction } from './transaction.ts'
 import { wallet } from './wallet.ts'
 import { webhook } from './webhook.ts'
 
-const walletRows = { ...wallet, ...webhook, ...events }
+const walletRows = { ...wallet, ...webhook, ...sink, ...events }
 
 /** Every row that a service may offer; a row counts where its `services` has the tag. */
 const rows = {

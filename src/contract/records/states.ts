@@ -186,3 +186,12 @@ export const notificationTypes = {
 
 /** The type of a notification. */
 export type NotificationType = (typeof notificationTypes)[keyof typeof notificationTypes]
+
+/** Which broker a sink publishes to. */
+export const sinkTypes = ['SINK_TYPE_NATS', 'SINK_TYPE_KAFKA'] as const
+
+/** Which broker a sink publishes to. */
+export type SinkType = (typeof sinkTypes)[number]
+
+/** How a sink authenticates to Kafka. */
+export const saslMechanisms = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const

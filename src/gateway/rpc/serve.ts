@@ -9,7 +9,9 @@ import { OperationError } from '../../contract/errors/errors.ts'
 import {
   type Admission,
   admitBody,
+  letOthersRun,
   maxBodyValues,
+  type Paid,
   smallBodyBytes,
 } from '../../domain/access/admit.ts'
 import type { Principal } from '../../domain/access/principal.ts'
@@ -33,12 +35,16 @@ export type Served = {
   retryAfter: number | undefined
 }
 
-/** Answers a body of one or many calls; `done` is called exactly once. */
+/**
+ * Answers a body of one or many calls; `done` is called exactly once. `ahead` is what was counted when the
+ * length of the body was announced. If that was refused, the two ends of the body are enough.
+ */
 export type Serve = (
   network: Network,
   principal: Principal,
   body: RawJson,
   done: (served: Served) => void,
+  ahead?: Paid,
 ) => void
 
 /** Calls of one batch that are on their way at the same time. */
@@ -203,10 +209,11 @@ export function createServe(options: {
     principal: Principal,
     body: RawJson,
     done: (served: Served) => void,
+    ahead: Paid | undefined,
   ): Promise<void> => {
     const { organization_id } = principal
     const { chain } = network
-    const size = { bytes: body.length, text: () => body, maxDepth }
+    const size = { bytes: body.length, text: () => body, maxDepth, ahead }
     const { decision, paid, shape } = await admitBody(admission, { organization_id, chain }, size)
     const refuseIt = (refusal: Refusal, id?: RawJson) =>
       refuseWhole(network, principal, refusal, decision, done, id)
@@ -214,6 +221,7 @@ export function createServe(options: {
     if (shape?.beyond) return refuseIt(shape.beyond === 'depth' ? tooDeep : tooManyValues)
     const { batch, calls, refusal } = read(body)
     if (refusal) return refuseIt(refusal)
+    await letOthersRun(body.length)
     if (!batch) return proceed(network, principal, calls[0] as RpcCall, decision, done)
     await serveRest(network, principal, calls, paid, decision, done)
   }
@@ -236,11 +244,11 @@ export function createServe(options: {
     serveBatch(network, session, calls, paid + part.admitted, part.decision, done)
   }
 
-  return (network, principal, body, done) => {
+  return (network, principal, body, done, ahead) => {
     const { organization_id } = principal
     const fail = (error: unknown) => done(alone(faultOf(error)))
-    if (body.length > smallBodyBytes) {
-      serveLarge(network, principal, body, done).catch(fail)
+    if (ahead !== undefined || body.length > smallBodyBytes) {
+      serveLarge(network, principal, body, done, ahead).catch(fail)
       return
     }
     // How many calls a batch holds is known only when it is read: the first is admitted before that.

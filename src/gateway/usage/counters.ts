@@ -1,3 +1,4 @@
+import type { Exemplar, HistogramCounts } from '../../lib/histogram.ts'
 import type { Method } from '../rpc/methods.ts'
 
 /** The outcomes of calls, as in the metrics. */
@@ -25,12 +26,16 @@ export const latencyBounds: readonly number[] = Array.from(
 export type Counters = {
   /** The names that `method` indices stand for; the last one is `other`. */
   methods: readonly string[]
+  /** What the answers of each method depend on, such as `head`, `number`, `logs` or `send`. */
+  classes: readonly string[]
   count(method: Method | undefined, outcome: Outcome, microseconds: number): void
+  /** Names the trace of a call that was counted. */
+  trace(method: Method | undefined, microseconds: number, trace_id: string): void
   countCache(hit: boolean): void
   /** Calls of a method that ended so. */
   calls(method: number, outcome: number): number
   /** The number of calls in each bucket, and the sum of their times in seconds. */
-  latency(method: number): { buckets: readonly number[]; sum: number }
+  latency(method: number): HistogramCounts
   cache(): { hits: number; misses: number }
 }
 
@@ -46,27 +51,39 @@ export function createCounters(list: readonly Method[]): Counters {
   const byOutcome = new Float64Array(size * outcomes.length)
   const byBucket = new Float64Array(size * width)
   const sums = new Float64Array(size)
+  const exemplars = new Map<number, Exemplar>()
   let hits = 0
   let misses = 0
+  const bucketOf = (microseconds: number): number => {
+    const bits = 32 - Math.clz32(microseconds)
+    return bits <= 6 ? 0 : Math.min(bits - 6, width - 1)
+  }
   return {
     methods: [...list.map(({ name }) => name), 'other'],
+    classes: [...list.map(({ plan }) => plan.kind), 'other'],
     count(method, outcome, microseconds) {
       const index = method ? method.index : size - 1
       byOutcome[index * outcomes.length + indexOf[outcome]]! += 1
-      const bits = 32 - Math.clz32(microseconds)
-      const bucket = bits <= 6 ? 0 : Math.min(bits - 6, width - 1)
-      byBucket[index * width + bucket]! += 1
+      byBucket[index * width + bucketOf(microseconds)]! += 1
       sums[index]! += microseconds
+    },
+    trace(method, microseconds, trace_id) {
+      const index = method ? method.index : size - 1
+      const exemplar = { trace_id, value: microseconds / 1e6, time: Date.now() }
+      exemplars.set(index * width + bucketOf(microseconds), exemplar)
     },
     countCache(hit) {
       if (hit) hits++
       else misses++
     },
     calls: (method, outcome) => byOutcome[method * outcomes.length + outcome] ?? 0,
-    latency: (method) => ({
-      buckets: [...byBucket.subarray(method * width, (method + 1) * width)],
-      sum: (sums[method] ?? 0) / 1e6,
-    }),
+    latency: (method) => {
+      const buckets = [...byBucket.subarray(method * width, (method + 1) * width)]
+      return {
+        ...{ bounds: latencyBounds, buckets, sum: (sums[method] ?? 0) / 1e6 },
+        exemplars: buckets.map((_, at) => exemplars.get(method * width + at)),
+      }
+    },
     cache: () => ({ hits, misses }),
   }
 }

@@ -139,6 +139,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
       throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'GET' } })
     const asked = readEventsRequest(path, target, request.headers['last-event-id'])
     const principal = await authenticate(exchange, asked)
+    exchange.facts.principal = principal
     const networks = networksOf(asked, principal, address)
     const { organization_id, credential_id } = principal
     const decision = await admission.admit(

@@ -156,7 +156,10 @@ export function createBareSockets(options: {
     }
 
     const answer = (admitted: Admission | Served, request_id: string, body: string) => {
-      if ('status' in admitted) return reply(request_id, admitted)
+      if ('status' in admitted) {
+        front.noteRefused(lastPlace as Place, request_id, admitted)
+        return reply(request_id, admitted)
+      }
       if (!ascii.test(body) && !isUtf8(Buffer.from(body, 'latin1')))
         return reply(request_id, front.badText)
       // Answers may come at once or later; only the later ones have to set the rest in motion.
@@ -210,7 +213,7 @@ export function createBareSockets(options: {
 
     const enter = (place: Place, headers: RequestHead['headers'], body: string) => {
       const request_id = front.requestId(headers.request_id)
-      const admitted = front.admit(place, true, headers)
+      const admitted = front.admit(place, true, headers, request_id)
       if (admitted instanceof Promise)
         void admitted.then((known) => {
           answer(known, request_id, body)

@@ -79,11 +79,13 @@ const start = async (isFront: boolean) => {
     networks: new Map([['/c/m', network]]),
     keys: { principalOf: (key: string) => principals.get(key) } as never,
     serve,
+    // No body is as large as those that are counted by their length.
+    admission: {} as never,
     bodyLimitBytes: 1_000,
     clock: systemClock,
     ids: systemIds,
     log: silentLog,
-    isLogged: () => false,
+    access: { isSampled: () => false, follow: (_call, done) => done },
   })
   const operationsFront = createOperationsFront({
     ...{ operations, routes, bodyLimitBytes: 500, ids, log: silentLog },

@@ -1,4 +1,5 @@
 import { OperationError, type Reason } from '../../contract/errors/errors.ts'
+import { admitSize, type Paid, type Admission as RateAdmission } from '../../domain/access/admit.ts'
 import { gatewayDenial } from '../../domain/access/authorize.ts'
 import type { GatewayKeys } from '../../domain/access/gateway-keys.ts'
 import type { Principal } from '../../domain/access/principal.ts'
@@ -11,6 +12,7 @@ import { alone, faultOf, type Serve, type Served } from '../../gateway/rpc/serve
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
+import type { AccessLog } from '../access-log.ts'
 import { isTemporary, keyChallenge } from '../problems.ts'
 import type { GatewayHeaders } from './gateway-headers.ts'
 
@@ -18,16 +20,19 @@ import type { GatewayHeaders } from './gateway-headers.ts'
 export type GatewayFrontOptions = {
   /** By the first two segments of their address: `/c/mainnet`. */
   networks: ReadonlyMap<string, Network>
+  /** Why there is no other network. */
+  notFound?: Reason
   keys: GatewayKeys
   /** Counts refused keys. */
   audit?: RefusalCounts
   serve: Serve
+  /** Counts bodies by the length that they announce. */
+  admission: RateAdmission
   bodyLimitBytes: number
   clock: Clock
   ids: Ids
   log: Log
-  /** Whether every answer is logged. */
-  isLogged(): boolean
+  access: Pick<AccessLog, 'isSampled' | 'follow'>
 }
 
 /** Where a request goes: an address of the gateway's form, its network if there is one. */
@@ -60,13 +65,21 @@ export type GatewayFront = {
     place: Place,
     isPost: boolean,
     headers: GatewayHeaders,
+    request_id: string,
   ): Admission | Served | Promise<Admission | Served>
+  /** Writes a line for a request that is refused without a call, where such lines are sampled. */
+  noteRefused(place: Place, request_id: string, served: Served): void
+  /** Counts a body against the limits by the length that it announces. */
+  admitSize(admitted: Admission, bytes: number): Promise<Paid>
   answer(
     admission: Admission,
     request_id: string,
     body: string,
     done: (served: Served) => void,
+    ahead?: Paid,
   ): void
+  /** The answer when the limits could not be checked. */
+  fault(error: unknown, request_id: string): Served
   /** The headers of an answer, names and values in turn. */
   headersOf(served: Served, request_id: string, place: Place): string[]
   badText: Served
@@ -90,8 +103,9 @@ export const isTooManyFailures = (error: unknown): boolean =>
 
 /** Makes the front. */
 export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
-  const { networks, keys, audit, serve, bodyLimitBytes, clock, ids, log, isLogged } = options
-  const notFound = refusal('NETWORK_NOT_FOUND')
+  const { networks, keys, audit, serve, admission, bodyLimitBytes, clock, ids, log, access } =
+    options
+  const notFound = refusal(options.notFound ?? 'NETWORK_NOT_FOUND')
   const notAllowed = refusal('METHOD_NOT_ALLOWED', 'The gateway takes POST only.')
   const notUpgraded = refusal('UPGRADE_REQUIRED')
   const notSocket = refusal(
@@ -157,7 +171,7 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
     },
     noUpgrade: ({ network }, isGet) => (!network ? notFound : isGet ? notUpgraded : notSocket),
     requestId: (given) => given ?? `${idPrefix}-${(lastId++).toString(36)}`,
-    admit({ path, key, client }, isPost, headers) {
+    admit({ path, key, client }, isPost, headers, request_id) {
       // A connection keeps its place. A reload may have replaced or removed the network since.
       const network = networks.get(path)
       if (!network) return notFound
@@ -169,17 +183,36 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
         (error: unknown) => {
           if (isTooManyFailures(error))
             noteGatewayRefusal(audit, { client, chain: network.chain }, 'TOO_MANY_FAILURES')
-          else log.warn({ err: error, client }, 'key check failed')
+          else log.warn({ err: error, request_id, client }, 'key check failed')
           return alone(faultOf(error))
         },
       )
     },
-    answer({ network, principal, client }, request_id, body, done) {
+    noteRefused({ network, client }, request_id, served) {
+      if (!access.isSampled()) return
+      access.follow({ request_id, client, network, principal: undefined, body: '' }, () => {})(
+        served,
+      )
+    },
+    admitSize: ({ network, principal }, bytes) =>
+      admitSize(
+        admission,
+        { organization_id: principal.organization_id, chain: network.chain },
+        bytes,
+      ),
+    fault(error, request_id) {
+      log.error({ err: error, request_id }, 'request failed')
+      return alone(faultOf(error))
+    },
+    answer({ network, principal, client }, request_id, body, done, ahead) {
+      const finish = access.isSampled()
+        ? access.follow({ request_id, client, network, principal, body }, done)
+        : done
       try {
-        serve(network, principal, body, done)
+        serve(network, principal, body, finish, ahead)
       } catch (error) {
         log.error({ err: error, request_id, client }, 'request failed')
-        done(alone(faultOf(error)))
+        finish(alone(faultOf(error)))
       }
     },
     headersOf(served, request_id, place) {
@@ -196,12 +229,6 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       // What the limits say of a refusal stands there already.
       if (decision?.allowed !== false && (retryAfter !== undefined || isTemporary(status)))
         headers.push('Retry-After', `${retryAfter ?? 1}`)
-      if (place.network && isLogged()) {
-        const { client, network: at } = place
-        const { chain, network } = at
-        const bytes = body.length
-        log.debug({ request_id, client, chain, network, status, bytes, hit }, 'gateway answer')
-      }
       return headers
     },
   }

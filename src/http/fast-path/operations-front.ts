@@ -3,7 +3,7 @@ import { authHeaders } from '../../contract/signature.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Finished } from '../exchange.ts'
-import { hungUp, requestIdOf } from '../exchange.ts'
+import { hungUp, noFacts, requestIdOf } from '../exchange.ts'
 import type { Operations } from '../operations.ts'
 import { problemResponse, toOperationError } from '../problems.ts'
 import type { Route, Routes } from '../routes.ts'
@@ -70,29 +70,34 @@ export function createOperationsFront(options: {
       const request_id = requestIdOf(headers['x-request-id'], ids)
       const lines = ['x-request-id', request_id, 'x-content-type-options', 'nosniff']
       const hangUp = new AbortController()
+      const facts = noFacts()
+      facts.bytes_in = body.length
       let isOver = false
       const finish = (status: number): boolean => {
         if (isOver) return false
         isOver = true
         const seconds = (performance.now() - begun) / 1000
         // After the answer, which it would delay.
-        setImmediate(onFinished, { route: 'operations', path, status, seconds, request_id, client })
+        const route = 'operations'
+        setImmediate(onFinished, { route, path, status, seconds, request_id, client, facts })
         return true
       }
       const setHeader = (name: string, value: string) => void lines.push(name, value)
       const { signal } = hangUp
-      const call = { route, method: 'POST', target, headers, body, client, signal, setHeader }
+      const given = { route, method: 'POST', target, headers, body }
+      const call = { ...given, client, signal, facts, setHeader }
       operations.perform(call).then(
         (answer) => {
           lines.push('content-type', 'application/json')
+          facts.bytes_out = Buffer.byteLength(answer)
           if (finish(200)) done(200, lines, answer)
         },
         (error: unknown) => {
           if (isOver) return
-          const problem = problemResponse(
-            toOperationError(error, log, { request_id, client }),
-            request_id,
-          )
+          const failure = toOperationError(error, log, { request_id, client })
+          const problem = problemResponse(failure, request_id)
+          facts.reason = failure.reason
+          facts.bytes_out = Buffer.byteLength(problem.body)
           for (const [name, value] of Object.entries(problem.headers)) put(lines, name, value)
           if (finish(problem.status)) done(problem.status, lines, problem.body)
         },

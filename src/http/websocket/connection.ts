@@ -9,6 +9,7 @@ import { refused } from '../../gateway/rpc/answer.ts'
 import { refuse } from '../../gateway/rpc/rpc-error.ts'
 import { alone, faultOf, type Serve, type Served } from '../../gateway/rpc/serve.ts'
 import type { Streams } from '../../gateway/streams/feed-streams.ts'
+import type { AccessLog } from '../access-log.ts'
 import { textFrame } from './frame.ts'
 import { createOutbox } from './outbox.ts'
 
@@ -60,6 +61,9 @@ export function openConnection(options: {
   streams: Streams
   principal: Principal
   client: string
+  /** Of the handshake; lines of sampled calls name it. */
+  request_id: string
+  access: Pick<AccessLog, 'isSampled' | 'follow'>
   serve: Serve
   limits: ConnectionLimits
   /** The current principal of the key. */
@@ -67,7 +71,7 @@ export function openConnection(options: {
   onClosed(connection: Connection): void
   onOverflow(): void
 }): Connection {
-  const { ws, socket, network, streams, principal, serve, limits, check } = options
+  const { ws, socket, network, streams, principal, serve, limits, check, access } = options
   let inFlight = 0
   let isPaused = false
   let hasReceived = true
@@ -124,10 +128,14 @@ export function openConnection(options: {
       ...network,
       call: (call, session, done) => network.call(call, session, done, subscribe),
     }
-    serve(own, who, body, (served) => {
+    const finish = (served: Served) => {
       answer(served)
       if (hasHeld) outbox.release()
-    })
+    }
+    if (!access.isSampled()) return serve(own, who, body, finish)
+    const { request_id, client: address } = options
+    const call = { request_id, client: address, network, principal: who, body } as const
+    serve(own, who, body, access.follow({ ...call, isSocket: true }, finish))
   }
 
   const serveAs = (who: Principal | undefined, body: string) => {

@@ -4,6 +4,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
+import type { Reason } from '../../contract/errors/errors.ts'
 import { gatewayDenial } from '../../domain/access/authorize.ts'
 import type { GatewayKeys } from '../../domain/access/gateway-keys.ts'
 import type { Principal } from '../../domain/access/principal.ts'
@@ -16,6 +17,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Change } from '../../storage/pg/changes.ts'
+import type { AccessLog } from '../access-log.ts'
 import type { ClientAddress } from '../clients/client-address.ts'
 import type { ConnectionShares } from '../clients/connection-limits.ts'
 import { isTooManyFailures, socketAddress } from '../fast-path/gateway-front.ts'
@@ -41,6 +43,8 @@ export type Sockets = {
   connections(): ReadonlyMap<string, number>
   /** Connections that were closed because their clients did not read. */
   overflows(): number
+  /** Another process takes the place of this one: at the end clients are asked to connect again. */
+  retire(): void
   stop(): Promise<void>
 }
 
@@ -48,11 +52,14 @@ export type Sockets = {
 export type SocketsOptions = {
   /** By the first two segments of their address: `/c/mainnet`. */
   networks: ReadonlyMap<string, Network>
+  /** Why there is no other network. */
+  notFound?: Reason
   streams: ReadonlyMap<string, Streams>
   keys: GatewayKeys
   /** Counts refused keys. */
   audit?: RefusalCounts
   serve: Serve
+  access: Pick<AccessLog, 'isSampled' | 'follow'>
   clock: Clock
   ids: Ids
   log: Log
@@ -73,6 +80,7 @@ type Shaken = {
   key: string
   client: string
   principal: Principal
+  request_id: string
 }
 
 // RFC 6455 registry: the client should reconnect.
@@ -81,7 +89,6 @@ const serviceRestart = 1012
 // Checked in parts: thousands of pings at once would delay all clients.
 const parts = 30
 
-const notFound = refuse('NETWORK_NOT_FOUND')
 const badRoute = refuse(
   'ROUTE_NOT_FOUND',
   'The gateway is at /<chain>/<network>/v1/ws/<api_key>, or at /<chain>/<network>/v1/ws with the key in a header.',
@@ -95,8 +102,9 @@ const unknownKey: Refusal = { ...refuse('DATABASE_UNAVAILABLE'), retryAfter: 1 }
 
 /** Serves the gateway over WebSocket. */
 export function createSockets(options: SocketsOptions): Sockets {
-  const { networks, streams, keys, audit, serve, clock, ids, log, clientOf } = options
+  const { networks, streams, keys, audit, serve, access, clock, ids, log, clientOf } = options
   const { connectionsPerKey } = options
+  const notFound = refuse(options.notFound ?? 'NETWORK_NOT_FOUND')
   const limits = { ...defaultConnectionLimits, ...options.limits }
   const { beatMs = 30_000 } = options
   const server = new WebSocketServer({
@@ -118,6 +126,7 @@ export function createSockets(options: SocketsOptions): Sockets {
   const stopped = new AbortController()
   let turn = 0
   let overflows = 0
+  let farewell = { code: 1001, reason: 'the service is stopping' }
   const tooMany: Refusal = {
     ...refuse('TOO_MANY_OPEN', `The key has ${connectionsPerKey} connections already.`),
     retryAfter: 1,
@@ -152,7 +161,7 @@ export function createSockets(options: SocketsOptions): Sockets {
     request: IncomingMessage,
     socket: Duplex,
     head: Buffer,
-    { path, network, key, client, principal }: Shaken,
+    { path, network, key, client, principal, request_id }: Shaken,
   ) => {
     const { credential_id } = principal
     const ring = rings[turn++ % parts] as Set<Connection>
@@ -173,6 +182,8 @@ export function createSockets(options: SocketsOptions): Sockets {
         streams: streams.get(path) as Streams,
         principal,
         client,
+        request_id,
+        access,
         serve,
         limits,
         check: () => check(network, key, client),
@@ -187,15 +198,22 @@ export function createSockets(options: SocketsOptions): Sockets {
       })
       ring.add(connection)
       expireSoon(connection, principal)
-      log.debug({ client, chain: network.chain, network: network.network }, 'WebSocket opened')
+      const { organization_id } = principal
+      log.debug(
+        {
+          ...{ request_id, client, organization_id, credential_id },
+          ...{ chain: network.chain, network: network.network },
+        },
+        'WebSocket opened',
+      )
     })
   }
 
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => {})
-    const request_id = ids.uuid()
-    const refuseWith = (refusal: Refusal) => refuseHandshake(socket, refusal, request_id)
     const headers = readGatewayHeaders(request.rawHeaders)
+    const request_id = headers.request_id ?? ids.uuid()
+    const refuseWith = (refusal: Refusal) => refuseHandshake(socket, refusal, request_id)
     const client = clientOf(request.socket.remoteAddress, headers.forwardedFor)
     const fault = headFault(request)
     if (fault !== undefined) return refuseWith(refuse('MALFORMED_REQUEST', fault))
@@ -231,7 +249,7 @@ export function createSockets(options: SocketsOptions): Sockets {
       // It was removed or replaced while the key was checked.
       const current = networks.get(path)
       if (!current) return refuseWith(notFound)
-      shake(request, socket, head, { path, network: current, key, client, principal })
+      shake(request, socket, head, { path, network: current, key, client, principal, request_id })
     }
     const principal = keys.principalOf(key, client)
     if (!(principal instanceof Promise)) return proceed(principal)
@@ -276,9 +294,12 @@ export function createSockets(options: SocketsOptions): Sockets {
     },
     connections: () => perPath,
     overflows: () => overflows,
+    retire() {
+      farewell = { code: serviceRestart, reason: 'this process is replaced' }
+    },
     async stop() {
       stopped.abort()
-      for (const connection of all()) connection.close(1001, 'the service is stopping')
+      for (const connection of all()) connection.close(farewell.code, farewell.reason)
       const deadline = clock.now() + options.shutdownTimeoutMs
       while (perPath.size > 0 && clock.now() < deadline) await clock.sleep(20)
       for (const connection of all()) connection.terminate()

@@ -195,11 +195,12 @@ const steps: readonly Step[] = [
   tracked,
   byOrganization('notification_event', 'state_event'),
   deliveries,
-  byOrganization('webhook_header'),
+  byOrganization('webhook_header', 'sink'),
   webhooks,
   transfers,
   byOrganization('managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'),
   byOrganization('balance_difference', 'notification_turn', 'quota', 'quota_use'),
+  byOrganization('organization_write'),
   wallets,
   auditDetails,
 ]
@@ -210,7 +211,7 @@ export const erasedTables: readonly string[] = [
   ...['delivery', 'delivery_queue', 'delivery_attempt', 'webhook_header', 'webhook', 'transfer'],
   ...['managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'],
   ...['balance_difference', 'wallet', 'organization', 'notification_event', 'notification_turn'],
-  ...['quota', 'quota_use', 'state_event'],
+  ...['quota', 'quota_use', 'state_event', 'sink', 'organization_write'],
 ]
 
 /** Removes one page of everything that belongs to an organization; empty when there was nothing left. */

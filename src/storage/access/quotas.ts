@@ -49,7 +49,7 @@ const counted = (organization_ids: readonly string[]) => {
     where ${mine} group by organization_id
     union all
     select organization_id, 'QUOTA_WEBHOOKS', count(*) from webhook
-    where ${mine} and sink is null group by organization_id
+    where ${mine} and sink is distinct from 'stream' group by organization_id
     union all
     select organization_id, 'QUOTA_WEBHOOK_HEADERS', count(*) from webhook_header
     where ${mine} group by organization_id

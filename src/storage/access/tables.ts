@@ -27,6 +27,12 @@ export type JobKind = 'refresh_balances' | 'cover_tokens' | 'token_metadata' | '
 
 /** The tables of 0002-access.sql, and those of 0001-installation.sql except operational_event. */
 export const accessTables = {
+  // Of 0014-replicas.sql.
+  organization_write: {
+    organization_id: uuid,
+    lsn: int8,
+    write_time: timestamptz,
+  },
   network: {
     network_id: int2,
     chain: text,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
+import { copyInitializedDataDir } from '../../../test/helpers/initialized-data-dir.ts'
 import { silentLog } from '../../lib/log.ts'
 import { connectEmbedded } from './connect-embedded.ts'
 import { startEmbeddedPostgres } from './embedded-postgres.ts'
@@ -11,10 +12,17 @@ import { layoutOf } from './layout.ts'
 import { findPostmaster } from './postmaster.ts'
 
 const options = async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'portolan-connect-'))
-  await chmod(dataDir, 0o711)
-  onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
-  return { dataDir, log: silentLog, settings: { fsync: false } }
+  const folder = await mkdtemp(join(tmpdir(), 'portolan-connect-'))
+  await chmod(folder, 0o711)
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return { dataDir: join(folder, 'data'), log: silentLog, settings: { fsync: false } }
+}
+
+/** With a database that was initialized before. */
+const optionsOfLater = async () => {
+  const where = await options()
+  await copyInitializedDataDir(where.dataDir)
+  return where
 }
 
 const answers = async (connection: EmbeddedConnection): Promise<boolean> => {
@@ -42,7 +50,7 @@ test('starts a server where none runs, and takes it down again', async () => {
 })
 
 test('uses the server of a running service and leaves it alone', async () => {
-  const where = await options()
+  const where = await optionsOfLater()
   const service = await startEmbeddedPostgres(where)
   const visit = await connectEmbedded(where)
   expect(visit.started).toBe(false)
@@ -53,7 +61,7 @@ test('uses the server of a running service and leaves it alone', async () => {
 })
 
 test('waits for a service that is starting', async () => {
-  const where = await options()
+  const where = await optionsOfLater()
   const [service, visit] = await Promise.all([
     startEmbeddedPostgres(where),
     new Promise((resolve) => setTimeout(resolve, 20)).then(() => connectEmbedded(where)),
@@ -64,7 +72,7 @@ test('waits for a service that is starting', async () => {
 })
 
 test('one command waits for the other', async () => {
-  const where = await options()
+  const where = await optionsOfLater()
   const first = await connectEmbedded(where)
   const second = connectEmbedded(where)
   const early = await Promise.race([

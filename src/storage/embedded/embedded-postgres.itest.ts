@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { copyEmbeddedDataDir } from '../../../test/helpers/initialized-data-dir.ts'
 import { embeddedBinaries, systemBinaries } from '../../../test/helpers/postgres.ts'
 import { silentLog } from '../../lib/log.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts'
@@ -23,6 +24,7 @@ import { findServerUser } from './server-user.ts'
 
 const engines = { embedded: await embeddedBinaries(), system: await systemBinaries() }
 let dataDir: string
+let folder: string
 const servers: EmbeddedPostgres[] = []
 
 const start = async (binaries: string | undefined, more = {}): Promise<EmbeddedPostgres> => {
@@ -41,13 +43,18 @@ const ask = async (server: EmbeddedPostgres, query: string) => {
   }
 }
 
+/** Puts a database there that has been stopped, without the two seconds of `initdb`. */
+const copyInitialized = () => copyEmbeddedDataDir(dataDir)
+
 beforeEach(async () => {
-  dataDir = await realpath(await mkdtemp(join(tmpdir(), 'portolan-embedded-')))
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'portolan-embedded-')))
+  await chmod(folder, 0o711)
+  dataDir = join(folder, 'data')
 })
 
 afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.stop()))
-  await rm(dataDir, { recursive: true, force: true })
+  await rm(folder, { recursive: true, force: true })
 })
 
 describe.each(['embedded', 'system'] as const)('with the %s binaries', (engine) => {
@@ -85,6 +92,7 @@ describe.each(['embedded', 'system'] as const)('with the %s binaries', (engine) 
 })
 
 test('settings can be overridden, but not what keeps the server private', async () => {
+  await copyInitialized()
   const server = await start(engines.embedded, {
     settings: { work_mem: '12MB', listen_addresses: '*', log_line_prefix: "it's " },
   })
@@ -94,6 +102,7 @@ test('settings can be overridden, but not what keeps the server private', async 
 })
 
 test('a second start names the first', async () => {
+  await copyInitialized()
   await start(engines.embedded)
   await expect(start(engines.embedded)).rejects.toThrow(
     `Another Portolan (pid ${process.pid}) is using ${dataDir}.`,
@@ -102,7 +111,7 @@ test('a second start names the first', async () => {
 
 test('a pid file whose process id belongs to another process now does not stop a start', async () => {
   const { data } = layoutOf(dataDir)
-  await (await start(engines.embedded)).stop()
+  await copyInitialized()
   const owner = await stat(data)
   const file = join(data, 'postmaster.pid')
   // The id of a living process that is no server; an unprivileged start may not even signal it.
@@ -117,7 +126,7 @@ test('a pid file whose process id belongs to another process now does not stop a
 
 test('an empty pid file and half-made data of a crash do not stop a start', async () => {
   const { staging, data } = layoutOf(dataDir)
-  await (await start(engines.embedded)).stop()
+  await copyInitialized()
   await cp(data, `${staging}old`, { recursive: true })
   await rm(data, { recursive: true })
   const server = await start(engines.embedded)
@@ -130,7 +139,7 @@ test('an empty pid file and half-made data of a crash do not stop a start', asyn
 test.skipIf(!engines.system)(
   'data of another major version is refused with the way out',
   async () => {
-    await (await start(engines.embedded)).stop()
+    await copyInitialized()
     await expect(start(engines.system)).rejects.toThrow(
       /made by PostgreSQL 18, but only PostgreSQL 1[5-7][.\d]* is here.*portolan export/,
     )
@@ -138,14 +147,14 @@ test.skipIf(!engines.system)(
 )
 
 test('an existing data directory chooses the binaries that fit it', async () => {
-  await (await start(engines.embedded)).stop()
+  await copyInitialized()
   expect((await start(undefined)).version).toMatch(/^18\./)
 })
 
 test('a directory created by another program is not used', async () => {
   const { root, socket } = layoutOf(dataDir)
-  await (await start(engines.embedded)).stop()
-  await rm(socket, { recursive: true })
+  await copyInitialized()
+  await rm(socket, { recursive: true, force: true })
   await symlink(tmpdir(), socket)
   await expect(start(engines.embedded)).rejects.toThrow(`${root}/run already exists`)
 })
@@ -164,7 +173,7 @@ test.skipIf(process.getuid?.() !== 0)('binaries below a closed directory are cop
   const installed = join(engines.embedded, '../..')
   await cp(installed, closed, { recursive: true, verbatimSymlinks: true })
   await chmod(closed, 0o700)
-  await chmod(dataDir, 0o711)
+  await copyInitialized()
   try {
     const user = await findServerUser()
     const copyTo = join(dataDir, 'binaries')

@@ -10,6 +10,8 @@ export type Change =
   | { kind: 'organization'; organization_id: string }
   | { kind: 'rate_limit'; organization_id: string }
   | { kind: 'wake'; topic: string }
+  /** Something is about to be registered on a network that may not be tracked yet. */
+  | { kind: 'track'; chain: string; network: string }
 
 const channel = 'portolan_change'
 const firstRetryMs = 100
@@ -20,6 +22,16 @@ const heartbeatTimeoutMs = 5_000
 /** Notifies all replicas of a change; inside a transaction, when and if that commits. */
 export const notifyChange = async (db: Db, change: Change): Promise<void> => {
   await sql`select pg_notify(${channel}, ${JSON.stringify(change)})`.execute(db)
+}
+
+const checkListening = async (client: pg.Client): Promise<void> => {
+  const { rows } = await client.query<{ name: string }>(
+    'select name from pg_listening_channels() c (name)',
+  )
+  if (!rows.some(({ name }) => name === channel))
+    throw new Error(
+      'The session of the change listener is shared by a pooler: set database.direct_url to the server itself.',
+    )
 }
 
 const parseChange = (payload: string | undefined): Change | undefined => {
@@ -76,13 +88,15 @@ export const listenForChanges = (options: {
     try {
       await client.connect()
       await client.query(`listen ${channel}`)
+      await checkListening(client)
       await onSession?.(client)
       onReady()
       while (!ended.aborted) {
         await delay(heartbeatMs, undefined, { signal: ended }).catch(() => {})
         if (ended.aborted) break
-        // A peer that vanished without closing the connection would stop all notifications unnoticed.
-        await client.query('select 1')
+        // A peer that vanished without closing the connection would stop all notifications unnoticed, and so would a
+        // pooler that has given the session to another client.
+        await checkListening(client)
         await onSession?.(client)
       }
       if (!stopping.signal.aborted) throw lost.signal.reason

@@ -6,6 +6,7 @@
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../../lib/log.ts'
+import { withLocalSettings } from './pooled.ts'
 import { withPrepared } from './prepared.ts'
 import { createShares } from './shares.ts'
 import type { Tables } from './tables.ts'
@@ -18,6 +19,11 @@ export type Connection = {
   user?: string
   database?: string
   password?: string
+  /**
+   * The connection leads to a pooler in transaction mode, which gives each transaction another session: nothing is
+   * prepared, and settings are those of a transaction.
+   */
+  isPooled?: boolean
 }
 
 /** What every storage function takes: the database, or a transaction of it. */
@@ -35,6 +41,8 @@ export type Database = {
 // Of ten connections one caller has four: two that misbehave leave some to the others.
 const shareOfAll = 0.4
 const connectTimeoutMs = 5_000
+// A writer put to sleep inside a transaction holds the lease's row: it must not hold it for long.
+const idleInTransactionMs = 15_000
 
 type Parser = (value: string) => unknown
 
@@ -78,9 +86,11 @@ export const openDatabase = (options: {
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    statement_timeout: statementTimeoutMs,
-    // A writer put to sleep inside a transaction holds the lease's row: it must not hold it for long.
-    idle_in_transaction_session_timeout: 15_000,
+    // A pooler refuses these at the start of a connection: there they are set in each transaction.
+    ...(!connection.isPooled && {
+      statement_timeout: statementTimeoutMs,
+      idle_in_transaction_session_timeout: idleInTransactionMs,
+    }),
   })
   let stopped: Promise<void> | undefined
   // The loss of an idle connection must not end the process: the pool opens another one.
@@ -92,7 +102,12 @@ export const openDatabase = (options: {
     // Between a statement's error and the connection's end the pool does not listen.
     client.on('error', (error) => log.debug({ err: error }, 'database connection lost'))
   })
-  const prepared = withPrepared(pool)
+  const prepared = connection.isPooled
+    ? withLocalSettings(pool, [
+        `statement_timeout = ${statementTimeoutMs}`,
+        `idle_in_transaction_session_timeout = ${idleInTransactionMs}`,
+      ])
+    : withPrepared(pool)
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: prepared }) })
   const most = Math.max(1, Math.floor(max * shareOfAll))
   const shareOf = createShares(prepared, { most, timeoutMs: connectTimeoutMs })

@@ -15,7 +15,10 @@ const lostStates = new Set(['26000', '42P05'])
  * Asks by callback: the driver's own promise keeps the rows of past answers alive until the next full
  * collection, which made each young one thirteen times as long (7.6 ms instead of 0.6).
  */
-const ask = async (client: pg.PoolClient, config: pg.QueryConfig): Promise<pg.QueryResult> => {
+export const ask = async (
+  client: pg.PoolClient,
+  config: pg.QueryConfig,
+): Promise<pg.QueryResult> => {
   try {
     return await new Promise((resolve, reject) => {
       client.query(config, (error, result) => (error ? reject(error) : resolve(result)))
@@ -49,7 +52,8 @@ type Wire = Pick<pg.Connection, 'stream'> & {
  */
 export const createStatement = (pool: pg.Pool, text: string): Statement => {
   const ownName = hashId(text)
-  let isLost = false
+  // Behind a pooler the next transaction has another session.
+  let isLost = (pool.options as { isPooled?: boolean }).isPooled === true
 
   const queryOf = (name: string, values: readonly string[], done: Parameters<Statement>[1]) => {
     let rowCount = 0

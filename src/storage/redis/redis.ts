@@ -63,11 +63,7 @@ export const connectRedis = async ({
   command_timeout_ms = 100,
   connect_wait_ms = 1_000,
 }: RedisOptions): Promise<RedisConnection> => {
-  const { Redis } = await import('ioredis').catch((cause: unknown) => {
-    throw new Error('redis.url is set, but the optional package ioredis is not installed', {
-      cause,
-    })
-  })
+  const { Redis } = await import('ioredis')
   const client = new Redis(url, {
     keyPrefix: key_prefix,
     lazyConnect: true,

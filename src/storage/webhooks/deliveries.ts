@@ -48,6 +48,12 @@ const stateJoins = sql`
     where webhook_id = d.webhook_id and sequence = d.sequence
     order by attempt desc limit 1) a on true`
 
+/** Excludes the notifications of streams and sinks, which have no history of deliveries. */
+const isOfEndpoint = (scope: WalletScope) => sql`
+  webhook_id <> ${streamIdOf(scope)} and webhook_id <> all(array(
+    select s.webhook_id from sink s
+    where s.organization_id = ${scope.organization_id} and s.network_id = ${scope.network_id}))`
+
 /** One page of notifications that are more than waiting, newest first. */
 export const listDeliveries = async (
   db: Db,
@@ -61,7 +67,7 @@ export const listDeliveries = async (
     select d.*, ${stateOf(now)} from (
       select * from delivery d
       where sequence is not null and ${webhook_id ? sql`webhook_id = ${webhook_id}` : inScope}
-        and webhook_id <> ${streamIdOf({ organization_id, network_id })}
+        and ${isOfEndpoint({ organization_id, network_id })}
         ${from_time ? sql`and create_time >= ${from_time}` : sql``}
         ${to_time ? sql`and create_time <= ${to_time}` : sql``}
         ${
@@ -90,7 +96,7 @@ export const findDelivery = async (
     .where('organization_id', '=', organization_id)
     .where('network_id', '=', network_id)
     .where('sequence', 'is not', null)
-    .where('webhook_id', '<>', streamIdOf({ organization_id, network_id }))
+    .where(sql<boolean>`${isOfEndpoint({ organization_id, network_id })}`)
     .executeTakeFirst()
 
 /** The newest attempts to deliver a notification, oldest first. */

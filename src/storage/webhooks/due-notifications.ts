@@ -3,6 +3,7 @@ import type { NotificationType } from '../../contract/records/states.ts'
 import type { Db } from '../pg/database.ts'
 import { prepared } from '../pg/prepared.ts'
 import { lockWebhooks, type WalletEvent } from './notifications.ts'
+import type { WebhookRow } from './webhooks.ts'
 
 /** A notification that waits for its block, with its webhook. */
 export type WaitingDelivery = {
@@ -20,7 +21,7 @@ export type WaitingDelivery = {
   /** Of how many transfers the notification before said that they are pending; null for the first one. */
   pending: number | null
   /** What takes the notification instead of an endpoint. */
-  sink: 'stream' | null
+  sink: WebhookRow['sink']
 }
 
 /** How many notifications one database transaction releases at most. */

@@ -10,6 +10,7 @@ export type Stream = Pick<WebhookRow, 'webhook_id' | 'next_sequence'>
 /** A notification of a stream. */
 export type StreamRow = {
   webhook_id: string
+  webhook_history_id: string
   sequence: number
   type: 'transfer' | 'confirmation' | 'retraction' | 'transaction'
   create_time: Date
@@ -64,7 +65,7 @@ export const listStreamRows = async (
   limit: number,
 ): Promise<StreamRow[]> => {
   const { rows } = await sql<StreamRow>`
-    select d.webhook_id, d.sequence, d.create_time, d.data::text as data,
+    select d.webhook_id, d.webhook_history_id, d.sequence, d.create_time, d.data::text as data,
       case when d.data ? 'transaction' then 'transaction'
         when d.data->'transfers'->0->>'transfer_state' = 'TRANSFER_STATE_REORGED' then 'retraction'
         when d.data ? 'confirmed' then 'confirmation'

@@ -1,5 +1,6 @@
 import type {
   NotificationType,
+  SinkType,
   WebhookEvent,
   WebhookState,
   WebhookStatus,
@@ -42,7 +43,23 @@ export const webhookTables = {
     earlier_events: nullable(jsonb),
     create_time: timestamptz,
     update_time: timestamptz,
-    sink: nullable(oneOf<'stream'>()),
+    sink: nullable(oneOf<'stream' | 'nats' | 'kafka'>()),
+  },
+  // Where the notifications of a sink go, and how far they have come.
+  sink: {
+    webhook_id: uuid,
+    organization_id: uuid,
+    network_id: int2,
+    sink_type: oneOf<SinkType>(),
+    settings: jsonb,
+    position: int8,
+    publish_time: nullable(timestamptz),
+    epoch: int8,
+    claim_expire_time: nullable(timestamptz),
+    failure_count: int4,
+    next_attempt_time: timestamptz,
+    remove_time: nullable(timestamptz),
+    create_time: timestamptz,
   },
   // Values are sealed: they often contain a token of the receiver.
   webhook_header: {

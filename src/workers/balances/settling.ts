@@ -10,8 +10,8 @@ import { settleBalances } from './balances.ts'
 
 /** The loop that keeps balances up to date beside the one that stores blocks. */
 export type Settling = {
-  /** Says that the cursor moved, and how far it is behind the head. */
-  wake(news: { behind: number }): void
+  /** Says that the cursor moved, how far it is behind the head, and the time of its block. */
+  wake(news: { behind: number; time?: number | undefined }): void
   stop(): Promise<void>
 }
 
@@ -28,12 +28,15 @@ export function startSettling(options: {
   signal: AbortSignal
   /** Further behind, reading waits: what is touched again and again is then read once, at the end. */
   farBehind: number
+  /** Called when all balances that were due at the block of this time are read. */
+  onSettled?(time: number): void
 }): Settling {
   const { tools, log, farBehind } = options
   const stopping = new AbortController()
   const signal = AbortSignal.any([options.signal, stopping.signal])
   let woken = Promise.withResolvers<void>()
   let behind = 0
+  let blockTime: number | undefined
   let pauseMs = firstPauseMs
   const patience = createPatience(tools.clock)
 
@@ -50,8 +53,13 @@ export function startSettling(options: {
     while (!signal.aborted) {
       try {
         let done = 1
+        const time = blockTime
         while (done > 0 && behind <= farBehind && !signal.aborted)
           done = await settleBalances(tools, signal, patience)
+        if (time !== undefined && done === 0) {
+          options.onSettled?.(time)
+          if (blockTime === time) blockTime = undefined
+        }
         pauseMs = firstPauseMs
         await wait(pollMs)
       } catch (error) {
@@ -71,6 +79,7 @@ export function startSettling(options: {
   return {
     wake: (news) => {
       behind = news.behind
+      blockTime = news.time ?? blockTime
       woken.resolve()
     },
     stop: async () => {

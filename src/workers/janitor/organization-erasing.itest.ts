@@ -146,7 +146,7 @@ async function fill(db: Db, count: number): Promise<string> {
     const columns = tables.get(table)!
     for (const [index, ids] of (table === 'organization' ? shared.slice(0, 1) : shared).entries()) {
       if (table.startsWith('quota') && index >= quotaNames.length) continue
-      if (table === 'notification_turn' && index > 0) continue
+      if (['notification_turn', 'organization_write'].includes(table) && index > 0) continue
       const own: Record<string, unknown> = {
         organization_id,
         ...ids,
@@ -162,6 +162,7 @@ async function fill(db: Db, count: number): Promise<string> {
         ...{ kind: 'refresh_balances', asset_type: 'ASSET_TYPE_C' },
         ...{ notification_type: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED' },
         ...(table.startsWith('quota') && { quota_name: quotaNames[index] }),
+        ...(table === 'sink' && { sink_type: 'SINK_TYPE_NATS' }),
         ...(table === 'delivery' && { due_block: null }),
         ...(table === 'audit_event' && {
           sequence: Number(BigInt(`0x${organization_id.slice(-6)}`)) * 100 + index,

@@ -14,6 +14,7 @@ import {
 } from '../../chains/chain.ts'
 import { findGapEnd } from '../../chains/follow/linked.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { createHistogram, type HistogramCounts, waitBounds } from '../../lib/histogram.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
@@ -87,6 +88,8 @@ export type Tracker = {
   failing(): { since: number; reason: string } | undefined
   /** The gaps that no node could fill. */
   gaps(): Promise<{ from_block: number; to_block: number; reason: string }[]>
+  /** From the time of a block to its commit, and to the last balance that it made due; in seconds. */
+  timings(): { stored: HistogramCounts; settled: HistogramCounts }
   stop(): Promise<void>
 }
 
@@ -117,6 +120,9 @@ export function startTracker(options: TrackerOptions): Tracker {
   const reconciliation = { checked: 0, repaired: 0 }
   const isReconciled = chain.balances === 'delta' || chain.changesSilently !== undefined
   const refill = { filled: 0, failed: 0 }
+  const stored = createHistogram(waitBounds)
+  const settled = createHistogram(waitBounds)
+  const since = (time: number) => Math.max(0, clock.now() - time) / 1000
   const troubles = createTroubles({ clock, patience: options.patience })
   let reorganizations = 0
   let isReleaseLeft = false
@@ -183,9 +189,10 @@ export function startTracker(options: TrackerOptions): Tracker {
     // After a failure one by one, so that those before the block that fails are stored.
     const batches = troubles.isAny() ? event.blocks.map((block) => [block]) : [event.blocks]
     for (const blocks of batches) {
-      const stored = await storeBlocks(tools, blocks, { after: position, backlogUntil, signal })
-      isReleaseLeft = stored.notifications.isMore
-      for (const [kind, count] of Object.entries(stored.unknown_kinds))
+      const result = await storeBlocks(tools, blocks, { after: position, backlogUntil, signal })
+      isReleaseLeft = result.notifications.isMore
+      for (const { time } of blocks) stored.add(since(time))
+      for (const [kind, count] of Object.entries(result.unknown_kinds))
         unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
       position = blocks.at(-1)!
       seen.block_number = position.number
@@ -239,7 +246,8 @@ export function startTracker(options: TrackerOptions): Tracker {
     const tools: TrackerTools = { db, clock, network_id, chain, lease, window }
     let position = await begin(tools, signal)
     seen.block_number = position.number
-    const settling = startSettling({ tools, log, signal, farBehind })
+    const onSettled = (time: number) => settled.add(since(time))
+    const settling = startSettling({ tools, log, signal, farBehind, onSettled })
     const releasing = startReleasing({ tools, log, signal })
     const beginReconciling = chain.changesSilently === 'tokens' ? startComparing : startReconciling
     const reconciling = isReconciled
@@ -277,7 +285,8 @@ export function startTracker(options: TrackerOptions): Tracker {
           }
           position = taken
           works()
-          settling.wake({ behind: (seen.head ?? 0) - position.number })
+          const time = event.kind === 'blocks' ? event.blocks.at(-1)?.time : undefined
+          settling.wake({ behind: (seen.head ?? 0) - position.number, time })
           if (isReleaseLeft) releasing.wake()
         }
         settling.wake({ behind: 0 })
@@ -324,6 +333,7 @@ export function startTracker(options: TrackerOptions): Tracker {
       }
     },
     gaps: () => listOpenGaps(db, network_id),
+    timings: () => ({ stored: stored.read(), settled: settled.read() }),
     stop: leased.stop,
   }
 }

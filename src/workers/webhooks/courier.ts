@@ -4,6 +4,12 @@
 // failing endpoint does not delay others.
 
 import type { Clock } from '../../lib/clock.ts'
+import {
+  callBounds,
+  createHistogram,
+  type HistogramCounts,
+  waitBounds,
+} from '../../lib/histogram.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Sealer } from '../../storage/access/seal.ts'
@@ -53,11 +59,23 @@ export type CourierStatus = {
   last_error: string
 }
 
+/** How long deliveries took, in seconds. */
+export type CourierTimings = {
+  /** Attempts, from the connection to the answer. */
+  delivered: HistogramCounts
+  failed: HistogramCounts
+  /** From the creation of a notification to the attempt that was accepted, retries included. */
+  latency: HistogramCounts
+  /** From the time of its block, the wait for confirmations included. */
+  fromBlock: HistogramCounts
+}
+
 /** Delivers due notifications until it is stopped. */
 export type Courier = {
   /** Says that something may be due. */
   wake(): void
   status(): CourierStatus
+  timings(): CourierTimings
   stop(): Promise<void>
 }
 
@@ -88,6 +106,12 @@ export function startCourier(options: CourierOptions): Courier {
     queued_webhooks: 0,
     oldest_due_seconds: 0,
     last_error: '',
+  }
+  const times = {
+    delivered: createHistogram(callBounds),
+    failed: createHistogram(callBounds),
+    latency: createHistogram(waitBounds),
+    fromBlock: createHistogram(waitBounds),
   }
   let isWoken = false
   let isStarved = false
@@ -125,6 +149,15 @@ export function startCourier(options: CourierOptions): Courier {
     void running.finally(() => sending.delete(running))
   }
 
+  const measure = ({ claim }: PendingDelivery, isWell: boolean, begun: number): void => {
+    times[isWell ? 'delivered' : 'failed'].add((performance.now() - begun) / 1000)
+    if (!isWell) return
+    const now = clock.now()
+    times.latency.add(Math.max(0, now - claim.create_time.getTime()) / 1000)
+    const blockTime = blockTimeOf(claim.data)
+    if (blockTime !== undefined) times.fromBlock.add(Math.max(0, now - blockTime) / 1000)
+  }
+
   const deliver = async (delivery: PendingDelivery): Promise<void> => {
     const begun = performance.now()
     let isWell: boolean | undefined
@@ -138,6 +171,7 @@ export function startCourier(options: CourierOptions): Courier {
       if (record) {
         isWell = record.is_delivered
         seen[isWell ? 'delivered' : 'failed']++
+        measure(delivery, isWell, begun)
         recorder.add(record)
       } else {
         await giveBack([delivery])
@@ -220,6 +254,12 @@ export function startCourier(options: CourierOptions): Courier {
       claimed: lanes.held(),
       unrecorded: recorder.waiting(),
     }),
+    timings: () => ({
+      delivered: times.delivered.read(),
+      failed: times.failed.read(),
+      latency: times.latency.read(),
+      fromBlock: times.fromBlock.read(),
+    }),
     stop: async () => {
       stopping.abort()
       sleeping?.abort()
@@ -232,6 +272,13 @@ export function startCourier(options: CourierOptions): Courier {
       await recorder.stop()
     },
   }
+}
+
+/** The time of the block that a notification is about; undefined where it is about none. */
+function blockTimeOf(data: string): number | undefined {
+  const text = /"transfer_time": ?"([^"]{1,40})"/.exec(data)?.[1]
+  const time = text === undefined ? Number.NaN : Date.parse(text)
+  return Number.isNaN(time) ? undefined : time
 }
 
 const idsOf = ({ claim: { webhook_id, webhook_history_id } }: PendingDelivery) => ({

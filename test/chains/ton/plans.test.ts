@@ -2,6 +2,7 @@ import { afterAll, expect, it } from 'vitest'
 import { startTonDevChain } from '../../../devnet/ton/ton-dev-chain.ts'
 import type { BlockHeader, ChainEvent, Position } from '../../../src/chains/chain.ts'
 import { createTonChain } from '../../../src/chains/ton/chain.ts'
+import { waitFor } from '../../helpers/wait-for.ts'
 
 const never = new AbortController().signal
 const dev = await startTonDevChain({ blockTimeMs: 0, startTime: 1_800_000_000 })
@@ -90,10 +91,12 @@ it('servers behind one address that are seconds apart do not end following', asy
   const begin = await chain.head(never)
   const last = head() + 12
   let making = true
+  // A block for every few requests: the follower meets both servers between two blocks, at any speed of the machine.
   const made = (async () => {
     while (making && head() < last + 8) {
       await dev.mine(1)
-      await new Promise((resolve) => setTimeout(resolve, 300))
+      const next = balanced.requests().admitted + 8
+      await waitFor('the follower asks', () => !making || balanced.requests().admitted >= next)
     }
   })()
   const { numbers, gaps } = await followTo(chain, begin, () => last)

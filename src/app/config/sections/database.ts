@@ -12,6 +12,28 @@ export const databaseSection = Type.Object(
         mask: 'password',
       }),
     ),
+    direct_url: Type.Optional(
+      secretUrl(['postgres', 'postgresql'], {
+        description:
+          'The server itself, where `database.url` leads to a pooler in transaction mode such as PgBouncer. Notifications and migrations, which need a session of their own, use it.',
+        unset: '`database.url` leads to the server itself',
+        example: 'postgres://portolan@db.example.org:5432/portolan',
+        mask: 'password',
+      }),
+    ),
+    replica_urls: Type.Array(
+      secretUrl(['postgres', 'postgresql'], {
+        description: 'Address of a streaming replica.',
+        example: 'postgres://portolan@replica.example.org:5432/portolan',
+        mask: 'password',
+      }),
+      {
+        description:
+          'Streaming replicas of the database, for lists that may be a second old. What an organization has written itself is always in its lists.',
+        default: [],
+        maxItems: 16,
+      },
+    ),
     pool_size: Type.Integer({
       description: 'Connections that one process opens at most for requests and webhooks.',
       default: 10,

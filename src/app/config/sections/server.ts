@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { parseSubnet } from '../../../lib/net/ip.ts'
 import { publicUrl } from '../keys.ts'
 import type { Finding } from '../problem.ts'
+import { serverRoles } from '../server-roles.ts'
 
 /** The HTTP and WebSocket server. */
 export const serverSection = Type.Object(
@@ -38,6 +39,13 @@ export const serverSection = Type.Object(
       description:
         'Whether the web console is served at `/`. Without it `/` leads to the API reference.',
       default: true,
+    }),
+    roles: Type.Array(Type.Enum([...serverRoles]), {
+      description:
+        'What this process runs: `api` the operations and event streams, `gateway` the node gateway, `tracker` the tracking of blocks, balances and metadata, `courier` webhooks, `sender` transactions, `console` the web console. Processes on one database share the work, see scale.md. Every process answers the probes.',
+      default: [...serverRoles],
+      minItems: 1,
+      example: ['api', 'gateway'],
     }),
     ws_url: Type.Optional(
       publicUrl(['ws', 'wss'], {

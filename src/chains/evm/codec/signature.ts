@@ -54,18 +54,10 @@ function split(text: string, chainId: bigint): ReadSignature {
 }
 
 async function recover(hash: Buffer, { r, s, parity }: Signature): Promise<string | undefined> {
-  // The library takes its time to load, and most processes never check a signature.
-  const { recoverAddress, numberToHex } = await import('viem/utils')
+  // Loading the curve takes a tenth of a second, and most processes never check a signature.
+  const { recoverAddress } = await import('ox/Secp256k1')
   try {
-    const address = await recoverAddress({
-      hash: toHex(hash) as `0x${string}`,
-      signature: {
-        r: numberToHex(r, { size: 32 }),
-        s: numberToHex(s, { size: 32 }),
-        yParity: parity,
-      },
-    })
-    return address.toLowerCase()
+    return recoverAddress({ payload: hash, signature: { r, s, yParity: parity } }).toLowerCase()
   } catch {
     // An r that is not a point of the curve.
     return undefined

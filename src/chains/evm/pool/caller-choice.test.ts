@@ -17,6 +17,49 @@ describe('hedging', () => {
     expect(outcomes).toEqual([result('b')])
   })
 
+  test('asks a second node after one block where nothing was learned yet', async () => {
+    const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+    const pool = setUp([a, b], { slowCallMs: 250 })
+    // The share of extra calls must have room for one.
+    for (let call = 0; call < 12; call++) {
+      pool.call()
+      a.answer(result(call))
+    }
+    pool.call()
+    await pool.clock.advance(240)
+    expect(b.calls).toHaveLength(0)
+    await pool.clock.advance(20)
+    expect(b.calls).toHaveLength(1)
+  })
+
+  test.each([
+    // Usually fast and sometimes slower than a block: after a block, and not after its p95.
+    [20, 250],
+    // Usually slower than a block: after its p95.
+    [600, 1_000],
+  ])(
+    'a method that takes %i ms is hedged after %i ms on a chain with blocks of 250 ms',
+    async (usualMs, afterMs) => {
+      const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
+      const pool = setUp([a, b], { slowCallMs: 250 })
+      for (let round = 0; round < 30; round++) {
+        pool.call({ idempotent: false })
+        await pool.clock.advance(round % 10 === 9 ? 1_000 : usualMs)
+        a.answer(result(round))
+      }
+      // Other calls, so that the share of extra ones has room.
+      for (let round = 0; round < 12; round++) {
+        pool.call({ method: 'eth_chainId' })
+        a.answer(result(round))
+      }
+      pool.call()
+      await pool.clock.advance(afterMs - 10)
+      expect(b.calls).toHaveLength(0)
+      await pool.clock.advance(20)
+      expect(b.calls).toHaveLength(1)
+    },
+  )
+
   test('never a call that may not be repeated', async () => {
     const [a, b] = [createFakeUpstream('a'), createFakeUpstream('b', { priority: 1 })]
     const pool = setUp([a, b])

@@ -31,6 +31,8 @@ export type CallerOptions = {
   random(): number
   bestHead(): number
   maxLag(): number
+  /** The time after which a call counts as slow; Infinity where that is not known. */
+  slowCallMs(): number
   timeoutMs: number
   /** How long a call waits for a node when there is none. */
   patienceMs: number
@@ -46,7 +48,7 @@ const maxLacking = 256
 /** Asks one node after the other, or two at once, until one has answered. */
 export function createCaller(options: CallerOptions): Caller {
   const { upstreams, ask, clock, timers } = options
-  const hedging = createHedging()
+  const hedging = createHedging(options.slowCallMs)
   const waiting = new Set<Job>()
   const context = { now: 0, bestHead: 0, maxLag: options.maxLag(), random: options.random }
   let inFlight = 0
@@ -170,7 +172,7 @@ export function createCaller(options: CallerOptions): Caller {
     job.strandedAt = undefined
     if (job.hedge || !hasOthers || !request.idempotent) return
     const afterMs = hedging.begin(request.method)
-    if (afterMs !== undefined && afterMs < left) job.hedge = timers.after(afterMs, () => hedge(job))
+    if (afterMs < left) job.hedge = timers.after(afterMs, () => hedge(job))
   }
 
   const hedge = (job: Job): void => {

@@ -2,8 +2,8 @@ import { createLatency, type Latency } from '../../nodes/latency.ts'
 
 /** When a second node is asked because the first one takes unusually long. */
 export type Hedging = {
-  /** Counts a call; answers after how many milliseconds it should be hedged, if ever. */
-  begin(method: string): number | undefined
+  /** Counts a call; answers after how many milliseconds it should be hedged, Infinity for never. */
+  begin(method: string): number
   /** Whether the bounded share of extra calls has room for one more. */
   take(): boolean
   add(method: string, ms: number): void
@@ -15,15 +15,22 @@ const largestBurst = 20
 const maxMethods = 256
 const shortestMs = 10
 
-/** Learns the p95 of each method, and allows one extra call per ten. */
-export function createHedging(): Hedging {
+/**
+ * Learns the p95 of each method, and allows one extra call per ten. A call that takes as long as a block is hedged
+ * before its p95, because its answer would be of an old block. Methods that usually take as long keep to their p95:
+ * otherwise they would spend the extra calls of all others.
+ */
+export function createHedging(slowCallMs: () => number): Hedging {
   const methods = new Map<string, Latency>()
   let credit = 0
   return {
     begin: (method) => {
       credit = Math.min(largestBurst, credit + largestShare)
-      const p95 = methods.get(method)?.quantile(0.95)
-      return p95 === undefined ? undefined : Math.max(p95, shortestMs)
+      const latency = methods.get(method)
+      const p95 = latency?.quantile(0.95)
+      if (latency === undefined || p95 === undefined) return slowCallMs()
+      const median = latency.quantile(0.5) ?? p95
+      return Math.max(Math.min(p95, Math.max(slowCallMs(), 2 * median)), shortestMs)
     },
     take: () => {
       if (credit < 1) return false

@@ -4,7 +4,7 @@ import { createPace } from './pace.ts'
 const setup = () => {
   let now = 0
   const clock = { now: () => now, sleep: async () => {} }
-  const pace = createPace({ clock, probeIntervalMs: 1_000, maxLag: 5 })
+  const pace = createPace({ clock, probeIntervalMs: 1_000, probeTimeoutMs: 2_000, maxLag: 5 })
   /** Shows heads for a minute, one after each pause. */
   const run = (blockMs: number, from = 0) => {
     let number = from
@@ -26,6 +26,20 @@ test.each([
   const { pace } = setup()
   pace.know(blockMs)
   expect([Math.floor(pace.probeIntervalMs(false)), pace.maxLag()]).toEqual([intervalMs, maxLag])
+})
+
+test.each([
+  [250, 1_000, 250],
+  [400, 1_000, 400],
+  [2_000, 2_000, 2_000],
+  [12_000, 4_000, 12_000],
+  [15_000, 4_000, 15_000],
+])('with blocks every %i ms a probe has %i ms, and a call is slow after %i ms', (...expected) => {
+  const { pace } = setup()
+  expect([pace.probeTimeoutMs(), pace.slowCallMs()]).toEqual([2_000, Number.POSITIVE_INFINITY])
+  const [blockMs] = expected
+  pace.know(blockMs)
+  expect([blockMs, pace.probeTimeoutMs(), pace.slowCallMs()]).toEqual(expected)
 })
 
 test('a node that pushes heads is not probed more often than configured', () => {

@@ -27,7 +27,8 @@ export type PoolNodeOptions = Pick<
   configured: UpstreamOptions
   clock: Clock
   log: Log
-  limits: { probeTimeoutMs: number; connectTimeoutMs: number; maxReplyBytes: number }
+  limits: { connectTimeoutMs: number; maxReplyBytes: number }
+  probeTimeoutMs(): number
   timers: Timers
   ask: Asker
   /** Whether the answer to the question for the chain id is that of the pool. */
@@ -58,7 +59,7 @@ export function createPoolNode(options: PoolNodeOptions): PoolNode {
 
   const ask = (method: string, params: string): Promise<TransportOutcome> =>
     new Promise((resolve) => {
-      const { probeTimeoutMs: timeoutMs } = limits
+      const timeoutMs = options.probeTimeoutMs()
       options.ask(
         upstream,
         { method, params, timeoutMs, idempotent: false, isUrgent: true },

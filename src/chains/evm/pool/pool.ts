@@ -102,6 +102,7 @@ export function createPool(options: PoolOptions): ChangeablePool {
   const caller = createCaller({
     ...{ ...limits, upstreams, ask, clock, timers, random, bestHead },
     maxLag: pace.maxLag,
+    slowCallMs: pace.slowCallMs,
   })
   let chainId = options.chainId
   let isAwake = false
@@ -145,6 +146,7 @@ export function createPool(options: PoolOptions): ChangeablePool {
     const node = createPoolNode({
       ...{ configured, prefix, clock, log, random, limits, timers, ask },
       intervalMs: pace.probeIntervalMs,
+      probeTimeoutMs: pace.probeTimeoutMs,
       judgeChain: judgeChains,
       isRightChain: isRight,
       showHead: (upstream, head) => {

@@ -6,7 +6,10 @@ import { createFakeClock } from './fake-clock.ts'
 import { type FakeUpstream, result } from './fake-upstream.ts'
 
 /** A caller on a fake clock, and what became of its calls. */
-export const setUp = (upstreams: FakeUpstream[], { maxInFlight = 100 } = {}) => {
+export const setUp = (
+  upstreams: FakeUpstream[],
+  { maxInFlight = 100, slowCallMs = Number.POSITIVE_INFINITY } = {},
+) => {
   const clock = createFakeClock()
   const timers = createTimers(clock)
   const observed: string[] = []
@@ -23,6 +26,7 @@ export const setUp = (upstreams: FakeUpstream[], { maxInFlight = 100 } = {}) => 
     random: () => 0.5,
     bestHead: () => Math.max(...upstreams.map(({ head }) => head?.number ?? 0)),
     maxLag: () => 5,
+    slowCallMs: () => slowCallMs,
     timeoutMs: 20_000,
     patienceMs: 2_000,
     maxInFlight,

@@ -1,0 +1,29 @@
+import type { Path } from '../../app/config/problem.ts'
+import type { Family } from '../../chains/chain.ts'
+import { families } from '../../chains/registry.ts'
+import type { WalletService } from '../../contract/variant.ts'
+import type { PlanTools } from './plan-tools.ts'
+import type { Ref } from './step.ts'
+
+/** Where the parts of a chain are. */
+export type ChainHere = {
+  /** `base`, or `base/sepolia`. */
+  at: string
+  path: Path
+  service: WalletService
+  organization: Ref
+  domain: string
+}
+
+/** The canonical text of an address; undefined, and a problem, where it is none. */
+export function canonical(
+  { service, path }: Pick<ChainHere, 'service' | 'path'>,
+  text: string,
+  tools: PlanTools,
+  family: Family = families[service](),
+): string | undefined {
+  const parsed = family.parseAddress(text)
+  if (parsed.ok) return family.formatAddress(parsed.bytes)
+  tools.refuse(path, `is not an address of this chain: ${parsed.detail}`)
+  return undefined
+}
