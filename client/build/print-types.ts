@@ -3,7 +3,11 @@ import { errors } from '../../src/contract/errors/errors.ts'
 import { requestSchema, responseSchema } from '../../src/contract/operation.ts'
 import { catalogue } from '../../src/contract/operations/catalogue.ts'
 import { anySize } from '../../src/contract/operations/query.ts'
-import { notificationTypes } from '../../src/contract/records/states.ts'
+import {
+  notificationTypes,
+  operationalEventNames,
+  operationalNotificationType,
+} from '../../src/contract/records/states.ts'
 import { authHeaders } from '../../src/contract/signature.ts'
 import { type OnRecord, type Service, services } from '../../src/contract/variant.ts'
 
@@ -35,6 +39,9 @@ export function printTypes(): string {
     '/** Every reason for a failure. */',
     `export type Reason = ${union(Object.keys(errors))}`,
     printConstant('notificationTypes', notificationTypes),
+    `export declare const operationalNotificationType: ${JSON.stringify(operationalNotificationType)}`,
+    '/** The name of an operational event. */',
+    `export type OperationalEventName = ${union(operationalEventNames)}`,
     printConstant('authHeaders', authHeaders),
     ...[...records].map(([name, type]) => `export type ${name} = ${type}`),
     '/** The operations of a service by name. */',

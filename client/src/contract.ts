@@ -3,6 +3,10 @@
 
 export type { FieldError, Reason } from '../../src/contract/errors/errors.ts'
 export type { Catalogue } from '../../src/contract/operations/catalogue.ts'
-export type { notificationTypes } from '../../src/contract/records/states.ts'
+export type {
+  notificationTypes,
+  OperationalEventName,
+  operationalNotificationType,
+} from '../../src/contract/records/states.ts'
 export type { authHeaders } from '../../src/contract/signature.ts'
 export type { Service } from '../../src/contract/variant.ts'

@@ -1,4 +1,9 @@
-import type { Catalogue, notificationTypes } from './contract.ts'
+import type {
+  Catalogue,
+  notificationTypes,
+  OperationalEventName,
+  operationalNotificationType,
+} from './contract.ts'
 import type { ItemOf } from './pages.ts'
 
 type WalletService = keyof typeof notificationTypes
@@ -46,5 +51,30 @@ export type NotificationOf<service extends WalletService> = {
     : TransfersData<service>)
 }
 
-/** The body of a delivery; `notification_type` names the service. */
-export type Notification = { [service in WalletService]: NotificationOf<service> }[WalletService]
+/** The body of a delivery about an operational event, from a webhook that names WEBHOOK_EVENT_OPERATIONAL. */
+export type OperationalNotification = {
+  webhook_id: string
+  webhook_history_id: string
+  notification_type: typeof operationalNotificationType
+  create_time: string
+  data: {
+    sequence: number
+    operational_event: {
+      /** The same at the beginning and at the end of an incident. */
+      event_id: string
+      event: OperationalEventName
+      chain: string
+      network: string
+      organization_id: string | null
+      subject: string
+      detail: string
+      create_time: string
+      resolve_time: string | null
+    }
+  }
+}
+
+/** The body of a delivery; `notification_type` names the service, or says that it is an operational event. */
+export type Notification =
+  | { [service in WalletService]: NotificationOf<service> }[WalletService]
+  | OperationalNotification

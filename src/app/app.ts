@@ -45,7 +45,7 @@ import { openServiceDatabase } from './database.ts'
 import { connectedChains, describedNetworks, routedChains } from './described-chains.ts'
 import { openHttp } from './http.ts'
 import type { Own } from './lifetime.ts'
-import { startMaintenance } from './maintenance.ts'
+import { startIncidents, startMaintenance } from './maintenance.ts'
 import { startMasterKeyRefresh } from './master-key-refresh.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createTotals, withTotals } from './metrics/totals.ts'
@@ -236,6 +236,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   })
   const { nodes, lags, streamed } = overview
   const live = roles.has('api') ? own(startLiveEvents({ db, clock, log, nodes })) : undefined
+  const limits = () => running.limits
+  startIncidents({ ...installation, db: workersDb, nodes, limits, newHolder, isBackground }, own)
   own(
     startRollup({
       ...{ db, clock, log, holder: ids.uuid() },

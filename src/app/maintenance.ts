@@ -1,4 +1,6 @@
 import type { Installation } from '../domain/context.ts'
+import { startAnnouncer } from '../workers/events/announcer.ts'
+import { startNodeWatch } from '../workers/events/node-watch.ts'
 import { startAuditChain } from '../workers/janitor/audit-chain.ts'
 import { startJanitor } from '../workers/janitor/janitor.ts'
 import { startOrganizationErasing } from '../workers/janitor/organization-erasing.ts'
@@ -39,4 +41,19 @@ export function startMaintenance(
       keepNonces: () => nonceMemory.keep(),
     }),
   )
+}
+
+/** Starts what notices incidents and announces operational events. */
+export function startIncidents(
+  parts: Pick<Installation, 'db' | 'clock' | 'log'> & {
+    newHolder(): string
+    isBackground: boolean
+    nodes: Parameters<typeof startNodeWatch>[0]['nodes']
+    limits: Parameters<typeof startAnnouncer>[0]['limits']
+  },
+  own: Own,
+): void {
+  const { db, clock, log, nodes, limits, newHolder, isBackground } = parts
+  own(startNodeWatch({ db, clock, log, nodes }))
+  if (isBackground) own(startAnnouncer({ db, clock, log, holder: newHolder(), limits }))
 }

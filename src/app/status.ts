@@ -5,7 +5,7 @@ import { toTimestamp } from '../lib/clock.ts'
 import { schemaVersion } from '../storage/migrations/migrate.ts'
 import type { Db } from '../storage/pg/database.ts'
 import { listEvents } from '../storage/tracking/operational-events.ts'
-import type { OperationalEventRow } from '../storage/tracking/tables.ts'
+import type { ListedEventRow } from '../storage/tracking/tables.ts'
 import type { Courier } from '../workers/webhooks/courier.ts'
 import type { Config } from './config/schema.ts'
 import type { Networks } from './networks.ts'
@@ -158,7 +158,7 @@ export type ShownEvent = {
   resolve_time: string | null
 }
 
-const eventOf = (row: OperationalEventRow): ShownEvent => ({
+const eventOf = (row: ListedEventRow): ShownEvent => ({
   kind: row.kind,
   chain: row.chain,
   network: row.network,

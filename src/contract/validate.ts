@@ -95,6 +95,8 @@ function describe(error: SchemaError, { body, schema, anyOf }: ValidationContext
       return at('TOO_FEW', `Must have at least ${count(error.params.limit, 'item')}.`)
     case 'maxItems':
       return at('TOO_MANY', `Must have at most ${count(error.params.limit, 'item')}.`)
+    case 'uniqueItems':
+      return at('NOT_ALLOWED', 'Must not have an item twice.')
     case 'minimum':
       return at('OUT_OF_RANGE', `Must be at least ${error.params.limit}.`)
     case 'maximum':

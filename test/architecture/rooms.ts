@@ -318,6 +318,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'blocks',
     'gaps',
     'heads',
+    'incidents',
     'jobs',
     'leases',
     'networks',
@@ -338,6 +339,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'wallets',
   ],
   'storage/webhooks': [
+    'announcements',
     'deliveries',
     'delivery-claims',
     'delivery-records',
@@ -359,7 +361,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   ],
   workers: [],
   'workers/balances': ['backlog', 'comparing', 'reconciling', 'settling'],
-  'workers/events': ['event', 'hub', 'live'],
+  'workers/events': ['announcer', 'event', 'hub', 'live', 'node-watch'],
   'workers/janitor': [
     'audit-chain',
     'history-retention',

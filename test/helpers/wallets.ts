@@ -11,6 +11,7 @@ import { OperationError } from '../../src/contract/errors/errors.ts'
 import { responseSchema } from '../../src/contract/operation.ts'
 import { findOperation } from '../../src/contract/operations/catalogue.ts'
 import { createProjection } from '../../src/contract/project.ts'
+import type { Role } from '../../src/contract/roles.ts'
 import type { WalletService } from '../../src/contract/variant.ts'
 import type { Installation } from '../../src/domain/context.ts'
 import { prepareOperation } from '../../src/domain/handlers.ts'
@@ -46,7 +47,7 @@ export type WalletBench = {
   /** Different accounts by number, in bytes and as text. */
   account(number: number): Buffer
   address(number: number): string
-  createCaller(options?: { configured?: boolean }): Promise<Caller>
+  createCaller(options?: { configured?: boolean; role?: Role }): Promise<Caller>
 }
 
 const lengths = { t: 32, s: 32, p: 32, c: 20 }
@@ -73,14 +74,15 @@ export const createWalletBench = async (
   const base = { db, clock, ids: systemIds, sealer, log: silentLog }
   const installation = { ...base, chains: oneChain(network_id, () => chain, network) }
 
-  const createCaller: WalletBench['createCaller'] = async ({ configured = true } = {}) => {
+  const createCaller: WalletBench['createCaller'] = async (options = {}) => {
+    const { configured = true, role = 'ROLE_MEMBER' } = options
     const organization_id = systemIds.uuid()
     const domain = `t-${systemIds.bytes(8).toString('hex')}`
     await insertOrganization(db, { organization_id, name: 'n', domain, create_time: now })
     const principal = {
       credential_id: systemIds.uuid(),
       organization_id,
-      role: 'ROLE_MEMBER' as const,
+      role,
     }
     const call = async (operation: string, request: object = {}) => {
       const entry = findOperation(service, operation)

@@ -33,6 +33,10 @@ export function eventLines(event: DevEvent): string[] {
   const { chain, notification } = event
   const { data, create_time } = notification
   const delay = `webhook in ${Math.max(0, event.time - Date.parse(create_time))} ms`
+  if ('operational_event' in data) {
+    const { event: name, detail } = data.operational_event
+    return [line(chain, 'event', `${name}  ${detail}`)]
+  }
   if (!('transfers' in data)) {
     const { transaction } = data
     return [line(chain, 'state', `${transaction.transaction_state}  ${delay}`)]

@@ -52,7 +52,11 @@ const Webhook = Type.Object({
   webhook_endpoint: text('the address of the receiver', 2_048),
   wallet: Type.Optional(text('the name of a wallet; left out, the webhook is for all')),
   confirmation,
-  events: Type.Optional(Type.Array(Type.Enum(['transfer', 'transaction_state']), { minItems: 1 })),
+  events: Type.Optional(
+    Type.Array(Type.Enum(['transfer', 'transaction_state', 'operational', 'installation']), {
+      minItems: 1,
+    }),
+  ),
   enabled: Type.Optional(Type.Boolean()),
   headers: Type.Optional(
     Type.Record(Type.String({ pattern: '^[!-~]+$' }), Type.String({ minLength: 1, secret: true }), {

@@ -3,7 +3,7 @@ import spectralCore from '@stoplight/spectral-core'
 import rulesets from '@stoplight/spectral-rulesets'
 import { describe, expect, it } from 'vitest'
 import { catalogue } from '../operations/catalogue.ts'
-import { notificationTypes } from '../records/states.ts'
+import { notificationTypes, operationalNotificationType } from '../records/states.ts'
 import { openapi } from './openapi.ts'
 
 type Document = {
@@ -87,10 +87,13 @@ describe('the OpenAPI document of the whole catalogue', () => {
   })
 
   it('has the notifications of the services that it covers', () => {
-    expect(Object.keys(document.webhooks)).toEqual(Object.values(notificationTypes))
+    expect(Object.keys(document.webhooks)).toEqual([
+      ...Object.values(notificationTypes),
+      operationalNotificationType,
+    ])
     const some = catalogue.filter(({ service }) => service === 'admin' || service === 's')
     const { webhooks } = openapi(some, 'https://portolan.example') as Document
-    expect(Object.keys(webhooks)).toEqual([notificationTypes.s])
+    expect(Object.keys(webhooks)).toEqual([notificationTypes.s, operationalNotificationType])
     const admin = catalogue.filter(({ service }) => service === 'admin')
     expect(openapi(admin, 'https://portolan.example')).not.toHaveProperty('webhooks')
   })

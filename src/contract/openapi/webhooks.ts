@@ -1,7 +1,11 @@
 import Type, { type TObject } from 'typebox'
 import { Count, Timestamp, text } from '../fields.ts'
 import { ManagedTransaction } from '../operations/transaction.ts'
-import { notificationTypes } from '../records/states.ts'
+import {
+  notificationTypes,
+  operationalEventNames,
+  operationalNotificationType,
+} from '../records/states.ts'
 import { Transfer } from '../records/wallet.ts'
 import { fieldIn, type OnRecord, only, propertiesIn, services } from '../variant.ts'
 import { answerDocument } from './schema.ts'
@@ -25,17 +29,38 @@ export function webhookPaths(
   const found = (Object.keys(notificationTypes) as WalletService[]).filter((service) =>
     wanted.includes(service),
   )
-  return Object.fromEntries(
-    found.map((service) => [
+  return Object.fromEntries([
+    ...found.map((service) => [
       notificationTypes[service],
-      { post: notification(service, componentsOf(service)) },
+      {
+        post: notification(`${service}_notification`, {
+          summary: 'A transaction that concerns a wallet of the webhook.',
+          body: bodyOf(service, componentsOf(service)),
+        }),
+      },
     ]),
-  )
+    ...(found.length > 0
+      ? [
+          [
+            operationalNotificationType,
+            {
+              post: notification('operational_event', {
+                summary: 'An operational event, for webhooks that name WEBHOOK_EVENT_OPERATIONAL.',
+                body: operationalBody,
+              }),
+            },
+          ],
+        ]
+      : []),
+  ])
 }
 
-const notification = (service: WalletService, onRecord: OnRecord) => ({
-  operationId: `${service}_notification`,
-  summary: 'A transaction that concerns a wallet of the webhook.',
+const notification = (
+  operationId: string,
+  { summary, body }: { summary: string; body: TObject },
+) => ({
+  operationId,
+  summary,
   description: 'Sent to the webhook_endpoint of RegisterWebhook. Anything but 2xx is tried again.',
   tags: ['Notifications'],
   security: [],
@@ -48,7 +73,7 @@ const notification = (service: WalletService, onRecord: OnRecord) => ({
   })),
   requestBody: {
     required: true,
-    content: { 'application/json': { schema: answerDocument(bodyOf(service, onRecord)) } },
+    content: { 'application/json': { schema: answerDocument(body) } },
   },
   responses: {
     '2XX': { description: 'Taken.' },
@@ -56,6 +81,29 @@ const notification = (service: WalletService, onRecord: OnRecord) => ({
     '4XX': { description: 'Tried again later.' },
     '5XX': { description: 'Tried again later.' },
   },
+})
+
+const operationalBody = Type.Object({
+  webhook_id: text,
+  webhook_history_id: text,
+  notification_type: Type.Enum([operationalNotificationType]),
+  create_time: Timestamp,
+  data: Type.Object({
+    sequence: Type.Integer({ minimum: 1, description: 'counts without a gap, from 1' }),
+    operational_event: Type.Object({
+      event_id: Type.String({
+        description: 'the same at the beginning and at the end of an incident',
+      }),
+      event: Type.Enum(operationalEventNames),
+      chain: text,
+      network: text,
+      organization_id: Type.Union([text, Type.Null()]),
+      subject: Type.String({ description: 'a webhook, transaction, node, wallet or first block' }),
+      detail: text,
+      create_time: Timestamp,
+      resolve_time: Type.Union([Timestamp, Type.Null()]),
+    }),
+  }),
 })
 
 function bodyOf(service: WalletService, onRecord: OnRecord): TObject {

@@ -239,10 +239,13 @@ describe('extensions', () => {
     )
     expect(fields).toEqual([
       'T.ImportAsset wallet_id',
+      'T.RegisterWebhook events',
       'S.ImportAsset wallet_id',
+      'S.RegisterWebhook events',
       'P.ImportAsset wallet_id',
       'P.ImportAsset token_address',
       'P.ListAssets token_address',
+      'P.RegisterWebhook events',
       'C.RegisterWebhook events',
       'C.ListTransactions transaction_state',
     ])

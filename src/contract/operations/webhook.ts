@@ -17,8 +17,8 @@ import {
 } from '../fields.ts'
 import { secretOverlapHours } from '../limits.ts'
 import { operation } from '../operation.ts'
-import { webhookEvents, webhookStatuses } from '../records/states.ts'
-import { list, only, record } from '../variant.ts'
+import { transferEvents, webhookEvents, webhookStatuses } from '../records/states.ts'
+import { each, list, record } from '../variant.ts'
 
 const MaybeTime = Type.Union([Timestamp, Type.Null()])
 
@@ -41,11 +41,21 @@ export const WebhookHistory = record('WebhookHistory', {
   data: Type.Object({}, { additionalProperties: true }),
 })
 
-// In the other variants there are transfers only.
-const Events = Type.Array(Type.Enum(webhookEvents), {
-  minItems: 1,
-  maxItems: webhookEvents.length,
-  description: 'what it notifies of: transfers, states of managed transactions, or both',
+const about = 'operational events of the organization, or as an administrator of the installation'
+const PlainEvents = Type.Array(Type.Enum(transferEvents), {
+  ...{ minItems: 1, maxItems: transferEvents.length, uniqueItems: true },
+  description: `what it notifies of: transfers unless given; ${about}`,
+})
+const AllEvents = Type.Array(Type.Enum(webhookEvents), {
+  ...{ minItems: 1, maxItems: webhookEvents.length, uniqueItems: true },
+  description: `what it notifies of: transfers and states of managed transactions unless given; ${about}`,
+})
+const Events = each({ T: PlainEvents, S: PlainEvents, P: PlainEvents, C: AllEvents })
+const OptionalEvents = each({
+  T: optional(extension(PlainEvents)),
+  S: optional(extension(PlainEvents)),
+  P: optional(extension(PlainEvents)),
+  C: optional(extension(AllEvents)),
 })
 
 const Webhook = record('Webhook', {
@@ -53,7 +63,7 @@ const Webhook = record('Webhook', {
   wallet_id: Type.String({ description: 'empty when it covers all wallets' }),
   webhook_endpoint: text,
   confirmation: Type.Integer(),
-  events: only('C', Events),
+  events: Events,
   enabled: Type.Boolean(),
   disable_reason: text,
   success_rate: Type.Union([Type.Number(), Type.Null()]),
@@ -94,7 +104,7 @@ export const webhook = {
       wallet_id: optional(Id),
       webhook_endpoint: Endpoint,
       confirmation: Confirmation,
-      events: only('C', optional(extension(Events))),
+      events: OptionalEvents,
     },
     response: { webhook_id: text },
   }),
@@ -150,14 +160,9 @@ export const webhook = {
       webhook_id: Id,
       webhook_endpoint: optional(Endpoint),
       confirmation: optional(Confirmation),
-      events: only('C', optional(Events)),
+      events: OptionalEvents,
     },
-    anyOf: {
-      T: ['webhook_endpoint', 'confirmation'],
-      S: ['webhook_endpoint', 'confirmation'],
-      P: ['webhook_endpoint', 'confirmation'],
-      C: ['webhook_endpoint', 'confirmation', 'events'],
-    },
+    anyOf: ['webhook_endpoint', 'confirmation', 'events'],
     response: {},
   }),
   DisableWebhook: operation({

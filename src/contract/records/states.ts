@@ -170,11 +170,29 @@ export type WebhookStatus = (typeof webhookStatuses)[number]
 /** Whether a webhook delivers. */
 export type WebhookState = 'WEBHOOK_STATE_ENABLED' | 'WEBHOOK_STATE_DISABLED'
 
-/** What a webhook can notify of (variant C). */
-export const webhookEvents = ['WEBHOOK_EVENT_TRANSFER', 'WEBHOOK_EVENT_TRANSACTION_STATE'] as const
+/** What a webhook can notify of. Only variant C has managed transactions; the last one is for administrators. */
+export const webhookEvents = [
+  'WEBHOOK_EVENT_TRANSFER',
+  'WEBHOOK_EVENT_TRANSACTION_STATE',
+  'WEBHOOK_EVENT_OPERATIONAL',
+  'WEBHOOK_EVENT_INSTALLATION',
+] as const
 
 /** What a webhook can notify of. */
 export type WebhookEvent = (typeof webhookEvents)[number]
+
+/** The same in the variants without managed transactions. */
+export const transferEvents = [
+  'WEBHOOK_EVENT_TRANSFER',
+  'WEBHOOK_EVENT_OPERATIONAL',
+  'WEBHOOK_EVENT_INSTALLATION',
+] as const satisfies readonly WebhookEvent[]
+
+/** What a webhook notifies of unless it names its events. */
+export const defaultWebhookEvents: readonly WebhookEvent[] = [
+  'WEBHOOK_EVENT_TRANSFER',
+  'WEBHOOK_EVENT_TRANSACTION_STATE',
+]
 
 /** The notification type of each wallet service (spec 6.1). */
 export const notificationTypes = {
@@ -184,8 +202,33 @@ export const notificationTypes = {
   c: 'NOTIFICATION_TYPE_EVM_TRANSACTION_UPDATED',
 } as const
 
+/** The notification type of operational events, the same in every service. */
+export const operationalNotificationType = 'NOTIFICATION_TYPE_OPERATIONAL_EVENT'
+
 /** The type of a notification. */
-export type NotificationType = (typeof notificationTypes)[keyof typeof notificationTypes]
+export type NotificationType =
+  | (typeof notificationTypes)[keyof typeof notificationTypes]
+  | typeof operationalNotificationType
+
+/** The names of operational events in notifications. */
+export const operationalEventNames = [
+  'gap_opened',
+  'gap_closed',
+  'tracker_failing',
+  'tracker_stalled',
+  'tracker_recovered',
+  'node_lost',
+  'node_recovered',
+  'webhook_disabled',
+  'webhook_enabled',
+  'limit_near',
+  'transaction_stuck',
+  'transaction_moved',
+  'balance_repaired',
+] as const
+
+/** The name of an operational event. */
+export type OperationalEventName = (typeof operationalEventNames)[number]
 
 /** Which broker a sink publishes to. */
 export const sinkTypes = ['SINK_TYPE_NATS', 'SINK_TYPE_KAFKA'] as const

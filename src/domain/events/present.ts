@@ -1,10 +1,10 @@
 import type { NodeStatus } from '../../chains/nodes/status.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import type { NetworkName } from '../../storage/tracking/networks.ts'
-import type { OperationalEventRow } from '../../storage/tracking/tables.ts'
+import type { ListedEventRow } from '../../storage/tracking/tables.ts'
 
 /** A problem as operations and streams show it. */
-export const presentProblem = (row: OperationalEventRow) => ({
+export const presentProblem = (row: ListedEventRow) => ({
   kind: row.kind,
   chain: row.chain,
   network: row.network,

@@ -265,7 +265,9 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
       expect(
         await reason('RegisterWebhook', { webhook_endpoint, confirmation: 1, events: both }),
       ).toBe('INVALID_REQUEST')
-      expect(await listed(await register())).not.toHaveProperty('events')
+      expect(await listed(await register())).toMatchObject({ events: [both[0]] })
+      const events = ['WEBHOOK_EVENT_OPERATIONAL']
+      expect(await listed(await register({ events }))).toMatchObject({ events })
       return
     }
     const webhook_id = await register()
@@ -276,6 +278,8 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('webhooks of %s', async (serv
     expect(await listed(narrow)).toMatchObject({ events: [both[0]] })
     for (const events of [[], ['x'], both[0], [...both, both[0]]])
       expect(await reason('UpdateWebhook', { webhook_id, events })).toBe('INVALID_REQUEST')
+    const events = ['WEBHOOK_EVENT_INSTALLATION']
+    expect(await reason('UpdateWebhook', { webhook_id, events })).toBe('PERMISSION_DENIED')
   })
 
   it('deliver again one, or all failed ones since a time', async () => {

@@ -2,8 +2,14 @@
 // against the rules of the operator before they are stored.
 
 import { OperationError } from '../../contract/errors/errors.ts'
-import { notificationTypes, webhookEvents } from '../../contract/records/states.ts'
+import {
+  defaultWebhookEvents,
+  notificationTypes,
+  type WebhookEvent,
+  webhookEvents,
+} from '../../contract/records/states.ts'
 import { invalidRequest } from '../../contract/validate.ts'
+import type { WalletService } from '../../contract/variant.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { checkEndpoint } from '../../lib/net/endpoint.ts'
@@ -44,6 +50,7 @@ export const RegisterWebhook: WalletHandler<'RegisterWebhook'> = async (context,
   const { organization_id, network_id } = await chainScope(context)
   const { webhook_endpoint, confirmation } = request
   check(context, webhook_endpoint)
+  checkEvents(context, request.events)
   const scope = { organization_id, network_id }
   const wallet = request.wallet_id ? await getWallet(context, scope, request.wallet_id) : undefined
   const webhook_id = context.ids.uuid()
@@ -76,6 +83,7 @@ export const UpdateWebhook: WalletHandler<'UpdateWebhook'> = async (
 ) => {
   const scope = await readScope(context)
   if (webhook_endpoint !== undefined) check(context, webhook_endpoint)
+  checkEvents(context, events)
   const now = new Date(context.clock.now())
   await context.db.transaction().execute(async (trx) => {
     // No block is stored meanwhile: what it noted would wait for the old number.
@@ -117,7 +125,7 @@ async function keepEvents(
   ]
   while (list.length > mostEarlier) {
     const [first, second] = list.splice(0, 2)
-    const both = [first!, second!].map((one) => one.events ?? webhookEvents)
+    const both = [first!, second!].map((one) => one.events ?? defaultWebhookEvents)
     list.unshift({ ...second!, events: [...new Set(both.flat())] })
   }
   return JSON.stringify(list)
@@ -130,6 +138,15 @@ function check(context: Context, webhook_endpoint: string): void {
     throw invalidRequest([
       { field: 'webhook_endpoint', reason: 'INVALID_ENDPOINT', detail: problem },
     ])
+}
+
+/** Events of the installation name other organizations. */
+function checkEvents({ principal }: Context, events: readonly WebhookEvent[] | undefined): void {
+  if (!events?.includes('WEBHOOK_EVENT_INSTALLATION') || principal.role === 'ROLE_ADMIN') return
+  throw new OperationError('PERMISSION_DENIED', {
+    detail: `WEBHOOK_EVENT_INSTALLATION needs ROLE_ADMIN; this credential has ${principal.role}.`,
+    extra: { missing: 'ROLE_ADMIN' },
+  })
 }
 
 /** Removes a webhook with its headers; its history stays. Repeating it changes nothing. */
@@ -155,15 +172,20 @@ export const ListWebhooks: WalletHandler<'ListWebhooks'> = async (context, reque
     request.wallet_id && (await getWallet(context, scope, request.wallet_id)).wallet_id
   const rows = await listWebhooks(context.db, scope, { wallet_id, after, limit: limit + 1 })
   const { items, pagination } = makePage(context, request, rows, (row) => row.webhook_id)
-  return { webhooks: items.map(present), pagination }
+  return { webhooks: items.map((row) => present(row, scope.family.service)), pagination }
 }
 
-const present = (row: ListedWebhook) => ({
+const present = (row: ListedWebhook, service: WalletService) => ({
   webhook_id: row.webhook_id,
   wallet_id: row.wallet_id ?? '',
   webhook_endpoint: row.webhook_endpoint,
   confirmation: row.confirmation,
-  events: webhookEvents.filter((event) => row.events?.includes(event) ?? true),
+  events: webhookEvents.filter((event) =>
+    row.events
+      ? row.events.includes(event)
+      : defaultWebhookEvents.includes(event) &&
+        (service === 'c' || event === 'WEBHOOK_EVENT_TRANSFER'),
+  ),
   enabled: row.webhook_state === 'WEBHOOK_STATE_ENABLED',
   disable_reason: row.disable_reason ?? '',
   success_rate: row.success_rate,

@@ -200,7 +200,7 @@ const steps: readonly Step[] = [
   transfers,
   byOrganization('managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'),
   byOrganization('balance_difference', 'notification_turn', 'quota', 'quota_use'),
-  byOrganization('organization_write'),
+  byOrganization('organization_write', 'operational_event'),
   wallets,
   auditDetails,
 ]
@@ -211,7 +211,7 @@ export const erasedTables: readonly string[] = [
   ...['delivery', 'delivery_queue', 'delivery_attempt', 'webhook_header', 'webhook', 'transfer'],
   ...['managed_transaction', 'job', 'rate_limit', 'rate_usage', 'method_usage'],
   ...['balance_difference', 'wallet', 'organization', 'notification_event', 'notification_turn'],
-  ...['quota', 'quota_use', 'state_event', 'sink', 'organization_write'],
+  ...['quota', 'quota_use', 'state_event', 'sink', 'organization_write', 'operational_event'],
 ]
 
 /** Removes one page of everything that belongs to an organization; empty when there was nothing left. */
@@ -238,6 +238,7 @@ const loose = [
   'rate_usage',
   'method_usage',
   'balance_difference',
+  'operational_event',
 ]
 
 /** Removes the organization itself and ends its deletion; false while something of it is left. */

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { insertRows } from '../pg/bulk.ts'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
+import { openOrganizationEvent } from '../tracking/operational-events.ts'
 import type { walletTables } from '../wallets/tables.ts'
 import type { BalancePair } from './reconcile.ts'
 
@@ -65,4 +66,21 @@ export const insertDifferences = async (
     delete from balance_difference where network_id = ${network_id} and create_time < (
       select create_time from balance_difference where network_id = ${network_id}
       order by create_time desc offset ${keptDifferences} limit 1)`.execute(trx)
+  await recordRepairs(trx, differences, { network_id, now })
+}
+
+/** Records repaired balances as operational events: one for each organization. */
+export const recordRepairs = async (
+  trx: Db,
+  repaired: readonly { organization_id: string; wallet_id: string }[],
+  { network_id, now }: { network_id: number; now: Date },
+): Promise<void> => {
+  for (const [organization_id, mine] of Map.groupBy(repaired, (one) => one.organization_id)) {
+    const count = mine.length === 1 ? '1 balance differed' : `${mine.length} balances differed`
+    await openOrganizationEvent(trx, {
+      ...{ kind: 'balance_repaired', network_id, organization_id, now, isOver: true },
+      subject: mine[0]!.wallet_id,
+      detail: `${count} from the chain and ${mine.length === 1 ? 'was' : 'were'} corrected.`,
+    })
+  }
 }

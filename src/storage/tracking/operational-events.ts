@@ -1,6 +1,11 @@
 import { sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
-import type { EventKind, OperationalEventRow } from './tables.ts'
+import {
+  type EventKind,
+  type ListedEventRow,
+  type OperationalEventRow,
+  trackingKinds,
+} from './tables.ts'
 
 /** Names one event: at most one with this name is open at a time. */
 export type EventName = {
@@ -11,7 +16,10 @@ export type EventName = {
   subject?: string
 }
 
-/** How many resolved events are kept. */
+/** A network by its row, for writers that do not know its name. */
+export type EventPlace = { network_id: number }
+
+/** How many resolved events of tracking are kept, and as many of the others. */
 export const keptEvents = 1_000
 
 // A node's answer may be part of the detail.
@@ -39,6 +47,52 @@ export const openEvent = async (
   return rows[0]?.opened ?? false
 }
 
+/**
+ * The same for an event of an organization on a network that is known by its id. One that is over at once is stored
+ * with `isOver`: it is announced and never resolved.
+ */
+export const openOrganizationEvent = async (
+  db: Db,
+  event: EventPlace & {
+    kind: EventKind
+    organization_id: string
+    subject: string
+    detail: string
+    now: Date
+    isOver?: boolean
+  },
+): Promise<void> => {
+  const { kind, network_id, organization_id, subject, now, isOver = false } = event
+  const detail = event.detail.slice(0, longestDetail)
+  await sql`
+    insert into operational_event
+      (kind, chain, network, organization_id, subject, detail, create_time, update_time, resolve_time)
+    select ${kind}, chain, network, ${organization_id}::uuid, ${subject}, ${detail},
+      ${now}::timestamptz, ${now}::timestamptz, ${isOver ? now : null}::timestamptz
+    from network where network_id = ${network_id}
+    on conflict do nothing`.execute(db)
+}
+
+/** Closes the events of a kind and subject, wherever they are. */
+export const resolveSubject = async (
+  db: Db,
+  { kind, subject, now }: { kind: EventKind; subject: string; now: Date },
+): Promise<void> => {
+  await sql`
+    update operational_event set resolve_time = ${now}
+    where kind = ${kind} and subject = ${subject} and resolve_time is null`.execute(db)
+}
+
+/** Drops open events whose subject no longer exists. */
+export const dropSubject = async (
+  db: Db,
+  { kind, subject }: { kind: EventKind; subject: string },
+): Promise<void> => {
+  await sql`
+    delete from operational_event
+    where kind = ${kind} and subject = ${subject} and resolve_time is null`.execute(db)
+}
+
 /** Closes an event; returns its row, or undefined when none was open. */
 export const resolveEvent = async (
   db: Db,
@@ -53,22 +107,34 @@ export const resolveEvent = async (
   return rows[0]
 }
 
-/** The events that last, and the newest of those that are over; newest first. */
+/** The events of tracking that last, and the newest of those that are over; newest first. */
 export const listEvents = async (
   db: Db,
   limit: number,
-): Promise<{ open: OperationalEventRow[]; resolved: OperationalEventRow[] }> => {
+): Promise<{ open: ListedEventRow[]; resolved: ListedEventRow[] }> => {
   const list = () =>
-    db.selectFrom('operational_event').selectAll().orderBy('create_time', 'desc').limit(limit)
+    db
+      .selectFrom('operational_event')
+      .select(['kind', 'chain', 'network', 'subject', 'detail'])
+      .select(['create_time', 'update_time', 'resolve_time'])
+      .where('kind', 'in', trackingKinds)
+      .orderBy('create_time', 'desc')
+      .limit(limit)
   const open = await list().where('resolve_time', 'is', null).execute()
   const resolved = await list().where('resolve_time', 'is not', null).execute()
   return { open, resolved }
 }
 
-/** Deletes the oldest resolved events beyond those that are kept. */
+/** Deletes the oldest resolved events beyond those that are kept, and what is noted of them. */
 export const deleteOldEvents = async (db: Db, kept = keptEvents): Promise<void> => {
+  const isTracking = sql`kind = any(${[...trackingKinds]}::text[])`
+  for (const group of [isTracking, sql`not ${isTracking}`])
+    await sql`
+      delete from operational_event
+      where resolve_time is not null and ${group} and create_time < (
+        select create_time from operational_event where resolve_time is not null and ${group}
+        order by create_time desc offset ${kept - 1} limit 1)`.execute(db)
   await sql`
-    delete from operational_event where resolve_time is not null and create_time < (
-      select create_time from operational_event where resolve_time is not null
-      order by create_time desc offset ${kept - 1} limit 1)`.execute(db)
+    delete from operational_announcement a where not exists (
+      select from operational_event e where e.event_id = a.event_id)`.execute(db)
 }

@@ -1,14 +1,28 @@
-import { nullable, oneOf, type RowOf, text, timestamptz } from '../pg/columns.ts'
+import { bool, nullable, oneOf, type RowOf, text, timestamptz, uuid } from '../pg/columns.ts'
 
-/**
- * What an operational event is about. A new kind needs a name here and in the check of the column: `/status`,
- * `portolan chains` and `doctor` show every kind.
- */
-export type EventKind = 'tracker_failing' | 'tracker_stalled' | 'gap'
+/** The kinds of events that mean that a network is not tracked: `/status`, `portolan chains` and `doctor` show them. */
+export const trackingKinds = ['tracker_failing', 'tracker_stalled', 'gap'] as const
 
-/** The operational events of 0001-installation.sql. */
+/** What an operational event is about. A new kind needs a name here and in the check of the column. */
+export type EventKind =
+  | (typeof trackingKinds)[number]
+  | 'node_lost'
+  | 'webhook_disabled'
+  | 'limit_near'
+  | 'transaction_stuck'
+  | 'balance_repaired'
+
+/** The operational events of 0001-installation.sql, and how far they are announced (0015-operational-events.sql). */
 export const eventTables = {
+  operational_announcement: {
+    event_id: uuid,
+    event_state: oneOf<'OPENED' | 'RESOLVED'>(),
+    after_webhook_id: nullable(uuid),
+    is_done: bool,
+  },
   operational_event: {
+    event_id: uuid,
+    organization_id: nullable(uuid),
     kind: oneOf<EventKind>(),
     chain: text,
     network: text,
@@ -22,3 +36,6 @@ export const eventTables = {
 
 /** A stored operational event. */
 export type OperationalEventRow = RowOf<typeof eventTables.operational_event>
+
+/** The same as lists show it. */
+export type ListedEventRow = Omit<OperationalEventRow, 'event_id' | 'organization_id'>

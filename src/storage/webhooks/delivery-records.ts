@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { bulkRows, unnestRows } from '../pg/bulk.ts'
 import type { Db } from '../pg/database.ts'
+import { openOrganizationEvent } from '../tracking/operational-events.ts'
 import { queuesAlone, queuesShared } from './queue-locks.ts'
 import { disableWebhook } from './webhooks.ts'
 
@@ -52,11 +53,13 @@ export const recordAttempts = async (
     await queuesAlone(records.map(({ webhook_id }) => webhook_id)).execute(trx)
     await rescheduleFailed(trx, records)
     await storeAttempts(trx, records)
-    for (const { webhook_id, is_gone } of disabled) {
+    for (const { webhook_id, organization_id, network_id, is_gone } of disabled) {
       const reason = is_gone
         ? 'The endpoint answered 410 Gone.'
         : 'Every delivery failed for 5 days.'
       await disableWebhook(trx, webhook_id, { reason, now })
+      const event = { kind: 'webhook_disabled', subject: webhook_id, detail: reason } as const
+      await openOrganizationEvent(trx, { ...event, organization_id, network_id, now })
     }
     return disabled.map(({ webhook_id }) => webhook_id)
   })
@@ -91,7 +94,13 @@ const summarize = (records: readonly AttemptRecord[]): Outcome[] => {
 }
 
 const updateWebhooks = async (trx: Db, outcomes: readonly Outcome[]) => {
-  const { rows } = await sql<{ webhook_id: string; failing_since: Date | null; is_gone: boolean }>`
+  const { rows } = await sql<{
+    webhook_id: string
+    organization_id: string
+    network_id: number
+    failing_since: Date | null
+    is_gone: boolean
+  }>`
     with outcome as (
       select w.webhook_id, o.is_well, o.is_gone, o.attempt_time, o.error from webhook w
       join json_to_recordset(${bulkRows(outcomes)}::text::json) o (webhook_id uuid,
@@ -103,7 +112,9 @@ const updateWebhooks = async (trx: Db, outcomes: readonly Outcome[]) => {
         else coalesce(w.failing_since, o.attempt_time) end,
       last_error = coalesce(o.error, w.last_error)
     from outcome o where w.webhook_id = o.webhook_id
-    returning w.webhook_id, w.failing_since, o.is_gone`.execute(trx)
+    returning w.webhook_id, w.organization_id, w.network_id, w.failing_since, o.is_gone`.execute(
+    trx,
+  )
   return rows
 }
 

@@ -4,6 +4,7 @@
 import { sql } from 'kysely'
 import type { RowOf } from '../pg/columns.ts'
 import type { Db } from '../pg/database.ts'
+import { dropSubject, resolveSubject } from '../tracking/operational-events.ts'
 import type { WalletScope } from '../wallets/tables.ts'
 import { queuesAlone } from './queue-locks.ts'
 import type { webhookTables } from './tables.ts'
@@ -180,6 +181,7 @@ export const enableWebhook = async (trx: Db, webhook_id: string, now: Date): Pro
       retry_step = 0
     where webhook_id = ${webhook_id} and next_attempt_time is null
       and webhook_status in ('WEBHOOK_STATUS_ON_HOLD', 'WEBHOOK_STATUS_FAILED')`.execute(trx)
+  await resolveSubject(trx, { kind: 'webhook_disabled', subject: webhook_id, now })
 }
 
 /** Disables a webhook, which is locked with its queue: what is not delivered yet is held back, and so is what comes. */
@@ -225,5 +227,6 @@ export const deleteWebhook = async (trx: Db, webhook_id: string): Promise<number
     .where('webhook_id', '=', webhook_id)
     .executeTakeFirst()
   await trx.deleteFrom('webhook').where('webhook_id', '=', webhook_id).execute()
+  await dropSubject(trx, { kind: 'webhook_disabled', subject: webhook_id })
   return Number(numDeletedRows)
 }

@@ -6,6 +6,7 @@ import {
   pageBalances,
   repairBalances,
 } from '../../storage/balances/reconcile.ts'
+import { recordRepairs } from '../../storage/balances/rounds.ts'
 import { findCursor, lockCursor } from '../../storage/tracking/blocks.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
@@ -59,7 +60,15 @@ export async function reconcilePage(
     // Alone at the cursor: work that waits in a backlog must be seen, too.
     await lockCursor(trx, network_id)
     await expandBacklogs(trx, network_id)
-    return await repairBalances(trx, found, new Date(clock.now()))
+    const now = new Date(clock.now())
+    const repaired = await repairBalances(trx, found, now)
+    const owners = new Map(page.map((one) => [one.wallet_id, one.organization_id]))
+    const events = repaired.map(({ wallet_id }) => ({
+      wallet_id,
+      organization_id: owners.get(wallet_id)!,
+    }))
+    await recordRepairs(trx, events, { network_id, now })
+    return repaired
   })
   return { checked: page.length, differences, last }
 }

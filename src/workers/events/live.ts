@@ -10,7 +10,7 @@ import type { Db } from '../../storage/pg/database.ts'
 import { type Head, listBlockHashes, listHeads } from '../../storage/tracking/heads.ts'
 import type { NetworkName } from '../../storage/tracking/networks.ts'
 import { listEvents } from '../../storage/tracking/operational-events.ts'
-import type { OperationalEventRow } from '../../storage/tracking/tables.ts'
+import type { ListedEventRow } from '../../storage/tracking/tables.ts'
 import { listRecentAttempts } from '../../storage/webhooks/streams.ts'
 import { liveEvent, type StreamEvent } from './event.ts'
 
@@ -59,7 +59,7 @@ export function startLiveEvents(options: {
   const stopping = new AbortController()
   const heads = new Map<number, Seen[]>()
   let attempts = new Map<string, number>()
-  let problems: Map<string, OperationalEventRow> | undefined
+  let problems: Map<string, ListedEventRow> | undefined
   let states: Map<string, string> | undefined
   let joined: AbortController | undefined
 
@@ -238,5 +238,5 @@ export function startLiveEvents(options: {
   }
 }
 
-const keyOf = ({ kind, chain, network, subject, create_time }: OperationalEventRow): string =>
+const keyOf = ({ kind, chain, network, subject, create_time }: ListedEventRow): string =>
   `${kind}/${chain}/${network}/${subject}/${create_time.getTime()}`

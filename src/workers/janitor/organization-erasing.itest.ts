@@ -164,6 +164,10 @@ async function fill(db: Db, count: number): Promise<string> {
         ...(table.startsWith('quota') && { quota_name: quotaNames[index] }),
         ...(table === 'sink' && { sink_type: 'SINK_TYPE_NATS' }),
         ...(table === 'delivery' && { due_block: null }),
+        ...(table === 'operational_event' && {
+          kind: 'webhook_disabled',
+          event_id: systemIds.uuid(),
+        }),
         ...(table === 'audit_event' && {
           sequence: Number(BigInt(`0x${organization_id.slice(-6)}`)) * 100 + index,
         }),

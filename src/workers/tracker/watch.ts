@@ -9,7 +9,7 @@ import {
   openEvent,
   resolveEvent,
 } from '../../storage/tracking/operational-events.ts'
-import type { EventKind } from '../../storage/tracking/tables.ts'
+import type { trackingKinds } from '../../storage/tracking/tables.ts'
 import type { Tracker } from './tracker.ts'
 
 /** Whether a chain is tracked, for `/ready`, `/status`, metrics and the command line. */
@@ -49,7 +49,7 @@ const usualStalledAfterMs = 60_000
 const usualRecordAfterMs = 5_000
 const headTimeoutMs = 10_000
 
-type Problem = { kind: EventKind; since: number; problem: string }
+type Problem = { kind: TrackingKind; since: number; problem: string }
 
 /**
  * Looks now and then whether the cursor moves. Where it does not, a node is asked for its head: a head
@@ -157,14 +157,16 @@ export function startTrackerWatch(options: TrackerWatchOptions): TrackerWatch {
   }
 }
 
+type TrackingKind = (typeof trackingKinds)[number]
+
 // The names are part of the interface: alerts of operators match them.
-const names: Readonly<Record<EventKind, { opened: string; resolved: string }>> = {
+const names = {
   tracker_failing: { opened: 'tracker_failing', resolved: 'tracker_recovered' },
   tracker_stalled: { opened: 'tracker_stalled', resolved: 'tracker_recovered' },
   gap: { opened: 'gap_opened', resolved: 'gap_closed' },
-}
+} as const satisfies Record<TrackingKind, { opened: string; resolved: string }>
 
-const messages: Readonly<Record<EventKind, { opened: string; resolved: string }>> = {
+const messages: Readonly<Record<TrackingKind, { opened: string; resolved: string }>> = {
   tracker_failing: { opened: 'tracking fails', resolved: 'tracking works again' },
   tracker_stalled: { opened: 'tracking has stalled', resolved: 'tracking moves on again' },
   gap: { opened: 'blocks are missing', resolved: 'missing blocks were filled in' },
@@ -174,7 +176,7 @@ const messages: Readonly<Record<EventKind, { opened: string; resolved: string }>
 export function logEvent(
   log: Log,
   state: 'opened' | 'resolved',
-  { kind, ...fields }: EventName & { detail?: string },
+  { kind, ...fields }: EventName & { kind: TrackingKind; detail?: string },
 ): void {
   const level = state === 'opened' ? 'error' : 'info'
   log[level]({ event: names[kind][state], ...fields }, messages[kind][state])
