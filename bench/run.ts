@@ -7,6 +7,7 @@ const benches = [
   'start',
   'networks',
   'operations',
+  'tracing',
   'query',
   'gateway',
   'fanout',

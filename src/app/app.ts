@@ -2,7 +2,6 @@
 // reverse. It may use every folder except `cli`. It guarantees that a start that fails half-way
 // leaves nothing running.
 
-import { hostname } from 'node:os'
 import { createOperationUsage } from '../domain/access/operation-usage.ts'
 import { createAuditTrail } from '../domain/audit/trail.ts'
 import type { Installation } from '../domain/context.ts'
@@ -43,8 +42,10 @@ import {
 } from './data-directory.ts'
 import { openServiceDatabase } from './database.ts'
 import { connectedChains, describedNetworks, routedChains } from './described-chains.ts'
+import { createHolders } from './holders.ts'
 import { openHttp } from './http.ts'
 import type { Own } from './lifetime.ts'
+import type { LogHooks } from './logger.ts'
 import { startIncidents, startMaintenance } from './maintenance.ts'
 import { startMasterKeyRefresh } from './master-key-refresh.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
@@ -58,6 +59,7 @@ import { createReloader, type ReloadOutcome } from './reload/reload.ts'
 import { rereadConfig } from './reload/reread.ts'
 import { rolesOf } from './roles.ts'
 import { createReadiness, createStatus, listUntracked } from './status.ts'
+import { startTelemetry } from './telemetry/start.ts'
 import { openWallets, type Wallets } from './wallets.ts'
 import { endpointRules, openWebhooks } from './webhooks.ts'
 
@@ -82,6 +84,8 @@ export type AppOptions = {
   part?: ServicePart
   /** Whether other processes listen on the port as well. */
   reusePort?: boolean
+  /** Adds the trace to every line of the log, and passes lines on. */
+  attachLog?(hooks: LogHooks): void
 }
 
 /** What the embedded mode brings along. */
@@ -145,10 +149,12 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   const dataDir = await openDataDir(config, env, cwd)
   if (!part) await checkAddresses(config)
+  const tracing = await startTelemetry(config, options, own)
   const sealer = await openMasterSealer(config, { dataDir, env, log })
   const lock = local?.lock
   const given = part?.server
-  const database = await openServiceDatabase(config, { dataDir, env, log, clock, lock, given }, own)
+  const tools = { dataDir, env, log, clock, lock, given, tracing }
+  const database = await openServiceDatabase(config, tools, own)
   const { db, pool, shareOf, workersDb, server, nonceMemory, trustedTime, replicas } = database
   const developmentRules = hasDevelopmentRules(config, local !== undefined)
   const endpoints = endpointRules(current, developmentRules)
@@ -171,7 +177,9 @@ export async function startApp(options: AppOptions): Promise<App> {
   ])
     if (message !== undefined) log.warn({}, message)
 
-  const courier = roles.has('courier') ? own(openWebhooks(current, installation)) : undefined
+  const courier = roles.has('courier')
+    ? own(openWebhooks(current, { ...installation, tracing }))
+    : undefined
   let sockets: Sockets | undefined
   let events: EventStreams | undefined
   const hub = roles.has('api') ? own(startEventHub({ db, clock, log })) : undefined
@@ -198,23 +206,20 @@ export async function startApp(options: AppOptions): Promise<App> {
     )
   const networks = own(
     openNetworks(config, {
-      ...{ env, log, clock, ids, peers: part?.peers },
+      ...{ env, log, clock, ids, tracing, peers: part?.peers },
       spill: (counts) => usage.add(counts),
     }),
   )
-  const holders = new Set<string>()
-  const newHolder = () => {
-    const holder = ids.uuid()
-    holders.add(holder)
-    return holder
-  }
+  const { newHolder, isOwn } = createHolders(ids)
   const queries = roles.isServing
     ? own(await openQueries(config, { db, clock, log, networks }))
     : noQueries
   const configured = options.places ?? placesOf(config, { env, clock, log, networks })
   const places = roles.hasWallets ? configured : []
   const wallets = own(
-    await openWallets(config, places, { db: workersDb, clock, log, newHolder, endpoints, roles }),
+    await openWallets(config, places, {
+      ...{ db: workersDb, clock, log, newHolder, endpoints, roles, tracing },
+    }),
   )
   joinTracking = wallets.join
   const operationUsage = createOperationUsage((counts) => usage.add(counts))
@@ -247,10 +252,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   )
 
   metrics.watchPools({ requests: pool, workers: database.workersPool })
-  metrics.watchInstallation({
-    ...{ db, dataDir, isOwn: (holder) => holders.has(holder) },
-    process: `${hostname()}:${process.pid}`,
-  })
+  metrics.watchInstallation({ db, dataDir, isOwn })
   if (courier) metrics.watchCourier(courier)
   if (roles.has('tracker')) metrics.watchTrackers(wallets)
   if (roles.isServing) {
@@ -291,6 +293,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     bodyLimitBytes: config.server.body_limit_bytes,
     usage: operationUsage,
     audit,
+    tracing,
     timeoutMs: config.server.operation_timeout_seconds * 1000,
   })
   const apply = async (next: Config, difference: Difference): Promise<void> => {
@@ -339,7 +342,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     {
       ...{ ...access, clock, ids, log, version, metrics, networks, wallets, operations, routes },
       ...{ audit, status, developmentRules, readiness: createReadiness(db) },
-      ...{ current, reload: reloader.reload, roles, reusePort: options.reusePort },
+      ...{ current, reload: reloader.reload, roles, tracing, reusePort: options.reusePort },
       isSilent: part !== undefined && !roles.isServing && !roles.has('console'),
       local: local && {
         tools: local.tools,

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import type { Tracing } from '../lib/tracing.ts'
 import { createNonceMemory, type NonceMemory } from '../storage/access/nonce-memory.ts'
 import type { DataDirLock } from '../storage/embedded/lock.ts'
 import { migrateDatabase } from '../storage/migrations/migrate.ts'
@@ -62,10 +63,11 @@ export async function openServiceDatabase(
     lock: DataDirLock | undefined
     /** The server that a supervisor has opened, and stops. */
     given?: Pick<DatabaseServer, 'mode' | 'connection' | 'direct'> | undefined
+    tracing?: Tracing | undefined
   },
   own: Own,
 ): Promise<ServiceDatabase> {
-  const { dataDir, log, clock, given } = tools
+  const { dataDir, log, clock, given, tracing } = tools
   const server = given ? { ...given, stop: async () => {} } : own(await openServer(config, tools))
   // A file that a killed service left behind would send scripts to a port on which nothing listens.
   if (!given) await removeConnectionFile(dataDir)
@@ -75,6 +77,7 @@ export async function openServiceDatabase(
       connection: server.connection,
       log,
       max,
+      tracing,
       statementTimeoutMs: statement_timeout_seconds * 1000,
     })
   const { db, pool, shareOf } = own(connect(pool_size))

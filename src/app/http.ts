@@ -33,7 +33,10 @@ import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { hostInUrl } from '../lib/net/host-in-url.ts'
 import { isLoopback } from '../lib/net/loopback.ts'
+import { createOutage } from '../lib/outage.ts'
 import { recordProfile } from '../lib/profile.ts'
+import type { Tracing } from '../lib/tracing.ts'
+import { isDatabaseUnavailable } from '../storage/pg/errors.ts'
 import type { Access } from './access.ts'
 import { startAdminListener } from './admin-listener.ts'
 import type { Config } from './config/schema.ts'
@@ -91,6 +94,7 @@ export type Served = Pick<Access, 'admission' | 'authenticator' | 'keys'> & {
   local?:
     | { tools: DevTools; examples(): Readonly<Record<string, object>>; signIn?: SignIn | undefined }
     | undefined
+  tracing?: Tracing | undefined
   onSockets(sockets: Sockets): void
   /** Absent without the role `api`. */
   events: Pick<EventStreamsOptions, 'installation' | 'hub' | 'live' | 'networks'> | undefined
@@ -101,7 +105,7 @@ export type Served = Pick<Access, 'admission' | 'authenticator' | 'keys'> & {
 export async function openHttp(config: Config, served: Served, own: Own): Promise<Listeners> {
   const { clock, ids, log, version, metrics, networks, wallets, operations, routes, local } = served
   const { admission, authenticator, keys, audit, developmentRules, status } = served
-  const { current, reload, roles } = served
+  const { current, reload, roles, tracing } = served
   const { server, gateway } = config
   if (served.isSilent)
     return { base_url: '', ws_url: '', port: 0, admin_url: undefined, drain() {} }
@@ -117,8 +121,15 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
       (logging) => accessShares(logging, developmentRules),
     ),
   })
+  const database = createOutage({
+    ...{ log, now: clock.now },
+    begins: 'database unavailable',
+    ends: 'database available again',
+    isPlain: isDatabaseUnavailable,
+  })
   const onFinished = (finished: Finished) => {
     metrics.finished(finished)
+    if (finished.route === 'operations' && finished.status === 200) database.recovered()
     access.finished(finished)
   }
   let isDraining = false
@@ -144,6 +155,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
     ids,
     log,
     access,
+    tracing,
   })
   const sockets = createSockets({
     networks: gatewayNetworks,
@@ -192,14 +204,12 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
       port: server.port,
       ...(served.reusePort && { reusePort: true }),
       basePath: server.base_path,
-      log,
-      ids,
-      cors,
+      ...{ log, ids, cors, database },
       lane: createGatewayLane(front, clientOf, bodies),
       gateway: front,
       ...(roles.has('api') && {
         operations: createOperationsFront({
-          ...{ operations, routes, ids, log },
+          ...{ operations, routes, ids, log, database },
           bodyLimitBytes: server.body_limit_bytes,
           onFinished,
         }),

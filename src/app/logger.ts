@@ -21,7 +21,15 @@ const secrets = [
 ]
 
 /** A log whose least severe level can be changed while it is used. */
-export type LeveledLog = Log & { level: string }
+export type LeveledLog = Log & { level: string; attach(hooks: LogHooks): void }
+
+/** What telemetry adds to a log that is in use. */
+export type LogHooks = {
+  /** Fields of every line that is written from now on. */
+  context(): object
+  /** Called with every line as it is written. */
+  onLine?: ((line: string) => void) | undefined
+}
 
 /** Makes the logger: one line of JSON per event, or lines for people on a terminal. */
 export async function createLogger(options: LoggerOptions): Promise<LeveledLog> {
@@ -29,8 +37,10 @@ export async function createLogger(options: LoggerOptions): Promise<LeveledLog> 
   const pretty =
     options.format === 'pretty' ||
     (options.format === 'auto' && destination.isTTY === true && !process.env.CI)
+  let hooks: LogHooks | undefined
   const settings = {
     level: options.level,
+    mixin: () => hooks?.context() ?? {},
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
@@ -40,10 +50,17 @@ export async function createLogger(options: LoggerOptions): Promise<LeveledLog> 
     },
     serializers: { err: pino.stdSerializers.err, error: pino.stdSerializers.err },
   }
-  const plain: LeveledLog = pino(settings, destination)
-  if (!pretty) return plain
-  const { default: prettyStream } = await import('pino-pretty')
-  const stream = prettyStream({ destination, ignore: 'pid,hostname', translateTime: 'HH:MM:ss' })
-  const forPeople: LeveledLog = pino(settings, stream)
-  return forPeople
+  const stream: { write(line: string): unknown } = pretty
+    ? (await import('pino-pretty')).default({
+        ...{ destination, ignore: 'pid,hostname', translateTime: 'HH:MM:ss' },
+      })
+    : destination
+  const write = (line: string) => {
+    stream.write(line)
+    hooks?.onLine?.(line)
+  }
+  const attach = (given: LogHooks) => {
+    hooks = given
+  }
+  return Object.assign(pino(settings, { write }), { attach })
 }

@@ -13,6 +13,7 @@ import { textFrame } from '../http/websocket/frame.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
+import type { Tracing } from '../lib/tracing.ts'
 import type { NetworkName } from '../storage/tracking/networks.ts'
 import type { Env } from './config/problem.ts'
 import type { Config } from './config/schema.ts'
@@ -25,6 +26,7 @@ import {
   slotOfFilter,
   tagIds,
 } from './filter-peers.ts'
+import { traceNetwork, tracePool } from './telemetry/traced-networks.ts'
 
 /** The EVM networks of the configuration. */
 export type Networks = {
@@ -101,12 +103,13 @@ export function openNetworks(
     log: Log
     clock: Clock
     ids: Ids
+    tracing?: Tracing | undefined
     spill(deltas: UsageDelta[]): void
     /** Other processes that serve the same networks on the same port. */
     peers?: FilterPeers | undefined
   },
 ): Networks {
-  const { env, log, clock, spill, peers } = options
+  const { env, log, clock, spill, peers, tracing } = options
   const ids = peers ? tagIds(options.ids, peers.slot) : options.ids
   const byPath = new Map<string, Network>()
   const streams = new Map<string, Streams>()
@@ -147,7 +150,7 @@ export function openNetworks(
     const { chain, network } = at
     const { prefix, networks } = settings
     const { chain_id } = networks[network]!
-    const pool = createPool({
+    const plain = createPool({
       network: `${chain}/${network}`,
       prefix,
       ...(chain_id !== undefined && { chainId: chain_id }),
@@ -157,6 +160,7 @@ export function openNetworks(
       blockTimeOf: async (id) => (await import('../chains/evm/known-chains.ts')).blockTimeOf(id),
       isAsleep: true,
     })
+    const pool = tracing ? tracePool(plain, tracing, `${chain}/${network}`) : plain
     const depth = gateway.finality_depth
     const canonical = createCanonical({
       ...{ pool, prefix, clock, log },
@@ -189,7 +193,7 @@ export function openNetworks(
         void pool.sleep()
       },
     })
-    const made = createNetwork({
+    const untraced = createNetwork({
       chain,
       network,
       prefix,
@@ -207,6 +211,7 @@ export function openNetworks(
       spill,
       rest,
     })
+    const made = tracing ? traceNetwork(untraced, tracing) : untraced
     return { network: made, stream, canonical, pool }
   }
 

@@ -24,6 +24,7 @@ export const trackedElsewhere = (options: {
     refill: { filled: 0, failed: 0 },
     unknown_kinds: {},
     last_error: '',
+    last_error_time: null,
   }),
   failing: () => undefined,
   timings: () => ({ stored: none, settled: none }),

@@ -7,6 +7,7 @@ import type { Chains, OpenChain } from '../domain/context.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { EndpointRules } from '../lib/net/endpoint.ts'
+import type { Tracing } from '../lib/tracing.ts'
 import { notifyChange } from '../storage/pg/changes.ts'
 import type { Db } from '../storage/pg/database.ts'
 import { findCursor } from '../storage/tracking/blocks.ts'
@@ -115,9 +116,10 @@ export async function openWallets(
     log: Log
     endpoints: EndpointRules
     roles: Roles
+    tracing?: Tracing | undefined
   },
 ): Promise<Wallets> {
-  const { db, clock, log, newHolder, endpoints, roles } = tools
+  const { db, clock, log, newHolder, endpoints, roles, tracing } = tools
   const byPath = new Map(places.map((place) => [pathOf(place), place]))
   let defaults = defaultsOf(byPath)
   const opening = new Map<Place, Promise<Tracked>>()
@@ -148,7 +150,7 @@ export async function openWallets(
     const tracker = !isTracking
       ? trackedElsewhere({ db, network_id, name, chain })
       : startTracker({
-          ...{ db, clock, log, holder, network_id, name, chain },
+          ...{ db, clock, log, holder, network_id, name, chain, tracing },
           others: () =>
             place.isShared
               ? []

@@ -1,6 +1,7 @@
 import type { Installation } from '../domain/context.ts'
 import type { EndpointRules } from '../lib/net/endpoint.ts'
 import { createReachable } from '../lib/net/reachable.ts'
+import type { Tracing } from '../lib/tracing.ts'
 import { startHistoryRetention } from '../workers/janitor/history-retention.ts'
 import { startSinks } from '../workers/sinks/sinks.ts'
 import { type Courier, startCourier } from '../workers/webhooks/courier.ts'
@@ -32,7 +33,7 @@ export function endpointRules(
   }
 }
 
-type WebhookTools = Installation & { endpoints: EndpointRules }
+type WebhookTools = Installation & { endpoints: EndpointRules; tracing?: Tracing | undefined }
 
 /** The deliveries of notifications, whose settings can be replaced. */
 export type Webhooks = Courier & {

@@ -31,6 +31,7 @@ const finished = {
   ...{ route: 'operations', path: '/v1/c/GetWallet', status: 404, seconds: 0.0123456 },
   ...{ request_id: 'r', client: '192.0.2.1' },
   facts: {
+    request_id: 'r',
     principal,
     reason: 'WALLET_NOT_FOUND' as const,
     bytes_in: 10,
@@ -129,7 +130,7 @@ describe('the access log', () => {
 
   it('shows nothing of a request of which nothing is known', () => {
     const { access, lines } = open({ operations: 1, gateway: 0 })
-    access.finished({ ...finished, route: '/health', facts: noFacts() })
+    access.finished({ ...finished, route: '/health', facts: noFacts('r') })
     expect(lines).toMatchObject([{ level: 'debug', route: '/health', bytes_in: 0 }])
   })
 })

@@ -18,6 +18,7 @@ export type GatewayCall = {
   principal: Principal | undefined
   /** The body of the request; empty where it was not read. */
   body: string
+  trace_id?: string | undefined
   /** Set for a call of a WebSocket. The request id is then that of its connection. */
   isSocket?: true
 }
@@ -59,9 +60,10 @@ export function createAccessLog(options: {
     },
     finished(finished) {
       const { route, path, status, seconds, request_id, client, facts } = finished
-      const { principal, reason, bytes_in, bytes_out } = facts
+      const { principal, reason, bytes_in, bytes_out, trace_id } = facts
       const duration_ms = milliseconds(seconds * 1000)
-      const seen = { request_id, client, ...callerOf(principal) }
+      const traced = trace_id === undefined ? {} : { trace_id }
+      const seen = { request_id, client, ...traced, ...callerOf(principal) }
       const end = { status, ...(reason && { reason }), duration_ms, bytes_in, bytes_out }
       if (route !== 'operations' && route !== 'events') {
         // The path of another route may contain a key.
@@ -78,11 +80,12 @@ export function createAccessLog(options: {
 }
 
 function gatewayLine(call: GatewayCall, served: Served, duration_ms: number): object {
-  const { request_id, client, network, principal, body, isSocket } = call
+  const { request_id, client, network, principal, body, isSocket, trace_id } = call
   const reason = reasonOf(served.body)
   return {
     request_id,
     client,
+    ...(trace_id !== undefined && { trace_id }),
     ...callerOf(principal),
     chain: network?.chain,
     network: network?.network,

@@ -17,6 +17,7 @@ export type Finished = {
 
 /** What the access log says of a request. Filled in on its way. */
 export type Facts = {
+  request_id: string
   principal: Principal | undefined
   /** Why the request failed. */
   reason: Reason | undefined
@@ -27,7 +28,8 @@ export type Facts = {
 }
 
 /** The facts of a request of which nothing is known yet. */
-export const noFacts = (): Facts => ({
+export const noFacts = (request_id: string): Facts => ({
+  request_id,
   principal: undefined,
   reason: undefined,
   bytes_in: 0,
@@ -89,7 +91,7 @@ export function openExchange(
     target,
     path: query < 0 ? url : url.slice(0, query),
     signal: aborted.signal,
-    facts: noFacts(),
+    facts: noFacts(request_id),
   }
 }
 

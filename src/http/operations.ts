@@ -24,6 +24,7 @@ import { type Begun, createAhead } from '../domain/query/ahead.ts'
 import type { QuerySource } from '../domain/query/source.ts'
 import { performWithReplicas } from '../domain/replica-reads.ts'
 import { maxDepth, parseJson } from '../lib/json/json.ts'
+import { inSpan, type Tracing } from '../lib/tracing.ts'
 import { type Exchange, type Facts, readBody, send, skipBody } from './exchange.ts'
 import { isJsonType, operationTypes } from './json-type.ts'
 import type { Route, Routes } from './routes.ts'
@@ -39,6 +40,8 @@ export type OperationsOptions = {
   usage?: Pick<OperationUsage, 'count'>
   /** Records changes and refusals. */
   audit?: AuditTrail
+  /** Traces a share of the calls. */
+  tracing?: Tracing | undefined
   /** No operation keeps its caller waiting longer, not even on a database that is frozen. */
   timeoutMs: number
 }
@@ -81,6 +84,7 @@ export function createOperations({
   bodyLimitBytes,
   usage,
   audit,
+  tracing,
   timeoutMs,
 }: OperationsOptions): Operations {
   const preparations = new Map<string, PrepareCall | undefined>()
@@ -92,7 +96,8 @@ export function createOperations({
   const running = new Set<{ route: Route; ended: Promise<string> }>()
 
   const perform = (call: OperationCall): Promise<string> => {
-    const entry = { route: call.route, ended: withDeadline(timeoutMs, run(call)) }
+    const ended = tracing?.isSampled() ? runTraced(tracing, call) : run(call)
+    const entry = { route: call.route, ended: withDeadline(timeoutMs, ended) }
     const leave = () => running.delete(entry)
     running.add(entry)
     entry.ended.then(leave, leave)
@@ -121,6 +126,16 @@ export function createOperations({
       ...{ route, method, target, headers, body, client, signal, facts, setHeader },
     })
     send(exchange, 200, { 'content-type': 'application/json' }, answer)
+  }
+
+  const runTraced = (tracing: Tracing, call: OperationCall): Promise<string> => {
+    const { entry } = call.route
+    const at = pathOf(call.route)
+    const traceparent = single(call.headers.traceparent)
+    const fields = { 'portolan.chain': at, 'portolan.request_id': call.facts.request_id }
+    const span = tracing.begin({ name: `${entry.service}/${entry.name}`, fields, traceparent })
+    call.facts.trace_id = span.trace_id
+    return inSpan(span, () => run(call))
   }
 
   async function run(call: OperationCall): Promise<string> {

@@ -1,5 +1,6 @@
 import { errors, OperationError } from '../contract/errors/errors.ts'
 import type { Log } from '../lib/log.ts'
+import type { Outage } from '../lib/outage.ts'
 import { isDatabaseUnavailable, isDiskFull } from '../storage/pg/errors.ts'
 
 /** A failure, ready to be sent. */
@@ -17,24 +18,34 @@ export const isTemporary = (status: number): boolean => status === 503 || status
 export function toOperationError(
   error: unknown,
   log: Log,
-  { request_id, client }: { request_id: string; client: string },
+  request: { request_id: string; client: string; trace_id?: string | undefined },
+  /** Where it is known whether the database was reachable before, an outage is one line. */
+  database?: Pick<Outage, 'failed'>,
 ): OperationError {
   if (error instanceof OperationError) return error
+  const { request_id, client, trace_id } = request
+  const known = { request_id, client, ...(trace_id !== undefined && { trace_id }) }
   if (isDiskFull(error)) {
-    log.error({ err: error, request_id, client }, 'the disk of the database is full')
+    log.error({ err: error, ...known }, 'the disk of the database is full')
     const detail = 'The disk of the database is full: nothing was changed.'
     return new OperationError('DATABASE_UNAVAILABLE', { detail, retryAfter: 10, cause: error })
   }
   if (isDatabaseUnavailable(error)) {
-    log.warn({ err: error, request_id, client }, 'database unavailable')
+    if (database) database.failed(error, known)
+    else log.warn({ err: error, ...known }, 'database unavailable')
     return new OperationError('DATABASE_UNAVAILABLE', { retryAfter: 1, cause: error })
   }
-  log.error({ err: error, request_id, client }, 'request failed')
+  log.error({ err: error, ...known }, 'request failed')
   return new OperationError('INTERNAL', { cause: error })
 }
 
 /** The body of RFC 9457 with the members of docs/decisions/http.md. */
-export function problemResponse(error: OperationError, request_id: string): ProblemResponse {
+export function problemResponse(
+  error: OperationError,
+  request_id: string,
+  /** Where the request is traced. */
+  trace_id?: string,
+): ProblemResponse {
   const { status, code, title } = errors[error.reason]
   const body = JSON.stringify({
     type: `/docs/errors/${error.reason}`,
@@ -44,6 +55,7 @@ export function problemResponse(error: OperationError, request_id: string): Prob
     code,
     reason: error.reason,
     request_id,
+    ...(trace_id !== undefined && { trace_id }),
     ...error.extra,
     ...(error.errors.length > 0 && { errors: error.errors }),
   })

@@ -10,6 +10,7 @@ import { OperationError } from '../contract/errors/errors.ts'
 import type { Ids } from '../lib/ids.ts'
 import { systemIds } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
+import type { Outage } from '../lib/outage.ts'
 import { createWithin, type Within } from './base-path.ts'
 import { type ClientAddress, createClientAddress } from './clients/client-address.ts'
 import { createOpenAnswers, refuse } from './clients/client-errors.ts'
@@ -75,6 +76,8 @@ export type ServerOptions = {
   /** The room that bodies have in memory. */
   bodies?: Shares
   onFinished(finished: Finished): void
+  /** Called for requests that failed because the database was unreachable. */
+  database?: Pick<Outage, 'failed'>
   headersTimeoutMs?: number
   requestTimeoutMs?: number
   keepAliveTimeoutMs?: number
@@ -172,9 +175,16 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       await route.handle(exchange)
     } catch (error) {
       if (exchange.signal.aborted) return
-      const failure = toOperationError(error, log, exchange)
-      exchange.facts.reason = failure.reason
-      const problem = problemResponse(failure, request_id)
+      const { facts } = exchange
+      const { trace_id } = facts
+      const failure = toOperationError(
+        error,
+        log,
+        { request_id, client, trace_id },
+        options.database,
+      )
+      facts.reason = failure.reason
+      const problem = problemResponse(failure, request_id, trace_id)
       send(exchange, problem.status, problem.headers, problem.body)
     }
   }

@@ -5,6 +5,7 @@
 import { ChainUnavailableError } from '../chains/chain.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
+import { createOutage } from '../lib/outage.ts'
 import type { Db } from '../storage/pg/database.ts'
 import { claimLease, LeaseLostError, releaseLease, renewLease } from '../storage/tracking/leases.ts'
 
@@ -35,7 +36,8 @@ export type LeasedState = 'waiting' | 'leading' | 'failing'
 /** A loop of which one runs among all processes. */
 export type Leased = {
   state(): LeasedState
-  lastError(): unknown
+  /** The last error and its time, until the work does something again. */
+  lastError(): { message: string; time: number } | undefined
   /** Since when it has failed without anything done in between. */
   failingSince(): number | undefined
   stop(): Promise<void>
@@ -58,10 +60,25 @@ export function startLeased(options: LeasedOptions): Leased {
   const claim = { name, holder, ttl_ms: ttlMs }
   const stopping = new AbortController()
   let state: LeasedState = 'waiting'
-  let lastError: unknown
   let failingSince: number | undefined
   let pauseMs = firstPauseMs
+  let lastEpoch: number | undefined
+  const outage = createOutage({
+    log: withLease(log, name),
+    now: clock.now,
+    begins: 'leased work failed, will retry',
+    ends: 'leased work continues',
+    // Unreachable nodes are common; a stack trace does not help.
+    isPlain: (error) => error instanceof ChainUnavailableError,
+  })
+  const renewals = createOutage({
+    log: withLease(log, name),
+    now: clock.now,
+    begins: 'renewing the lease failed, will retry',
+    ends: 'the lease is renewed again',
+  })
   const works = () => {
+    outage.recovered()
     failingSince = undefined
     if (state === 'failing') state = 'leading'
   }
@@ -77,9 +94,10 @@ export function startLeased(options: LeasedOptions): Leased {
       if (signal.aborted) return
       if (clock.now() - begun > worksAfterMs) works()
       const kept = await renewLease(db, { ...claim, ...lease }).catch((error: unknown) => {
-        log.warn({ err: error, lease: name }, 'renewing the lease failed, will retry')
+        renewals.failed(error)
         return undefined
       })
+      if (kept !== undefined) renewals.recovered()
       if (kept) renewed = clock.now()
       // A write of ours would be refused anyway; stopping spares the nodes and the log.
       if (kept === false || clock.now() - renewed > ttlMs)
@@ -113,6 +131,9 @@ export function startLeased(options: LeasedOptions): Leased {
         // What failed before fails until it has done something.
         if (failingSince === undefined) state = 'leading'
         const held = { name, epoch: lease.epoch }
+        if (lease.epoch !== lastEpoch)
+          log.info({ lease: name, epoch: lease.epoch }, 'lease acquired')
+        lastEpoch = lease.epoch
         try {
           await work(held)
         } finally {
@@ -131,11 +152,7 @@ export function startLeased(options: LeasedOptions): Leased {
         }
         state = 'failing'
         failingSince ??= clock.now()
-        lastError = error
-        // Unreachable nodes are common; a stack trace does not help.
-        const why =
-          error instanceof ChainUnavailableError ? { reason: error.message } : { err: error }
-        log.warn({ ...why, lease: name, retry_ms: pauseMs }, 'leased work failed, will retry')
+        outage.failed(error, { retry_ms: pauseMs })
         await pause(pauseMs, stopping.signal)
         pauseMs = Math.min(pauseMs * 2, lastPauseMs)
       }
@@ -145,7 +162,7 @@ export function startLeased(options: LeasedOptions): Leased {
   const running = loop()
   return {
     state: () => state,
-    lastError: () => lastError,
+    lastError: outage.last,
     failingSince: () => failingSince,
     stop: async () => {
       stopping.abort(new Error('stopping'))
@@ -153,3 +170,10 @@ export function startLeased(options: LeasedOptions): Leased {
     },
   }
 }
+
+const withLease = (log: Log, lease: string): Log => ({
+  debug: (fields, message) => log.debug({ lease, ...fields }, message),
+  info: (fields, message) => log.info({ lease, ...fields }, message),
+  warn: (fields, message) => log.warn({ lease, ...fields }, message),
+  error: (fields, message) => log.error({ lease, ...fields }, message),
+})

@@ -122,6 +122,7 @@ export const startTestApp = async (options: TestAppOptions = {}): Promise<TestAp
     env: {},
     cwd: dataDir,
     log: log.log,
+    attachLog: log.log.attach,
     version: '0.0.0-test',
     clock,
     ...(options.chains && { places: placesOf(options.chains) }),

@@ -1,10 +1,9 @@
 import { Writable } from 'node:stream'
-import { createLogger } from '../../src/app/logger.ts'
-import type { Log } from '../../src/lib/log.ts'
+import { createLogger, type LeveledLog } from '../../src/app/logger.ts'
 
 /** The log of one service, kept in memory. */
 export type CapturedLog = {
-  log: Log
+  log: LeveledLog
   text(): string
   /** Every line as an object. */
   lines(): LogLine[]

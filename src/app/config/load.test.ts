@@ -119,6 +119,12 @@ describe('defaults', () => {
           "streams_per_organization": 100,
           "trust_proxy": false,
         },
+        "telemetry": {
+          "headers": {},
+          "logs": false,
+          "service_name": "portolan",
+          "trace_share": 0.01,
+        },
         "transactions": {
           "created_expiry_hours": 72,
         },

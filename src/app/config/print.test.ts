@@ -121,6 +121,11 @@ chains:
       level: warn # command line
       format: auto # default
       gateway_share: 0.01 # default
+    telemetry:
+      headers: {} # default
+      service_name: portolan # default
+      trace_share: 0.01 # default
+      logs: false # default
     metadata: {} # default
     chains:
       c:

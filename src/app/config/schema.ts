@@ -17,6 +17,7 @@ import { quotasSection } from './sections/quotas.ts'
 import { redisSection } from './sections/redis.ts'
 import { securitySection } from './sections/security.ts'
 import { serverRules, serverSection } from './sections/server.ts'
+import { telemetrySection } from './sections/telemetry.ts'
 import { transactionsSection } from './sections/transactions.ts'
 import { webhooksRules, webhooksSection } from './sections/webhooks.ts'
 
@@ -45,6 +46,7 @@ const sections = {
   balances: balancesSection,
   audit: auditSection,
   logging: loggingSection,
+  telemetry: telemetrySection,
   metadata: metadataSection,
 }
 

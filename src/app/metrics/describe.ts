@@ -10,7 +10,7 @@ export function describeMetrics(): DescribedMetric[] {
   metrics.watchLimiter(unread)
   metrics.watchCourier({ status: unread, timings: unread })
   metrics.watchTrackers({ status: unread, timings: unread })
-  metrics.watchInstallation({ db: unread, dataDir: '', process: '', isOwn: unread })
+  metrics.watchInstallation({ db: unread, dataDir: '', isOwn: unread })
   metrics.watchPending(unread)
   metrics.watchNetworks(unread)
   metrics.watchUpstreams(unread)

@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import type { Registry } from 'prom-client'
 import {
   countDisabledWebhooks,
@@ -13,8 +14,6 @@ import { show } from './show.ts'
 export type InstallationView = {
   db: Db
   dataDir: string
-  /** The name of this process, such as `host:pid`. */
-  process: string
   /** Whether a holder of leases is one of this process. */
   isOwn(holder: string): boolean
 }
@@ -32,7 +31,8 @@ const keptMs = 10_000
 
 /** Exports what only the database and the disk know. */
 export function registerInstallationMetrics(registry: Registry, view: InstallationView): void {
-  const { db, dataDir, process, isOwn } = view
+  const { db, dataDir, isOwn } = view
+  const processName = `${hostname()}:${process.pid}`
   const look = shared(async (): Promise<Counts> => {
     const [queues, disabled, leases] = await Promise.all([
       countQueues(db),
@@ -77,7 +77,7 @@ export function registerInstallationMetrics(registry: Registry, view: Installati
     async () =>
       (await look()).leases
         .filter(({ holder }) => isOwn(holder))
-        .map(({ name: lease }) => ({ labels: { lease, holder: process }, value: 1 })),
+        .map(({ name: lease }) => ({ labels: { lease, holder: processName }, value: 1 })),
   )
   const disk = (name: string, help: string, pick: 'bavail' | 'blocks') =>
     show(registry, 'gauge', { name, help }, async () => {

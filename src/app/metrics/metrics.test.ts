@@ -88,6 +88,7 @@ describe('the metrics', () => {
       refill: { filled: 7, failed: 1 },
       unknown_kinds: { untraced_block: 5 },
       last_error: '',
+      last_error_time: null,
       health: 'stalled' as const,
       since: '2026-01-01T00:00:00.000Z',
       problem: 'No node reports its head.',
@@ -138,7 +139,7 @@ describe('the forms of the metrics', () => {
 
   it('have exemplars in OpenMetrics only', async () => {
     const metrics = createMetrics('1', routes)
-    const facts = { ...noFacts(), trace_id: 'abc' }
+    const facts = { ...noFacts('r'), trace_id: 'abc' }
     metrics.finished({ ...finished, path: '/v1/c/GetWallet', facts })
     expect((await metrics.text(open)).text).toMatch(
       /^portolan_http_request_seconds_bucket\{.*le="0\.0025".*\} 1 # \{trace_id="abc"\} 0\.002 \d+(?:\.\d+)?$/m,

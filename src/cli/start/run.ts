@@ -107,6 +107,7 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
       setLogLevel: (level: string) => {
         log.level = level
       },
+      attachLog: log.attach,
     }
     const notice = isLocal ? await findNotice(options.chains) : undefined
     // On a terminal the banner says it.

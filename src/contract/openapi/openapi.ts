@@ -217,6 +217,7 @@ const problemSchema = {
     code: { type: 'string', enum: [...new Set(rows.map(([, row]) => row.code))] },
     reason: { type: 'string', enum: Object.keys(errors) },
     request_id: { type: 'string' },
+    trace_id: { type: 'string', description: 'where the request was traced (W3C Trace Context)' },
     server_time: { type: 'string', description: 'with CLOCK_SKEW: Unix time in milliseconds' },
     missing: {
       type: 'string',

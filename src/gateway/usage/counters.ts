@@ -30,7 +30,7 @@ export type Counters = {
   classes: readonly string[]
   count(method: Method | undefined, outcome: Outcome, microseconds: number): void
   /** Names the trace of a call that was counted. */
-  trace(method: Method | undefined, microseconds: number, trace_id: string): void
+  trace(method: string, microseconds: number, trace_id: string): void
   countCache(hit: boolean): void
   /** Calls of a method that ended so. */
   calls(method: number, outcome: number): number
@@ -68,7 +68,8 @@ export function createCounters(list: readonly Method[]): Counters {
       sums[index]! += microseconds
     },
     trace(method, microseconds, trace_id) {
-      const index = method ? method.index : size - 1
+      const found = list.findIndex(({ name }) => name === method)
+      const index = found < 0 ? size - 1 : found
       const exemplar = { trace_id, value: microseconds / 1e6, time: Date.now() }
       exemplars.set(index * width + bucketOf(microseconds), exemplar)
     },

@@ -12,6 +12,7 @@ import { alone, faultOf, type Serve, type Served } from '../../gateway/rpc/serve
 import type { Clock } from '../../lib/clock.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
+import type { Tracing } from '../../lib/tracing.ts'
 import type { AccessLog } from '../access-log.ts'
 import { isTemporary, keyChallenge } from '../problems.ts'
 import type { GatewayHeaders } from './gateway-headers.ts'
@@ -33,6 +34,8 @@ export type GatewayFrontOptions = {
   ids: Ids
   log: Log
   access: Pick<AccessLog, 'isSampled' | 'follow'>
+  /** Traces a share of the calls. */
+  tracing?: Tracing | undefined
 }
 
 /** Where a request goes: an address of the gateway's form, its network if there is one. */
@@ -105,6 +108,7 @@ export const isTooManyFailures = (error: unknown): boolean =>
 export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
   const { networks, keys, audit, serve, admission, bodyLimitBytes, clock, ids, log, access } =
     options
+  const { tracing } = options
   const notFound = refusal(options.notFound ?? 'NETWORK_NOT_FOUND')
   const notAllowed = refusal('METHOD_NOT_ALLOWED', 'The gateway takes POST only.')
   const notUpgraded = refusal('UPGRADE_REQUIRED')
@@ -144,6 +148,45 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
   const findBare = (url: string, client: string): Place | undefined => {
     const [, path = ''] = bareAddress.exec(url) ?? []
     return path === '' ? undefined : { path, network: networks.get(path), key: '', client }
+  }
+
+  const answer = (
+    { network, principal, client }: Admission,
+    request_id: string,
+    body: string,
+    done: (served: Served) => void,
+    ahead: Paid | undefined,
+    trace_id?: string,
+  ): void => {
+    const finish = access.isSampled()
+      ? access.follow({ request_id, client, network, principal, body, trace_id }, done)
+      : done
+    try {
+      serve(network, principal, body, finish, ahead)
+    } catch (error) {
+      log.error({ err: error, request_id, client }, 'request failed')
+      finish(alone(faultOf(error)))
+    }
+  }
+
+  const answerTraced = (
+    tracing: Tracing,
+    admitted: Admission,
+    request_id: string,
+    body: string,
+    done: (served: Served) => void,
+    ahead: Paid | undefined,
+  ): void => {
+    const { chain, network } = admitted.network
+    const span = tracing.begin({
+      name: 'gateway',
+      fields: { 'portolan.chain': `${chain}/${network}`, 'portolan.request_id': request_id },
+    })
+    const finish = (served: Served) => {
+      span.end({ 'http.response.status_code': served.status })
+      done(served)
+    }
+    span.run(() => answer(admitted, request_id, body, finish, ahead, span.trace_id))
   }
 
   return {
@@ -204,16 +247,9 @@ export function createGatewayFront(options: GatewayFrontOptions): GatewayFront {
       log.error({ err: error, request_id }, 'request failed')
       return alone(faultOf(error))
     },
-    answer({ network, principal, client }, request_id, body, done, ahead) {
-      const finish = access.isSampled()
-        ? access.follow({ request_id, client, network, principal, body }, done)
-        : done
-      try {
-        serve(network, principal, body, finish, ahead)
-      } catch (error) {
-        log.error({ err: error, request_id, client }, 'request failed')
-        finish(alone(faultOf(error)))
-      }
+    answer(admitted, request_id, body, done, ahead) {
+      if (tracing?.isSampled()) answerTraced(tracing, admitted, request_id, body, done, ahead)
+      else answer(admitted, request_id, body, done, ahead)
     },
     headersOf(served, request_id, place) {
       const { status, body, decision, hit, hash, retryAfter } = served

@@ -2,6 +2,7 @@ import { idempotencyHeader } from '../../contract/idempotency.ts'
 import { authHeaders } from '../../contract/signature.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
+import type { Outage } from '../../lib/outage.ts'
 import type { Finished } from '../exchange.ts'
 import { hungUp, noFacts, requestIdOf } from '../exchange.ts'
 import type { Operations } from '../operations.ts'
@@ -36,6 +37,7 @@ const wanted: ReadonlySet<string> = new Set([
   'content-type',
   'content-encoding',
   'x-request-id',
+  'traceparent',
 ])
 
 /** Makes the front. */
@@ -45,6 +47,7 @@ export function createOperationsFront(options: {
   bodyLimitBytes: number
   ids: Ids
   log: Log
+  database?: Pick<Outage, 'failed'>
   onFinished(finished: Finished): void
 }): OperationsFront {
   const { operations, routes, bodyLimitBytes, ids, log, onFinished } = options
@@ -70,7 +73,7 @@ export function createOperationsFront(options: {
       const request_id = requestIdOf(headers['x-request-id'], ids)
       const lines = ['x-request-id', request_id, 'x-content-type-options', 'nosniff']
       const hangUp = new AbortController()
-      const facts = noFacts()
+      const facts = noFacts(request_id)
       facts.bytes_in = body.length
       let isOver = false
       const finish = (status: number): boolean => {
@@ -94,8 +97,14 @@ export function createOperationsFront(options: {
         },
         (error: unknown) => {
           if (isOver) return
-          const failure = toOperationError(error, log, { request_id, client })
-          const problem = problemResponse(failure, request_id)
+          const { trace_id } = facts
+          const failure = toOperationError(
+            error,
+            log,
+            { request_id, client, trace_id },
+            options.database,
+          )
+          const problem = problemResponse(failure, request_id, trace_id)
           facts.reason = failure.reason
           facts.bytes_out = Buffer.byteLength(problem.body)
           for (const [name, value] of Object.entries(problem.headers)) put(lines, name, value)

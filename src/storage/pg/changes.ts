@@ -2,7 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../../lib/log.ts'
+import { createOutage } from '../../lib/outage.ts'
 import type { Connection, Db } from './database.ts'
+import { isDatabaseUnavailable } from './errors.ts'
 
 /** The message to replicas: something that they may have cached has changed. */
 export type Change =
@@ -59,6 +61,12 @@ export const listenForChanges = (options: {
 }): { stop(): Promise<void> } => {
   const { connection, onChange, onReconnect, onLost, onSession, log } = options
   const stopping = new AbortController()
+  const outage = createOutage({
+    ...{ log, now: Date.now },
+    begins: 'change listener lost its connection',
+    ends: 'change listener is connected again',
+    isPlain: isDatabaseUnavailable,
+  })
 
   const deliver = (payload: string | undefined): void => {
     const change = parseChange(payload)
@@ -112,12 +120,13 @@ export const listenForChanges = (options: {
       try {
         await listen(() => {
           retryMs = firstRetryMs
+          outage.recovered()
           onReconnect()
         })
       } catch (error) {
         if (stopping.signal.aborted) return
         onLost?.()
-        log.warn({ err: error, retry_ms: retryMs }, 'change listener lost its connection')
+        outage.failed(error, { retry_ms: retryMs })
         await delay(retryMs, undefined, { signal: stopping.signal }).catch(() => {})
         retryMs = Math.min(retryMs * 2, lastRetryMs)
       }

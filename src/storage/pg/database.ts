@@ -3,9 +3,12 @@
 // for the list of their columns. Every statement has a time limit, and the loss of a connection never ends the
 // process.
 
-import { Kysely, PostgresDialect, sql } from 'kysely'
+import { Kysely, type LogEvent, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
 import type { Log } from '../../lib/log.ts'
+import { createOutage } from '../../lib/outage.ts'
+import type { Tracing } from '../../lib/tracing.ts'
+import { isDatabaseUnavailable } from './errors.ts'
 import { withLocalSettings } from './pooled.ts'
 import { withPrepared } from './prepared.ts'
 import { createShares } from './shares.ts'
@@ -75,6 +78,8 @@ export const openDatabase = (options: {
   log: Log
   max?: number
   statementTimeoutMs?: number
+  /** Statements become parts of the current trace. */
+  tracing?: Tracing | undefined
 }): Database => {
   const { connection, log, max = 10, statementTimeoutMs = 30_000 } = options
   const pool = new pg.Pool({
@@ -93,12 +98,19 @@ export const openDatabase = (options: {
     }),
   })
   let stopped: Promise<void> | undefined
+  const outage = createOutage({
+    ...{ log, now: Date.now },
+    begins: 'idle database connection lost',
+    ends: 'database connected again',
+    isPlain: isDatabaseUnavailable,
+  })
   // The loss of an idle connection must not end the process: the pool opens another one.
   pool.on('error', (error) => {
     // The pool does not wait for the goodbye of its connections; an embedded server may be quicker.
-    if (!stopped) log.warn({ err: error }, 'idle database connection lost')
+    if (!stopped) outage.failed(error)
   })
   pool.on('connect', (client) => {
+    outage.recovered()
     // Between a statement's error and the connection's end the pool does not listen.
     client.on('error', (error) => log.debug({ err: error }, 'database connection lost'))
   })
@@ -108,14 +120,31 @@ export const openDatabase = (options: {
         `idle_in_transaction_session_timeout = ${idleInTransactionMs}`,
       ])
     : withPrepared(pool)
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: prepared }) })
+  const { tracing } = options
+  const watch = tracing && { log: (event: LogEvent) => traceStatement(tracing, event) }
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: prepared }), ...watch })
   const most = Math.max(1, Math.floor(max * shareOfAll))
-  const shareOf = createShares(prepared, { most, timeoutMs: connectTimeoutMs })
+  const shareOf = createShares(prepared, { most, timeoutMs: connectTimeoutMs, ...watch })
   const stop = (): Promise<void> => {
     stopped ??= pool.end()
     return stopped
   }
   return { db, pool, shareOf, stop }
+}
+
+const shownSql = 500
+
+/** The text of a statement has no values: they are parameters. */
+const traceStatement = (
+  tracing: Tracing,
+  { level, query, queryDurationMillis }: LogEvent,
+): void => {
+  const text = query.sql.trim().replace(/\s+/g, ' ')
+  tracing.past(`sql ${text.slice(0, text.indexOf(' '))}`, queryDurationMillis, {
+    'db.system.name': 'postgresql',
+    'db.query.text': text.slice(0, shownSql),
+    ...(level === 'error' && { error: true }),
+  })
 }
 
 /** The server is older than what the SQL is written for. */

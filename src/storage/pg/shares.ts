@@ -1,4 +1,10 @@
-import { Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
+import {
+  Kysely,
+  type LogEvent,
+  PostgresDialect,
+  type PostgresPool,
+  type PostgresPoolClient,
+} from 'kysely'
 import { LRUCache } from 'lru-cache'
 import type { Tables } from './tables.ts'
 
@@ -14,7 +20,7 @@ const keptViews = 1_000
  */
 export const createShares = (
   pool: PostgresPool,
-  { most, timeoutMs }: { most: number; timeoutMs: number },
+  { most, timeoutMs, log }: { most: number; timeoutMs: number; log?: (event: LogEvent) => void },
 ): ((key: string) => Kysely<Tables>) => {
   const shares = new Map<string, Share>()
   const views = new LRUCache<string, Kysely<Tables>>({ max: keptViews })
@@ -69,7 +75,10 @@ export const createShares = (
     let view = views.get(key)
     if (!view) {
       const own: PostgresPool = { ...pool, connect: () => connect(key) }
-      view = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: own }) })
+      view = new Kysely<Tables>({
+        dialect: new PostgresDialect({ pool: own }),
+        ...(log && { log }),
+      })
       views.set(key, view)
     }
     return view

@@ -16,13 +16,14 @@ export type QueuedWebhook = Pick<WebhookRow, 'webhook_id' | 'organization_id'> &
 export type ClaimedDelivery = Pick<
   DeliveryRow,
   'webhook_history_id' | 'organization_id' | 'webhook_id' | 'notification_type' | 'create_time'
-> & {
-  sequence: number
-  retry_step: number
-  claim_expire_time: Date
-  /** As JSON text, which goes into the body as it is. */
-  data: string
-}
+> &
+  Partial<Pick<DeliveryRow, 'network_id' | 'block_number'>> & {
+    sequence: number
+    retry_step: number
+    claim_expire_time: Date
+    /** As JSON text, which goes into the body as it is. */
+    data: string
+  }
 
 /** What a courier must know of the receiving end. */
 export type ReceiverRow = Pick<
@@ -82,7 +83,7 @@ export const claimDeliveries = async (
             for update skip locked) c))
       returning webhook_id, sequence, retry_step)
     select d.webhook_history_id, d.organization_id, d.webhook_id, d.notification_type,
-      c.retry_step, d.create_time, d.sequence, d.data::text as data
+      c.retry_step, d.create_time, d.sequence, d.network_id, d.block_number, d.data::text as data
     from claimed c, lateral (
       select * from delivery where webhook_id = c.webhook_id and sequence = c.sequence
       limit 1) d`.execute(db)

@@ -2,8 +2,9 @@
 // storage and the chain. It guarantees that a stored balance belongs to a block with the confirmation of its
 // wallet, and that a balance which cannot be read delays no other one.
 
-import { BlockGoneError } from '../../chains/chain.ts'
+import { BlockGoneError, ChainUnavailableError } from '../../chains/chain.ts'
 import type { Log } from '../../lib/log.ts'
+import { createOutage } from '../../lib/outage.ts'
 import { createPatience } from '../tracker/patience.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
 import { settleBalances } from './balances.ts'
@@ -39,6 +40,13 @@ export function startSettling(options: {
   let blockTime: number | undefined
   let pauseMs = firstPauseMs
   const patience = createPatience(tools.clock)
+  const outage = createOutage({
+    ...{ log, now: tools.clock.now },
+    begins: 'reading balances failed, will retry',
+    ends: 'balances are read again',
+    // A block that left the chain, or that a node lacks, is nothing to look for in a stack.
+    isPlain: (error) => error instanceof BlockGoneError || error instanceof ChainUnavailableError,
+  })
 
   const wait = async (ms: number): Promise<void> => {
     const waiting = new AbortController()
@@ -60,13 +68,12 @@ export function startSettling(options: {
           options.onSettled?.(time)
           if (blockTime === time) blockTime = undefined
         }
+        outage.recovered()
         pauseMs = firstPauseMs
         await wait(pollMs)
       } catch (error) {
         if (signal.aborted) return
-        // A block that left the chain, or that a node lacks, is nothing to look for in a stack.
-        const about = error instanceof BlockGoneError ? { reason: error.message } : { err: error }
-        log.warn({ ...about, retry_ms: pauseMs }, 'reading balances failed, will retry')
+        outage.failed(error, { retry_ms: pauseMs })
         await wait(pauseMs)
         // A block that one node lacks comes soon, or another node is asked.
         const longestMs = error instanceof BlockGoneError ? blockPauseMs : lastPauseMs

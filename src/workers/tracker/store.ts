@@ -9,6 +9,7 @@ import {
   type Position,
 } from '../../chains/chain.ts'
 import type { AssetKey } from '../../contract/records/assets.ts'
+import { inSpan } from '../../lib/tracing.ts'
 import { insertBacklog } from '../../storage/balances/backlog.ts'
 import { insertBalanceChanges } from '../../storage/balances/changes.ts'
 import { reopenAllBalances } from '../../storage/balances/reopening.ts'
@@ -95,18 +96,23 @@ async function storeOnce(
     assertChecked,
   }: { after?: Position; backlogUntil?: number; assertChecked: AssertChecked },
 ): Promise<Stored> {
-  const { db, clock, network_id, chain, window, releaseLimits: limits } = tools
+  const { db, clock, network_id, chain, window, releaseLimits: limits, tracing } = tools
   const first = blocks[0]!
   const last = blocks.at(-1)!
-  return await db.transaction().execute(async (trx) => {
+  const write = async (trx: Db): Promise<Stored> => {
     await beginWrite(trx, tools, { number: first.number - 1, hash: first.parent_hash })
     const now = new Date(clock.now())
-    const { tracked, matches: named } = await lookUp(trx, { network_id, chain }, blocks)
-    assertChecked(blocks, tracked)
     const unknown_kinds: Record<string, number> = {}
-    const contents = blocks.map((block) => ({ block, content: block.decode(tracked) }))
-    const matches = await addTokenRules(trx, chain, named, contents)
-    const rows = contents.map(({ block, content }) => matchBlock(block, content, matches))
+    const { contents, rows } = await inSpan(tracing?.open('match'), async () => {
+      const { tracked, matches: named } = await lookUp(trx, { network_id, chain }, blocks)
+      assertChecked(blocks, tracked)
+      const contents = blocks.map((block) => ({ block, content: block.decode(tracked) }))
+      const matches = await addTokenRules(trx, chain, named, contents)
+      return {
+        contents,
+        rows: contents.map(({ block, content }) => matchBlock(block, content, matches)),
+      }
+    })
 
     const assets = new Map(rows.flatMap((row) => [...row.assets]))
     await ensureAssets(trx, network_id, [...assets.values()], now)
@@ -127,7 +133,9 @@ async function storeOnce(
       isNoted ? changes.filter((change) => !isBacklog(change)) : changes,
     )
     const context = { network_id, service: chain.service, now, limits: tools.fanOutLimits }
-    let isLeft = await noteTransfers(trx, context, blocks, transfers)
+    let isLeft = await inSpan(tracing?.open('notify', { transfers: transfers.length }), () =>
+      noteTransfers(trx, context, blocks, transfers),
+    )
     for (const { block, content } of contents) {
       const undecoded_transaction = content.undecoded?.length ?? 0
       const kinds = {
@@ -175,7 +183,10 @@ async function storeOnce(
     const { count, isMore } = await releaseDue(trx, due)
     const notifications = { count, isMore: isMore || isLeft }
     return { transfers: inserted, notifications, unknown_kinds }
-  })
+  }
+  return await inSpan(tracing?.open('commit', { blocks: blocks.length }), () =>
+    db.transaction().execute(write),
+  )
 }
 
 // On a chain with fast blocks a number of blocks is soon over: those of an hour are kept as well.

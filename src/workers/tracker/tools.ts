@@ -1,5 +1,6 @@
 import type { Chain } from '../../chains/chain.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { Tracing } from '../../lib/tracing.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import type { FanOutLimits } from '../../storage/webhooks/fan-out-limits.ts'
 import type { HeldLease } from '../lease.ts'
@@ -15,4 +16,5 @@ export type TrackerTools = {
   window: number
   releaseLimits?: ReleaseLimits
   fanOutLimits?: FanOutLimits
+  tracing?: Tracing | undefined
 }

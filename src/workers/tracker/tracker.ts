@@ -13,9 +13,10 @@ import {
   UnreadableError,
 } from '../../chains/chain.ts'
 import { findGapEnd } from '../../chains/follow/linked.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, toTimestamp } from '../../lib/clock.ts'
 import { createHistogram, type HistogramCounts, waitBounds } from '../../lib/histogram.ts'
 import type { Log } from '../../lib/log.ts'
+import { inSpan, type Tracing } from '../../lib/tracing.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { findCursor } from '../../storage/tracking/blocks.ts'
 import { findGapAt, listOpenGaps } from '../../storage/tracking/gaps.ts'
@@ -61,6 +62,8 @@ export type TrackerOptions = {
   refill?: Partial<RefillTimes>
   /** How long a block that cannot be read holds up those after it. */
   patience?: Partial<TroublePatience>
+  /** Traces a share of the blocks. */
+  tracing?: Tracing | undefined
 }
 
 /** The state of a tracker, for `/status` and metrics. */
@@ -78,7 +81,9 @@ export type TrackerStatus = {
   unknown_kinds: Record<string, number>
   /** How many balances were compared with the chain, and differed. */
   reconciliation?: { checked: number; repaired: number }
+  /** Empty when tracking works again. */
   last_error: string
+  last_error_time: string | null
 }
 
 /** A tracker of one chain and network. */
@@ -113,6 +118,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     ttlMs,
     window = reorganizationWindow,
     farBehind = 100,
+    tracing,
   } = options
   const ensureMonths = createMonths(db)
   const seen = { block_number: null as number | null, head: null as number | null }
@@ -152,6 +158,16 @@ export function startTracker(options: TrackerOptions): Tracker {
     return head
   }
 
+  /** The trace of the last of these blocks, where that is traced. Deliveries continue it. */
+  const beginSpan = (blocks: readonly BlockRef[]) => {
+    const last = blocks.at(-1)!
+    const as = tracing?.blockSpan(network_id, last.number)
+    if (!tracing || !as) return undefined
+    const { chain, network } = name
+    const fields = { 'portolan.chain': `${chain}/${network}`, 'portolan.block_number': last.number }
+    return tracing.begin({ name: 'block', fields, as })
+  }
+
   const take = async (
     tools: TrackerTools,
     after: Position,
@@ -189,9 +205,11 @@ export function startTracker(options: TrackerOptions): Tracker {
     // After a failure one by one, so that those before the block that fails are stored.
     const batches = troubles.isAny() ? event.blocks.map((block) => [block]) : [event.blocks]
     for (const blocks of batches) {
-      const result = await storeBlocks(tools, blocks, { after: position, backlogUntil, signal })
+      const span = beginSpan(blocks)
+      const store = { after: position, backlogUntil, signal }
+      const result = await inSpan(span, () => storeBlocks(tools, blocks, store))
       isReleaseLeft = result.notifications.isMore
-      for (const { time } of blocks) stored.add(since(time))
+      for (const { time } of blocks) stored.add(since(time), span?.trace_id)
       for (const [kind, count] of Object.entries(result.unknown_kinds))
         unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
       position = blocks.at(-1)!
@@ -243,7 +261,7 @@ export function startTracker(options: TrackerOptions): Tracker {
   }
 
   const run = async (lease: HeldLease, signal: AbortSignal, works: () => void): Promise<void> => {
-    const tools: TrackerTools = { db, clock, network_id, chain, lease, window }
+    const tools: TrackerTools = { db, clock, network_id, chain, lease, window, tracing }
     let position = await begin(tools, signal)
     seen.block_number = position.number
     const onSettled = (time: number) => settled.add(since(time))
@@ -308,10 +326,7 @@ export function startTracker(options: TrackerOptions): Tracker {
     run,
     ...(ttlMs !== undefined && { ttlMs }),
   })
-  const lastError = () => {
-    const error = leased.lastError()
-    return error instanceof Error ? error.message : ''
-  }
+  const lastError = () => leased.lastError()?.message ?? ''
   return {
     failing: () => {
       const since = leased.failingSince()
@@ -330,6 +345,7 @@ export function startTracker(options: TrackerOptions): Tracker {
         unknown_kinds: { ...unknown_kinds },
         ...(isReconciled && { reconciliation: { ...reconciliation } }),
         last_error: lastError(),
+        last_error_time: timeOf(leased.lastError()),
       }
     },
     gaps: () => listOpenGaps(db, network_id),
@@ -337,6 +353,9 @@ export function startTracker(options: TrackerOptions): Tracker {
     stop: leased.stop,
   }
 }
+
+const timeOf = (error: { time: number } | undefined): string | null =>
+  error ? toTimestamp(error.time) : null
 
 const highest = (one: number | null, other: number | undefined): number | null =>
   one === null ? (other ?? null) : Math.max(one, other ?? one)

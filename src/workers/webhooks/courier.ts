@@ -3,7 +3,7 @@
 // allowed addresses only. It guarantees at-least-once delivery in the order of first attempts, and that a
 // failing endpoint does not delay others.
 
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, toTimestamp } from '../../lib/clock.ts'
 import {
   callBounds,
   createHistogram,
@@ -12,8 +12,11 @@ import {
 } from '../../lib/histogram.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Log } from '../../lib/log.ts'
+import { createOutage } from '../../lib/outage.ts'
+import type { Span, Tracing } from '../../lib/tracing.ts'
 import type { Sealer } from '../../storage/access/seal.ts'
 import type { Db } from '../../storage/pg/database.ts'
+import { isDatabaseUnavailable } from '../../storage/pg/errors.ts'
 import {
   claimDeliveries,
   listQueuedWebhooks,
@@ -33,6 +36,8 @@ export type CourierOptions = {
   sealer: Sealer
   log: Log
   http: GuardedFetch
+  /** Continues the traces of blocks. */
+  tracing?: Tracing | undefined
   /** For one attempt. */
   timeoutMs: number
   limits: LaneLimits
@@ -56,7 +61,9 @@ export type CourierStatus = {
   queued_webhooks: number
   /** How long the oldest due notification has been due. */
   oldest_due_seconds: number
+  /** Empty when notifications are claimed again. */
   last_error: string
+  last_error_time: string | null
 }
 
 /** How long deliveries took, in seconds. */
@@ -85,7 +92,7 @@ const gatherMs = 10
 
 /** Starts a courier; any number of processes may run one each. */
 export function startCourier(options: CourierOptions): Courier {
-  const { db, clock, ids, sealer, log, http, timeoutMs, limits } = options
+  const { db, clock, ids, sealer, log, http, timeoutMs, limits, tracing } = options
   const { stopTimeoutMs = timeoutMs, claimMarginMs = 15_000, pollMs = 2_000 } = options
   const stopping = new AbortController()
   const aborting = new AbortController()
@@ -105,7 +112,6 @@ export function startCourier(options: CourierOptions): Courier {
     failed: 0,
     queued_webhooks: 0,
     oldest_due_seconds: 0,
-    last_error: '',
   }
   const times = {
     delivered: createHistogram(callBounds),
@@ -113,6 +119,12 @@ export function startCourier(options: CourierOptions): Courier {
     latency: createHistogram(waitBounds),
     fromBlock: createHistogram(waitBounds),
   }
+  const outage = createOutage({
+    ...{ log, now: clock.now },
+    begins: 'claiming deliveries failed, will retry',
+    ends: 'deliveries are claimed again',
+    isPlain: isDatabaseUnavailable,
+  })
   let isWoken = false
   let isStarved = false
   let soon: NodeJS.Timeout | undefined
@@ -149,17 +161,33 @@ export function startCourier(options: CourierOptions): Courier {
     void running.finally(() => sending.delete(running))
   }
 
-  const measure = ({ claim }: PendingDelivery, isWell: boolean, begun: number): void => {
-    times[isWell ? 'delivered' : 'failed'].add((performance.now() - begun) / 1000)
+  const beginSpan = ({ claim }: PendingDelivery): Span | undefined => {
+    const { network_id, block_number, webhook_id, webhook_history_id, retry_step } = claim
+    if (!tracing || network_id === undefined || block_number == null) return undefined
+    const below = tracing.blockSpan(network_id, block_number)
+    const ids = {
+      'portolan.webhook_id': webhook_id,
+      'portolan.webhook_history_id': webhook_history_id,
+    }
+    const fields = { ...ids, 'portolan.retry': retry_step }
+    return below && tracing.begin({ name: 'deliver', below, fields })
+  }
+
+  const measure = (
+    { claim }: PendingDelivery,
+    { isWell, begun, trace_id }: { isWell: boolean; begun: number; trace_id: string | undefined },
+  ): void => {
+    times[isWell ? 'delivered' : 'failed'].add((performance.now() - begun) / 1000, trace_id)
     if (!isWell) return
     const now = clock.now()
-    times.latency.add(Math.max(0, now - claim.create_time.getTime()) / 1000)
+    times.latency.add(Math.max(0, now - claim.create_time.getTime()) / 1000, trace_id)
     const blockTime = blockTimeOf(claim.data)
-    if (blockTime !== undefined) times.fromBlock.add(Math.max(0, now - blockTime) / 1000)
+    if (blockTime !== undefined) times.fromBlock.add(Math.max(0, now - blockTime) / 1000, trace_id)
   }
 
   const deliver = async (delivery: PendingDelivery): Promise<void> => {
     const begun = performance.now()
+    const span = beginSpan(delivery)
     let isWell: boolean | undefined
     try {
       // It waited here for so long that another courier could have it before an answer came.
@@ -167,11 +195,11 @@ export function startCourier(options: CourierOptions): Courier {
       const signal = aborting.signal
       const record = isLate
         ? undefined
-        : await send(delivery, { http, clock, timeoutMs, random, signal })
+        : await send(delivery, { http, clock, timeoutMs, random, signal, span })
       if (record) {
         isWell = record.is_delivered
         seen[isWell ? 'delivered' : 'failed']++
-        measure(delivery, isWell, begun)
+        measure(delivery, { isWell, begun, trace_id: span?.trace_id })
         recorder.add(record)
       } else {
         await giveBack([delivery])
@@ -179,6 +207,7 @@ export function startCourier(options: CourierOptions): Courier {
       }
     } finally {
       const durationMs = performance.now() - begun
+      span?.end({ delivered: isWell })
       const { next, dropped, isHungry } = lanes.finish(delivery, {
         isWell,
         durationMs,
@@ -235,12 +264,17 @@ export function startCourier(options: CourierOptions): Courier {
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
       isWoken = false
-      const next = await collect().catch((error: unknown) => {
-        seen.last_error = error instanceof Error ? error.message : String(error)
-        log.warn({ err: error, retry_ms: failedPauseMs }, 'claiming deliveries failed, will retry')
-        isWoken = false
-        return clock.now() + failedPauseMs
-      })
+      const next = await collect().then(
+        (time) => {
+          outage.recovered()
+          return time
+        },
+        (error: unknown) => {
+          outage.failed(error, { retry_ms: failedPauseMs })
+          isWoken = false
+          return clock.now() + failedPauseMs
+        },
+      )
       await sleepUntil(next)
     }
   }
@@ -248,12 +282,17 @@ export function startCourier(options: CourierOptions): Courier {
 
   return {
     wake,
-    status: () => ({
-      ...seen,
-      in_flight: lanes.open(),
-      claimed: lanes.held(),
-      unrecorded: recorder.waiting(),
-    }),
+    status: () => {
+      const error = outage.last()
+      return {
+        ...seen,
+        in_flight: lanes.open(),
+        claimed: lanes.held(),
+        unrecorded: recorder.waiting(),
+        last_error: error?.message ?? '',
+        last_error_time: error ? toTimestamp(error.time) : null,
+      }
+    },
     timings: () => ({
       delivered: times.delivered.read(),
       failed: times.failed.read(),

@@ -1,5 +1,6 @@
 import { sign } from '../../domain/webhooks/secret.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { Span } from '../../lib/tracing.ts'
 import type { ClaimedDelivery } from '../../storage/webhooks/delivery-claims.ts'
 import type { AttemptRecord } from '../../storage/webhooks/delivery-records.ts'
 import { type GuardedAnswer, GuardedFetchError } from './guarded-exchange.ts'
@@ -18,6 +19,8 @@ export type SendOptions = {
   /** Between 0 and 1. */
   random(): number
   signal: AbortSignal
+  /** Receivers may continue its trace. */
+  span?: Span | undefined
 }
 
 /** The body of a delivery (docs/decisions/webhooks.md); the same bytes in every attempt. */
@@ -36,7 +39,7 @@ const bodyOf = ({
 /** Makes one attempt; undefined when the service stopped before it was answered. */
 export async function send(
   { claim, receiver }: PendingDelivery,
-  { http, clock, timeoutMs, random, signal }: SendOptions,
+  { http, clock, timeoutMs, random, signal, span }: SendOptions,
 ): Promise<AttemptRecord | undefined> {
   const { webhook_history_id, organization_id, webhook_id, sequence } = claim
   const { claim_expire_time, retry_step } = claim
@@ -49,6 +52,7 @@ export async function send(
       url: receiver.webhook_endpoint,
       method: 'POST',
       headers: {
+        ...(span && { traceparent: span.traceparent }),
         ...receiver.headers,
         'content-type': 'application/json',
         'webhook-id': webhook_history_id,
