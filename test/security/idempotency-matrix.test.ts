@@ -34,6 +34,7 @@ const newRequest = async (entry: Entry): Promise<Body> => {
     ...{ organization_id, contract_address, name: randomUUID(), domain: `d-${randomUUID()}` },
     ...{ address: newAddress(), addresses: [newAddress()], header_key: `x-${randomUUID()}` },
     webhook_endpoint: `https://receiver.invalid/${randomUUID()}`,
+    servers: ['broker.receiver.invalid:4222'],
   }
   if (entry.name === 'CreateTokenTransaction') {
     fields.contract_type = 'CONTRACT_TYPE_ERC20'

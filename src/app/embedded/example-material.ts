@@ -14,8 +14,16 @@ import type { DemoWallets } from './demo.ts'
 
 type Hex = `0x${string}`
 
+/** Where a NATS server of this machine would be. */
+export const exampleServers = ['127.0.0.1:4222']
+
 /** A wallet that nothing uses, its webhook, and where that delivers to. */
-export type SpareWallet = { wallet_id: string; webhook_id: string; webhook_endpoint: string }
+export type SpareWallet = {
+  wallet_id: string
+  webhook_id: string
+  webhook_endpoint: string
+  sink_id: string
+}
 
 /** What the requests of the API reference name, beside the demo wallets. It is filled in step by step. */
 export type ExampleMaterial = {
@@ -128,7 +136,21 @@ async function ensureSpare(
   const { webhook_id } =
     webhooks[0] ??
     (await operations.RegisterWebhook({ wallet_id, webhook_endpoint, confirmation: 1 }))
-  return { wallet_id, webhook_id, webhook_endpoint }
+  return { wallet_id, webhook_id, webhook_endpoint, sink_id: await ensureSink(operations) }
+}
+
+/** A sink that is disabled: there is no broker beside the demo. */
+async function ensureSink(operations: Client[WalletService]): Promise<string> {
+  const subject_prefix = 'example'
+  const { sinks } = await operations.ListSinks({})
+  const known = sinks.find((sink) => sink.subject_prefix === subject_prefix)
+  if (known) return known.sink_id
+  const { sink_id } = await operations.RegisterSink({
+    ...{ sink_type: 'SINK_TYPE_NATS', servers: exampleServers, tls: false, confirmation: 1 },
+    subject_prefix,
+  })
+  await operations.DisableSink({ sink_id })
+  return sink_id
 }
 
 /** The key of nothing but these examples; it is the same at every start. */

@@ -1,6 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { DemoWallet, DemoWallets } from './demo.ts'
-import { type ExampleMaterial, limits, type SpareWallet } from './example-material.ts'
+import {
+  type ExampleMaterial,
+  exampleServers,
+  limits,
+  type SpareWallet,
+} from './example-material.ts'
 
 /** Requests by service and operation, as `c/GetWallet`. */
 export type Examples = Readonly<Record<string, object>>
@@ -66,6 +71,8 @@ function walletRequests(service: string, wallet: DemoWallet): Record<string, obj
     EnableWebhook: { webhook_id },
     SendTestWebhook: { webhook_id },
     RetryWebhookHistory: { webhook_id },
+    ListSinks: {},
+    RemoveSink: { sink_id: unknownId(service, 'sink') },
     CreateStreamToken: {},
   }
 }
@@ -82,6 +89,12 @@ const spareRequests = (spare: SpareWallet): Record<string, object> => ({
   UpdateWebhook: { webhook_id: spare.webhook_id, confirmation: 2 },
   DisableWebhook: { webhook_id: spare.webhook_id },
   RotateWebhookSigningSecret: { webhook_id: spare.webhook_id },
+  RegisterSink: {
+    ...{ sink_type: 'SINK_TYPE_NATS', servers: exampleServers, tls: false, confirmation: 1 },
+  },
+  UpdateSink: { sink_id: spare.sink_id, servers: exampleServers },
+  EnableSink: { sink_id: spare.sink_id },
+  DisableSink: { sink_id: spare.sink_id },
 })
 
 function contractRequests(

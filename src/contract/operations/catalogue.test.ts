@@ -116,8 +116,8 @@ describe('extensions', () => {
         "/v1/c/RegisterSink",
         "/v1/c/ListSinks",
         "/v1/c/UpdateSink",
-        "/v1/c/DisableSink",
         "/v1/c/EnableSink",
+        "/v1/c/DisableSink",
         "/v1/c/RemoveSink",
         "/v1/c/CreateStreamToken",
       ]

@@ -112,15 +112,15 @@ export const sink = {
     anyOf: ['servers', 'tls', 'username', 'password', 'token'],
     response: {},
   }),
-  DisableSink: operation({
-    summary: 'Disable a sink; its events are held back until it is enabled.',
+  EnableSink: operation({
+    summary: 'Enable a sink that was disabled; it resumes after its position.',
     services: 'TSPC',
     extension: true,
     request: { sink_id: Id },
     response: {},
   }),
-  EnableSink: operation({
-    summary: 'Enable a sink that was disabled; it resumes after its position.',
+  DisableSink: operation({
+    summary: 'Disable a sink; its events are held back until it is enabled.',
     services: 'TSPC',
     extension: true,
     request: { sink_id: Id },

@@ -31,6 +31,11 @@ beforeAll(async () => {
     insert into organization (organization_id, name, domain, create_time, update_time)
     select gen_random_uuid(), 'Other', 'other-' || i, ${now}, ${now}
     from generate_series(1, 5000) i`.execute(db)
+  await sql`
+    insert into sink (webhook_id, organization_id, network_id, sink_type, settings, position, epoch,
+      failure_count, next_attempt_time, create_time)
+    select gen_random_uuid(), organization_id, 1, 'SINK_TYPE_NATS', '{}', 0, 0, 0, ${now}, ${now}
+    from organization`.execute(db)
   // A long history, half of it of each webhook, and a queue of 5,000 for the first.
   await sql`
     with notified as (
