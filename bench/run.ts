@@ -11,6 +11,7 @@ const benches = [
   'query',
   'gateway',
   'fanout',
+  'scale',
   'tracker',
   'transactions',
   'polkadot',

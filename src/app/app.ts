@@ -124,6 +124,9 @@ export type App = {
   stop(): Promise<void>
 }
 
+/** A running service, of one process or of several. */
+export type Service = Omit<App, 'views' | 'retire'>
+
 /** What a supervisor asks of a process. */
 export type AppViews = {
   metrics: Metrics['families']

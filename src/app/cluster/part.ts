@@ -1,6 +1,9 @@
-// Several processes as one service. What a process gets from its supervisor.
+// Several processes as one service. What a process gets from its supervisor, and how work is divided.
 
+import { availableParallelism } from 'node:os'
 import type { Limiter } from '../../domain/limits/limiter.ts'
+import type { Config } from '../config/schema.ts'
+import type { ServerRole } from '../config/server-roles.ts'
 import type { DatabaseServer } from '../data-directory.ts'
 import type { FilterPeers } from '../filter-peers.ts'
 
@@ -10,4 +13,56 @@ export type ServicePart = {
   peers: FilterPeers
   /** Admits from what the supervisor grants; undefined where the process counts itself or with Redis. */
   limiter: Limiter | undefined
+}
+
+/** What a process is started with. */
+export type PartPlan = {
+  name: string
+  /** Names it in ids of filters; different among all that run at the same time. */
+  slot: number
+  roles: readonly ServerRole[]
+  /** How many processes serve requests; 1 for one that serves none. */
+  shares: number
+}
+
+/** How many processes serve requests; 1 means that the service is a single process. */
+export function workersOf({ server }: Pick<Config, 'server'>): number {
+  const { workers, roles } = server
+  if (!roles.some((role) => requestRoles.includes(role))) return 1
+  return workers === 'auto' ? Math.min(mostByItself, availableParallelism()) : workers
+}
+
+const mostByItself = 8
+
+/** The roles that answer requests. */
+export const requestRoles: readonly ServerRole[] = ['api', 'gateway', 'console']
+
+/**
+ * The configuration of one process. What bounds the memory and the connections of the service is divided among the
+ * processes that serve requests; what bounds a single client stays.
+ */
+export function partConfig(config: Config, { roles, shares }: PartPlan, port: number): Config {
+  const { server, security, gateway, database, limits, redis } = config
+  const share = (whole: number, least = 1) => Math.max(least, Math.ceil(whole / shares))
+  return {
+    ...config,
+    server: {
+      ...server,
+      ...{ port, roles: [...roles], workers: 1, admin_listen: 'off' },
+      connections_limit: share(server.connections_limit),
+      body_bytes_limit: share(server.body_bytes_limit, 1_048_576),
+    },
+    gateway: { ...gateway, cache_bytes: Math.ceil(gateway.cache_bytes / shares) },
+    database: {
+      ...database,
+      pool_size: share(database.pool_size, Math.min(4, database.pool_size)),
+    },
+    security: {
+      ...security,
+      auth_failures_burst: share(security.auth_failures_burst),
+      auth_failures_per_second: security.auth_failures_per_second / shares,
+    },
+    // While Redis is unreachable, every process admits its own share.
+    limits: { ...limits, ...(redis.url !== undefined && { replicas: limits.replicas * shares }) },
+  }
 }

@@ -171,10 +171,12 @@ const read = (node: Node, path: Path, text: string, origin: Origin): Assignment[
   return assignmentsOf(parseYaml(text, `The variable ${shownWord(variable)}`).value, origin, path)
 }
 
+const isNumeric = ({ type }: Node): boolean => type === 'integer' || type === 'number'
+
 const scalar = (node: Node, text: string): unknown => {
   // One value or a list of them: written as in the file.
   if (node.anyOf?.some(isContainer)) return parseYaml(text, 'The value').value
-  if (node.type === 'integer' || node.type === 'number')
+  if (isNumeric(node) || node.anyOf?.every((one) => isNumeric(one) || one.const !== undefined))
     return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text
   if (node.type !== 'boolean') return text
   if (text === 'true' || text === '1') return true

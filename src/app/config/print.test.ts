@@ -33,6 +33,7 @@ chains:
       port: 80 # file, line 2
       base_path: "" # default
       console: true # default
+      workers: 1 # default
       roles:
         - api # default
         - gateway # default

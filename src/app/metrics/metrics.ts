@@ -193,7 +193,10 @@ export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Me
       registerPendingMetrics(registry, status)
     },
     text: async (accept) => renderMetrics((await registry.getMetricsAsJSON()) as Family[], accept),
-    families: async () => (await registry.getMetricsAsJSON()) as Family[],
+    families: async () =>
+      ((await registry.getMetricsAsJSON()) as Family[]).map(({ name, help, type, values }) => ({
+        ...{ name, help, type, values },
+      })),
     describe: () =>
       registry.getMetricsAsArray().map((metric) => {
         const { name, help, type, labelNames } = metric as unknown as DescribedMetric

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import manifest from '../../../package.json' with { type: 'json' }
-import type { App } from '../../app/app.ts'
+import type { Service } from '../../app/app.ts'
 import type { Overrides } from '../../app/config/schema.ts'
 import type { ServerRole } from '../../app/config/server-roles.ts'
 import type { DevEvent } from '../../app/embedded/event-line.ts'
@@ -72,7 +72,7 @@ export async function runStart(shell: Shell, options: StartOptions): Promise<voi
   }
 }
 
-type Started = { app: App; log: Log; announce(): Promise<void> }
+type Started = { app: Service; log: Log; announce(): Promise<void> }
 
 async function start(shell: Shell, options: StartOptions, signal: AbortSignal): Promise<Started> {
   const progress = isWatched(shell.stdout, shell.env) ? createProgress(shell.stdout) : undefined
@@ -84,20 +84,29 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
     const configure = (overrides: Overrides) => readConfig(shell, options, { server, ...overrides })
     const config = configure({})
     if (config.logging.format === 'json') progress?.done()
-    const [{ createLogger }, { wantsLocalChains }, { bannerFacts, bannerText }] = await Promise.all(
-      [
+    const [{ createLogger }, { wantsLocalChains }, { workersOf }, { bannerFacts, bannerText }] =
+      await Promise.all([
         import('../../app/logger.ts'),
         import('../../app/config/development.ts'),
+        import('../../app/cluster/part.ts'),
         import('../../app/banner.ts'),
-      ],
-    )
+      ])
     const isLocal = wantsLocalChains(config)
+    const notice = isLocal ? await findNotice(options.chains) : undefined
+    const tags = notice === undefined ? (options.chains ?? allLocalChains) : []
     if (!isLocal && (options.reset || options.chains?.length))
       throw usageError(
         'Local chains and --reset are of the embedded mode: without a configuration file, database or chains of your own.',
       )
+    const isOnLocalChains = isLocal && tags.length > 0
+    if (isOnLocalChains && Number(config.server.workers) > 1)
+      throw usageError(
+        'With local chains the service is one process: server.workers above 1 needs chains of your own, or --chains none.',
+      )
     const log = await createLogger(config.logging)
     const watched = progress && config.logging.format !== 'json' ? progress : undefined
+    // On a terminal the banner says it.
+    if (notice !== undefined && !watched) log.warn({}, notice)
     const starting = watched && logAsProgress(log, watched)
     const common = {
       env: shell.env,
@@ -109,10 +118,6 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
       },
       attachLog: log.attach,
     }
-    const notice = isLocal ? await findNotice(options.chains) : undefined
-    // On a terminal the banner says it.
-    if (notice !== undefined && !watched) log.warn({}, notice)
-    const tags = notice === undefined ? (options.chains ?? allLocalChains) : []
     if (options.reset) {
       const { findDataDir } = await import('../configuration.ts')
       const { resetDataDir } = await import('../../app/embedded/reset.ts')
@@ -123,20 +128,26 @@ async function start(shell: Shell, options: StartOptions, signal: AbortSignal): 
       if (watched) for (const line of eventLines(event)) print(shell, line)
       else log.info(eventFields(event), event.kind)
     }
-    const local =
-      isLocal && tags.length > 0
-        ? await (await import('../../app/embedded/embedded.ts')).startEmbedded({
-            ...common,
-            configure,
-            tags,
-            traffic: options.traffic !== false,
-            signal,
-            onEvent: (event) => void showEvent(event),
-          })
-        : undefined
+    const local = isOnLocalChains
+      ? await (await import('../../app/embedded/embedded.ts')).startEmbedded({
+          ...common,
+          configure,
+          tags,
+          traffic: options.traffic !== false,
+          signal,
+          onEvent: (event) => void showEvent(event),
+        })
+      : undefined
     const reread = () => configure({})
+    const alone = { ...common, config, reread }
     const app =
-      local ?? (await (await import('../../app/app.ts')).startApp({ ...common, config, reread }))
+      local ??
+      (workersOf(config) > 1
+        ? await (await import('../../app/cluster/supervisor.ts')).startSupervisor({
+            ...alone,
+            signal,
+          })
+        : await (await import('../../app/app.ts')).startApp(alone))
     const announce = async () => {
       const facts = bannerFacts(app, {
         version: manifest.version,
@@ -172,7 +183,11 @@ async function findNotice(asked: readonly LocalChain[] | undefined): Promise<str
 }
 
 /** The options without which another command in this folder would look elsewhere. */
-function flagsOf(shell: Shell, options: StartOptions, { dataDir }: App): string {
+function flagsOf(
+  shell: Shell,
+  options: StartOptions,
+  { dataDir }: Pick<Service, 'dataDir'>,
+): string {
   if (options.config !== undefined) return ` --config ${options.config}`
   // A variable may have been given to this one command only.
   const isNamed = options.dataDir !== undefined || shell.env.PORTOLAN_DATA_DIR !== undefined

@@ -20,6 +20,14 @@ export const SHIPPED_LIMITS: RateLimits = {
   per_month_limit: 20_000_000,
 }
 
+/** No limit in any window. */
+export const unlimited: RateLimits = {
+  per_second_limit: -1,
+  per_hour_limit: -1,
+  per_day_limit: -1,
+  per_month_limit: -1,
+}
+
 /** Where the limits of a chain come from: its record, the organization's `*` record, or neither. */
 export type LimitSource = 'chain' | 'organization' | 'default'
 

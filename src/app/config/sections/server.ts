@@ -40,6 +40,13 @@ export const serverSection = Type.Object(
         'Whether the web console is served at `/`. Without it `/` leads to the API reference.',
       default: true,
     }),
+    workers: Type.Union([Type.Integer({ minimum: 1, maximum: 64 }), Type.Literal('auto')], {
+      description:
+        'How many processes serve requests. With 1 the service is one process. With more, one process supervises the others: as many as named serve requests on the one port, and one more tracks, delivers and sends. `auto` is the number of cores, at most 8. Rate limits hold for all together. With local chains the service is always one process. See scale.md.',
+      default: 1,
+      example: 'auto',
+      expects: 'a whole number from 1 to 64, or `auto`',
+    }),
     roles: Type.Array(Type.Enum([...serverRoles]), {
       description:
         'What this process runs: `api` the operations and event streams, `gateway` the node gateway, `tracker` the tracking of blocks, balances and metadata, `courier` webhooks, `sender` transactions, `console` the web console. Processes on one database share the work, see scale.md. Every process answers the probes.',

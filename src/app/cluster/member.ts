@@ -1,0 +1,88 @@
+import type { ChildProcess } from 'node:child_process'
+import cluster from 'node:cluster'
+import { getCompileCacheDir } from 'node:module'
+import { dirname, extname, join } from 'node:path'
+import type { Log } from '../../lib/log.ts'
+import { type Channel, createChannel, type Handlers } from './channel.ts'
+import type { StartedMessage, StartMessage } from './messages.ts'
+import type { PartPlan } from './part.ts'
+
+/** A process of the service. */
+export type Member = {
+  plan: PartPlan
+  pid: number | undefined
+  started_time: number
+  ask: Channel['ask']
+  /** Resolves when it has ended. */
+  ended: Promise<{ code: number | null; signal: string | null }>
+  /** Lets it end by itself, and ends it when it takes too long. */
+  stop(how: 'stop' | 'retire', timeoutMs: number): Promise<void>
+  kill(): void
+}
+
+// The package has JavaScript in place of the sources.
+const program = join(import.meta.dirname, `worker${extname(import.meta.filename)}`)
+// A first start fills an empty database.
+const startTimeoutMs = 120_000
+
+/** Starts a process and waits until it runs; rejects with the reason why it does not. */
+export async function startMember(
+  message: StartMessage,
+  { log, handlers, signal }: { log: Log; handlers: Handlers; signal?: AbortSignal },
+): Promise<{ member: Member; started: StartedMessage }> {
+  const { plan } = message
+  // A worker of a cluster: where the system does not share a port, this process passes connections on.
+  cluster.setupPrimary({
+    ...{ exec: program, args: [], serialization: 'advanced' },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+  })
+  const cache = getCompileCacheDir()
+  // The folder of this version of Node is below the one that is configured.
+  const child = cluster.fork(cache && { NODE_COMPILE_CACHE: dirname(cache) }).process
+  const channel = createChannel({
+    send: (given) => {
+      // A message to a process that ends at this moment has no reader.
+      if (child.connected) child.send(given, () => {})
+    },
+    handlers,
+  })
+  child.on('message', channel.receive)
+  child.on('error', (error) => log.error({ err: error, process: plan.name }, 'process failed'))
+  const ended = whenEnded(child)
+  void ended.then(channel.close)
+  const member: Member = {
+    ...{ plan, pid: child.pid, started_time: Date.now(), ask: channel.ask, ended },
+    kill: () => void child.kill('SIGKILL'),
+    stop: async (how, timeoutMs) => {
+      const timer = setTimeout(() => {
+        log.warn({ process: plan.name }, 'the process did not stop in time and is killed')
+        child.kill('SIGKILL')
+      }, timeoutMs)
+      channel.ask(how, undefined, timeoutMs).catch(() => {})
+      await ended
+      clearTimeout(timer)
+    },
+  }
+  const giveUp = () => member.kill()
+  signal?.addEventListener('abort', giveUp)
+  try {
+    const started = await channel.ask<StartedMessage>('start', message, startTimeoutMs)
+    return { member, started }
+  } catch (error) {
+    member.kill()
+    await ended
+    throw error
+  } finally {
+    signal?.removeEventListener('abort', giveUp)
+  }
+}
+
+const whenEnded = (child: ChildProcess): Member['ended'] =>
+  new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+    // It could not be started at all.
+    child.once('error', () => {
+      if (child.pid === undefined) resolve({ code: 1, signal: null })
+    })
+  })

@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest'
+import { loadConfig } from '../config/load.ts'
+import type { Overrides } from '../config/schema.ts'
+import { partConfig, workersOf } from './part.ts'
+
+const load = (overrides: Overrides = {}) => loadConfig({ env: {}, cwd: '/', overrides })
+const plan = { name: 'worker-1', slot: 1, roles: ['api', 'gateway'] as const, shares: 4 }
+
+describe('the number of workers', () => {
+  it('is one unless it is configured, or where no requests are served', () => {
+    expect(workersOf(load())).toBe(1)
+    expect(workersOf(load({ server: { workers: 3 } }))).toBe(3)
+    expect(workersOf(load({ server: { workers: 3, roles: ['tracker', 'courier'] } }))).toBe(1)
+  })
+
+  it('is at most 8 by itself', () => {
+    const count = workersOf(load({ server: { workers: 'auto' } }))
+    expect(count).toBeGreaterThanOrEqual(1)
+    expect(count).toBeLessThanOrEqual(8)
+  })
+})
+
+describe('the configuration of one of four workers', () => {
+  it('has a fourth of what bounds the whole service, and all of what bounds a client', () => {
+    const whole = load({ server: { workers: 4 } })
+    const part = partConfig(whole, plan, 4000)
+    expect(part.server).toMatchObject({
+      ...{ port: 4000, roles: ['api', 'gateway'], workers: 1, admin_listen: 'off' },
+      connections_limit: whole.server.connections_limit / 4,
+      body_bytes_limit: whole.server.body_bytes_limit / 4,
+      connections_per_address: whole.server.connections_per_address,
+    })
+    expect(part.gateway.cache_bytes).toBe(whole.gateway.cache_bytes / 4)
+    expect(part.database.pool_size).toBe(4)
+    expect(part.security.auth_failures_burst * 4).toBeLessThan(
+      whole.security.auth_failures_burst + 4,
+    )
+    expect(part.limits.replicas).toBe(1)
+  })
+
+  it('counts as one of four replicas while Redis is unreachable', () => {
+    const config = load({ redis: { url: 'redis://127.0.0.1' }, limits: { replicas: 2 } })
+    expect(partConfig(config, plan, 4000).limits.replicas).toBe(8)
+  })
+})

@@ -1,0 +1,216 @@
+// Several processes as one service: one command, one log, one port, one place for the operator. The supervisor serves no
+// request itself: it opens the database, starts and replaces processes, owns the limits that they share, and adds up
+// what they show. It uses the app, which runs in each process with some of the roles.
+
+import { createLimiter } from '../../domain/limits/limiter.ts'
+import { createSliceOwner, type SliceAsk } from '../../domain/limits/slice-owner.ts'
+import { createUsageStore } from '../../domain/limits/stored-usage.ts'
+import { systemClock, toTimestamp } from '../../lib/clock.ts'
+import { systemIds } from '../../lib/ids.ts'
+import { tryListen } from '../../lib/net/try-listen.ts'
+import { openDatabase } from '../../storage/pg/database.ts'
+import { adminListenFault, startAdminListener } from '../admin-listener.ts'
+import type { AppOptions, Service } from '../app.ts'
+import { ConfigError } from '../config/problem.ts'
+import { resolveChains } from '../config/resolve.ts'
+import type { Config } from '../config/schema.ts'
+import { removeConnectionFile, writeConnectionFile } from '../connection-file.ts'
+import { openDataDir, openServer } from '../data-directory.ts'
+import { connectedChains } from '../described-chains.ts'
+import { type FilterCall, filterGone } from '../filter-peers.ts'
+import type { Own } from '../lifetime.ts'
+import { addEnded, mergeMetrics } from '../metrics/merge.ts'
+import type { Family } from '../metrics/render.ts'
+import { mergeLive } from '../reload/difference.ts'
+import { createReloader, type ReloadOutcome } from '../reload/reload.ts'
+import { rereadConfig } from '../reload/reread.ts'
+import { type Crew, startCrew } from './crew.ts'
+import { mergeStatus } from './merge-status.ts'
+import { type PartPlan, requestRoles, workersOf } from './part.ts'
+
+const viewTimeoutMs = 10_000
+const profileMarginMs = 10_000
+const reloadTimeoutMs = 120_000
+
+/** Starts the processes of a service. */
+export async function startSupervisor(
+  options: Omit<AppOptions, 'part' | 'local' | 'places'> & { signal?: AbortSignal },
+): Promise<Service> {
+  const { env, cwd, log, version, clock = systemClock, ids = systemIds } = options
+  const workers = workersOf(options.config)
+  let raw = options.config
+  const begun = clock.now()
+  const started = resolveChains(raw, env)
+  let running = started
+  await using starting = new AsyncDisposableStack()
+  const own: Own = (part) => {
+    starting.defer(() => part.stop())
+    return part
+  }
+  const dataDir = await openDataDir(raw, env, cwd)
+  const fault = (await tryListen(raw.server.host, raw.server.port)) ?? (await adminListenFault(raw))
+  if (fault) throw fault
+  const server = own(await openServer(raw, { dataDir, env, log }))
+  await removeConnectionFile(dataDir)
+
+  const { replicas } = raw.limits
+  const isGranted = raw.redis.url === undefined
+  const database = own(openDatabase({ connection: server.connection, log, max: 2 }))
+  const limiter = own(createLimiter({ clock, log, store: createUsageStore(database.db), replicas }))
+  const owner = createSliceOwner({ limiter, holders: workers, replicas })
+
+  let ended: Family[] = []
+  const lastMetrics = new Map<number, Family[]>()
+  const stopTimeoutMs = raw.server.shutdown_timeout_seconds * 1000 + 10_000
+  const crew: Crew = own(
+    await startCrew({
+      plans: plansOf(raw, workers),
+      ...{ clock, log, stopTimeoutMs, signal: options.signal },
+      messageOf: (plan, port) => ({
+        ...{ plan, config: raw, cwd, version, isGranted },
+        isGranted: isGranted && plan.shares > 0 && plan.name !== background,
+        port: plan.name === background ? 0 : (port ?? raw.server.port),
+        server: { mode: server.mode, connection: server.connection, direct: server.direct },
+        reusePort: process.platform === 'linux' && plan.name !== background,
+      }),
+      handlersOf: ({ slot }) => ({
+        slices: (asks: readonly SliceAsk[]) =>
+          Promise.all(asks.map((ask) => owner.ask(`${slot}`, ask))),
+        filter: ({ slot: holder, call }: { slot: number; call: FilterCall }) =>
+          crew
+            .members()
+            .find(({ plan }) => plan.slot === holder)
+            ?.ask('filter', call) ?? filterGone,
+      }),
+      onEnded: ({ plan: { slot } }) => {
+        ended = addEnded(ended, lastMetrics.get(slot) ?? [])
+        lastMetrics.delete(slot)
+        owner
+          .leave(`${slot}`)
+          .catch((error: unknown) => log.error({ err: error }, 'counting calls failed'))
+      },
+    }),
+  )
+
+  /** What each process answers; without those that do not. */
+  const gather = async <answer>(kind: string) => {
+    const all = await Promise.all(
+      crew.members().map(async (member) => ({
+        member,
+        answer: await member.ask<answer>(kind, undefined, viewTimeoutMs).catch(() => undefined),
+      })),
+    )
+    return all.flatMap(({ member, answer }) => (answer === undefined ? [] : [{ member, answer }]))
+  }
+
+  const metrics = async (accept: string | undefined) => {
+    const found = await gather<Family[]>('metrics')
+    for (const { member, answer } of found) lastMetrics.set(member.plan.slot, answer)
+    const running = found.map(({ member, answer }) => ({
+      ...{ process: member.plan.name, families: answer },
+    }))
+    return mergeMetrics([...running, { process: 'ended', families: ended }], accept)
+  }
+
+  const status = async () => {
+    const found = await gather<Record<string, unknown>>('status')
+    const processes = found.map(({ member, answer }) => ({
+      name: member.plan.name,
+      status: answer,
+    }))
+    const merged = mergeStatus(processes)
+    const last_reload = reloader.last()
+    const { file } = running.source
+    return {
+      ...merged,
+      version,
+      roles: raw.server.roles,
+      start_time: toTimestamp(begun),
+      uptime_seconds: Math.floor((clock.now() - begun) / 1000),
+      configuration: { ...(file !== undefined && { file }), ...(last_reload && { last_reload }) },
+      ...(isGranted && { limits: limiter.status() }),
+      processes: crew.list(),
+    }
+  }
+
+  const reloader = createReloader({
+    ...{ clock, log },
+    read: () => rereadConfig(options),
+    current: () => running,
+    apply: async (next) => {
+      const sent = options.reread?.() ?? next
+      // One after the other: one that refuses keeps those after it from changing.
+      for (const member of crew.members()) {
+        const outcome = await member.ask<ReloadOutcome>('reload', sent, reloadTimeoutMs)
+        if (outcome.outcome === 'refused') throw new ConfigError(outcome.problems)
+      }
+      running = mergeLive(started, next)
+      raw = mergeLive(options.config, sent)
+      options.setLogLevel?.(running.logging.level)
+      await writeConnection()
+    },
+    onReloaded: () => {},
+  })
+
+  const profile = async (
+    kind: string,
+    { seconds, process: name }: { seconds: number; process?: string | undefined },
+  ) => {
+    const found = crew.members().find(({ plan }) => plan.name === (name ?? firstWorker))
+    if (!found) throw new Error('There is no such process.')
+    return await found.ask<string>('profile', { kind, seconds }, seconds * 1000 + profileMarginMs)
+  }
+  const admin = await startAdminListener(
+    raw,
+    { status, metrics, profile, reload: reloader.reload },
+    { log, ids, onFinished: () => {}, shutdownTimeoutMs: 1_000 },
+  )
+  if (admin) own(admin)
+  const { base_url, ws_url, port, demo } = crew.started
+  const writeConnection = () =>
+    writeConnectionFile(dataDir, {
+      ...{ base_url, ws_url, ...(admin && { admin_url: admin.admin_url }), ...demo },
+      chains: connectedChains(running),
+    })
+  const connectionFile = await writeConnection()
+  starting.defer(() => removeConnectionFile(dataDir))
+  own(reloader)
+
+  const parts = starting.move()
+  let stopped: Promise<void> | undefined
+  return {
+    ...{ base_url, ws_url, port, dataDir, connectionFile, demo, database: server.mode },
+    admin_url: admin?.admin_url,
+    sign_in_url: undefined,
+    reload: reloader.reload,
+    untracked: async () => (await gather<string[]>('untracked'))[0]?.answer ?? [],
+    drain: async () => {
+      await Promise.all(
+        crew
+          .members()
+          .filter(({ plan }) => plan.name !== background)
+          .map((member) => member.ask('drain', undefined, stopTimeoutMs).catch(() => {})),
+      )
+    },
+    stop: () => {
+      stopped ??= parts.disposeAsync()
+      return stopped
+    },
+  }
+}
+
+const background = 'background'
+const firstWorker = 'worker-1'
+
+/** One process for the work that no request waits for, where there is any, and those that serve requests. */
+function plansOf({ server }: Config, workers: number): Omit<PartPlan, 'slot'>[] {
+  const isRequest = (role: PartPlan['roles'][number]) => requestRoles.includes(role)
+  const others = server.roles.filter((role) => !isRequest(role))
+  const own = server.roles.filter(isRequest)
+  return [
+    ...(others.length > 0 ? [{ name: background, roles: others, shares: 1 }] : []),
+    ...Array.from({ length: workers }, (_, index) => ({
+      ...{ name: `worker-${index + 1}`, roles: own, shares: workers },
+    })),
+  ]
+}

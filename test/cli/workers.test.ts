@@ -1,0 +1,210 @@
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import type { ShownProcess } from '../../src/app/cluster/crew.ts'
+import { connect } from '../gateway-ws/client.ts'
+import { startChain } from '../helpers/anvil.ts'
+import { authHeaders, type Pair } from '../helpers/signer.ts'
+import { waitFor } from '../helpers/wait-for.ts'
+import { freshFolder, startService } from './portolan.ts'
+
+// One service of four processes for the whole file: supervisor, background and two that serve requests.
+const chain = await startChain(1)
+afterAll(() => chain.stop())
+const folder = await freshFolder()
+const service = await startService(join(folder, 'data'), {
+  cwd: folder,
+  env: {
+    PORTOLAN_SERVER__WORKERS: '2',
+    PORTOLAN_LIMITS__PER_SECOND_LIMIT: '-1',
+    PORTOLAN_CHAINS__C__NETWORKS__MAINNET__UPSTREAMS__0__URL: chain.nodes[0]!.url,
+  },
+})
+const { base_url, ws_url, admin_url, admin, member, organization_id } = service.connection
+
+type Reply = { status: number; process: string; json: any } // biome-ignore lint/suspicious/noExplicitAny: any answer
+
+/** Sends on a connection of its own, which any of the processes may get. */
+const send = (path: string, body: string, headers: Record<string, string> = {}): Promise<Reply> =>
+  new Promise((resolve, reject) => {
+    const sent = request(
+      `${base_url}${path}`,
+      {
+        method: 'POST',
+        agent: false,
+        headers: { 'content-type': 'application/json', ...headers },
+        timeout: 20_000,
+      },
+      (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (chunk) => {
+          text += chunk
+        })
+        response.on('error', reject)
+        response.on('end', () => {
+          // The ids of requests begin with a text that each process has its own of.
+          const id = String(response.headers['x-request-id'])
+          const process = id.slice(0, id.lastIndexOf('-'))
+          resolve({ status: response.statusCode!, process, json: JSON.parse(text) })
+        })
+      },
+    )
+    sent.on('error', reject)
+    sent.end(body)
+  })
+const rpc = (method: string, params: unknown[] = [], key = member!.api_key) =>
+  send(`/c/mainnet/v1/${key}`, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
+const call = async (pair: Pair, operation: string, value: object) => {
+  const [path, body] = [`/v1/${operation}`, JSON.stringify(value)]
+  return (await send(path, body, authHeaders(pair, { path, body }))).json
+}
+const status = async () => {
+  const answer = await fetch(`${admin_url}/status`)
+  return (await answer.json()) as Record<string, unknown> & { processes: ShownProcess[] }
+}
+const times = (count: number) => Array.from({ length: count })
+const pidOf = async (name: string) =>
+  (await status()).processes.find((one) => one.name === name)!.pid!
+
+describe('a service of several processes', () => {
+  it('is one service to clients and to the operator', async () => {
+    const processes = new Set<string>()
+    await waitFor('both have answered', async () => {
+      processes.add((await rpc('eth_blockNumber')).process)
+      return processes.size === 2
+    })
+    expect((await status()).processes).toMatchObject([
+      { name: 'background', roles: ['tracker', 'courier', 'sender'], state: 'running' },
+      { name: 'worker-1', roles: ['api', 'gateway', 'console'], state: 'running', restarts: 0 },
+      { name: 'worker-2', roles: ['api', 'gateway', 'console'], state: 'running', restarts: 0 },
+    ])
+    const text = await (await fetch(`${admin_url}/metrics`)).text()
+    const calls = /portolan_gateway_calls_total\{.*method="eth_blockNumber".*\} (\d+)/.exec(text)
+    expect(Number(calls?.[1])).toBeGreaterThanOrEqual(2)
+    expect(text).toMatch(/process_resident_memory_bytes\{process="worker-2"\}/)
+    expect(text).toMatch(/portolan_tracker_block\{chain="c",network="mainnet"\}/)
+    // An operation that needs the tracker of another process.
+    const { wallet_id } = await call(member!, 'c/RegisterWallet', { name: 'w' })
+    expect(wallet_id).toEqual(expect.any(String))
+  })
+
+  it('finds a filter from every process, whichever made it', async () => {
+    for (let turn = 0; turn < 4; turn++) {
+      const made = await rpc('eth_newBlockFilter')
+      const processes = new Set<string>()
+      await waitFor('both were asked', async () => {
+        const { json, process } = await rpc('eth_getFilterChanges', [made.json.result])
+        expect(json).toEqual({ jsonrpc: '2.0', id: 1, result: expect.any(Array) })
+        processes.add(process)
+        return processes.size === 2
+      })
+      const stranger = await rpc('eth_getFilterChanges', [made.json.result], admin!.api_key)
+      expect(stranger.json.error.data.reason).toBe('FILTER_NOT_FOUND')
+      expect((await rpc('eth_uninstallFilter', [made.json.result])).json.result).toBe(true)
+      const { error } = (await rpc('eth_getFilterChanges', [made.json.result])).json
+      expect(error.data.reason).toBe('FILTER_NOT_FOUND')
+    }
+  })
+
+  it('admits exactly what a limit allows', async () => {
+    const domain = `limited-${Date.now()}`
+    const made = await call(admin!, 'admin/CreateOrganization', { name: 'Limited', domain })
+    const of = { organization_id: made.organization.organization_id }
+    const key = (await call(admin!, 'admin/CreateCredential', { ...of, role: 'ROLE_MEMBER' }))
+      .credential.api_key
+    const limits = { per_second_limit: -1, per_hour_limit: -1, per_day_limit: -1 }
+    const limit = 100
+    await call(admin!, 'admin/SetRateLimit', {
+      ...of,
+      chain: 'c',
+      ...limits,
+      per_month_limit: limit,
+    })
+    const replies = await Promise.all(times(300).map(() => rpc('eth_chainId', [], key)))
+    let admitted = replies.filter((one) => one.status === 200).length
+    expect(new Set(replies.map((one) => one.process)).size).toBe(2)
+    expect(admitted).toBeLessThanOrEqual(limit)
+    // What one process was granted and did not use is given back within milliseconds.
+    await waitFor('all are used', async () => {
+      if ((await rpc('eth_chainId', [], key)).status === 200) admitted++
+      return admitted >= limit
+    })
+    const more = await Promise.all(times(20).map(() => rpc('eth_chainId', [], key)))
+    expect([admitted, ...new Set(more.map((one) => one.status))]).toEqual([limit, 429])
+  })
+
+  it('refuses a deleted key in every process', async () => {
+    const of = { organization_id }
+    const { credential } = await call(admin!, 'admin/CreateCredential', {
+      ...of,
+      role: 'ROLE_MEMBER',
+    })
+    const ask = () => Promise.all(times(16).map(() => rpc('eth_chainId', [], credential.api_key)))
+    const used = await ask()
+    expect(new Set(used.map((one) => `${one.status}`))).toEqual(new Set(['200']))
+    await call(admin!, 'admin/DeleteCredential', {
+      ...{ api_key: credential.api_key, api_secret: credential.api_secret },
+    })
+    await waitFor(
+      'it is refused everywhere',
+      async () => (await ask()).every((one) => one.status === 401),
+      { timeoutMs: 5_000 },
+    )
+  })
+
+  it('replaces a process by plan without a failed request, and asks its clients to connect again', async () => {
+    const url = `${ws_url}/c/mainnet/v1/ws/${member!.api_key}`
+    const clients = await Promise.all(times(12).map(() => connect(url)))
+    const codes: number[] = []
+    for (const { closed } of clients) void closed.then(({ code }) => codes.push(code))
+    const before = await pidOf('worker-1')
+    let isOver = false
+    const failures: string[] = []
+    const load = async () => {
+      while (!isOver) {
+        const { status: code } = await rpc('eth_chainId').catch((error) => ({ status: `${error}` }))
+        if (code !== 200) failures.push(`${code}`)
+      }
+    }
+    const loads = times(3).map(load)
+    process.kill(before, 'SIGTERM')
+    await waitFor('another one serves', async () => (await pidOf('worker-1')) !== before)
+    await waitFor('its clients were closed', () => codes.length > 0)
+    await waitFor('it has ended', () => !isRunning(before))
+    isOver = true
+    await Promise.all(loads)
+    expect(failures).toEqual([])
+    expect(new Set(codes)).toEqual(new Set([1012]))
+    expect(codes.length).toBeLessThan(clients.length)
+  })
+
+  it('replaces a process that was killed', async () => {
+    const before = await pidOf('worker-2')
+    process.kill(before, 'SIGKILL')
+    await waitFor('another one serves', async () => {
+      const { processes } = await status()
+      const { pid, state, restarts } = processes.find((one) => one.name === 'worker-2')!
+      return state === 'running' && pid !== before && restarts === 1
+    })
+    const processes = new Set<string>()
+    await waitFor('both answer', async () => {
+      processes.add((await rpc('eth_chainId')).process)
+      return processes.size === 2
+    })
+  })
+
+  it('stops as a whole', async () => {
+    const pids = (await status()).processes.map(({ pid }) => pid!)
+    expect((await service.stop('SIGTERM')).code).toBe(0)
+    expect(pids.filter(isRunning)).toEqual([])
+    expect(service.output()).toContain('"process":"worker-1"')
+  })
+})
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
