@@ -107,9 +107,11 @@ export function openNetworks(
     spill(deltas: UsageDelta[]): void
     /** Other processes that serve the same networks on the same port. */
     peers?: FilterPeers | undefined
+    /** Blocks of a network that is awake were replaced. */
+    onReorganized?(at: NetworkName, blocks: { from_block: number; to_block: number }): void
   },
 ): Networks {
-  const { env, log, clock, spill, peers, tracing } = options
+  const { env, log, clock, spill, peers, tracing, onReorganized } = options
   const ids = peers ? tagIds(options.ids, peers.slot) : options.ids
   const byPath = new Map<string, Network>()
   const streams = new Map<string, Streams>()
@@ -165,6 +167,10 @@ export function openNetworks(
     const canonical = createCanonical({
       ...{ pool, prefix, clock, log },
       ...(depth === undefined ? { readsFinalized: true } : { finalityDepth: depth }),
+    })
+    canonical.onChange(({ removed }) => {
+      const [first, last] = [removed[0], removed.at(-1)]
+      if (first && last) onReorganized?.(at, { from_block: first.number, to_block: last.number })
     })
     const stream = createStreams({
       pool,

@@ -99,6 +99,38 @@ test('a revoked key and a disabled organization end their streams, in every proc
   await waitFor('the other ends', () => kept.isClosed())
 })
 
+test('streams count as usage, and refused ones are in the audit log', async () => {
+  const owner = await createOwner(service, chains)
+  const { json } = await service.call(owner.admin, 'admin/CreateCredential', {
+    ...{ organization_id: owner.organization_id, name: 'other chain', scopes: ['t:read'] },
+  })
+  // Counts are written when the process stops.
+  const process = await startTestApp({ chains, beside: service })
+  await isReady(await signed(process, owner.member, '/v1/c/events'))
+  expect((await signed(process, json.credential, '/v1/c/events')).status).toBe(403)
+  await process.stop()
+  const { json: used } = await service.call(owner.admin, 'admin/GetUsage', {
+    organization_id: owner.organization_id,
+  })
+  const rows = used.usage.filter((row: { method: string }) => row.method === 'Events')
+  expect(rows.map((row: { errors: number }) => row.errors).sort()).toEqual([0, 1])
+  expect(rows).toMatchObject([
+    { chain: 'c', calls: 1 },
+    { chain: 'c', calls: 1 },
+  ])
+  await waitFor('the refusal is in the log', async () => {
+    const { json: audited } = await service.call(owner.admin, 'admin/ListAuditEvents', {
+      operation: 'Events',
+    })
+    return audited.audit_events.some(
+      (event: { organization_id: string; service: string; reason: string }) =>
+        event.organization_id === owner.organization_id &&
+        event.service === 'c' &&
+        event.reason === 'SCOPE_MISSING',
+    )
+  })
+})
+
 test('the streams of a key and of an organization are bounded', async () => {
   const { organization_id, member, admin }: Tenant = await service.createTenant()
   for (let count = 0; count < limits.streams_per_key; count++)

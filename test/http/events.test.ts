@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createClient, PortolanError, type StreamEvent } from '../../client/src/index.ts'
+import { pauseStreams } from '../../src/storage/webhooks/streams.ts'
 import { startTestApp } from '../helpers/app.ts'
 import { createScriptedChains } from '../helpers/scripted-chains.ts'
 import { authHeaders } from '../helpers/signer.ts'
@@ -68,10 +69,8 @@ test('a pending transfer is followed by its confirmation, a reorganized one by a
   owner.pay(8n)
   await waitFor('the next one', () => stream.of('transfer').length === 2)
   const { block_number } = stream.of('transfer')[1]!.json.data.transfers[0]
-  // Heads are looked at once a second. Only a block that was seen as one is seen to be replaced.
-  await waitFor('its head', () =>
-    stream.of('head').some(({ json }) => json.data.block_number === `${block_number}`),
-  )
+  const elsewhere = await signed(other, owner.admin, '/v1/c/events?types=reorganization')
+  await isReady(elsewhere)
   chains.c.reorganize(1, [[], []])
   await waitFor('it is taken back', () => stream.of('retraction').length === 1)
   expect(stream.of('retraction')[0]?.json.data.transfers[0]).toMatchObject({
@@ -80,7 +79,14 @@ test('a pending transfer is followed by its confirmation, a reorganized one by a
   })
   const stored = stream.events.filter(({ json }) => json.sequence !== undefined)
   expect(sequencesOf(stored)).toEqual([1, 2, 3, 4])
-  await waitFor('administrators see it', () => stream.of('reorganization').length > 0)
+  // Announced by the tracker, however short it was, in every process.
+  for (const one of [stream, elsewhere]) {
+    await waitFor('administrators see it', () => one.of('reorganization').length > 0)
+    expect(one.of('reorganization')[0]?.json).toMatchObject({
+      ...{ chain: 'c', network: 'mainnet' },
+      data: { from_block: `${block_number}`, to_block: `${block_number}` },
+    })
+  }
 })
 
 test('the stream is no webhook: it is neither listed nor counted nor delivered', async () => {
@@ -164,6 +170,39 @@ test('deliveries of webhooks are shown', async () => {
     ...{ webhook_id: json.webhook_id, sequence: 1, attempt: 1, status_code: null },
     error: expect.stringMatching(/./),
   })
+})
+
+test('an unused stream is paused, and a position from before the pause is too old', async () => {
+  const owner = await createOwner(service, chains)
+  const stream = await signed(service, owner.member, '/v1/c/events')
+  await isReady(stream)
+  owner.pay(1n)
+  await waitFor('a transfer', () => stream.of('transfer').length === 1)
+  stream.close()
+  const old = new Date(Date.now() - 1_000)
+  await service.database.pool.query(
+    "update webhook set update_time = $2 where organization_id = $1 and sink = 'stream'",
+    [owner.organization_id, new Date(old.getTime() - 1)],
+  )
+  expect(await pauseStreams(service.database.db, old)).toBeGreaterThan(0)
+  expect(await pauseStreams(service.database.db, old)).toBe(0)
+  owner.pay(2n)
+  await waitFor('it is tracked', async () => {
+    const { json } = await service.call(owner.member, 'c/ListTransfers', {
+      wallet_id: owner.wallet_id,
+    })
+    return json.transfers.length === 2
+  })
+  expect(reasonOf(await signed(service, owner.member, '/v1/c/events?after=1'))).toEqual([
+    410,
+    'EVENTS_EXPIRED',
+  ])
+  const again = await signed(service, owner.member, '/v1/c/events?types=transfer')
+  await isReady(again)
+  owner.pay(3n)
+  await waitFor('what comes after it', () => again.of('transfer').length === 1)
+  expect(valuesOf(again.of('transfer'))).toEqual(['3'])
+  expect(sequencesOf(again.of('transfer'))).toEqual([3])
 })
 
 test('events that retention has removed are 410', async () => {

@@ -2,25 +2,30 @@
 // stored events and live events. It guarantees that a client gets every stored event after its position once and in
 // order, that the number of streams and the memory of each are bounded, and that the stream of a revoked key ends.
 
-import { OperationError } from '../../contract/errors/errors.ts'
+import { errors, OperationError } from '../../contract/errors/errors.ts'
 import { authHeaders } from '../../contract/signature.ts'
 import { type Admission, rateLimited } from '../../domain/access/admit.ts'
 import { type Authenticator, unauthenticated } from '../../domain/access/authenticate.ts'
 import { deny, eventsDenial } from '../../domain/access/authorize.ts'
+import type { OperationUsage } from '../../domain/access/operation-usage.ts'
 import type { Principal } from '../../domain/access/principal.ts'
+import { noteRefusal, type RefusalCounts } from '../../domain/audit/operation.ts'
 import type { Installation } from '../../domain/context.ts'
 import { openStream } from '../../domain/events/stream.ts'
 import { readStreamToken } from '../../domain/events/token.ts'
 import { listRevisions } from '../../storage/access/credentials.ts'
 import type { Change } from '../../storage/pg/changes.ts'
+import type { NetworkName } from '../../storage/tracking/networks.ts'
 import {
   findOldestSequence,
+  hasSequence,
   listStreamRows,
   type StreamRow,
+  touchStreams,
 } from '../../storage/webhooks/streams.ts'
 import { liveEvent, storedEvent } from '../../workers/events/event.ts'
 import { type EventHub, pageSize } from '../../workers/events/hub.ts'
-import type { LiveEvents } from '../../workers/events/live.ts'
+import type { LiveEvents, ReplacedBlocks } from '../../workers/events/live.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Route } from '../server.ts'
 import { type EventsRequest, isEventsPath, readEventsRequest, singlePosition } from './request.ts'
@@ -47,24 +52,38 @@ export type EventStreamsOptions = {
   networks(): readonly StreamedNetwork[]
   /** Whether a page of this origin may open a stream with a token. */
   isTrustedOrigin(exchange: Exchange): boolean
+  /** Counts the streams that were opened and refused, by key. */
+  usage?: Pick<OperationUsage, 'count'> | undefined
+  audit?: RefusalCounts | undefined
   limits: { perKey: number; perOrganization: number; maxBytes?: number }
 }
 
 /** The open streams of a process. */
 export type EventStreams = {
   route: Route
-  /** A credential or an organization is not as it was. */
-  forget(change: Change): void
+  /** A credential, an organization or the blocks of a tracked network have changed. */
+  changed(change: Change): void
+  /** Blocks of a network were replaced, as its nodes show it. */
+  reorganized(name: NetworkName, blocks: ReplacedBlocks): void
   /** Changes may have been missed: all keys are checked. */
   recheck(): void
   count(): number
   stop(): Promise<void>
 }
 
-type Open = { principal: Principal; revision: number; client: SseClient; close(): void }
+type Open = {
+  principal: Principal
+  revision: number
+  client: SseClient
+  webhook_ids: readonly string[]
+  close(): void
+}
 
+/** The name of a stream in usage and in the audit log. */
+const usageName = 'Events'
 const heartbeatMs = 15_000
 const recheckMs = 5_000
+const touchMs = 3_600_000
 const defaultMaxBytes = 1_048_576
 
 /** Serves event streams. */
@@ -134,12 +153,33 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
   }
 
   const handle = async (exchange: Exchange): Promise<void> => {
-    const { request, response, method, path, target, client: address } = exchange
+    const { request, method, path, target, client } = exchange
     if (method !== 'GET')
       throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'GET' } })
     const asked = readEventsRequest(path, target, request.headers['last-event-id'])
-    const principal = await authenticate(exchange, asked)
-    exchange.facts.principal = principal
+    const service = (asked.isSingle && asked.chains?.[0]?.split('/')[0]) || 'admin'
+    let principal: Principal | undefined
+    try {
+      principal = await authenticate(exchange, asked)
+      exchange.facts.principal = principal
+      await stream(exchange, asked, principal)
+      options.usage?.count(principal, service, usageName, 'done')
+    } catch (error) {
+      const isRefused = error instanceof OperationError && errors[error.reason].status === 429
+      if (principal)
+        options.usage?.count(principal, service, usageName, isRefused ? 'refused' : 'failed')
+      if (options.audit)
+        noteRefusal(options.audit, { principal, client, service, operation: usageName }, error)
+      throw error
+    }
+  }
+
+  const stream = async (
+    exchange: Exchange,
+    asked: EventsRequest,
+    principal: Principal,
+  ): Promise<void> => {
+    const { response, client: address } = exchange
     const networks = networksOf(asked, principal, address)
     const { organization_id, credential_id } = principal
     const decision = await admission.admit(
@@ -172,7 +212,8 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
       for (const leave of leaves.splice(0)) leave()
       client.end()
     }
-    const entry: Open = { principal, revision, client, close }
+    const webhook_ids = feeds.map(({ webhook_id }) => webhook_id)
+    const entry: Open = { principal, revision, client, webhook_ids, close }
     open.add(entry)
     response.once('close', close)
     const wants = (type: string) => asked.types?.has(type) ?? true
@@ -239,6 +280,14 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
       log.warn({ err: error }, 'keys of event streams not checked'),
     )
 
+  /** Streams that are in use are not paused. */
+  const touchSoon = () => {
+    const ids = [...new Set([...open].flatMap(({ webhook_ids }) => webhook_ids))]
+    void touchStreams(db, ids, new Date(clock.now())).catch((error) =>
+      log.warn({ err: error }, 'use of event streams not recorded'),
+    )
+  }
+
   const beat = async () => {
     for (let turn = 1; !stopping.signal.aborted; turn++) {
       await clock.sleep(1_000, stopping.signal).catch(() => {})
@@ -247,6 +296,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
         if ((entry.principal.restrictions?.expireAt ?? Number.POSITIVE_INFINITY) <= now)
           entry.close()
       if (turn % (recheckMs / 1_000) === 0) checkSoon([...open])
+      if (turn % (touchMs / 1_000) === 0 && open.size > 0) touchSoon()
       if (turn % (heartbeatMs / 1_000) === 0) for (const { client } of open) client.beat()
     }
   }
@@ -254,7 +304,12 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
 
   return {
     route: { path: '/v1/*', name: 'events', matches: ({ path }) => isEventsPath(path), handle },
-    forget(change) {
+    changed(change) {
+      if (change.kind === 'reorganization') {
+        const found = options.networks().find((one) => one.network_id === change.network_id)
+        if (found) live.reorganized(found, change)
+        return
+      }
       if (change.kind !== 'credential' && change.kind !== 'organization') return
       checkSoon(
         [...open].filter(
@@ -263,6 +318,11 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
             (change.kind === 'organization' || principal.credential_id === change.credential_id),
         ),
       )
+    },
+    reorganized({ chain, network }, blocks) {
+      const found = options.networks().find((one) => one.chain === chain && one.network === network)
+      // The tracker announces those of tracked networks, once for all processes and with its own rollback.
+      if (found?.network_id === undefined) live.reorganized({ chain, network }, blocks)
     },
     recheck: () => checkSoon([...open]),
     count: () => open.size,
@@ -289,7 +349,10 @@ async function openFeed(
   const after = asked.after.get(asked.isSingle ? singlePosition : network.at)
   if (after === undefined) return { network, webhook_id, position: newest }
   const oldest = (await findOldestSequence(installation.db, webhook_id)) ?? next_sequence
-  if (after > newest || (after > 0 && after < oldest - 1))
+  // Retention removes the oldest ones, and a pause leaves out a number.
+  const isNextGone =
+    after > 0 && after < newest && !(await hasSequence(installation.db, webhook_id, after + 1))
+  if (after > newest || isNextGone)
     throw new OperationError('EVENTS_EXPIRED', {
       detail: `The events of ${network.at} after ${after} are not stored; those from ${oldest} to ${newest} are.`,
       extra: { oldest_sequence: `${oldest}`, newest_sequence: `${newest}` },

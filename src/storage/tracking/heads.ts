@@ -19,17 +19,3 @@ export const listHeads = async (db: Db, network_ids: readonly number[]): Promise
     where c.name = 'tracker' and c.network_id = any(${network_ids as number[]}::int2[])`.execute(db)
   return rows
 }
-
-/** The hashes of stored blocks of a network. */
-export const listBlockHashes = async (
-  db: Db,
-  network_id: number,
-  numbers: readonly number[],
-): Promise<Map<number, string>> => {
-  const { rows } = await sql<{ block_number: number; block_hash: Buffer }>`
-    select block_number, block_hash from block
-    where network_id = ${network_id} and block_number = any(${numbers as number[]}::int8[])`.execute(
-    db,
-  )
-  return new Map(rows.map((row) => [row.block_number, row.block_hash.toString('hex')]))
-}

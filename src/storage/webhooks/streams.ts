@@ -5,7 +5,10 @@ import type { WalletScope } from '../wallets/tables.ts'
 import type { WebhookRow } from './webhooks.ts'
 
 /** The stream of an organization on a network: the notifications that clients read instead of an endpoint. */
-export type Stream = Pick<WebhookRow, 'webhook_id' | 'next_sequence'>
+export type Stream = Pick<WebhookRow, 'webhook_id' | 'next_sequence' | 'update_time'> & {
+  /** Not used for so long that nothing is written for it. */
+  is_paused: boolean
+}
 
 /** A notification of a stream. */
 export type StreamRow = {
@@ -26,9 +29,49 @@ export const streamIdOf = ({ organization_id, network_id }: WalletScope): string
 export const findStream = async (db: Db, scope: WalletScope): Promise<Stream | undefined> =>
   await db
     .selectFrom('webhook')
-    .select(['webhook_id', 'next_sequence'])
+    .select(['webhook_id', 'next_sequence', 'update_time', sql<boolean>`${paused}`.as('is_paused')])
     .where('webhook_id', '=', streamIdOf(scope))
     .executeTakeFirst()
+
+// It subscribes to nothing.
+const paused = sql`events is not null and cardinality(events) = 0`
+
+/** Notes that streams are in use. */
+export const touchStreams = async (
+  db: Db,
+  webhook_ids: readonly string[],
+  now: Date,
+): Promise<void> => {
+  await sql`
+    update webhook set update_time = ${now} where webhook_id in (
+      select webhook_id from webhook where webhook_id = any(${webhook_ids as string[]}::uuid[])
+      order by webhook_id for no key update)`.execute(db)
+}
+
+/** Stops writing for the streams that were not used since a time. Says how many. */
+export const pauseStreams = async (db: Db, before: Date): Promise<number> => {
+  const { numAffectedRows } = await sql`
+    update webhook set events = '{}' where webhook_id in (
+      select webhook_id from webhook
+      where sink = 'stream' and update_time < ${before} and not coalesce(${paused}, false)
+      for no key update skip locked)`.execute(db)
+  return Number(numAffectedRows ?? 0)
+}
+
+/**
+ * Writes for a paused stream again, unless another process has resumed it. One number is left out, so that a position
+ * from before the pause is recognized as too old.
+ */
+export const resumeStream = async (
+  db: Db,
+  scope: WalletScope,
+  { first_event, now }: { first_event: number; now: Date },
+): Promise<void> => {
+  await sql`
+    update webhook set events = null, next_sequence = next_sequence + 1,
+      first_event = ${first_event}, update_time = ${now}
+    where webhook_id = ${streamIdOf(scope)} and ${paused}`.execute(db)
+}
 
 /** Stores a stream unless another process has stored it. From then on its notifications are written. */
 export const insertStream = async (
@@ -53,6 +96,17 @@ export const findOldestSequence = async (
     select sequence from delivery where webhook_id = ${webhook_id} and sequence is not null
     order by sequence limit 1`.execute(db)
   return rows[0]?.sequence
+}
+
+/** Whether a notification of a stream is stored. */
+export const hasSequence = async (
+  db: Db,
+  webhook_id: string,
+  sequence: number,
+): Promise<boolean> => {
+  const { rows } = await sql`
+    select 1 from delivery where webhook_id = ${webhook_id} and sequence = ${sequence}`.execute(db)
+  return rows.length > 0
 }
 
 /**

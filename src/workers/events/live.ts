@@ -1,5 +1,6 @@
 // Events that are not stored: heads, reorganizations, problems, nodes and attempts of deliveries. While a stream is
-// open, one loop of the process looks at rows and at memory once a second. Without a stream it does nothing.
+// open, one loop of the process reads rows and memory once a second. Without a stream it reads nothing.
+// Reorganizations are passed on when they happen: the loop would miss the short ones.
 
 import type { NodeStatus } from '../../chains/nodes/status.ts'
 import { presentNode, presentProblem } from '../../domain/events/present.ts'
@@ -7,7 +8,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { toTimestamp } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import { type Head, listBlockHashes, listHeads } from '../../storage/tracking/heads.ts'
+import { listHeads } from '../../storage/tracking/heads.ts'
 import type { NetworkName } from '../../storage/tracking/networks.ts'
 import { listEvents } from '../../storage/tracking/operational-events.ts'
 import type { ListedEventRow } from '../../storage/tracking/tables.ts'
@@ -32,9 +33,14 @@ export type LiveListener = {
 /** The nodes of a network. */
 export type NodesOf = NetworkName & { upstreams: readonly NodeStatus[] }
 
+/** Blocks that were replaced, both ends included. */
+export type ReplacedBlocks = { from_block: number; to_block: number }
+
 /** Passes live events on. */
 export type LiveEvents = {
   join(listener: LiveListener): () => void
+  /** Blocks of a network were replaced. */
+  reorganized(name: NetworkName, blocks: ReplacedBlocks): void
   stop(): Promise<void>
 }
 
@@ -42,10 +48,7 @@ const turnMs = 1_000
 // An attempt is stored when it has ended; it may have begun this long before.
 const attemptWindowMs = 60_000
 const attemptsAtOnce = 200
-const keptHeads = 64
 const shownProblems = 50
-
-type Seen = { number: number; hash: string }
 
 /** Starts the loop. */
 export function startLiveEvents(options: {
@@ -57,7 +60,7 @@ export function startLiveEvents(options: {
   const { db, clock, log, nodes } = options
   const listeners = new Set<LiveListener>()
   const stopping = new AbortController()
-  const heads = new Map<number, Seen[]>()
+  const heads = new Map<number, string>()
   let attempts = new Map<string, number>()
   let problems: Map<string, ListedEventRow> | undefined
   let states: Map<string, string> | undefined
@@ -84,17 +87,8 @@ export function startLiveEvents(options: {
     for (const head of await listHeads(db, [...networks.keys()])) {
       const name = networks.get(head.network_id)!
       const hash = head.block_hash.toString('hex')
-      const seen = heads.get(head.network_id) ?? []
-      const last = seen.at(-1)
-      if (last?.hash === hash) continue
-      const replaced = last && (await findReplaced(head, seen))
-      if (replaced) {
-        const to_block = `${last.number}`
-        const data = { from_block: `${replaced}`, to_block }
-        send(liveEvent('reorganization', name, now, data), name, isAdmin)
-      }
-      const kept = replaced ? seen.filter(({ number }) => number < replaced) : seen
-      heads.set(head.network_id, [...kept, { number: head.block_number, hash }].slice(-keptHeads))
+      if (heads.get(head.network_id) === hash) continue
+      heads.set(head.network_id, hash)
       const { block_number, block_time } = head
       send(
         liveEvent('head', name, now, {
@@ -104,24 +98,6 @@ export function startLiveEvents(options: {
         name,
       )
     }
-  }
-
-  /** The lowest block that is known to be replaced; undefined where the last head is still on the chain. */
-  const findReplaced = async (
-    { network_id }: Head,
-    seen: readonly Seen[],
-  ): Promise<number | undefined> => {
-    const stored = await listBlockHashes(
-      db,
-      network_id,
-      seen.map(({ number }) => number),
-    )
-    const gone = seen.filter(({ number, hash }) => stored.get(number) !== hash)
-    // Old blocks are deleted: only what is missing above a block that is there was replaced.
-    const newestKept = seen.findLast(({ number, hash }) => stored.get(number) === hash)
-    const above = gone.filter(({ number }) => number > (newestKept?.number ?? -1))
-    if (above.length === 0) return undefined
-    return newestKept ? newestKept.number + 1 : above[0]!.number
   }
 
   const lookAtProblems = async (now: Date) => {
@@ -230,6 +206,10 @@ export function startLiveEvents(options: {
       listeners.add(listener)
       joined?.abort()
       return () => listeners.delete(listener)
+    },
+    reorganized(name, { from_block, to_block }) {
+      const data = { from_block: `${from_block}`, to_block: `${to_block}` }
+      send(liveEvent('reorganization', name, new Date(clock.now()), data), name, isAdmin)
     },
     stop: async () => {
       stopping.abort()

@@ -6,6 +6,7 @@ import {
   type Removed,
   removeOldHistory,
 } from '../../storage/webhooks/delivery-retention.ts'
+import { pauseStreams } from '../../storage/webhooks/streams.ts'
 
 /** How to build it. */
 export type HistoryRetentionOptions = {
@@ -21,8 +22,8 @@ export type HistoryRetentionOptions = {
 }
 
 /**
- * Removes notifications that came to an end long ago, in small batches. Every process runs one: each
- * passes over the rows that another one holds.
+ * Removes notifications that came to an end long ago, in small batches, and pauses event streams that were not used for
+ * as long. Every process runs one: each passes over the rows that another one holds.
  */
 export function startHistoryRetention(options: HistoryRetentionOptions): { stop(): Promise<void> } {
   const { db, clock, log, keepMs, batch = 500, pauseMs = 50, intervalMs = 3_600_000 } = options
@@ -43,6 +44,8 @@ export function startHistoryRetention(options: HistoryRetentionOptions): { stop(
       } while (after)
     }
     if (count > 0) log.info({ count }, 'old webhook histories removed')
+    const paused = await pauseStreams(db, before)
+    if (paused > 0) log.info({ count: paused }, 'unused event streams paused')
   }
 
   const run = async (): Promise<void> => {

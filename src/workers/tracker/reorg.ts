@@ -2,6 +2,7 @@ import type { BlockHeader } from '../../chains/chain.ts'
 import { expandBacklogs } from '../../storage/balances/backlog.ts'
 import { reopenBalances } from '../../storage/balances/changes.ts'
 import { lowerReopening } from '../../storage/balances/reopening.ts'
+import { notifyChange } from '../../storage/pg/changes.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import {
   type BlockRow,
@@ -108,6 +109,7 @@ export async function takeBack(
 ): Promise<boolean> {
   const now = new Date(clock.now())
   const [known] = await findBlocks(trx, network_id, [ancestor.number])
+  const cursor = await findCursor(trx, network_id)
   // First: this waits for reads of balances at these blocks, or makes them find the block gone.
   await deleteBlocksAbove(trx, network_id, ancestor.number)
   await deleteGapsAbove(trx, network_id, ancestor.number)
@@ -142,5 +144,10 @@ export async function takeBack(
     block_hash: ancestor.hash,
     update_time: now,
   })
+  if (cursor)
+    await notifyChange(trx, {
+      ...{ kind: 'reorganization', network_id },
+      ...{ from_block: ancestor.number + 1, to_block: cursor.block_number },
+    })
   return isLeft || isStateLeft
 }
