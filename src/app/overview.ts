@@ -32,10 +32,12 @@ export function createOverview(options: {
     return named().map((one) => {
       const { chain, network } = one
       const mine = tracked.get(`${chain}/${network}`)
-      const gateway = networks.byPath.get(`/${chain}/${network}`)?.view.head()?.number ?? null
+      const served = networks.byPath.get(`/${chain}/${network}`)
+      const gateway = served?.view.head()?.number ?? null
       return {
         ...one,
         network_id: mine?.network_id,
+        chain_id: one.chain_id ?? served?.pool.chainId(),
         node_head: mine?.head ?? gateway,
         health: mine?.health ?? 'idle',
         problem: mine?.problem ?? '',
@@ -84,7 +86,8 @@ export function createOverview(options: {
 const trackedId = (chains: Chains, chain: string, network: string) =>
   chains.find(chain, network)?.network_id
 
-type Named = Pick<ChainOverview, 'chain' | 'network' | 'isDefault' | 'kind' | 'variant'>
+type Named = Pick<ChainOverview, 'chain' | 'network' | 'isDefault' | 'kind' | 'variant'> &
+  Partial<Pick<ChainOverview, 'chain_id'>>
 
 /** The networks of the configuration, and those that a test brings along. */
 function namedNetworks(config: Config, places: readonly Place[]): Named[] {
@@ -92,6 +95,7 @@ function namedNetworks(config: Config, places: readonly Place[]): Named[] {
     Object.keys(settings.networks).map((network) => ({
       ...{ chain, network, isDefault: network === settings.default_network },
       ...{ kind: settings.kind, variant: variantsOf(chain, settings).join('') },
+      chain_id: settings.kind === 'evm' ? settings.networks[network]?.chain_id : undefined,
     })),
   )
   const known = new Set(configured.map(({ chain, network }) => `${chain}/${network}`))

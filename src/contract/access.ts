@@ -56,6 +56,7 @@ const operationAccess: { readonly [name in OperationName]: Access } = {
   ImportAsset: 'write',
   ListAddresses: 'read',
   ListAssets: 'read',
+  ListBalanceHistory: 'read',
   ListTransfers: 'read',
   ListWallets: 'read',
   RefreshAssetBalances: 'write',

@@ -43,6 +43,8 @@ export type ChainOverview = NetworkName & {
   variant: string
   /** Undefined where wallets are not tracked. */
   network_id: number | undefined
+  /** Of EVM networks, from the configuration or the nodes. */
+  chain_id: number | undefined
   /** The newest block of the nodes; null where this process has not asked. */
   node_head: number | null
   health: string

@@ -72,6 +72,7 @@ import {
   RemoveAddress,
 } from './wallets/addresses.ts'
 import { ListAssets, RemoveAsset } from './wallets/assets.ts'
+import { ListBalanceHistory } from './wallets/balance-history.ts'
 import { ListContracts, RegisterContract, RemoveContract } from './wallets/contracts.ts'
 import { ImportAsset } from './wallets/import-asset.ts'
 import { RefreshAssetBalances } from './wallets/refresh.ts'
@@ -195,6 +196,7 @@ const wallets = {
   GetWallet,
   ListAddresses,
   ListAssets,
+  ListBalanceHistory,
   ListTransfers,
   ListWallets,
   RefreshAssetBalances,

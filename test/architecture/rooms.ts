@@ -193,6 +193,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'address-fields',
     'addresses',
     'assets',
+    'balance-history',
     'contracts',
     'cover-job',
     'import-asset',

@@ -32,6 +32,7 @@ test('ListChains shows heads to all, and lags to administrators', async () => {
   expect(await chainOf()).toMatchObject({
     ...{ network: 'mainnet', is_default_network: true, variant: 'C', is_tracked: true },
     ...{ node_head: null, lag_blocks: null, problem: '', health: 'ok' },
+    ...{ chain_id: null, symbol: '', explorer_url: '' },
   })
   await waitFor('the lag is known', async () => (await chainOf(admin)).lag_blocks === '0')
 })

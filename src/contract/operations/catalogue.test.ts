@@ -104,6 +104,7 @@ describe('extensions', () => {
         "/v1/c/ListAddresses",
         "/v1/c/RenameWallet",
         "/v1/c/RemoveWallet",
+        "/v1/c/ListBalanceHistory",
         "/v1/c/ListWebhooks",
         "/v1/c/GetWebhookSigningSecret",
         "/v1/c/RotateWebhookSigningSecret",

@@ -23,6 +23,12 @@ const ChainStatus = record('ChainStatus', {
   problem: Type.String({ description: 'for ROLE_ADMIN; empty while the network is well' }),
   reorganization_count: Count,
   gap_count: Count,
+  chain_id: Type.Union([Count, Type.Null()], { description: 'of EVM networks, once it is known' }),
+  symbol: Type.String({ description: 'of the native coin; empty where it is not known' }),
+  decimals: Type.Integer({ description: 'of the native coin' }),
+  explorer_url: Type.String({
+    description: 'a public explorer, to which /tx/ and a hash are added; empty where none is known',
+  }),
 })
 
 /** A node as the process sees it that answers. */

@@ -4,6 +4,7 @@ import {
   AssetAddress,
   AssetType,
   Confirmation10,
+  Decimal,
   EvmAddress,
   extension,
   flag,
@@ -22,7 +23,14 @@ import {
 } from '../fields.ts'
 import { maxBatchAddresses, maxTokenRules } from '../limits.ts'
 import { operation } from '../operation.ts'
-import { AddressRecord, Asset, Transfer, Wallet, WalletAddress } from '../records/wallet.ts'
+import {
+  AddressRecord,
+  Asset,
+  BalancePoint,
+  Transfer,
+  Wallet,
+  WalletAddress,
+} from '../records/wallet.ts'
 import { each, list, only } from '../variant.ts'
 
 /** The token of a request; in P an extension. */
@@ -175,6 +183,24 @@ export const wallet = {
       ...page,
     },
     response: { assets: list(Asset), pagination: Pagination },
+  }),
+  ListBalanceHistory: operation({
+    summary: 'List the balance of an asset after each of its transfers, newest first.',
+    description:
+      'Reckoned back from the current balance by the stored transfers and fees, for one address or the sum over all addresses of the wallet. Transfers that the balance does not include yet are left out. Balances that change without a transfer, such as those of tokens that rebase, differ by that in older points.',
+    services: 'TSPC',
+    extension: true,
+    request: {
+      wallet_id: optional(Id),
+      address: OptionalAddress,
+      asset_type: AssetType,
+      token_address: tokenFilter,
+      contract_address: only('C', optional(EvmAddress)),
+      token_id: only('C', optional(Decimal)),
+      ...page,
+    },
+    anyOf: ['wallet_id', 'address'],
+    response: { points: list(BalancePoint), pagination: Pagination },
   }),
   RefreshAssetBalances: operation({
     summary: 'Read balances again from the chain.',

@@ -90,6 +90,22 @@ export const Asset = record('Asset', {
   ),
 })
 
+/** The balance of an asset after a transfer. */
+export const BalancePoint = record('BalancePoint', {
+  transfer_id: text,
+  transfer_time: Timestamp,
+  block_number: Type.String({ description: 'in decimal digits' }),
+  change: Type.String({
+    pattern: '^-?(0|[1-9][0-9]*)$',
+    description:
+      'what the transfer and its fee added to the balance; negative where they took from it',
+  }),
+  balance: Type.String({
+    pattern: '^-?(0|[1-9][0-9]*)$',
+    description: 'after the transfer',
+  }),
+})
+
 const TransferId = Type.String({
   description:
     'names the movement: the same in lists and notifications, for both ends, and in every block that includes the transaction',

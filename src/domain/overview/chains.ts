@@ -10,6 +10,14 @@ import { presentNode, presentProblem } from '../events/present.ts'
 
 const shownProblems = 50
 
+/** The coin of each family. Those of EVM chains have many names; all have 18 decimals. */
+const coins: Readonly<Record<string, { symbol: string; decimals: number }>> = {
+  evm: { symbol: '', decimals: 18 },
+  ton: { symbol: 'TON', decimals: 9 },
+  sui: { symbol: 'SUI', decimals: 9 },
+  polkadot: { symbol: 'DOT', decimals: 10 },
+}
+
 /** Lists the networks of the installation with their heads. */
 export const ListChains: AdminHandler<'ListChains'> = async ({ db, principal, overview }) => {
   const isAdmin = principal.role === 'ROLE_ADMIN'
@@ -17,8 +25,12 @@ export const ListChains: AdminHandler<'ListChains'> = async ({ db, principal, ov
   const ids = chains.flatMap(({ network_id }) => network_id ?? [])
   const heads = new Map((await listHeads(db, ids)).map((head) => [head.network_id, head]))
   const gaps = isAdmin ? await listOpenGapCounts(db) : new Map<number, number>()
+  // Large, and loaded where it is needed only.
+  const { findKnownChain } = await import('../../chains/evm/known-chains.ts')
   return {
     chains: chains.map((one) => {
+      const known = one.chain_id === undefined ? undefined : findKnownChain(one.chain_id)
+      const coin = coins[one.kind] ?? { symbol: '', decimals: 0 }
       const head = one.network_id === undefined ? undefined : heads.get(one.network_id)
       const node_head = isAdmin ? one.node_head : null
       const lag =
@@ -38,6 +50,10 @@ export const ListChains: AdminHandler<'ListChains'> = async ({ db, principal, ov
         problem: isAdmin ? one.problem : '',
         reorganization_count: isAdmin ? one.reorganizations : 0,
         gap_count: gaps.get(one.network_id ?? -1) ?? 0,
+        chain_id: one.chain_id ?? null,
+        symbol: known?.symbol ?? coin.symbol,
+        decimals: coin.decimals,
+        explorer_url: known?.explorer ?? '',
       }
     }),
   }

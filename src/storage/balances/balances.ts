@@ -64,6 +64,27 @@ const filterOf = ({ address, asset_type, contract_address }: BalanceFilter) => [
   contract_address && sql`b.contract_address = ${contract_address}`,
 ]
 
+/** What a wallet, or one of its addresses, has of an asset, and the block of each address's balance. */
+export const sumBalance = async (
+  db: Db,
+  { organization_id }: WalletScope,
+  { wallet_id, address, asset_id }: { wallet_id: string; address?: Buffer; asset_id: string },
+  holders: readonly Buffer[],
+): Promise<{ sum: bigint; asOf: Map<string, number> }> => {
+  const mine = sql`b.wallet_id = ${wallet_id} and b.organization_id = ${organization_id}
+    and b.asset_id = ${asset_id}`
+  const { rows: sums } = await sql<{ sum: bigint }>`
+    select coalesce(sum(b.balance), 0)::numeric(78) as sum from balance b
+    where ${mine} ${address ? sql`and b.address = ${address}` : sql``}`.execute(db)
+  const { rows } = await sql<{ address: Buffer; as_of_block: number }>`
+    select b.address, b.as_of_block from unnest(${holders as Buffer[]}::bytea[]) h (address)
+    join balance b on b.address = h.address and ${mine}`.execute(db)
+  return {
+    sum: sums[0]?.sum ?? 0n,
+    asOf: new Map(rows.map((row) => [row.address.toString('hex'), row.as_of_block])),
+  }
+}
+
 const known = sql`a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals,
   a.token_uri, a.token_data`
 

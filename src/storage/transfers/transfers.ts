@@ -31,6 +31,7 @@ export type TransferFilter = {
   wallet_id?: string | undefined
   address?: Buffer | undefined
   transaction_hash?: Buffer | undefined
+  asset_id?: string | undefined
   /** Both ends included. */
   from_time?: Date | undefined
   to_time?: Date | undefined
@@ -50,6 +51,7 @@ const filterOf = (filter: TransferFilter) => [
   filter.transaction_hash &&
     sql`(t.transaction_hash = ${filter.transaction_hash}
       or t.external_hash = ${filter.transaction_hash})`,
+  filter.asset_id === undefined ? undefined : sql`t.asset_id = ${filter.asset_id}`,
   filter.from_time && sql`t.block_time >= ${filter.from_time}`,
   filter.to_time && sql`t.block_time <= ${filter.to_time}`,
 ]

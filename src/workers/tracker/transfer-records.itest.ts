@@ -91,6 +91,25 @@ describe.each<WalletService>(['t', 's', 'p', 'c'])('a transfer in %s', (service)
     expect(notified.map(keyOf).toSorted()).toEqual([...sent, ...received].map(keyOf).toSorted())
     expect(sumOf(notified.filter(({ wallet_id }) => wallet_id === mine))).toBe(sumOf(sent))
     expect(sumOf(notified)).toBe(-5n - 3n - 1n)
+
+    // Confirmed, so that the balance includes them.
+    for (let block = 0; block < 12; block++) chain.mine()
+    await settled(bench)
+    const asset = { wallet_id: mine, asset_type: `ASSET_TYPE_${service.toUpperCase()}` }
+    const points: Outcome[] = []
+    let page_token = ''
+    do {
+      const request = { ...asset, page_size: 2, ...(page_token && { page_token }) }
+      const page = await caller.call('ListBalanceHistory', request)
+      points.push(...page.points)
+      page_token = page.pagination.next_page_token
+    } while (page_token)
+    expect(points.map(({ transfer_id }) => transfer_id)).toEqual(idsOf(sent))
+    expect(points.reduce((sum, { change }) => sum + BigInt(change), 0n)).toBe(sumOf(sent))
+    const { assets } = await caller.call('ListAssets', { ...asset, is_aggregated: true })
+    expect(points[0]!.balance).toBe(assets[0].balance)
+    for (const [index, { balance, change }] of points.slice(0, -1).entries())
+      expect(`${BigInt(balance) - BigInt(change)}`).toBe(points[index + 1]!.balance)
   })
 
   it('to itself is seen once in each direction, or once in both', async () => {
