@@ -9,6 +9,8 @@ export type DevChain = {
   faucet_key?: string
   /** Sends native coin from the faucet; the transaction's identifier as the variant prints it. */
   fund(address: string, amount: bigint, signal?: AbortSignal): Promise<string>
+  /** Makes blocks now, where the chain can; others make them by themselves. */
+  mineBlocks?(blocks: number): Promise<void>
   /** Ends the node; everything that clients saw is on disk. */
   stop(): Promise<void>
 }

@@ -19,6 +19,10 @@ export type DevFacts = Pick<
 export type ToKeeper =
   | { kind: 'fund'; id: number; chain: DevTag; address: string; amount: string }
   | { kind: 'reorganize'; id: number; depth: number }
+  | { kind: 'mine'; id: number; chain: DevTag; blocks: number }
+  /** Ends a node, or starts it again with its state and at its address. */
+  | { kind: 'stop'; id: number; chain: DevTag }
+  | { kind: 'start'; id: number; chain: DevTag }
   /** The addresses that something is sent to every few seconds. */
   | { kind: 'traffic'; targets: Partial<Record<DevTag, string>> }
 

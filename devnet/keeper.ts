@@ -24,7 +24,7 @@ const send = (message: FromKeeper) => {
 async function start(tag: DevTag): Promise<void> {
   try {
     const folder = join(directory, tag)
-    const chain = await devChains[tag](folder)
+    const chain = await devChains[tag]({ directory: folder })
     chains.set(tag, chain)
     const { node_url, node_ws_url, faucet_address, faucet_key } = chain
     const contracts = isEvm(chain) ? await deployTokens(chain, folder) : undefined
@@ -56,9 +56,46 @@ async function answer(id: number, work: () => Promise<string>): Promise<void> {
   }
 }
 
+/** Ports of nodes that were stopped, so that they return to their address. */
+const stoppedPorts = new Map<DevTag, number>()
+
+async function stopNode(tag: DevTag): Promise<string> {
+  const chain = running(tag)
+  chains.delete(tag)
+  stoppedPorts.set(tag, Number(new URL(chain.node_url).port))
+  await chain.stop()
+  return tag
+}
+
+async function startNode(tag: DevTag): Promise<string> {
+  const port = stoppedPorts.get(tag)
+  if (port === undefined) throw new Error(`The node of chain ${tag} was not stopped.`)
+  stoppedPorts.delete(tag)
+  try {
+    chains.set(tag, await devChains[tag]({ directory: join(directory, tag), port }))
+  } catch (error) {
+    stoppedPorts.set(tag, port)
+    throw error
+  }
+  return tag
+}
+
+async function mine(tag: DevTag, blocks: number): Promise<string> {
+  const chain = running(tag)
+  if (!chain.mineBlocks) throw new Error(`Chain ${tag} makes its blocks by itself.`)
+  await chain.mineBlocks(blocks)
+  return `${blocks}`
+}
+
+function running(tag: DevTag): DevChain {
+  const chain = chains.get(tag)
+  if (!chain) throw new Error(`The node of chain ${tag} is stopped.`)
+  return chain
+}
+
 async function reorganize(depth: number): Promise<string> {
-  const chain = chains.get('c')
-  if (!chain || !isEvm(chain)) throw new Error('Chain c does not run here.')
+  const chain = running('c')
+  if (!isEvm(chain)) throw new Error('Chain c does not reorganize.')
   await chain.reorganize(depth)
   send({ kind: 'reorganized', depth })
   return `${depth}`
@@ -69,15 +106,19 @@ process.on('message', (message: ToKeeper) => {
     traffic ??= startTraffic({ chains, tokens, targets: message.targets, reorganize })
     return
   }
-  if (message.kind === 'reorganize') {
-    void answer(message.id, () => reorganize(message.depth))
-    return
-  }
-  const { id, chain: tag, address, amount } = message
-  void answer(id, async () => {
-    const chain = chains.get(tag)
-    if (!chain) throw new Error(`Chain ${tag} does not run here.`)
-    return await chain.fund(address, BigInt(amount))
+  void answer(message.id, async () => {
+    switch (message.kind) {
+      case 'reorganize':
+        return await reorganize(message.depth)
+      case 'mine':
+        return await mine(message.chain, message.blocks)
+      case 'stop':
+        return await stopNode(message.chain)
+      case 'start':
+        return await startNode(message.chain)
+      case 'fund':
+        return await running(message.chain).fund(message.address, BigInt(message.amount))
+    }
   })
 })
 

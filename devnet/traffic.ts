@@ -48,13 +48,22 @@ export function startTraffic(options: {
     }
   }
 
-  const loops = [...chains].flatMap(([tag, chain], index) => {
+  const senderOf = (tag: DevTag, chain: DevChain, target: string): Sender =>
+    'reorganize' in chain
+      ? createEvmTraffic(chain as EvmDevChain, target, tokens.get(tag))
+      : () => chain.fund(target, tenths[tag] * BigInt(1 + Math.floor(Math.random() * 20)))
+
+  const loops = [...chains.keys()].flatMap((tag, index) => {
     const target = targets[tag]
     if (target === undefined) return []
-    const send =
-      'reorganize' in chain
-        ? createEvmTraffic(chain as EvmDevChain, target, tokens.get(tag))
-        : () => chain.fund(target, tenths[tag] * BigInt(1 + Math.floor(Math.random() * 20)))
+    let last: { chain: DevChain; send: Sender } | undefined
+    // A node that was stopped and started is another one.
+    const send = async () => {
+      const chain = chains.get(tag)
+      if (!chain) return
+      if (last?.chain !== chain) last = { chain, send: senderOf(tag, chain, target) }
+      await last.send()
+    }
     return [run(tag, send, index * 1_000).catch(() => {})]
   })
   return {

@@ -92,6 +92,8 @@ export async function startEvmDevChain(
         // It continues from the time of the block that stayed.
         await setClock()
       }),
+    mineBlocks: (blocks) =>
+      mining.aside(() => anvil.call('anvil_mine', [`0x${blocks.toString(16)}`])),
     stop: async () => {
       await mining.stop()
       await anvil.stop()

@@ -8,6 +8,8 @@ export type ConnectionFile = {
   ws_url: string
   /** Of the routes for the operator; missing when they are off. */
   admin_url?: string
+  /** Signs in to the console once, within minutes of the start; only beside local chains on loopback. */
+  sign_in_url?: string
   organization_id?: string
   admin?: Pair
   member?: Pair

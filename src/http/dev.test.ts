@@ -25,6 +25,16 @@ async function start(role: 'ROLE_ADMIN' | 'ROLE_MEMBER' | undefined = undefined)
     reorganize: async (depth) => {
       done.push(depth)
     },
+    nodes: () => [{ chain: 'c', is_running: true, can_mine: true }],
+    mine: async (...mined) => {
+      done.push(['mine', ...mined])
+    },
+    stopNode: async (chain) => {
+      done.push(['stop', chain])
+    },
+    startNode: async (chain) => {
+      done.push(['start', chain])
+    },
     receive: async (_, headers) => headers['webhook-id'] === 'genuine',
   }
   const authenticator: Authenticator = {
@@ -74,6 +84,33 @@ async function start(role: 'ROLE_ADMIN' | 'ROLE_MEMBER' | undefined = undefined)
   }
   return { post, postAs, done, code: signIn.code }
 }
+
+test('blocks are mined, and nodes are stopped and started', async () => {
+  const { post, done } = await start()
+  expect((await post('nodes', {})).body.nodes).toEqual([
+    { chain: 'c', is_running: true, can_mine: true },
+  ])
+  expect(await post('mine', { chain: 'c', blocks: 3 })).toEqual({
+    status: 200,
+    body: { blocks: 3 },
+  })
+  expect((await post('node', { chain: 'c', is_running: false })).status).toBe(200)
+  // It runs already.
+  expect((await post('node', { chain: 'c', is_running: true })).status).toBe(200)
+  for (const [path, body] of [
+    ['mine', { chain: 'c', blocks: 0 }],
+    ['mine', { chain: 'c', blocks: 1_001 }],
+    ['mine', { chain: 'x' }],
+    ['node', { chain: 'c' }],
+    ['node', { chain: 'c', is_running: 'no' }],
+  ] as const)
+    expect([path, body, (await post(path, body)).status]).toEqual([path, body, 400])
+  expect((await post('node', { chain: 't', is_running: false })).status).toBe(503)
+  expect(done).toEqual([
+    ['mine', 'c', 3],
+    ['stop', 'c'],
+  ])
+})
 
 test('the link of the banner signs in once, from a page of this service on this machine', async () => {
   const { post, postAs, code } = await start()

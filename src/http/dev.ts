@@ -25,12 +25,18 @@ export type DevTools = {
   /** Sends native coin; the transaction's hash as the variant prints it. */
   fund(chain: string, address: string, amount: bigint): Promise<string>
   reorganize(depth: number): Promise<void>
+  /** The local nodes, and whether each makes blocks on request. */
+  nodes(): { chain: string; is_running: boolean; can_mine: boolean }[]
+  mine(chain: string, blocks: number): Promise<void>
+  stopNode(chain: string): Promise<void>
+  startNode(chain: string): Promise<void>
   /** Takes a webhook delivery; false when its signature is wrong. */
   receive(chain: string, headers: IncomingHttpHeaders, body: Buffer): Promise<boolean>
 }
 
 const bodyLimitBytes = 1_048_576
 const maxDepth = 64
+const maxBlocks = 1_000
 const maxAmount = 2n ** 128n
 const chainTags = ['c', 'q', 't', 's', 'p']
 
@@ -83,6 +89,13 @@ export function devRoutes(
     authorizeAdministration(principal, client)
   }
 
+  const chainOf = (chain: unknown): string => {
+    const tag = `${chain ?? ''}`.toLowerCase()
+    if (!chainTags.includes(tag)) throw invalid('chain', `is one of ${chainTags.join(', ')}`)
+    if (!tools.isRunning(tag)) throw new OperationError('CHAIN_NOT_CONFIGURED')
+    return tag
+  }
+
   const routes = [
     ...(signIn
       ? [
@@ -97,9 +110,7 @@ export function devRoutes(
       : []),
     post('/dev/v1/faucet', 'faucet', async (exchange) => {
       const body = await read(exchange)
-      const chain = `${body.chain ?? ''}`.toLowerCase()
-      if (!chainTags.includes(chain)) throw invalid('chain', `is one of ${chainTags.join(', ')}`)
-      if (!tools.isRunning(chain)) throw new OperationError('CHAIN_NOT_CONFIGURED')
+      const chain = chainOf(body.chain)
       const { address } = body
       if (typeof address !== 'string') throw invalid('address', 'is required')
       const problem = tools.checkAddress(chain, address)
@@ -121,6 +132,27 @@ export function devRoutes(
         throw invalid('depth', `is a number from 1 to ${maxDepth}`)
       await tools.reorganize(Number(depth))
       sendJson(exchange, 200, { depth })
+    }),
+    post('/dev/v1/mine', 'mine', async (exchange) => {
+      const { chain = 'c', blocks = 1 } = await read(exchange)
+      const tag = chainOf(chain)
+      if (!Number.isInteger(blocks) || Number(blocks) < 1 || Number(blocks) > maxBlocks)
+        throw invalid('blocks', `is a number from 1 to ${maxBlocks}`)
+      await tools.mine(tag, Number(blocks))
+      sendJson(exchange, 200, { blocks })
+    }),
+    post('/dev/v1/nodes', 'nodes', async (exchange) => {
+      await read(exchange)
+      sendJson(exchange, 200, { nodes: tools.nodes() })
+    }),
+    post('/dev/v1/node', 'node', async (exchange) => {
+      const { chain, is_running } = await read(exchange)
+      const tag = chainOf(chain)
+      if (typeof is_running !== 'boolean') throw invalid('is_running', 'is true or false')
+      const found = tools.nodes().find((node) => node.chain === tag)
+      if (found?.is_running !== is_running)
+        await (is_running ? tools.startNode(tag) : tools.stopNode(tag))
+      sendJson(exchange, 200, { chain: tag, is_running })
     }),
     post('/dev/v1/sink/*', 'sink', async (exchange) => {
       const body = await readBody(exchange, bodyLimitBytes)

@@ -14,6 +14,14 @@ export type ChainKeeper = {
   fund(chain: DevTag, address: string, amount: bigint): Promise<string>
   /** Replaces the newest blocks of chain c. */
   reorganize(depth: number): Promise<void>
+  /** Makes blocks of a chain now. */
+  mine(chain: DevTag, blocks: number): Promise<void>
+  /** Ends the node of a chain; its state stays. */
+  stopNode(chain: DevTag): Promise<void>
+  /** Starts it again, at its address. */
+  startNode(chain: DevTag): Promise<void>
+  /** Whether the node of a chain is running. */
+  isUp(chain: DevTag): boolean
   /** Sends something to these addresses every few seconds. */
   startTraffic(targets: Partial<Record<DevTag, string>>): void
   stop(): Promise<void>
@@ -44,6 +52,7 @@ export async function startChainKeeper(options: {
   const facts: ChainKeeper['facts'] = {}
   const failed: ChainKeeper['failed'] = {}
   const waiting = new Map<number, PromiseWithResolvers<string>>()
+  const down = new Set<DevTag>()
   const ready = Promise.withResolvers<void>()
   let nextId = 1
   let isStopping = false
@@ -151,6 +160,18 @@ export async function startChainKeeper(options: {
     reorganize: async (depth) => {
       await ask((id) => ({ kind: 'reorganize', id, depth }))
     },
+    mine: async (chain, blocks) => {
+      await ask((id) => ({ kind: 'mine', id, chain, blocks }))
+    },
+    stopNode: async (chain) => {
+      await ask((id) => ({ kind: 'stop', id, chain }))
+      down.add(chain)
+    },
+    startNode: async (chain) => {
+      await ask((id) => ({ kind: 'start', id, chain }))
+      down.delete(chain)
+    },
+    isUp: (chain) => facts[chain] !== undefined && !down.has(chain),
     startTraffic: (targets) => send({ kind: 'traffic', targets }),
     stop,
   }

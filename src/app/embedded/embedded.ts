@@ -181,6 +181,13 @@ function createTools(
       return keeper.fund(chain as DevTag, canonical, amount).catch(refuse)
     },
     reorganize: (depth) => keeper.reorganize(depth).catch(refuse),
+    nodes: () =>
+      (Object.keys(keeper.facts) as DevTag[]).map((chain) => ({
+        ...{ chain, is_running: keeper.isUp(chain), can_mine: kinds[chain] === 'evm' },
+      })),
+    mine: (chain, blocks) => keeper.mine(chain as DevTag, blocks).catch(refuse),
+    stopNode: (chain) => keeper.stopNode(chain as DevTag).catch(refuse),
+    startNode: (chain) => keeper.startNode(chain as DevTag).catch(refuse),
     receive: async (chain, headers, body) => {
       const secret = wallets[chain as WalletService]?.signing_secret
       if (secret === undefined) return false
