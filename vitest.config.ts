@@ -91,6 +91,7 @@ export default defineConfig({
             'src/**/*.test.ts',
             'client/src/**/*.test.ts',
             'console/src/**/*.test.ts',
+            'console/build/**/*.test.ts',
             architectureTests,
           ],
           testTimeout: 30_000,

@@ -1,9 +1,11 @@
 import { defineConfig } from 'vite'
+import { guidePlugin } from './build/guide-plugin.ts'
 
 /** Built to `dist`, which the service serves at its base path: every address in it is relative. */
 export default defineConfig({
   root: import.meta.dirname,
   base: './',
+  plugins: [guidePlugin()],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     target: 'es2022',

@@ -11,9 +11,14 @@ const config = join(folder, 'vite.config.ts')
 
 const newestSource = (): number =>
   Math.max(
-    ...globSync(['src/**/*', 'index.html', 'vite.config.ts', 'package.json'], { cwd: folder }).map(
-      (name) => statSync(join(folder, name)).mtimeMs,
-    ),
+    // The documents of the project are a part of it.
+    ...globSync(
+      [
+        ...['src/**/*', 'build/**/*', 'index.html', 'vite.config.ts', 'package.json'],
+        ...['../docs/*.md', '../docs/decisions/*.md'],
+      ],
+      { cwd: folder },
+    ).map((name) => statSync(join(folder, name)).mtimeMs),
   )
 
 if (existsSync(config) && !(existsSync(page) && statSync(page).mtimeMs >= newestSource())) {

@@ -193,7 +193,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       ...{ server, log, access, courier, sealer, hub },
       forgetInSockets: (change) => {
         forgetInSockets(change)
-        events?.forget(change)
+        events?.changed(change)
       },
       onReconnect: () => events?.recheck(),
       onTrack: (at) => joinTracking(at),
@@ -211,6 +211,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     openNetworks(config, {
       ...{ env, log, clock, ids, tracing, peers: part?.peers },
       spill: (counts) => usage.add(counts),
+      onReorganized: (name, blocks) => events?.reorganized(name, blocks),
     }),
   )
   const { newHolder, isOwn } = createHolders(ids)
@@ -356,7 +357,10 @@ export async function startApp(options: AppOptions): Promise<App> {
         sockets = opened
       },
       events: hub &&
-        live && { installation: { ...installation, shareOf }, hub, live, networks: streamed },
+        live && {
+          installation: { ...installation, shareOf },
+          ...{ hub, live, networks: streamed, usage: operationUsage },
+        },
       onEvents: (opened) => {
         events = opened
       },
@@ -364,12 +368,15 @@ export async function startApp(options: AppOptions): Promise<App> {
     own,
   )
   const { base_url, ws_url, port, admin_url, drain } = listeners
+  const sign_in_url = signIn && `${base_url}/#sign-in=${signIn.code}`
   const writeConnection = async () => {
     // The supervisor writes one for all its processes.
     if (part) return ''
     const chains = connectedChains(running, local?.facts)
-    const content = { base_url, ws_url, ...(admin_url && { admin_url }), ...demo, chains }
-    return await writeConnectionFile(dataDir, content)
+    return await writeConnectionFile(dataDir, {
+      ...{ base_url, ws_url, ...(admin_url && { admin_url }), ...(sign_in_url && { sign_in_url }) },
+      ...{ ...demo, chains },
+    })
   }
   const connectionFile = await writeConnection()
   if (!part) starting.defer(() => removeConnectionFile(dataDir))
@@ -382,7 +389,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     database: server.mode,
     views: { status, metrics: metrics.families, callFilter: networks.callFilter },
     retire: () => sockets?.retire(),
-    sign_in_url: signIn && `${base_url}/#sign-in=${signIn.code}`,
+    sign_in_url,
     reload: reloader.reload,
     untracked: () => listUntracked(db, wallets.problems()),
     drain: async (signal) => {

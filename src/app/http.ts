@@ -26,7 +26,12 @@ import { get, probeRoutes } from '../http/probes.ts'
 import type { Routes } from '../http/routes.ts'
 import { type HttpServer, type Route, startServer } from '../http/server.ts'
 import type { SignIn } from '../http/sign-in.ts'
-import { consoleRoutes } from '../http/web-console/routes.ts'
+import {
+  assetRoutes,
+  type ConsoleFiles,
+  consoleRoutes,
+  openConsole,
+} from '../http/web-console/routes.ts'
 import { createSockets, type Sockets } from '../http/websocket/websocket.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
@@ -97,7 +102,9 @@ export type Served = Pick<Access, 'admission' | 'authenticator' | 'keys'> & {
   tracing?: Tracing | undefined
   onSockets(sockets: Sockets): void
   /** Absent without the role `api`. */
-  events: Pick<EventStreamsOptions, 'installation' | 'hub' | 'live' | 'networks'> | undefined
+  events:
+    | Pick<EventStreamsOptions, 'installation' | 'hub' | 'live' | 'networks' | 'usage'>
+    | undefined
   onEvents(events: EventStreams): void
 }
 
@@ -183,7 +190,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
     served.events &&
     own(
       createEventStreams({
-        ...{ authenticator, admission },
+        ...{ authenticator, admission, audit },
         ...served.events,
         isTrustedOrigin: createIsTrustedOrigin(current, developmentRules),
         limits: {
@@ -197,6 +204,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
   // A page of another origin can reach a service on loopback by DNS rebinding; the Host header shows it.
   const publicHosts = hostNames([`http://${hostInUrl(server.host)}`, server.base_url])
   const cors = openCors(current, front, developmentRules)
+  const consoleFiles = openConsole({ directory: consoleDirectory, basePath: server.base_path })
   let base_url = server.base_url ?? ''
   const http = own(
     await startServer({
@@ -253,12 +261,16 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
                   local?.examples()) ||
                 {},
               server.base_path,
+              consoleFiles,
             )
           : []),
         ...(local && developmentRules
           ? devRoutes(local.tools, authenticator, publicHosts, local.signIn)
           : []),
-        ...consoleOrDocs(config, roles, local && developmentRules ? publicHosts : undefined),
+        ...consoleOrDocs(config, {
+          ...{ roles, files: consoleFiles },
+          hosts: local && developmentRules ? publicHosts : undefined,
+        }),
       ],
     }),
   )
@@ -302,21 +314,21 @@ const order = Object.keys(services)
 const baseUrlOf = ({ server }: Config, { address }: HttpServer): string =>
   `http://${hostInUrl(server.host)}:${address.port}${server.base_path}`
 
-/** The built console, or the way to the reference where it is switched off. */
+/** The built console, or the way to the documents where it is switched off. */
 function consoleOrDocs(
   { server }: Config,
-  roles: Roles,
-  hosts: readonly string[] | undefined,
+  options: { roles: Roles; files: ConsoleFiles; hosts: readonly string[] | undefined },
 ): Route[] {
-  const { base_path: basePath } = server
+  const { roles, files, hosts } = options
   if (!roles.has('console') && !roles.has('api')) return [get('/', notServed)]
   if (!server.console || !roles.has('console'))
     return [
       get('/', ({ response }) => {
-        response.writeHead(302, { location: `${basePath}/docs` }).end()
+        response.writeHead(302, { location: `${server.base_path}/docs` }).end()
       }),
+      ...assetRoutes(files),
     ]
-  const routes = consoleRoutes({ directory: consoleDirectory, basePath })
+  const routes = consoleRoutes(files)
   return hosts ? onTrustedHost(routes, hosts) : routes
 }
 

@@ -22,7 +22,9 @@ test('the console shows each operation to the roles that may call it', () => {
 })
 
 test('the console imports the client, its own files and its libraries only', () => {
-  const packages = /^(?:preact(?:\/hooks)?|@preact\/signals|uplot(?:\/.*)?|@portolan\/client)$/
+  // `virtual:` modules are the documents of the project, made by the build.
+  const packages =
+    /^(?:preact(?:\/hooks)?|@preact\/signals|uplot(?:\/.*)?|@portolan\/client|virtual:guide(?:-search)?)$/
   const others = sources.flatMap(({ name, text }) =>
     [...text.matchAll(/^(?:import|\} from) (?:[^'\n]* from )?'([^'\n]+)'/gm)]
       .map(([, path]) => path ?? '')

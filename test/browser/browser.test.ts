@@ -33,33 +33,45 @@ describe.runIf(browser)('in a real browser', { timeout: 400_000 }, async () => {
   })
   const { port } = new URL(service.base_url)
 
-  test('the reference signs what is tried, and contacts only the service', async () => {
+  test('the documents sign what is tried, and contact only the service', async () => {
     const { page, requests, errors } = await openPage(browser)
     // Another name for the same service: the page goes by its own address.
     const origin = `http://localhost:${port}`
     await page.goto(`${origin}/docs`)
-    await page.fill('#api_key', tenant.admin.api_key)
-    await page.fill('#api_secret', tenant.admin.api_secret)
+    const documents = page.getByRole('navigation', { name: 'Documents' })
     const tried = [
-      ['Administration', 'admin_GetOrganizationByDomain', { domain: tenant.domain }],
-      ['Chain query (Q)', 'q_GetBlock', { block_number: 0 }],
-      ['Wallets C (EVM)', 'c_ListContracts'],
+      ['Administration', 'GetOrganizationByDomain', 'domain', tenant.domain],
+      ['Chain query (Q)', 'GetBlock', 'block_number', '0'],
+      ['Wallets C (EVM)', 'ListContracts'],
     ] as const
-    for (const [tag, operation, body] of tried) {
-      await page.locator(`[data-tag="${tag}"]`).click()
-      const block = page.locator(`.opblock[id$="-${operation}"]`)
-      await block.locator('.opblock-summary').click()
-      // What stands there already is a request that the service takes.
-      const text = block.locator('textarea.body-param__text')
-      if (body) await text.fill(JSON.stringify(body))
-      else expect(await text.inputValue()).toBe('{}')
-      await block.locator('.execute').click()
-      const status = block.locator('.live-responses-table .response .response-col_status')
-      expect([operation, await status.textContent()]).toEqual([operation, '200'])
+    for (const [tag, operation, field, value] of tried) {
+      await documents.getByText(tag, { exact: true }).click()
+      await documents.getByRole('link', { name: operation, exact: true }).click()
+      await page.getByRole('heading', { name: operation, level: 1 }).waitFor()
+      // The first one needs a credential; the session holds for the others.
+      if (await page.getByLabel('api_key').isVisible()) {
+        await page.getByLabel('api_key').fill(tenant.admin.api_key)
+        await page.getByLabel('api_secret').fill(tenant.admin.api_secret)
+        await page.getByRole('button', { name: 'Sign in' }).click()
+      }
+      await page.getByRole('button', { name: 'Call' }).waitFor()
+      if (field) await page.getByLabel(new RegExp(`^${field}\\b`)).fill(value)
+      await page.getByRole('button', { name: 'Call' }).click()
+      await page.locator('.badge[data-tone=good]', { hasText: '200' }).waitFor()
     }
-    expect(requests.filter(({ pathname }) => pathname.startsWith('/v1/'))).toHaveLength(3)
+    const called = requests.filter(({ pathname }) => /^\/v1\/(?:q|c)\//.test(pathname))
+    expect(called.map(({ pathname }) => pathname)).toEqual([
+      '/v1/q/GetBlock',
+      '/v1/c/ListContracts',
+    ])
     // Only the chains of this installation are there.
-    expect(await page.locator('[data-tag="Wallets T (TON)"]').count()).toBe(0)
+    expect(await documents.getByText('Wallets T (TON)').count()).toBe(0)
+    // The guide is under the same roof, and the search finds both.
+    await page.keyboard.press('Escape')
+    await page.getByRole('searchbox').fill('standard webhooks')
+    await page.locator('.search-results a').first().click()
+    await page.locator('.prose h2').first().waitFor()
+    expect(page.url()).toMatch(/\/docs\/guide\//)
     const outside = requests.filter(
       ({ protocol, origin: to }) => protocol !== 'data:' && to !== origin,
     )

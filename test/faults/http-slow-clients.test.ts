@@ -99,9 +99,7 @@ describe('slow clients', () => {
     const deaf = await open(5)
     for (const connection of deaf) {
       connection.socket.pause()
-      connection.write(
-        'GET /docs/assets/swagger-ui-bundle.js HTTP/1.1\r\nhost: test\r\n\r\n'.repeat(20),
-      )
+      connection.write('GET /openapi.json HTTP/1.1\r\nhost: test\r\n\r\n'.repeat(100))
     }
     const { status } = await service.call(tenant.member, 'admin/ListRateLimits', {
       organization_id,

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useApp } from './context.ts'
+import { LazyDocs } from './lazy-docs.tsx'
 import { Shell } from './shell.tsx'
 import { SignIn } from './sign-in.tsx'
 
@@ -7,7 +8,7 @@ const codePrefix = '#sign-in='
 
 /** The console, or the form to sign in. */
 export function Root() {
-  const { session } = useApp()
+  const { session, router } = useApp()
   const [problem, setProblem] = useState<unknown>()
   useEffect(() => {
     const { hash, pathname, search } = window.location
@@ -23,6 +24,8 @@ export function Root() {
     })
   }, [])
   const account = session.account.value
+  // The documents are for everyone; a credential is only needed to try an operation.
+  if (/^docs(?:\/|$)/.test(router.place.value.path)) return <LazyDocs />
   if (account === null) return null
   return account ? <Shell /> : <SignIn problem={problem} />
 }

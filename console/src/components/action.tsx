@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import { useTask } from '../lib/use-task.ts'
 import { Dialog } from './dialog.tsx'
 import { Problem } from './problem.tsx'
 
@@ -13,22 +14,12 @@ export function Action(props: {
   onDone?: () => void
   children?: ComponentChildren
 }) {
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<unknown>()
   const [asking, setAsking] = useState(false)
-  const run = async () => {
+  const { busy, error, run, forget } = useTask(async () => {
     setAsking(false)
-    setBusy(true)
-    setError(undefined)
-    try {
-      await props.run()
-      props.onDone?.()
-    } catch (failure) {
-      setError(failure)
-    } finally {
-      setBusy(false)
-    }
-  }
+    await props.run()
+    props.onDone?.()
+  })
   return (
     <>
       <button
@@ -44,14 +35,18 @@ export function Action(props: {
         <Dialog title="Are you sure?" onClose={() => setAsking(false)}>
           <p>{props.confirm}</p>
           <div class="actions">
-            <button type="button" class={`button ${props.tone ?? 'primary'}`} onClick={run}>
+            <button
+              type="button"
+              class={`button ${props.tone ?? 'primary'}`}
+              onClick={() => void run()}
+            >
               {props.children}
             </button>
           </div>
         </Dialog>
       )}
       {error !== undefined && (
-        <Dialog title="That did not work" onClose={() => setError(undefined)}>
+        <Dialog title="That did not work" onClose={forget}>
           <Problem error={error} />
         </Dialog>
       )}

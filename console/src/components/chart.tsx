@@ -2,9 +2,17 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { formatMeasure, formatTime } from '../lib/format.ts'
 import type { Plot } from './plot.ts'
 import { Scroll } from './scroll.tsx'
+import '../styles/charts.css'
 
-/** One line of a chart. */
-export type Series = { title: string; values: readonly (number | null)[] }
+/** One line of a chart. Where values are amounts, `texts` has them exactly: a float is good enough for a line only. */
+export type Series = {
+  title: string
+  values: readonly (number | null)[]
+  texts?: readonly string[]
+}
+
+const textOf = (series: Series, index: number, unit: string): string =>
+  series.texts?.[index] ?? formatMeasure(series.values[index], unit)
 
 /** A chart over time. The same values are in a table for screen readers, and for those who want numbers. */
 export function Chart(props: {
@@ -44,7 +52,7 @@ export function Chart(props: {
         <span class="chart-keys">
           {series.map((one, index) => (
             <span key={one.title} data-series={index + 1}>
-              {one.title} <strong>{formatMeasure(one.values[last], unit)}</strong>
+              {one.title} <strong>{textOf(one, last, unit)}</strong>
             </span>
           ))}
         </span>
@@ -73,11 +81,11 @@ export function Chart(props: {
             <tbody>
               {times
                 .map((time, index) => (
-                  <tr key={time}>
+                  <tr key={index}>
                     <th scope="row">{formatTime(time * 1000)}</th>
                     {series.map((one) => (
                       <td key={one.title} data-align="end">
-                        {formatMeasure(one.values[index], unit)}
+                        {textOf(one, index, unit)}
                       </td>
                     ))}
                   </tr>
@@ -96,12 +104,13 @@ export function Chart(props: {
 }
 
 function describe(props: { title: string; unit?: string; series: readonly Series[] }): string {
-  const parts = props.series.map(({ title, values }) => {
+  const parts = props.series.map(({ title, values, texts }) => {
     const known = values.filter((value) => value !== null)
     if (known.length === 0) return `${title}: no values`
     const low = formatMeasure(Math.min(...known), props.unit)
     const high = formatMeasure(Math.max(...known), props.unit)
-    return `${title}: now ${formatMeasure(known.at(-1), props.unit)}, from ${low} to ${high}`
+    const now = texts?.at(-1) ?? formatMeasure(known.at(-1), props.unit)
+    return `${title}: now ${now}, from ${low} to ${high}`
   })
   return `${props.title}. ${parts.join('. ')}.`
 }

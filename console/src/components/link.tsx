@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useApp } from '../app/context.ts'
+import { type Chain, explorerLink } from '../lib/chains.ts'
 
 /** A link to a page of the console. */
 export function Link(props: {
@@ -23,6 +24,16 @@ export function Link(props: {
       {props.children}
     </a>
   )
+}
+
+/** A link to what a public explorer of the chain shows; nothing where the chain has none. */
+export function ExplorerLink(props: {
+  chain: Pick<Chain, 'explorer_url'>
+  kind: 'tx' | 'address'
+  id: string
+}) {
+  const href = explorerLink(props.chain, props.kind, props.id)
+  return href ? <DocumentLink href={href}>Explorer</DocumentLink> : null
 }
 
 /** A link to a document of the service, or of another site, in its own tab. */

@@ -1,4 +1,5 @@
 import { Scroll } from './scroll.tsx'
+import '../styles/machine.css'
 
 const width = 112
 const height = 34

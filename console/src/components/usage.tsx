@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks'
 import { useAccount } from '../app/context.ts'
 import { download, toCsv } from '../lib/export.ts'
-import { formatConstant, formatCount, formatPercent } from '../lib/format.ts'
+import { formatConstant, formatCount } from '../lib/format.ts'
 import { sumUsage, type UsageRow } from '../lib/usage.ts'
 import { useResource } from '../lib/use-resource.ts'
 import { Chart } from './chart.tsx'
@@ -9,6 +9,7 @@ import { Empty, Panel, Skeleton } from './layout.tsx'
 import { Problem } from './problem.tsx'
 import { Table } from './table.tsx'
 import { Choice } from './tabs.tsx'
+import { usageColumns } from './usage-columns.ts'
 
 const groupings = {
   method: (row: UsageRow) => [row.network ? `${row.chain} ${row.network}` : row.chain, row.method],
@@ -77,18 +78,7 @@ export function Usage({ organization_id }: { organization_id: string }) {
               ...(grouping === 'method'
                 ? [{ title: 'Chain', cell: ({ names }: { names: readonly string[] }) => names[0] }]
                 : []),
-              { title: 'Calls', align: 'end', cell: ({ calls }) => formatCount(calls) },
-              {
-                title: 'Errors',
-                align: 'end',
-                cell: ({ calls, errors }) => formatPercent(calls > 0 ? errors / calls : null),
-              },
-              {
-                title: 'Refused',
-                align: 'end',
-                hide: 'narrow',
-                cell: ({ refused }) => formatCount(refused),
-              },
+              ...usageColumns,
             ]}
           />
         )}

@@ -26,22 +26,35 @@ export const isEvm = ({ kind }: Pick<Chain, 'kind'>): boolean => kind === 'evm'
 export const serviceOf = ({ variant }: Pick<Chain, 'variant'>): string =>
   variant.charAt(0).toLowerCase()
 
-type Family = { name: string; symbol: string; decimals: number }
-
-// The coins of EVM chains have many names; all have 18 decimals.
-const families: Readonly<Record<string, Family>> = {
-  evm: { name: 'EVM', symbol: 'native', decimals: 18 },
-  ton: { name: 'TON', symbol: 'TON', decimals: 9 },
-  sui: { name: 'Sui', symbol: 'SUI', decimals: 9 },
-  polkadot: { name: 'Polkadot', symbol: 'DOT', decimals: 10 },
+const families: Readonly<Record<string, string>> = {
+  evm: 'EVM',
+  ton: 'TON',
+  sui: 'Sui',
+  polkadot: 'Polkadot',
 }
 
 /** The family of a chain for people. */
-export const familyName = (kind: string): string => families[kind]?.name ?? kind
+export const familyName = (kind: string): string => families[kind] ?? kind
 
-/** The coin of a chain; in its smallest unit where the family is not known. */
-export const coinOf = ({ kind }: Pick<Chain, 'kind'>): { symbol: string; decimals: number } =>
-  families[kind] ?? { symbol: 'units', decimals: 0 }
+/** The coin of a chain. */
+export const coinOf = ({
+  symbol,
+  decimals,
+}: Pick<Chain, 'symbol' | 'decimals'>): { symbol: string; decimals: number } => ({
+  symbol: symbol || (decimals === 0 ? 'units' : 'native'),
+  decimals,
+})
+
+/** A transaction or an address in a public explorer of the chain; undefined where none is known. */
+export const explorerLink = (
+  { explorer_url }: Pick<Chain, 'explorer_url'>,
+  kind: 'tx' | 'address',
+  id: string,
+): string | undefined =>
+  // From a table of the service, and still checked: a link must not be a script.
+  /^https:\/\//.test(explorer_url)
+    ? `${explorer_url.replace(/\/+$/, '')}/${kind}/${encodeURIComponent(id)}`
+    : undefined
 
 /** The title of a chain: its name and, where there are several, its network. */
 export const chainTitle = (chain: Chain): string =>

@@ -3,6 +3,8 @@ import { createHmac } from 'node:crypto'
 import { parseTransaction, serializeSignature } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, it, test } from 'vitest'
+import { balanceLine } from './balance-lines.ts'
+import { explorerLink } from './chains.ts'
 import { toCsv } from './export.ts'
 import { signatureOf } from './legacy-signature.ts'
 import { metricSeries } from './metrics.ts'
@@ -92,11 +94,32 @@ test('pasted headers are lines or JSON', () => {
 })
 
 test('amounts have the unit of their asset', () => {
-  const chain = { kind: 'ton' }
+  const chain = { symbol: 'TON', decimals: 9 }
   expect(unitOf(chain, undefined, {})).toEqual({ symbol: 'TON', decimals: 9 })
   const erc20 = { contract_address: '0x', name: 'Dollar', symbol: 'USD', decimals: 6 }
   expect(unitOf(chain, undefined, { erc20 })).toEqual({ symbol: 'USD', decimals: 6 })
   expect(unitOf(chain, 'EQ…', undefined)).toEqual({ symbol: 'units', decimals: 0 })
+})
+
+test('the line of a balance is exact, oldest first, with one value per second', () => {
+  const at = (second: number, change: string, balance: string) => ({
+    ...{ transfer_time: `2026-01-01T00:00:0${second}.500Z`, change, balance },
+  })
+  const line = balanceLine(
+    [at(9, '-1', '4'), at(3, '2', '5'), at(3, '3', '3'), at(1, '0', '0')],
+    18,
+  )
+  const begin = Date.parse('2026-01-01T00:00:00Z') / 1000
+  expect(line.times).toEqual([0, 1, 3, 9].map((second) => begin + second))
+  expect(line.texts).toEqual(['0', '0', '0.000000000000000005', '0.000000000000000004'])
+  expect(balanceLine([], 18)).toEqual({ times: [], values: [], texts: [] })
+})
+
+test('only https links lead to an explorer', () => {
+  const link = (explorer_url: string) => explorerLink({ explorer_url }, 'tx', '0x1"')
+  expect(link('https://etherscan.io/')).toBe('https://etherscan.io/tx/0x1%22')
+  expect(link('')).toBeUndefined()
+  expect(link('javascript:alert(1)//https://')).toBeUndefined()
 })
 
 test('a gap in the metrics breaks the lines', () => {

@@ -52,7 +52,7 @@ export const transactionOf = (transfer: {
 
 /** The unit of an amount. Where a token does not say its decimals, the amount is in its smallest unit. */
 export function unitOf(
-  chain: Pick<Chain, 'kind'>,
+  chain: Pick<Chain, 'symbol' | 'decimals'>,
   token_address: string | undefined,
   metadata: TokenMetadata | undefined,
 ): Unit {

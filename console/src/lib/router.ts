@@ -38,7 +38,7 @@ export function createRouter(window: Window, basePath: string): Router {
     if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || event.button !== 0) return
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
     event.preventDefault()
-    go(link.pathname.slice(basePath.length) + link.search)
+    go(link.pathname.slice(basePath.length) + link.search + link.hash)
   }
   window.addEventListener('popstate', onMove)
   document.addEventListener('click', onClick)

@@ -1,19 +1,20 @@
-import { useState } from 'preact/hooks'
 import { useAccount } from '../app/context.ts'
 import type { PageProps } from '../app/routes.tsx'
 import { useChain } from '../app/use-chain.ts'
 import { useLiveReload } from '../app/use-live.ts'
 import { Action } from '../components/action.tsx'
 import { Facts, PageHeader, Panel, Skeleton } from '../components/layout.tsx'
+import { ExplorerLink } from '../components/link.tsx'
 import { NoChain } from '../components/no-chain.tsx'
 import { Problem } from '../components/problem.tsx'
 import { StateMachine } from '../components/state-machine.tsx'
 import { Amount, Badge, Id } from '../components/text.tsx'
 import { type Chain, chainId } from '../lib/chains.ts'
-import { findProvider, signWithWallet } from '../lib/injected-wallet.ts'
 import { unitOf } from '../lib/records.ts'
 import { pathTo } from '../lib/router.ts'
 import { useResource } from '../lib/use-resource.ts'
+import { Replace } from './transaction/replace.tsx'
+import { Signing } from './transaction/signing.tsx'
 
 /** One managed transaction: where it is, and what can be done with it. */
 export function Page({ params }: PageProps) {
@@ -61,6 +62,12 @@ function Transaction({ chain, transaction_id }: { chain: Chain; transaction_id: 
               >
                 Send
               </Action>
+            )}
+            {['SENDING', 'SENT'].includes(state) && may('CreateTransaction') && (
+              <Replace chain={chain} transaction={transaction} />
+            )}
+            {transaction.transaction_hash && (
+              <ExplorerLink chain={chain} kind="tx" id={transaction.transaction_hash} />
             )}
             {['CREATED', 'SIGNED'].includes(state) && may('CancelTransaction') && (
               <Action
@@ -140,82 +147,5 @@ function Transaction({ chain, transaction_id }: { chain: Chain; transaction_id: 
         </Panel>
       </div>
     </>
-  )
-}
-
-function Signing(props: {
-  transaction: Parameters<typeof signWithWallet>[1]
-  messageToSign: () => Promise<string>
-  submit: (signature: string) => Promise<unknown>
-  onDone: () => void
-}) {
-  const [message, setMessage] = useState<string | undefined>()
-  const [error, setError] = useState<unknown>()
-  const provider = findProvider(window)
-  const paste = async (event: Event) => {
-    event.preventDefault()
-    const form = new FormData(event.currentTarget as HTMLFormElement)
-    setError(undefined)
-    try {
-      await props.submit(String(form.get('signature') ?? '').trim())
-      props.onDone()
-    } catch (failure) {
-      setError(failure)
-    }
-  }
-  return (
-    <Panel title="Sign">
-      <div class="columns">
-        <div class="form">
-          <h3>With a wallet of this browser</h3>
-          {provider ? (
-            <>
-              <p class="soft">
-                The wallet signs and does not send. It needs <code>eth_signTransaction</code>.
-              </p>
-              <div class="actions">
-                <Action
-                  tone="primary"
-                  run={async () => props.submit(await signWithWallet(provider, props.transaction))}
-                  onDone={props.onDone}
-                >
-                  Sign with the wallet
-                </Action>
-              </div>
-            </>
-          ) : (
-            <p class="soft">This browser has no wallet (EIP-1193).</p>
-          )}
-        </div>
-        <form class="form" onSubmit={paste}>
-          <h3>With a signature from elsewhere</h3>
-          {message === undefined ? (
-            <div class="actions">
-              <Action small run={async () => setMessage(await props.messageToSign())}>
-                Show the hash to sign
-              </Action>
-            </div>
-          ) : (
-            <Id value={message} whole label="hash to sign" />
-          )}
-          <div class="field">
-            <label for="signature">signature</label>
-            <input
-              id="signature"
-              name="signature"
-              required
-              spellcheck={false}
-              placeholder="0x, then r, s and the recovery bit"
-            />
-          </div>
-          <Problem error={error} />
-          <div class="actions">
-            <button type="submit" class="button">
-              Submit
-            </button>
-          </div>
-        </form>
-      </div>
-    </Panel>
   )
 }

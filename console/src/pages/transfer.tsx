@@ -5,6 +5,7 @@ import { useChain } from '../app/use-chain.ts'
 import { useLive, useLiveReload } from '../app/use-live.ts'
 import { Deliveries, deliveriesOf } from '../components/deliveries.tsx'
 import { Empty, Facts, PageHeader, Panel, Skeleton } from '../components/layout.tsx'
+import { ExplorerLink } from '../components/link.tsx'
 import { NoChain } from '../components/no-chain.tsx'
 import { Problem } from '../components/problem.tsx'
 import { Amount, Id, Time } from '../components/text.tsx'
@@ -49,7 +50,11 @@ function Transaction({ chain, hash }: { chain: Chain; hash: string }) {
   const data = loaded.data
   return (
     <>
-      <PageHeader title="Transfer" about={<Id value={hash} label="transaction" whole />} />
+      <PageHeader
+        title="Transfer"
+        about={<Id value={hash} label="transaction" whole />}
+        actions={<ExplorerLink chain={chain} kind="tx" id={hash} />}
+      />
       <Problem error={loaded.error} onRetry={loaded.reload} />
       {!data && loaded.loading && <Skeleton lines={8} />}
       {data?.transfers.length === 0 && (

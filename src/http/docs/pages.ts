@@ -7,23 +7,6 @@ const retries = {
   after: 'Yes, after the time that `Retry-After` names.',
 }
 
-/** The API reference: Swagger UI with a form for the credential that signs "Try it out". */
-export const referencePage = (): string =>
-  html(
-    'Portolan API',
-    `<link rel="stylesheet" href="/docs/assets/swagger-ui.css">
-<script defer src="/docs/assets/swagger-ui-bundle.js"></script>
-<script defer src="/docs/assets/page.js"></script>`,
-    `<header><div><h1>Portolan API</h1>
-<form autocomplete="off"><label>api_key <input id="api_key" spellcheck="false" autocomplete="off"></label>
-<label>api_secret <input id="api_secret" type="password" autocomplete="off"></label></form>
-<nav><a href="/docs/errors">Errors</a><a href="/openapi.json">OpenAPI</a><a href="/status">Status</a></nav></div></header>
-<p class="notice" id="insecure" hidden>Browsers sign only on https and on localhost. Open this page there to try operations.</p>
-<div class="intro"><p>Every operation is <code>POST /v1/{service}/{Operation}</code> with a JSON object as its body. Type a credential above, and this page signs what you try; it keeps the credential nowhere. The first start without a configuration writes two into <code>.data/connection.json</code>; <code>npx portolan keys create</code> makes more.</p>
-<p>Your own programs send three headers: <code>x-api-key</code>; <code>x-api-nonce</code>, the current Unix time in milliseconds, microseconds or nanoseconds, never used before; and <code>x-api-signature</code>, the lower-case hex HMAC-SHA256, keyed with the api_secret, of nonce + method + path + body.</p></div>
-<div id="reference"></div>`,
-  )
-
 /** Every reason on one page. */
 export const errorsPage = (): string => {
   const rows = Object.entries(errors).map(

@@ -1,5 +1,6 @@
-// The documents of the service: `/openapi.json` and the API reference at `/docs`. They are built once per base
-// address and served with an entity tag, without a request to another origin.
+// The documents of the service: `/openapi.json`, the reference and the guide at `/docs` (a part of the console), and the
+// pages of the errors, which need no script. They are built once per base address and served with an entity tag, without
+// a request to another origin.
 
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -13,13 +14,15 @@ import type { Service } from '../../contract/variant.ts'
 import { hasHandler } from '../../domain/handlers.ts'
 import { isLocal } from '../clients/local.ts'
 import { type Exchange, send } from '../exchange.ts'
+import { knowsTag } from '../known-tag.ts'
 import { get } from '../probes.ts'
 import type { Route } from '../server.ts'
-import { errorPage, errorsPage, referencePage } from './pages.ts'
+import { type ConsoleFiles, sendConsolePage } from '../web-console/routes.ts'
+import { errorPage, errorsPage } from './pages.ts'
 
-// Everything comes from this server: the reference works without the internet.
+// The pages of the errors have no script.
 const policy =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+  "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 const pageHeaders = {
   'content-type': 'text/html; charset=utf-8',
@@ -27,9 +30,6 @@ const pageHeaders = {
 }
 
 const assets: Record<string, { file: () => URL; type: string }> = {
-  'swagger-ui-bundle.js': swagger('swagger-ui-bundle.js', 'text/javascript'),
-  'swagger-ui.css': swagger('swagger-ui.css', 'text/css'),
-  'page.js': ours('page.js', 'text/javascript'),
   'page.css': ours('page.css', 'text/css'),
 }
 
@@ -47,8 +47,9 @@ export function docsRoutes(
   /** The chains of this installation; another list when they changed. */
   chainsNow: () => readonly DocumentedChain[],
   /** Requests that succeed here. They name things of this installation, so only this machine gets them. */
-  localRequests: (request: IncomingMessage) => Readonly<Record<string, object>> = () => ({}),
-  basePath = '',
+  localRequests: (request: IncomingMessage) => Readonly<Record<string, object>>,
+  basePath: string,
+  console: ConsoleFiles,
 ): Route[] {
   const based = (html: string) =>
     basePath === '' ? html : html.replaceAll('="/', `="${basePath}/`)
@@ -124,7 +125,9 @@ export function docsRoutes(
         Object.keys(found).length > 0 ? describeLocally(found) : once('openapi', () => describe({}))
       sendDocument(exchange, await document)
     }),
-    get('/docs', (exchange) => sendPage(exchange, 'reference', referencePage)),
+    ...['/docs', '/docs/api/*', '/docs/guide/*'].map((path) =>
+      get(path, (exchange) => sendConsolePage(exchange, console)),
+    ),
     get('/docs/errors', (exchange) => sendPage(exchange, 'errors', errorsPage)),
     get('/docs/errors/*', (exchange) => {
       const page = errorPage(exchange.path.slice('/docs/errors/'.length))
@@ -135,10 +138,6 @@ export function docsRoutes(
       sendAsset(exchange, exchange.path.slice('/docs/assets/'.length)),
     ),
   ]
-}
-
-function swagger(name: string, type: string) {
-  return { file: () => new URL(import.meta.resolve(`swagger-ui-dist/${name}`)), type }
 }
 
 function ours(name: string, type: string) {
@@ -173,19 +172,13 @@ export function sendDocument(exchange: Exchange, document: Document): void {
   const { etag } = document
   // Clients ask again each time and then mostly get 304: a new version shows at once.
   const own = { 'cache-control': 'no-cache', ...document.headers, etag, vary: 'accept-encoding' }
-  if (knows(headers['if-none-match'], etag)) {
+  if (knowsTag(headers['if-none-match'], etag)) {
     exchange.response.writeHead(304, own).end()
     return
   }
   if (!takesGzip(headers['accept-encoding'])) send(exchange, 200, own, document.plain)
   else send(exchange, 200, { ...own, 'content-encoding': 'gzip' }, document.compressed)
 }
-
-// A proxy that compresses makes the tag a weak one (RFC 9110, 13.1.2: compared weakly).
-const knows = (given: string | undefined, etag: string): boolean =>
-  (given ?? '')
-    .split(',')
-    .some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
 
 const takesGzip = (accepted: string | undefined): boolean =>
   (accepted ?? '').split(',').some((coding) => {

@@ -6,7 +6,7 @@ import { Pool } from 'undici'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLog } from '../../lib/log.ts'
 import { startServer } from '../server.ts'
-import { consolePolicy, consoleRoutes } from './routes.ts'
+import { consolePolicy, consoleRoutes, openConsole } from './routes.ts'
 
 const page = `<!doctype html><base href="/"><script type="module" src="./assets/app-1a2b.js"></script>`
 const script = 'console.log("hello")'.repeat(50)
@@ -25,7 +25,7 @@ async function start({ basePath = '', isBuilt = true } = {}) {
   const finished: string[] = []
   const server = await startServer({
     ...{ host: '127.0.0.1', port: 0, log: silentLog, basePath },
-    routes: consoleRoutes({ directory, basePath }),
+    routes: consoleRoutes(openConsole({ directory, basePath })),
     onFinished: ({ route, status }) => void finished.push(`${route} ${status}`),
   })
   onTestFinished(server.stop)

@@ -1,10 +1,11 @@
-// The web console: the built files of the workspace `console`, served at the root of the service. It uses the
-// exchange only. It guarantees that a page of the service runs no inline script, loads nothing from another origin,
+// The web console and the documents: the built files of the workspace `console`, served at the root of the service and
+// at `/docs`. It uses the exchange only. It guarantees that a page of the service runs no inline script, loads nothing from another origin,
 // and cannot be framed.
 
 import type { IncomingMessage } from 'node:http'
 import { OperationError } from '../../contract/errors/errors.ts'
 import { type Exchange, send } from '../exchange.ts'
+import { knowsTag } from '../known-tag.ts'
 import type { Route } from '../server.ts'
 import { type ConsoleFile, readConsole } from './files.ts'
 
@@ -29,8 +30,11 @@ const reserved: ReadonlySet<string> = new Set([
   ...['v1', 'docs', 'health', 'ready', 'status', 'openapi.json', 'dev', 'assets'],
 ])
 
-/** Serves the console. It must be the last route, because it takes every address that a browser may open. */
-export function consoleRoutes(options: { directory: string; basePath: string }): Route[] {
+/** The built console, read at the first request: without one the files are not kept in memory. */
+export type ConsoleFiles = () => Promise<ReadonlyMap<string, ConsoleFile> | undefined>
+
+/** Reads the built console. */
+export function openConsole(options: { directory: string; basePath: string }): ConsoleFiles {
   const { directory, basePath } = options
   const rewrite = (html: string) =>
     html
@@ -40,9 +44,8 @@ export function consoleRoutes(options: { directory: string; basePath: string }):
         `<meta name="portolan-base-path" content="${basePath}">`,
       )
       .replaceAll('="./', `="${basePath}/`)
-  // Read at the first request: without one the files are not kept in memory.
-  let reading: Promise<ReadonlyMap<string, ConsoleFile> | undefined> | undefined
-  const read = () => {
+  let reading: ReturnType<ConsoleFiles> | undefined
+  return () => {
     const files = reading ?? readConsole(directory, rewrite)
     reading = files
     const forget = () => {
@@ -52,20 +55,33 @@ export function consoleRoutes(options: { directory: string; basePath: string }):
     files.then((found) => found || forget(), forget)
     return files
   }
+}
 
-  const handle = async (exchange: Exchange) => {
-    const { path } = exchange
-    if (!isRead(exchange.request))
-      throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } })
-    const files = await read()
-    const own = files?.get(path)
-    if (own) return sendFile(exchange, own)
-    if (!isPage(path)) throw new OperationError('ROUTE_NOT_FOUND')
-    const page = files?.get('/index.html')
-    if (page) return sendFile(exchange, page)
-    const headers = { ...securityHeaders, 'content-type': 'text/html; charset=utf-8' }
-    send(exchange, 404, { ...headers, 'cache-control': 'no-store' }, notBuilt)
-  }
+/** Sends the page of the console, which shows what its address names. */
+export async function sendConsolePage(exchange: Exchange, read: ConsoleFiles): Promise<void> {
+  const page = (await read())?.get('/index.html')
+  if (page) return sendFile(exchange, page)
+  const headers = { ...securityHeaders, 'content-type': 'text/html; charset=utf-8' }
+  send(exchange, 404, { ...headers, 'cache-control': 'no-store' }, notBuilt)
+}
+
+/** What the pages load. */
+export const assetRoutes = (read: ConsoleFiles): Route[] => [
+  { path: '/assets/*', name: 'console', handle: createHandle(read) },
+]
+
+const createHandle = (read: ConsoleFiles) => async (exchange: Exchange) => {
+  const { path } = exchange
+  if (!isRead(exchange.request))
+    throw new OperationError('METHOD_NOT_ALLOWED', { headers: { allow: 'GET, HEAD' } })
+  const own = (await read())?.get(path)
+  if (own) return sendFile(exchange, own)
+  if (!isPage(path)) throw new OperationError('ROUTE_NOT_FOUND')
+  await sendConsolePage(exchange, read)
+}
+
+/** Serves the console. It must be the last route, because it takes every address that a browser may open. */
+export function consoleRoutes(read: ConsoleFiles): Route[] {
   return [
     {
       path: '/*',
@@ -74,9 +90,9 @@ export function consoleRoutes(options: { directory: string; basePath: string }):
       matches: ({ path, request }) =>
         path === '/' ||
         (!isReserved(path) && (isPage(path) ? takesHtml(request) : isRead(request))),
-      handle,
+      handle: createHandle(read),
     },
-    { path: '/assets/*', name: 'console', handle },
+    ...assetRoutes(read),
   ]
 }
 
@@ -100,7 +116,7 @@ function sendFile(exchange: Exchange, file: ConsoleFile): void {
     etag: file.etag,
     vary: 'accept-encoding',
   }
-  if (headers['if-none-match'] === file.etag) {
+  if (knowsTag(headers['if-none-match'], file.etag)) {
     exchange.response.writeHead(304, own).end()
     return
   }

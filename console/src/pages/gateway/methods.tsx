@@ -3,7 +3,7 @@ import { useAccount } from '../../app/context.ts'
 import { Empty, Panel, Skeleton } from '../../components/layout.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { Table } from '../../components/table.tsx'
-import { formatCount, formatPercent } from '../../lib/format.ts'
+import { usageColumns } from '../../components/usage-columns.ts'
 import { sumUsage } from '../../lib/usage.ts'
 import { useResource } from '../../lib/use-resource.ts'
 
@@ -41,18 +41,7 @@ export function Methods() {
           columns={[
             { title: 'Method', cell: ({ names }) => <code>{names[1]}</code> },
             { title: 'Network', cell: ({ names }) => names[0] },
-            { title: 'Calls', align: 'end', cell: ({ calls }) => formatCount(calls) },
-            {
-              title: 'Errors',
-              align: 'end',
-              cell: ({ calls, errors }) => formatPercent(calls > 0 ? errors / calls : null),
-            },
-            {
-              title: 'Refused',
-              align: 'end',
-              hide: 'narrow',
-              cell: ({ refused }) => formatCount(refused),
-            },
+            ...usageColumns,
           ]}
         />
       )}

@@ -8,6 +8,7 @@ import { Badge } from '../../components/text.tsx'
 import { chainId, chainTitle, isEvm } from '../../lib/chains.ts'
 import { formatDuration, prettyJson } from '../../lib/format.ts'
 import { rpcBody, rpcExamples, rpcRequest } from '../../lib/rpc.ts'
+import { useTask } from '../../lib/use-task.ts'
 
 type Entry = { id: number; request: string; answer: string; ms: number; isError: boolean }
 
@@ -23,10 +24,14 @@ export function RpcPlayground() {
   const [text, setText] = useState(() => rpcRequest('eth_blockNumber', []))
   const [history, setHistory] = useState<readonly Entry[]>([])
   const [messages, setMessages] = useState<readonly string[]>([])
-  const [error, setError] = useState<unknown>()
-  const [busy, setBusy] = useState(false)
+  const [broken, setBroken] = useState<unknown>()
   const socket = useRef<WebSocket | undefined>(undefined)
   useEffect(() => () => socket.current?.close(), [])
+  const sending = useTask(async () => {
+    const { body, isSubscription } = rpcBody(text)
+    if (isSubscription) subscribe(body)
+    else await post(body)
+  })
   const chain = networks.find((one) => chainId(one) === network)
   if (!chain) return <Empty title="No EVM network is configured." />
   const place = {
@@ -44,7 +49,7 @@ export function RpcPlayground() {
     opened.onopen = () => opened.send(body)
     opened.onmessage = ({ data }) =>
       setMessages((last) => [prettyJson(String(data)), ...last].slice(0, maxMessages))
-    opened.onerror = () => setError(new Error('The WebSocket was refused or broke.'))
+    opened.onerror = () => setBroken(new Error('The WebSocket was refused or broke.'))
   }
   const post = async (body: string) => {
     const begun = performance.now()
@@ -64,19 +69,10 @@ export function RpcPlayground() {
     }
     setHistory((last) => [entry, ...last].slice(0, maxHistory))
   }
-  const submit = async (event: Event) => {
+  const submit = (event: Event) => {
     event.preventDefault()
-    setError(undefined)
-    setBusy(true)
-    try {
-      const { body, isSubscription } = rpcBody(text)
-      if (isSubscription) subscribe(body)
-      else await post(body)
-    } catch (failure) {
-      setError(failure)
-    } finally {
-      setBusy(false)
-    }
+    setBroken(undefined)
+    void sending.run()
   }
   return (
     <div class="columns">
@@ -120,9 +116,9 @@ export function RpcPlayground() {
               onInput={(event) => setText(event.currentTarget.value)}
             />
           </div>
-          <Problem error={error} />
+          <Problem error={sending.error ?? broken} />
           <div class="actions">
-            <button type="submit" class="button primary" disabled={busy}>
+            <button type="submit" class="button primary" disabled={sending.busy}>
               Send
             </button>
             {messages.length > 0 && (

@@ -1,7 +1,7 @@
 import { useAccount } from '../../app/context.ts'
 import { Action } from '../../components/action.tsx'
 import { Empty, Panel } from '../../components/layout.tsx'
-import { Link } from '../../components/link.tsx'
+import { ExplorerLink, Link } from '../../components/link.tsx'
 import { PagedTable } from '../../components/table.tsx'
 import { Id, Time } from '../../components/text.tsx'
 import { type Chain, chainId } from '../../lib/chains.ts'
@@ -31,6 +31,7 @@ export function Addresses({ chain, wallet_id }: { chain: Chain; wallet_id: strin
             align: 'end',
             cell: ({ address }) => (
               <span class="actions">
+                <ExplorerLink chain={chain} kind="address" id={address} />
                 <Link
                   to={`${pathTo('wallets', chainId(chain), wallet_id)}?address=${encodeURIComponent(address)}`}
                 >

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks'
 import { useAccount } from '../../app/context.ts'
 import { useLiveReload } from '../../app/use-live.ts'
 import { Action } from '../../components/action.tsx'
@@ -9,6 +10,7 @@ import { assetTypes, type Chain } from '../../lib/chains.ts'
 import { formatConstant } from '../../lib/format.ts'
 import { type Asset, unitOf } from '../../lib/records.ts'
 import { useResource } from '../../lib/use-resource.ts'
+import { BalanceHistory } from './balance-history.tsx'
 
 /** The balances of a wallet, summed over its addresses. */
 export function Balances({ chain, wallet_id }: { chain: Chain; wallet_id: string }) {
@@ -36,13 +38,24 @@ export function Balances({ chain, wallet_id }: { chain: Chain; wallet_id: string
     ({ type, chain: name }) => name === chain.chain && type !== 'head' && type !== 'delivery',
     loaded.reload,
   )
+  const [chosen, setChosen] = useState<string | undefined>()
+  const shown = loaded.data?.find((asset) => assetKey(asset) === chosen) ?? loaded.data?.[0]
   const refresh = () =>
     Promise.all(
       types.map((asset_type) =>
         operations.RefreshAssetBalances({ wallet_id, asset_type: asset_type as 'ASSET_TYPE_C' }),
       ),
     )
-  return (
+  const history = shown && (
+    <BalanceHistory
+      key={assetKey(shown)}
+      chain={chain}
+      wallet_id={wallet_id}
+      asset={shown}
+      version={loaded.data}
+    />
+  )
+  const list = (
     <Panel
       flush
       title="Balances"
@@ -58,7 +71,10 @@ export function Balances({ chain, wallet_id }: { chain: Chain; wallet_id: string
       {!loaded.data && loaded.loading && <Skeleton />}
       {loaded.data?.length === 0 && (
         <Empty title="No balance yet.">
-          <p>Add an address; its balances are read from the chain.</p>
+          <p>
+            Balances of the wallet's addresses are shown once their blocks have the confirmations
+            that the wallet waits for.
+          </p>
         </Empty>
       )}
       {loaded.data && loaded.data.length > 0 && (
@@ -80,6 +96,20 @@ export function Balances({ chain, wallet_id }: { chain: Chain; wallet_id: string
             {
               title: 'Asset',
               cell: (asset) => <span class="cell-text">{nameOf(asset, chain)}</span>,
+            },
+            {
+              title: 'History',
+              hide: 'narrow',
+              cell: (asset) => (
+                <button
+                  type="button"
+                  class="button small quiet"
+                  aria-pressed={asset === shown}
+                  onClick={() => setChosen(assetKey(asset))}
+                >
+                  Show<span class="hidden-text"> the history of {nameOf(asset, chain)}</span>
+                </button>
+              ),
             },
             {
               title: 'Type',
@@ -107,6 +137,12 @@ export function Balances({ chain, wallet_id }: { chain: Chain; wallet_id: string
         />
       )}
     </Panel>
+  )
+  return (
+    <div class="stack">
+      {history}
+      {list}
+    </div>
   )
 }
 
