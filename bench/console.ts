@@ -1,8 +1,16 @@
+import { spawnSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
+import { measurePages } from './lib/console-pages.ts'
 import { table, writeSection } from './lib/results.ts'
+
+// `SMALL=1 node bench/console.ts` tries the program in seconds; its figures mean nothing.
+const size =
+  process.env.SMALL === undefined
+    ? { events: 10_000, eventsPerSecond: 500, transfers: 1_000_000, pages: 200, rounds: 5 }
+    : { events: 100, eventsPerSecond: 200, transfers: 1_000_000, pages: 3, rounds: 1 }
 
 /** The bound of the first load, brotli, JavaScript and CSS together. */
 const goalBytes = 80 * 1024
@@ -52,11 +60,38 @@ const rows = pages.map((page) => {
   const more = new Set([...closureOf(entry)].filter((name) => !first.has(name)))
   return [page, kilobytes(total(more, 'brotli')), kilobytes(total(more, 'gzip'))]
 })
+const executablePath = ['chromium', 'chromium-browser', 'google-chrome']
+  .map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim())
+  .find(Boolean)
+const measured =
+  executablePath && (await measurePages({ directory: dist, executablePath, ...size }))
+const whole = (value: number) => Math.round(value)
+const figures = measured
+  ? table(
+      ['In Chromium, 1440 by 900', 'value'],
+      [
+        ['overview usable after (median of the rounds)', `${whole(measured.interactiveMs)} ms`],
+        [
+          `${measured.liveEvents} live events at ${size.eventsPerSecond} a second: frames a second`,
+          whole(measured.liveFramesPerSecond),
+        ],
+        ['longest frame', `${whole(measured.liveWorstFrameMs)} ms`],
+        ['heap afterwards', `${whole(measured.liveHeapMiB)} MiB`],
+        [
+          `list of ${measured.listTransfers} transfers, ${measured.listRowsRead} rows read by key: frames a second`,
+          whole(measured.listFramesPerSecond),
+        ],
+        ['longest frame', `${whole(measured.listWorstFrameMs)} ms`],
+        ['heap afterwards', `${whole(measured.listHeapMiB)} MiB`],
+        ['elements in the document', measured.listElements],
+      ],
+    )
+  : 'No Chromium: pages were not measured.'
 if (total(first, 'brotli') > goalBytes) process.exitCode = 1
 await writeSection(
   'Console',
   'node bench/console.ts',
-  table(
+  `${table(
     ['Part', 'brotli', 'gzip'],
     [
       [
@@ -81,5 +116,7 @@ await writeSection(
         ),
       ],
     ],
-  ),
+  )}
+
+${figures}`,
 )

@@ -15,5 +15,14 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    rollupOptions: {
+      output: {
+        // A document may have the name of a page.
+        chunkFileNames: ({ facadeModuleId }) =>
+          facadeModuleId?.includes('virtual:guide')
+            ? 'assets/guide-[name]-[hash].js'
+            : 'assets/[name]-[hash].js',
+      },
+    },
   },
 })

@@ -61,13 +61,14 @@ function Blocks({ blocks, folder }: { blocks: readonly Block[]; folder: string }
   return (
     <>
       {blocks.map((block, index) => (
-        <OneBlock key={index} block={block} folder={folder} />
+        <OneBlock key={index} block={block} folder={folder} place={index + 1} />
       ))}
     </>
   )
 }
 
-function OneBlock({ block, folder }: { block: Block; folder: string }) {
+function OneBlock(props: { block: Block; folder: string; place: number }) {
+  const { block, folder, place } = props
   switch (block.kind) {
     case 'heading': {
       const Heading = `h${Math.min(block.level, 4)}` as 'h2'
@@ -84,7 +85,12 @@ function OneBlock({ block, folder }: { block: Block; folder: string }) {
         </p>
       )
     case 'code':
-      return <Code text={block.text} label={`${block.language || 'text'} example`} />
+      return (
+        <Code
+          text={block.text}
+          label={`${block.language || 'text'} example, part ${place} of the page`}
+        />
+      )
     case 'quote':
       return (
         <blockquote>
@@ -105,7 +111,7 @@ function OneBlock({ block, folder }: { block: Block; folder: string }) {
     }
     case 'table':
       return (
-        <Scroll class="table-box" label="table">
+        <Scroll class="table-box" label={`Table, part ${place} of the page`}>
           <table>
             <thead>
               <tr>
