@@ -81,7 +81,8 @@ const create = async (engine: Engine, from: string): Promise<FreshDatabase> => {
     database: `test_${randomBytes(6).toString('hex')}`,
   }
   await asOwner(engine, (owner) =>
-    owner.query(`create database ${connection.database} template ${from}`),
+    // The default strategy writes every page to the log: 0.2 to 0.3 s of CPU per database instead of 0.03.
+    owner.query(`create database ${connection.database} template ${from} strategy file_copy`),
   )
   const { openDatabase } = await import('../../src/storage/pg/database.ts')
   const database = openDatabase({ connection, log: silentLog })
