@@ -71,9 +71,9 @@ export const loudCode = (kind: (typeof loudKinds)[number]): string => {
 
 /**
  * Calls an address some times with the same 256 KiB of memory, then passes its value on. Costs little,
- * but a tracer writes the memory down for every call: with 100 more than 50 MB.
+ * but a tracer writes the memory down for every call: half a megabyte of text each.
  */
-export const largeTrace = (to: string, calls = 100): string =>
+export const largeTrace = (to: string, calls: number): string =>
   [
     `0x60${calls.toString(16).padStart(2, '0')}`,
     '5b',

@@ -12,6 +12,10 @@ import { largeTrace } from './hostile-contracts.ts'
 
 const never = new AbortController().signal
 
+// A quarter of the usual limit and of the trace that exceeds it: an emulated node takes seconds to write 50 MB.
+const maxReplyBytes = 8 * 1024 * 1024
+const calls = 25
+
 const startSetup = async (urlOf: (anvil: Anvil) => string) => {
   const anvil = await startAnvil({ args: ['--no-mining'] })
   onTestFinished(() => anvil.stop())
@@ -21,7 +25,7 @@ const startSetup = async (urlOf: (anvil: Anvil) => string) => {
     upstreams: [{ url: urlOf(anvil) }],
     clock: systemClock,
     log: silentLog,
-    limits: { probeIntervalMs: 100 },
+    limits: { probeIntervalMs: 100, maxReplyBytes },
   })
   onTestFinished(() => pool.stop())
   const chain = createEvmChain({ pool, pollMs: 100 })
@@ -30,7 +34,9 @@ const startSetup = async (urlOf: (anvil: Anvil) => string) => {
   const [from, to, other] = (await anvil.call<string[]>('eth_accounts')) as [string, string, string]
   const before = await chain.head(never)
   const gas = '0x100000'
-  await anvil.call('eth_sendTransaction', [{ from, data: largeTrace(to), value: '0x7', gas }])
+  await anvil.call('eth_sendTransaction', [
+    { from, data: largeTrace(to, calls), value: '0x7', gas },
+  ])
   await anvil.call('eth_sendTransaction', [{ from: other, to, value: '0x5', gas }])
   await anvil.call('evm_mine')
   await anvil.call('eth_sendTransaction', [{ from: other, to, value: '0x6', gas }])
@@ -83,7 +89,7 @@ it('the trace of a transaction that is made to be too large is read without what
   // may be unreachable for a moment after it wrote so much.
   const state = () => pool.status()[0]?.state
   const failures: unknown[] = []
-  for (let turn = 0; turn < 3; turn++) {
+  for (let turn = 0; turn < 3 && !failures.includes('REPLY_TOO_LARGE'); turn++) {
     await waitFor('the node is healthy', () => state() === 'healthy')
     const outcome = await pool.request(asking)
     failures.push('failure' in outcome ? outcome.failure : outcome)
