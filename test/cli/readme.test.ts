@@ -3,7 +3,7 @@ import { readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import { freshFolder, portolan, startService } from './portolan.ts'
+import { freshFolder, runCommand, startService } from './portolan.ts'
 
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../..')
@@ -32,7 +32,7 @@ it('every command, the TypeScript and the shell script of the README work', {
   for (const line of commands) {
     // A configuration file would change what the other commands see.
     const cwd = line.startsWith('init') ? await freshFolder() : folder
-    const { code, stderr } = await portolan(words(line), { dataDir, cwd })
+    const { code, stderr } = await runCommand(words(line), { dataDir, cwd })
     expect(`${line}: ${code} ${code ? stderr : ''}`).toBe(`${line}: 0 `)
   }
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
