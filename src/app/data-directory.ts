@@ -58,6 +58,7 @@ export async function openServer(
     log,
     binaries: embedded.binaries,
     settings: embedded.settings,
+    backup: embedded.backup,
     signal,
     lock,
   })

@@ -4,6 +4,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { addApplyCommand } from './apply/command.ts'
 import { addAuditCommand } from './audit/command.ts'
 import { addBackfillCommand } from './backfill/command.ts'
+import { addBackupCommands } from './backup/command.ts'
 import { addCallCommand } from './call/command.ts'
 import { addChainsCommand } from './chains/command.ts'
 import { addCompletionCommand } from './completion/command.ts'
@@ -84,6 +85,7 @@ export function createProgram(shell: Shell): Command {
   addConfigCommand(program, shell)
   addNodesCommand(program, shell)
   addStorageCommands(program, shell)
+  addBackupCommands(program, shell)
   addCompletionCommand(program, shell)
   program.helpCommand('help [command]', 'explain a command')
   return program

@@ -98,6 +98,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
   'cli/apply': ['command'],
   'cli/audit': ['command'],
   'cli/backfill': ['command'],
+  'cli/backup': ['command'],
   'cli/call': ['command', 'run', 'target'],
   'cli/chains': ['command', 'run'],
   'cli/completion': ['command'],
@@ -301,6 +302,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'rounds',
   ],
   'storage/embedded': [
+    'base-backup',
     'binaries',
     'connect-embedded',
     'data-dir',
@@ -309,6 +311,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'lock',
     'npm-binaries',
     'postmaster',
+    'restore',
     'server-user',
   ],
   'storage/metrics': ['counts', 'metrics', 'tables'],

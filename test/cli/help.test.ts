@@ -86,6 +86,8 @@ test('prints help, or the version', async () => {
       migrate                  bring the database to the schema of this version
       export                   write the whole installation into one file
       import                   read such a file into an empty database
+      backup                   copy the embedded database to a folder while it runs
+      restore                  bring the embedded database back to a moment
       completion               print a script that completes commands in your shell
       help [command]           explain a command
 

@@ -29,6 +29,9 @@ describe('defaults', () => {
         "chains": {},
         "database": {
           "embedded": {
+            "backup": {
+              "archive_timeout_seconds": 60,
+            },
             "settings": {},
           },
           "pool_size": 10,

@@ -62,6 +62,8 @@ chains:
       statement_timeout_seconds: 30 # default
       embedded:
         settings: {} # default
+        backup:
+          archive_timeout_seconds: 60 # default
     redis:
       key_prefix: "portolan:" # default
     security:

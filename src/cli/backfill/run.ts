@@ -2,7 +2,8 @@ import { backfillChain } from '../../app/chain-commands.ts'
 import type { BackfillProgress } from '../../workers/tracker/backfill.ts'
 import { audited } from '../audited.ts'
 import { chainText, openChainTools, readBlock, readChain } from '../chain-tools.ts'
-import { type GlobalOptions, isWatched, note, print, type Shell } from '../shell.ts'
+import { barText, createProgressLine, leftText } from '../progress.ts'
+import { type GlobalOptions, note, print, type Shell } from '../shell.ts'
 import { withDatabase } from '../storage/with-database.ts'
 
 type Options = GlobalOptions & { from: string; to?: string }
@@ -40,35 +41,21 @@ export async function runBackfillCommand(
   })
 }
 
-const terminalMs = 100
-const logMs = 5_000
-const width = 24
-
-/** Shows progress and remaining time: one updated line on a terminal, else a line now and then. */
+/** Shows progress and remaining time. */
 export function createBackfillProgress(
   shell: Shell,
   now: () => number = () => performance.now(),
 ): { report(progress: BackfillProgress): void; done(): void } {
-  const watched = isWatched(shell.stderr, shell.env)
-  let begun: { time: number; block_number: number } | undefined
-  let last = now()
-  let shown = false
+  const line = createProgressLine(shell, now)
+  let first: number | undefined
   return {
     report: (progress) => {
       // The speed is that of this run: an earlier one may have done the most.
-      begun ??= { time: now(), block_number: progress.block_number }
-      if (now() - last < (watched ? terminalMs : logMs)) return
-      last = now()
-      shown = true
-      const text = describe(progress, {
-        blocks: progress.block_number - begun.block_number,
-        seconds: (now() - begun.time) / 1_000,
-      })
-      shell.stderr.write(watched ? `\r\u001b[2K${text}` : `${text}\n`)
+      first ??= progress.block_number
+      const blocks = progress.block_number - first
+      line.show((seconds) => describe(progress, { blocks, seconds }))
     },
-    done: () => {
-      if (watched && shown) shell.stderr.write('\r\u001b[2K')
-    },
+    done: line.done,
   }
 }
 
@@ -77,20 +64,7 @@ function describe(
   { blocks, seconds }: { blocks: number; seconds: number },
 ): string {
   const share = (block_number - from + 1) / (to - from + 1)
-  const filled = Math.floor(share * width)
-  const bar = '#'.repeat(filled) + '.'.repeat(width - filled)
   const speed = seconds > 0 ? blocks / seconds : 0
-  const left = speed > 0 ? durationText((to - block_number) / speed) : 'unknown'
   const number = (value: number) => Math.floor(value).toLocaleString('en')
-  return `[${bar}] ${Math.floor(share * 100)} %, block ${number(block_number)} of ${number(to)}, ${number(transfers)} transfers, ${number(speed)} blocks/s, ${left} left`
-}
-
-/** A length of time as people say it. */
-function durationText(seconds: number): string {
-  if (seconds < 90) return `${Math.ceil(seconds)} s`
-  if (seconds < 90 * 60) return `${Math.ceil(seconds / 60)} min`
-  const hours = Math.floor(seconds / 3_600)
-  return hours < 48
-    ? `${hours} h ${Math.floor((seconds % 3_600) / 60)} min`
-    : `${Math.floor(hours / 24)} days`
+  return `${barText(share)}, block ${number(block_number)} of ${number(to)}, ${number(transfers)} transfers, ${number(speed)} blocks/s, ${leftText(to - block_number, speed)}`
 }

@@ -1,29 +1,25 @@
 import type { Moved } from '../../storage/archive/export.ts'
 import type { OnProgress } from '../../storage/archive/tally.ts'
-import { isWatched, type Shell } from '../shell.ts'
+import { barText, createProgressLine, leftText } from '../progress.ts'
+import type { Shell } from '../shell.ts'
 
-const terminalMs = 100
-const logMs = 5_000
-
-/** Shows the progress of a transfer: one updated line on a terminal, else a line occasionally. */
+/** Shows the progress of a transfer, with speed and remaining time where the number of rows is known. */
 export function createTransferProgress(
   shell: Shell,
   now: () => number = () => performance.now(),
 ): { report: OnProgress; done(): void } {
-  const watched = isWatched(shell.stderr, shell.env)
-  let last = now()
-  let shown = false
+  const line = createProgressLine(shell, now)
   return {
-    report: ({ table, tablesDone, tableCount, rows, bytes }) => {
-      if (now() - last < (watched ? terminalMs : logMs)) return
-      last = now()
-      shown = true
-      const text = `${tablesDone}/${tableCount} tables, ${amount(rows, bytes)}, now ${table}`
-      shell.stderr.write(watched ? `\r\u001b[2K${text}` : `${text}\n`)
-    },
-    done: () => {
-      if (watched && shown) shell.stderr.write('\r\u001b[2K')
-    },
+    report: ({ table, tablesDone, tableCount, rows, bytes, totalRows }) =>
+      line.show((seconds) => {
+        const text = `${tablesDone}/${tableCount} tables, ${amount(rows, bytes)}`
+        if (!totalRows) return `${text}, now ${table}`
+        const speed = seconds > 0 ? rows / seconds : 0
+        // The count is an estimate of the server.
+        const share = Math.min(rows / totalRows, 0.99)
+        return `${barText(share)}, ${text}, ${Math.floor(speed).toLocaleString('en')} rows/s, ${leftText(Math.max(totalRows - rows, 0), speed)}, now ${table}`
+      }),
+    done: line.done,
   }
 }
 

@@ -33,7 +33,13 @@ export type ExportOptions = {
 /** What was moved. */
 export type Moved = { tables: number; rows: number; bytes: number; schemaVersion: string }
 
-type Emit = { rows: number; bytes: number; tablesDone: number; tableCount: number }
+type Emit = {
+  rows: number
+  bytes: number
+  tablesDone: number
+  tableCount: number
+  totalRows: number
+}
 
 const copyTable = async function* (
   client: pg.PoolClient,
@@ -52,6 +58,7 @@ const copyTable = async function* (
       table: name,
       tablesDone: sofar.tablesDone,
       tableCount: sofar.tableCount,
+      totalRows: sofar.totalRows,
       rows: sofar.rows + tally.rows(),
       bytes: sofar.bytes + tally.bytes(),
     })
@@ -74,6 +81,15 @@ const copyTable = async function* (
   }
   yield encodeJson(frameType.tableEnd, end)
   onProgress({ table: name, ...sofar })
+}
+
+/** What the statistics of the server say; counting would read every table twice. */
+const estimateRows = async (client: pg.PoolClient): Promise<number> => {
+  const { rows } = await client.query<{ count: string }>(
+    `select coalesce(sum(greatest(reltuples, 0)), 0)::int8 as count from pg_class
+     where relkind = 'r' and relnamespace = current_schema()::regnamespace`,
+  )
+  return Number(rows[0]?.count ?? 0)
 }
 
 const readHeader = async (client: pg.PoolClient, tables: Table[]): Promise<Header> => {
@@ -129,7 +145,8 @@ export const exportInstallation = async ({
     // Spent nonces lose their meaning in another database: an import refuses all that are older than it.
     const tables = (await readTables(client)).filter(({ name }) => name !== 'request_nonce')
     const header = await readHeader(client, tables)
-    const sofar = { rows: 0, bytes: 0, tablesDone: 0, tableCount: tables.length }
+    const totalRows = await estimateRows(client)
+    const sofar = { rows: 0, bytes: 0, tablesDone: 0, tableCount: tables.length, totalRows }
     const source = Readable.from(frames(client, header, tables, sofar, onProgress), {
       objectMode: false,
     })

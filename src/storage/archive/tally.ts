@@ -36,6 +36,8 @@ export type Progress = {
   /** Rows and bytes of all tables so far. */
   rows: number
   bytes: number
+  /** Estimate of the server; absent where it is not known. */
+  totalRows?: number
 }
 
 /** Called with the progress. */

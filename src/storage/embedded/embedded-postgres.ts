@@ -4,6 +4,7 @@
 
 import { rmdir } from 'node:fs/promises'
 import type { Log } from '../../lib/log.ts'
+import { archiveSettings, type BackupSettings, prepareArchive } from './archive.ts'
 import { findBinaries } from './binaries.ts'
 import { ensureDataDir } from './data-dir.ts'
 import { EmbeddedPostgresError } from './errors.ts'
@@ -23,6 +24,8 @@ export type EmbeddedPostgresOptions = {
   /** A directory with `postgres` and `initdb`, instead of looking for one. */
   binaries?: string | undefined
   settings?: Settings | undefined
+  /** Where its WAL is archived; nowhere when absent. */
+  backup?: BackupSettings | undefined
   /** Cancels the start. */
   signal?: AbortSignal | undefined
   /** A lock that the caller took already and releases itself. */
@@ -44,12 +47,15 @@ export type EmbeddedPostgres = {
 
 const plan = async (
   dataDir: string,
-  { binaries: explicit, settings = {}, log, startTimeoutMs = 300_000 }: EmbeddedPostgresOptions,
+  options: EmbeddedPostgresOptions,
   signal: AbortSignal,
 ): Promise<ServerPlan> => {
+  const { binaries: explicit, backup, log, startTimeoutMs = 300_000 } = options
+  const settings = { ...archiveSettings(backup), ...options.settings }
   const layout = layoutOf(dataDir)
   const user = await chooseServerUser(layout.root)
   await prepareDirectories(dataDir, layout, user)
+  await prepareArchive(backup, user)
   const pinned = await readDataVersion(layout)
   const npm = () => npmBinaries({ copyTo: layout.binaries, user })
   const binaries = await findBinaries({ explicit, pinned, user, npm })

@@ -76,6 +76,46 @@ export const databaseSection = Type.Object(
             entry: 'setting',
           },
         ),
+        backup: Type.Object(
+          {
+            directory: Type.Optional(
+              Type.String({
+                description:
+                  'Folder of base backups (`portolan backup`) and of the archived WAL, on another disk than the data. A change takes effect at the next start of the database.',
+                unset: 'WAL is not archived, and `portolan backup` needs a folder',
+                example: '/var/backups/portolan',
+                minLength: 1,
+                path: true,
+              }),
+            ),
+            archive_command: Type.Optional(
+              Type.String({
+                description:
+                  'Shell command that stores one WAL segment elsewhere, such as in a bucket, as PostgreSQL runs it: `%p` is the file, `%f` its name. It must not overwrite another segment, and must fail where it did not store.',
+                unset: 'segments are copied to `wal` in the directory',
+                example: 'aws s3 cp %p s3://backups/portolan/wal/%f',
+                minLength: 1,
+              }),
+            ),
+            restore_command: Type.Optional(
+              Type.String({
+                description:
+                  'Shell command that fetches a segment again: `%f` is its name, `%p` where it goes.',
+                unset: 'segments are copied from `wal` in the directory',
+                example: 'aws s3 cp s3://backups/portolan/wal/%f %p',
+                minLength: 1,
+              }),
+            ),
+            archive_timeout_seconds: Type.Integer({
+              description:
+                'Time after which a segment is archived although it is not full: what a lost disk costs at most.',
+              default: 60,
+              minimum: 1,
+              maximum: 86_400,
+            }),
+          },
+          { description: 'Backups of the embedded PostgreSQL, and the archive of its WAL.' },
+        ),
       },
       { description: 'The PostgreSQL that Portolan runs itself when `database.url` is not set.' },
     ),
