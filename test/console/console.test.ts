@@ -123,6 +123,9 @@ describe.runIf(browser)('the console in a real browser', { timeout: 240_000 }, a
     usage: 'usage',
     audit: 'audit',
     missing: 'no-such-page',
+    documents: 'docs',
+    guide: 'docs/guide/webhooks',
+    reference: 'docs/api/c/RegisterWebhook',
   }
 
   const open = async (scheme: 'light' | 'dark', width: number, height: number) => {

@@ -54,7 +54,7 @@ export function Shell() {
             {formatConstant(account.role, 'ROLE_')} · <code>{account.credential.api_key_hint}</code>
           </p>
           <p>
-            <DocumentLink href={`${basePath}/docs`}>API reference</DocumentLink>
+            <DocumentLink href={`${basePath}/docs`}>Documentation</DocumentLink>
           </p>
           <button
             type="button"

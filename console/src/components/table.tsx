@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { formatCount } from '../lib/format.ts'
 import type { PagedList } from '../lib/use-resource.ts'
 import { visibleRange } from '../lib/visible-range.ts'
 import { Skeleton } from './layout.tsx'
@@ -148,6 +149,11 @@ export function PagedTable<row>(
     <>
       <Problem error={list.error} onRetry={list.reload} />
       {rows.length > 0 ? <Table {...table} rows={rows} /> : list.error ? null : empty}
+      {list.isFull && (
+        <p class="table-foot soft">
+          The newest {formatCount(list.items.length)} rows. Filters and exports reach the others.
+        </p>
+      )}
       {list.hasMore && (
         <div ref={foot} class="table-foot">
           <button type="button" class="button small" disabled={list.loading} onClick={list.more}>

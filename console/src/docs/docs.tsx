@@ -43,16 +43,6 @@ export function Docs() {
         </Link>
         <nav class="nav docs-nav" aria-label="Documents">
           <div>
-            <h2>Guide</h2>
-            {guides
-              .filter(({ name }) => !name.includes('/'))
-              .map(({ name, title }) => (
-                <Link key={name} to={`docs/guide/${name}`} isCurrent={name === guide}>
-                  {title}
-                </Link>
-              ))}
-          </div>
-          <div>
             <h2>API</h2>
             {[...groups].map(([tag, operations]) => (
               <details key={tag} open={operations.some(({ key }) => key === found?.key)}>
@@ -68,6 +58,16 @@ export function Docs() {
                 ))}
               </details>
             ))}
+          </div>
+          <div>
+            <h2>Guide</h2>
+            {guides
+              .filter(({ name }) => !name.includes('/'))
+              .map(({ name, title }) => (
+                <Link key={name} to={`docs/guide/${name}`} isCurrent={name === guide}>
+                  {title}
+                </Link>
+              ))}
           </div>
           <details>
             <summary>Decisions</summary>

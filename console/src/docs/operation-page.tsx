@@ -79,8 +79,8 @@ const kinds: Readonly<Record<FormField['kind'], string>> = {
   text: 'string',
   integer: 'integer',
   flag: 'boolean',
-  choice: 'one of',
-  choices: 'list of',
+  choice: 'one of the values below',
+  choices: 'list of the values below',
   lines: 'list of strings',
   group: 'object',
 }

@@ -5,12 +5,14 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, it, test } from 'vitest'
 import { balanceLine } from './balance-lines.ts'
 import { explorerLink } from './chains.ts'
+import { findInDocs } from './docs-search.ts'
 import { toCsv } from './export.ts'
 import { signatureOf } from './legacy-signature.ts'
 import { metricSeries } from './metrics.ts'
 import { parseHeaders } from './parse-headers.ts'
 import { unitOf } from './records.ts'
 import { readReference } from './reference.ts'
+import { replacementPrice } from './replacement-price.ts'
 import { rpcBody } from './rpc.ts'
 import { shellQuote, snippetOf } from './snippets.ts'
 import { sumUsage } from './usage.ts'
@@ -113,6 +115,37 @@ test('the line of a balance is exact, oldest first, with one value per second', 
   expect(line.times).toEqual([0, 1, 3, 9].map((second) => begin + second))
   expect(line.texts).toEqual(['0', '0', '0.000000000000000005', '0.000000000000000004'])
   expect(balanceLine([], 18)).toEqual({ times: [], values: [], texts: [] })
+})
+
+test('a replacement pays at least a tenth more', () => {
+  for (const price of ['1', '7', '8', '1000000007', '123456789012345678901234567890']) {
+    const more = BigInt(replacementPrice(price))
+    expect([price, more * 10n >= BigInt(price) * 11n]).toEqual([price, true])
+  }
+  expect(replacementPrice('8000000000')).toBe('9000000000')
+})
+
+test('the search of the documents has names before headings before texts', () => {
+  const operation = (name: string, summary: string) => ({
+    ...{ key: `c/${name}`, chain: 'c', name, summary, description: summary },
+  })
+  const section = (heading: string, text: string) => ({
+    ...{ name: 'webhooks', title: 'Webhooks', heading, id: heading.toLowerCase(), text },
+  })
+  const found = findInDocs('retry', {
+    operations: [operation('ListWallets', 'No word of it.'), operation('RetryWebhookHistory', '')],
+    sections: [
+      section('Bounds', 'a retry comes later'),
+      section('Retry', ''),
+      section('Other', ''),
+    ],
+  })
+  expect(found.map(({ to }) => to)).toEqual([
+    'docs/api/c/RetryWebhookHistory',
+    'docs/guide/webhooks#retry',
+    'docs/guide/webhooks#bounds',
+  ])
+  expect(findInDocs('no such words', { operations: [], sections: [] })).toEqual([])
 })
 
 test('only https links lead to an explorer', () => {

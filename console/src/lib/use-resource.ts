@@ -41,6 +41,8 @@ export type PagedList<T> = {
   loading: boolean
   /** Whether there are further pages. */
   hasMore: boolean
+  /** Whether there are, and the list has all rows that it keeps. */
+  isFull: boolean
   more(): void
   reload(): void
 }
@@ -49,7 +51,7 @@ export type PagedList<T> = {
 export type Page<T> = { items: readonly T[]; next: string }
 
 /** The most rows that a list keeps in memory; exports go over all pages by themselves. */
-const maxItems = 200_000
+const maxItems = 100_000
 
 /** Reads the first page, and the next one whenever it is asked for. */
 export function usePages<T>(
@@ -101,6 +103,7 @@ export function usePages<T>(
     error: state.error,
     loading: state.loading,
     hasMore: state.next !== '' && state.items.length < maxItems,
+    isFull: state.next !== '' && state.items.length >= maxItems,
     more: () => {
       if (!state.loading && state.next) setWanted(state.next)
     },

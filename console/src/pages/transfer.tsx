@@ -34,7 +34,9 @@ function Transaction({ chain, hash }: { chain: Chain; hash: string }) {
     const { transfers } = await operations.ListTransfers(request, { signal })
     const rows = transfers as unknown as Transfer[]
     const time = rows[0] && Date.parse(rows[0].transfer_time) / 1000
-    const deliveries = time ? await deliveriesOf(operations, hash, Math.floor(time), signal) : []
+    // The clock of a chain may be ahead of that of the service.
+    const since = time && Math.floor(time) - 600
+    const deliveries = since ? await deliveriesOf(operations, hash, since, signal) : []
     return { transfers: rows, deliveries }
   }, [])
   useLive((event) => {

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { useAccount, useApp } from '../../app/context.ts'
 import { OperationDialog } from '../../components/operation-form.tsx'
 import { type Chain, chainId } from '../../lib/chains.ts'
+import { replacementPrice } from '../../lib/replacement-price.ts'
 import { pathTo } from '../../lib/router.ts'
 
 type Replaceable = {
@@ -14,10 +15,6 @@ type Replaceable = {
   gas: string
   gas_price: string
 }
-
-/** An eighth more: nodes ask for a tenth, and the service refuses less. */
-export const replacementPrice = (gas_price: string): string =>
-  `${(BigInt(gas_price) * 9n + 7n) / 8n}`
 
 /** Creates a transaction with the same nonce and a higher price: the same again, or one that does nothing. */
 export function Replace({ chain, transaction }: { chain: Chain; transaction: Replaceable }) {

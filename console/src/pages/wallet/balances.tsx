@@ -84,6 +84,10 @@ export function Balances({ chain, wallet_id }: { chain: Chain; wallet_id: string
           keyOf={assetKey}
           columns={[
             {
+              title: 'Asset',
+              cell: (asset) => <span class="cell-text">{nameOf(asset, chain)}</span>,
+            },
+            {
               title: 'Balance',
               align: 'end',
               cell: (asset) => (
@@ -92,10 +96,6 @@ export function Balances({ chain, wallet_id }: { chain: Chain; wallet_id: string
                   unit={unitOf(chain, asset.token_address, asset.asset_metadata)}
                 />
               ),
-            },
-            {
-              title: 'Asset',
-              cell: (asset) => <span class="cell-text">{nameOf(asset, chain)}</span>,
             },
             {
               title: 'History',
