@@ -38,6 +38,9 @@ export type SlicedOptions = {
 
 // A grant is used or given back within two of these, so that others hardly miss it.
 const usualTickMs = 8
+// Where the windows have room for far more than is used, others do not miss it, and messages cost more than they bring.
+const calmTicks = 5
+const ampleTimes = 20
 // Calls without any limit are only counted.
 const reportMs = 1_000
 const maxEntries = 10_000
@@ -57,6 +60,7 @@ export function createSlicedLimiter(options: SlicedOptions): Limiter {
   let asks: { entry: Entry; ask: SliceAsk }[] = []
   let cancel: (() => void) | undefined
   let isStopped = false
+  let isTight = true
   const running = new Set<Promise<void>>()
 
   const open = (organization_id: string, chain: string, limits: RateLimits): Entry => {
@@ -175,8 +179,10 @@ export function createSlicedLimiter(options: SlicedOptions): Limiter {
   const tick = () => {
     cancel = undefined
     const time = now()
+    isTight = false
     for (const entry of active) {
       const { spent, held, used } = entry
+      isTight ||= !isUnlimited(entry.limits) && leftOf(entry) < used * ampleTimes
       entry.rate = used
       entry.used = 0
       // Its next turn comes soon.
@@ -197,7 +203,7 @@ export function createSlicedLimiter(options: SlicedOptions): Limiter {
   }
 
   const schedule = () => {
-    if (active.size > 0 && !isStopped) cancel ??= later(tick, tickMs)
+    if (active.size > 0 && !isStopped) cancel ??= later(tick, isTight ? tickMs : tickMs * calmTicks)
   }
 
   const activate = (entry: Entry) => {
@@ -276,6 +282,13 @@ const free: Decision = {
 const busy: Decision = {
   ...{ allowed: false, window: 'second', limit: -1, remaining: 0, retry_after_ms: 1_000 },
   windows: [],
+}
+
+/** How many calls still fit into the smallest window, as far as is known. */
+const leftOf = ({ windows, since }: Entry): number => {
+  let left = Number.POSITIVE_INFINITY
+  for (const { remaining } of windows) left = Math.min(left, remaining - since)
+  return left
 }
 
 /** The windows as they were last reported, less what was admitted since. */
