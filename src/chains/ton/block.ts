@@ -12,7 +12,8 @@ import type {
 import { ChainUnavailableError } from '../chain.ts'
 import type { VerificationCounts } from '../verification.ts'
 import type { Doubts } from './doubts.ts'
-import { nativeMovements, ordinalsPerTransaction, tokenMovements } from './movements.ts'
+import { ordinalsPerTransaction } from './family.ts'
+import { nativeMovements, tokenMovements } from './movements.ts'
 import { type RawBlockId, type RawTransaction, readAccount, readHash } from './raw.ts'
 import { decodeTransaction, proveTransaction, type TonTransaction } from './transaction.ts'
 

@@ -2,7 +2,12 @@ import type { TransferType } from '../../contract/records/states.ts'
 import type { Family, TransferView } from '../chain.ts'
 import { parseHexHash } from '../hex.ts'
 import { formatAddress, formatUserFriendly, parseAddress } from './address.ts'
-import { ordinalsPerTransaction } from './movements.ts'
+
+/**
+ * Ordinals of one transaction: far more than it can have messages. It is here because the rules of addresses are
+ * loaded at every start, and what decodes movements loads a library of 100 modules (0.1 s of CPU).
+ */
+export const ordinalsPerTransaction = 65_536
 
 const base64Hash = /^[0-9A-Za-z+/_-]{43}=?$/
 

@@ -2,6 +2,7 @@ import type { AssetKey } from '../../contract/records/assets.ts'
 import type { Movement, TokenAccount } from '../chain.ts'
 import { readComment, type Said } from './body.ts'
 import { bytesOf } from './cells.ts'
+import { ordinalsPerTransaction } from './family.ts'
 import { readJettonOrder, readReturnedTokens } from './jetton-body.ts'
 import type { RawBlockId } from './raw.ts'
 import type { HashedMessage, TonTransaction } from './transaction.ts'
@@ -9,8 +10,6 @@ import type { HashedMessage, TonTransaction } from './transaction.ts'
 /** Where a transaction stands: its first ordinal, and the block that holds it. */
 export type Place = { ordinal: number; block: RawBlockId; mc_seq_no: number }
 
-/** Ordinals of one transaction: far more than it can have messages. */
-export const ordinalsPerTransaction = 65_536
 const tokenOrdinals = ordinalsPerTransaction / 2
 const feeOrdinal = tokenOrdinals - 1
 
