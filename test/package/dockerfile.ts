@@ -47,7 +47,7 @@ export function runStage(
       execFileSync('sh', ['-ec', text], {
         cwd: join(root, directory),
         stdio: ['ignore', 'ignore', 'inherit'],
-        env: { PATH: path, HOME: process.env.HOME },
+        env: { ...process.env, PATH: path },
       })
     } else if (name === 'COPY') {
       const words = text.split(' ')

@@ -22,7 +22,7 @@ execFileSync('chmod', ['711', folder])
 const run = (program: string, args: string[], cwd: string, env: Record<string, string> = {}) =>
   execFileSync(program, args, {
     ...{ cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] },
-    env: { PATH: path, HOME: process.env.HOME, ...env },
+    env: { ...process.env, PATH: path, ...env },
   })
 const megabytes = (place: string) => Number.parseInt(run('du', ['-sm', place], folder), 10)
 
@@ -82,7 +82,7 @@ async function startAndStop(
     cwd,
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
-    env: { PATH: path, HOME: process.env.HOME, PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true' },
+    env: { ...process.env, PATH: path, PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true' },
   })
   const ended = once(service, 'exit')
   let log = ''

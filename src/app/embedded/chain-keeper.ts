@@ -37,6 +37,11 @@ const startTimeoutMs = 300_000
 const requestTimeoutMs = 30_000
 const stopTimeoutMs = 15_000
 const maxWaiting = 1_000
+const maxOutput = 4_000
+
+/** The line of a stack that says what is wrong. */
+const errorLine = (output: string): string | undefined =>
+  output.split('\n').find((line) => /^\w*Error\b/.test(line))
 
 /** Starts the local chains and waits until each runs or has failed. */
 export async function startChainKeeper(options: {
@@ -68,9 +73,11 @@ export async function startChainKeeper(options: {
     ],
   })
   const exited = once(child, 'exit')
-  child.stderr
-    ?.setEncoding('utf8')
-    .on('data', (text: string) => log.debug({ text }, 'local chains'))
+  let lastOutput = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    lastOutput = `${lastOutput}${text}`.slice(-maxOutput)
+    log.debug({ text }, 'local chains')
+  })
   child.on('message', (message: FromKeeper) => {
     switch (message.kind) {
       case 'fetching':
@@ -101,11 +108,12 @@ export async function startChainKeeper(options: {
     else reject?.(new DevChainError(message.reason))
   }
   child.once('exit', (code) => {
-    const error = new DevChainError('The local chains have stopped.')
+    const reason = errorLine(lastOutput)
+    const error = new DevChainError(`The local chains have stopped${reason ? `: ${reason}` : '.'}`)
     ready.reject(error)
     for (const { reject } of waiting.values()) reject(error)
     waiting.clear()
-    if (!isStopping) log.error({ code }, 'the local chains have stopped; start again')
+    if (!isStopping) log.error({ code, reason }, 'the local chains have stopped; start again')
   })
 
   const send = (message: ToKeeper) => {
