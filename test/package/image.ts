@@ -24,7 +24,8 @@ import { readStages, runStage } from './dockerfile.ts'
 import { freePort, root } from './installation.ts'
 
 const user = 65_532
-const nobody = 65_534
+// The user without rights of every Debian: `initdb` refuses users without a name.
+const databaseUser = 65_534
 const largestMegabytes = 250
 /** gcr.io/distroless/cc-debian12 on arm64 and amd64, uncompressed, rounded up. */
 const baseMegabytes = 30
@@ -117,13 +118,13 @@ async function startAndCall(): Promise<void> {
   }
 }
 
-/** A PostgreSQL on a port: the image has none. Its user must have a name, so it is `nobody`. */
+/** A PostgreSQL on a port: the image has none. */
 async function startDatabase(): Promise<AsyncDisposable & { url: string }> {
   const binaries = await embeddedBinaries()
   const data = join(folder, 'database')
   mkdirSync(data)
-  chownSync(data, nobody, nobody)
-  const as = { uid: nobody, gid: nobody, cwd: '/', stdio: 'ignore' } as const
+  chownSync(data, databaseUser, databaseUser)
+  const as = { uid: databaseUser, gid: databaseUser, cwd: '/', stdio: 'ignore' } as const
   execFileSync(join(binaries, 'initdb'), ['-D', data, '-A', 'trust', '-U', 'portolan', '-N'], as)
   const port = await freePort()
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off']
