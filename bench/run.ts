@@ -17,6 +17,7 @@ const benches = [
   'polkadot',
   'sui',
   'ton',
+  'verification',
   'deliveries',
   'console',
   'readme',

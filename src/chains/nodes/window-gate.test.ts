@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { createRandom } from '../../../test/helpers/random.ts'
 import { createWindowGate } from './window-gate.ts'
 
 test('a node never receives more than the limit in any second, whatever the network delays', () => {
@@ -55,6 +56,34 @@ test('calls continue at the rate of the plan', () => {
     }
   }
   expect(calls).toBe(600)
+})
+
+// As a tracker does: more calls than the plan carries, and answers that take between 5 and 250 ms.
+test.for([1, 10, 25, 100])('a plan of %i calls a second refuses none in 15 minutes', (limit) => {
+  const random = createRandom(limit)
+  const gate = createWindowGate(limit)
+  const received: number[] = []
+  let answers: number[] = []
+  let now = 0
+  while (now < 900_000) {
+    const due = answers.filter((one) => one <= now).toSorted((a, b) => a - b)
+    for (const at of due) gate.end(at)
+    answers = answers.filter((one) => one > now)
+    const waitMs = gate.waitMs(now)
+    if (waitMs > 0) {
+      now += Math.min(waitMs, 10)
+      continue
+    }
+    gate.begin(now)
+    const there = 2 + random() * 120
+    received.push(now + there)
+    answers.push(now + there + 3 + random() * 130)
+  }
+  received.sort((a, b) => a - b)
+  const refused = received.filter((time, at) => at >= limit && time - received[at - limit]! < 1_000)
+  expect(refused).toEqual([])
+  // An answer's time is lost per second.
+  expect(received.length).toBeGreaterThan(0.75 * limit * 900)
 })
 
 test('less than one call in a second is kept too', () => {
