@@ -31,7 +31,7 @@ const silent: Log = { address: addressOf(0xee), topics: [], data: '0x' }
 
 const blockOf = (transactions: StubTransaction[]): ChainBlock => {
   const { block, receipts, number } = stubBlock(transactions)
-  const rules = { proof: 'root' as const, unproven_types: new Set<string>() }
+  const rules = { proof: 'root' as const, unproven_types: new Set<number>() }
   return createBlock({
     block: readBlock(block, { number, rules: rules })!,
     receipts,
