@@ -25,18 +25,26 @@ const never = new AbortController().signal
 type Way = { name: string; open(): Chain }
 type Node = { first: number; receiver: string; ways: Way[]; stop(): void }
 
+/** What the other process says of its node; relay and lite server where the family has them. */
+type Said = {
+  first: number
+  receiver: string
+  url: string
+  lite: { url: string; key: string }
+  relay: string
+  para_id: number
+  trusted: string
+}
+
 /** Starts a node in another process. */
-const start = async (
-  family: string,
-  waysOf: (said: Record<string, never>) => Way[],
-): Promise<Node> => {
+const start = async (family: string, waysOf: (said: Said) => Way[]): Promise<Node> => {
   const program = join(import.meta.dirname, 'verification-node.ts')
   const child = spawn(process.execPath, [program, family, values.blocks, values.payments], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   process.once('exit', () => child.kill('SIGKILL'))
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
-  const said = JSON.parse(line)
+  const said = JSON.parse(line) as Said
   const stop = () => child.kill('SIGKILL')
   return { first: said.first, receiver: said.receiver, ways: waysOf(said), stop }
 }
@@ -77,9 +85,8 @@ const families: [name: string, node: () => Promise<Node>][] = [
     'T',
     () =>
       start('ton', ({ url, lite, trusted }) => {
-        const { url: at, key } = lite as { url: string; key: string }
-        const [seqno, root, file] = String(trusted).split(':')
-        const upstreams = [{ url: at, key: Buffer.from(key, 'base64') }]
+        const [seqno, root, file] = trusted.split(':')
+        const upstreams = [{ url: lite.url, key: Buffer.from(lite.key, 'base64') }]
         const id = { workchain: -1, shard: 1n << 63n, seqno: Number(seqno) }
         const key_block = { ...id, root_hash: hex(root!), file_hash: hex(file!) }
         return [
@@ -107,7 +114,7 @@ const families: [name: string, node: () => Promise<Node>][] = [
     () =>
       start('polkadot', ({ url, relay, para_id, trusted }) => {
         const upstreams = [{ url }]
-        const [number, hash] = String(trusted).split(':')
+        const [number, hash] = trusted.split(':')
         const proved = {
           relay: [{ url: relay }],
           paraId: para_id,
