@@ -374,12 +374,13 @@ export async function startApp(options: AppOptions): Promise<App> {
     if (part) return ''
     const chains = connectedChains(running, local?.facts)
     return await writeConnectionFile(dataDir, {
+      pid: process.pid,
       ...{ base_url, ws_url, ...(admin_url && { admin_url }), ...(sign_in_url && { sign_in_url }) },
       ...{ ...demo, chains },
     })
   }
   const connectionFile = await writeConnection()
-  if (!part) starting.defer(() => removeConnectionFile(dataDir))
+  if (!part) starting.defer(() => removeConnectionFile(dataDir, process.pid))
 
   own(reloader)
   const parts = starting.move()

@@ -57,4 +57,14 @@ describe('the connection file', () => {
     await removeConnectionFile(dataDir)
     expect(await readdir(dataDir)).toEqual([])
   })
+
+  it('is left where another process has written it since', async () => {
+    const dataDir = await folder()
+    await writeConnectionFile(dataDir, { pid: 1, ...content })
+    await writeConnectionFile(dataDir, { pid: 2, ...content })
+    await removeConnectionFile(dataDir, 1)
+    expect(await readdir(dataDir)).toEqual(['connection.json'])
+    await removeConnectionFile(dataDir, 2)
+    expect(await readdir(dataDir)).toEqual([])
+  })
 })

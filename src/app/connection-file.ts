@@ -1,9 +1,11 @@
-import { rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Pair } from './bootstrap.ts'
 
 /** What a script needs to use a running service. */
 export type ConnectionFile = {
+  /** The process that wrote it, and may remove it. */
+  pid?: number
   base_url: string
   ws_url: string
   /** Of the routes for the operator; missing when they are off. */
@@ -45,6 +47,24 @@ export async function writeConnectionFile(
   return path
 }
 
-/** Removes the file, so that no script waits for a stopped service. */
-export const removeConnectionFile = (dataDir: string): Promise<void> =>
-  rm(pathOf(dataDir), { force: true })
+/**
+ * Removes the file, so that no script waits for a stopped service. With a process id only that of this process: several
+ * processes on one data directory do not remove each other's.
+ */
+export async function removeConnectionFile(dataDir: string, pid?: number): Promise<void> {
+  const path = pathOf(dataDir)
+  if (pid !== undefined) {
+    const text = await readFile(path, 'utf8').catch(() => '{}')
+    const { pid: writer } = parse(text)
+    if (writer !== undefined && writer !== pid) return
+  }
+  await rm(path, { force: true })
+}
+
+const parse = (text: string): { pid?: unknown } => {
+  try {
+    return JSON.parse(text) as { pid?: unknown }
+  } catch {
+    return {}
+  }
+}

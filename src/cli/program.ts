@@ -15,12 +15,14 @@ import { addInitCommand } from './init/command.ts'
 import { addKeysCommand } from './keys/command.ts'
 import { addLimitsCommand } from './limits/command.ts'
 import { addListenCommand } from './listen/command.ts'
+import { addLogsCommand } from './logs/command.ts'
 import { addMasterKeyCommand } from './master-key/command.ts'
 import { addNodesCommand } from './nodes/command.ts'
 import { addOrganizationsCommand } from './organizations/command.ts'
 import { addRewindCommand } from './rewind/command.ts'
 import type { Shell } from './shell.ts'
 import { addStartCommand } from './start/command.ts'
+import { addStatusCommand } from './status/command.ts'
 import { addStorageCommands } from './storage/command.ts'
 
 const epilogue = `
@@ -64,6 +66,8 @@ export function createProgram(shell: Shell): Command {
 
   program.commandsGroup('Run:')
   addStartCommand(program, shell)
+  addStatusCommand(program, shell)
+  addLogsCommand(program, shell)
   addDoctorCommand(program, shell)
   program.commandsGroup('Use:')
   addCallCommand(program, shell)

@@ -57,6 +57,9 @@ test('prints help, or the version', async () => {
 
     Run:
       start                    run the service
+      status                   show chains, tracking, webhooks and problems of the
+                               running service
+      logs                     filter and follow the JSON log of the service
       doctor                   check everything that the service needs
 
     Use:

@@ -5,7 +5,7 @@ import { print, type Shell } from '../shell.ts'
 
 /** `portolan completion`. */
 export function addCompletionCommand(program: Command, shell: Shell): void {
-  program
+  const group = program
     .command('completion')
     .summary('print a script that completes commands in your shell')
     .description(
@@ -16,6 +16,7 @@ export function addCompletionCommand(program: Command, shell: Shell): void {
       'after',
       `
 Examples:
+  portolan completion install
   portolan completion bash > ~/.local/share/bash-completion/completions/portolan
   portolan completion zsh > "\${fpath[1]}/_portolan"
   portolan completion fish > ~/.config/fish/completions/portolan.fish`,
@@ -23,6 +24,14 @@ Examples:
     .action(async (name: 'bash' | 'zsh' | 'fish') => {
       const { completionScript } = await import('./script.ts')
       print(shell, completionScript(program, name))
+    })
+  group
+    .command('install')
+    .description('Write the script to where your shell looks for it.')
+    .argument('[shell]', 'bash, zsh or fish; your own unless given')
+    .action(async (name: string | undefined) => {
+      const { installCompletion } = await import('./install.ts')
+      await installCompletion(shell, program, name)
     })
   // The scripts ask for the names of chains: those change with the configuration.
   program

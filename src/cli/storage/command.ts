@@ -13,6 +13,11 @@ export function addStorageCommands(program: Command, shell: Shell): void {
       'Brings the database to the schema of this version. The service does the same when it starts; use this to run it as a separate step.',
     )
     .option('-s, --status', 'only say which migrations are missing')
+    .option(
+      '--plan',
+      'only show what they would do: statements, locks, and how long those are held',
+    )
+    .option('--json', 'with --plan, print JSON')
     .action(async (_options, command: Command) => {
       const { runMigrate } = await import('./migrate.ts')
       await runMigrate(shell, command.optsWithGlobals())

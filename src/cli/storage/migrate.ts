@@ -1,22 +1,27 @@
 import { silentLog } from '../../lib/log.ts'
 import { readMigrations } from '../../storage/migrations/files.ts'
 import { migrateDatabase, pendingMigrations } from '../../storage/migrations/migrate.ts'
-import { type GlobalOptions, print, type Shell } from '../shell.ts'
+import { type PlannedMigration, planMigrations } from '../../storage/migrations/plan.ts'
+import { estimateTables, type TableEstimate } from '../../storage/pg/table-estimates.ts'
+import { bytesText } from '../progress.ts'
+import { type GlobalOptions, print, printJson, type Shell } from '../shell.ts'
 import { formatTable } from '../table.ts'
 import { withDatabase } from './with-database.ts'
 
-/** Migrates the database, or says what is missing. */
-export const runMigrate = (
-  shell: Shell,
-  options: GlobalOptions & { status?: boolean },
-): Promise<void> =>
+type Options = GlobalOptions & { status?: boolean; plan?: boolean; json?: boolean }
+
+/** Migrates the database, or says what is missing and what it would do. */
+export const runMigrate = (shell: Shell, options: Options): Promise<void> =>
   withDatabase(shell, options, async ({ db }) => {
-    if (options.status) {
+    if (options.status || options.plan) {
       const pending = new Set(await pendingMigrations(db))
-      const rows = (await readMigrations()).map(({ name }) => [
-        name,
-        pending.has(name) ? 'missing' : 'applied',
-      ])
+      const files = await readMigrations()
+      if (options.plan) {
+        const missing = files.filter(({ name }) => pending.has(name))
+        showPlan(shell, planMigrations(missing), await estimateTables(db), options)
+        return
+      }
+      const rows = files.map(({ name }) => [name, pending.has(name) ? 'missing' : 'applied'])
       print(shell, formatTable(['MIGRATION', 'STATUS'], rows))
       return
     }
@@ -24,3 +29,42 @@ export const runMigrate = (
     for (const name of applied) print(shell, `${name} applied`)
     if (applied.length === 0) print(shell, 'The database has the schema of this version already.')
   })
+
+function showPlan(
+  shell: Shell,
+  plan: readonly PlannedMigration[],
+  sizes: ReadonlyMap<string, TableEstimate>,
+  { json }: Options,
+): void {
+  if (json) {
+    printJson(shell, { migrations: plan })
+    return
+  }
+  if (plan.length === 0) {
+    print(shell, 'The database has the schema of this version already.')
+    return
+  }
+  const expected = (duration: string, table: string): string => {
+    const size = sizes.get(table)
+    if (duration !== 'scan' || !size) return duration === 'instant' ? 'a moment' : 'short'
+    return `reads ${bytesText(size.bytes)} (${size.rows.toLocaleString('en')} rows)`
+  }
+  for (const { name, statements } of plan) {
+    const rows = statements.map(({ statement, table, lock, duration }) => [
+      lock,
+      expected(duration, table),
+      statement.length > 60 ? `${statement.slice(0, 57)}...` : statement,
+    ])
+    print(
+      shell,
+      `${name}\n${formatTable(
+        ['  LOCK', 'EXPECTED', 'STATEMENT'],
+        rows.map(([first, ...rest]) => [`  ${first}`, ...rest]),
+      )}\n`,
+    )
+  }
+  print(
+    shell,
+    'All of it is one transaction: locks are held until its end. "portolan migrate" runs it; so does the next start of the service.',
+  )
+}

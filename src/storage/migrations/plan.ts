@@ -1,0 +1,185 @@
+import type { MigrationFile } from './files.ts'
+
+/** How long a statement holds its lock: not at all, for a moment, or as long as it reads the table. */
+export type DurationClass = 'instant' | 'short' | 'scan'
+
+/** One statement of a migration, with what it means for a service that runs beside it. */
+export type PlannedStatement = {
+  statement: string
+  table: string
+  /** The strongest lock that it takes, in the words of PostgreSQL. */
+  lock: string
+  duration: DurationClass
+}
+
+/** What a migration would do. */
+export type PlannedMigration = { name: string; statements: PlannedStatement[] }
+
+/** Describes migrations statement by statement. */
+export const planMigrations = (files: readonly MigrationFile[]): PlannedMigration[] =>
+  files.map(({ name, sql }) => {
+    const created = new Set<string>()
+    const statements = splitStatements(sql).map((statement) => {
+      const planned = planStatement(statement, created)
+      const [, table] =
+        /^create (?:unlogged )?table (?:if not exists )?(\w+)/i.exec(statement) ?? []
+      if (table) created.add(table)
+      return planned
+    })
+    return { name, statements }
+  })
+
+/** The statements of a file, without comments. Migrations have no functions, so every semicolon outside of quotes ends one. */
+export function splitStatements(sql: string): string[] {
+  const plain = sql.replaceAll(/--[^\n]*/g, '')
+  return plain
+    .split(/;(?=(?:[^']*'[^']*')*[^']*$)/)
+    .map((statement) => statement.replaceAll(/\s+/g, ' ').trim())
+    .filter((statement) => statement !== '')
+}
+
+type Rule = {
+  pattern: RegExp
+  lock: string
+  duration: DurationClass
+  /** Why it must not be in a migration of a release that runs beside the one before; undefined where it may. */
+  fault?: string
+}
+
+// The first rule that matches counts. `$1` is the table.
+const rules: readonly Rule[] = [
+  {
+    pattern: /^create (?:unlogged )?table (?:if not exists )?(\w+)/i,
+    lock: 'none',
+    duration: 'instant',
+  },
+  {
+    pattern: /^create (?:unique )?index concurrently .*? on (\w+)/i,
+    lock: 'SHARE UPDATE EXCLUSIVE',
+    duration: 'scan',
+  },
+  {
+    pattern: /^create (?:unique )?index .*? on (\w+)/i,
+    lock: 'SHARE',
+    duration: 'scan',
+    fault:
+      'an index on a table that is in use blocks its writers while it is built; build it concurrently, in a file of its own',
+  },
+  { pattern: /^drop index/i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
+  {
+    pattern: /^drop table (?:if exists )?(\w+)/i,
+    lock: 'ACCESS EXCLUSIVE',
+    duration: 'instant',
+    fault: 'the version before still uses the table; drop it one release later',
+  },
+  {
+    pattern: /^alter table (\w+) validate constraint/i,
+    lock: 'SHARE UPDATE EXCLUSIVE',
+    duration: 'scan',
+  },
+  {
+    pattern: /^alter table (\w+) add constraint .* not valid$/i,
+    lock: 'ACCESS EXCLUSIVE',
+    duration: 'instant',
+  },
+  {
+    pattern: /^alter table (\w+) add constraint/i,
+    lock: 'ACCESS EXCLUSIVE',
+    duration: 'scan',
+    fault: 'a constraint reads the whole table under a lock; add it NOT VALID and validate it',
+  },
+  {
+    pattern: /^alter table (\w+) add (?:column )?.* references /i,
+    lock: 'ACCESS EXCLUSIVE',
+    duration: 'scan',
+    fault: 'a foreign key locks both tables; add it NOT VALID and validate it',
+  },
+  {
+    pattern: /^alter table (\w+) add (?:column )?(?!.*\bdefault\b).* not null/i,
+    lock: 'ACCESS EXCLUSIVE',
+    duration: 'scan',
+    fault: 'the version before does not write the column; give it a default, or allow null',
+  },
+  { pattern: /^alter table (\w+) add /i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
+  { pattern: /^alter table (\w+) drop constraint/i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
+  {
+    pattern: /^alter table (\w+) drop /i,
+    lock: 'ACCESS EXCLUSIVE',
+    duration: 'instant',
+    fault: 'the version before still reads the column; drop it one release later',
+  },
+  {
+    pattern: /^alter table (\w+) alter column \w+ (?:set data )?type/i,
+    lock: 'ACCESS EXCLUSIVE',
+    duration: 'scan',
+    fault: 'a change of type rewrites the table; add another column',
+  },
+  {
+    pattern: /^alter table (\w+) alter column \w+ set not null/i,
+    lock: 'ACCESS EXCLUSIVE',
+    duration: 'scan',
+    fault: 'the version before may write null; add a check NOT VALID one release later',
+  },
+  {
+    pattern: /^alter table (\w+) rename/i,
+    lock: 'ACCESS EXCLUSIVE',
+    duration: 'instant',
+    fault: 'the version before uses the old name; add the new one beside it',
+  },
+  { pattern: /^alter table (\w+)/i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
+  {
+    pattern: /^(?:insert into|update|delete from) (\w+)/i,
+    lock: 'ROW EXCLUSIVE',
+    duration: 'short',
+  },
+  {
+    pattern: /^(?:comment|grant|revoke|create (?:extension|sequence|type))/i,
+    lock: 'none',
+    duration: 'instant',
+  },
+]
+
+const ruleOf = (statement: string): Rule & { table: string } => {
+  for (const rule of rules) {
+    const found = rule.pattern.exec(statement)
+    if (found) return { ...rule, table: found[1] ?? '' }
+  }
+  return { pattern: /$/, lock: 'unknown', duration: 'scan', table: '' }
+}
+
+function planStatement(statement: string, created: ReadonlySet<string>): PlannedStatement {
+  const { table, lock, duration } = ruleOf(statement)
+  // Nothing else knows a table of the same transaction yet.
+  return created.has(table)
+    ? { statement, table, lock: 'none', duration: 'instant' }
+    : { statement, table, lock, duration }
+}
+
+/** What is wrong with a migration that two versions must be able to use; empty where it may be released. */
+export function lintMigration(file: MigrationFile): string[] {
+  const created = new Set<string>()
+  return splitStatements(file.sql).flatMap((statement) => {
+    const [, made] = /^create (?:unlogged )?table (?:if not exists )?(\w+)/i.exec(statement) ?? []
+    if (made) created.add(made)
+    const { table, fault } = ruleOf(statement)
+    return fault === undefined || created.has(table) || isAllowed(file, statement)
+      ? []
+      : [`${file.name}: "${statement.slice(0, 80)}": ${fault}.`]
+  })
+}
+
+// `-- allowed: reason` above a statement excepts it, with the reason in the file.
+const isAllowed = ({ sql }: MigrationFile, statement: string): boolean => {
+  const first = statement.split(' ').slice(0, 5).join(' ')
+  return sql
+    .split('\n')
+    .some((line, at, lines) => /^-- allowed: \S/.test(line) && restOf(lines, at).startsWith(first))
+}
+
+const restOf = (lines: readonly string[], at: number): string =>
+  lines
+    .slice(at + 1, at + 6)
+    .filter((line) => !line.startsWith('--'))
+    .join(' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
