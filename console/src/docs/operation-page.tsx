@@ -49,7 +49,7 @@ export function OperationPage({ operation }: { operation: OperationDoc | undefin
             </div>
           </Panel>
           {session.account.value ? (
-            <Operation operation={operation} />
+            <Operation operation={operation} isDescribed />
           ) : (
             <Panel title="Try it">
               <SignInForm>

@@ -14,7 +14,14 @@ import { fieldsOf, initialValues, requestOf } from '../../lib/schema.ts'
 type Outcome = { answer?: unknown; error?: unknown; ms: number }
 
 /** One operation as a form, its answer, and the same call in several languages. */
-export function Operation({ operation }: { operation: OperationDoc }) {
+export function Operation({
+  operation,
+  isDescribed = false,
+}: {
+  operation: OperationDoc
+  /** The page says already what the operation does. */
+  isDescribed?: boolean
+}) {
   const { client } = useAccount()
   const { baseUrl } = useApp()
   const known = operation.example as Record<string, unknown> | undefined
@@ -37,17 +44,23 @@ export function Operation({ operation }: { operation: OperationDoc }) {
   return (
     <div class="stack">
       <Panel
-        title={operation.name}
+        title={isDescribed ? 'Try it' : operation.name}
         actions={
-          <>
-            <Badge>{formatConstant(roleFor(operation.name), 'ROLE_')}</Badge>
-            {operation.isExtension && <Badge tone="sea">extension</Badge>}
-          </>
+          !isDescribed && (
+            <>
+              <Badge>{formatConstant(roleFor(operation.name), 'ROLE_')}</Badge>
+              {operation.isExtension && <Badge tone="sea">extension</Badge>}
+            </>
+          )
         }
       >
         <div class="stack">
-          <p>{operation.description}</p>
-          <p class="mono soft">POST {operation.path}</p>
+          {!isDescribed && (
+            <>
+              <p>{operation.description}</p>
+              <p class="mono soft">POST {operation.path}</p>
+            </>
+          )}
           <SchemaForm
             schema={operation.schema}
             submit="Call"
