@@ -29,7 +29,9 @@ const running = (): App => {
   return app
 }
 
+let isEnding = false
 const end = async (code: number) => {
+  isEnding = true
   await app?.stop().catch((error: unknown) => log?.error({ err: error }, 'stop failed'))
   process.exitCode = code
   // The pipe to the supervisor would keep the process.
@@ -103,8 +105,11 @@ const withField = (to: Log, fields: object): Log => ({
 })
 
 process.on('message', channel.receive)
-// Without a supervisor there is no port, no limit and no end to this process.
-process.on('disconnect', () => process.exit())
+// The supervisor is gone, and the next one needs the port at once: an exit of Node can take seconds. Before the listener of
+// Node's own cluster, which exits.
+process.prependListener('disconnect', () => {
+  if (!isEnding) process.kill(process.pid, 'SIGKILL')
+})
 // A Ctrl-C reaches all processes of the terminal.
 process.on('SIGINT', () => {})
 process.on('SIGHUP', () => {})
