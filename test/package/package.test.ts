@@ -7,7 +7,7 @@ import { stringify } from 'yaml'
 import manifest from '../../package.json' with { type: 'json' }
 import { freshFolder, portolan, startService } from '../cli/portolan.ts'
 import { waitFor } from '../helpers/wait-for.ts'
-import { packPackage, unpackPackage } from './installation.ts'
+import { packPackage, root, unpackPackage } from './installation.ts'
 
 const folder = await freshFolder()
 const { archive, files } = await packPackage(folder)
@@ -17,10 +17,14 @@ const program = join(own, 'bin/portolan.js')
 
 test('the package has the built service, its data and the console, and no sources', () => {
   for (const file of [
-    ...['bin/portolan.js', 'src/main.js', 'console/dist/index.html', 'src/http/docs/page.js'],
+    ...['bin/portolan.js', 'src/main.js', 'console/dist/index.html'],
     ...['LICENSE', 'README.md', 'CHANGELOG.md', 'portolan.example.yaml'],
   ])
     expect(files).toContain(file)
+  // What the sources read beside code.
+  const data = globSync('src/**/*.{css,js,json,sql}', { cwd: root })
+  expect(data.length).toBeGreaterThan(10)
+  for (const file of data) expect(files).toContain(file)
   expect(files.some((file) => /^src\/storage\/migrations\/\d+.*\.sql$/.test(file))).toBe(true)
   expect(files.filter((file) => /\.tsx?$|\.test\.|testing|devnet/.test(file))).toEqual([])
 })
