@@ -13,8 +13,16 @@ type Column = {
 
 const awkward = String.raw`E'\t\n\r\\N \\. ''q'' ünï 🦊 ' || i`
 
-const textOf = (checks: string[]): string => {
-  const choices = checks.flatMap((check) => [...check.matchAll(/'([A-Za-z0-9_]+)'::text/g)])
+const wordsIn = (check: string) => [...check.matchAll(/'([A-Za-z0-9_]+)'::text/g)]
+
+/** A check may name several columns: what it compares with this one counts, and all of it where that is not clear. */
+const textOf = (name: string, checks: string[]): string => {
+  const own = new RegExp(
+    `\\b${name} (?:=|<@) (?:ANY \\(+)?(?:ARRAY\\[[^\\]]*\\]|'[^']*'::text)`,
+    'g',
+  )
+  const compared = checks.flatMap((check) => check.match(own) ?? [])
+  const choices = (compared.length > 0 ? compared : checks).flatMap(wordsIn)
   if (choices.length > 0) {
     const list = choices.map(([, choice]) => `'${choice}'`).join(', ')
     return `(array[${list}])[1 + i % ${choices.length}]`
@@ -30,8 +38,8 @@ const intOf = (checks: string[]): string => {
 const literalOf = (table: string, { name, type, checks }: Column): string => {
   const seed = `'${table}.${name}.' || i`
   if (type.startsWith('numeric')) return type === 'numeric(78,0)' ? '2::numeric ^ 256 - i' : 'i'
-  if (type === 'text') return textOf(checks)
-  if (type === 'text[]') return `array[${textOf(checks)}]`
+  if (type === 'text') return textOf(name, checks)
+  if (type === 'text[]') return `array[${textOf(name, checks)}]`
   if (type === 'uuid') return `md5(${seed})::uuid`
   if (type === 'uuid[]') return `array[md5(${seed})::uuid]`
   if (type === 'bytea') return String.raw`'\x00ff0a5c2e'::bytea || int4send(i)`
