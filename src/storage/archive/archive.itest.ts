@@ -123,10 +123,12 @@ describe('an archive', () => {
   test('of an older schema is migrated after the import', async () => {
     const [older, target] = [await emptyDatabase(), await emptyDatabase()]
     const files = await readMigrations()
-    await migrateDatabase(older.db, { log: silentLog, files: files.slice(0, 1) })
+    // Enough tables that no later migration changes, and none with partitions.
+    const first = files.slice(0, 2)
+    await migrateDatabase(older.db, { log: silentLog, files: first })
     await fillTables(older.pool, 3)
     const { schemaVersion } = await importInto(target, await archiveOf(older))
-    expect(schemaVersion).toBe(files[0]?.name)
+    expect(schemaVersion).toBe(first.at(-1)?.name)
     // Tables that later migrations gave more columns have other digests.
     const [before, after] = [await columnsOf(older), await columnsOf(target)]
     const expected = Object.entries(await digestTables(older.pool)).filter(
