@@ -9,6 +9,10 @@ import { text } from 'node:stream/consumers'
 import { createClient, verifyWebhook } from '@portolan/client'
 
 const chain = (process.argv[2] ?? 'c') as 'c' | 't' | 's' | 'p'
+if (!['c', 't', 's', 'p'].includes(chain)) {
+  console.error(`There is no chain "${chain}". Usage: deposit-detector.ts [c|t|s|p]`)
+  process.exit(2)
+}
 const { base_url, member } = JSON.parse(readFileSync('.data/connection.json', 'utf8'))
 const portolan = createClient({ base_url, ...member })[chain]
 

@@ -5,6 +5,10 @@ import { gatewayWsUrl } from '@portolan/client'
 import { createPublicClient, parseAbiItem, webSocket } from 'viem'
 
 const count = Number(process.argv[2] ?? 3)
+if (!Number.isInteger(count) || count < 1) {
+  console.error('Usage: live-logs.ts [how many], a whole number of at least 1')
+  process.exit(2)
+}
 const { ws_url, member, chains } = JSON.parse(readFileSync('.data/connection.json', 'utf8'))
 const url = gatewayWsUrl({
   base_url: ws_url,

@@ -64,18 +64,33 @@ type TransferFields = {
   value: string
   to: string
   token_id?: string
+  transfer_metadata?: { erc20?: { symbol?: string; decimals?: number } } | null
 }
 
 const short = (text = '') => (text.length > 14 ? `${text.slice(0, 8)}…${text.slice(-4)}` : text)
 
-/** In whole coins for the native one; the smallest unit says little there. */
-function amountOf({ asset_type, value, token_id }: TransferFields, coin?: Coin): string {
-  if (!/^ASSET_TYPE_[CTSP]$/.test(asset_type) || !coin) {
-    const kind = asset_type.replace(/^ASSET_TYPE_/, '')
-    return kind.includes('721') ? `${kind} #${token_id ?? value}` : `${kind} ${value}`
-  }
-  const digits = value.padStart(coin.decimals + 1, '0')
-  const whole = digits.slice(0, -coin.decimals)
-  const part = digits.slice(-coin.decimals).replace(/0+$/, '')
-  return `${whole}${part ? `.${part}` : ''} ${coin.symbol}`
+/** In whole coins where the decimals are known; the smallest unit says little there. */
+function amountOf(transfer: TransferFields, coin?: Coin): string {
+  const { asset_type, value, token_id } = transfer
+  const isNative = /^ASSET_TYPE_[CTSP]$/.test(asset_type)
+  const unit = isNative ? coin : tokenUnit(transfer)
+  if (unit) return decimalText(value, unit)
+  const kind = asset_type.replace(/^ASSET_TYPE_/, '')
+  return kind.includes('721') ? `${kind} #${token_id ?? value}` : `${kind} ${value}`
+}
+
+/** Symbol and decimals of a token, where its contract says both. */
+export function tokenUnit({
+  transfer_metadata,
+}: Pick<TransferFields, 'transfer_metadata'>): Coin | undefined {
+  const { symbol, decimals } = transfer_metadata?.erc20 ?? {}
+  return symbol && decimals !== undefined ? { symbol, decimals } : undefined
+}
+
+/** An amount in whole units with the symbol, such as `1.3 USDC`. */
+export function decimalText(value: string, { decimals, symbol }: Coin): string {
+  const digits = value.padStart(decimals + 1, '0')
+  const whole = decimals === 0 ? digits : digits.slice(0, -decimals)
+  const part = decimals === 0 ? '' : digits.slice(-decimals).replace(/0+$/, '')
+  return `${whole}${part ? `.${part}` : ''} ${symbol}`
 }

@@ -1,4 +1,5 @@
 import { verifyWebhook } from '../../../client/src/webhook.ts'
+import { decimalText, tokenUnit } from '../../app/embedded/event-line.ts'
 import type { Delivery } from './receiver.ts'
 
 type Check = { verified: boolean | null; problem: string }
@@ -93,5 +94,7 @@ function subject({ data }: Body): string {
 
 const transferLine = (transfer: Record<string, unknown>): string => {
   const { asset_type, value, from, to, transfer_state, status } = transfer
-  return `    ${value} ${asset_type}  ${from} → ${to}  ${transfer_state ?? status ?? ''}`.trimEnd()
+  const unit = tokenUnit(transfer as Parameters<typeof tokenUnit>[0])
+  const amount = unit ? decimalText(String(value), unit) : `${value} ${asset_type}`
+  return `    ${amount}  ${from} → ${to}  ${transfer_state ?? status ?? ''}`.trimEnd()
 }
