@@ -175,7 +175,7 @@ async function measureGateway(services: readonly Service[]): Promise<string> {
 
 const blocksAtOnce = 50
 
-/** Mines as fast as the node can until it is told to end; answers with how many blocks there were. */
+/** Mines as fast as the node can until the signal aborts; answers with how many blocks there were. */
 async function mineUntil(signal: AbortSignal, mine: (blocks: number) => Promise<unknown>) {
   let mined = 0
   for (; !signal.aborted; mined += blocksAtOnce) await mine(blocksAtOnce)

@@ -22,7 +22,9 @@ export type Family = {
 
 /** Whether a client asks for OpenMetrics. Prometheus names it first; others get the classic text. */
 export const asksForOpenMetrics = (accept: string | undefined): boolean =>
-  /(?:^|,)\s*application\/openmetrics-text\s*(?:;|,|$)/i.test(accept ?? '')
+  (accept ?? '')
+    .split(',')
+    .some((range) => range.split(';')[0]?.trim().toLowerCase() === 'application/openmetrics-text')
 
 /** The metrics in the form that an `Accept` header asks for. */
 export const renderMetrics = (families: readonly Family[], accept: string | undefined) =>

@@ -52,7 +52,7 @@ export async function openTelemetry(options: TelemetryOptions): Promise<Telemetr
     'service.version': version,
     'service.instance.id': `${hostname()}:${process.pid}`,
   })
-  const base = url.replace(/\/+$/, '')
+  const base = url.endsWith('/') ? url.slice(0, -1) : url
   const waits = {
     maxQueueSize,
     scheduledDelayMillis: delayMs,

@@ -17,6 +17,7 @@ const codesOf: Record<number, string[]> = {
   410: ['OUT_OF_RANGE'],
   413: ['INVALID_ARGUMENT'],
   415: ['INVALID_ARGUMENT'],
+  421: ['FAILED_PRECONDITION'],
   426: ['FAILED_PRECONDITION'],
   429: ['RESOURCE_EXHAUSTED'],
   431: ['INVALID_ARGUMENT'],

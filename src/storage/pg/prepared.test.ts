@@ -62,6 +62,7 @@ test('the driver writes exactly parse, bind, execute and sync, and parse only on
     },
   }
   const pool = {
+    options: {},
     connect: (done: (error: undefined, client: unknown, release: () => void) => void) =>
       done(undefined, client, () => results.push('released')),
   } as unknown as pg.Pool

@@ -235,7 +235,7 @@ describe('the protocol', () => {
   })
 
   it('has the handshake and the frames of the reference implementation', () => {
-    // Made by another implementation that has talked to a lite server of mainnet (ton-net, docs/protocol/wire-format.md).
+    // Made by another implementation that has talked to a lite server of mainnet (ton-net, its description of the wire format).
     const server = Buffer.from(
       '9f85439d2094b92a639c2c9493d7b740e39dea8d08b525986d39d6dd69e7f309',
       'hex',
