@@ -54,6 +54,7 @@ export const placements: Readonly<Record<string, Placement>> = {
   lease: 'coordinator',
   metric_minute: 'coordinator',
   nonce_memory: 'coordinator',
+  operational_announcement: 'coordinator',
   operational_event: 'coordinator',
   organization_deletion: 'coordinator',
   pending_transaction: 'coordinator',

@@ -1,0 +1,290 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Anvil, startAnvil } from '../../devnet/anvil/anvil.ts'
+import { findProgram, freePort } from '../helpers/brokers.ts'
+import { type KillableDatabase, startKillableDatabase } from '../helpers/killable-database.ts'
+import { type PgBouncer, startPgBouncer } from '../helpers/pgbouncer.ts'
+import { type RedisServer, startRedis } from '../helpers/redis.ts'
+import type { Pair } from '../helpers/signer.ts'
+import { waitFor } from '../helpers/wait-for.ts'
+
+/** A TCP connection that can be cut: what goes over it then goes nowhere. */
+type Link = { port: number; cut(): void; heal(): void; stop(): void }
+
+/** A process of the cluster. */
+export type Member = {
+  name: string
+  role: string
+  port: number
+  /** Cuts it off from PostgreSQL, PgBouncer and Redis. */
+  cut(): void
+  heal(): void
+  signal(name: NodeJS.Signals): void
+  /** Ends it, and resolves when it has ended. */
+  end(name: 'SIGTERM' | 'SIGKILL'): Promise<void>
+  start(): Promise<void>
+}
+
+/** A notification that the receiver has got. */
+export type Received = { id: string; sequence: number; hash: string; states: string[] }
+
+/** Everything that runs. */
+export type World = {
+  members: Member[]
+  anvil: Anvil
+  database: KillableDatabase
+  bouncer: PgBouncer
+  redis: RedisServer
+  /** The load balancer. */
+  port: number
+  admin: Pair
+  /** Calls the command line on the database. */
+  command(...args: string[]): Promise<string>
+  received: Received[]
+  receiverUrl: string
+  stop(): Promise<void>
+}
+
+const run = promisify(execFile)
+const main = join(import.meta.dirname, '../../src/main.ts')
+
+async function createLink(to: { port: number } | { path: string }): Promise<Link> {
+  const sockets = new Set<Socket>()
+  let isCut = false
+  const server = createServer((socket) => {
+    const target = connect(to as { port: number })
+    for (const one of [socket, target]) {
+      sockets.add(one)
+      one.on('error', () => {})
+      one.on('close', () => {
+        sockets.delete(one)
+        // A partition is silent: neither end gets an error before it is over.
+        if (!isCut) (one === socket ? target : socket).destroy()
+      })
+    }
+    socket.on('data', (bytes) => void (!isCut && target.write(bytes)))
+    target.on('data', (bytes) => void (!isCut && socket.write(bytes)))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const reset = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut: () => {
+      isCut = true
+    },
+    heal: () => {
+      isCut = false
+      // Bytes were lost: what is left of the connections is of no use.
+      reset()
+    },
+    stop: () => {
+      reset()
+      server.close()
+    },
+  }
+}
+
+const haproxyConfig = (port: number, groups: Record<string, readonly number[]>) => `
+global
+  maxconn 2000
+defaults
+  mode http
+  retries 2
+  option redispatch
+  retry-on conn-failure
+  timeout connect 2s
+  timeout client 60s
+  timeout server 60s
+  timeout check 2s
+frontend service
+  bind 127.0.0.1:${port}
+  use_backend gateway if { path_beg /c/ }
+  default_backend api
+${Object.entries(groups)
+  .map(
+    ([name, ports]) => `backend ${name}
+  option httpchk GET /ready
+  http-check expect status 200
+  default-server check inter 300ms fall 2 rise 1
+${ports.map((one, index) => `  server ${name}${index} 127.0.0.1:${one}`).join('\n')}`,
+  )
+  .join('\n')}
+`
+
+/** Collects the notifications of webhooks and answers 204. */
+async function startReceiver(received: Received[]) {
+  const server = createHttpServer(async (request, response) => {
+    let text = ''
+    for await (const chunk of request) text += chunk
+    const { webhook_history_id, data } = JSON.parse(text)
+    received.push({
+      id: webhook_history_id,
+      sequence: data.sequence,
+      hash: data.transaction_hash,
+      states: (data.transfers ?? []).map((one: { transfer_state: string }) => one.transfer_state),
+    })
+    response.writeHead(204).end()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const stop = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return { url: `http://127.0.0.1:${port}/hook`, stop }
+}
+
+/** Starts the cluster: some processes of each role, with a way of their own to the servers. */
+export async function startWorld(counts: Readonly<Record<string, number>>): Promise<World> {
+  const ends: (() => unknown)[] = []
+  // One for each process.
+  process.setMaxListeners(50)
+  const stop = async () => {
+    for (const end of ends.reverse()) await end()
+  }
+  try {
+    return await open()
+  } catch (error) {
+    await stop()
+    throw error
+  }
+
+  async function open(): Promise<World> {
+    const folder = await mkdtemp(join(tmpdir(), 'portolan-cluster-'))
+    ends.push(() => rm(folder, { recursive: true, force: true }))
+    const anvil = await startAnvil({ args: ['--block-time', '1'] })
+    ends.push(anvil.stop)
+    const database = await startKillableDatabase()
+    ends.push(database.stop)
+    const connection = database.connection as Parameters<typeof startPgBouncer>[0]
+    const bouncer = await startPgBouncer(connection, {
+      sessions: 20,
+      settings: 'server_login_retry = 1',
+    })
+    const redis = await startRedis()
+    if (!bouncer || !redis || !(await findProgram('haproxy', '-v')))
+      throw new Error('pgbouncer, redis-server and haproxy are needed')
+    ends.push(bouncer.stop, redis.stop)
+    const received: Received[] = []
+    const receiver = await startReceiver(received)
+    ends.push(receiver.stop)
+    const upstreams = `[{ url: '${anvil.url}' }]`
+    await writeFile(
+      join(folder, 'portolan.yaml'),
+      `chains: { c: { kind: evm, networks: { mainnet: { upstreams: ${upstreams} } } } }
+webhooks: { allow_http: true, allowed_networks: ['127.0.0.0/8'] }
+logging: { level: warn, format: json }
+server: { workers: 1 }
+limits: { replicas: ${counts.gateway ?? 1} }
+`,
+    )
+    const { user, database: name, host, port: serverPort } = connection
+    const env = {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
+      PORTOLAN_SECURITY__MASTER_KEY: randomBytes(32).toString('hex'),
+      PORTOLAN_SERVER__DRAIN_SECONDS: '2',
+    }
+    const direct = `postgres:///${name}?host=${encodeURIComponent(host)}&user=${user}`
+    const command = async (...args: string[]) =>
+      (
+        await run(process.execPath, [main, ...args], {
+          cwd: folder,
+          env: { ...env, PORTOLAN_DATABASE__URL: direct, PORTOLAN_DATA_DIR: join(folder, 'cli') },
+        })
+      ).stdout
+
+    const createMember = async (role: string, index: number): Promise<Member> => {
+      const links = {
+        pooler: await createLink({ port: Number(new URL(bouncer.url).port) }),
+        server: await createLink({ path: join(host, `.s.PGSQL.${serverPort}`) }),
+        redis: await createLink({ path: redis.url }),
+      }
+      const port = await freePort()
+      const url = (link: Link) => `postgres://${user}@127.0.0.1:${link.port}/${name}`
+      let child: ChildProcess | undefined
+      const launch = () => {
+        child = spawn(process.execPath, [main, 'start', '--roles', role], {
+          cwd: folder,
+          env: {
+            ...env,
+            PORTOLAN_PORT: `${port}`,
+            PORTOLAN_DATA_DIR: join(folder, `${role}-${index}`),
+            PORTOLAN_SERVER__ADMIN_LISTEN: 'off',
+            PORTOLAN_DATABASE__URL: url(links.pooler),
+            PORTOLAN_DATABASE__DIRECT_URL: url(links.server),
+            PORTOLAN_REDIS__URL: `redis://127.0.0.1:${links.redis.port}`,
+          },
+          stdio: ['ignore', 'ignore', 'inherit'],
+        })
+      }
+      const isReady = () =>
+        fetch(`http://127.0.0.1:${port}/ready`, { signal: AbortSignal.timeout(2_000) }).then(
+          ({ status }) => status === 200,
+          () => false,
+        )
+      const start = async () => {
+        launch()
+        const look = async () => {
+          // As a supervisor does: a start fails while the database is unreachable.
+          if (child?.exitCode !== null) launch()
+          return await isReady()
+        }
+        await waitFor(`${role} ${index} is ready`, look, { timeoutMs: 180_000, everyMs: 500 })
+      }
+      const end = async (signal: 'SIGTERM' | 'SIGKILL') => {
+        if (!child || child.exitCode !== null || child.signalCode !== null) return
+        const ended = once(child, 'exit')
+        child.kill(signal)
+        await ended
+      }
+      // A run that is broken off must not leave processes behind.
+      const endWithUs = () => child?.kill('SIGKILL')
+      process.once('exit', endWithUs)
+      ends.push(async () => {
+        process.off('exit', endWithUs)
+        child?.kill('SIGCONT')
+        await end('SIGKILL')
+        for (const link of Object.values(links)) link.stop()
+      })
+      return {
+        ...{ name: `${role} ${index}`, role, port, start, end },
+        cut: () => Object.values(links).forEach((link) => void link.cut()),
+        heal: () => Object.values(links).forEach((link) => void link.heal()),
+        signal: (signal) => void child?.kill(signal),
+      }
+    }
+
+    const members: Member[] = []
+    for (const [role, count] of Object.entries(counts))
+      for (let index = 0; index < count; index++) members.push(await createMember(role, index))
+    for (const member of members) await member.start()
+    await command('organizations', 'create', 'acme')
+    const admin = JSON.parse(
+      await command('keys', 'create', 'acme', '--role', 'admin', '--json'),
+    ) as Pair
+    const port = await freePort()
+    const portsOf = (role: string) =>
+      members.filter((one) => one.role === role).map((one) => one.port)
+    const file = join(folder, 'haproxy.cfg')
+    await writeFile(file, haproxyConfig(port, { api: portsOf('api'), gateway: portsOf('gateway') }))
+    const balancer = spawn('haproxy', ['-db', '-q', '-f', file], { stdio: 'ignore' })
+    process.once('exit', () => balancer.kill('SIGKILL'))
+    ends.push(() => balancer.kill('SIGKILL'))
+    return {
+      ...{ members, anvil, database, bouncer, redis, port, admin, command, received },
+      receiverUrl: receiver.url,
+      stop,
+    }
+  }
+}

@@ -1,0 +1,378 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { createRandom } from '../helpers/random.ts'
+import { authHeaders, type Pair } from '../helpers/signer.ts'
+import { waitFor } from '../helpers/wait-for.ts'
+import { type Member, startWorld, type World } from './cluster-world.ts'
+import { readNumbers } from './program.ts'
+
+/** What a run of the cluster came to. Everything below `counts` must be empty. */
+export type Outcome = {
+  counts: Record<string, number>
+  /** Requests that failed although they were repeated for a minute. */
+  failed: string[]
+  /** Acknowledged wallets and addresses that are not there. */
+  lost: string[]
+  /** Payments that are missing or doubled, gaps in sequences, balances that differ from the chain. */
+  wrong: string[]
+  /** Seconds in which an organization was admitted more often than its limit. */
+  exceeded: string[]
+  /** Processes that still accepted a deleted key after a second. */
+  lateRevocations: string[]
+}
+
+const perSecond = 20
+const retryMs = 60_000
+
+/** Calls an operation through the load balancer, again and again until it is answered. */
+function createCaller({ port }: Pick<World, 'port'>, outcome: Outcome) {
+  return async (pair: Pair, at: string, body: object, key?: string) => {
+    const path = `/v1/${at}`
+    const text = JSON.stringify(body)
+    const deadline = Date.now() + retryMs
+    let last = ''
+    while (Date.now() < deadline) {
+      outcome.counts.requests!++
+      try {
+        const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            ...(key !== undefined && { 'idempotency-key': key }),
+            ...authHeaders(pair, { path, body: text }),
+          },
+          body: text,
+          signal: AbortSignal.timeout(30_000),
+        })
+        // biome-ignore lint/suspicious/noExplicitAny: the program looks at members of any answer
+        const json = (await answer.json()) as any
+        if (answer.status === 200) return json
+        last = `${answer.status} ${JSON.stringify(json).slice(0, 200)}`
+        if (answer.status < 500 && answer.status !== 429 && answer.status !== 401) break
+      } catch (error) {
+        last = String(error)
+      }
+      outcome.counts.retried!++
+      await delay(200)
+    }
+    outcome.failed.push(`${at}: ${last}`)
+    return undefined
+  }
+}
+
+type Caller = ReturnType<typeof createCaller>
+type Account = { wallet_id: string; address: string; payments: Map<string, bigint> }
+
+/** Runs load and disturbances for some time, then waits until all is quiet and checks the history. */
+export async function runCluster(options: {
+  seconds: number
+  seed: number
+  counts?: Readonly<Record<string, number>>
+  onEvent?(text: string): void
+}): Promise<Outcome> {
+  const { seconds, seed, onEvent = () => {} } = options
+  const { counts = { gateway: 2, api: 2, tracker: 2, courier: 3, sender: 1 } } = options
+  const outcome: Outcome = {
+    counts: { requests: 0, retried: 0, disturbances: 0, payments: 0, revocations: 0, admitted: 0 },
+    ...{ failed: [], lost: [], wrong: [], exceeded: [], lateRevocations: [] },
+  }
+  const world = await startWorld(counts)
+  try {
+    const call = createCaller(world, outcome)
+    const random = createRandom(seed)
+    await world.command('organizations', 'create', 'load')
+    const member = await newKey(world, 'load')
+    await world.command('limits', 'set', 'load', 'c', '--per-second', '-1')
+    await call(member, 'c/RegisterWebhook', {
+      webhook_endpoint: world.receiverUrl,
+      confirmation: 1,
+    })
+    const accounts: Account[] = []
+    const losses: Span[] = []
+    const until = Date.now() + seconds * 1000
+    const isOver = () => Date.now() >= until
+    await Promise.all([
+      register(call, { member, accounts, isOver, outcome }),
+      pay(world, { accounts, isOver, random, outcome }),
+      useGateway(world, { isOver, outcome, losses }),
+      revoke(world, { isOver, outcome }),
+      disturb(world, { isOver, random, outcome, losses, onEvent }),
+    ])
+    onEvent('load is over')
+    await check(world, call, { member, accounts, outcome })
+    onEvent('history is checked')
+    return outcome
+  } finally {
+    await world.stop()
+  }
+}
+
+const newKey = async ({ command }: World, organization: string): Promise<Pair> =>
+  JSON.parse(await command('keys', 'create', organization, '--role', 'member', '--json')) as Pair
+
+type Load = { isOver(): boolean; outcome: Outcome }
+/** A time with a beginning and an end, in milliseconds since 1970. */
+type Span = { from: number; to: number }
+
+/** Registers wallets with an address each. What was acknowledged must be there at the end. */
+async function register(
+  call: Caller,
+  { member, accounts, isOver }: Load & { member: Pair; accounts: Account[] },
+): Promise<void> {
+  while (!isOver()) {
+    const name = crypto.randomUUID()
+    const wallet = await call(member, 'c/RegisterWallet', { name, confirmation: 1 }, name)
+    const address = `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(20))).toString('hex')}`
+    const { wallet_id } = wallet ?? {}
+    const done = wallet_id && (await call(member, 'c/RegisterAddress', { wallet_id, address }))
+    if (done) accounts.push({ wallet_id, address, payments: new Map() })
+    await delay(accounts.length < 5 ? 0 : 1_000)
+  }
+}
+
+/** Pays registered addresses on the chain. */
+async function pay(
+  { anvil }: World,
+  { accounts, isOver, random, outcome }: Load & { accounts: Account[]; random(): number },
+): Promise<void> {
+  const [from] = await anvil.call<string[]>('eth_accounts')
+  for (let value = 1_000_000n; !isOver(); value++) {
+    const account = accounts[Math.floor(random() * accounts.length)]
+    if (account) {
+      const sent = { from, to: account.address, value: `0x${value.toString(16)}` }
+      const hash = await anvil.call<string>('eth_sendTransaction', [sent])
+      account.payments.set(hash, value)
+      outcome.counts.payments!++
+    }
+    await delay(250)
+  }
+}
+
+/** Asks more than an organization may, over both gateways, and counts what is admitted in any second. */
+async function useGateway(
+  world: World,
+  { isOver, outcome, losses }: Load & { losses: readonly Span[] },
+): Promise<void> {
+  await world.command('organizations', 'create', 'limited')
+  await world.command('limits', 'set', 'limited', 'c', '--per-second', `${perSecond}`)
+  const { api_key } = await newKey(world, 'limited')
+  const admitted: Span[] = []
+  const ask = async () => {
+    while (!isOver()) {
+      const from = Date.now()
+      const answer = await fetch(`http://127.0.0.1:${world.port}/c/mainnet/v1/${api_key}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}',
+        signal: AbortSignal.timeout(10_000),
+      }).catch(() => undefined)
+      const text = await answer?.text().catch(() => undefined)
+      if (answer?.status === 200 && text?.includes('result'))
+        admitted.push({ from, to: Date.now() })
+      await delay(50)
+    }
+  }
+  await Promise.all([1, 2, 3, 4].map(ask))
+  outcome.counts.admitted = admitted.length
+  // It is decided between the beginning and the end of a request: only those count that are in the second as a whole.
+  // A hundredth less than a second, because clocks are read in whole milliseconds and a window ends where the next begins.
+  const tooMany = (most: number): number[] =>
+    admitted
+      .map(({ from }) => from)
+      .filter((time) => {
+        const within = admitted.filter(({ from, to }) => from >= time && to <= time + 990)
+        return within.length > most
+      })
+  const wasLost = (time: number) =>
+    losses.some(({ from, to }) => time > from - 2_000 && time < to + 2_000)
+  const exceeded = tooMany(perSecond)
+  outcome.counts.most_in_a_second = Math.max(
+    0,
+    ...admitted.map(
+      (one) => admitted.filter(({ from, to }) => from >= one.from && to <= one.from + 990).length,
+    ),
+  )
+  // Without its counters Redis admits the second of the loss once more, and never more than that.
+  const twice = tooMany(2 * perSecond)
+  outcome.counts.exceeded_after_redis_loss = exceeded.filter(wasLost).length
+  for (const time of new Set([...exceeded.filter((one) => !wasLost(one)), ...twice]))
+    outcome.exceeded.push(new Date(time).toISOString())
+}
+
+/** Deletes a key again and again, and asks every process that serves whether it still accepts it. */
+async function revoke(world: World, { isOver, outcome }: Load): Promise<void> {
+  const call = createCaller(world, outcome)
+  while (!isOver()) {
+    const pair = await newKey(world, 'load')
+    const { api_key, api_secret } = pair
+    const deleted = await call(world.admin, 'admin/DeleteCredential', { api_key, api_secret })
+    const since = Date.now()
+    if (deleted) {
+      outcome.counts.revocations!++
+      await delay(Math.max(0, since + 1_000 - Date.now()))
+      for (const { port, name, role } of world.members) {
+        if (role !== 'api' && role !== 'gateway') continue
+        const path = role === 'api' ? '/v1/c/ListWallets' : `/c/mainnet/v1/${api_key}`
+        const body = role === 'api' ? '{}' : '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}'
+        const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            ...(role === 'api' && authHeaders(pair, { path, body })),
+          },
+          body,
+          signal: AbortSignal.timeout(5_000),
+        }).catch(() => undefined)
+        const text = (await answer?.text().catch(() => '')) ?? ''
+        if (answer?.status === 200 && (role === 'api' || text.includes('result')))
+          outcome.lateRevocations.push(`${name} at ${new Date().toISOString()}`)
+      }
+    }
+    await delay(5_000)
+  }
+}
+
+/** One disturbance after the other, with a pause in which all must recover. */
+async function disturb(
+  world: World,
+  {
+    isOver,
+    random,
+    outcome,
+    losses,
+    onEvent,
+  }: Load & { random(): number; losses: Span[]; onEvent(text: string): void },
+): Promise<void> {
+  const { members, database, bouncer, redis } = world
+  const one = (): Member => members[Math.floor(random() * members.length)]!
+  const flush = async () => {
+    const client = new Redis(redis.url)
+    await client.flushall()
+    client.disconnect()
+  }
+  const nameless = (work: Promise<void>): Promise<string> => work.then(() => '')
+  const kinds: [string, () => Promise<string>][] = [
+    [
+      'kill -9',
+      async () => {
+        const member = one()
+        await member.end('SIGKILL')
+        await member.start()
+        return member.name
+      },
+    ],
+    [
+      'SIGSTOP beyond the lease',
+      async () => {
+        const member = one()
+        member.signal('SIGSTOP')
+        await delay(6_000)
+        member.signal('SIGCONT')
+        return member.name
+      },
+    ],
+    [
+      'rolling restart',
+      async () => {
+        const member = one()
+        await member.end('SIGTERM')
+        await member.start()
+        return member.name
+      },
+    ],
+    [
+      'partition',
+      async () => {
+        const member = one()
+        member.cut()
+        await delay(5_000)
+        member.heal()
+        return member.name
+      },
+    ],
+    ['PostgreSQL killed', () => nameless(database.killDatabase())],
+    ['PgBouncer killed', () => nameless(bouncer.kill().then(bouncer.start))],
+    ['Redis flushed', () => nameless(flush())],
+    ['Redis killed', () => nameless(redis.kill().then(redis.start))],
+  ]
+  while (!isOver()) {
+    await delay(2_000 + random() * 3_000)
+    if (isOver()) return
+    const [name, run] = kinds[Math.floor(random() * kinds.length)]!
+    outcome.counts.disturbances!++
+    const from = Date.now()
+    onEvent(`${new Date(from).toISOString()} ${name} ${await run()}`)
+    if (name.startsWith('Redis')) losses.push({ from, to: Date.now() })
+  }
+}
+
+/** Every acknowledged write is there, every payment once, sequences have no gap, balances equal the chain's. */
+async function check(
+  { anvil, received }: World,
+  call: Caller,
+  { member, accounts, outcome }: { member: Pair; accounts: Account[]; outcome: Outcome },
+): Promise<void> {
+  const expected = accounts.reduce((sum, { payments }) => sum + payments.size, 0)
+  const notified = () => new Set(received.map(({ hash }) => hash)).size
+  await waitFor('all payments are notified', () => notified() >= expected, {
+    timeoutMs: 180_000,
+    everyMs: 500,
+  }).catch((error: Error) => outcome.wrong.push(`${error.message}: ${notified()} of ${expected}`))
+  for (const { wallet_id, address, payments } of accounts) {
+    const wallet = await call(member, 'c/GetWallet', { wallet_id })
+    if (!wallet) outcome.lost.push(wallet_id)
+    const seen: { transaction_hash: string; value: string }[] = []
+    for (let page_token = ''; ; ) {
+      const page = await call(member, 'c/ListTransfers', {
+        ...{ wallet_id, page_size: 100 },
+        ...(page_token && { page_token }),
+      })
+      seen.push(...(page?.transfers ?? []))
+      page_token = page?.pagination?.next_page_token ?? ''
+      if (!page_token) break
+    }
+    const counted = Map.groupBy(seen, ({ transaction_hash }) => transaction_hash)
+    for (const [hash, value] of payments) {
+      const records = counted.get(hash) ?? []
+      if (records.length !== 1 || records[0]!.value !== `${value}`)
+        outcome.wrong.push(`payment ${hash} of ${value} is listed ${records.length} times`)
+    }
+    if (counted.size !== payments.size)
+      outcome.wrong.push(`${address} has ${counted.size} payments instead of ${payments.size}`)
+    const balance = BigInt(await anvil.call<string>('eth_getBalance', [address, 'latest']))
+    const isEqual = async () => {
+      const { assets = [] } =
+        (await call(member, 'c/ListAssets', {
+          ...{ wallet_id, asset_type: 'ASSET_TYPE_C' },
+        })) ?? {}
+      const found = assets.find((one: { asset_type: string }) => one.asset_type === 'ASSET_TYPE_C')
+      return BigInt(found?.balance ?? 0) === balance
+    }
+    await waitFor('the balance is that of the chain', isEqual, { everyMs: 500 }).catch(() =>
+      outcome.wrong.push(`the balance of ${address} is not ${balance}`),
+    )
+  }
+  const sequences = [...new Set(received.map(({ sequence }) => sequence))].sort((a, b) => a - b)
+  sequences.forEach((sequence, index) => {
+    if (sequence !== index + 1) outcome.wrong.push(`sequence ${index + 1} is missing`)
+  })
+  const ids = Map.groupBy(received, ({ id }) => id)
+  for (const [id, mine] of ids)
+    if (new Set(mine.map(({ sequence }) => sequence)).size > 1)
+      outcome.wrong.push(`${id} has two numbers`)
+  outcome.counts.notifications = ids.size
+  outcome.counts.repeated = received.length - ids.size
+}
+
+if (import.meta.main) {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(1))
+  const { seconds, seed } = readNumbers({ seconds: 180, seed: 1 })
+  const outcome = await runCluster({ seconds, seed, onEvent: (text) => console.log(text) })
+  const { counts, ...faults } = outcome
+  console.log(JSON.stringify(counts))
+  for (const [name, list] of Object.entries(faults))
+    if (list.length > 0) {
+      console.log(name, list.length, list.slice(0, 10))
+      process.exitCode = 1
+    }
+}
