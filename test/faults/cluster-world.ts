@@ -171,7 +171,8 @@ export async function startWorld(counts: Readonly<Record<string, number>>): Prom
       settings: 'server_login_retry = 1',
     })
     const redis = await startRedis()
-    if (!bouncer || !redis || !(await findProgram('haproxy', '-v')))
+    const haproxy = await findProgram('haproxy', '-v')
+    if (!bouncer || !redis || !haproxy)
       throw new Error('pgbouncer, redis-server and haproxy are needed')
     ends.push(bouncer.stop, redis.stop)
     const received: Received[] = []
@@ -278,7 +279,7 @@ limits: { replicas: ${counts.gateway ?? 1} }
       members.filter((one) => one.role === role).map((one) => one.port)
     const file = join(folder, 'haproxy.cfg')
     await writeFile(file, haproxyConfig(port, { api: portsOf('api'), gateway: portsOf('gateway') }))
-    const balancer = spawn('haproxy', ['-db', '-q', '-f', file], { stdio: 'ignore' })
+    const balancer = spawn(haproxy, ['-db', '-q', '-f', file], { stdio: 'ignore' })
     process.once('exit', () => balancer.kill('SIGKILL'))
     ends.push(() => balancer.kill('SIGKILL'))
     return {
