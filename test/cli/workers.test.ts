@@ -22,7 +22,8 @@ const service = await startService(join(folder, 'data'), {
 })
 const { base_url, ws_url, admin_url, admin, member, organization_id } = service.connection
 
-type Reply = { status: number; process: string; json: any } // biome-ignore lint/suspicious/noExplicitAny: any answer
+// biome-ignore lint/suspicious/noExplicitAny: any answer
+type Reply = { status: number; process: string; json: any }
 
 /** Sends on a connection of its own, which any of the processes may get. */
 const send = (path: string, body: string, headers: Record<string, string> = {}): Promise<Reply> =>
