@@ -9,6 +9,7 @@ alter table operational_event validate constraint operational_event_kind_check;
 -- The organization that it is about; null is every one on the network.
 alter table operational_event add column organization_id uuid;
 alter table operational_event add column event_id uuid not null default gen_random_uuid();
+alter table operational_event alter column event_id drop default;
 create unique index operational_event_id on operational_event (event_id);
 -- Erasing an organization.
 create index operational_event_organization on operational_event (organization_id)

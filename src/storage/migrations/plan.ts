@@ -31,15 +31,18 @@ export const planMigrations = (files: readonly MigrationFile[]): PlannedMigratio
 
 /** The statements of a file, without comments. Migrations have no functions, so every semicolon outside of quotes ends one. */
 export function splitStatements(sql: string): string[] {
-  const plain = sql.replaceAll(/--[^\n]*/g, '')
-  return plain
-    .split(/;(?=(?:[^']*'[^']*')*[^']*$)/)
+  // Parts with an odd index are inside of quotes.
+  const parts = sql.replaceAll(/--[^\n]*/g, '').split("'")
+  return parts
+    .map((part, at) => (at % 2 === 0 ? part.replaceAll(';', '\0') : part))
+    .join("'")
+    .split('\0')
     .map((statement) => statement.replaceAll(/\s+/g, ' ').trim())
     .filter((statement) => statement !== '')
 }
 
 type Rule = {
-  pattern: RegExp
+  matches: RegExp
   lock: string
   duration: DurationClass
   /** Why it must not be in a migration of a release that runs beside the one before; undefined where it may. */
@@ -49,91 +52,91 @@ type Rule = {
 // The first rule that matches counts. `$1` is the table.
 const rules: readonly Rule[] = [
   {
-    pattern: /^create (?:unlogged )?table (?:if not exists )?(\w+)/i,
+    matches: /^create (?:unlogged )?table (?:if not exists )?(\w+)/i,
     lock: 'none',
     duration: 'instant',
   },
   {
-    pattern: /^create (?:unique )?index concurrently .*? on (\w+)/i,
+    matches: /^create (?:unique )?index concurrently .*? on (\w+)/i,
     lock: 'SHARE UPDATE EXCLUSIVE',
     duration: 'scan',
   },
   {
-    pattern: /^create (?:unique )?index .*? on (\w+)/i,
+    matches: /^create (?:unique )?index .*? on (\w+)/i,
     lock: 'SHARE',
     duration: 'scan',
     fault:
       'an index on a table that is in use blocks its writers while it is built; build it concurrently, in a file of its own',
   },
-  { pattern: /^drop index/i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
+  { matches: /^drop index/i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
   {
-    pattern: /^drop table (?:if exists )?(\w+)/i,
+    matches: /^drop table (?:if exists )?(\w+)/i,
     lock: 'ACCESS EXCLUSIVE',
     duration: 'instant',
     fault: 'the version before still uses the table; drop it one release later',
   },
   {
-    pattern: /^alter table (\w+) validate constraint/i,
+    matches: /^alter table (\w+) validate constraint/i,
     lock: 'SHARE UPDATE EXCLUSIVE',
     duration: 'scan',
   },
   {
-    pattern: /^alter table (\w+) add constraint .* not valid$/i,
+    matches: /^alter table (\w+) add constraint .* not valid$/i,
     lock: 'ACCESS EXCLUSIVE',
     duration: 'instant',
   },
   {
-    pattern: /^alter table (\w+) add constraint/i,
+    matches: /^alter table (\w+) add constraint/i,
     lock: 'ACCESS EXCLUSIVE',
     duration: 'scan',
     fault: 'a constraint reads the whole table under a lock; add it NOT VALID and validate it',
   },
   {
-    pattern: /^alter table (\w+) add (?:column )?.* references /i,
+    matches: /^alter table (\w+) add (?:column )?.* references /i,
     lock: 'ACCESS EXCLUSIVE',
     duration: 'scan',
     fault: 'a foreign key locks both tables; add it NOT VALID and validate it',
   },
   {
-    pattern: /^alter table (\w+) add (?:column )?(?!.*\bdefault\b).* not null/i,
+    matches: /^alter table (\w+) add (?:column )?(?!.*\bdefault\b).* not null/i,
     lock: 'ACCESS EXCLUSIVE',
     duration: 'scan',
     fault: 'the version before does not write the column; give it a default, or allow null',
   },
-  { pattern: /^alter table (\w+) add /i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
-  { pattern: /^alter table (\w+) drop constraint/i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
+  { matches: /^alter table (\w+) add /i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
+  { matches: /^alter table (\w+) drop constraint/i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
   {
-    pattern: /^alter table (\w+) drop /i,
+    matches: /^alter table (\w+) drop /i,
     lock: 'ACCESS EXCLUSIVE',
     duration: 'instant',
     fault: 'the version before still reads the column; drop it one release later',
   },
   {
-    pattern: /^alter table (\w+) alter column \w+ (?:set data )?type/i,
+    matches: /^alter table (\w+) alter column \w+ (?:set data )?type/i,
     lock: 'ACCESS EXCLUSIVE',
     duration: 'scan',
     fault: 'a change of type rewrites the table; add another column',
   },
   {
-    pattern: /^alter table (\w+) alter column \w+ set not null/i,
+    matches: /^alter table (\w+) alter column \w+ set not null/i,
     lock: 'ACCESS EXCLUSIVE',
     duration: 'scan',
     fault: 'the version before may write null; add a check NOT VALID one release later',
   },
   {
-    pattern: /^alter table (\w+) rename/i,
+    matches: /^alter table (\w+) rename/i,
     lock: 'ACCESS EXCLUSIVE',
     duration: 'instant',
     fault: 'the version before uses the old name; add the new one beside it',
   },
-  { pattern: /^alter table (\w+)/i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
+  { matches: /^alter table (\w+)/i, lock: 'ACCESS EXCLUSIVE', duration: 'instant' },
   {
-    pattern: /^(?:insert into|update|delete from) (\w+)/i,
+    matches: /^(?:insert into|update|delete from) (\w+)/i,
     lock: 'ROW EXCLUSIVE',
     duration: 'short',
   },
   {
-    pattern: /^(?:comment|grant|revoke|create (?:extension|sequence|type))/i,
+    matches: /^(?:comment|grant|revoke|create (?:extension|sequence|type))/i,
     lock: 'none',
     duration: 'instant',
   },
@@ -141,10 +144,10 @@ const rules: readonly Rule[] = [
 
 const ruleOf = (statement: string): Rule & { table: string } => {
   for (const rule of rules) {
-    const found = rule.pattern.exec(statement)
+    const found = rule.matches.exec(statement)
     if (found) return { ...rule, table: found[1] ?? '' }
   }
-  return { pattern: /$/, lock: 'unknown', duration: 'scan', table: '' }
+  return { matches: /$/, lock: 'unknown', duration: 'scan', table: '' }
 }
 
 function planStatement(statement: string, created: ReadonlySet<string>): PlannedStatement {

@@ -42,12 +42,13 @@ test('every table of tenants names the organization', async () => {
     'tracker_gap',
     'pending_transaction',
   ]
-  const operators = ['operational_event', 'audit_chain', 'metric_minute', 'head_minute']
+  const operators = ['audit_chain', 'metric_minute', 'head_minute']
   const internal = [
     'installation_key',
     'request_nonce',
     'nonce_memory',
     'lease',
+    'operational_announcement',
     'balance_reading',
     'balance_backlog',
     'balance_reopening',

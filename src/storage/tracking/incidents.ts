@@ -12,8 +12,8 @@ export const recordStuckTransactions = async (
 ): Promise<void> => {
   await sql`
     insert into operational_event
-      (kind, chain, network, organization_id, subject, detail, create_time, update_time)
-    select 'transaction_stuck', n.chain, n.network, t.organization_id, t.transaction_id,
+      (event_id, kind, chain, network, organization_id, subject, detail, create_time, update_time)
+    select gen_random_uuid(), 'transaction_stuck', n.chain, n.network, t.organization_id, t.transaction_id,
       'The transaction was sent at ' || to_char(t.sent_time at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
         || ' and is in no block.', ${now}::timestamptz, ${now}::timestamptz
     from managed_transaction t join network n on n.network_id = t.network_id
@@ -55,8 +55,8 @@ export const recordNearLimits = async (
   const percent = Math.round(share * 100)
   await sql`
     insert into operational_event
-      (kind, chain, network, organization_id, subject, detail, create_time, update_time)
-    select 'limit_near', u.chain, coalesce(n.network, ''), u.organization_id,
+      (event_id, kind, chain, network, organization_id, subject, detail, create_time, update_time)
+    select gen_random_uuid(), 'limit_near', u.chain, coalesce(n.network, ''), u.organization_id,
       u.organization_id || '/' || u.period || '/' || extract(epoch from u.period_start)::int8,
       u.used || ' of ' || l.most || ' calls of this ' || u.period || ' are used (${sql.raw(String(percent))} % or more).',
       ${now}::timestamptz, ${now}::timestamptz

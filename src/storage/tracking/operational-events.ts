@@ -38,8 +38,8 @@ export const openEvent = async (
   const detail = event.detail.slice(0, longestDetail)
   const { rows } = await sql<{ opened: boolean }>`
     insert into operational_event as e
-      (kind, chain, network, subject, detail, create_time, update_time, resolve_time)
-    values (${kind}, ${chain}, ${network}, ${subject}, ${detail}, ${now}, ${now}, null)
+      (event_id, kind, chain, network, subject, detail, create_time, update_time, resolve_time)
+    values (gen_random_uuid(), ${kind}, ${chain}, ${network}, ${subject}, ${detail}, ${now}, ${now}, null)
     on conflict (chain, network, kind, subject) where resolve_time is null
       do update set detail = excluded.detail, update_time = excluded.update_time
       where e.detail <> excluded.detail
@@ -66,8 +66,8 @@ export const openOrganizationEvent = async (
   const detail = event.detail.slice(0, longestDetail)
   await sql`
     insert into operational_event
-      (kind, chain, network, organization_id, subject, detail, create_time, update_time, resolve_time)
-    select ${kind}, chain, network, ${organization_id}::uuid, ${subject}, ${detail},
+      (event_id, kind, chain, network, organization_id, subject, detail, create_time, update_time, resolve_time)
+    select gen_random_uuid(), ${kind}, chain, network, ${organization_id}::uuid, ${subject}, ${detail},
       ${now}::timestamptz, ${now}::timestamptz, ${isOver ? now : null}::timestamptz
     from network where network_id = ${network_id}
     on conflict do nothing`.execute(db)
