@@ -192,7 +192,8 @@ async function useGateway(
       (one) => admitted.filter(({ from, to }) => from >= one.from && to <= one.from + 990).length,
     ),
   )
-  // Without its counters Redis admits the second of the loss once more, and never more than that.
+  // Without its counters Redis admits the second of the loss once more, and never more than that. A process without
+  // Redis adds its share of the limit (docs/decisions/limits.md, "Several processes").
   const twice = tooMany(2 * perSecond)
   outcome.counts.exceeded_after_redis_loss = exceeded.filter(wasLost).length
   for (const time of new Set([...exceeded.filter((one) => !wasLost(one)), ...twice]))
@@ -302,7 +303,8 @@ async function disturb(
     outcome.counts.disturbances!++
     const from = Date.now()
     onEvent(`${new Date(from).toISOString()} ${name} ${await run()}`)
-    if (name.startsWith('Redis')) losses.push({ from, to: Date.now() })
+    // A process that alone is cut off from Redis takes its share beside what the others admit.
+    if (name.startsWith('Redis') || name === 'partition') losses.push({ from, to: Date.now() })
   }
 }
 
