@@ -2,7 +2,8 @@ import { isWatched, type Shell } from './shell.ts'
 
 const terminalMs = 100
 const logMs = 5_000
-const barWidth = 24
+// Short, so that the line of a backfill with its time left fits into 80 columns.
+const barWidth = 12
 
 /** Shows how far something is. */
 export type ProgressLine = {
