@@ -58,6 +58,7 @@ function walletRequests(service: string, wallet: DemoWallet): Record<string, obj
     ImportAsset: { address, asset_type },
     RemoveAsset: { wallet_id, asset_type, token_address: unknownToken(service) },
     ListAssets: { wallet_id, asset_type, page_size },
+    ListBalanceHistory: { wallet_id, asset_type, page_size },
     RefreshAssetBalances: { wallet_id, asset_type },
     ListTransfers: { wallet_id, page_size },
     UpdateConfirmation: { wallet_id, confirmation: 1 },
