@@ -29,7 +29,8 @@ export function createProgressLine(
       shown = true
       const text = describe((now() - begun) / 1_000)
       stderr.write(
-        watched ? `\r\u001b[2K${text.slice(0, (stderr.columns ?? 1_000) - 1)}` : `${text}\n`,
+        // A terminal without a size has 0 columns.
+        watched ? `\r\u001b[2K${text.slice(0, (stderr.columns || 1_000) - 1)}` : `${text}\n`,
       )
     },
     done: () => {

@@ -80,13 +80,17 @@ export function testAttacks(world: AttackedWorld): void {
     await signIn(watched, admin)
     await visit(page, 'wallets/c')
     const shown = new Set<string>()
+    let last = ''
     // Only the rows in view are in the document: the page is scrolled through all of them.
     await waitFor(
       'every name was shown',
       async () => {
         const seen = await page.locator('main tbody td:first-child').allTextContents()
         for (const text of seen) shown.add(text)
-        await page.mouse.wheel(0, 700)
+        // At the end it begins again: rows may have come after the page was scrolled past their place.
+        const isEnd = seen.join('\n') === last
+        last = seen.join('\n')
+        await page.mouse.wheel(0, isEnd ? -1_000_000 : 500)
         return names.every((name) => shown.has(name))
       },
       limit,

@@ -16,7 +16,7 @@ export async function runStatus(shell: Shell, options: Options): Promise<void> {
   const url = options.url ?? (await findAdminUrl(shell, options))
   const read = async () => (await readStatus(url)) as unknown as ShownStatus
   if (options.json) return printJson(shell, await read())
-  const screen = createScreen({ stream: shell.stdout, columns: shell.stdout.columns ?? 80 })
+  const screen = createScreen({ stream: shell.stdout, columns: shell.stdout.columns || 80 })
   if (!options.watch) return print(shell, screen(await read(), performance.now()))
   const stopping = new AbortController()
   const stop = () => stopping.abort()
