@@ -88,7 +88,9 @@ export function testAttacks(world: AttackedWorld): void {
         const seen = await page.locator('main tbody td:first-child').allTextContents()
         for (const text of seen) shown.add(text)
         // At the end it begins again: rows may have come after the page was scrolled past their place.
-        const isEnd = seen.join('\n') === last
+        const isEnd =
+          seen.join('\n') === last &&
+          (await page.evaluate(() => scrollY + innerHeight >= document.body.scrollHeight - 2))
         last = seen.join('\n')
         await page.mouse.wheel(0, isEnd ? -1_000_000 : 500)
         return names.every((name) => shown.has(name))
