@@ -139,6 +139,8 @@ const traceStatement = (
   tracing: Tracing,
   { level, query, queryDurationMillis }: LogEvent,
 ): void => {
+  // Outside of a trace nothing is made: the text of every statement took 7 % of an operation's CPU.
+  if (tracing.traceId() === undefined) return
   const text = query.sql.trim().replace(/\s+/g, ' ')
   tracing.past(`sql ${text.slice(0, text.indexOf(' '))}`, queryDurationMillis, {
     'db.system.name': 'postgresql',
