@@ -67,7 +67,7 @@ export async function startSupervisor(
       plans: plansOf(raw, workers),
       ...{ clock, log, stopTimeoutMs, signal: options.signal },
       messageOf: (plan, port) => ({
-        ...{ plan, config: raw, cwd, version, isGranted },
+        ...{ plan, config: raw, cwd, version },
         isGranted: isGranted && plan.shares > 0 && plan.name !== background,
         port: plan.name === background ? 0 : (port ?? raw.server.port),
         server: { mode: server.mode, connection: server.connection, direct: server.direct },

@@ -62,9 +62,9 @@ export function createAddressGuard({ reachable }: Pick<EndpointRules, 'reachable
   }
 }
 
-/** The clients of brokers are optional packages. */
+/** A client that cannot be loaded fails its own sink only, and its `last_error` names the reason. */
 export const missing = (cause: unknown): never => {
-  throw new Error('The client of this broker is not installed: install the optional packages.', {
+  throw new Error('The client of this broker cannot be loaded: install the packages again.', {
     cause,
   })
 }
