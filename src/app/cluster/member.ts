@@ -66,6 +66,7 @@ export async function startMember(
   }
   const giveUp = () => member.kill()
   signal?.addEventListener('abort', giveUp)
+  if (signal?.aborted) giveUp()
   try {
     const started = await channel.ask<StartedMessage>('start', message, startTimeoutMs)
     return { member, started }

@@ -151,6 +151,7 @@ export async function startChainKeeper(options: {
   )
   const giveUp = () => ready.reject(signal?.reason)
   signal?.addEventListener('abort', giveUp)
+  if (signal?.aborted) giveUp()
   try {
     await ready.promise
   } catch (error) {

@@ -34,6 +34,8 @@ export const inTransaction = async <T>(
   client.on('error', ignore)
   signal.addEventListener('abort', drop, { once: true })
   try {
+    // The signal may have been aborted while the pool was connecting.
+    signal.throwIfAborted()
     await client.query(`begin transaction isolation level ${mode}`)
     for (const [name, value] of Object.entries(settings)) {
       await client.query('select set_config($1, $2, true)', [name, value])

@@ -26,6 +26,8 @@ export const createJumpingClock = (): JumpingClock => {
           shortSleeps--
         })
       }
+      // As the clock of the machine does: an abort before the wait would not be announced again.
+      if (signal?.aborted) return Promise.reject(signal.reason)
       return new Promise((resolve, reject) => {
         const sleeper = { at: now() + ms, wake: resolve }
         sleepers.add(sleeper)

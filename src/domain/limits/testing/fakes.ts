@@ -25,6 +25,7 @@ export const createManualClock = (start: number): ManualClock => {
     step: (ms) => set(now + ms),
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
+        signal?.throwIfAborted()
         const sleeper = { wake: resolve, at: now + ms }
         sleepers.add(sleeper)
         signal?.addEventListener('abort', () => {
