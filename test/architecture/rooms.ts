@@ -246,6 +246,7 @@ export const entries: Readonly<Record<string, readonly string[]>> = {
     'local',
     'shares',
     'trusted-host',
+    'turns',
   ],
   'http/docs': ['routes'],
   'http/events': ['streams'],

@@ -7,9 +7,13 @@ import type { Pool } from 'undici'
 import { WebSocket } from 'ws'
 import { authHeaders, type Pair } from '../helpers/signer.ts'
 
+/** Sends coin from the faucet of the chain; the hash of the transaction. */
+export type Fund = (receiver: string, amount?: bigint) => Promise<string>
+
 /** What an abusing tenant has: its credential, and a connection pool to the service. */
 export type Abuser = {
   pool: Pool
+  fund: Fund
   base_url: string
   /** The loopback address that its connections come from. */
   localAddress: string
@@ -42,21 +46,22 @@ const limit = 100
 const json = { 'content-type': 'application/json' }
 const address = () => `0x${randomBytes(20).toString('hex')}`
 
-/** Sends coins from the faucet of the local chain; the hash of the transaction. */
-export const useFaucet = async (pool: Pool, receiver: string, amount?: bigint): Promise<string> => {
-  for (let tries = 1; ; tries++) {
-    // Another amount each time: with the same nonce two equal transactions would be one.
-    const sent = amount ?? BigInt(randomInt(1, 2 ** 40))
-    const body = JSON.stringify({ chain: 'c', address: receiver, amount: `${sent}` })
-    const request = { path: '/dev/v1/faucet', method: 'POST' as const, headers: json, body }
-    const answer = await pool.request(request)
-    const text = await answer.body.text()
-    if (answer.statusCode === 200) return JSON.parse(text).transaction_hash
-    // Two callers at once may have got the same nonce from the node.
-    if (answer.statusCode !== 503 || tries === 10) throw new Error(`the faucet refused: ${text}`)
-    await delay(100)
+/** Sends coin through the scripted node, which answers when the block is made, or the faucet of a local chain. */
+export const createFund =
+  (url: string): Fund =>
+  async (receiver, amount) => {
+    for (let tries = 1; ; tries++) {
+      // Another amount each time: with the same nonce two equal transactions would be one.
+      const sent = amount ?? BigInt(randomInt(1, 2 ** 40))
+      const body = JSON.stringify({ chain: 'c', address: receiver, amount: `${sent}` })
+      const answer = await fetch(url, { method: 'POST', headers: json, body })
+      const text = await answer.text()
+      if (answer.status === 200) return JSON.parse(text).transaction_hash
+      // Two callers at once may have got the same nonce from the node.
+      if (answer.status !== 503 || tries === 10) throw new Error(`the faucet refused: ${text}`)
+      await delay(100)
+    }
   }
-}
 
 const post = async ({ pool }: Abuser, path: string, body: string, headers: object = {}) => {
   const answer = await pool.request({
@@ -86,9 +91,6 @@ const created = async (abuser: Abuser, operation: string, request: object): Prom
   if (answer.reason) throw new Error(`${operation}: ${JSON.stringify(answer)}`)
   return answer
 }
-
-const fund = (abuser: Abuser, receiver: string, amount?: bigint): Promise<string> =>
-  useFaucet(abuser.pool, receiver, amount)
 
 const outcomeOf = ({ error }: Json): string =>
   error === undefined ? 'done' : `${error.data?.reason ?? error.code}`
@@ -205,7 +207,7 @@ const fanOut = async (abuser: Abuser): Promise<Work> => {
   await Promise.all(Array.from({ length: 16 }, () => register(webhookQuota / 16)))
   return async (signal) => {
     await operate(abuser, 'c/RegisterWebhook', request)
-    await pace(abuser, signal, 1, () => fund(abuser, receiver))
+    await pace(abuser, signal, 1, () => abuser.fund(receiver))
     // The next measurement alone must not meet what is still to be delivered.
     const end = performance.now() + 120_000
     while (performance.now() < Math.min(end, delivered + 3_000)) await delay(100)
@@ -283,7 +285,7 @@ export const abuses: Readonly<Record<string, Abuse>> = {
       const { wallet_id } = await created(abuser, 'c/RegisterWallet', {
         ...{ name: 'sender', address: from },
       })
-      await fund(abuser, from, 10n ** 21n)
+      await abuser.fund(from, 10n ** 21n)
       const request = () => ({ transaction_id: randomUUID(), wallet_id, from, to: address() })
       // The faucet's transaction may still wait for its block.
       for (let tries = 0; ; tries++) {

@@ -1,0 +1,159 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { setPriority, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import type { ConnectionFile } from '../../src/app/connection-file.ts'
+import type { Pair } from '../helpers/signer.ts'
+import { waitFor } from '../helpers/wait-for.ts'
+import { webhookQuota } from './abuses.ts'
+
+/** The service of the noisy-neighbour program, with its node. */
+export type NoisyService = {
+  base_url: string
+  admin_url: string
+  /** Sends coin; see `createFund`. */
+  fund_url: string
+  /** A credential of a new organization, with its own limit of calls per second or the default. */
+  create(domain: string, perSecond?: number): Promise<Pair>
+  /** Seconds of CPU that the process of the service, and its database, have used. */
+  cpu(): Promise<{ service: number; database: number }>
+  stop(): Promise<void>
+}
+
+const main = join(import.meta.dirname, '../../src/main.ts')
+const run = promisify(execFile)
+
+/** Every process below one, with its command line. */
+const descendants = async (root: number): Promise<{ pid: number; command: string }[]> => {
+  const parents = new Map<number, number>()
+  for (const name of (await readdir('/proc')).filter((entry) => /^\d+$/.test(entry))) {
+    const stat = await readFile(`/proc/${name}/stat`, 'latin1').catch(() => '')
+    // The name of the command is in parentheses and may contain spaces.
+    parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]))
+  }
+  const isBelow = (pid: number): boolean =>
+    pid === root || (pid > 1 && isBelow(parents.get(pid) ?? 0))
+  const below = [...parents.keys()].filter(isBelow)
+  return Promise.all(
+    below.map(async (pid) => ({
+      pid,
+      command: await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => ''),
+    })),
+  )
+}
+
+const pin = (cores: string, pid: number, scope: readonly string[] = ['--all-tasks']) =>
+  run('taskset', [...scope, '--pid', '--cpu-list', cores, `${pid}`]).catch(() => {})
+
+/** Lower numbers run first on a core; only root may go below 0. */
+const setPriorityOf = (pid: number, priority: number): void => {
+  try {
+    setPriority(pid, priority)
+  } catch {
+    // The figures are less exact then.
+  }
+}
+
+/**
+ * Gives the main thread of the service one core, and everything else the other one: the database, the node, the abuser
+ * and the program. In production each has a machine of its own. So the program and the node run before the database,
+ * and the abuser after it. The other threads of the service, which collect garbage, may use both cores.
+ */
+const separateCores = async (service: number): Promise<void> => {
+  await pin('1', process.pid)
+  setPriorityOf(process.pid, -10)
+  for (const { pid } of await descendants(service)) await pin('1', pid)
+  await pin('0,1', service)
+  await pin('0', service, [])
+}
+
+const ticksPerSecond = 100
+
+const cpuOf = async (pid: number): Promise<number> => {
+  const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / ticksPerSecond
+}
+
+/** Stops a child and waits until it has ended. */
+export const stopChild = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill(signal)
+  await ended
+}
+
+const startNode = async (): Promise<{ child: ChildProcess; url: string }> => {
+  const program = join(import.meta.dirname, 'scripted-node.ts')
+  const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await pin('1', child.pid!)
+  setPriorityOf(child.pid!, -5)
+  for await (const line of createInterface({ input: child.stdout! }))
+    return { child, url: `http://127.0.0.1:${line}` }
+  throw new Error('The node did not start.')
+}
+
+/** Starts the service on the scripted node, or with a local anvil. */
+export async function startNoisyService(node: 'scripted' | 'anvil'): Promise<NoisyService> {
+  const folder = await mkdtemp(join(tmpdir(), 'portolan-noisy-'))
+  // As root the database runs as another user, who must come through.
+  await chmod(folder, 0o711)
+  const dataDir = join(folder, 'data')
+  const scripted = node === 'scripted' ? await startNode() : undefined
+  const config = join(folder, 'portolan.yaml')
+  if (scripted) {
+    const network = { upstreams: [{ url: scripted.url }] }
+    await writeFile(
+      config,
+      JSON.stringify({ chains: { c: { variant: 'C', networks: { mainnet: network } } } }),
+    )
+  }
+  const env = {
+    ...process.env,
+    CI: 'true',
+    PORTOLAN_DATA_DIR: dataDir,
+    PORTOLAN_PORT: '0',
+    // Webhooks of this program go to loopback.
+    PORTOLAN_SECURITY__DEVELOPMENT_RULES: 'true',
+    PORTOLAN_QUOTAS__WEBHOOKS: `${webhookQuota}`,
+  }
+  const options = scripted ? ['--config', config] : []
+  const args = [main, 'start', ...(scripted ? options : ['--chains', 'c'])]
+  const service = spawn(process.execPath, args, {
+    ...{ cwd: folder, env, stdio: ['ignore', 'ignore', 'inherit'] as const },
+  })
+  const file = join(dataDir, 'connection.json')
+  const connection = (): Promise<ConnectionFile | undefined> =>
+    readFile(file, 'utf8').then(JSON.parse, () => undefined)
+  await waitFor('the service is ready', async () => (await connection()) !== undefined, {
+    timeoutMs: 120_000,
+  })
+  const { base_url, admin_url = '' } = (await connection())!
+  await separateCores(service.pid!)
+  const command = (...given: string[]) =>
+    run(process.execPath, [main, ...given, ...options], { cwd: folder, env })
+  return {
+    ...{ base_url, admin_url },
+    fund_url: scripted ? `${scripted.url}/fund` : `${base_url}/dev/v1/faucet`,
+    create: async (domain, perSecond) => {
+      await command('organizations', 'create', domain)
+      if (perSecond) await command('limits', 'set', domain, 'c', '--per-second', `${perSecond}`)
+      const { stdout } = await command('keys', 'create', domain, '--json')
+      return JSON.parse(stdout) as Pair
+    },
+    cpu: async () => {
+      let database = 0
+      for (const { pid, command: line } of await descendants(service.pid!))
+        if (pid !== service.pid && line.includes('postgres')) database += await cpuOf(pid)
+      return { service: await cpuOf(service.pid!), database }
+    },
+    stop: async () => {
+      await stopChild(service, 'SIGTERM')
+      if (scripted) await stopChild(scripted.child, 'SIGTERM')
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}

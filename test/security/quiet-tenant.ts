@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Pool } from 'undici'
+import { authHeaders, type Pair } from '../helpers/signer.ts'
+import type { Fund } from './abuses.ts'
+
+/** Milliseconds of each call and transfer of one round. */
+export type Measured = {
+  operations: number[]
+  gateway: number[]
+  transfers: number[]
+  failed: number
+}
+
+const json = { 'content-type': 'application/json' }
+const callEveryMs = 12.5
+const transferEveryMs = 1_000
+
+const post = async (pool: Pool, request: { path: string; body: string; headers?: object }) => {
+  const { path, body, headers = {} } = request
+  const answer = await pool.request({
+    path,
+    method: 'POST',
+    body,
+    headers: { ...json, ...headers },
+  })
+  return { status: answer.statusCode, text: await answer.body.text() }
+}
+
+const signed = (pair: Pair, operation: string, request: object) => {
+  const path = `/v1/${operation}`
+  const body = JSON.stringify(request)
+  return { path, body, headers: authHeaders(pair, { path, body }) }
+}
+
+/** A tenant that stays below its limits, with a wallet and a webhook. */
+export async function createQuietTenant(base_url: string, pair: Pair, fund: Fund) {
+  // A pool for each kind of call: operations must not wait in this process for calls that wait for the node.
+  const pool = new Pool(base_url, { connections: 16, pipelining: 1 })
+  const gateway = new Pool(base_url, { connections: 16, pipelining: 1 })
+  const arrivals = new Map<string, number>()
+  const sink = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray()).toString()
+    for (const [hash] of body.matchAll(/0x[0-9a-f]{64}/g))
+      if (!arrivals.has(hash)) arrivals.set(hash, performance.now())
+    response.writeHead(204).end()
+  }).listen(0, '127.0.0.1')
+  await once(sink, 'listening')
+  const address = `0x${randomBytes(20).toString('hex')}`
+  const create = async (operation: string, request: object) => {
+    const { status, text } = await post(pool, signed(pair, operation, request))
+    if (status !== 200) throw new Error(`${operation}: ${text}`)
+    return JSON.parse(text)
+  }
+  const { wallet_id } = await create('c/RegisterWallet', { name: 'quiet', address })
+  await create('c/RegisterWebhook', {
+    ...{ wallet_id, confirmation: 0 },
+    webhook_endpoint: `http://127.0.0.1:${(sink.address() as AddressInfo).port}/`,
+  })
+
+  /** How long a transfer takes from its block to the webhook; undefined if it does not arrive. */
+  const transfer = async (): Promise<number | undefined> => {
+    const transaction_hash = await fund(address)
+    const begin = performance.now()
+    const end = begin + 60_000
+    while (!arrivals.has(transaction_hash) && performance.now() < end) await delay(5)
+    const arrival = arrivals.get(transaction_hash)
+    return arrival && Math.max(0, arrival - begin)
+  }
+
+  const operation = () => signed(pair, 'c/ListWallets', {})
+  const gatewayCall = () => ({
+    path: `/c/mainnet/v1/${pair.api_key}`,
+    body: '{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":["0x0000000000000000000000000000000000000001","latest"]}',
+  })
+
+  /** Calls at a fixed rate however slow the answers are, operations and gateway calls in turn, and transfers. */
+  const measure = async (seconds: number): Promise<Measured> => {
+    const measured: Measured = { operations: [], gateway: [], transfers: [], failed: 0 }
+    const fail = () => {
+      measured.failed++
+    }
+    const start = performance.now()
+    const open: Promise<void>[] = []
+    let nextTransfer = start
+    for (let turn = 0; performance.now() < start + seconds * 1_000; turn++) {
+      const begin = performance.now()
+      const isOperation = turn % 2 === 0
+      const request = isOperation ? operation() : gatewayCall()
+      const call = post(isOperation ? pool : gateway, request).then(({ status, text }) => {
+        if (status !== 200 || text.includes('"error"')) fail()
+        measured[isOperation ? 'operations' : 'gateway'].push(performance.now() - begin)
+      })
+      open.push(call.catch(fail))
+      if (begin >= nextTransfer) {
+        nextTransfer += transferEveryMs
+        const arrived = transfer().then((ms) =>
+          ms === undefined ? fail() : void measured.transfers.push(ms),
+        )
+        open.push(arrived.catch(fail))
+      }
+      const wait = start + (turn + 1) * callEveryMs - performance.now()
+      await delay(Math.max(0, wait))
+    }
+    await Promise.all(open)
+    return measured
+  }
+  const stop = async () => {
+    sink.close().closeAllConnections()
+    await Promise.all([pool.destroy(), gateway.destroy()])
+  }
+  return { measure, stop }
+}
