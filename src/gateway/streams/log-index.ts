@@ -22,6 +22,9 @@ type Places<target> = {
   topics: (Map<string, Set<target>> | undefined)[]
 }
 
+const isTarget = <target extends LogTarget>(one: target | Places<target>): one is target =>
+  'query' in one
+
 // A query of 1,000 addresses with 1,000 topics each must not take a million places.
 const maxPlaces = 1_000
 
@@ -31,7 +34,9 @@ const maxPlaces = 1_000
  */
 export function createLogIndex<target extends LogTarget>(): LogIndex<target> {
   const anywhere: Places<target> = { plain: new Set(), topics: [] }
-  const byAddress = new Map<string, Places<target>>()
+  // Most addresses have one target without topics. It stands there itself: sets for each of 100,000 addresses took
+  // most of the memory, and the pauses to collect it kept all clients waiting.
+  const byAddress = new Map<string, target | Places<target>>()
   const byHash = new Map<string, Set<target>>()
   let ofHash: ReadonlySet<target> | undefined
   let block = { number: 0, hash: '' }
@@ -65,21 +70,31 @@ export function createLogIndex<target extends LogTarget>(): LogIndex<target> {
     if (map?.size === 0) places.topics[position] = undefined
   }
 
-  const enter = (target: target) =>
+  const placesAt = (address: string): Places<target> => {
+    const there = byAddress.get(address)
+    if (there && !isTarget(there)) return there
+    const places: Places<target> = { plain: new Set(there && [there]), topics: [] }
+    byAddress.set(address, places)
+    return places
+  }
+
+  const enter = (target: target) => {
+    const isPlain = positionOf(target.query) < 0
     eachPlace(target.query, (address) => {
-      if (address === undefined) return put(anywhere, target)
-      const places = byAddress.get(address) ?? { plain: new Set(), topics: [] }
-      byAddress.set(address, places)
-      put(places, target)
+      if (address === undefined) put(anywhere, target)
+      else if (isPlain && !byAddress.has(address)) byAddress.set(address, target)
+      else put(placesAt(address), target)
     })
+  }
 
   const leave = (target: target) =>
     eachPlace(target.query, (address) => {
       if (address === undefined) return take(anywhere, target)
-      const places = byAddress.get(address)
-      if (!places) return
-      take(places, target)
-      if (places.plain.size === 0 && places.topics.every((map) => map === undefined))
+      const there = byAddress.get(address)
+      if (there === target) byAddress.delete(address)
+      if (!there || isTarget(there)) return
+      take(there, target)
+      if (there.plain.size === 0 && there.topics.every((map) => map === undefined))
         byAddress.delete(address)
     })
 
@@ -119,8 +134,10 @@ export function createLogIndex<target extends LogTarget>(): LogIndex<target> {
       ranges.reach(next.number)
     },
     match(log, visit) {
-      const places = byAddress.get(log.address)
-      if (places) look(places, log, visit)
+      const there = byAddress.get(log.address)
+      if (there && isTarget(there)) {
+        if (wants(there, log)) visit(there)
+      } else if (there) look(there, log, visit)
       look(anywhere, log, visit)
       if (ofHash) for (const target of ofHash) if (wants(target, log)) visit(target)
     },

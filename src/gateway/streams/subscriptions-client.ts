@@ -25,7 +25,10 @@ export type Client = {
 export type Quota = { take(terms: number): (() => void) | Refusal }
 
 /** What a subscription holds until it ends. */
-type Holding = { key: string; release(): void }
+type Holding = { key: string; terms: number; release(): void }
+
+/** Addresses and topics that are taken out of the index in one turn of the event loop, about a millisecond. */
+const termsPerTurn = 2_000
 
 const yes = answered('true')
 const no = answered('false')
@@ -44,7 +47,7 @@ export function createClient(options: {
   quota: Quota
 }): Client {
   const { subscriptions, receiver, quota } = options
-  const own = new Map<string, Subscription>()
+  const own = new Map<string, Subscription & { terms: number }>()
   // Equal subscriptions of one connection must have different ids, and so different numbers.
   const equals = new Map<string, { live: number; next: number }>()
   const waiting = new Set<() => void>()
@@ -66,7 +69,7 @@ export function createClient(options: {
 
   const keep = ({ id, cancel }: Subscription, held: Holding, done: OnAnswer) => {
     own.set(id, {
-      id,
+      ...{ id, terms: held.terms },
       cancel: () => {
         cancel()
         give(held)
@@ -91,17 +94,20 @@ export function createClient(options: {
   }
 
   const subscribe: Dispatch = (_, { method: name, args }, __, done) => {
-    const topic = topicOf(args[0] as string, args[1])
-    if ('reason' in topic) return done(refused(topic))
+    const asked = checkTopic(args[0] as string, args[1])
+    if ('reason' in asked) return done(refused(asked))
     const from = resumeOf(args[1])
     if (from !== undefined && !isHash(from)) return done(refused(invalid('resume must be a hash')))
-    const isLogs = topic.name === 'logs'
-    // Taken before the subscription exists: concurrent requests of one key cannot exceed its quota.
-    const release = quota.take(isLogs ? termsOf((args[1] ?? {}) as LogFilter) : termsOfOne)
+    const terms = asked.name === 'logs' ? termsOf(asked.filter) : termsOfOne
+    // Taken before the subscription exists: concurrent requests of one key cannot exceed its quota. And before its
+    // filter is compiled: a key that has reached its quota must not cost that work.
+    const release = quota.take(terms)
     if ('reason' in release) return done(refused(release))
+    const topic: Topic =
+      asked.name === 'logs' ? { name: 'logs', query: compileLogQuery(asked.filter) } : asked
     const method = name.replace(/_subscribe$/, '_subscription')
     const key = `${method} ${keyOfTopic(topic)}`
-    const held = { key, release }
+    const held = { key, terms, release }
     const order = { method, key: `${countOf(key)} ${key}` }
     if (from !== undefined && (topic.name === 'newHeads' || topic.name === 'logs'))
       return resume(topic, order, held, from.toLowerCase(), done)
@@ -142,6 +148,18 @@ export function createClient(options: {
     done(yes)
   }
 
+  /** Ends all subscriptions in turns: 100,000 addresses at once would keep other clients waiting for 50 ms. */
+  const cancelSome = () => {
+    let terms = 0
+    for (const [id, subscription] of own) {
+      if (terms > 0 && terms + subscription.terms > termsPerTurn)
+        return void setImmediate(cancelSome)
+      terms += subscription.terms
+      own.delete(id)
+      subscription.cancel()
+    }
+  }
+
   return {
     dispatch: (method, call, session, done) => {
       const answer = method.name.endsWith('_subscribe') ? subscribe : unsubscribe
@@ -150,8 +168,7 @@ export function createClient(options: {
     stop() {
       isStopped = true
       for (const end of [...waiting]) end()
-      for (const { cancel } of own.values()) cancel()
-      own.clear()
+      cancelSome()
     },
   }
 }
@@ -164,7 +181,9 @@ const resumeOf = (options: unknown): string | undefined => {
   return String(options.resume)
 }
 
-function topicOf(name: string, options: unknown): Topic | Refusal {
+type Asked = Exclude<Topic, { name: 'logs' }> | { name: 'logs'; filter: LogFilter }
+
+function checkTopic(name: string, options: unknown): Asked | Refusal {
   if (name === 'newHeads' || name === 'newPendingTransactions' || name === 'syncing')
     return { name }
   if (name !== 'logs')
@@ -174,6 +193,5 @@ function topicOf(name: string, options: unknown): Topic | Refusal {
     )
   const { resume: _, ...filter } = isObject(options) ? options : {}
   const problem = findFilterProblem(filter) ?? findRangeProblem(filter as LogFilter)
-  if (problem) return invalid(problem)
-  return { name, query: compileLogQuery(filter as LogFilter) }
+  return problem ? invalid(problem) : { name, filter: filter as LogFilter }
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { RawJson } from '../../chains/evm/pool/pool-types.ts'
 import type { Ids } from '../../lib/ids.ts'
 import type { Syncing } from '../rpc/syncing.ts'
@@ -76,6 +77,8 @@ type Group = LogListener & {
   members: Map<Subscriber, number>
   release(): void
 }
+
+const longestKey = 256
 
 const anything: LogQuery = {
   addresses: undefined,
@@ -254,6 +257,9 @@ export function newId(ids: Ids): string {
   return `0x${bytes.toString('hex')}`
 }
 
-/** The same text for topics that are the same. */
-export const keyOfTopic = (topic: Topic): string =>
-  topic.name === 'logs' ? `logs ${keyOfQuery(topic.query)}` : topic.name
+/** The same text for topics that are the same. That of a long query is its digest: three copies of it are kept. */
+export const keyOfTopic = (topic: Topic): string => {
+  if (topic.name !== 'logs') return topic.name
+  const key = keyOfQuery(topic.query)
+  return `logs ${key.length > longestKey ? hash('sha256', key) : key}`
+}

@@ -1,0 +1,73 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import type { Answer } from '../rpc/answer.ts'
+import type { RpcCall } from '../rpc/envelope.ts'
+import { refuse } from '../rpc/rpc-error.ts'
+import type { Session } from './session.ts'
+import type { Subscriptions } from './subscriptions.ts'
+import { createClient, type Quota } from './subscriptions-client.ts'
+
+const address = (value: number) => `0x${value.toString(16).padStart(40, '0')}`
+const addresses = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, index) => address(from + index))
+
+const createBench = (quota: Quota) => {
+  const live = new Set<string>()
+  let next = 0
+  const subscriptions = {
+    add: () => {
+      const id = `0x${(next++).toString(16)}`
+      live.add(id)
+      return { id, cancel: () => live.delete(id) }
+    },
+    whenBegun: (_, go) => go(true),
+  } as Partial<Subscriptions> as Subscriptions
+  const client = createClient({ subscriptions, receiver: { push() {}, close() {} }, quota })
+  const subscribe = (filter: object): Answer => {
+    const answers: Answer[] = []
+    const call = { method: 'eth_subscribe', args: ['logs', filter] } as unknown as RpcCall
+    const method = { name: 'evm_subscribe' } as Parameters<typeof client.dispatch>[0]
+    client.dispatch(method, call, {} as Session, (answer) => answers.push(answer))
+    return answers[0]!
+  }
+  return { client, live, subscribe }
+}
+
+test('a key that has reached its quota does not cost the work of its filter', () => {
+  const full = refuse('TOO_MANY_OPEN', 'The key is full.')
+  const { subscribe, live } = createBench({ take: () => full })
+  const address = Object.assign(addresses(3), {
+    map: () => {
+      throw new Error('compiled')
+    },
+  })
+  expect(subscribe({ address })).toMatchObject({ ok: false, refusal: { reason: 'TOO_MANY_OPEN' } })
+  expect(live.size).toBe(0)
+})
+
+test('the subscriptions of a closed connection end in turns, and give all back', async () => {
+  let held = 0
+  const { client, subscribe, live } = createBench({
+    take: (terms) => {
+      held += terms
+      return () => {
+        held -= terms
+      }
+    },
+  })
+  for (let count = 0; count < 50; count++) subscribe({ address: addresses(1_000, count * 1_000) })
+  expect(live.size).toBe(50)
+  client.stop()
+  expect(live.size).toBe(49)
+  await turn()
+  expect(live.size).toBe(48)
+  for (let left = 60; left > 0; left--) await turn()
+  expect([live.size, held]).toEqual([0, 0])
+})
+
+test('a few small subscriptions end with their connection at once', () => {
+  const { client, subscribe, live } = createBench({ take: () => () => {} })
+  for (let count = 0; count < 20; count++) subscribe({ address: address(count) })
+  client.stop()
+  expect(live.size).toBe(0)
+})
