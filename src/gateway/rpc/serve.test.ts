@@ -55,6 +55,23 @@ const call = (params: string, id = '7') =>
 const text = (bytes: number) => call(`["${'a'.repeat(bytes)}"]`)
 const reasonOf = ({ body }: Served) => JSON.parse(body).error.data.reason
 
+it('begins the calls of a batch in turns, so that other requests are served between them', async () => {
+  const { ask, seen } = open(10_000)
+  const counts: number[] = []
+  let isOver = false
+  const watch = () => {
+    counts.push(seen.called.length)
+    if (!isOver) setImmediate(watch)
+  }
+  const answer = ask(`[${Array.from({ length: 100 }, (_, id) => call('[]', `${id}`)).join()}]`)
+  setImmediate(watch)
+  const { body } = await answer
+  isOver = true
+  expect(JSON.parse(body).map(({ id }: { id: number }) => id)).toEqual([...Array(100).keys()])
+  const steps = counts.map((count, index) => count - (counts[index - 1] ?? 0))
+  expect(Math.max(...steps)).toBeLessThanOrEqual(32)
+})
+
 describe('a body against the limits', () => {
   it.each([
     ['an ordinary call', call('["0x1","latest"]'), 1],

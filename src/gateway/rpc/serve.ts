@@ -49,6 +49,8 @@ export type Serve = (
 
 /** Calls of one batch that are on their way at the same time. */
 const atOnce = 100
+/** Calls of one batch that are begun in one turn of the event loop: 100 answers of the cache take 3 ms. */
+const perTurn = 32
 
 const tooLarge = refused(refuse('RESPONSE_TOO_LARGE', 'The answers of the batch are too large.'))
 const tooManyValues = refuse(
@@ -151,10 +153,15 @@ export function createServe(options: {
     }
     // Answers may come at once, so that this is a loop and not a recursion.
     let starting = false
+    const resume = () => {
+      starting = false
+      start()
+    }
     const start = () => {
       if (starting) return
       starting = true
-      while (next < calls.length && next - (calls.length - left) < atOnce) {
+      for (let begun = 0; next < calls.length && next - (calls.length - left) < atOnce; begun++) {
+        if (begun === perTurn) return void setImmediate(resume)
         const index = next++
         const call = calls[index] as RpcCall
         if (over && index >= admitted) {
