@@ -17,6 +17,7 @@ import { createOpenAnswers, refuse } from './clients/client-errors.ts'
 import { type ConnectionShares, limitConnections } from './clients/connection-limits.ts'
 import type { Cors } from './clients/cors.ts'
 import type { Shares } from './clients/shares.ts'
+import { createTurns } from './clients/turns.ts'
 import type { Finished } from './exchange.ts'
 import { type Exchange, hungUp, openExchange, send } from './exchange.ts'
 import { type BareSockets, createBareSockets } from './fast-path/bare-sockets.ts'
@@ -215,16 +216,22 @@ export async function startServer(options: ServerOptions): Promise<HttpServer> {
       if (headFault(request) === undefined && enter(request) === undefined) request.url = '/'
       options.upgrade?.(request, socket, head)
     })
-  server.on('clientError', (error, socket) =>
-    open.afterAnswers(socket as Socket, () => refuse(error, socket as Socket, ids)),
-  )
+  const turns = createTurns()
+  server.on('clientError', (error: Error & { code?: string }, duplex) => {
+    const socket = duplex as Socket
+    const act = () => open.afterAnswers(socket, () => refuse(error, socket, ids))
+    // Thousands of connections may run out of time at once.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
+      turns.run(clientOf(socket.remoteAddress, undefined), act)
+    else act()
+  })
   server.on('checkExpectation', take)
   // `100 Continue` is sent when the body is wanted.
   server.on('checkContinue', take)
   const sockets =
     options.gateway &&
     takeConnections(server, { front: options.gateway, ...options, within, clientOf })
-  if (options.shares) limitConnections(server, options.shares, clientOf, ids)
+  if (options.shares) limitConnections(server, options.shares, { clientOf, ids, turns })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     const { port, host, reusePort } = options

@@ -5,6 +5,7 @@ import type { Ids } from '../../lib/ids.ts'
 import { problemResponse } from '../problems.ts'
 import type { ClientAddress } from './client-address.ts'
 import type { Shares } from './shares.ts'
+import type { Turns } from './turns.ts'
 
 /** How connections are counted. */
 export type ConnectionShares = {
@@ -15,14 +16,15 @@ export type ConnectionShares = {
 
 /**
  * Counts connections before anything is read from them, and refuses those that are too many. The refusal is
- * made once: an attacker who opens connections as fast as possible must not make work.
+ * made once: an attacker who opens connections as fast as possible must not make work. Those that are accepted
+ * are opened in turns: Node accepts all that wait in the kernel at once.
  */
 export function limitConnections(
   server: Server,
   { connections, isProxy }: ConnectionShares,
-  clientOf: ClientAddress,
-  ids: Ids,
+  tools: { clientOf: ClientAddress; ids: Ids; turns: Turns },
 ): void {
+  const { clientOf, ids, turns } = tools
   const listeners = server.listeners('connection')
   const refusals = { client: refusal('TOO_MANY_CONNECTIONS', ids), all: refusal('OVERLOADED', ids) }
   server.removeAllListeners('connection')
@@ -31,16 +33,24 @@ export function limitConnections(
     const client = isProxy(peer) ? undefined : peer
     const bound = connections.take(client, 1)
     if (bound) {
-      socket.on('error', () => {})
+      socket.on('error', ignore)
       const [start, rest] = refusals[bound]
       const text = `${start}date: ${new Date().toUTCString()}\r\n${rest}`
       socket.end(text, 'latin1', () => socket.destroy())
       return
     }
     socket.once('close', () => connections.giveBack(client, 1))
-    for (const listener of listeners) listener.call(server, socket)
+    // Until it is opened nothing is read from it, but it may fail.
+    socket.on('error', ignore)
+    turns.run(peer, () => {
+      socket.off('error', ignore)
+      if (socket.destroyed) return
+      for (const listener of listeners) listener.call(server, socket)
+    })
   })
 }
+
+const ignore = () => {}
 
 /** The parts of a refusal before and after the date. */
 function refusal(reason: Reason, ids: Ids): [start: string, rest: string] {
