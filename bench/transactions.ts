@@ -14,7 +14,7 @@ const { values } = parseArgs({
   options: {
     tenants: { type: 'string', default: '10' },
     rate: { type: 'string', default: '500' },
-    seconds: { type: 'string', default: '20' },
+    seconds: { type: 'string', default: '15' },
     // The worst case is a queue on one address.
     addresses: { type: 'string', default: '1' },
   },

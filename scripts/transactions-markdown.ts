@@ -53,7 +53,7 @@ would take or what is certainly a mistake; a transaction that cannot be sent wou
 | \`gas_price\` more than 100 times the price of the nodes, when the fee could also exceed 10^18 | 400 \`INVALID_REQUEST\`, \`gas_price\` |
 | \`nonce\` below the count of the address | 400 \`INVALID_REQUEST\`, \`nonce\` |
 | the address has less than \`value\` and \`gas\` × \`gas_price\` | 409 \`INSUFFICIENT_FUNDS\`, \`from\`; fund the address and repeat the request |
-| 10,000 transactions of the address are open | 409 \`TOO_MANY_OPEN_TRANSACTIONS\` |
+| 1,000 transactions of the address are open | 409 \`TOO_MANY_OPEN_TRANSACTIONS\` |
 
 What may be meant is created, with a sentence in \`warnings\`: a \`gas_price\` below the base fee, an address that cannot pay for
 all its open transactions together, a \`nonce\` above one that no transaction has.

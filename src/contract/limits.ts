@@ -24,8 +24,8 @@ export const secretOverlapHours = 24
 /** Sinks of an organization on a network: each has its own connection to a broker. */
 export const maxSinks = 10
 
-/** Open transactions of one address in an organization. */
-export const maxOpenTransactions = 10_000
+/** Open transactions of one address in an organization: each new one reads all of them. */
+export const maxOpenTransactions = 1_000
 
 /** Transactions in one call of ListTransactions of Q (spec 8). */
 export const maxTransactionHashes = 100

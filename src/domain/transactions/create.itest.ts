@@ -177,6 +177,43 @@ it('keeps the nonce of what is confirmed while a reorganization brings the count
   expect((await create(user, own)).nonce).toBe(String(Number(first.nonce) + 1))
 })
 
+const registerAt = async (address: string): Promise<User> => {
+  const caller = await bench.createCaller()
+  const { wallet_id } = await caller.call('RegisterWallet', { name: 'w', address })
+  return { ...caller, wallet_id }
+}
+
+it('takes the lowest nonce that is free, whatever others are held', async () => {
+  const own = { from: bench.address(78) }
+  const user = await registerAt(own.from)
+  const { nonce: text, transaction_id } = await create(user, own)
+  const first = Number(text)
+  for (const step of [2, 3, 5, 5, 9])
+    await create(user, { ...own, nonce: first + step, gas_price: `${9_000_000_000 + step}` }).catch(
+      () => undefined,
+    )
+  await user.call('CancelTransaction', { transaction_id })
+  const next: number[] = []
+  for (let count = 0; count < 7; count++) next.push(Number((await create(user, own)).nonce) - first)
+  expect(next).toEqual([0, 1, 4, 6, 7, 8, 10])
+})
+
+it('is refused where 1,000 of the address are open', async () => {
+  const own = { from: bench.address(79) }
+  const user = await registerAt(own.from)
+  await create(user, own)
+  await sql`
+    insert into managed_transaction
+    select (jsonb_populate_record(t, jsonb_build_object('transaction_id', 'copy-' || number,
+      'nonce', t.nonce + number))).*
+    from managed_transaction t, generate_series(1, 998) number
+    where organization_id = ${user.organization_id}`.execute(db)
+  const last = await create(user, own)
+  expect((await refusal(create(user, own))).reason).toBe('TOO_MANY_OPEN_TRANSACTIONS')
+  await user.call('CancelTransaction', { transaction_id: last.transaction_id })
+  expect((await create(user, own)).nonce).toBe(last.nonce)
+})
+
 it('lists transactions by state', async () => {
   const user = await register(await bench.createCaller())
   const { wallet_id } = user

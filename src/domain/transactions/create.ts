@@ -7,21 +7,21 @@ import { createHash } from 'node:crypto'
 import { OperationError } from '../../contract/errors/errors.ts'
 import { maxOpenTransactions } from '../../contract/limits.ts'
 import type { WalletAnswer } from '../../contract/operations/calls.ts'
+import { isUuid } from '../../lib/ids.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import { sumOpen } from '../../storage/transactions/nonces.ts'
 import { toTransactionRecord } from '../../storage/transactions/record.ts'
 import {
   findTransactionById,
   insertTransaction,
   type TransactionRow,
 } from '../../storage/transactions/transactions.ts'
-import { findOwners } from '../../storage/wallets/addresses.ts'
 import type { WalletScope } from '../../storage/wallets/tables.ts'
+import { findWalletWith } from '../../storage/wallets/wallets.ts'
 import { notifyOfStates } from '../../storage/webhooks/state-notifications.ts'
 import type { Context, WalletHandler } from '../context.ts'
 import { withinOpenQuota } from '../quotas.ts'
 import { readAddress } from '../wallets/address-fields.ts'
-import { askChain, getWallet } from '../wallets/scope.ts'
+import { askChain } from '../wallets/scope.ts'
 import { checkAmounts } from './amounts.ts'
 import { checkAgainstChain } from './checks.ts'
 import { type CreateRequest, type Prepared, readDefaults } from './defaults.ts'
@@ -63,9 +63,11 @@ export async function create(
   const repeated = await findRepeated(context, scope, { transaction_id, request_hash })
   if (repeated) return present(repeated)
 
-  await getWallet(context, scope, wallet_id)
-  const [owner] = await findOwners(db, scope, [prepared.from])
-  if (owner?.wallet_id !== wallet_id)
+  const found = isUuid(wallet_id)
+    ? await findWalletWith(db, scope, { wallet_id, address: prepared.from })
+    : undefined
+  if (!found) throw new OperationError('WALLET_NOT_FOUND')
+  if (!found.has_address)
     throw new OperationError('ADDRESS_NOT_FOUND', {
       detail: 'The wallet does not have the address.',
       errors: [
@@ -81,8 +83,7 @@ export async function create(
     const sender = { ...scope, from }
     const { gas } = defaults
     // Locks the sender, so that the sums and counts below cannot change before the insert.
-    const { nonce, gas_price, missing_nonce } = await chooseNonce(trx, sender, defaults)
-    const open = await sumOpen(trx, sender, { exceptNonce: nonce })
+    const { nonce, gas_price, missing_nonce, open } = await chooseNonce(trx, sender, defaults)
     if (open.count >= maxOpenTransactions) throw new OperationError('TOO_MANY_OPEN_TRANSACTIONS')
     const warnings = checkAgainstChain(
       { value, gas, gas_price, nonce },

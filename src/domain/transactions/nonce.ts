@@ -4,13 +4,21 @@ import type { Db } from '../../storage/pg/database.ts'
 import {
   findFreeNonce,
   findHolders,
+  findNext,
   lockSender,
+  type OpenSums,
   type Sender,
+  sumOpen,
 } from '../../storage/transactions/nonces.ts'
 import type { Defaults } from './defaults.ts'
 
-/** A nonce, the price that it takes, and a lower nonce that is missing. */
-type ChosenNonce = { nonce: number; gas_price: bigint; missing_nonce: number | undefined }
+/** A nonce, the price that it takes, a lower nonce that is missing, and what else is open at the address. */
+type ChosenNonce = {
+  nonce: number
+  gas_price: bigint
+  missing_nonce: number | undefined
+  open: OpenSums
+}
 
 /**
  * Chooses the nonce of a new transaction out of the rows and the count of the chain, alone at the
@@ -25,8 +33,8 @@ export async function chooseNonce(
   const { asked_nonce, asked_price, node_price, count, next_nonce = count } = defaults
   await lockSender(trx, sender)
   if (asked_nonce === undefined) {
-    const nonce = await findFreeNonce(trx, sender, count)
-    return { nonce, gas_price: asked_price ?? node_price, missing_nonce: undefined }
+    const { nonce, ...open } = await findNext(trx, sender, count)
+    return { nonce, gas_price: asked_price ?? node_price, missing_nonce: undefined, open }
   }
   if (asked_nonce < count)
     throw invalidRequest([
@@ -39,7 +47,8 @@ export async function chooseNonce(
   const [dearest] = await findHolders(trx, sender, asked_nonce)
   const gas_price = asked_price ?? node_price
   const free = await findFreeNonce(trx, sender, next_nonce)
-  const chosen = { nonce: asked_nonce, missing_nonce: free < asked_nonce ? free : undefined }
+  const open = await sumOpen(trx, sender, { exceptNonce: asked_nonce })
+  const chosen = { nonce: asked_nonce, missing_nonce: free < asked_nonce ? free : undefined, open }
   if (!dearest) return { ...chosen, gas_price }
   const least = raisedPrice(dearest.gas_price)
   if (gas_price >= least) return { ...chosen, gas_price }

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../pg/database.ts'
 import type { WalletScope } from '../wallets/tables.ts'
 import type { TransactionRow } from './transactions.ts'
@@ -33,19 +33,22 @@ const live = sql`(transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTIO
   'TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED'))`
 
 /**
- * The lowest nonce from a number on that no transaction holds. Those of transactions that ended on the chain
- * count as held, too: where the nodes say that such a nonce is free, the number was read before the
- * transaction ended, or a reorganization is about to bring it back.
+ * The lowest nonce from a number on that no transaction holds: in their order the held ones equal the numbers from
+ * there on up to the first gap. Those of transactions that ended on the chain count as held, too: where the nodes say
+ * that such a nonce is free, the number was read before the transaction ended, or a reorganization is about to bring
+ * it back.
  */
+const freeNonce = (sender: Sender, from: number) => sql<number>`
+  (select ${from}::int8 + count(*) filter (where nonce = ${from}::int8 + place - 1) from (
+    select nonce, row_number() over (order by nonce) as place from (
+      select distinct nonce from managed_transaction
+      where network_id = ${sender.network_id} and "from" = ${sender.from} and nonce >= ${from}
+        and transaction_state <> 'TRANSACTION_STATE_CANCELED' and ${holds(sender)}) held) placed)`
+
+/** The lowest free nonce of an address. */
 export const findFreeNonce = async (trx: Db, sender: Sender, from: number): Promise<number> => {
   const { rows } = await sql<{ nonce: number }>`
-    with held as (
-      select nonce from managed_transaction
-      where network_id = ${sender.network_id} and "from" = ${sender.from} and nonce >= ${from}
-        and transaction_state <> 'TRANSACTION_STATE_CANCELED' and ${holds(sender)})
-    select min(free.nonce) as nonce from (
-      select ${from}::int8 as nonce union select nonce + 1 from held) free
-    where not exists (select from held where held.nonce = free.nonce)`.execute(trx)
+    select ${freeNonce(sender, from)} as nonce`.execute(trx)
   return rows[0]!.nonce
 }
 
@@ -66,19 +69,34 @@ export const findHolders = async (
 }
 
 /** How many transactions an organization has open at an address, and what those not mined may spend. */
+export type OpenSums = { count: number; cost: bigint }
+
+const openSums = (
+  { organization_id, network_id, from }: Sender,
+  { exceptNonce, beside }: { exceptNonce?: number; beside?: RawBuilder<unknown> },
+) => sql<OpenSums>`
+  select ${beside ? sql`${beside} as nonce,` : sql``} count(*) as count,
+    coalesce(sum(value + gas * gas_price) filter (where transaction_state <> 'TRANSACTION_STATE_MINED'
+      ${exceptNonce === undefined ? sql`` : sql`and nonce <> ${exceptNonce}`}), 0) as cost
+  from managed_transaction
+  where network_id = ${network_id} and "from" = ${from} and ${live}
+    and organization_id = ${organization_id}`
+
+/** The same without what a transaction with the nonce replaces. */
 export const sumOpen = async (
   trx: Db,
-  { organization_id, network_id, from }: Sender,
+  sender: Sender,
   { exceptNonce }: { exceptNonce: number },
-): Promise<{ count: number; cost: bigint }> => {
-  const { rows } = await sql<{ count: number; cost: bigint }>`
-    select count(*) as count,
-      coalesce(sum(value + gas * gas_price) filter (where nonce <> ${exceptNonce}
-        and transaction_state <> 'TRANSACTION_STATE_MINED'), 0) as cost
-    from managed_transaction
-    where network_id = ${network_id} and "from" = ${from} and ${live}
-      and organization_id = ${organization_id}`.execute(trx)
-  return rows[0]!
+): Promise<OpenSums> => (await openSums(sender, { exceptNonce }).execute(trx)).rows[0]!
+
+/** The lowest free nonce and the sums in one statement. */
+export const findNext = async (
+  trx: Db,
+  sender: Sender,
+  from: number,
+): Promise<OpenSums & { nonce: number }> => {
+  const { rows } = await openSums(sender, { beside: freeNonce(sender, from) }).execute(trx)
+  return rows[0] as OpenSums & { nonce: number }
 }
 
 /** A transaction that holds a nonce. */

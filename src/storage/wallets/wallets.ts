@@ -33,6 +33,23 @@ export const findWallet = async (
     .where('network_id', '=', network_id)
     .executeTakeFirst()
 
+/** Whether a wallet that is not removed has an address; undefined where there is no such wallet. */
+export const findWalletWith = async (
+  db: Db,
+  { organization_id, network_id }: WalletScope,
+  { wallet_id, address }: { wallet_id: string; address: Buffer },
+): Promise<{ has_address: boolean } | undefined> => {
+  const { rows } = await sql<{ has_address: boolean }>`
+    select exists (
+      select from wallet_address
+      where network_id = ${network_id} and organization_id = ${organization_id}
+        and address = ${address} and wallet_id = w.wallet_id) as has_address
+    from wallet w
+    where wallet_id = ${wallet_id} and organization_id = ${organization_id}
+      and network_id = ${network_id} and remove_time is null`.execute(db)
+  return rows[0]
+}
+
 /** One page of wallets in the order of their creation. */
 export const listWallets = async (
   db: Db,

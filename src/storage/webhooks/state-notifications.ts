@@ -38,6 +38,7 @@ export const notifyOfStates = async (
     limits ? Math.max(limits.inline, limits.perEvent) + 1 : null,
   )
   const wanted = transactions.filter((row) => webhooksOf(row).length > 0)
+  if (wanted.length === 0) return { count: 0, isLeft: false }
   const organizations = Map.groupBy(wanted, ({ organization_id }) => organization_id)
   const later = new Set(
     await findPendingOrganizations(trx, 'state_event', network_id, [...organizations.keys()]),

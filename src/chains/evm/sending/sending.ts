@@ -59,6 +59,30 @@ export const intrinsicGas = (data: Buffer): bigint => {
   return BigInt(gas)
 }
 
+/** Nodes compute a price from the blocks, but some look at their pools as well. */
+const keptMs = 1_000
+
+/**
+ * Asks once for each head, and again after a second: price and limits are equal for all callers, and two of five calls
+ * to a node for each new transaction.
+ */
+export function keepForHead<value>(
+  pool: Pick<Nodes, 'head'>,
+  ask: (signal: AbortSignal) => Promise<value>,
+  now: () => number = performance.now.bind(performance),
+): (signal: AbortSignal) => Promise<value> {
+  let known: { hash: string; value: value; until: number } | undefined
+  return async (signal) => {
+    const hash = pool.head()?.hash
+    if (known && known.hash === hash && now() < known.until) return known.value
+    const value = await ask(signal)
+    // The answer may be of the head that has come meanwhile.
+    if (hash !== undefined && hash === pool.head()?.hash)
+      known = { hash, value, until: now() + keptMs }
+    return value
+  }
+}
+
 /** Brings signed transactions onto an EVM chain. */
 export function createSending(tools: Tools): Sending {
   const { rpc, pool, fetchBlock, onBroadcast, broadcastTimeoutMs = usualTimeoutMs } = tools
@@ -101,6 +125,17 @@ export function createSending(tools: Tools): Sending {
     throw new ChainUnavailableError('no node estimates gas')
   }
 
+  const askPrice = (signal: AbortSignal): Promise<bigint> =>
+    rpc.ask({ method: '_gasPrice', params: [], ...atHead(), signal, accept: acceptQuantity })
+  const askLimits = (signal: AbortSignal): Promise<BlockLimits> =>
+    rpc.ask({
+      method: '_getBlockByNumber',
+      params: ['latest', false],
+      ...atHead(),
+      signal,
+      accept: acceptLimits,
+    })
+
   return {
     chainId: async (signal) => {
       // Known from the probes of the nodes: no call can give another one.
@@ -109,8 +144,7 @@ export function createSending(tools: Tools): Sending {
       return await rpc.ask({ method: '_chainId', params: [], signal, accept: acceptQuantity })
     },
     transactionCount: countAt,
-    gasPrice: (signal) =>
-      rpc.ask({ method: '_gasPrice', params: [], ...atHead(), signal, accept: acceptQuantity }),
+    gasPrice: keepForHead(pool, askPrice),
     balance: (address, signal) =>
       rpc.ask({
         method: '_getBalance',
@@ -119,14 +153,7 @@ export function createSending(tools: Tools): Sending {
         signal,
         accept: acceptQuantity,
       }),
-    blockLimits: (signal) =>
-      rpc.ask({
-        method: '_getBlockByNumber',
-        params: ['latest', false],
-        ...atHead(),
-        signal,
-        accept: acceptLimits,
-      }),
+    blockLimits: keepForHead(pool, askLimits),
     intrinsicGas,
     estimate,
     explainPayment: createExplainPayment({ rpc }),
