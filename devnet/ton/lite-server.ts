@@ -12,7 +12,8 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { Address, Cell, parseTuple } from '@ton/core'
 import type { BlockId } from './block.ts'
 import type { TonChain } from './chain.ts'
-import { createLiteBlocks, publicOf, tagged, tlBytes, writeId } from './lite-blocks.ts'
+import { createLiteBlocks, publicOf } from './lite-blocks.ts'
+import { tagged, tlBytes, writeId } from './lite-wire.ts'
 
 /** A running lite server. */
 export type LiteServer = {

@@ -32,7 +32,7 @@ import { developmentWarning, hasDevelopmentRules } from './config/development.ts
 import type { Env } from './config/problem.ts'
 import { resolveChains } from './config/resolve.ts'
 import type { Config } from './config/schema.ts'
-import { toQuotas } from './config/sections/quotas.ts'
+import { toQuotas } from './config/sections/limits.ts'
 import { removeConnectionFile, writeConnectionFile } from './connection-file.ts'
 import {
   canMasterKeysChange,

@@ -1,38 +1,14 @@
 import { request } from 'undici'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { waitFor } from '../../test/helpers/wait-for.ts'
-import { createJumpingClock } from '../chains/evm/testing/jumping-clock.ts'
-import { type StubNode, startStub } from '../chains/evm/testing/stub-node.ts'
+import type { StubNode } from '../chains/evm/testing/stub-node.ts'
 import type { Network } from '../gateway/network.ts'
 import type { Answer } from '../gateway/rpc/answer.ts'
 import { systemIds } from '../lib/ids.ts'
-import { silentLog } from '../lib/log.ts'
-import { loadConfig } from './config/load.ts'
-import { openNetworks } from './networks.ts'
+import { openStubNetwork } from './testing/stub-network.ts'
 
-const setup = async (scheme: 'http' | 'ws') => {
-  const stub = await startStub('a')
-  onTestFinished(stub.stop)
-  const clock = createJumpingClock()
-  const config = loadConfig({
-    env: {},
-    cwd: '/',
-    overrides: {
-      chains: {
-        base: {
-          variant: 'C',
-          networks: { mainnet: { upstreams: [{ url: scheme === 'ws' ? stub.wsUrl : stub.url }] } },
-        },
-      },
-    },
-  })
-  const networks = openNetworks(config, {
-    ...{ env: {}, log: silentLog, clock, ids: systemIds, spill: () => {} },
-  })
-  onTestFinished(networks.stop)
-  const network = networks.byPath.get('/base/mainnet')!
-  return { stub, clock, networks, network }
-}
+const setup = (scheme: 'http' | 'ws') =>
+  openStubNetwork({ variant: 'C' }, (stub) => (scheme === 'ws' ? stub.wsUrl : stub.url))
 
 const principal = {
   credential_id: systemIds.uuid(),

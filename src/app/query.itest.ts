@@ -1,39 +1,17 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { freshDatabase } from '../../test/helpers/database.ts'
-import { createJumpingClock } from '../chains/evm/testing/jumping-clock.ts'
-import { startStub } from '../chains/evm/testing/stub-node.ts'
-import { systemIds } from '../lib/ids.ts'
 import { silentLog } from '../lib/log.ts'
-import { loadConfig } from './config/load.ts'
-import { openNetworks } from './networks.ts'
 import { openQueries } from './query.ts'
+import { openStubNetwork } from './testing/stub-network.ts'
 
 const { db } = await freshDatabase()
 
 const setup = async (record_pending: boolean) => {
-  const stub = await startStub('a')
-  onTestFinished(stub.stop)
-  const clock = createJumpingClock()
-  const config = loadConfig({
-    env: {},
-    cwd: '/',
-    overrides: {
-      chains: {
-        base: {
-          variants: ['C', 'Q'],
-          record_pending,
-          networks: { mainnet: { upstreams: [{ url: stub.url }] } },
-        },
-      },
-    },
-  })
-  const networks = openNetworks(config, {
-    ...{ env: {}, log: silentLog, clock, ids: systemIds, spill: () => {} },
-  })
-  onTestFinished(networks.stop)
+  const opened = await openStubNetwork({ variants: ['C', 'Q'], record_pending })
+  const { clock, config, networks, network } = opened
   const queries = await openQueries(config, { db, clock, log: silentLog, networks })
   onTestFinished(queries.stop)
-  return { clock, queries, network: networks.byPath.get('/base/mainnet')! }
+  return { clock, queries, network }
 }
 
 test('a network that was opened for a query sleeps when there are no more, and is opened again', async () => {

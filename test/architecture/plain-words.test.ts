@@ -29,7 +29,7 @@ const words =
 const identifiers =
   /\b(goOn|mostAtOnce|LetIn|letIn|Patient|Scene|[a-z]+Told|tell[A-Z]\w*|[a-z]+Scene)\b/
 const phrases =
-  /stands? there twice|Is no URL|trying on|failed inside|not looked after|what cannot be true|Something went wrong that should not|is there already\. Give|plan of the house|\bsays so\b|without a word|by heart|\bgo(es)? on\b|thrown away|\b(is|are|was|were) away\b|\bby hand\b/
+  /stands? there twice|Is no URL|trying on|failed inside|\blook(s|ed|ing)? after\b|what cannot be true|Something went wrong that should not|is there already\. Give|plan of the house|\bsays so\b|without a word|by heart|\bgo(es)? on\b|thrown away|\b(is|are|was|were) away\b|\bby hand\b/
 
 /** Terms of others that contain such a word, by file. */
 const allowed: Record<string, RegExp> = {

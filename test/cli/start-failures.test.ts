@@ -159,7 +159,7 @@ test('a master key other than that of the database', slow, async () => {
 test('an invalid master key', async () => {
   const { message } = await fails({ PORTOLAN_SECURITY__MASTER_KEY: 'hunter2' })
   expect(message).toMatchInlineSnapshot(`
-    "The given value is no master key: it must be 32 bytes as 64 hex digits or as base64. Make one with: openssl rand -hex 32
+    "The given value is not a master key: it must be 32 bytes as 64 hex digits or as base64. Make one with: openssl rand -hex 32
     "
   `)
   expect(message).not.toContain('hunter2')
@@ -186,7 +186,7 @@ test('a data directory that cannot be created', async () => {
   })
   expect(code).toBe(1)
   expect(stderr.replaceAll(file, '<file>')).toMatchInlineSnapshot(`
-    "<file>/data cannot be used (mkdir): a part of the path is no folder.
+    "<file>/data cannot be used (mkdir): a part of the path is not a folder.
     "
   `)
 })

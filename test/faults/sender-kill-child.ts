@@ -8,12 +8,12 @@ import { silentLog } from '../../src/lib/log.ts'
 import { createSealer } from '../../src/storage/access/seal.ts'
 import { type Connection, openDatabase } from '../../src/storage/pg/database.ts'
 import { findTransaction } from '../../src/storage/transactions/transactions.ts'
-import { lookAfter } from '../../src/workers/sender/look-after.ts'
+import { checkTransaction } from '../../src/workers/sender/check-transaction.ts'
 import { oneChain } from '../helpers/one-chain.ts'
 
 /** What the child does, and at which of its points it is killed. */
 export type Deed = {
-  work: 'send' | 'look after'
+  work: 'send' | 'check'
   connection: Connection
   url: string
   network_id: number
@@ -84,7 +84,7 @@ async function main(deed: Deed): Promise<void> {
     )
   else {
     const row = await findTransaction(db, { organization_id, network_id }, transaction_id)
-    await lookAfter({ db, clock, log: silentLog, network_id, sending }, row!, signal)
+    await checkTransaction({ db, clock, log: silentLog, network_id, sending }, row!, signal)
   }
   process.stdout.write(String(points))
   await chain.stop()

@@ -100,12 +100,12 @@ export async function runSenderKills(
   await finish(whole.from, whole.transaction_id)
   const again = await prepare()
   await act('send', again.transaction_id, unknownPoint(sendPoints))
-  const lookPoints = (await act('look after', again.transaction_id))!
+  const checkPoints = (await act('check', again.transaction_id))!
   await finish(again.from, again.transaction_id)
 
   const all = [
     ...Array.from({ length: sendPoints }, (_, at) => ['send', at + 1] as const),
-    ...Array.from({ length: lookPoints }, (_, at) => ['look after', at + 1] as const),
+    ...Array.from({ length: checkPoints }, (_, at) => ['check', at + 1] as const),
   ]
   let kills = 0
   const chosen = Array.from(
@@ -114,7 +114,7 @@ export async function runSenderKills(
   )
   for (const [work, point] of chosen) {
     const { from, transaction_id } = await prepare()
-    if (work === 'look after') await act('send', transaction_id, unknownPoint(sendPoints))
+    if (work === 'check') await act('send', transaction_id, unknownPoint(sendPoints))
     const survived = await act(work, transaction_id, point)
     if (survived !== undefined) throw new Error(`${work} ${point}: was not killed`)
     kills++

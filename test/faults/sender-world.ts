@@ -10,7 +10,7 @@ import { findCursor } from '../../src/storage/tracking/blocks.ts'
 import { acquireLease } from '../../src/storage/tracking/leases.ts'
 import { listDueBroadcasts } from '../../src/storage/transactions/open.ts'
 import { createMonths } from '../../src/workers/janitor/months.ts'
-import { lookAfter } from '../../src/workers/sender/look-after.ts'
+import { checkTransaction } from '../../src/workers/sender/check-transaction.ts'
 import { expireUnsigned } from '../../src/workers/sender/sender.ts'
 import { findAncestor, rollBack } from '../../src/workers/tracker/reorg.ts'
 import { storeBeginning, storeBlocks } from '../../src/workers/tracker/store.ts'
@@ -272,7 +272,7 @@ export const createSenderWorld = async (
     const due = await listDueBroadcasts(db, { network_id, now: new Date(time), limit: 100 })
     for (const row of due) {
       if (deadly) sending.answers.push(...answers())
-      await attempt(() => lookAfter(senderTools, row, never), { deadly })
+      await attempt(() => checkTransaction(senderTools, row, never), { deadly })
       sending.answers.length = 0
     }
   }

@@ -15,12 +15,14 @@ export const complete = (node: Node, value: unknown, path: Path, report: Report)
   if (node.patternProperties) return completeMap(node, value, path, report)
   if (node.items) return completeList(node, value, path, report)
   const must = leafFault(node, value)
+  // The value of a secret is not part of a message, whatever is wrong with it.
   if (must) report.finding({ path, must, ...(node.secret ? {} : { value }) })
   return value
 }
 
 /** What is wrong with the value of a single key, as the end of "must …". */
 export const leafFault = (node: Node, value: unknown): string | undefined => {
+  // Checked before the schema: its patterns accept references and literals alike.
   if (node.secret && typeof value === 'string') {
     if (isReference(value) && !parseReference(value))
       return 'be a reference like `file:/run/secrets/name` or `env:NAME`'
@@ -41,6 +43,7 @@ const completeSection = (node: Node, value: unknown, path: Path, report: Report)
   for (const key of Object.keys(value))
     if (!Object.hasOwn(known, key)) report.unknown([...path, key])
   const entries: [string, unknown][] = []
+  // In the order of the schema, so that a printed configuration is always in the same order.
   for (const [name, child] of Object.entries(known)) {
     const here = [...path, name]
     // An empty key (`server:` with every line below it commented out) means "not set".
@@ -49,6 +52,7 @@ const completeSection = (node: Node, value: unknown, path: Path, report: Report)
     else if (child.default !== undefined) entries.push([name, structuredClone(child.default)])
     else if (isRequired(node, name))
       report.finding({ path: here, must: `be given: ${expectation(child)}` })
+    // A section without required keys is there with its defaults, also when the file leaves it out.
     else if (child.properties && node.required?.includes(name))
       entries.push([name, complete(child, {}, here, report)])
   }
@@ -63,11 +67,14 @@ const completeMap = (node: Node, value: unknown, path: Path, report: Report): un
   return Object.fromEntries(
     names.flatMap((name) => {
       const here = [...path, name]
+      // Names of chains and headers become parts of addresses and requests, so their form is
+      // checked too.
       if (!new RegExp(map.pattern, 'u').test(name)) {
         report.finding({ path: here, must: `have a name that matches ${shownWord(map.pattern)}` })
         return []
       }
       const part = value[name]
+      // `header:` without a value removes the entry of a map that has a default.
       if (part === null && map.entry.properties === undefined && node.default !== undefined)
         return []
       return [[name, complete(map.entry, part, here, report)]]

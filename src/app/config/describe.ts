@@ -19,10 +19,12 @@ import { maskSecret } from './secrets.ts'
 /** The configuration as YAML with every default filled in, secrets masked, and the origin of each value beside it. */
 export const printConfig = (config: Config): string => {
   const paths: Path[] = []
+  // Collected while masking, because both walk the same leaves.
   const shown = mapLeaves(nodeOfConfig(config), config, ({ node, path, value }) => {
     paths.push(path)
     return node.secret && typeof value === 'string' ? maskSecret(value, node.mask) : value
   })
+  // Without aliases: two equal lists would otherwise be printed as a reference.
   const document = new Document(shown, { aliasDuplicateObjects: false })
   for (const path of paths) {
     const node = document.getIn(path, true)
@@ -71,6 +73,7 @@ type Seen = Set<string>
 const section = (node: Node, example: unknown, seen: Seen, top = false): string[] => {
   const given = isRecord(example) ? example : {}
   return Object.entries(node.properties ?? {}).flatMap(([name, child]) => {
+    // The description is part of the key: equal names with other meanings are described again.
     const description = `${name}: ${child.description}`
     const fresh = !seen.has(description)
     seen.add(description)
@@ -91,6 +94,7 @@ const entry = (
 ): string[] => {
   if (node.properties) return [`${name}:`, ...indent(section(node, value ?? {}, seen))]
   if (value === undefined && !required) {
+    // An empty map as default says nothing; its example does.
     const empty = isRecord(node.default) && Object.keys(node.default).length === 0
     if (node.default !== undefined && !empty) return yaml({ [name]: node.default })
     return yaml({ [name]: node.example }).map((line) => `#${line}`)
@@ -170,6 +174,7 @@ const ownNotes = new Set(['unset', 'example', 'expects', 'entry', 'secret', 'mas
 const nestedKeys = new Set(['properties', 'patternProperties', 'items', 'anyOf', 'required'])
 
 const schemaOf = (node: Node): JsonSchema => {
+  // Notes of ours are not JSON Schema; editors would warn about unknown keywords.
   const plain = Object.entries(node).filter(([key]) => !ownNotes.has(key) && !nestedKeys.has(key))
   return {
     ...Object.fromEntries(plain),
@@ -252,6 +257,7 @@ export const configMarkdown = (): string => {
     ([name, path]) => `| \`${name}\` | \`${path.join('.')}\` |`,
   )
   const seen = new Set<string>()
+  // Single keys first, sections after them, as a reader looks for them.
   const general = Object.entries(rootNode.properties ?? {}).filter(([, node]) => !node.properties)
   const sections = Object.entries(rootNode.properties ?? {}).filter(([, node]) => node.properties)
   return [

@@ -11,6 +11,7 @@ export const wantsLocalChains = (config: Config): boolean =>
 export const isOnLoopback = ({ server }: Config): boolean =>
   isLoopback(server.host) &&
   (server.base_url === undefined ||
+    // A public base address means that clients elsewhere are expected.
     isLoopback(new URL(server.base_url).hostname.replace(/^\[|\]$/g, '')))
 
 /**

@@ -27,6 +27,7 @@ export function readDocument<value>(
 ): ReadDocument<value> {
   const root = schema as unknown as Node
   const source = parseYaml(text, name)
+  // Every part of the document has one origin, so only its line differs.
   const originAt = (path: Path): Origin => ({ from: 'file', file: name, ...source.locate(path) })
   const problem = (path: Path, rest: string): Problem => problemAt(path, originAt(path), rest)
   const problems: Problem[] = []

@@ -52,6 +52,7 @@ export const readEnv = (
 ): { assignments: Assignment[]; problems: Problem[] } => {
   const assignments: Assignment[] = []
   const problems: Problem[] = []
+  // In a fixed order: of two variables for one key the same one must win on every machine.
   for (const variable of Object.keys(env).sort(byPath)) {
     const text = env[variable]
     // `VAR=` in a compose file or a unit means "not set".
@@ -82,6 +83,7 @@ export const readEnvChains = (env: Env): Record<string, Record<string, unknown>>
     chains[name] = { ...chains[name], ...(isRecord(said) && said) }
   }
   for (const [variable, text] of Object.entries(env)) {
+    // Two underscores separate levels, so a name with an underscore stays whole.
     const [first, second = '', ...keys] = variable.split('__')
     if (first !== `${prefix}CHAINS` || !text) continue
     const name = second.toLowerCase().replaceAll('_', '-')
@@ -156,6 +158,7 @@ const walk = (parts: readonly string[], root: Node): { path: Path; node: Node } 
       path.push(key)
     } else if (map && name !== '') {
       node = map.entry
+      // The pattern of the map decides: names of headers keep their underscores.
       path.push(new RegExp(map.pattern).test('a-b') ? name.replaceAll('_', '-') : name)
     } else if (node.items && /^\d{1,3}$/.test(part)) {
       node = node.items
@@ -177,6 +180,7 @@ const scalar = (node: Node, text: string): unknown => {
   // One value or a list of them: written as in the file.
   if (node.anyOf?.some(isContainer)) return parseYaml(text, 'The value').value
   if (isNumeric(node) || node.anyOf?.every((one) => isNumeric(one) || one.const !== undefined))
+    // A text that is not a number stays a text, and the check names what is expected.
     return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text
   if (node.type !== 'boolean') return text
   if (text === 'true' || text === '1') return true

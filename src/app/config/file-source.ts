@@ -6,6 +6,7 @@ import { ConfigError, type Env, type Path, type Problem, safeText, shownWord } f
 /** A configuration file: its full path, the name that messages use, and what it says. */
 export type ConfigFile = YamlSource & { path: string; name: string }
 
+// Far above any configuration; a wrong file must not fill the memory.
 const maxBytes = 1_048_576
 
 /** Reads the file that is named, or the one in the working directory; undefined when there is none. */
@@ -18,6 +19,7 @@ export const readConfigFile = (options: {
   const path = resolve(options.cwd, named ?? 'portolan.yaml')
   const short = relative(options.cwd, path)
   const name = short.startsWith('..') ? path : short
+  // A file that was named must exist; the default one may be missing.
   const text = readText(path, name, named !== undefined)
   return text === undefined ? undefined : { path, name, ...parseYaml(text, name) }
 }
@@ -50,6 +52,7 @@ type Position = { line: number; column: number }
 /** A parsed text: its value, and where in the text each part of it stands. */
 export type YamlSource = { value: unknown; locate: (path: Path) => Position | undefined }
 
+// Bounds of the walks over the value, which are recursive.
 const maxDepth = 64
 const maxAliases = 100
 const tooDeep = `is nested deeper than ${maxDepth} levels.`
@@ -73,6 +76,7 @@ export const parseYaml = (text: string, name: string): YamlSource => {
   }
   // Warnings count as well: a tag that YAML does not know would silently turn into plain text.
   const faults = [...document.errors, ...document.warnings]
+  // The parser reports a text that is nested too deep as an overflow of its own stack.
   if (faults.some((fault) => /call stack|stack overflow/i.test(fault.message)))
     throw new ConfigError([{ message: `${name} ${tooDeep}`, file: name }])
   if (faults.length > 0)
@@ -101,6 +105,7 @@ export const parseYaml = (text: string, name: string): YamlSource => {
 const offsetOf = (document: Document, path: Path): number | undefined => {
   let node: unknown = document.contents
   let offset: number | undefined
+  // The place of the nearest part that exists: a missing key is reported at its section.
   for (const part of path) {
     if (isAlias(node)) node = node.resolve(document)
     if (isMap(node)) {

@@ -27,6 +27,7 @@ export const secretUrl = (
     Type.String({
       ...notes,
       secret: true,
+      // The pattern is for editors; `isUrl` is what decides.
       pattern: `^(?:(?:${schemes.join('|')})://|(?:file|env):)`,
       expects: `an address that starts with ${schemeList(schemes)}, or a \`file:\` or \`env:\` reference`,
     }),

@@ -18,6 +18,7 @@ export type Layers = {
 export const assignmentsOf = (value: unknown, origin: Origin, path: Path = []): Assignment[] => {
   if (!isRecord(value)) return [{ path, value, origin }]
   return [
+    // The section itself too: an empty one in the file is a value with a place.
     { path, value: {}, origin },
     ...Object.entries(value)
       .filter(([, part]) => part !== undefined)
@@ -36,6 +37,7 @@ export const mergeLayers = (assignments: readonly Assignment[]): Layers => {
   const top: Record<string, unknown> = {}
   for (const { path, value, origin } of assignments) {
     const outcome = put(top, ['root', ...path], value)
+    // One problem per list: every item after a gap would report the same.
     if (outcome === 'gap' && !problems.some(({ key }) => key && pathText(path).startsWith(key)))
       problems.push(problemAt(path, origin, 'leaves out the items before it in the list.'))
     if (outcome === 'done') mark(origins, path, value, origin)
@@ -55,6 +57,7 @@ export const mergeLayers = (assignments: readonly Assignment[]): Layers => {
 
 const mark = (origins: Map<string, Origin>, path: Path, value: unknown, origin: Origin): void => {
   const key = pathKey(path)
+  // A list replaces a list as a whole, so the origins of its old items go.
   if (Array.isArray(value))
     for (const other of origins.keys()) if (other.startsWith(`${key}[`)) origins.delete(other)
   origins.set(key, origin)

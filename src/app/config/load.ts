@@ -1,12 +1,7 @@
-// The configuration: one schema, read from a file, environment variables and defaults. It uses
-// `lib` and `contract` only. It guarantees that every key is documented, that all errors are
-// reported at once, and that no secret is printed.
-
-/*
- * Configuration: one YAML file, environment variables and command line options, checked against the schema.
- * Uses `lib` only. Guarantees that a loaded configuration is complete and valid, and that every problem is
- * reported at once, with its place; nothing but `app` and `cli` reads the environment.
- */
+// The configuration: one YAML file, environment variables and command line options, checked against
+// one schema. It uses `lib` and `contract` only. It guarantees that a loaded configuration is
+// complete and valid, that every key is documented, that all problems are reported at once with
+// their places, and that no secret is printed. Nothing but `app` and `cli` reads the environment.
 
 import { dirname, resolve } from 'node:path'
 import { findNearest } from '../../lib/nearest.ts'
@@ -43,6 +38,7 @@ export type LoadOptions = { file?: string; env: Env; cwd: string; overrides?: Ov
  * Throws a `ConfigError` with every problem at once.
  */
 export const loadConfig = (options: LoadOptions): Config => {
+  // The order of reading matters: the variants of chains decide which keys there are below them.
   const file = readConfigFile(options)
   const fileLayer = file ? assignmentsOf(file.value ?? {}, { from: 'file', file: file.name }) : []
   const overrideLayer = assignmentsOf(options.overrides ?? {}, { from: 'override' })
@@ -56,6 +52,7 @@ export const loadConfig = (options: LoadOptions): Config => {
   const checked = check(root, layers.value, (path) => located(path, layers.nearestOrigin(path)))
   const problems = [...env.problems, ...layers.problems, ...checked.problems]
   if (problems.length > 0) throw new ConfigError(problems)
+  // A relative path is relative to the file that names it; from elsewhere to the working directory.
   const base = (origin: Origin) =>
     origin.from === 'file' && file ? dirname(file.path) : options.cwd
   const settings = absolute(root, checked.settings, (path) => base(originOf(path)))
@@ -82,6 +79,8 @@ const check = (
     problems.push(problemAt(found.path, originOf(found.path), findingText(found)))
   const unknown = (path: Path) => problems.push(unknownKey(path, { root, value }, originOf))
   const settings = complete(root, value ?? {}, [], { finding, unknown }) as Settings
+  // Rules between keys only for values that are valid by themselves, or one mistake would be
+  // reported twice.
   if (problems.length === 0) checkRules(settings).forEach(finding)
   return { settings, problems }
 }
@@ -130,6 +129,7 @@ const sourceOf = (
   originOf: (path: Path) => Origin,
   file: string | undefined,
 ): Source => {
+  // Defaults are not listed: what has no origin is a default.
   const origins = leavesOf(root, settings).flatMap(({ path }) => {
     const origin = originOf(path)
     return origin.from === 'default' ? [] : [[pathKey(path), origin] as const]
@@ -142,6 +142,7 @@ export const namedPath = (path: Path, value: unknown): Path => {
   let here = path
   let part = value
   while (isRecord(part)) {
+    // More than one key inside is more likely a section in the wrong place than a typo.
     const [first, second] = Object.keys(part)
     if (first === undefined || second !== undefined) break
     here = [...here, first]
@@ -208,6 +209,7 @@ export const checkSecrets = (
     const key = pathText(path)
     try {
       const secret = resolveSecret(value, { ...options, key })
+      // A reference to a reference is a mistake: the file would be read by its name.
       const must = isReference(secret) ? 'be the secret itself' : leafFault(node, secret)
       if (must === undefined) return []
       return [

@@ -90,6 +90,7 @@ export const mapLeaves = (
       }),
     )
   }
+  // Also an empty map or list, which has nothing to walk into.
   return change({ path, node, value })
 }
 

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import type { Finding, Source } from './problem.ts'
-import { auditSection } from './sections/audit.ts'
-import { balancesSection } from './sections/balances.ts'
+import { auditSection, loggingSection, telemetrySection } from './sections/observability.ts'
+import { balancesSection, metadataSection, transactionsSection } from './sections/tracking.ts'
 import {
   type ChainsSettings,
   chainsRules,
@@ -10,18 +10,13 @@ import {
 } from './sections/chains.ts'
 import { databaseSection } from './sections/database.ts'
 import { gatewayRules, gatewaySection } from './sections/gateway.ts'
-import { limitsSection } from './sections/limits.ts'
-import { loggingSection } from './sections/logging.ts'
-import { metadataSection } from './sections/metadata.ts'
-import { quotasSection } from './sections/quotas.ts'
+import { limitsSection, quotasSection } from './sections/limits.ts'
 import { redisSection } from './sections/redis.ts'
 import { securitySection } from './sections/security.ts'
 import { serverRules, serverSection } from './sections/server.ts'
-import { telemetrySection } from './sections/telemetry.ts'
-import { transactionsSection } from './sections/transactions.ts'
 import { webhooksRules, webhooksSection } from './sections/webhooks.ts'
 
-/** The sections beside the chains. A new one is one file and one line here. */
+/** The sections beside the chains. A new one is a constant in the file of its group and one line here. */
 const sections = {
   data_dir: Type.Optional(
     Type.String({

@@ -2,7 +2,7 @@
 // Metric names are public and do not change.
 
 import type { Pool } from 'pg'
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import type { Failure } from '../../domain/access/failure-budget.ts'
 import type { LimiterStatus } from '../../domain/limits/limiter.ts'
 import type { Network } from '../../gateway/network.ts'
@@ -19,7 +19,6 @@ import { registerGatewayMetrics } from './gateway.ts'
 import { type InstallationView, registerInstallationMetrics } from './installation.ts'
 import { registerPendingMetrics } from './pending.ts'
 import { type Family, renderMetrics } from './render.ts'
-import { registerShareMetrics } from './shares.ts'
 import { show, showHistogram } from './show.ts'
 import { registerStreamMetrics } from './streams.ts'
 import { registerTrackerMetrics, type TrackersStatus, type TrackerTimings } from './tracker.ts'
@@ -203,4 +202,44 @@ export function createMetrics(version: string, routes: Pick<Routes, 'find'>): Me
         return { name, help, type, labelNames: [...labelNames] }
       }),
   }
+}
+
+/** Shows how many connections are open, how much of the bodies is in memory, and what was refused. */
+function registerShareMetrics(
+  registry: Registry,
+  { connections, proxied, bodies }: Record<'connections' | 'proxied' | 'bodies', Shares>,
+): void {
+  const registers = [registry]
+  new Gauge({
+    name: 'portolan_http_connections',
+    help: 'Connections that are open, WebSockets too.',
+    registers,
+    collect() {
+      this.set(connections.status().taken)
+    },
+  })
+  new Gauge({
+    name: 'portolan_http_body_bytes',
+    help: 'Bytes of request bodies in memory.',
+    registers,
+    collect() {
+      this.set(bodies.status().taken)
+    },
+  })
+  new Counter({
+    name: 'portolan_http_refused_total',
+    help: 'Connections and bodies that were refused because there were too many, by the bound that they met.',
+    labelNames: ['what', 'bound'],
+    registers,
+    collect() {
+      this.reset()
+      const open = connections.status().refused
+      const behind = proxied.status().refused
+      const sent = bodies.status().refused
+      this.inc({ what: 'connection', bound: 'address' }, open.client + behind.client)
+      this.inc({ what: 'connection', bound: 'all' }, open.all + behind.all)
+      this.inc({ what: 'body', bound: 'address' }, sent.client)
+      this.inc({ what: 'body', bound: 'all' }, sent.all)
+    },
+  })
 }

@@ -21,7 +21,7 @@ export type TrackerTimings = {
 const longestMs = 2_000
 const labelNames = ['chain', 'network']
 
-/** Exports how far the trackers are, and what an operator must look after. */
+/** Exports how far the trackers are, and what needs the attention of an operator. */
 export function registerTrackerMetrics(
   registry: Registry,
   status: TrackersStatus,

@@ -11,7 +11,7 @@ export type Waits = {
 }
 
 /** Where an exporter sends to. */
-export type Target = { url: string; headers: Record<string, string>; timeoutMillis: number }
+export type Collector = { url: string; headers: Record<string, string>; timeoutMillis: number }
 
 type Made<options, made> = new (options: options) => made
 type Stoppable = { shutdown(): Promise<void> }
@@ -38,7 +38,7 @@ export type TraceSdk = {
   AlwaysOnSampler: new () => object
   RandomIdGenerator: new () => IdGenerator
   BatchSpanProcessor: Made<Waits & { exporter: Exporter }, Processor>
-  OTLPTraceExporter: Made<Target, Exporter>
+  OTLPTraceExporter: Made<Collector, Exporter>
   resourceFromAttributes(attributes: Record<string, string>): Resource
 }
 
@@ -49,7 +49,7 @@ export type LogSdk = {
     LoggerProvider & Stoppable
   >
   BatchLogRecordProcessor: Made<Waits & { exporter: Exporter }, Processor>
-  OTLPLogExporter: Made<Target, Exporter>
+  OTLPLogExporter: Made<Collector, Exporter>
 }
 
 // By name: an installation that left the packages out starts all the same, and its types can be checked.

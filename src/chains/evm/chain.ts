@@ -21,14 +21,14 @@ import { readHeader, toHeader, whyRefused } from './codec/header.ts'
 import { toQuantity } from './codec/raw.ts'
 import { evmFamily } from './family.ts'
 import { follow } from './follow.ts'
-import { createExplored, isPruned, type Nodes } from './pool/nodes.ts'
+import { createExplored, isPruned, type EvmNodes } from './pool/nodes.ts'
 import { createRpc } from './pool/rpc.ts'
 import { createSending, type OnBroadcast } from './sending/sending.ts'
 
 /** What an EVM chain is made of. */
 export type EvmChainOptions = {
   /** Belongs to the caller, who stops it. */
-  pool: Nodes
+  pool: EvmNodes
   /** Chooses the branch and the head; where it is absent, the nodes are asked. */
   canonical?: Canonical
   /** Method prefix of the chain: `eth`. */
@@ -189,7 +189,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
 }
 
 /** The nodes as seen from the canonical chain: its tip is the head. */
-const onBranch = (pool: Nodes, canonical: Canonical): Nodes => ({
+const onBranch = (pool: EvmNodes, canonical: Canonical): EvmNodes => ({
   ...pool,
   head: canonical.head,
   onHead: (listener) =>

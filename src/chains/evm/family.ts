@@ -3,7 +3,11 @@ import type { PresentedAsset } from '../../contract/records/presented.ts'
 import type { AssetView, Family, Parsed, TokenStandard } from '../chain.ts'
 import { parsed, parseEvmPattern, parseHexHash, refused, toHex } from '../hex.ts'
 import { placesPerTransaction, valuePlace } from './block/native.ts'
-import { evmSigning } from './sending/signing.ts'
+import type { Signing } from '../sending.ts'
+import { encodeCall } from './codec/abi.ts'
+import { signedTransaction, signingHash } from './codec/legacy-transaction.ts'
+import { bytesOf } from './codec/raw.ts'
+import { readSignature } from './codec/signature.ts'
 
 /** Reads an address: exactly the pattern of spec 2, so that one account has one text. */
 const parseAddress = (text: string): Parsed => {
@@ -51,6 +55,22 @@ const standards: Readonly<Record<ContractType, TokenStandard>> = {
   CONTRACT_TYPE_ERC20: { asset_type: 'ASSET_TYPE_ERC20', key: 'erc20', isCollection: false },
   CONTRACT_TYPE_ERC721: { asset_type: 'ASSET_TYPE_ERC721', key: 'erc721', isCollection: true },
   CONTRACT_TYPE_ERC1155: { asset_type: 'ASSET_TYPE_ERC1155', key: 'erc1155', isCollection: true },
+}
+
+/** The rules of signed transactions of the family. */
+const evmSigning: Signing = {
+  signingHash,
+  sign: async (fields, signature) => {
+    const read = await readSignature(signature, fields)
+    return read.ok ? { ok: true, ...signedTransaction(fields, read.signature) } : read
+  },
+  // `safeTransferFrom` fails where the receiving contract cannot handle the item; `transferFrom` would lose it.
+  encodePayment: ({ contract_type, from, to, value }) =>
+    bytesOf(
+      contract_type === 'CONTRACT_TYPE_ERC20'
+        ? encodeCall('transfer(address,uint256)', to, value)
+        : encodeCall('safeTransferFrom(address,address,uint256)', from, to, value),
+    ),
 }
 
 /** The rules of variant C. */

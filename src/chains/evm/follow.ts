@@ -14,11 +14,11 @@ import {
 import { createFetchAhead } from '../follow/fetch-ahead.ts'
 import { findGapEnd, takeLinked } from '../follow/linked.ts'
 import type { FetchBlock } from './block/fetch.ts'
-import type { Nodes } from './pool/nodes.ts'
+import type { EvmNodes } from './pool/nodes.ts'
 
 /** What following needs. */
 export type FollowTools = {
-  pool: Nodes
+  pool: EvmNodes
   clock: Clock
   fetchBlock: FetchBlock
   head(signal: AbortSignal): Promise<BlockHeader>

@@ -14,6 +14,7 @@ const prefixLength = (first: number): number | undefined =>
 const parseSs58 = (text: string): Parsed => {
   const bytes = decodeBase58(text)
   const length = prefixLength(bytes?.[0] ?? 255)
+  // The prefix, 32 bytes of the account and two of the checksum.
   if (!bytes || length === undefined || bytes.length !== length + 34)
     return refused('Is not an SS58 address of a 32-byte account.')
   const info = getSs58AddressInfo(text)
@@ -43,6 +44,7 @@ export const parseAddress = (text: string): Parsed => {
 export const formatAddress = (account: Uint8Array, prefix: number): string => {
   if (account.length === 0) return ''
   const body = Buffer.concat([encodePrefix(prefix), account])
+  // Two bytes are the checksum length for accounts of 32 bytes.
   const checksum = createHash('blake2b512').update('SS58PRE').update(body).digest().subarray(0, 2)
   return encodeBase58(Buffer.concat([body, checksum]))
 }

@@ -9,7 +9,7 @@ import {
 import { toHex } from '../hex.ts'
 import type { VerificationCounts } from '../verification.ts'
 import { accountKey, executedByKey, tokenAccountKey } from './keys.ts'
-import { askHeader, type Nodes } from './nodes.ts'
+import { askHeader, type PolkadotNodes } from './nodes.ts'
 import type { Runtimes } from './runtimes.ts'
 import { readProvenStorage, readStorage, type StorageQuery } from './storage.ts'
 import { type Token, tokenOf } from './token.ts'
@@ -22,7 +22,7 @@ type Holding = { key: string; token: Token | undefined }
 
 /** Makes the function that reads what accounts held after a block (see `Chain.readBalances`). */
 export function createReadBalances(tools: {
-  nodes: Nodes
+  nodes: PolkadotNodes
   runtimes: Runtimes
   counts: VerificationCounts
 }) {
@@ -30,6 +30,7 @@ export function createReadBalances(tools: {
 
   const readKeys = async (query: StorageQuery, signal: AbortSignal) => {
     if (counts.mode !== 'full') return await readStorage(nodes, query, signal)
+    // The root of the state is in the header, which every proof must lead to.
     const { stateRoot: root } = await askHeader(nodes, query.block, signal)
     return await readProvenStorage(nodes, { ...query, root, counts }, signal)
   }
@@ -41,6 +42,7 @@ export function createReadBalances(tools: {
   ): Promise<[string, bigint][]> => {
     const block = { number: at.number, hash: toHex(at.hash) }
     const keys = holdings.map(({ key }) => key)
+    // The version of the runtime comes with the values, so that both are of one block.
     const values = await readKeys({ keys: [executedByKey, ...keys], block }, signal)
     const parentHash = async (within: AbortSignal) =>
       (await askHeader(nodes, block, within)).parentHash
@@ -63,6 +65,7 @@ export function createReadBalances(tools: {
       const token = tokenOf(asset)
       return { key: token ? tokenAccountKey(token, address) : accountKey(address), token }
     })
+    // The same place may be asked for by several wallets.
     const holdings = [...new Map(asked.map((holding) => [holding.key, holding])).values()]
     const parts: Holding[][] = []
     for (let begin = 0; begin < holdings.length; begin += perRequest)

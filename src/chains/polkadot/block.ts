@@ -31,6 +31,7 @@ export function createBlock(parts: BlockParts): ChainBlock {
   const accounts = distinctBytes(
     events.flatMap(({ fields }) => fields.flatMap(({ account }) => account ?? [])),
   )
+  // Remembered, because a block names few tokens many times and records compare assets by identity.
   const assets = new Map<string, AssetKey>()
   const assetOf = (token: Token | undefined): AssetKey => {
     if (!token) return native
@@ -54,6 +55,7 @@ export function createBlock(parts: BlockParts): ChainBlock {
     return hash
   }
   const decode: ChainBlock['decode'] = (tracked): BlockContent => {
+    // Most blocks concern no tracked account; nothing else is computed for them.
     if (!accounts.some((account) => tracked.accounts.has(account)))
       return { movements: [], touched: [] }
     const bills = new Map<number, Bill & Payment>()
@@ -104,6 +106,7 @@ export function createBlock(parts: BlockParts): ChainBlock {
       if (!change) continue
       const { from = noParty, to = noParty, value, token } = change
       const isPlain = isPlainTransfer(event)
+      // A transfer of zero is a record, because its sender sees it; an event of zero is not.
       if (value === 0n && !isPlain) continue
       const asset = assetOf(token)
       const moved = { asset, from: Buffer.from(from), to: Buffer.from(to), value }
@@ -116,6 +119,7 @@ export function createBlock(parts: BlockParts): ChainBlock {
           { index, extrinsic },
           { asset: native, from: Buffer.from(payer), to: noParty, value: 0n },
         )
+    // Fees were added last, but belong to the place of their extrinsic.
     movements.sort((one, other) => one.ordinal - other.ordinal)
     return { movements, touched: touchedIn(events, tracked, assetOf) }
   }

@@ -10,7 +10,7 @@ import { createPolkadotFamily } from './family.ts'
 import { createFetch } from './fetch.ts'
 import { createFinality } from './finality.ts'
 import { follow } from './follow.ts'
-import type { Target } from './grandpa.ts'
+import type { BlockName } from './grandpa.ts'
 import { type NodeOptions, openNodes } from './nodes.ts'
 import { createRuntimes } from './runtimes.ts'
 import { createTokens } from './tokens.ts'
@@ -31,7 +31,7 @@ export type PolkadotChainOptions = {
   /** The number of the parachain on the relay chain; 1000, which is Asset Hub everywhere, without it. */
   paraId?: number
   /** A block of the relay chain from which on its authorities are followed. */
-  trusted?: Target
+  trusted?: BlockName
   /** How long to wait for news before looking again. */
   pollMs?: number
   /** Blocks that are fetched at once while behind. */
@@ -54,6 +54,7 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
   const { upstreams, clock = systemClock, log = silentLog, genesis, ss58_prefix } = options
   const { requestTimeoutMs, probeEveryMs, waitMs } = options
   const stopping = new AbortController()
+  // Zero is the prefix of Polkadot; the runtime corrects it as soon as it was read.
   let prefix = ss58_prefix ?? 0
   const family = createPolkadotFamily({ ss58_prefix: () => prefix })
   const nodes = openNodes({
@@ -75,6 +76,8 @@ export function createPolkadotChain(options: PolkadotChainOptions): Chain {
   })
   const counts = createVerificationCounts(options.verification ?? 'structural')
   const finality =
+    // Finality can be proven by the relay chain only. Without its nodes states are proven, and the
+    // head is believed.
     counts.mode === 'full' && options.relay && options.relay.length > 0
       ? createFinality({
           ...{

@@ -36,6 +36,7 @@ export function createCodecs(metadata: Uint8Array): Codecs {
     builder.buildStorage(pallet, item).value
   return {
     ...createEventReaders(lookup(events.type.value)),
+    // The library is typed by the metadata it was built for; other runtimes are checked here.
     readBalance: (hex) => {
       const { data } = account.dec(hex) as Account
       if (typeof data?.free !== 'bigint' || typeof data.reserved !== 'bigint')

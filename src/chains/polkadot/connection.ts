@@ -34,6 +34,8 @@ export type ConnectionOptions = {
 }
 
 const connectTimeoutMs = 5_000
+// Metadata of a runtime has some hundred kilobytes; blocks of the relay chain may have several
+// megabytes.
 const maxReplyBytes = 64 << 20
 
 /** The class of sockets to one node, with its headers; the library requires a class. */
@@ -57,6 +59,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   const url = new URL(options.url)
   const headers = headersOf(url, options.headers ?? {})
   const firstAttempt = Promise.withResolvers<void>()
+  // Its signal ends everything that depends on the open connection.
   let link: AbortController | undefined
   let isListening = false
   let isStopped = false
@@ -92,6 +95,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       const held = link
       if (!held) return reject(new NodeFault('down', lastError))
       if (signal.aborted) return reject(signal.reason)
+      // Removes both listeners: the signals live longer than a request.
       const end = () => {
         cancel()
         signal.removeEventListener('abort', onAbort)

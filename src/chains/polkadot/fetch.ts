@@ -8,7 +8,7 @@ import { createBlock } from './block.ts'
 import type { Finality } from './finality.ts'
 import { bytesOf, isHash, type RawHeader, readHeader } from './header.ts'
 import { eventsKey, executedByKey, nowKey } from './keys.ts'
-import { askHeader, type Nodes } from './nodes.ts'
+import { askHeader, type PolkadotNodes } from './nodes.ts'
 import type { Runtimes } from './runtimes.ts'
 import { readUint, ScaleError } from './scale.ts'
 import { readProvenStorage, readStorage, type Values } from './storage.ts'
@@ -50,7 +50,7 @@ const askHash = async (
 
 /** What fetching needs. */
 export type FetchTools = {
-  nodes: Nodes
+  nodes: PolkadotNodes
   runtimes: Runtimes
   native: AssetKey
   counts: VerificationCounts

@@ -15,12 +15,12 @@ import {
   nextSet,
   readProof,
   readSet,
-  type Target,
+  type BlockName,
   verifyJustification,
 } from './grandpa.ts'
 import { bytesOf, isHash, type RawHeader } from './header.ts'
 import { authoritiesKey, oldAuthoritiesKey, paraHeadKey, setIdKey } from './keys.ts'
-import { askHeader, type Nodes } from './nodes.ts'
+import { askHeader, type PolkadotNodes } from './nodes.ts'
 import { readCompact, ScaleError, skipCompact } from './scale.ts'
 import { readProvenStorage } from './storage.ts'
 
@@ -43,33 +43,33 @@ const patienceMs = 60_000
 
 /** Starts without authorities: they are read when the first block is asked for. */
 export function createFinality(options: {
-  nodes: Nodes
-  relay: Nodes
+  nodes: PolkadotNodes
+  relay: PolkadotNodes
   counts: VerificationCounts
   clock: Clock
   log: Log
   /** The number of the parachain. */
   paraId: number
   /** A relay chain block, from whose state the authorities are taken. */
-  trusted?: Target | undefined
+  trusted?: BlockName | undefined
 }): Finality {
   const { nodes, relay, counts, clock, log, trusted } = options
   const headKey = paraHeadKey(options.paraId)
   let anchor: string | null = null
   /** The last relay block that is proven, and who votes on those after it. */
-  let known: { block: Target; set: AuthoritySet } | undefined
+  let known: { block: BlockName; set: AuthoritySet } | undefined
   /** Proven hashes of the parachain. */
   const proven = new Map<number, string>()
-  let head: Target | undefined
+  let head: BlockName | undefined
   /** How far the walk from the head has come: the lowest block, and the hash of the one before it. */
   let lowest: { number: number; parentHash: string } | undefined
 
-  const headerOf = (block: Target, signal: AbortSignal) => askHeader(relay, block, signal)
-  const provenState = async (block: Target, keys: string[], root: string, signal: AbortSignal) =>
+  const headerOf = (block: BlockName, signal: AbortSignal) => askHeader(relay, block, signal)
+  const provenState = async (block: BlockName, keys: string[], root: string, signal: AbortSignal) =>
     await readProvenStorage(relay, { keys, block, root, counts }, signal)
 
   /** The newest block of a relay node, where no block is trusted. */
-  const newestRelay = async (signal: AbortSignal): Promise<Target> => {
+  const newestRelay = async (signal: AbortSignal): Promise<BlockName> => {
     const hash = await relay.ask({
       method: 'chain_getFinalizedHead',
       params: [],
@@ -86,7 +86,7 @@ export function createFinality(options: {
     return { number, hash }
   }
   /** The authorities after a block by its state. */
-  const setInState = async (block: Target, root: string, signal: AbortSignal) => {
+  const setInState = async (block: BlockName, root: string, signal: AbortSignal) => {
     const keys = [setIdKey, authoritiesKey, oldAuthoritiesKey]
     const values = await provenState(block, keys, root, signal)
     const id = values.get(setIdKey)
@@ -98,7 +98,7 @@ export function createFinality(options: {
     return readSet(bytesOf(id), bytesOf(found), { hasVersion: !list })
   }
   /** The same by its header, where nodes have pruned the state: the number of the set is in its votes. */
-  const setInHeader = async (block: Target, { digest }: RawHeader, signal: AbortSignal) => {
+  const setInHeader = async (block: BlockName, { digest }: RawHeader, signal: AbortSignal) => {
     const set = nextSet(digest.logs, { id: 0n, weights: new Map() })
     if (!set)
       throw new ChainUnavailableError(
@@ -135,7 +135,7 @@ export function createFinality(options: {
   const proveNext = async (
     { block, set }: NonNullable<typeof known>,
     signal: AbortSignal,
-  ): Promise<Target | undefined> => {
+  ): Promise<BlockName | undefined> => {
     const next = block.number + 1
     if (next > relay.set.best()) return undefined
     const target = await relay.ask({
@@ -143,7 +143,7 @@ export function createFinality(options: {
       params: [next],
       reached: next,
       signal,
-      accept: (result): Target | 'none' => {
+      accept: (result): BlockName | 'none' => {
         // A node without a justification of the block has one later.
         if (result === null) return 'none'
         try {
@@ -160,7 +160,7 @@ export function createFinality(options: {
   }
 
   /** The head of the parachain in the state of a relay block. */
-  const headIn = async (block: Target, root: string, signal: AbortSignal): Promise<Target> => {
+  const headIn = async (block: BlockName, root: string, signal: AbortSignal): Promise<BlockName> => {
     const value = (await provenState(block, [headKey], root, signal)).get(headKey)
     if (!value)
       throw new ChainUnavailableError(
@@ -171,7 +171,7 @@ export function createFinality(options: {
     return headOf(bytes.subarray(begin, begin + readCompact(bytes, 0)))
   }
 
-  const showHead = (found: Target): void => {
+  const showHead = (found: BlockName): void => {
     if (head && found.number <= head.number) return
     head = found
     lowest = undefined

@@ -6,11 +6,11 @@ import { createFetchAhead } from '../follow/fetch-ahead.ts'
 import { skipMissing } from '../follow/missing.ts'
 import type { Fetch } from './fetch.ts'
 import { isHash } from './header.ts'
-import type { Nodes } from './nodes.ts'
+import type { PolkadotNodes } from './nodes.ts'
 
 /** What following needs. */
 export type FollowTools = {
-  nodes: Nodes
+  nodes: PolkadotNodes
   clock: Clock
   fetch: Fetch
   /** How long to wait for news before looking again. */
@@ -71,7 +71,7 @@ export const follow = (
 }
 
 /** Throws when no node answers. */
-const askFinal = (nodes: Nodes, signal: AbortSignal): Promise<string> =>
+const askFinal = (nodes: PolkadotNodes, signal: AbortSignal): Promise<string> =>
   nodes.ask({
     method: 'chain_getFinalizedHead',
     params: [],

@@ -1,9 +1,9 @@
 // GRANDPA, the finality of the relay chain: justifications and changes of the authorities. Pure. The forms are those of
 // polkadot-sdk (substrate/primitives/consensus/grandpa, substrate/client/consensus/grandpa).
 
-import { createPublicKey, verify } from 'node:crypto'
 import { Blake2256 } from '@polkadot-api/substrate-bindings'
 import { toHex } from '../hex.ts'
+import { isSignedBy, isSupermajority } from '../signatures.ts'
 import { bytesOf } from './header.ts'
 import { readCompact, readUint, ScaleError, skipCompact } from './scale.ts'
 
@@ -14,8 +14,8 @@ export type AuthoritySet = {
   weights: ReadonlyMap<string, bigint>
 }
 
-/** A block by which its finality is proven. */
-export type Target = { number: number; hash: string }
+/** A block by number and hash, as the nodes name it. */
+export type BlockName = { number: number; hash: string }
 
 // Polkadot has some hundred authorities; votes on descendants bring a few headers.
 const mostAuthorities = 10_000
@@ -67,7 +67,7 @@ function readHeader(reader: Reader, bytes: Buffer): { hash: string; parentHash: 
 }
 
 /** The number and hash of the block whose header is in these bytes. */
-export function headOf(bytes: Buffer): Target {
+export function headOf(bytes: Buffer): BlockName {
   return {
     number: readCompact(bytes, 32),
     hash: toHex(Blake2256(Uint8Array.from(bytes))),
@@ -117,22 +117,6 @@ export function nextSet(logs: readonly string[], { id }: AuthoritySet): Authorit
   return undefined
 }
 
-// An ed25519 key in DER stands behind these bytes.
-const keyPrefix = Buffer.from('302a300506032b6570032100', 'hex')
-const isSigned = (key: string, message: Buffer, signature: Buffer): boolean => {
-  const der = Buffer.concat([keyPrefix, Buffer.from(key, 'hex')])
-  try {
-    return verify(
-      null,
-      message,
-      createPublicKey({ key: der, format: 'der', type: 'spki' }),
-      signature,
-    )
-  } catch {
-    return false
-  }
-}
-
 type Vote = { target: Buffer; signature: Buffer; voter: string }
 
 /** Reads a justification; the headers behind it lead from the blocks of its votes to the one of the commit. */
@@ -162,7 +146,8 @@ function readJustification(justification: Buffer) {
 function isVote({ target, signature, voter }: Vote, round: Buffer, id: bigint): boolean {
   const setId = Buffer.alloc(8)
   setId.writeBigUInt64LE(id)
-  return isSigned(voter, Buffer.concat([Buffer.of(1), target, round, setId]), signature)
+  const message = Buffer.concat([Buffer.of(1), target, round, setId])
+  return isSignedBy(Buffer.from(voter, 'hex'), message, signature)
 }
 
 /**
@@ -188,7 +173,7 @@ const mostSets = 20_000n
  * The block that a justification proves final. Throws ScaleError where votes of more than two thirds of the set
  * for it, or for blocks after it, are missing.
  */
-export function verifyJustification(justification: Buffer, { id, weights }: AuthoritySet): Target {
+export function verifyJustification(justification: Buffer, { id, weights }: AuthoritySet): BlockName {
   const { round, hash, number, votes, parents } = readJustification(justification)
   const isAfterCommit = (target: string): boolean => {
     let at: string | undefined = target
@@ -199,17 +184,17 @@ export function verifyJustification(justification: Buffer, { id, weights }: Auth
     return false
   }
   const total = weights.values().reduce((sum, weight) => sum + weight, 0n)
-  const threshold = total - (total - 1n) / 3n
   const voted = new Set<string>()
   let power = 0n
   for (const vote of votes) {
     const { target, voter } = vote
     const weight = weights.get(voter)
+    // Votes that do not count are left out: the weight of the others decides.
     if (weight === undefined || voted.has(voter)) continue
     if (!isAfterCommit(toHex(target.subarray(0, 32))) || !isVote(vote, round, id)) continue
     voted.add(voter)
     power += weight
-    if (power >= threshold) return { number, hash }
+    if (isSupermajority(power, total)) return { number, hash }
   }
   throw new ScaleError(`block ${number} has ${power} of ${total} votes of set ${id}`)
 }

@@ -30,7 +30,7 @@ export type Question<answer> = {
 type PolkadotNode = NodeRecord & { connection: Connection; archive: boolean }
 
 /** The nodes of a chain. */
-export type Nodes = ReturnType<typeof openNodes>
+export type PolkadotNodes = ReturnType<typeof openNodes>
 
 /** What a set of nodes is made of. */
 export type NodesOptions = {
@@ -117,7 +117,7 @@ export function openNodes(options: NodesOptions) {
 
 /** The header of a block, by its hash. */
 export const askHeader = (
-  nodes: Nodes,
+  nodes: PolkadotNodes,
   block: { number: number; hash: string },
   signal: AbortSignal,
 ): Promise<RawHeader> =>

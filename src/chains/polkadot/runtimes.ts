@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { BlockMissingError } from '../chain.ts'
 import { type Codecs, createCodecs } from './codecs.ts'
 import { executedByKey } from './keys.ts'
-import type { Nodes } from './nodes.ts'
+import type { PolkadotNodes } from './nodes.ts'
 import { readCompact, skipCompact } from './scale.ts'
 import type { Values } from './storage.ts'
 
@@ -28,7 +28,7 @@ const most = 8
 
 /** Makes the store of codecs: one per version, made when a block of it is met. */
 export function createRuntimes(options: {
-  nodes: Nodes
+  nodes: PolkadotNodes
   onCodecs(codecs: Codecs): void
   /** The signal of the chain: the first caller may abort while others wait for the same metadata. */
   stopping: AbortSignal
@@ -101,7 +101,7 @@ function readExecutedBy(hex: string | null | undefined): Version | undefined {
 }
 
 const askVersion = (
-  nodes: Nodes,
+  nodes: PolkadotNodes,
   { number, hash }: { number: number; hash: string },
   signal: AbortSignal,
 ): Promise<Version> =>
@@ -121,7 +121,7 @@ const askVersion = (
 
 /** The metadata in the form that every node gives; version 14 says all that is needed here. */
 const askMetadata = (
-  nodes: Nodes,
+  nodes: PolkadotNodes,
   { number, hash }: { number: number; hash: string },
   signal: AbortSignal,
 ): Promise<Buffer> =>

@@ -1,7 +1,7 @@
 import { NodeFault } from '../nodes/fault.ts'
 import type { VerificationCounts } from '../verification.ts'
 import { bytesOf } from './header.ts'
-import type { Nodes } from './nodes.ts'
+import type { PolkadotNodes } from './nodes.ts'
 import { findProven, readProof } from './trie.ts'
 
 /** Values of storage by their keys; null where there is none. */
@@ -15,7 +15,7 @@ export type StorageQuery = {
 
 /** Reads keys of a state, in one request. */
 export async function readStorage(
-  nodes: Nodes,
+  nodes: PolkadotNodes,
   { keys, block }: StorageQuery,
   signal: AbortSignal,
 ): Promise<Values> {
@@ -31,7 +31,7 @@ export async function readStorage(
 
 /** The same with a proof that these are the values of the state to which the header commits. */
 export async function readProvenStorage(
-  nodes: Nodes,
+  nodes: PolkadotNodes,
   { keys, block, root, counts }: StorageQuery & { root: string; counts: VerificationCounts },
   signal: AbortSignal,
 ): Promise<Values> {

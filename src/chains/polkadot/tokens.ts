@@ -3,7 +3,7 @@ import type { BlockRef } from '../chain.ts'
 import { toHex } from '../hex.ts'
 import type { TokenInfo, Tokens } from '../tokens.ts'
 import { executedByKey, tokenDetailsKey, tokenMetadataKey } from './keys.ts'
-import { askHeader, type Nodes } from './nodes.ts'
+import { askHeader, type PolkadotNodes } from './nodes.ts'
 import type { Runtimes } from './runtimes.ts'
 import { readStorage } from './storage.ts'
 import { tokenOf } from './token.ts'
@@ -12,7 +12,7 @@ const noInfo: TokenInfo = { name: null, symbol: null, decimals: null }
 
 /** Finds tokens on the chain. They need no account of their own. */
 export function createTokens(tools: {
-  nodes: Nodes
+  nodes: PolkadotNodes
   runtimes: Runtimes
   native: AssetKey
   head(signal: AbortSignal): Promise<BlockRef>

@@ -60,6 +60,8 @@ export function readEffects({ V2 }: ParsedEffects): Effects | undefined {
   const after: Owned[] = []
   const funds: Change[] = []
   for (const [id, { inputState, outputState }] of V2.changedObjects) {
+    // A version is read before and after the transaction; an object that was created has no first,
+    // one that was deleted no second.
     if (inputState.Exist) {
       const [[version, digest], holder] = inputState.Exist
       const owner = ownerOf(holder)
@@ -93,6 +95,7 @@ export function countedIn(
   { before, after, funds }: Effects,
   claimed: ReadonlySet<string>,
 ): Effects {
+  // Once one such coin is claimed, the node counts all of them.
   const isClaimed = ({ isOfObject, owner }: Owned) => isOfObject === true && claimed.has(owner)
   if ([...before, ...after].some(isClaimed)) return { before, after, funds }
   const isCounted = ({ isOfObject }: Owned) => !isOfObject

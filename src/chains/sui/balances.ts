@@ -10,9 +10,11 @@ import { NodeFault } from '../nodes/fault.ts'
 import { within } from '../nodes/within.ts'
 import { changesIn, coinTypeOf, pairKey } from './checkpoint.ts'
 import type { HeldBalance } from './client.ts'
-import type { Nodes, SuiNode } from './nodes.ts'
+import type { SuiNodes, SuiNode } from './nodes.ts'
 import { fetchPage } from './pages.ts'
 
+// Bounds of one reading: calls at once, time in all, time of a call, and rounds until the balance
+// is unique.
 const atOnce = 16
 /** Read together, within one window of checkpoints. */
 const perRead = 100
@@ -37,7 +39,7 @@ type Pair = { key: string; owner: string; coinType: string }
  * response reports a height below the stream is discarded and asked for again.
  */
 export const createReadBalances =
-  ({ nodes, clock, staleMs }: { nodes: Nodes; clock: Clock; staleMs: number }) =>
+  ({ nodes, clock, staleMs }: { nodes: SuiNodes; clock: Clock; staleMs: number }) =>
   async (
     queries: readonly BalanceQuery[],
     at: BlockRef,
@@ -55,6 +57,8 @@ export const createReadBalances =
     const all = [...pairs.values()]
     for (let begin = 0; begin < all.length; begin += perRead) {
       const some = all.slice(begin, begin + perRead)
+      // A node that is behind would answer with an older balance, so it must have reached the
+      // block.
       const read = await nodes.ask(
         { reached: at.number, full: true },
         signal,
@@ -91,6 +95,8 @@ export const createReadBalances =
           // Only the first reading can be older than its header: later ones follow a pause.
           const lowest = round > 0 ? before : Math.min(before, height - headerSlack)
           const possible = new Set(
+            // Subtracting what changed since the first checkpoint gives the balance at that
+            // checkpoint, one candidate per possible moment.
             sums.between(pair.key, lowest, after).map((sum) => balance - sum),
           )
           const known = candidates.get(pair.key)

@@ -53,6 +53,7 @@ export function createSuiChain(options: SuiChainOptions): Chain {
     return newest
   }
   const header = async (number: number, signal: AbortSignal): Promise<BlockHeader | undefined> => {
+    // Asked only above the known heights, so that a loop over headers costs one call each.
     if (number > nodes.best() && number > (await head(signal)).number) return undefined
     return await nodes.ask(
       { has: number, reached: newest?.number ?? number },

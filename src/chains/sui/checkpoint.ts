@@ -42,6 +42,7 @@ const readDigest = (text: string | undefined): Buffer => {
   return bytes
 }
 
+// The first checkpoint has no parent.
 const noHash = Buffer.alloc(32)
 // What a date can hold.
 const latestTime = 8_640_000_000_000n
@@ -111,6 +112,8 @@ export function toBlock(checkpoint: GrpcTypes.Checkpoint, claims?: Claims): Chai
     const unknown_kinds: Record<string, number> = {}
     const undecoded: Undecoded[] = []
     const assetOf = createAssets()
+    // An address may occur in thousands of transactions of a checkpoint; the look-up hashes it
+    // once.
     const verdicts = new Map<string, boolean>()
     const isTracked = (address: string): boolean => {
       let verdict = verdicts.get(address)
@@ -165,6 +168,7 @@ export function toBlock(checkpoint: GrpcTypes.Checkpoint, claims?: Claims): Chai
     let first = 0
     for (const [index, one] of transactions.entries()) {
       const { balanceChanges } = one
+      // Decoding is the expensive part, so transactions of others are passed over.
       const concerns =
         balanceChanges.some(({ address }) => address !== undefined && isTracked(address)) ||
         isTracked(payerOf(one)) ||

@@ -18,7 +18,7 @@ import {
 } from './amounts.ts'
 import type { Claims } from './checkpoint.ts'
 import type { Given } from './feed.ts'
-import type { Nodes } from './nodes.ts'
+import type { SuiNodes } from './nodes.ts'
 import { digestOf } from './summary.ts'
 
 // Requests of a few hundred kilobytes at most: a coin has about 200 bytes.
@@ -26,7 +26,7 @@ const objectsAtOnce = 200
 const transactionsAtOnce = 50
 
 /** Makes the claims of checkpoints, with the effects of their transactions. */
-export function createClaims({ nodes, counts }: { nodes: Nodes; counts: VerificationCounts }) {
+export function createClaims({ nodes, counts }: { nodes: SuiNodes; counts: VerificationCounts }) {
   /** Asks for parts in pages; each part must pass its test, or another node is asked. */
   const fetchAll = async <wanted, part>(
     { what, number, page }: { what: string; number: number; page: number },
@@ -62,6 +62,7 @@ export function createClaims({ nodes, counts }: { nodes: Nodes; counts: Verifica
   return ({ checkpoint, node }: Given, effects: readonly (Effects | undefined)[]): Claims => {
     const number = Number(checkpoint.sequenceNumber)
     const { transactions } = checkpoint
+    // Kept over rounds: an address that is registered meanwhile adds its transactions only.
     const done = new Set<number>()
     const pendingOf = ({ accounts }: Tracked): number[] => {
       const verdicts = new Map<string, boolean>()
@@ -84,6 +85,7 @@ export function createClaims({ nodes, counts }: { nodes: Nodes; counts: Verifica
       })
     }
     const refuse = (kind: string, reason: string): never => {
+      // Accused before the error: the same node must not be asked for the block again at once.
       counts.refuse(kind, reason)
       nodes.distrust(node, reason)
       throw new BlockForgedError(`${kind}: ${reason}`)
@@ -123,6 +125,7 @@ export function createClaims({ nodes, counts }: { nodes: Nodes; counts: Verifica
             amount,
           ]),
         )
+        // Both directions: a change that is left out is as false as one that is added.
         const isSame =
           claimed.size === balanceChanges.length &&
           claimed.size === proven.size &&

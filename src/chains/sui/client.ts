@@ -149,9 +149,11 @@ export function createSuiClient(options: {
   /** Whether checkpoints come with what proves them. */
   isProvable?: boolean
 }): SuiClient {
+  // Proofs triple the size of a checkpoint, so they are asked for only where they are verified.
   const readMask = { paths: options.isProvable ? [...paths, ...provable] : paths }
   const url = new URL(options.url)
   checkUrl(url, options.transport ?? 'grpc')
+  // gRPC metadata has lower-case names.
   const lower = Object.entries(headersOf(url, options.headers ?? {})).map(
     ([name, value]) => [name.toLowerCase(), value] as const,
   )

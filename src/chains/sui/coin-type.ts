@@ -40,6 +40,7 @@ const readArguments = (of: string, text: string, depth: number): Read | undefine
 /** Reads a coin type in any spelling as its canonical text in UTF-8; the native coin is empty. */
 export const parseCoinType = (text: string): Parsed => {
   const type = readType(text)
+  // A primitive alone is a type, but not one of a coin.
   if (type?.rest !== '' || !type.text.includes('::'))
     return refused('Must be a coin type such as 0x2::sui::SUI.')
   return parsed(Buffer.from(type.text === native ? '' : type.text))

@@ -34,6 +34,7 @@ export type Certificate = {
  * stay from one epoch to the next.
  */
 export function createCommittees() {
+  // Validators stay for many epochs; their number bounds the map in practice.
   const points = new Map<string, Point>()
   const pointOf = (key: Uint8Array): Point => {
     const name = Buffer.from(key).toString('hex')
@@ -51,9 +52,11 @@ export function createCommittees() {
       if (!places) return 'the bitmap of the signers cannot be read'
       const signers = places.map((place) => members[place])
       if (signers.some((signer) => !signer)) return 'a signer is not in the committee'
+      // Weights of a committee sum up to 10,000 (basis points).
       const power = signers.reduce((sum, signer) => sum + signer!.power, 0n)
       if (power < quorum) return `signed by ${power} of 10000, which is no quorum`
       try {
+        // One pairing for all: BLS keys of the signers are added up.
         const key = signers.map((signer) => pointOf(signer!.key)).reduce((a, b) => a.add(b))
         return isSigned(key, certificate) ? undefined : 'the signature is not of its signers'
       } catch {

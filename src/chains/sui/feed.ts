@@ -2,7 +2,7 @@ import type { GrpcTypes } from '@mysten/sui/grpc'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { toHeader } from './checkpoint.ts'
-import type { Nodes, SuiNode } from './nodes.ts'
+import type { SuiNodes, SuiNode } from './nodes.ts'
 
 /** A checkpoint and the node that gave it. */
 export type Given = { checkpoint: GrpcTypes.Checkpoint; node: SuiNode }
@@ -34,7 +34,7 @@ const lagLimit = 60
  * nothing for a while is treated as dead. Unread checkpoints are dropped, the oldest first.
  */
 export function startFeed(options: {
-  nodes: Nodes
+  nodes: SuiNodes
   clock: Clock
   log: Log
   stallMs: number

@@ -15,13 +15,13 @@ import { followSource } from '../follow/driver.ts'
 import { NodeFault } from '../nodes/fault.ts'
 import { toBlock, toHeader } from './checkpoint.ts'
 import { type Given, startFeed } from './feed.ts'
-import type { Nodes, SuiNode } from './nodes.ts'
+import type { SuiNodes, SuiNode } from './nodes.ts'
 import { createPages } from './pages.ts'
 import type { Verifier } from './verifier.ts'
 
 /** What following needs. */
 export type FollowTools = {
-  nodes: Nodes
+  nodes: SuiNodes
   clock: Clock
   log: Log
   head(signal: AbortSignal): Promise<BlockHeader>
@@ -122,7 +122,7 @@ const isBehind = (error: unknown): boolean =>
   error.cause.kind === 'behind'
 
 /** Whether a node that answers says that it has a checkpoint. */
-const isClaimed = ({ nodes }: Nodes, number: number): boolean =>
+const isClaimed = ({ nodes }: SuiNodes, number: number): boolean =>
   nodes.some(
     ({ isReachable, isWrongChain, isForked, lowest, head }) =>
       isReachable && !isWrongChain && !isForked && lowest <= number && head >= number,
@@ -144,7 +144,7 @@ async function findGapEnd(
     next,
     waitedMs,
     patienceMs,
-  }: { nodes: Nodes; next: number; waitedMs: number; patienceMs: number },
+  }: { nodes: SuiNodes; next: number; waitedMs: number; patienceMs: number },
   signal: AbortSignal,
 ): Promise<BlockRef | undefined> {
   if (waitedMs < patienceMs) return undefined

@@ -37,7 +37,7 @@ const waitMs = 1_000
 const maxLag = 60
 
 /** The nodes of one network. */
-export type Nodes = ReturnType<typeof createNodes>
+export type SuiNodes = ReturnType<typeof createNodes>
 
 /** The nodes of a Sui network, over gRPC. */
 export function createNodes(options: {

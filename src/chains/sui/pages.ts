@@ -3,7 +3,7 @@ import { UnreadableError } from '../chain.ts'
 import { toHeader } from './checkpoint.ts'
 import { statusOf } from './client.ts'
 import type { Given } from './feed.ts'
-import type { Nodes, SuiNode } from './nodes.ts'
+import type { SuiNodes, SuiNode } from './nodes.ts'
 
 /** What a node gives at once at most. */
 const pageSize = 50
@@ -56,7 +56,7 @@ async function fetchFrom(
 
 /** Fetches consecutive checkpoints, beginning with `from`, from a node that has it. */
 export const fetchPage = (
-  nodes: Nodes,
+  nodes: SuiNodes,
   { from, to }: { from: number; to: number },
   signal: AbortSignal,
 ): Promise<Given[]> =>
@@ -67,7 +67,7 @@ export const fetchPage = (
   })
 
 /** Fetches pages, some of them ahead of the reader. */
-export function createPages(nodes: Nodes, signal: AbortSignal) {
+export function createPages(nodes: SuiNodes, signal: AbortSignal) {
   const pages = new Map<number, Promise<Given[]>>()
   let failedFrom: number | undefined
   const begin = (from: number, to: number): Promise<Given[]> => {

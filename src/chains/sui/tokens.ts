@@ -2,13 +2,13 @@ import { toHex } from '../hex.ts'
 import type { Tokens } from '../tokens.ts'
 import { coinTypeOf } from './checkpoint.ts'
 import { suiFamily } from './family.ts'
-import type { Nodes } from './nodes.ts'
+import type { SuiNodes } from './nodes.ts'
 
 const noInfo = { name: null, symbol: null, decimals: null }
 
 /** Finds a coin type. One without a description counts as one when the address holds it. */
 export const createResolveImport =
-  (nodes: Nodes): NonNullable<Tokens['resolveImport']> =>
+  (nodes: SuiNodes): NonNullable<Tokens['resolveImport']> =>
   async ({ address, token_address }, signal) => {
     if (!address) return { ok: false, field: 'address', detail: 'Is required.' }
     const asset = { ...suiFamily.native, contract_address: token_address ?? Buffer.alloc(0) }
@@ -26,7 +26,7 @@ export const createResolveImport =
 
 /** Proves that a coin type is there by its description; without an address there is no other proof. */
 export const createVerifyToken =
-  (nodes: Nodes): NonNullable<Tokens['verifyToken']> =>
+  (nodes: SuiNodes): NonNullable<Tokens['verifyToken']> =>
   async ({ token_address }, signal) => {
     const asset = { ...suiFamily.native, contract_address: token_address }
     const info = await nodes.ask({ full: true }, signal, ({ client }, limited) =>

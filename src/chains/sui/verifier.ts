@@ -13,7 +13,7 @@ import { type Claims, toHeader } from './checkpoint.ts'
 import { createClaims } from './claims.ts'
 import { type Committee, createCommittees } from './committee.ts'
 import type { Given } from './feed.ts'
-import type { Nodes } from './nodes.ts'
+import type { SuiNodes } from './nodes.ts'
 import { digestOf, type Member, readContents, readSummary, type Summary } from './summary.ts'
 
 /** A checkpoint from which on committees are followed: `number:digest`, the last one of an epoch. */
@@ -47,7 +47,7 @@ export function createVerifier({
   log,
   trusted,
 }: {
-  nodes: Nodes
+  nodes: SuiNodes
   log: Log
   trusted?: TrustedCheckpoint | undefined
 }): Verifier {

@@ -4,6 +4,7 @@ import { parsed, parseEvmPattern, refused } from '../hex.ts'
 const raw = /^(-1|0):([0-9a-fA-F]{64})$/
 const friendly = /^[0-9A-Za-z+/_-]{48}$/
 
+// Flags of the first byte. A wallet shows bounceable addresses for contracts and others for people.
 const bounceable = 0x11
 const nonBounceable = 0x51
 const testOnly = 0x80
@@ -41,8 +42,11 @@ const parseFriendly = (text: string, production: boolean): Parsed => {
 /** Reads a raw or user-friendly address, or the EVM pattern as an account of workchain 0. */
 export const parseAddress = (text: string, { production = true } = {}): Parsed => {
   const [, workchain, account] = raw.exec(text) ?? []
+  // Raw form first: it is what the service prints.
   if (workchain !== undefined && account !== undefined)
     return parsed(join(Number(workchain), Buffer.from(account, 'hex')))
+  // The specification asks for the EVM pattern in T as well; the 20 bytes become the end of an
+  // account.
   const evm = parseEvmPattern(text)
   if (evm) return parsed(join(0, Buffer.concat([Buffer.alloc(12), evm])))
   if (friendly.test(text)) return parseFriendly(text, production)

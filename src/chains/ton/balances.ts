@@ -10,7 +10,7 @@ import {
 import { formatAddress } from './address.ts'
 import { bytesOf, readCell } from './cells.ts'
 import { createReadIndexed } from './indexed-balances.ts'
-import type { Nodes } from './nodes.ts'
+import type { TonNodes } from './nodes.ts'
 import { readBlockId, readHash } from './raw.ts'
 
 /** What a get-method gave: numbers and cells. */
@@ -32,12 +32,13 @@ export type GetMethods = {
   ): Promise<StackItem[] | undefined>
 }
 
+// Get-methods run one by one on a node, so more at once would only wait there.
 const atOnce = 16
 // The node's words for: there is no contract at this address.
 const noContract = new Set([-13, -256])
 
 /** Asks contracts through their get-methods. */
-export function createGetMethods({ nodes }: { nodes: Nodes }): GetMethods {
+export function createGetMethods({ nodes }: { nodes: TonNodes }): GetMethods {
   return {
     run: async (address, method, stack, { seqno, signal, mustRun }) => {
       const answer = await nodes.ask({
@@ -69,6 +70,7 @@ type Ran = { exit_code: number; stack: StackItem[] | undefined }
 function readResult(result: unknown): Ran | undefined {
   const { exit_code, stack } = (result ?? {}) as { exit_code?: unknown; stack?: unknown }
   if (typeof exit_code !== 'number' || !Number.isSafeInteger(exit_code)) return undefined
+  // 0 and 1 are the two successful exit codes of TVM.
   if (exit_code !== 0 && exit_code !== 1) return { exit_code, stack: undefined }
   return Array.isArray(stack) ? { exit_code, stack: stack.map(readItem) } : undefined
 }
@@ -77,6 +79,7 @@ function readItem(item: unknown): StackItem {
   const [type, value] = Array.isArray(item) ? (item as [unknown, unknown]) : []
   if (type === 'num') {
     const text = String(value)
+    // Both forms are in use: hex and decimal.
     if (!/^-?(?:0x[0-9a-f]+|\d+)$/i.test(text)) return undefined
     return text.startsWith('-') ? -BigInt(text.slice(1)) : BigInt(text)
   }
@@ -105,7 +108,7 @@ export function createReadBalances({
   nodes,
   methods,
 }: {
-  nodes: Nodes
+  nodes: TonNodes
   methods: GetMethods
 }): (
   queries: readonly BalanceQuery[],
@@ -164,6 +167,7 @@ export function createReadBalances({
       query,
       key: `${query.address.toString('latin1')}/${query.asset.contract_address.toString('latin1')}`,
     }))
+    // The same pair may be asked for by several wallets.
     let distinct = [...new Map(keyed.map(({ key, query }) => [key, query]))]
     const balances = new Map<string, bigint | null>()
     const stop = new AbortController()
@@ -201,6 +205,7 @@ export function createReadBalances({
       if (error instanceof BlockGoneError || error instanceof ChainUnavailableError) throw error
       throw new ChainUnavailableError(error instanceof Error ? error.message : 'no answer')
     } finally {
+      // One failure ends the others: the caller reads the whole page again.
       stop.abort()
     }
     return keyed.map(({ key }) => ({ balance: balances.get(key)!, block_number: at.number }))

@@ -61,6 +61,7 @@ export function createBlock({
       part.transactions.flatMap((raw) => {
         const item = toItem(raw, part)
         if (item) return [item]
+        // The node is accused at once, and the block is asked of another one while that may help.
         part.accuse()
         nameless.push(raw.transaction_id.hash)
         return []
@@ -98,6 +99,7 @@ export function createBlock({
   return {
     ...header,
     contracts: [],
+    // Every account of the block, because T has no index of contracts that could narrow it.
     accounts: function* () {
       for (const { account, returnedTo } of items) {
         yield account
@@ -120,6 +122,8 @@ export function createBlock({
         // Before decoding, so that an undecodable transaction leaves no wrong balance behind.
         if (isTracked) touched.push({ address: account, asset: native })
         for (const { owner, asset } of tokens) touched.push({ address: owner, asset })
+        // Room for all messages of a transaction, so that ordinals do not depend on what is
+        // tracked.
         const ordinal = index * ordinalsPerTransaction
         const place = { ordinal, block: part.id, mc_seq_no: header.number }
         try {
@@ -144,6 +148,7 @@ export function createBlock({
             counts.refuse('transaction')
             mayHelp = doubts.mayHelp(hash) || mayHelp
           }
+          // Bounded: the text goes into the gap of the block.
           const reason = error instanceof Error ? error.message.slice(0, 100) : 'cannot be read'
           undecoded.push({ hash: readHash(hash), reason })
         }

@@ -1,6 +1,7 @@
 import type { Cell, Slice } from '@ton/core'
 import { readSnake } from './cells.ts'
 
+// The first 32 bits of a body (op codes) that the chain itself knows.
 const ops = {
   comment: 0,
   encrypted: 0x2167da4b,

@@ -31,6 +31,7 @@ export function normalizedHash({ info, body }: Message): Buffer | undefined {
     .hash()
 }
 
+// Bytes of a comment that are kept. A longer one is cut, not refused: the payment counts.
 const longestComment = 4_096
 
 /** A text, and its bytes in hex where it cannot be shown as it is. */
@@ -46,6 +47,7 @@ export function readSnake(first: Slice): Snake | undefined {
     const part = slice.loadBuffer(slice.remainingBits / 8)
     parts.push(part)
     length += part.length
+    // Checked after each cell, so that an endless chain of cells costs no more than the bound.
     if (slice.remainingRefs === 0 || length > longestComment) break
     slice = slice.loadRef().beginParse()
   }

@@ -70,11 +70,13 @@ export function createTonChain(options: TonChainOptions): Chain {
   const { native } = families.production
   const fetcher = createFetcher({ nodes, native, counts, now: clock.now })
   const stopping = new AbortController()
+  // A call ends when its caller gives up and when the chain stops.
   const joined = (signal: AbortSignal) => AbortSignal.any([signal, stopping.signal])
 
   const headerOf = async (number: number, signal: AbortSignal): Promise<BlockHeader> =>
     toHeader(await fetcher.header(number, signal))
   const header = async (number: number, signal: AbortSignal): Promise<BlockHeader | undefined> => {
+    // Unknown heights are asked for once; a block above them does not exist yet.
     if (number > set.best() && number > (await set.refreshAny(signal))) return undefined
     return await headerOf(number, signal)
   }

@@ -12,6 +12,7 @@ export type Doubts = {
 // Other nodes may be away for a moment, while one that lies answers at once.
 const leastStrikes = 3
 const patienceMs = 30_000
+// Bounds of the memory. What is forgotten is only asked for once more.
 const rememberedStrikes = 1_024
 const rememberedAccounts = 65_536
 

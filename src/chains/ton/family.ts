@@ -9,6 +9,7 @@ import { formatAddress, formatUserFriendly, parseAddress } from './address.ts'
  */
 export const ordinalsPerTransaction = 65_536
 
+// 32 bytes in base64, with or without the padding.
 const base64Hash = /^[0-9A-Za-z+/_-]{43}=?$/
 
 /** Reads a hash in hex, base64 or base64url: explorers and libraries show all three. */

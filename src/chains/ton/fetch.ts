@@ -4,7 +4,7 @@ import { ChainUnavailableError } from '../chain.ts'
 import type { VerificationCounts } from '../verification.ts'
 import { type BlockPart, createBlock } from './block.ts'
 import { createDoubts } from './doubts.ts'
-import type { Nodes } from './nodes.ts'
+import type { TonNodes } from './nodes.ts'
 import {
   masterShard,
   placeOf,
@@ -27,6 +27,7 @@ export type Fetcher = {
   remember(seqno: number, tops: readonly RawBlockId[]): void
 }
 
+// A page; a larger block takes several.
 const transactionsPerPage = 1_000
 const rememberedTops = 512
 // More than a shard can make between two masterchain blocks: a walk that continues is in the wrong chain.
@@ -47,7 +48,7 @@ export function createFetcher({
   counts,
   now,
 }: {
-  nodes: Nodes
+  nodes: TonNodes
   native: AssetKey
   counts: VerificationCounts
   now(): number
@@ -62,6 +63,7 @@ export function createFetcher({
     }
   }
 
+  // One question for headers of the masterchain and of shards; `seqno` says how far a node must be.
   const askHeader = (id: Partial<RawBlockId>, seqno: number) => ({
     method: 'getBlockHeader',
     params: id,
@@ -143,6 +145,8 @@ export function createFetcher({
     const transactions: RawTransaction[] = []
     const hashes = new Set<string>()
     const accusers = new Set<() => void>()
+    // Page by page. Every node may answer: the hashes that were seen keep pages of two nodes from
+    // overlapping.
     for (let after = {}; ; ) {
       const page = await nodes.ask({
         method: 'getBlockTransactionsExt',
@@ -184,6 +188,7 @@ export function createFetcher({
   return {
     header,
     block: async (seqno, signal) => {
+      // At once: none of the three needs another.
       const [raw, shards, tops] = await Promise.all([
         header(seqno, signal),
         shardBlocks(seqno, signal),

@@ -5,12 +5,12 @@ import { followSource } from '../follow/driver.ts'
 import { createFetchAhead } from '../follow/fetch-ahead.ts'
 import { skipMissing } from '../follow/missing.ts'
 import type { Fetcher } from './fetch.ts'
-import type { Nodes } from './nodes.ts'
+import type { TonNodes } from './nodes.ts'
 import { type RawBlockId, readBlockId } from './raw.ts'
 
 /** What following needs. */
 export type FollowTools = {
-  nodes: Nodes
+  nodes: TonNodes
   fetcher: Fetcher
   clock: Clock
   /** How often to look for a new block. */
@@ -21,6 +21,7 @@ export type FollowTools = {
   patienceMs: number
 }
 
+// Blocks of one event, which the tracker stores in one transaction.
 const maxBatch = 50
 
 /** Gives the blocks after a position (see `Chain.follow`). */

@@ -25,6 +25,8 @@ export type IndexNode = {
   status(): { state: 'ready' | 'paused' | 'absent' | 'unknown'; last_failure: string }
 }
 
+// The pause doubles with each failure. An absent index is looked for every hour, because nodes are
+// upgraded.
 const firstPauseMs = 1_000
 const longestPauseMs = 600_000
 const absentPauseMs = 3_600_000
@@ -83,6 +85,8 @@ export function createIndexNode(
       const reply = await call(path, query, signal)
       if (reply === undefined || reply instanceof NodeFault) return undefined
       const answer = accept(reply)
+      // An answer that cannot be read is worse than none: the index is left alone for the longest
+      // pause.
       if (answer === undefined) return pause(`${path}: invalid response`, longestPauseMs)
       ;[pauseMs, lastFailure] = [firstPauseMs, '']
       return answer

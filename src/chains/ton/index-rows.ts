@@ -19,6 +19,7 @@ export type IndexJettonWallet = IndexState & { owner: Buffer; jetton: Buffer }
 
 type Row = Record<string, unknown>
 
+// Bounds on what is parsed: numbers of any length would cost time that grows with their square.
 const number = /^\d{1,40}$/
 const hexShard = /^[0-9a-f]{1,16}$/i
 

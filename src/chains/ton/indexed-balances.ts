@@ -8,7 +8,7 @@ import {
   readIndexJettonWallets,
   readIndexStates,
 } from './index-rows.ts'
-import type { Nodes } from './nodes.ts'
+import type { TonNodes } from './nodes.ts'
 
 /** A contract of the masterchain that runs in every one of its blocks (the configuration). */
 const everyBlock = Buffer.concat([Buffer.from([0xff]), Buffer.alloc(32, 0x55)])
@@ -17,6 +17,7 @@ const everyBlock = Buffer.concat([Buffer.from([0xff]), Buffer.alloc(32, 0x55)])
 const fewest = 24
 // The address of a request stays below 8 KiB, which is what web servers take.
 const perRequest = 100
+// Requests share the rate limit with everything else that the node is asked.
 const requestsAtOnce = 4
 const recentBlocks = 64
 const unbroken = 16
@@ -31,7 +32,7 @@ const unbroken = 16
 export function createReadIndexed({
   nodes,
 }: {
-  nodes: Nodes
+  nodes: TonNodes
 }): (
   queries: readonly BalanceQuery[],
   at: BlockRef,
@@ -46,6 +47,7 @@ export function createReadIndexed({
       return account ? [{ query, account, isToken }] : []
     })
     if (places.length < fewest) return found
+    // The first index that has the block answers for all; a second one could only say the same.
     for (const index of await nodes.indexes(signal)) {
       const view = await viewOf(index, nodes, at, signal)
       if (!view) continue
@@ -53,6 +55,7 @@ export function createReadIndexed({
         places.slice(number * perRequest, (number + 1) * perRequest),
       )
       const work = async (): Promise<void> => {
+        // An index that fails meanwhile ends the work; the rest is read one by one by the caller.
         for (let chunk = chunks.pop(); chunk && index.isUsable(); chunk = chunks.pop()) {
           const states = await statesOf(index, view, chunk, signal)
           const wallets = await walletsOf(index, states, chunk, signal)
@@ -82,7 +85,7 @@ const isOf = ({ owner, jetton }: Held, { address, asset }: BalanceQuery): boolea
 
 async function viewOf(
   index: IndexNode,
-  nodes: Nodes,
+  nodes: TonNodes,
   at: BlockRef,
   signal: AbortSignal,
 ): Promise<View | undefined> {
@@ -118,7 +121,7 @@ async function viewOf(
 
 /** When the contract that every block runs has run last, as of a block. */
 async function lastTimeOf(
-  nodes: Nodes,
+  nodes: TonNodes,
   at: BlockRef,
   signal: AbortSignal,
 ): Promise<bigint | undefined> {

@@ -22,6 +22,7 @@ export const createFindAccounts =
       if (compute) return owners.map(compute)
     }
     const found: (Buffer | undefined)[] = owners.map(() => undefined)
+    // Reversed, because `pop` takes from the end and the first owners are wanted first.
     const left = [...owners.entries()].reverse()
     const work = async (): Promise<void> => {
       for (let next = left.pop(); next; next = left.pop()) {
@@ -81,6 +82,7 @@ async function findForm(
   methods: GetMethods,
   { master, owners, signal }: { master: Buffer; owners: readonly Buffer[]; signal: AbortSignal },
 ): Promise<((owner: Buffer) => Buffer) | undefined> {
+  // Two probes: a form that fits one owner by chance does not fit the other.
   const probes = [owners[0]!, owners.at(-1)!]
   const [data, ...named] = await Promise.all([
     methods.run(master, 'get_jetton_data', [], { signal }),

@@ -34,10 +34,12 @@ export function readJettonOrder(body: Cell): JettonOrder | undefined {
     const slice = body.beginParse()
     const op = slice.loadUint(32)
     if (!Object.values(ops).includes(op)) return undefined
+    // The query id, which nothing here needs.
     slice.skip(64)
     const amount = slice.loadCoins()
     if (op === ops.burn) return { kind: 'burn', amount }
     const other = readAddress(slice)
+    // The address that gets the rest of the coins.
     slice.loadAddressAny()
     if (op === ops.transfer) slice.loadMaybeRef()
     slice.loadCoins()

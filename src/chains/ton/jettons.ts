@@ -7,6 +7,7 @@ import { formatAddress } from './address.ts'
 import { type GetMethods, readAddressItem, type StackItem, writeAddress } from './balances.ts'
 import { readSnake } from './cells.ts'
 
+// What a wallet can show; contracts can store texts of any length.
 const longestText = 200
 const usualDecimals = 9
 
@@ -50,6 +51,7 @@ export function createResolveImport({
     }
     if (!address) return refuse('address', 'Is required with token_address.')
     if (!token_address) return refuse('token_address', 'Is required.')
+    // The master is asked in any case: only its answer proves the jetton wallet.
     const found = await methods.run(token_address, 'get_wallet_address', [writeAddress(address)], {
       signal,
     })

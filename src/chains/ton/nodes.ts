@@ -39,7 +39,7 @@ type TonNode = NodeRecord & {
 }
 
 /** The nodes of one network. */
-export type Nodes = ReturnType<typeof createNodes>
+export type TonNodes = ReturnType<typeof createNodes>
 
 const timeoutMs = 10_000
 const probeTimeoutMs = 5_000

@@ -22,6 +22,8 @@ export function canonical(
   tools: PlanTools,
   family: Family = families[service](),
 ): string | undefined {
+  // The service prints addresses in one form only, so the comparison with stored ones needs that
+  // form.
   const parsed = family.parseAddress(text)
   if (parsed.ok) return family.formatAddress(parsed.bytes)
   tools.refuse(path, `is not an address of this chain: ${parsed.detail}`)

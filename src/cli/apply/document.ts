@@ -1,5 +1,6 @@
 import Type from 'typebox'
 
+// `expects` is what an error message names instead of a JSON Schema.
 const text = (expects: string, maxLength = 255) => Type.String({ minLength: 1, maxLength, expects })
 const window = Type.Optional(
   Type.Integer({
@@ -59,6 +60,8 @@ const Webhook = Type.Object({
   ),
   enabled: Type.Optional(Type.Boolean()),
   headers: Type.Optional(
+    // `secret` masks the value in messages; references such as `env:NAME` are resolved when the
+    // plan is made.
     Type.Record(Type.String({ pattern: '^[!-~]+$' }), Type.String({ minLength: 1, secret: true }), {
       entry: 'header',
     }),

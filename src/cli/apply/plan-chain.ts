@@ -30,11 +30,13 @@ async function planContracts(
   if (!contracts) return planned
   const { at, organization, domain, service } = here
   const path = [...here.path, 'contracts']
+  // Only EVM chains have contracts that are registered by address.
   if (service !== 'c') {
     tools.refuse(path, 'has no meaning on this chain: it has no token contracts to register.')
     return planned
   }
   const where = { at, organization }
+  // A new organization has nothing stored, and no id to ask with.
   const stored = new Map(
     organization.id === undefined
       ? []
@@ -74,6 +76,7 @@ async function planContracts(
       ],
     })
   }
+  // What is stored and not in the document: reported, or removed with --prune.
   for (const contract_address of [...stored.keys()].filter((one) => !known.has(one))) {
     const subject = `contract ${contract_address} on ${at}`
     if (!tools.prune) planned.extras.push(`${domain}: ${subject}`)

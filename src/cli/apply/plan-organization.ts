@@ -10,6 +10,7 @@ import { field, fromTo, type Ref, type Step, sameMembers } from './step.ts'
 
 type Credential = Catalogue<'admin'>['ListCredentials']['response']['credentials'][number]
 type KeyPart = NonNullable<OrganizationPart['keys']>[number]
+// Where in the document a part is, for the messages about it.
 type Here = { domain: string; organization: Ref; path: Path }
 
 /** Plans an organization with its keys, limits and quotas. */
@@ -18,6 +19,7 @@ export async function planOrganization(
   path: Path,
   tools: PlanTools,
 ): Promise<PlannedPart & { organization: Ref }> {
+  // By domain: ids are made by the service, so a document cannot know them.
   const { domain } = part
   const row = await findOrganizationByDomain(tools.local.context.db, domain)
   const organization: Ref = row ? { id: row.organization_id } : {}
@@ -48,12 +50,14 @@ function creationOf({ domain, name = domain, enabled }: OrganizationPart, here: 
         where: 'admin',
         operation: 'CreateOrganization',
         request: () => ({ name, domain }),
+        // Later steps refer to this object, and find the id in it when they run.
         onAnswer: (answer) => {
           organization.id = (answer.organization as { organization_id: string }).organization_id
         },
       },
     ],
   }
+  // Disabled after it was created: an organization cannot be created disabled.
   return enabled === false ? [create, ableStep(false, here)] : [create]
 }
 
@@ -167,6 +171,8 @@ function keyCreation(key: KeyPart, { domain, organization, path }: Here, tools: 
         where: 'admin',
         operation: 'CreateCredential',
         request: () => ({
+          // Before the plan runs a new organization has no id. The text only has to pass the checks
+          // of the request.
           organization_id: organization.id ?? 'new',
           role: `ROLE_${role.toUpperCase()}`,
           name,
@@ -185,6 +191,7 @@ function keyCreation(key: KeyPart, { domain, organization, path }: Here, tools: 
 
 function keyChange(key: KeyPart, stored: Credential, path: Path, tools: PlanTools): Step[] {
   const { credential_id } = stored
+  // UpdateCredential has no role: a key with another role is another key.
   const role = stored.role.replace('ROLE_', '').toLowerCase()
   if (key.role !== undefined && key.role !== role)
     tools.refuse(
@@ -203,6 +210,7 @@ function keyChange(key: KeyPart, stored: Credential, path: Path, tools: PlanTool
   if (expire_time === 'never' && stored.expire_time !== null) {
     details.push(fromTo('expire_time', stored.expire_time, 'never'))
     change.remove_expire_time = true
+  // Times are compared as times: `2027-01-01T00:00:00Z` and `2027-01-01T01:00:00+01:00` are equal.
   } else if (
     expire_time !== undefined &&
     expire_time !== 'never' &&
@@ -298,6 +306,7 @@ async function planQuotas(
   const { domain, organization, path } = here
   const { id } = organization
   const stored = id === undefined ? [] : await presentQuotas(tools.local.context, id)
+  // The document has short names; the API has the prefix.
   const nameOf = (name: string) => `QUOTA_${name.toUpperCase()}` as QuotaName
   const step = (
     mark: Step['mark'],
@@ -323,6 +332,7 @@ async function planQuotas(
   })
   for (const [name, limit] of Object.entries(quotas)) {
     const before = stored.find(({ quota_name }) => quota_name === nameOf(name))
+    // A quota equal to the default is set all the same: the default may change later.
     if (before && !before.is_default && before.quota_limit === limit) continue
     const own = before && !before.is_default
     planned.steps.push(

@@ -20,7 +20,7 @@ export type Windows = Record<
   number
 >
 
-/** What planning may use. It only reads. */
+/** What planning may use. It only reads, so that --plan shows exactly what a run would do. */
 export type PlanTools = {
   local: Pick<Local, 'context' | 'run'>
   /** The limits of an organization without records. */

@@ -24,6 +24,7 @@ export async function planWallets(
   if (!wallets) return planned
   const removals: Step[] = []
   const names = new Set<string>()
+  // Over all wallets of the chain: an address belongs to one wallet.
   const owned = new Set<string>()
   for (const [index, wallet] of wallets.entries()) {
     const path = [...here.path, 'wallets', index]
@@ -46,6 +47,7 @@ export async function planWallets(
     if (before) planned.steps.push(...confirmationChange(wallet, before, { ...here, path }))
     else planned.steps.push(creationOf(wallet, ref, { ...here, path }))
     if (!wallet.addresses) continue
+    // Compared in canonical form, so that another spelling of an address changes nothing.
     const wanted = new Set<string>()
     const family = families[here.service]()
     for (const [place, text] of wallet.addresses.entries()) {
@@ -150,6 +152,8 @@ function confirmationChange(
   ]
 }
 
+// Addresses of large wallets are listed only where the document manages them; the others cost one
+// page.
 async function listStored(
   { at, organization }: ChainHere,
   tools: PlanTools,
@@ -185,6 +189,7 @@ const listAddresses = async (read: ReadChain, wallet_id: string): Promise<string
 const count = (addresses: number): string =>
   `${addresses.toLocaleString('en')} address${addresses === 1 ? '' : 'es'}`
 
+// As many as one operation takes.
 const batches = (all: readonly string[]): string[][] =>
   Array.from({ length: Math.ceil(all.length / maxBatchAddresses) }, (_, index) =>
     all.slice(index * maxBatchAddresses, (index + 1) * maxBatchAddresses),

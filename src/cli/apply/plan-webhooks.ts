@@ -15,7 +15,7 @@ type StoredWebhook = {
   headers: ReadonlyMap<string, { webhook_header_id: string; header_value: string }>
 }
 
-// As for wallets.
+// RegisterWebhook requires a number, so a document without one gets this.
 const defaultConfirmation = 10
 
 /** Plans the webhooks of a chain. One is known by its endpoint and its wallet. */
@@ -39,6 +39,7 @@ export async function planWebhooks(
       tools.refuse([...path, 'wallet'], 'is not the name of a wallet on this chain.')
       continue
     }
+    // A newline cannot be part of a name or an endpoint, so the two parts cannot be confused.
     const identity = `${wallet ?? ''}\n${webhook_endpoint}`
     if (seen.has(identity))
       tools.refuse([...path, 'webhook_endpoint'], 'has a webhook in the document already.')
@@ -124,6 +125,7 @@ function creationOf(
         header_value: tools.secret(value, [...path, 'headers', header_key]),
       }),
     ),
+    // The secret is shown once, when the webhook is created. Later runs do not read it.
     {
       where,
       operation: 'GetWebhookSigningSecret',
@@ -211,6 +213,8 @@ async function listStored(
     return { items: answer.webhooks, next: answer.pagination.next_page_token }
   })
   const webhooks: StoredWebhook[] = []
+  // One after the other: an organization has few webhooks, and the database may be shared with a
+  // running service.
   for (const webhook of all) {
     const { webhook_headers } = await read('ListWebhookHeaders', { webhook_id: webhook.webhook_id })
     const headers = new Map(

@@ -3,6 +3,11 @@ import type { OrganizationsDocument } from './document.ts'
 import { planChain } from './plan-chain.ts'
 import { planOrganization } from './plan-organization.ts'
 import type { Plan, PlanTools } from './plan-tools.ts'
+import { OperationError } from '../../contract/errors/errors.ts'
+import { findOperation } from '../../contract/operations/catalogue.ts'
+import type { Service } from '../../contract/variant.ts'
+import { prepareOperation } from '../../domain/handlers.ts'
+import type { Where } from './step.ts'
 
 /** Compares the document with what is stored. */
 export async function makePlan(document: OrganizationsDocument, tools: PlanTools): Promise<Plan> {
@@ -15,6 +20,7 @@ export async function makePlan(document: OrganizationsDocument, tools: PlanTools
       continue
     }
     domains.add(part.domain)
+    // The organization first: chains refer to its id, which exists only after its step has run.
     const { organization, ...planned } = await planOrganization(part, path, tools)
     const steps = [...planned.steps]
     plan.extras.push(...planned.extras)
@@ -37,3 +43,28 @@ export async function makePlan(document: OrganizationsDocument, tools: PlanTools
   }
   return plan
 }
+
+/** Checks the requests of a plan as the operations will, so that a bad field is found before anything is changed. */
+export function checkPlan(plan: Plan, tools: Pick<PlanTools, 'refuse' | 'serviceAt'>): void {
+  // All steps of all organizations before the first change: a document is applied as a whole or not
+  // begun.
+  for (const step of plan.organizations.flatMap(({ steps }) => steps))
+    for (const { where, operation, request } of step.calls) {
+      const entry = findOperation(serviceOf(where, tools), operation)
+      const prepare = entry && prepareOperation(entry)
+      if (!prepare) {
+        tools.refuse(step.path, `needs ${operation}, which this chain does not have.`)
+        continue
+      }
+      try {
+        prepare(request())
+      } catch (error) {
+        if (!(error instanceof OperationError)) throw error
+        for (const { field, detail } of error.errors ?? [])
+          tools.refuse(step.path, `is refused: ${field}: ${detail}`)
+      }
+    }
+}
+
+const serviceOf = (where: Where, tools: Pick<PlanTools, 'serviceAt'>): Service =>
+  where === 'admin' ? 'admin' : (tools.serviceAt(where.at) ?? 'admin')

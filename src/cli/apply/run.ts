@@ -9,7 +9,7 @@ import { resolveChains } from '../../app/config/resolve.ts'
 import type { Config } from '../../app/config/schema.ts'
 import { resolveSecret } from '../../app/config/secrets.ts'
 import { variantServices, variantsOf } from '../../app/config/sections/chains.ts'
-import { toQuotas } from '../../app/config/sections/quotas.ts'
+import { toQuotas } from '../../app/config/sections/limits.ts'
 import { endpointRules } from '../../app/webhooks.ts'
 import { services, type WalletService } from '../../contract/variant.ts'
 import type { Context } from '../../domain/context.ts'
@@ -18,12 +18,11 @@ import { openChainTools } from '../chain-tools.ts'
 import { CliError, usageError } from '../cli-error.ts'
 import { type Local, operatorOf, performOperation, withLocal } from '../local.ts'
 import { type GlobalOptions, note, print, printJson, type Shell } from '../shell.ts'
-import { checkPlan } from './check.ts'
+import { checkPlan, makePlan } from './plan.ts'
 import { documentSchema, type OrganizationsDocument } from './document.ts'
-import { makePlan } from './plan.ts'
 import type { Plan, PlanTools, ReadChain, ShownSecret } from './plan-tools.ts'
-import { describePlan } from './show.ts'
 import type { Call, Step } from './step.ts'
+import { styleText } from 'node:util'
 
 type Options = GlobalOptions & {
   file: string
@@ -40,11 +39,13 @@ export async function runApply(shell: Shell, options: Options): Promise<void> {
     options.secrets && !options.plan ? resolve(shell.cwd, options.secrets) : undefined
   await withLocal(shell, options, async (local) => {
     const config = await configOf(shell, document, local, options)
+    // Only warnings of the chains are shown; progress would mix with the plan.
     const log = { ...silentLog, warn: (_: object, message: string) => note(shell, message) }
     const { db } = local.context
     const opened = openCommandChains(config, { db, env: shell.env, log })
     try {
       const contextAt = createContexts(local, config, opened.chains)
+      // Collected over the whole document, so that one run reports every problem.
       const problems: Problem[] = []
       const shown = createSecretOutput(shell, secretsFile)
       const tools: PlanTools = {
@@ -56,6 +57,7 @@ export async function runApply(shell: Shell, options: Options): Promise<void> {
         read: (at, organization_id) =>
           ((name, request) =>
             performOperation(contextAt({ at, organization_id }, name), request)) as ReadChain,
+        // Resolved while planning: a missing variable is found before anything is changed.
         secret: (value, path) => readSecret(value, path, shell, problems, problem),
         onSecret: shown.put,
         refuse: (path, rest) => problems.push(problem(path, rest)),
@@ -66,6 +68,7 @@ export async function runApply(shell: Shell, options: Options): Promise<void> {
       if (problems.length > 0) throw problemsOf(options.file, problems)
       if (options.plan) showPlan(shell, plan, options)
       else await performPlan(shell, plan, { contextAt, shown })
+    // The chains hold connections to nodes, which would keep the process alive.
     } finally {
       await opened.stop()
     }
@@ -108,6 +111,7 @@ async function configOf(
   let merged = config
   const chains = new Set(organizations.flatMap((one) => Object.keys(one.chains ?? {})))
   for (const at of chains) {
+    // Only the chain matters: all networks of a chain have its variant.
     const [chain = ''] = at.split('/')
     const tools = { db: context.db, config: merged, at: { chain } }
     const { chains: found } = (await openChainTools(shell, tools, options)).config
@@ -183,6 +187,7 @@ function createSecretOutput(shell: Shell, file: string | undefined): SecretOutpu
       if (file === undefined) shell.stdout.write(line)
       else {
         await using handle = await open(file, 'a', 0o600)
+        // An existing file may be readable by others; the first secret must not be.
         const { mode } = await handle.stat()
         if (mode & 0o077) await handle.chmod(0o600)
         await handle.write(line)
@@ -219,6 +224,7 @@ async function performPlan(
   const all = plan.organizations.flatMap(({ domain, steps }) =>
     steps.map((step) => ({ domain, step })),
   )
+  // In the order of the plan: steps use ids of earlier ones.
   for (const { domain, step } of all) {
     try {
       for (const call of step.calls) await perform(call, contextAt)
@@ -255,4 +261,39 @@ function failureOf(
     `${domain}: ${step.subject} failed: ${why}\n${done} of ${count} changes are applied. Run the command again to continue.`,
     { cause: error },
   )
+}
+
+// The marks of a diff, as tools for infrastructure show them.
+const colours = { '+': 'green', '~': 'yellow', '-': 'red' } as const
+
+/** A plan as a diff, one line per change and one per field. */
+function describePlan(
+  { organizations, extras }: Plan,
+  { stdout }: Pick<Shell, 'stdout'>,
+): string {
+  const lines = organizations
+    .filter(({ steps }) => steps.length > 0)
+    .flatMap(({ domain, steps }) => [
+      domain,
+      ...steps.flatMap(({ mark, subject, details }) => [
+        styleText(colours[mark], `  ${mark} ${subject}`, { stream: stdout }),
+        ...details.map((detail) => `      ${detail}`),
+      ]),
+    ])
+  const marks = organizations.flatMap(({ steps }) => steps.map(({ mark }) => mark))
+  const count = (mark: string) => marks.filter((one) => one === mark).length
+  const sum =
+    marks.length === 0
+      ? 'Nothing to change: the installation is as the document says.'
+      : `${count('+')} to create, ${count('~')} to change, ${count('-')} to remove.`
+  const rest =
+    extras.length === 0
+      ? []
+      : [
+          `Not in the document, and left as they are (--prune removes them): ${extras.length}`,
+          // Twenty lines fit a terminal; the count above shows the rest.
+          ...extras.slice(0, 20).map((extra) => `  ${extra}`),
+          ...(extras.length > 20 ? [`  and ${extras.length - 20} more`] : []),
+        ]
+  return [...lines, sum, ...rest].join('\n')
 }

@@ -13,7 +13,7 @@ type Tracking = {
   transactions?: { open?: number; stuck?: number }
 }
 
-type Nodes = { upstreams?: readonly { state: string }[] }
+type ShownNodes = { upstreams?: readonly { state: string }[] }
 
 /** What the screen shows of `/status`. */
 export type ShownStatus = {
@@ -35,9 +35,9 @@ export type ShownStatus = {
     {
       default_network: string
       networks: readonly string[]
-      nodes?: Record<string, Nodes>
-      tracking?: Tracking & { nodes?: Nodes }
-      tracking_of_networks?: Record<string, Tracking & { nodes?: Nodes }>
+      nodes?: Record<string, ShownNodes>
+      tracking?: Tracking & { nodes?: ShownNodes }
+      tracking_of_networks?: Record<string, Tracking & { nodes?: ShownNodes }>
     }
   >
 }

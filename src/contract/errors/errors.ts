@@ -3,18 +3,15 @@
 // it; a reason never changes its meaning once released.
 
 import { idempotencyErrors } from '../idempotency.ts'
-import { accessErrors } from './access.ts'
-import { eventErrors } from './events.ts'
+import { accessErrors, limitErrors } from './access.ts'
+import { eventErrors, webhookErrors } from './webhook.ts'
 import { gatewayErrors } from './gateway.ts'
-import { limitErrors } from './limit.ts'
 import { organizationErrors } from './organization.ts'
-import { queryErrors } from './query.ts'
+import { queryErrors, walletErrors } from './wallet.ts'
 import { requestErrors } from './request.ts'
 import type { ErrorRow } from './row.ts'
 import { serviceErrors } from './service.ts'
 import { transactionErrors } from './transaction.ts'
-import { walletErrors } from './wallet.ts'
-import { webhookErrors } from './webhook.ts'
 
 /** Every failure that a caller can see. HTTP, gateway, docs and SDK derive from this table only. */
 export const errors = {

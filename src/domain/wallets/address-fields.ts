@@ -44,6 +44,7 @@ export const readAddresses = (family: Family, texts: readonly string[]): Address
   )
   if (errors.length > 0) throw invalidRequest(errors)
   const bytes = parsed.map((one) => (one as Parsed & { ok: true }).bytes)
+  // Errors of later checks name places in the request, although duplicates are removed.
   return {
     addresses: distinctBytes(bytes),
     errorsFor: (bad, reason, detail) => {

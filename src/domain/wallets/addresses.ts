@@ -30,6 +30,7 @@ export const RegisterAddress: WalletHandler<'RegisterAddress'> = async (context,
     await context.record?.(db, {})
     return cover
   })
+  // After the commit: the first page asks nodes, which no transaction may wait for.
   await coverFirst(context, scope, job)
   if (request.import_asset) await importNative(context, scope, { wallet_id, address })
   return {}
@@ -119,6 +120,7 @@ export async function registerIn(
     if (!use) throw new OperationError('WALLET_NOT_FOUND')
     checkUse({ quotas }, 'QUOTA_ADDRESSES', { use, gained: added })
   }
+  // The usual case: all are new, and nothing has to be looked up.
   if (added === addresses.length)
     return await coverRegistered({ db, clock }, scope, { wallet_id, addresses })
   const owners = await findOwners(db, scope, addresses)

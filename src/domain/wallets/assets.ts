@@ -1,16 +1,14 @@
 import type { AssetView } from '../../chains/chain.ts'
-import { OperationError } from '../../contract/errors/errors.ts'
 import type { WalletRequest } from '../../contract/operations/calls.ts'
 import { expandBacklogs } from '../../storage/balances/backlog.ts'
 import { type ListedSum, listBalances, listSums } from '../../storage/balances/balances.ts'
 import { lockCursor } from '../../storage/tracking/blocks.ts'
-import { findOwners } from '../../storage/wallets/addresses.ts'
 import { assetIdOf } from '../../storage/wallets/assets.ts'
 import { deleteTokenRule, hasTokenRule } from '../../storage/wallets/token-rules.ts'
 import type { Context, WalletHandler } from '../context.ts'
 import { makePage, readPage } from '../pages.ts'
-import { readAddress, readOptionalAddress, readToken } from './address-fields.ts'
-import { findOwnWallet, getWallet, type ReadScope, readScope } from './scope.ts'
+import { readAddress, readToken } from './address-fields.ts'
+import { findOwnWallet, type ReadScope, readHolder, readScope } from './scope.ts'
 
 type ListRequest = WalletRequest<'ListAssets'>
 
@@ -31,21 +29,6 @@ export const ListAssets: WalletHandler<'ListAssets'> = async (context, request) 
     : await listSingle(context, scope, request, filter)
 }
 
-/** The wallet and address that a request names; an address alone stands for its wallet's. */
-async function readHolder(
-  context: Context,
-  scope: ReadScope,
-  request: { wallet_id?: string; address?: string },
-): Promise<{ wallet_id?: string; address?: Buffer }> {
-  const address = readOptionalAddress(scope.family, request.address)
-  const named = request.wallet_id && (await getWallet(context, scope, request.wallet_id))
-  const owner = address && (await findOwners(context.db, scope, [address]))[0]
-  if (address && (!owner || (named && owner.wallet_id !== named.wallet_id)))
-    throw new OperationError('ADDRESS_NOT_FOUND')
-  const wallet_id = named ? named.wallet_id : owner?.wallet_id
-  return { ...(wallet_id && { wallet_id }), ...(address && { address }) }
-}
-
 type Filter = Parameters<typeof listBalances>[2]
 
 // A page token may be of another list, or of a version that had other parts.
@@ -54,6 +37,7 @@ const isOf =
   (parts: readonly unknown[]): boolean =>
     parts.length === types.length && parts.every((part, at) => typeof part === types[at])
 
+// The parts of the two kinds of page tokens, by their types.
 const isBalancePlace = isOf('string', 'string', 'number', 'string', 'string')
 const isSumPlace = isOf('string', 'string')
 
@@ -120,6 +104,7 @@ async function listAggregated(
       asset: toAssetView(row),
       balance: row.balance,
       token_account_address: null,
+    // A sum has no single address, hence no token account.
     }),
     is_unreadable: row.is_unreadable,
   }))

@@ -1,16 +1,14 @@
-import { OperationError } from '../../contract/errors/errors.ts'
 import { sumBalance } from '../../storage/balances/balances.ts'
 import {
   type ListedTransfer,
   listWalletTransfers,
   type TransferPosition,
 } from '../../storage/transfers/transfers.ts'
-import { findOwners } from '../../storage/wallets/addresses.ts'
 import { assetIdOf } from '../../storage/wallets/assets.ts'
 import type { WalletHandler } from '../context.ts'
 import { readPage, sealPosition } from '../pages.ts'
-import { readAddress, readOptionalAddress, readToken } from './address-fields.ts'
-import { getWallet, readScope } from './scope.ts'
+import { readAddress, readToken } from './address-fields.ts'
+import { readHolder, readScope } from './scope.ts'
 import { presentTransfer, type TransferRecord } from './transfer-view.ts'
 
 /** Where a page ends: the transfer, and the balance before it. */
@@ -21,12 +19,8 @@ export const ListBalanceHistory: WalletHandler<'ListBalanceHistory'> = async (co
   const scope = await readScope(context)
   const { family, network_id } = scope
   const { limit, after } = readPage<Position>(context, request)
-  const address = readOptionalAddress(family, request.address)
-  const named = request.wallet_id && (await getWallet(context, scope, request.wallet_id))
-  const owner = address && (await findOwners(context.db, scope, [address]))[0]
-  if (address && (!owner || (named && owner.wallet_id !== named.wallet_id)))
-    throw new OperationError('ADDRESS_NOT_FOUND')
-  const wallet_id = named ? named.wallet_id : owner!.wallet_id
+  // The contract requires a wallet or an address.
+  const { wallet_id = '', address } = await readHolder(context, scope, request)
   const contract_address =
     request.contract_address === undefined
       ? readToken(family, request.token_address)
@@ -49,6 +43,8 @@ export const ListBalanceHistory: WalletHandler<'ListBalanceHistory'> = async (co
       const holders = new Map(found.map((row) => [row.address.toString('hex'), row.address]))
       return { rows: found, ...(await sumBalance(trx, scope, filter, [...holders.values()])) }
     })
+  // From the newest balance backwards: each step takes the change of one transfer off. The token
+  // carries the balance to the next page.
   let balance = after ? BigInt(after[4]) : sum
   const items = rows.slice(0, limit)
   const points = items.flatMap((row) => {

@@ -42,6 +42,8 @@ export const RegisterContract: WalletHandler<'RegisterContract'> = async (
   const refuse = (field: string, detail: string) =>
     invalidRequest([{ field, reason: 'INVALID_CONTRACT', detail }])
   if (!verify || !standard) throw refuse('contract_type', 'This chain has no tokens.')
+  // Nodes are asked before the transaction. The chain decides whether it is a contract of that
+  // standard.
   const found = await askChain(() => verify({ contract_address, contract_type }, context.signal))
   if (!found.ok) throw refuse(found.field, found.detail)
   const { info } = found
@@ -61,6 +63,7 @@ export const RegisterContract: WalletHandler<'RegisterContract'> = async (
       contract_metadata: metadataOf(request.contract_address, standard, info),
       create_time,
     })
+    // Repeating a registration takes no quota.
     if (isNew)
       await takeQuota({ ...context, db: trx }, organization_id, { quota_name: 'QUOTA_CONTRACTS' })
     await context.record?.(trx, {})

@@ -54,6 +54,7 @@ type Tools = { db: Db; clock: Clock; chain: Chain; signal: AbortSignal }
 
 type Page = { assets: AssetKey[]; owned: OwnedAddress[]; next: Progress | undefined }
 
+// About one call of a node per page: a pair is one address and one token.
 const pairsPerPage = 100
 const lastPauseSeconds = 300
 // A node that is behind may not know a token yet. About a minute later what names no account has none.
@@ -82,6 +83,8 @@ export async function runCover(tools: Tools, job: JobRow): Promise<boolean> {
   const act = async (signal: AbortSignal): Promise<void> => {
     let count = 0
     for (const asset of assets)
+      // One token after the other. Their pages share the addresses, so that a failure repeats
+      // little.
       count += await coverAsset({ ...tools, signal }, { ...scope, since_block }, asset, owned)
     // Thrown after the others were stored, so that only what is missing is asked for again.
     if (count > 0 && unnamed < mostUnnamed)
@@ -104,6 +107,7 @@ export async function postponeCover(
   const failed = (progress.failed ?? 0) + 1
   const isUnnamed = error instanceof UnnamedAccountError
   const now = clock.now()
+  // Bounded before the power, which would be infinite after some thousand failures.
   const seconds = Math.min(2 ** Math.min(failed, 20), lastPauseSeconds)
   await keepJob(db, job, {
     progress: { ...progress, failed, unnamed: (progress.unnamed ?? 0) + (isUnnamed ? 1 : 0) },
@@ -118,6 +122,7 @@ async function nextPage(db: Db, scope: WalletScope, job: JobRow): Promise<Page> 
   const { wallet_id, address, done = 0 } = (job.progress ?? {}) as Progress
   if ('addresses' in target) {
     const assets = await listRuleAssets(db, scope, target.wallet_id)
+    // With many rules fewer addresses, so that a page stays one page of pairs.
     const count = Math.max(1, Math.floor(pairsPerPage / Math.max(1, assets.length)))
     const end = done + count
     const some = target.addresses.slice(done, end).map((one) => Buffer.from(one, 'hex'))
@@ -153,6 +158,7 @@ async function coverAsset(
       const token_account_address = accounts.get(address.toString('hex'))
       return token_account_address ? [{ address, asset, token_account_address }] : []
     })
+    // All addresses of a wallet have its confirmation.
     const { confirmation } = some[0]!
     if (queries.length > 0)
       await readAndStore(tools, { ...scope, wallet_id, confirmation, queries })
@@ -171,6 +177,7 @@ async function accountsOf(
   if (!find || asset.contract_address.length === 0) return undefined
   const asset_id = assetIdOf(scope.network_id, asset)
   const addresses = owned.map(({ address }) => address)
+  // Accounts that an earlier attempt found are not asked for again.
   const known = await findOwnAccounts(db, scope, { asset_id, addresses })
   const accounts = new Map(known.map((one) => [one.address.toString('hex'), one.account]))
   const missing = addresses.filter((address) => !accounts.has(address.toString('hex')))

@@ -58,6 +58,7 @@ export async function coverFirst(
 ): Promise<void> {
   if (!job) return
   const { db, clock, log } = context
+  // Five seconds at the most: the job continues in the background after that.
   const signal = AbortSignal.any([context.signal, AbortSignal.timeout(waitMs)])
   try {
     await runCover({ db, clock, chain, signal }, job)

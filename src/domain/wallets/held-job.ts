@@ -24,6 +24,7 @@ export async function whileHeld(
   const beat = async (): Promise<void> => {
     const both = AbortSignal.any([signal, done.signal])
     while (!both.aborted) {
+      // Three renewals per claim, so that one that fails does not lose the job.
       await clock.sleep(keepMs / 3, both).catch(() => {})
       if (both.aborted) return
       const now = clock.now()

@@ -31,6 +31,7 @@ export const ImportAsset: WalletHandler<'ImportAsset'> = async (context, request
   const isToken =
     (token && token.length > 0) ||
     (family.tokenAccounts === true && token_account_address !== undefined)
+  // Without an address and without a token account, the token is meant for all addresses.
   if (!address && !(family.tokenAccounts && token_account_address !== undefined)) {
     await importForAll(context, scope, {
       asset_type,
@@ -60,6 +61,7 @@ export const ImportAsset: WalletHandler<'ImportAsset'> = async (context, request
     : { ok: false as const, field: 'token_address', detail: 'This chain has no tokens.' }
   if (!found.ok)
     throw invalidRequest([{ field: found.field, reason: 'INVALID_TOKEN', detail: found.detail }])
+  // The chain resolved the owner of the token account; it has to be one of this organization.
   const owner = assertOwner((await findOwners(context.db, scope, [found.address]))[0])
   const now = new Date(context.clock.now())
   const asset_id = assetIdOf(network_id, found.asset)

@@ -34,6 +34,7 @@ export async function importForAll(
   // Before the transaction: assets are shared by all organizations, and nothing waits for their rows.
   await ensureAssets(context.db, network_id, [{ ...asset, ...info }], create_time)
   const job = await context.db.transaction().execute(async (db) => {
+    // Held until the commit: a wallet that is removed meanwhile would leave a rule behind.
     if (wallet_id && !(await holdWallet(db, wallet_id)))
       throw new OperationError('WALLET_NOT_FOUND')
     if (

@@ -38,6 +38,7 @@ async function confirmedBlock(
   network_id: number,
   { confirmation, head }: { confirmation: number; head: BlockRef },
 ): Promise<BlockRef> {
+  // Nodes of such chains answer for the present only.
   if (chain.balances === 'delta') return head
   const number = Math.max(0, head.number - Math.max(confirmation, 1) + 1)
   if (number === head.number) return head
@@ -61,6 +62,7 @@ async function read(tools: Tools, wanted: WalletQueries, head: BlockRef): Promis
     const readings = await chain.readBalances(queries, at, signal)
     return { at, readings, isKept: isDelta && confirmation > 1 }
   } catch (error) {
+    // Nodes keep some states only. The newest one they have.
     const isGone = error instanceof BlockGoneError || error instanceof BlockMissingError
     if (!isGone || isDelta || confirmation <= 1) throw error
     return { at: head, readings: await chain.readBalances(queries, head, signal), isKept: true }
@@ -81,6 +83,7 @@ export async function readAndStore(tools: Tools, wanted: WalletQueries): Promise
   if (readings.some(({ block_number }) => block_number < at.number))
     throw new ChainUnavailableError(`no node has reached block ${at.number}`)
   const now = new Date(clock.now())
+  // Outside of the transaction: asset rows are shared, and nothing may wait for them.
   const assets = new Map(queries.map(({ asset }) => [assetIdOf(network_id, asset), asset]))
   await ensureAssets(db, network_id, [...assets.values()], now)
   await db.transaction().execute(async (trx) => {

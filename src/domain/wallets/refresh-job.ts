@@ -34,6 +34,7 @@ export type RefreshTools = {
   limit?: number
 }
 
+// One call of a node for the coin of all of them, and as many again for each token.
 const addressesPerRead = 100
 
 /**
@@ -43,6 +44,7 @@ const addressesPerRead = 100
 export async function runRefresh(tools: RefreshTools, job: JobRow): Promise<boolean> {
   const { db, clock, signal, limit = Number.POSITIVE_INFINITY } = tools
   const target = job.payload as RefreshTarget
+  // Where an earlier attempt, or the answer to the caller, has stopped.
   let after = (job.progress as { after?: string } | null)?.after
   let read = 0
   for (;;) {
@@ -94,7 +96,8 @@ async function nextPage(
         })
       ).map(({ address }) => address)
   const found = await queriesOf({ db, chain }, scope, target, addresses)
-  // Whole addresses only: the progress is an address.
+  // Whole addresses only, because the progress is an address. At least one, or the job would never
+  // end.
   let taken = addresses.length
   if (found.length > room) {
     const counts = addresses.map(
@@ -121,6 +124,7 @@ async function queriesOf(
   { wallet_id, asset_type, asset_id }: RefreshTarget,
   addresses: Buffer[],
 ): Promise<BalanceQuery[]> {
+  // Imported tokens have a token account (T), which a bare asset lacks.
   const imports = await listTokenImports(db, scope, { wallet_id, addresses })
   const tokens: BalanceQuery[] = imports.map(({ address, token_account_address, ...asset }) => ({
     address,
@@ -132,6 +136,7 @@ async function queriesOf(
     tokens.push(...(await queriesOfRules({ db }, scope, wallet_id, { addresses, imports })))
   const isNative = asset_type === chain.native.asset_type
   const native = isNative ? addresses.map((address) => ({ address, asset: chain.native })) : []
+  // One asset: an import knows its token account, so it is preferred to the bare asset.
   if (asset_id !== undefined) {
     const [asset] = await findAssets(db, [asset_id])
     const one = [...native, ...tokens].filter(

@@ -1,13 +1,10 @@
 import { ChainUnavailableError } from '../../chains/chain.ts'
-import { OperationError } from '../../contract/errors/errors.ts'
 import { hashId } from '../../lib/hash-id.ts'
 import { enqueueJob, type JobRow, keepJob } from '../../storage/tracking/jobs.ts'
-import { findOwners } from '../../storage/wallets/addresses.ts'
 import { assetIdOf } from '../../storage/wallets/assets.ts'
 import type { Context, WalletHandler } from '../context.ts'
-import { readOptionalAddress } from './address-fields.ts'
 import { type RefreshTarget, refreshJobKind, runRefresh } from './refresh-job.ts'
-import { type ChainScope, chainScope, getWallet } from './scope.ts'
+import { type ChainScope, chainScope, readHolder } from './scope.ts'
 
 /** How many balances are read before the answer (docs/decisions/wallets.md); the rest is read after it. */
 const readAtOnce = 100
@@ -21,12 +18,7 @@ export const RefreshAssetBalances: WalletHandler<'RefreshAssetBalances'> = async
   request,
 ) => {
   const scope = await chainScope(context)
-  const address = readOptionalAddress(scope.family, request.address)
-  const named = request.wallet_id && (await getWallet(context, scope, request.wallet_id))
-  const owner = address && (await findOwners(context.db, scope, [address]))[0]
-  if (address && (!owner || (named && owner.wallet_id !== named.wallet_id)))
-    throw new OperationError('ADDRESS_NOT_FOUND')
-  const wallet_id = named ? named.wallet_id : (owner?.wallet_id ?? '')
+  const { wallet_id = '', address } = await readHolder(context, scope, request)
   await requestRefresh(context, scope, {
     wallet_id,
     asset_type: request.asset_type,
@@ -60,6 +52,7 @@ export async function requestRefresh(
   const { wallet_id, address = '', asset_type, asset_id = '' } = target
   const now = context.clock.now()
   const job = await enqueueJob(context.db, {
+    // The same request again is the same job, so that repeating it does not queue more work.
     job_id: hashId('refresh', network_id, wallet_id, address, asset_type, asset_id),
     kind: refreshJobKind,
     organization_id,

@@ -4,9 +4,11 @@ import { OperationError } from '../../contract/errors/errors.ts'
 import type { WalletService } from '../../contract/variant.ts'
 import { isUuid } from '../../lib/ids.ts'
 import { findStoredNetwork } from '../../storage/tracking/networks.ts'
+import { findOwners } from '../../storage/wallets/addresses.ts'
 import type { WalletRow, WalletScope } from '../../storage/wallets/tables.ts'
 import { findWallet } from '../../storage/wallets/wallets.ts'
 import type { Context } from '../context.ts'
+import { readOptionalAddress } from './address-fields.ts'
 
 /** Where an operation reads: the rows of one organization on one chain, and how that chain writes. */
 export type ReadScope = WalletScope & { family: Family }
@@ -14,6 +16,7 @@ export type ReadScope = WalletScope & { family: Family }
 /** Where an operation writes, or asks the chain. */
 export type ChainScope = WalletScope & { family: Family; chain: Chain }
 
+// No row has this id: identities begin at 1.
 const unknownChain = 0
 const retryAfterSeconds = 60
 
@@ -35,6 +38,7 @@ export async function readScope(context: Context): Promise<ReadScope> {
 /** Registration without tracking is refused: deposits would go unnoticed. */
 export async function chainScope(context: Context): Promise<ChainScope> {
   const { chains, principal, chain: name, network } = context
+  // A network that is configured and not open yet is opened now, because a write must be tracked.
   const open = chains?.find(name, network) ?? (await chains?.open(name, network))
   if (!open)
     throw new OperationError('CHAIN_NOT_CONFIGURED', {
@@ -75,6 +79,22 @@ export async function getWalletOfHistory(
   const row = isUuid(wallet_id) ? await findWallet(db, scope, wallet_id) : undefined
   if (!row) throw new OperationError('WALLET_NOT_FOUND')
   return row
+}
+
+/** The wallet and address that a request names; an address alone stands for its wallet's. */
+export async function readHolder(
+  context: Context,
+  scope: ReadScope,
+  request: { wallet_id?: string; address?: string },
+): Promise<{ wallet_id?: string; address?: Buffer }> {
+  const address = readOptionalAddress(scope.family, request.address)
+  // Both may be given, and must then agree.
+  const named = request.wallet_id && (await getWallet(context, scope, request.wallet_id))
+  const owner = address && (await findOwners(context.db, scope, [address]))[0]
+  if (address && (!owner || (named && owner.wallet_id !== named.wallet_id)))
+    throw new OperationError('ADDRESS_NOT_FOUND')
+  const wallet_id = named ? named.wallet_id : owner?.wallet_id
+  return { ...(wallet_id && { wallet_id }), ...(address && { address }) }
 }
 
 /** Queries the chain for a caller; throws an operation error when no node can answer. */

@@ -30,10 +30,13 @@ export const presentTransfer = (
   row: ListedTransfer,
   head: number,
 ): TransferRecord => {
+  // The head decides between pending and confirmed, so that no row has to be updated when a block
+  // is confirmed.
   const view = toTransferView(row, head)
   return {
     wallet_id: row.wallet_id,
     ...family.presentTransfer(view),
+    // Derived, so that a transfer keeps its id when its block is stored again.
     transfer_id: hashId('transfer', family.service, ...family.transferKey(view)),
     direction: directionOf(row),
     fee_paid: family.paysFee(view) ? row.transaction_fee.toString() : '0',

@@ -32,6 +32,8 @@ export const ListTransfers: WalletHandler<'ListTransfers'> = async (context, req
   // One more than the page has shows whether there is a next one.
   const page = { limit: limit + 1, after: after && toPosition(after) }
   const filter = { address, transaction_hash, ...times }
+  // A wallet has its own index; a transaction hash alone is searched in all wallets of the
+  // organization.
   const rows = wallet_id
     ? await listWalletTransfers(context.db, scope, { ...filter, wallet_id }, page)
     : await listTransactionTransfers(

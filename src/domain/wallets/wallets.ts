@@ -70,6 +70,7 @@ export const GetWallet: WalletHandler<'GetWallet'> = async (context, request) =>
   const owner = address && (await findOwners(context.db, scope, [address]))[0]
   const wallet_id = request.wallet_id ?? owner?.wallet_id ?? ''
   const row = await getWallet(context, scope, wallet_id)
+  // Both were given and name different wallets.
   if (address && owner?.wallet_id !== row.wallet_id) throw new OperationError('WALLET_NOT_FOUND')
   const [wallet] = await presentWallets(context.db, scope, [row])
   return { wallet: wallet! }
@@ -187,6 +188,7 @@ export const RemoveWallet: WalletHandler<'RemoveWallet'> = async (context, reque
     await deleteTokenRules(trx, scope, wallet_id)
     const webhooks = await lockWebhooksOf(trx, scope, wallet_id)
     let headers = 0
+    // One by one, in the order of the locks, because each returns how many headers went with it.
     for (const webhook_id of webhooks) headers += await deleteWebhook(trx, webhook_id)
     await subtractUse(trx, scope.organization_id, [
       ['QUOTA_ADDRESSES', addresses],

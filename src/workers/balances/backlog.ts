@@ -13,6 +13,7 @@ import { assertLease } from '../../storage/tracking/leases.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
 import { blockFor, distinctPairs, findRef, holdRead, keyOfWork, readPairs } from './read-pairs.ts'
 
+// About 40 calls of Multicall3. The cursor is locked only while the result is stored.
 const pairsPerRound = 8_000
 
 /** Whether a chain's work may go as backlogs: net changes (S) and accounts of tokens (T) are more than a pair. */
@@ -38,6 +39,7 @@ export async function settleBacklog(
   try {
     const at: BlockRef[] = []
     const readings: Reading[] = []
+    // Wallets differ in confirmation, so the pairs of one backlog may be read at several blocks.
     for (const [number, some] of Map.groupBy(pairs, (pair) => blockFor(pair, head))) {
       signal.throwIfAborted()
       const block = number === head ? newest : await findRef(tools, number, signal)
@@ -67,6 +69,8 @@ async function store(
     await lockCursor(trx, network_id)
     await holdRead(trx, tools, read)
     const ids = backlogs.map(({ backlog_id }) => backlog_id)
+    // Locks and removes the backlogs. Those that a rollback expanded meanwhile are missing in the
+    // result.
     const open = await settleBacklogs(trx, network_id, ids)
     const readings = open.size === backlogs.length ? read.readings : namedBy(open)
     await storeTracked(trx, readings, now)

@@ -15,12 +15,13 @@ import { reopenPage } from '../../storage/balances/reopening.ts'
 import type { Db } from '../../storage/pg/database.ts'
 import { awaitCursor } from '../../storage/tracking/blocks.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
-import { type Patience, tryOnce } from '../tracker/patience.ts'
+import { type Patience, tryOnce } from './patience.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
 import { settleBacklog } from './backlog.ts'
 import { type Group, readGroup } from './read-group.ts'
 import { blockFor, distinctPairs, findRef, keyOfWork } from './read-pairs.ts'
 
+// Bounds of one round. Each transaction stays short, because blocks wait for the cursor lock.
 const rowsPerRound = 2_000
 // Of those that are read apart, so that a round which has any ends soon.
 const mostApart = 50
@@ -39,6 +40,7 @@ export async function settleBalances(
   patience: Patience = tryOnce,
 ): Promise<number> {
   const { db, clock, network_id, chain } = tools
+  // Without a lock: a cursor that moves meanwhile makes only more work due.
   const standing = await findStanding(db, network_id)
   if (!standing) return 0
   const head = standing.block_number
@@ -59,7 +61,9 @@ export async function settleBalances(
   const { apart = [], usual = [] } = Object.groupBy(due, (pair) =>
     chain.isReadApart?.(pair) ? 'apart' : 'usual',
   )
+  // Moves the rest behind other work of the same block; the next rounds take the next ones.
   await deferBalanceChanges(db, apart.slice(mostApart), head)
+  // The first one is thrown at the end, so that the loop above backs off.
   const errors: unknown[] = []
   // What fails or is slow is read when everything else is stored.
   for (const pairs of [usual, apart.slice(0, mostApart)])
@@ -134,6 +138,7 @@ async function readDue(
     await readGroup(tools, group, signal)
     done += group.pairs.length
   }
+  // Collects the error instead of throwing it: one unreadable block must not stop the other groups.
   const attempt = async (number: number, act: () => Promise<void>): Promise<boolean> => {
     signal.throwIfAborted()
     try {

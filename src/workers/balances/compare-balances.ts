@@ -33,6 +33,7 @@ export async function compareBalances(
   const newest = { number: cursor.block_number, hash: cursor.block_hash }
   const { all, at } = await readPage(tools, page, newest, signal)
   if (all.length === 0) return []
+  // Reading is done; from here on everything happens in one short transaction.
   const now = new Date(clock.now())
   return await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
@@ -40,17 +41,20 @@ export async function compareBalances(
     // Far behind the head all work waits there, and this can wait too.
     if (await hasBacklog(trx, network_id)) return []
     await holdRead(trx, tools, { at, newest })
+    // Balances with open work are not in the result: that work will read them anyway.
     const stored = new Map(
       (await findComparable(trx, all)).map((balance) => [keyOfWork(balance), balance]),
     )
     const differing = all.flatMap((read) => {
       const known = stored.get(keyOfWork(read))
       if (!known) return []
+      // `null` means that the contract fails. It is stored as unreadable, not as zero.
       const isSame = read.balance === null ? known.is_unreadable : read.balance === known.balance
       if (isSame && (read.balance === null) === known.is_unreadable) return []
       return [{ read, known }]
     })
     const rows = differing.map(({ read }) => read)
+    // A deep wallet was read at the newest block; its value waits until that block is confirmed.
     const kept = rows.filter(({ isKept, balance }) => isKept && balance !== null)
     await insertPending(
       trx,

@@ -35,6 +35,7 @@ export function startComparing(
 
   /** One page; says how long to wait before the next one. */
   const step = async (): Promise<number> => {
+    // The round is a row, so that a restart and a change of the lease continue it.
     const round =
       (await findRound(db, network_id)) ?? (await beginRound(db, network_id, new Date(clock.now())))
     const { wallet_id, address, asset_id } = round
@@ -42,6 +43,7 @@ export function startComparing(
       wallet_id && address && asset_id ? { wallet_id, address, asset_id } : undefined
     const page = await pageBalances(db, network_id, { after, limit: perPage })
     const differences = await compareBalances(tools, page, signal)
+    // Counted after the commit. A page that failed is compared again and counted once.
     counts.checked += page.length
     counts.repaired += differences.length
     const [first] = differences

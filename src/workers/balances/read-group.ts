@@ -31,6 +31,7 @@ export async function readGroup(
 ): Promise<void> {
   const { db, clock, network_id, chain, lease } = tools
   const { at, newest, pairs } = group
+  // Nodes are called here, before the transaction: no lock is held while a node may be slow.
   const all = (await readPairs(chain, pairs, at, signal)).map((reading, index): Read => {
     const { confirmation, block_number } = pairs[index]!
     const { as_of_block } = reading
@@ -52,6 +53,7 @@ export async function readGroup(
     // Work that is gone was taken back with its address or contract. Should they be there again, they
     // were unreachable for some blocks, which this reading may not know.
     const open = new Set<string>()
+    // One statement per block and kind instead of one per pair.
     for (const some of Map.groupBy(
       all.filter(({ balance }) => balance !== null),
       ({ as_of_block, isKept }) => `${as_of_block}/${isKept}`,
@@ -62,6 +64,7 @@ export async function readGroup(
       }))
         open.add(keyOfWork(pair))
     }
+    // A contract that fails keeps its work with a growing pause (`postponeBalanceChanges`).
     const failing = all.filter(({ balance }) => balance === null)
     for (const pair of await postponeBalanceChanges(trx, failing, newest.number))
       open.add(keyOfWork(pair))

@@ -66,6 +66,7 @@ export async function findRef(
   return header
 }
 
+// The wallet does not matter for a reading, so all wallets share one key.
 const anyone = ''
 
 /** What is needed to read a pair. */
@@ -92,6 +93,8 @@ export async function readPairs(
     return place
   })
   const answers = await chain.readBalances(queries, at, signal)
+  // A node that is behind must not answer for a block that it has not seen: its value would be too
+  // old.
   if (answers.some(({ block_number }) => block_number < at.number))
     throw new ChainUnavailableError(`no node has reached block ${at.number}`)
   return pairs.map((pair, index) => {

@@ -17,6 +17,8 @@ export type Reconciling = { stop(): Promise<void> }
 /** When it begins, and how long after the end of a round the next one begins. */
 export type ReconcileTimes = { firstMs: number; everyMs: number }
 
+// Slow on purpose: a page of 100 per second compares 360,000 balances in an hour and leaves the
+// nodes free for the tracker.
 const perPage = 100
 const betweenPagesMs = 1_000
 const usualTimes: ReconcileTimes = { firstMs: 10 * 60_000, everyMs: 6 * 60 * 60_000 }
@@ -46,6 +48,7 @@ export async function reconcilePage(
   // Nodes may be ahead of the cursor. The changes up to the block of a reading must be stored before the two
   // can be compared.
   const highest = Math.max(...readings.map(({ block_number }) => block_number))
+  // The tracker normally needs one block time. A stalled tracker must not keep this loop waiting.
   const deadline = clock.now() + cursorWaitMs
   while (((await findCursor(db, network_id))?.block_number ?? 0) < highest) {
     if (clock.now() > deadline) throw new Error(`the cursor did not reach block ${highest}`)
@@ -62,6 +65,7 @@ export async function reconcilePage(
     await expandBacklogs(trx, network_id)
     const now = new Date(clock.now())
     const repaired = await repairBalances(trx, found, now)
+    // A repair names the wallet only; its operational event belongs to an organization.
     const owners = new Map(page.map((one) => [one.wallet_id, one.organization_id]))
     const events = repaired.map(({ wallet_id }) => ({
       wallet_id,

@@ -5,7 +5,7 @@
 import { BlockGoneError, ChainUnavailableError } from '../../chains/chain.ts'
 import type { Log } from '../../lib/log.ts'
 import { createOutage } from '../../lib/outage.ts'
-import { createPatience } from '../tracker/patience.ts'
+import { createPatience } from './patience.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
 import { settleBalances } from './balances.ts'
 
@@ -18,6 +18,7 @@ export type Settling = {
 
 // Operations of other processes store work without a wake-up.
 const pollMs = 5_000
+// The pause doubles from the first to the last while reading fails.
 const firstPauseMs = 250
 const lastPauseMs = 10_000
 const blockPauseMs = 1_000
@@ -39,6 +40,7 @@ export function startSettling(options: {
   let behind = 0
   let blockTime: number | undefined
   let pauseMs = firstPauseMs
+  // Kept over rounds: how long a block has been unreadable is counted from its first failure.
   const patience = createPatience(tools.clock)
   const outage = createOutage({
     ...{ log, now: tools.clock.now },
@@ -61,6 +63,7 @@ export function startSettling(options: {
     while (!signal.aborted) {
       try {
         let done = 1
+        // Taken before the round: a block that arrives during it is reported by the next round.
         const time = blockTime
         while (done > 0 && behind <= farBehind && !signal.aborted)
           done = await settleBalances(tools, signal, patience)

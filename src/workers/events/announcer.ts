@@ -52,8 +52,10 @@ export type AnnouncerOptions = {
   lookMs?: number
 }
 
+// Bounds of one turn: each page is one transaction, which locks its webhooks.
 const eventsAtOnce = 50
 const webhooksAtOnce = 200
+// A limit is reported once it is used to 80 %, early enough for an operator to raise it.
 const nearShare = 0.8
 
 /** Starts the loop. */
@@ -64,6 +66,8 @@ export function startAnnouncer(options: AnnouncerOptions): { stop(): Promise<voi
     run: async (lease, signal, works) => {
       let lookAt = 0
       while (!signal.aborted) {
+        // Incidents that no writer notices are looked for less often than stored events are
+        // announced: the look-up costs more.
         if (clock.now() >= lookAt) {
           lookAt = clock.now() + lookMs
           await lookForIncidents(db, { now: new Date(clock.now()), defaults: limits() })
@@ -95,6 +99,8 @@ export async function announcePage(
   event: PendingAnnouncement,
   now: Date,
 ): Promise<boolean> {
+  // The notifications and the progress of the event commit together, so a crash neither repeats nor
+  // skips a webhook.
   return await db.transaction().execute(async (trx) => {
     await assertLease(trx, lease.name, lease.epoch)
     const webhooks = await pageAnnounced(trx, event, webhooksAtOnce)

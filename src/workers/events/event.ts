@@ -18,6 +18,8 @@ export type StreamEvent = {
 /** The JSON of a stored event. */
 export const storedEvent = ({ chain, network }: NetworkName, row: StreamRow): StreamEvent => {
   const { type, sequence, create_time, data } = row
+  // The head is written first and the braces are joined: parsing and writing the data again would
+  // cost more than the read.
   const head = JSON.stringify({ type, chain, network, sequence, create_time })
   // The data is JSON text of the database already.
   return { type, sequence, text: `${head.slice(0, -1)},"data":${data}}` }

@@ -21,6 +21,8 @@ export type EventHub = {
 
 type Listener = (rows: readonly StreamRow[]) => void
 
+// `position` is the last sequence that was read for all; each listener has its own, because it may
+// have joined later.
 type Feed = { position: number; listeners: Map<Listener, number> }
 
 /** How many events of a stream one statement reads. */
@@ -43,7 +45,9 @@ export function startEventHub({ db, clock, log }: { db: Db; clock: Clock; log: L
     sleeping?.abort()
   }
 
+  // Reads one page for all streams; returns whether a stream has more than a page.
   const readPage = async (): Promise<boolean> => {
+    // A copy, because streams join and leave while the statement runs.
     const asked = new Map(feeds)
     const wanted = [...asked].map(([webhook_id, { position }]) => ({ webhook_id, after: position }))
     const rows = await listStreamRows(db, wanted, pageSize)
@@ -90,6 +94,7 @@ export function startEventHub({ db, clock, log }: { db: Db; clock: Clock; log: L
   return {
     join(webhook_id, position, listener) {
       const feed = feeds.get(webhook_id) ?? { position, listeners: new Map() }
+      // The hub does not go back: other listeners have these events already.
       if (position < feed.position) return undefined
       feeds.set(webhook_id, feed)
       feed.listeners.set(listener, position)

@@ -47,6 +47,8 @@ export type LiveEvents = {
 const turnMs = 1_000
 // An attempt is stored when it has ended; it may have begun this long before.
 const attemptWindowMs = 60_000
+// Bounds of one look, so that a busy organization does not make each second longer than the one
+// before.
 const attemptsAtOnce = 200
 const shownProblems = 50
 
@@ -60,6 +62,8 @@ export function startLiveEvents(options: {
   const { db, clock, log, nodes } = options
   const listeners = new Set<LiveListener>()
   const stopping = new AbortController()
+  // What was seen last, by kind. Cleared when the last stream closes, so that the first one that
+  // opens after it gets the heads at once.
   const heads = new Map<number, string>()
   let attempts = new Map<string, number>()
   let problems: Map<string, ListedEventRow> | undefined
@@ -100,6 +104,7 @@ export function startLiveEvents(options: {
     }
   }
 
+  // Problems belong to the installation, so only administrators see them.
   const lookAtProblems = async (now: Date) => {
     if (!isAny('problem', isAdmin)) {
       problems = undefined
@@ -107,6 +112,8 @@ export function startLiveEvents(options: {
     }
     const { open, resolved } = await listEvents(db, shownProblems)
     const found = new Map([...resolved, ...open].map((row) => [keyOf(row), row]))
+    // A problem that began and ended between two looks is still shown; older ones were shown
+    // before.
     const recent = now.getTime() - 10 * turnMs
     for (const [key, row] of problems ? found : []) {
       const before = problems?.get(key)
@@ -118,6 +125,7 @@ export function startLiveEvents(options: {
     problems = found
   }
 
+  // From memory: every process has its own connections, and its own view of them.
   const lookAtNodes = (now: Date) => {
     if (!isAny('node', isAdmin)) {
       states = undefined
@@ -183,6 +191,7 @@ export function startLiveEvents(options: {
         problems = states = undefined
         joined = new AbortController()
         const signal = AbortSignal.any([joined.signal, stopping.signal])
+        // Until a stream joins; the hour only bounds a wake-up that was lost.
         await clock.sleep(3_600_000, signal).catch(() => {})
         joined = undefined
         continue

@@ -17,6 +17,7 @@ export type NodeWatchOptions = {
 
 type Seen = { isLost: boolean; since: number; isRecorded: boolean }
 
+// States in which no call can succeed. A slow or lagging node is degraded, not lost.
 const lostStates: ReadonlySet<string> = new Set(['unreachable', 'open_circuit', 'wrong_chain'])
 
 /**
@@ -46,6 +47,7 @@ export function startNodeWatch(options: NodeWatchOptions): { stop(): Promise<voi
           one = { isLost, since: now, isRecorded: false }
           seen.set(key, one)
         }
+        // Some seconds of a lost connection are usual; an event is meant for what lasts.
         if (one.isRecorded || now - one.since < settledMs) continue
         const event = { kind: 'node_lost', chain, network, subject: name } as const
         const at = new Date(now)

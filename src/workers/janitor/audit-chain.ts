@@ -59,6 +59,7 @@ export function startAuditChain(options: AuditChainOptions): { stop(): Promise<v
   const run = async (lease: HeldLease, signal: AbortSignal, works: () => void): Promise<void> => {
     let pruneAt = 0
     let headAt = 0
+    // The newest head that was not logged yet.
     let head: ChainPlace | undefined
     while (!signal.aborted) {
       const now = clock.now()
@@ -99,6 +100,7 @@ export async function chainEvents(
   return await db.transaction().execute(async (trx) => {
     // Fencing: a paused process whose lease was taken over must not append a second branch.
     if (lease) await assertLease(trx, lease.name, lease.epoch)
+    // Oldest first; events without a result are left until `before`.
     const pending = await takePendingEvents(trx, { before, limit })
     if (pending.length === 0) return { count: 0 }
     const chain = await lockAuditChain(trx)

@@ -33,6 +33,8 @@ export function startHistoryRetention(options: HistoryRetentionOptions): { stop(
   const sweep = async (): Promise<void> => {
     const before = new Date(clock.now() - keepMs)
     let count = 0
+    // Scope by scope, each page in a statement of its own, so that locks are short and a stop is
+    // quick.
     for (const scope of await listOldHistories(db, before)) {
       let after: Removed['next']
       do {

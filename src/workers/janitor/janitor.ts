@@ -26,6 +26,7 @@ export type JanitorOptions = {
   intervalMs?: number
 }
 
+// A page of deletes: large enough for a busy minute, small enough for a short lock.
 const nonceBatch = 5_000
 // Steps that read much and change rarely.
 const slowEveryMs = 3_600_000
@@ -43,6 +44,7 @@ export function startJanitor(options: JanitorOptions): { stop(): Promise<void> }
     const now = clock.now()
     await keepNonces?.()
     await touchCredentials(db, takeUsedCredentials(), new Date(now))
+    // Repeats while pages are full. A stop ends it between two pages.
     let deleted = nonceBatch
     while (deleted === nonceBatch && !stopping.signal.aborted)
       deleted = await deleteExpiredNonces(db, new Date(now), nonceBatch)
@@ -69,6 +71,7 @@ export function startJanitor(options: JanitorOptions): { stop(): Promise<void> }
     async stop() {
       stopping.abort()
       await running
+      // The uses since the last sweep would be lost otherwise.
       await keepNonces?.().catch(() => {})
       await touchCredentials(db, takeUsedCredentials(), new Date(clock.now())).catch(() => {})
     },

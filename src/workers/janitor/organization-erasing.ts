@@ -37,9 +37,12 @@ export function startOrganizationErasing(options: ErasingOptions): { stop(): Pro
   const { pageSize = 1_000, pauseMs = 50, intervalMs = 2_000, settleMs = 90_000 } = options
 
   const erase = async (organization_id: string, request_time: Date, lease: HeldLease) => {
+    // A process that lost the lease stops here. Two that overlap for a page erase the same rows,
+    // which is harmless.
     await db.transaction().execute((trx) => assertLease(trx, lease.name, lease.epoch))
     const erased = await erasePage(db, { organization_id, limit: pageSize })
     if (Object.values(erased).some((count) => count > 0)) return true
+    // Not yet gone, although empty: a call that was under way may still write.
     if (clock.now() - request_time.getTime() < settleMs) return false
     if (!(await finishDeletion(db, organization_id, new Date(clock.now())))) return false
     log.info({ event: 'organization_erased', organization_id }, 'organization erased')

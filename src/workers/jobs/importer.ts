@@ -21,6 +21,7 @@ export type ImporterOptions = {
   pollMs?: number
 }
 
+// Few at once: jobs share the nodes with the tracker, and each page reads many balances.
 const jobsAtOnce = 4
 const coversAtOnce = 2
 const lastPauseSeconds = 300
@@ -34,6 +35,7 @@ export function startImporter(options: ImporterOptions): { stop(): Promise<void>
       await runRefresh({ db, clock, chain, signal }, job)
     } catch (error) {
       const now = clock.now()
+      // A stop is not a failure: the next process takes the job at once.
       const seconds = signal.aborted ? 0 : Math.min(2 ** job.attempt_count, lastPauseSeconds)
       if (!signal.aborted)
         log.warn({ err: error, job_id: job.job_id, retry_s: seconds }, 'balances not read yet')
@@ -56,6 +58,7 @@ export function startImporter(options: ImporterOptions): { stop(): Promise<void>
 
   const shared = { db, clock, log, network_id, pollMs }
   const running = [startJobs({ ...shared, kind: refreshJobKind, atOnce: jobsAtOnce, work })]
+  // Only chains on which tokens are imported by name have the second kind.
   if (chain.parseToken)
     running.push(startJobs({ ...shared, kind: coverJobKind, atOnce: coversAtOnce, work: cover }))
   return {

@@ -30,6 +30,7 @@ export function startJobs(options: JobsOptions): { stop(): Promise<void> } {
   const stopping = new AbortController()
   const { signal } = stopping
 
+  // Claims and works off one batch; returns how many there were.
   const sweep = async (): Promise<number> => {
     const now = clock.now()
     const jobs = await claimJobs(db, {
@@ -39,6 +40,7 @@ export function startJobs(options: JobsOptions): { stop(): Promise<void> } {
       until: new Date(now + claimMs),
       limit: atOnce,
     })
+    // Waits for all of them, so that a process never holds more claims than `atOnce`.
     await Promise.all(jobs.map((job) => work(job, signal)))
     return jobs.length
   }
@@ -48,6 +50,7 @@ export function startJobs(options: JobsOptions): { stop(): Promise<void> } {
         log.warn({ err: error }, 'claiming jobs failed, will retry')
         return 0
       })
+      // Without a pause while there is work; the poll only bounds the delay of new jobs.
       if (done === 0) await clock.sleep(pollMs, signal).catch(() => {})
     }
   }

@@ -12,6 +12,7 @@ export class TokenDataLaterError extends Error {
   override name = 'TokenDataLaterError'
 }
 
+// Bounds of what a server of a third party may cost: bytes in memory and in the row, seconds of a worker.
 const longest = 256 * 1024
 const timeoutMs = 15_000
 
@@ -41,6 +42,7 @@ async function download(
   const limits = { timeoutMs, maxBytes: longest, signal }
   const answer = await fetch.request({ url, method: 'GET', headers, ...limits })
   const { status, body, truncated } = answer
+  // Failures that may pass are retried; any other status means that there is no description.
   if (status >= 500 || status === 429 || status === 408)
     throw new TokenDataLaterError(`the server of the description answered ${status}`)
   return status === 200 && !truncated ? readJson(body) : undefined
@@ -59,6 +61,7 @@ function readDataUri(uri: string): Buffer {
   }
 }
 
+// Fatal, because PostgreSQL refuses text that is not UTF-8.
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** The text, if it is a JSON object of a size that can be kept. */

@@ -23,7 +23,9 @@ export type TokenMetadataOptions = TokenDataTools & {
   firstPauseMs?: number
 }
 
+// Most of the time goes into waiting for servers of third parties, so more at once than for other jobs.
 const jobsAtOnce = 8
+// With pauses that double from five seconds this is about three hours.
 const mostAttempts = 12
 const lastPauseMs = 6 * 3_600_000
 
@@ -72,6 +74,7 @@ export function startTokenMetadata(options: TokenMetadataOptions): { stop(): Pro
         }).catch(() => {})
     }
   }
+  // The time is set without data, so that the item is not looked up again.
   const giveUp = async (job: JobRow): Promise<void> => {
     await setTokenMetadata(db, job.job_id, { metadata_time: new Date(clock.now()) })
     await finishJob(db, job)

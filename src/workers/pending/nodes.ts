@@ -19,6 +19,7 @@ export type PendingNodes = {
 const timeoutMs = 10_000
 /** A caller waits for this one. */
 const quickMs = 2_000
+// How long a missing method is believed before it is tried again: nodes are upgraded.
 const lackingMs = 600_000
 
 /** Asks the nodes of a pool. */

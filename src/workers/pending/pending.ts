@@ -72,8 +72,11 @@ const defaults: PendingLimits = {
 
 /** What one batch to a node holds. */
 const batch = 100
+// The wait while there is nothing to do. It bounds how late a record appears.
 const idleMs = 100
+// About 20 questions per second at the most, whatever the size of the pool.
 const perCallMs = 50
+// Heads that wait for their transactions to be read; the sweep covers what does not fit.
 const maxHeads = 64
 // A pool that takes long to write out is asked for accordingly less often.
 const restFactor = 20
@@ -94,9 +97,11 @@ export function startPendingRecorder(options: {
   const limits = { ...defaults, ...options.limits }
   const nodes = createPendingNodes({ pool, prefix, clock })
   const queue = createPendingQueue()
+  // Blocks whose transactions are still to be marked as left.
   const heads: Head[] = []
   const stopping = new AbortController()
   const { signal } = stopping
+  // Set when two transactions with one nonce are known: the next sweep starts at once.
   let isReplacing = false
   let recorded = 0
   let dropped = 0
@@ -118,6 +123,8 @@ export function startPendingRecorder(options: {
       await store(
         found.flatMap((raw, index) => (raw ? (toSeen(raw, taken[index]![1].time) ?? []) : [])),
       )
+      // `null` means that nodes answered and have none; `undefined` that none answered, which is
+      // not held against the transaction.
       for (const [index, raw] of found.entries()) {
         if (raw === null) queue.retry(...taken[index]!, clock.now())
         else if (raw === undefined) queue.postpone(...taken[index]!, clock.now())
@@ -181,6 +188,7 @@ export function startPendingRecorder(options: {
   const forget = async () => {
     const leftBefore = new Date(clock.now() - readableMs)
     const bounds = { leftBefore, max: limits.maxRows, limit: 5_000 }
+    // In batches: a flood may leave many rows, and one large delete would hold its locks for long.
     for (let isMore = true; isMore; signal.throwIfAborted()) {
       const { expired, beyond } = await forgetPending(db, network_id, bounds)
       dropped += beyond
@@ -190,6 +198,7 @@ export function startPendingRecorder(options: {
     await clock.sleep(limits.forgetMs, signal)
   }
 
+  // Each step runs in its own loop. A failing one does not stop the others.
   const repeat = async (step: () => Promise<void>) => {
     while (!signal.aborted) {
       try {

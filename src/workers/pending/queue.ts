@@ -16,6 +16,7 @@ export type PendingQueue = {
 /** When a hash was first seen, and how often it was asked for. */
 export type QueueEntry = { time: number; tries: number; due: number }
 
+// Four attempts within about two seconds; after that no node has it and it counts as dropped.
 const mostTries = 4
 const firstPauseMs = 250
 const postponedMs = 500
@@ -31,6 +32,8 @@ export function createPendingQueue({
   recentMs?: number
 } = {}): PendingQueue {
   const waiting = new Map<string, QueueEntry>()
+  // Insertion order is age, so the first key is the oldest. `isRecent` deletes and sets a key to
+  // renew its place.
   const recent = new Map<string, number>()
   let lost = 0
 
@@ -59,6 +62,7 @@ export function createPendingQueue({
       else waiting.set(hash, { time, tries, due: now + postponedMs })
     },
     take(now, limit) {
+      // A walk over the map, not a heap: the queue is bounded, and most entries are due at once.
       const taken: [string, QueueEntry][] = []
       for (const one of waiting) {
         if (taken.length === limit) break

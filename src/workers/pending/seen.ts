@@ -52,6 +52,7 @@ export function toSeen(raw: RawFields, time: number): SeenPending | undefined {
 export function readPoolContent(result: unknown): RawFields[] {
   const found: RawFields[] = []
   const collect = (value: unknown, depth: number) => {
+    // The depth is fixed by the format (state, sender, nonce). Deeper input of a node is ignored.
     if (typeof value !== 'object' || value === null || depth > 3) return
     if ('hash' in value && 'from' in value) found.push(value as RawFields)
     else for (const inner of Object.values(value)) collect(inner, depth + 1)

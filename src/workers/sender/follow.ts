@@ -31,12 +31,16 @@ export async function followBlocks(
   { network_id, now, limits = usualFanOut }: FollowContext,
   blocks: readonly ChainBlock[],
 ): Promise<boolean> {
+  // A chain without managed transactions costs no statement, and one without open ones a single
+  // look-up.
   if (!blocks.some((block) => block.sent)) return false
   if (!(await hasOpenTransactions(trx, network_id))) return false
   const sent = blocks.flatMap((block) => block.sent ?? [])
   const senders = distinctBytes(sent.map(({ from }) => from))
+  // Locks the rows. The lock order puts transactions after the cursor and before webhooks.
   const rows = await lockOnTheWay(trx, network_id, senders)
   const nameOf = (from: Buffer, nonce: number) => `${keyOf(from)}/${nonce}`
+  // By sender and nonce, not by hash: another transaction with the same nonce decides the row too.
   const waiting = Map.groupBy(rows, ({ from, nonce }) => nameOf(from, nonce))
   const moved: TransactionRow[] = []
   for (const block of waiting.size > 0 ? blocks : [])
@@ -95,6 +99,7 @@ export async function confirm(
   const moved: TransactionRow[] = []
   for (const row of await lockConfirmed(trx, network_id, head)) {
     const done = row.receipt_status === 0 ? ('reverted' as const) : ('confirmed' as const)
+    // A row that is confirmed but not mined lost its nonce to another transaction.
     const event = row.transaction_state === 'TRANSACTION_STATE_MINED' ? done : 'replaced'
     moved.push(await moveTransaction(trx, row, { event, now }))
   }

@@ -13,7 +13,7 @@ import type { NetworkName } from '../../storage/tracking/networks.ts'
 import { countOnTheWay, listDueBroadcasts, listUnsigned } from '../../storage/transactions/open.ts'
 import { stuckAfterMs } from '../../storage/transactions/record.ts'
 import { type LeasedState, startLeased } from '../lease.ts'
-import { lookAfter, type SenderTools } from './look-after.ts'
+import { checkTransaction, type SenderTools } from './check-transaction.ts'
 
 /** What a sender is made of. */
 export type SenderOptions = {
@@ -38,12 +38,14 @@ export type Sender = { status(): Promise<SenderStatus>; stop(): Promise<void> }
 /** The state of a sender, for `/status`; the counts are missing while the database is. */
 export type SenderStatus = { state: LeasedState; open?: number; stuck?: number }
 
+// Bounds of one round: rows that are listed, and nodes that are asked at once.
 const rowsPerRound = 100
 const atOnce = 8
+// Expiry is a matter of hours, so a look per minute is enough.
 const expireEveryMs = 60_000
 
 /**
- * Looks after the transactions that are on their way, in one process at a time: repeats what a crash
+ * Checks the transactions that are on their way, in one process at a time: repeats what a crash
  * or a silent node left open, sends again what a node may have forgotten, and finds out who used a
  * nonce. What becomes of them on the chain is the tracker's to see.
  */
@@ -61,10 +63,12 @@ export function startSender(options: SenderOptions): Sender {
         limit: rowsPerRound,
       })
       const next = due.values()
+      // All workers share one iterator, so each row is taken once and a slow one delays only its
+      // worker.
       const work = async () => {
         for (const row of next) {
           if (signal.aborted) return
-          await lookAfter(tools, row, signal)
+          await checkTransaction(tools, row, signal)
         }
       }
       await Promise.all(Array.from({ length: Math.min(atOnce, due.length) }, work))
@@ -73,6 +77,7 @@ export function startSender(options: SenderOptions): Sender {
         expireTime = isMore ? 0 : clock.now() + expireEveryMs
       }
       works()
+      // A full page means that more is due: the next round starts at once.
       if (due.length < rowsPerRound) await clock.sleep(pollMs, signal).catch(() => {})
     }
   }

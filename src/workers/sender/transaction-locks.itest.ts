@@ -16,7 +16,7 @@ import { settleBalances } from '../balances/balances.ts'
 import { createMonths } from '../janitor/months.ts'
 import { findAncestor, rollBack } from '../tracker/reorg.ts'
 import { storeBeginning, storeBlocks } from '../tracker/store.ts'
-import { lookAfter } from './look-after.ts'
+import { checkTransaction } from './check-transaction.ts'
 
 const { db } = await freshDatabase()
 const bench = await createWalletBench(db, 'c', { endowment: 10n ** 24n })
@@ -149,7 +149,7 @@ it('what tracker, sender, users and balances do at once never waits in a circle'
       where network_id = ${network_id} and next_broadcast_time is not null
         and random() < 0.5`.execute(db)
     const due = await listDueBroadcasts(db, { network_id, now: new Date(), limit: 20 })
-    await Promise.all(due.map((row) => lookAfter(senderTools, row, never)))
+    await Promise.all(due.map((row) => checkTransaction(senderTools, row, never)))
   }
   const settle = () => refusedOr(settleBalances(tools, never))
   const loop = async (count: number, act: () => Promise<unknown>) => {

@@ -50,6 +50,7 @@ export class BackfillError extends Error {
   override name = 'BackfillError'
 }
 
+// Before a range is tried again after a reorganization, in which nodes need a moment to agree.
 const pauseMs = 500
 
 /**
@@ -62,9 +63,11 @@ export async function runBackfill(options: BackfillOptions): Promise<BackfillOut
   const range = { network_id, from, to }
   const ensureMonths = createMonths(db)
   const missing: BackfillOutcome['missing'] = []
+  // A stored position of the same range: an interrupted command continues where it was.
   let done = (await findBackfill(db, range)) ?? from - 1
   let transfers = 0
   let closed = 0
+  // Old blocks are traced as the tracker does it, or their internal transfers would be missing.
   const isTraced = await findTraced(db, network_id)
 
   const store = async (blocks: readonly ChainBlock[]): Promise<void> => {
@@ -130,6 +133,7 @@ async function chooseRange(options: BackfillOptions): Promise<{ from: number; to
   if (!cursor)
     throw new BackfillError('The chain was never tracked yet. Start the service with it first.')
   const identity = await chain.identity(signal)
+  // Nodes of another chain would store foreign transfers. The tracker has the same check.
   const pinned = await pinIdentity(db, network_id, identity)
   if ('identity' in pinned && pinned.identity !== identity)
     throw new ForeignChainError(`the nodes are of ${identity}, the rows of ${pinned.identity}`)

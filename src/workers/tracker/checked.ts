@@ -35,6 +35,7 @@ export async function storeChecked<stored>(
       })
     } catch (error) {
       if (!(error instanceof UncheckedError)) throw error
+      // One after the other: few blocks need it, and each check may ask several nodes.
       for (const block of error.blocks) await block.check!(error.tracked, signal)
     }
   }

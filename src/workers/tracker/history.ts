@@ -20,7 +20,7 @@ import type { FanOutLimits } from '../../storage/webhooks/fan-out-limits.ts'
 import { type AssertChecked, storeChecked } from './checked.ts'
 import { lacksOf } from './lacking.ts'
 import { addTokenRules, lookUp, matchBlock } from './match.ts'
-import { noteBackfilled, noteUpdates } from './notify.ts'
+import { noteBackfilled, noteUpdates } from './notifications.ts'
 import { reorganizationWindow } from './reorg.ts'
 
 /** The chain was reorganized beneath some blocks of history: they are fetched again. */
@@ -77,7 +77,8 @@ async function storeOnce(
   const first = blocks[0]!
   const last = blocks.at(-1)!
   return await db.transaction().execute(async (trx) => {
-    // No reorganization and no removal meanwhile: what is stored here is what they find afterwards.
+    // A share lock on the cursor: no reorganization and no removal of an address runs meanwhile, so
+    // both find what is stored here.
     const cursor = await awaitCursor(trx, network_id)
     if (!cursor || cursor.block_number < last.number)
       throw new HistoryMovedError('the tracker went back')
@@ -92,6 +93,7 @@ async function storeOnce(
     const rows = contents.map(({ block, content }) => matchBlock(block, content, matches))
     const assets = new Map(rows.flatMap((row) => [...row.assets]))
     await ensureAssets(trx, network_id, [...assets.values()], now)
+    // `choose` limits them to tokens that were tracked late; a refill stores all.
     const all = rows.flatMap((row) => row.transfers)
     const found = choose ? await choose(trx, all) : all
     const added = await insertMissingTransfers(trx, found)
@@ -135,6 +137,8 @@ async function assertStored(
       throw new HistoryMovedError(`block ${number} is not the tracker's`)
 }
 
+// History shares the nodes with the tracker at the head, so few requests run at once and each step
+// is short.
 const headersAtOnce = 8
 const headersPerStep = 128
 
@@ -148,6 +152,8 @@ export async function linkWindow(
   { from, to }: { from: number; to: number },
   signal: AbortSignal,
 ): Promise<void> {
+  // Each round stores one step and looks again, because the tracker may have moved or rolled back
+  // between two steps.
   for (;;) {
     const cursor = await findCursor(db, network_id)
     if (!cursor) throw new HistoryMovedError('no block is stored')
@@ -164,6 +170,7 @@ export async function linkWindow(
       numbers.push(number)
     const rows = await readLinked(chain, { network_id, numbers, wanted }, signal)
     await db.transaction().execute(async (trx) => {
+      // Compare again under the lock: headers were read without one.
       const still = await awaitCursor(trx, network_id)
       const [anchor] = above ? await findBlocks(trx, network_id, [above.block_number]) : []
       const isSame = above
@@ -190,6 +197,8 @@ async function readLinked(
   signal: AbortSignal,
 ): Promise<BlockRow[]> {
   const rows: BlockRow[] = []
+  // Each header must be the parent of the one before. A node that answers from another branch fails
+  // here.
   let expected = wanted
   for (let at = 0; at < numbers.length; at += headersAtOnce) {
     const some = numbers.slice(at, at + headersAtOnce)

@@ -1,5 +1,7 @@
 import type { BlockContent, ChainBlock } from '../../chains/chain.ts'
 
+// The column and the log line are bounded: a block may contain thousands of undecodable
+// transactions.
 const longest = 500
 
 /** What is not known of a block, as text: data that no node has, or transactions that cannot be decoded. */

@@ -38,6 +38,8 @@ export async function lookUp(
   { network_id, chain }: { network_id: number; chain: Chain },
   blocks: readonly ChainBlock[],
 ): Promise<{ tracked: Tracked; matches: Matches }> {
+  // Contracts first: `accounts` of a block lists only the participants of watched contracts, which
+  // keeps the second statement small.
   const named = distinctBytes(blocks.flatMap((block) => block.contracts))
   const watched = await findWatched(
     trx,
@@ -45,7 +47,10 @@ export async function lookUp(
     named.filter((contract) => contract.length > 0),
   )
   const contracts = createByteSet(watched.map(({ contract_address }) => contract_address))
+  // Each address once: a busy contract occurs in most transactions of a block.
   const candidates = distinctBytes(blocks.flatMap((block) => [...block.accounts(contracts)]))
+  // T: tokens move between token accounts. Look up which of the candidates belongs to a tracked
+  // owner.
   const tokenAccounts = chain.tokenAccounts
     ? await findTokenAccounts(trx, network_id, candidates)
     : []
@@ -77,12 +82,14 @@ export async function lookUp(
         asset: { asset_type, contract_address, token_id },
       })),
   }
+  // As text, because a set of buffers compares identities.
   const imported = new Set(
     imports.map(
       ({ organization_id, address, asset_id }) =>
         `${organization_id}/${keyOf(address)}/${asset_id}`,
     ),
   )
+  // The metadata of a contract is the same for all organizations, so the last row wins.
   const infos = createByteMap<AssetInfo | undefined>()
   for (const { contract_address, contract_metadata } of watched)
     infos.set(contract_address, toInfo(contract_metadata))
@@ -115,6 +122,8 @@ export async function addTokenRules(
   const { network_id, idOf, walletsOf, wants } = matches
   const asset_ids = new Set<string>()
   const organization_ids = new Set<string>()
+  // Collects the tokens that no import of the address covers; the rules of wallets and
+  // organizations decide about those.
   const look = (address: Buffer, asset: AssetKey): void => {
     if (asset.contract_address.length === 0) return
     const asset_id = idOf(asset)
@@ -196,6 +205,8 @@ export function matchBlock(block: BlockHeader, content: BlockContent, matches: M
       rows.assets.set(asset_id, { ...asset, ...infoOf(asset.contract_address) })
   }
 
+  // One row per wallet that tracks the address. `side` is part of the key: a movement between two
+  // tracked addresses has a row on each side.
   const see = (movement: Movement, address: Buffer, side: 0 | 1, asset_id: string): void => {
     const { asset } = movement
     for (const { organization_id, wallet_id } of walletsOf(address)) {
@@ -224,6 +235,7 @@ export function matchBlock(block: BlockHeader, content: BlockContent, matches: M
     }
   }
 
+  // A failed movement has moved nothing, so only the sender, who paid the fee, gets a record.
   for (const movement of content.movements) {
     const { from, to, only, failed } = movement
     const asset_id = idOf(movement.asset)
@@ -235,6 +247,8 @@ export function matchBlock(block: BlockHeader, content: BlockContent, matches: M
     for (const wallet of walletsOf(address)) {
       if (!isWanted(wallet.organization_id, address, asset, asset_id)) continue
       note(asset, asset_id)
+      // A balance that is read, not summed, may be read before it is confirmed and kept until then.
+      // Net changes need no reading.
       const ahead =
         delta === undefined ? aheadBlockOf(block.number, wallet.confirmation) : undefined
       rows.changes.push({
@@ -256,7 +270,7 @@ export function matchBlock(block: BlockHeader, content: BlockContent, matches: M
 /** The ids of a chain's assets. */
 export const createAssetIds = (network_id: number): ((asset: AssetKey) => string) => {
   const ids = new Map<string, string>()
-  // A block names the same object many times: most often no name has to be made.
+  // A block names the same object many times: usually the look-up by identity is enough.
   const known = new Map<AssetKey, string>()
   return (asset) => {
     const same = known.get(asset)

@@ -13,6 +13,7 @@ export type Waiting = Omit<Parameters<typeof insertWaiting>[1][number], 'webhook
  * it is stored anew under the id of the next generation: receivers drop what has an id that they know.
  */
 export async function insertGenerations(trx: Db, waiting: readonly Waiting[]): Promise<void> {
+  // Almost always one round: a second one runs only for ids that exist and were retracted.
   let left = waiting
   for (let generation = 0; left.length > 0; generation++) {
     const rows = left.map(({ key, ...row }) => ({
@@ -24,6 +25,7 @@ export async function insertGenerations(trx: Db, waiting: readonly Waiting[]): P
         ...(generation > 0 ? [generation] : []),
       ),
     }))
+    // All rows are new, which is the usual case, so nothing has to be looked up.
     if ((await insertWaiting(trx, rows)) === rows.length) return
     const gone = await findTakenBack(
       trx,

@@ -28,6 +28,8 @@ export function createRangeStore(
     const isTraced = await findTraced(db, network_id)
     const blocks: ChainBlock[] = []
     let failure: unknown
+    // A failure ends the loop after its group, so a node that is down costs at most `fetchesAtOnce`
+    // requests per attempt.
     for (let at = 0; at < numbers.length && failure === undefined; at += fetchesAtOnce) {
       const some = numbers.slice(at, at + fetchesAtOnce)
       const fetched = await Promise.allSettled(

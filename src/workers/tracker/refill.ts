@@ -43,9 +43,11 @@ export function startRefilling(options: {
   const times = { ...usualTimes, ...options.times }
   const stopping = new AbortController()
   const signal = AbortSignal.any([options.signal, stopping.signal])
+  // Rereading comes first: those blocks were stored, and only lack the tokens of late accounts.
   const refill = createRefill(tools, times.blocks)
   const reread = createReread(tools, { ...times, log })
 
+  // One step of the loop; returns the pause before the next one in milliseconds.
   const once = async (): Promise<number> => {
     await reopenLate(tools)
     if (await reread(signal)) {
@@ -68,6 +70,8 @@ export function startRefilling(options: {
       const reason = error instanceof Error ? error.message : String(error)
       log.debug({ ...about, reason, attempts: gap.attempts + 1 }, 'gap cannot be filled yet')
     }
+    // Counted and postponed in the row, so that another process that takes the lease keeps the
+    // pause.
     counts.failed++
     const pauseMs = Math.min(
       times.firstPauseMs * 2 ** Math.min(gap.attempts, 20),
@@ -109,6 +113,7 @@ export function createRefill(
     const to = Math.min(gap.to_block, cursor?.block_number ?? -1)
     // Nodes have the newer blocks of a gap more often: every other attempt begins elsewhere.
     const places = to - gap.from_block + 1
+    // A prime far above the usual size of a gap spreads the attempts over all places of it.
     const from = gap.from_block + (gap.attempts % 2 === 0 ? 0 : (gap.attempts * 7_919) % places)
     return await store({ from, to: Math.min(from + most - 1, to) }, signal)
   }

@@ -3,7 +3,7 @@ import { lockCursor } from '../../storage/tracking/blocks.ts'
 import { assertLease } from '../../storage/tracking/leases.ts'
 import { usualPage } from '../../storage/webhooks/due-notifications.ts'
 import { expandPage } from '../webhooks/fan-out.ts'
-import { releaseDue } from './confirmations.ts'
+import { releaseDue } from './notifications.ts'
 import type { TrackerTools } from './tools.ts'
 
 /** The loop that writes and releases the notifications that the transaction of a block has left. */
@@ -26,6 +26,8 @@ async function releaseSome(
 ): Promise<boolean> {
   const { db, clock, network_id, chain, lease, releaseLimits } = tools
   return await db.transaction().execute(async (trx) => {
+    // The lease and the cursor as for a block: a notification is released against the chain as it
+    // is stored, by one process.
     await assertLease(trx, lease.name, lease.epoch)
     const cursor = await lockCursor(trx, network_id)
     if (!cursor) return false
@@ -52,6 +54,7 @@ export function startReleasing(options: {
   const { tools, log } = options
   const stopping = new AbortController()
   const signal = AbortSignal.any([options.signal, stopping.signal])
+  // One promise for all rests. A listener per rest would collect on a signal that lives for days.
   const aborted = Promise.withResolvers<void>()
   signal.addEventListener('abort', () => aborted.resolve(), { once: true })
   if (signal.aborted) aborted.resolve()
@@ -70,6 +73,8 @@ export function startReleasing(options: {
     while (!signal.aborted) {
       try {
         while (!signal.aborted && (await releasePage(tools)));
+        // The pause starts anew only after a complete pass, so that a failing database is not asked
+        // in a tight loop.
         pauseMs = firstPauseMs
         await rest()
         woken = Promise.withResolvers()

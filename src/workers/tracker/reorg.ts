@@ -37,6 +37,8 @@ export async function findAncestor(
   { db, network_id, chain, window }: TrackerTools,
   signal: AbortSignal,
 ): Promise<BlockHeader | undefined> {
+  // Read without a lock, because nodes are called below. `rollBack` checks that the cursor has not
+  // moved.
   const cursor = await findCursor(db, network_id)
   if (!cursor) return undefined
   const stored = await listBlocksBelow(db, network_id, cursor.block_number + 1, largestWindow + 1)
@@ -65,6 +67,8 @@ export async function findAncestor(
     throw new DivergedError(
       `none of the last ${stored.length} stored blocks up to ${cursor.block_number} is on the chain; see portolan rewind`,
     )
+  // Wait until the chain has a block above the ancestor. Rolling back to a branch that is only
+  // shorter would retract notifications for nothing.
   return (await chain.header(ancestor.number + 1, signal)) ? ancestor : undefined
 
   // Soon after the first start all that was ever stored may be gone: then there is nothing older
@@ -123,6 +127,8 @@ export async function takeBack(
       block_time: new Date(ancestor.time),
     },
   ])
+  // Everything that refers to removed blocks goes in this one transaction: no reader sees half of a
+  // rollback.
   await deleteTransfersAbove(trx, network_id, ancestor.number)
   await unconfirmAbove(trx, network_id, ancestor.number)
   const { removed, isLeft } = await planRetractions(
@@ -131,6 +137,8 @@ export async function takeBack(
     ancestor.number,
   )
   const isStateLeft = await unfollowAbove(trx, { network_id, now, limits }, removed)
+  // Backlogs name no block of each pair, so a rollback cannot cut them. They become single rows,
+  // which `reopenBalances` then corrects.
   await expandBacklogs(trx, network_id)
   // A node may have answered for the common block with the branch that it was just leaving. Before
   // the first stored block the common block is not known.
@@ -144,6 +152,7 @@ export async function takeBack(
     block_hash: ancestor.hash,
     update_time: now,
   })
+  // Live streams show the reorganization. A hint only: nothing depends on its arrival.
   if (cursor)
     await notifyChange(trx, {
       ...{ kind: 'reorganization', network_id },

@@ -25,6 +25,7 @@ export function createReread(
   const { db, clock, network_id, chain } = tools
   const { blocks: most, firstPauseMs, lastPauseMs, log } = options
   const store = createRangeStore(tools)
+  // In memory only: after a restart the blocks are asked for at once, which is harmless.
   let failures = 0
   let nextTime = 0
 
@@ -47,6 +48,7 @@ export function createReread(
     const range = due[failures % Math.max(1, due.length)]
     if (!range) return false
     const last = Math.min(range.to, head)
+    // Each second failure moves on by a step, so that blocks which no node has are passed over.
     const skip = Math.min(last - range.from, (failures >> 1) * most)
     const from = range.from + skip
     try {
@@ -77,6 +79,7 @@ async function chooseLate(
       one.since_block,
     ]),
   )
+  // Transfers up to the block of the rule do not count: the token was not tracked then.
   return transfers.filter(({ organization_id, address, asset_id, block_number }) => {
     const first = since.get(`${organization_id}/${keyOf(address)}/${asset_id}`)
     return first !== undefined && block_number > first

@@ -23,7 +23,7 @@ import {
   lockRetractedWebhooks,
   type Removed,
 } from '../../storage/webhooks/retractions.ts'
-import { followUpIdOf } from './confirmations.ts'
+import { followUpIdOf } from './notifications.ts'
 
 /** Whose notifications a rollback retracts itself, and whether it has left others to the workers. */
 export type RetractionPlan = { removed: Removed; isLeft: boolean }
@@ -42,6 +42,7 @@ export async function planRetractions(
   const { network_id, now, limits = usualFanOut } = context
   // Among them reorganizations of later blocks only: this one includes them.
   await deleteEventsAbove(trx, network_id, above)
+  // One above the limit is enough to decide; an exact count of a large organization would be slow.
   const counts = await countNotifiedAbove(trx, { network_id, above }, limits.inline + 1)
   const pending = await findPendingOrganizations(
     trx,
@@ -49,6 +50,8 @@ export async function planRetractions(
     network_id,
     counts.map(({ organization_id }) => organization_id),
   )
+  // Where events of the organization wait, its retraction waits behind them. Otherwise it would
+  // overtake notifications of lower blocks.
   const isLater = ({ organization_id, count }: (typeof counts)[number]) =>
     count > limits.inline || pending.has(organization_id)
   const later = counts.filter(isLater)
@@ -119,6 +122,8 @@ export async function notifyReorganized(
   rows: readonly DeliveryRow[],
   now: Date,
 ): Promise<void> {
+  // Only notifications of transfers are retracted here; `unfollowAbove` notifies of managed
+  // transactions.
   const sent = rows.filter(({ data }) => (data as Notified).transfers)
   if (sent.length === 0) return
   const followed = await findExisting(
@@ -156,6 +161,7 @@ export async function notifyReorganized(
       })),
     },
   }))
+  // A webhook that was deleted meanwhile gets nothing; its waiting rows are removed below.
   const notified = await releaseWaiting(trx, due, now)
   await deleteWaiting(
     trx,

@@ -43,6 +43,7 @@ export async function planRewind(options: RewindOptions): Promise<RewindPlan> {
   if (!cursor)
     throw new RewindError('The chain was never tracked yet: there is nothing to take back.')
   const identity = await chain.identity(signal)
+  // Nodes of another chain would name a block that has nothing to do with the stored ones.
   const pinned = await pinIdentity(db, network_id, identity)
   if ('identity' in pinned && pinned.identity !== identity)
     throw new ForeignChainError(`the nodes are of ${identity}, the rows of ${pinned.identity}`)
@@ -58,6 +59,8 @@ export async function planRewind(options: RewindOptions): Promise<RewindPlan> {
     throw new RewindError(
       `Block ${to.number} that is stored is not the one on the chain: choose a lower one.`,
     )
+  // Counted for the question that the command asks before it acts; the rewind does not depend on
+  // the figures.
   const { rows } = await sql<Omit<RewindPlan, 'cursor' | 'to'>>`
     select t.*, d.* from (
       select count(*)::int8 as transfers, count(distinct organization_id)::int8 as organizations

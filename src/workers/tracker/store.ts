@@ -39,10 +39,9 @@ import { enqueueMetadata } from '../../storage/wallets/token-metadata.ts'
 import { hasBacklogs } from '../balances/backlog.ts'
 import { followBlocks } from '../sender/follow.ts'
 import { type AssertChecked, storeChecked } from './checked.ts'
-import { type Released, releaseDue } from './confirmations.ts'
+import { noteTransfers, noteUpdates, type Released, releaseDue } from './notifications.ts'
 import { lacksOf } from './lacking.ts'
 import { addTokenRules, lookUp, matchBlock } from './match.ts'
-import { noteTransfers, noteUpdates } from './notify.ts'
 import type { TrackerTools } from './tools.ts'
 
 /** The cursor is not where the writer expected it: another process has moved it. */
@@ -88,6 +87,8 @@ export const storeBlocks = (
   )
 
 async function storeOnce(
+  // One database transaction. The order of the writes follows the lock order of
+  // docs/architecture.md: lease and cursor first, webhooks last.
   tools: TrackerTools,
   blocks: readonly ChainBlock[],
   {
@@ -103,6 +104,8 @@ async function storeOnce(
     await beginWrite(trx, tools, { number: first.number - 1, hash: first.parent_hash })
     const now = new Date(clock.now())
     const unknown_kinds: Record<string, number> = {}
+    // Matching reads only. The rows that it finds stay valid until the commit, because an operation
+    // that changes what is tracked takes the cursor exclusively too.
     const { contents, rows } = await inSpan(tracing?.open('match'), async () => {
       const { tracked, matches: named } = await lookUp(trx, { network_id, chain }, blocks)
       assertChecked(blocks, tracked)
@@ -115,6 +118,7 @@ async function storeOnce(
     })
 
     const assets = new Map(rows.flatMap((row) => [...row.assets]))
+    // Before transfers and balances, whose rows refer to the assets.
     await ensureAssets(trx, network_id, [...assets.values()], now)
     if (chain.tokens?.readTokenUris)
       await enqueueMetadata(trx, { network_id, asset_ids: itemsIn(chain, assets), now })
@@ -123,6 +127,8 @@ async function storeOnce(
     const insert = blocks.length > 1 ? insertNewTransfers : insertTransfers
     const inserted = await insert(trx, transfers)
     const changes = rows.flatMap((row) => row.changes)
+    // Far behind the head an address is touched by many blocks. Its balance is read once at the
+    // end, so the pairs are collected in a backlog instead of one row per block.
     const until = hasBacklogs(chain) ? backlogUntil : -1
     const isBacklog = ({ due_block, ahead }: (typeof changes)[number]) =>
       due_block <= until && !ahead
@@ -144,6 +150,8 @@ async function storeOnce(
       }
       for (const [kind, count] of Object.entries(kinds))
         unknown_kinds[kind] = (unknown_kinds[kind] ?? 0) + count
+      // Transfers of earlier blocks that this block changes (T: a bounced message). Small and rare,
+      // so one statement per block.
       const updated = await updateTransfers(trx, network_id, content.updates ?? [])
       if (await noteUpdates(trx, context, block, updated)) isLeft = true
     }
@@ -163,7 +171,7 @@ async function storeOnce(
       lacks: lacksOf(block, content),
     }))
     await noteIncomplete(trx, { network_id, now }, known, after)
-    // Now and then: a delete per block would cost more than the rows it saves.
+    // Trim once in 32 blocks: a delete per block would cost more than the rows that it saves.
     if (Math.floor(last.number / 32) > Math.floor((first.number - 1) / 32))
       await trimBlocks(trx, network_id, {
         number: last.number - window,
@@ -177,6 +185,8 @@ async function storeOnce(
       detail: last.detail,
       update_time: now,
     })
+    // Managed transactions move with the block that contains them, so that their state never
+    // contradicts the stored transfers.
     if (await followBlocks(trx, { network_id, now, limits: tools.fanOutLimits }, blocks))
       isLeft = true
     const due = { network_id, chain, head: last.number, now, ...(limits && { limits }) }
@@ -189,13 +199,14 @@ async function storeOnce(
   )
 }
 
-// On a chain with fast blocks a number of blocks is soon over: those of an hour are kept as well.
+// On a chain with fast blocks the window of blocks is short in time. Keep the blocks of the last
+// hour as well.
 const windowMs = 3_600_000
 
 /** How many blocks are kept at most. */
 export const largestWindow = 20_000
 
-// A stranger who can make blocks incomplete must not cause a read of every balance for each of them.
+// A third party that can make blocks incomplete must not cause a read of every balance for each of them.
 const reopenPauseMs = 600_000
 
 /**
@@ -306,6 +317,7 @@ export async function storeGap(
   })
 }
 
+/** The wait for one header, before a gap is stored without it. */
 const headerMs = 10_000
 
 /** The header of a block; undefined where no node can give it now, or another block has its place. */

@@ -98,6 +98,7 @@ export type Tracker = {
   stop(): Promise<void>
 }
 
+// A node that lags cannot name the new branch yet. One second is about a block of a fast chain.
 const waitForBranchMs = 1_000
 
 /** The chain's nodes are not those that the rows came from. */
@@ -124,8 +125,11 @@ export function startTracker(options: TrackerOptions): Tracker {
   const seen = { block_number: null as number | null, head: null as number | null }
   const unknown_kinds: Record<string, number> = {}
   const reconciliation = { checked: 0, repaired: 0 }
+  // Only where a stored balance can drift: sums of net changes, and tokens that change without an
+  // event.
   const isReconciled = chain.balances === 'delta' || chain.changesSilently !== undefined
   const refill = { filled: 0, failed: 0 }
+  // From the time of a block, so that a slow node shows as well as a slow database.
   const stored = createHistogram(waitBounds)
   const settled = createHistogram(waitBounds)
   const since = (time: number) => Math.max(0, clock.now() - time) / 1000
@@ -196,6 +200,8 @@ export function startTracker(options: TrackerOptions): Tracker {
         },
         `blocks of which not everything can be known: ${incomplete[0]!.lacks}`,
       )
+    // Once a block came with traces, the network counts as traced: a later block without them lacks
+    // something.
     if (!isTraced && event.blocks.some((block) => block.isTraced === true)) {
       await setTraced(db, network_id, true)
       isTraced = true
@@ -310,6 +316,8 @@ export function startTracker(options: TrackerOptions): Tracker {
         settling.wake({ behind: 0 })
       }
     } catch (error) {
+      // The lease ends the run and starts it again, so that each failure of a block passes here
+      // once.
       if (!signal.aborted) await skipUnreadable(tools, error, signal)
       throw error
     } finally {

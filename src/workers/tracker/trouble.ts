@@ -38,12 +38,15 @@ export function createTroubles({
   return {
     /** A block could not be fetched or stored. */
     failed: (block: number, error: unknown): void => {
-      // What has nothing to do with the block is waited for without end.
+      // Failures of the database, the lease or our own checks say nothing about the block: retry
+      // without an end.
       if (isDatabaseUnavailable(error) || error instanceof LeaseLostError || isOurs(error)) return
       const isSilent = error instanceof ChainUnavailableError && !(error instanceof UnreadableError)
       const reason = error instanceof Error ? error.message : String(error)
       // Only the first block that fails counts: those after it are not reached.
       const known = at?.block === block ? at : undefined
+      // Blocks after a skipped one often fail for the same reason. They are skipped as soon as they
+      // have failed often enough.
       const isNear = skippedAt !== undefined && block - skippedAt <= nearBlocks
       const limitMs = isNear ? 0 : isSilent ? silentMs : unreadableMs
       at = {

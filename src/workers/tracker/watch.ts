@@ -70,12 +70,13 @@ export function startTrackerWatch(options: TrackerWatchOptions): TrackerWatch {
 
   const failing = (): Problem | undefined => {
     const found = tracker.failing()
-    // Another process may have gone on.
+    // Another process may have stored blocks since.
     if (!found || movedAt > found.since) return undefined
     const problem = `Tracking fails: ${found.reason || 'for an unknown reason'}.`
     return { kind: 'tracker_failing', since: found.since, problem }
   }
 
+  // Called only while the cursor stands still, so that a moving tracker costs no request to a node.
   const askHead = async (): Promise<Problem | undefined> => {
     const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(headTimeoutMs)])
     try {
@@ -121,6 +122,8 @@ export function startTrackerWatch(options: TrackerWatchOptions): TrackerWatch {
     for (const [kind, problem] of [
       ['tracker_failing', failing()],
       ['tracker_stalled', stalled],
+    // An event is opened only after some seconds, and a start that has not seen the cursor move
+    // resolves none. Otherwise each restart would close and open it.
     ] as const) {
       if (problem && now.getTime() - problem.since >= recordAfterMs) {
         const event = { ...name, kind, detail: problem.problem }

@@ -86,6 +86,7 @@ export type Courier = {
   stop(): Promise<void>
 }
 
+// Claims per round. Also the bound of records that wait for the database, see `room`.
 const batch = 500
 const failedPauseMs = 1_000
 const gatherMs = 10
@@ -95,6 +96,8 @@ export function startCourier(options: CourierOptions): Courier {
   const { db, clock, ids, sealer, log, http, timeoutMs, limits, tracing } = options
   const { stopTimeoutMs = timeoutMs, claimMarginMs = 15_000, pollMs = 2_000 } = options
   const stopping = new AbortController()
+  // Two signals: the first stops new work, the second one ends requests that outlast
+  // `stopTimeoutMs`.
   const aborting = new AbortController()
   const receivers = createReceivers({ db, sealer, log })
   const lanes = createLanes(limits)
@@ -106,6 +109,7 @@ export function startCourier(options: CourierOptions): Courier {
       if (isStarved) wakeSoon()
     },
   })
+  // What a stop waits for.
   const sending = new Set<Promise<void>>()
   const seen = {
     delivered: 0,
@@ -142,8 +146,10 @@ export function startCourier(options: CourierOptions): Courier {
       wake()
     }, gatherMs)
   }
+  // From the ids of the installation, so that tests can fix the jitter.
   const random = (): number => ids.bytes(4).readUInt32BE() / 0xffff_ffff
 
+  // Claims expire by themselves. Giving them back only shortens the wait of another process.
   const giveBack = async (deliveries: readonly PendingDelivery[]): Promise<void> => {
     await releaseClaims(
       db,
@@ -161,6 +167,8 @@ export function startCourier(options: CourierOptions): Courier {
     void running.finally(() => sending.delete(running))
   }
 
+  // Only deliveries about a block have a trace to continue; `blockSpan` decides whether that block
+  // is traced.
   const beginSpan = ({ claim }: PendingDelivery): Span | undefined => {
     const { network_id, block_number, webhook_id, webhook_history_id, retry_step } = claim
     if (!tracing || network_id === undefined || block_number == null) return undefined
@@ -202,6 +210,7 @@ export function startCourier(options: CourierOptions): Courier {
         measure(delivery, { isWell, begun, trace_id: span?.trace_id })
         recorder.add(record)
       } else {
+        // Late or stopped: not an attempt, so nothing is recorded and the retries are not used up.
         await giveBack([delivery])
         wake()
       }
@@ -213,6 +222,7 @@ export function startCourier(options: CourierOptions): Courier {
         durationMs,
         now: clock.now(),
       })
+      // While stopping, what would be sent next is given back for other processes.
       if (stopping.signal.aborted) dropped.push(...next)
       else next.forEach(start)
       if (dropped.length > 0) await giveBack(dropped)
@@ -224,6 +234,7 @@ export function startCourier(options: CourierOptions): Courier {
   const collect = async (): Promise<number> => {
     const now = clock.now()
     const queued = await listQueuedWebhooks(db)
+    // Webhooks and not notifications: one row each, however long their queues are.
     const due = queued.filter(({ first_time }) => first_time.getTime() <= now)
     const later = queued.filter(({ first_time }) => first_time.getTime() > now)
     const times = due.map(({ first_time }) => first_time.getTime())
@@ -299,6 +310,8 @@ export function startCourier(options: CourierOptions): Courier {
       latency: times.latency.read(),
       fromBlock: times.fromBlock.read(),
     }),
+    // First no new claims, then give back what is not being sent, then wait for what is, and record
+    // it last.
     stop: async () => {
       stopping.abort()
       sleeping?.abort()
@@ -313,7 +326,10 @@ export function startCourier(options: CourierOptions): Courier {
   }
 }
 
-/** The time of the block that a notification is about; undefined where it is about none. */
+/**
+ * The time of the block that a notification is about; undefined where it is about none. A search in
+ * the text: parsing every body would cost more than the figure is worth.
+ */
 function blockTimeOf(data: string): number | undefined {
   const text = /"transfer_time": ?"([^"]{1,40})"/.exec(data)?.[1]
   const time = text === undefined ? Number.NaN : Date.parse(text)

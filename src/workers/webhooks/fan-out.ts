@@ -26,6 +26,7 @@ const organizationsAtOnce = 10
 // So many events of an organization are looked at for one page.
 const eventsAtOnce = 100
 
+// The lease of the tracker: expanding belongs to the process that stores blocks.
 type Tools = Pick<TrackerTools, 'db' | 'clock' | 'network_id' | 'lease'>
 
 /**
@@ -36,6 +37,7 @@ type Tools = Pick<TrackerTools, 'db' | 'clock' | 'network_id' | 'lease'>
 export async function expandPage(tools: Tools, limit: number): Promise<boolean> {
   // In two transactions: each locks its webhooks in one order, and a block waits for one of them at most.
   const isMore = await expandIn(tools, 'notification_event', async (trx, organizations, now) => {
+    // An equal part for each organization, at least one, so that all of them advance in every page.
     const part = Math.max(1, Math.floor(limit / Math.max(1, organizations.length)))
     const removed: DeliveryRow[] = []
     for (const organization_id of organizations) {
@@ -78,6 +80,8 @@ async function expandSome(trx: Db, scope: WalletScope, limit: number): Promise<D
     await advanceEvents(trx, scope, { done: isDone ? [first.event_number] : [] })
     return rows
   }
+  // Events after a reorganization belong to the new branch. They wait until everything before is
+  // retracted.
   const end = all.findIndex(({ event_kind }) => event_kind === 'REORGANIZATION')
   const events = (end < 0 ? all : all.slice(0, end)) as TransfersEvent[]
   const rows: Waiting[] = []
@@ -109,6 +113,7 @@ async function expandSome(trx: Db, scope: WalletScope, limit: number): Promise<D
         break
       }
     }
+    // Sized by the last event: as many more as fill the page if they have as many webhooks.
     size = Math.max(1, Math.floor(left / Math.max(1, found.get(numbers.at(-1)!)?.length ?? 0)))
   }
   await insertGenerations(trx, rows)

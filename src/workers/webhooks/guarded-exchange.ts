@@ -59,6 +59,7 @@ const onAborted = (signal: AbortSignal, act: () => void): (() => void) => {
 /** One request and its answer, bounded in time and size. */
 export function createExchange({ timeoutMs, maxBytes, signal }: Limits): Exchange {
   const { promise: answer, resolve, reject } = Promise.withResolvers<GuardedAnswer>()
+  // Set when the request gets a connection; before that there is nothing to abort.
   let controller: Dispatcher.DispatchController | undefined
   let head: Pick<GuardedAnswer, 'status' | 'headers'> | undefined
   const chunks: Buffer[] = []
@@ -68,6 +69,7 @@ export function createExchange({ timeoutMs, maxBytes, signal }: Limits): Exchang
   const end = (outcome: { truncated: boolean } | { error: unknown }) => {
     if (over) return
     over = true
+    // Timer and listener must not outlive the request: thousands are under way.
     clearTimeout(timer)
     forget?.()
     if ('error' in outcome) reject(outcome.error)
@@ -121,10 +123,12 @@ export function createExchange({ timeoutMs, maxBytes, signal }: Limits): Exchang
   }
 }
 
+// Shared: most receivers answer without a body.
 const nothing = Buffer.alloc(0)
 const wholeOf = (chunks: readonly Buffer[]): Buffer =>
   chunks.length === 0 ? nothing : Buffer.concat(chunks)
 
+// Codes of c-ares and getaddrinfo, and those of sockets.
 const nameCodes = new Set([
   'ENOTFOUND',
   'ENODATA',

@@ -46,6 +46,7 @@ export type GuardedFetch = {
   stop(): Promise<void>
 }
 
+// Entries are small; the bound only keeps a tenant with many endpoints from growing the process.
 const checkedAddresses = 10_000
 
 type Host = { pool: Pool; open: number }
@@ -77,6 +78,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     // A socket does not look up what is an address already.
     if (isIP(host) && !reachable.allows(host))
       return callback(new ForbiddenAddressError('Not a public address.'), null)
+    // Checked again after connecting: the address that counts is the one of the socket.
     connectChecked({ ...target, hostname: host }, (...[error, socket]) => {
       if (error) return callback(error, null)
       if (reachable.allows(socket.remoteAddress ?? '')) return callback(null, socket)
@@ -85,6 +87,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     })
   }
 
+  // Hosts with open requests are skipped, so the bound may be exceeded for a while.
   const closeOldest = () => {
     for (const [origin, { pool, open }] of hosts) {
       if (hosts.size <= maxHosts) return
@@ -101,6 +104,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       // As many connections as the callers ask for: they bound what is under way, per receiver and
       // not per host, so that receivers behind one host do not wait for each other.
       pool: new Pool(origin, {
+        // No time limits of the pool: `createExchange` has one for the whole request.
         connect,
         connections: null,
         pipelining: 1,

@@ -13,6 +13,7 @@ export class ForbiddenAddressError extends Error {
   override name = 'ForbiddenAddressError'
 }
 
+// Below the time limit of an attempt, so that a silent name server is reported as what it is.
 const lookupTimeoutMs = 4_000
 
 // Not getaddrinfo: that blocks one of few threads, and a name whose server is silent would keep the

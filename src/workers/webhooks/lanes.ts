@@ -29,8 +29,12 @@ export type LaneLimits = {
   total: number
 }
 
+// The pause of a failing receiver doubles from the first to the longest. Retries of single
+// deliveries have their own, longer schedule.
 const firstPauseMs = 100
 const longestPauseMs = 1_000
+// Averages that decide how much is claimed: below the first a receiver counts as fast, above the
+// second as slow.
 const fastMs = 100
 const slowMs = 2_000
 // Idle lanes hold averages only; without them a receiver begins as an average one.
@@ -47,6 +51,7 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
   let held = 0
   let turn = 0
 
+  // Claims of a webhook in this process, being sent or not.
   const heldBy = ({ open, queue }: Lane): number => open + queue.length
 
   const laneOf = ({
@@ -55,6 +60,7 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
   }: Pick<QueuedWebhook, 'webhook_id' | 'organization_id'>): Lane => {
     const known = lanes.get(webhook_id)
     if (known) return known
+    // Only idle lanes are evicted: those with claims must be counted until they end.
     if (lanes.size >= keptLanes)
       for (const lane of lanes.values()) if (heldBy(lane) === 0) lanes.delete(lane.webhook_id)
     const lane: Lane = {
@@ -88,6 +94,7 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
     return has <= perReceiver ? 4 * perReceiver - has : 0
   }
 
+  // A failing receiver gets one at a time, whatever is claimed for it.
   const startable = (lane: Lane): PendingDelivery[] => {
     const most = lane.failures > 0 ? 1 : perReceiver
     const deliveries = lane.queue.splice(0, Math.max(0, most - lane.open))
@@ -113,6 +120,7 @@ export function createLanes({ perReceiver, total }: LaneLimits) {
         .map((webhook) => laneOf(webhook))
         .filter((lane) => roomOf(lane, now) > 0)
       for (const lane of hungry) lane.hasMore = true
+      // Half for one organization at the most: the rest stays for the others.
       const half = Math.max(1, Math.floor(total / 2))
       const asking = hungry
         .filter(({ organization_id }) => (perOrganization.get(organization_id) ?? 0) < half)

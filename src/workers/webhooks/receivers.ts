@@ -21,12 +21,14 @@ export type Endpoint = {
   headers: Readonly<Record<string, string>>
 }
 
+// Sealed values that were opened; unsealing costs a hash and a cipher for each attempt otherwise.
 const opened = 10_000
 
 /** Reads receivers as they are now; what was unsealed once is kept, by its sealed form. */
 export function createReceivers({ db, sealer, log }: { db: Db; sealer: Sealer; log: Log }) {
   const plain = new LRUCache<string, Buffer>({ max: opened })
   const open = (sealed: Buffer, context: string): Buffer => {
+    // The sealed bytes are the key: a changed secret is another entry, and the old one is evicted.
     const key = sealed.toString('latin1')
     const known = plain.get(key)
     if (known) return known

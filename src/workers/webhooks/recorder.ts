@@ -5,6 +5,7 @@ import type { Db } from '../../storage/pg/database.ts'
 import { isDatabaseUnavailable, isUniqueViolation } from '../../storage/pg/errors.ts'
 import { type AttemptRecord, recordAttempts } from '../../storage/webhooks/delivery-records.ts'
 
+// Attempts of one statement. The courier claims less while many wait here (`waiting`).
 const batch = 500
 const pauseMs = 250
 // Writing a hundred attempts costs the database little more than writing one.
@@ -34,6 +35,8 @@ export function createRecorder(options: {
       if (isDatabaseUnavailable(error)) throw error
       // Two couriers numbered an attempt alike: what the other one wrote is there now.
       if (isUniqueViolation(error) && repeats > 0) return await store(records, repeats - 1)
+      // Alone and still refused: it is dropped here, its claim expires and the delivery is
+      // attempted again with the same id.
       if (records.length === 1) {
         const [{ webhook_history_id } = { webhook_history_id: '' }] = records
         log.error({ err: error, webhook_history_id }, 'recording an attempt failed, will retry')
@@ -49,6 +52,7 @@ export function createRecorder(options: {
   const run = async (): Promise<void> => {
     while (waiting.length > 0) {
       await delay(gatherMs, undefined, { signal: stopping.signal }).catch(() => {})
+      // Not removed before they are stored: a failure leaves them in their order.
       const records = waiting.slice(0, batch)
       try {
         await store(records)
@@ -62,6 +66,7 @@ export function createRecorder(options: {
     }
   }
 
+  // One writer at a time; what is added meanwhile is taken by its next round.
   const flush = (): Promise<void> => {
     running ??= run().finally(() => {
       running = undefined

@@ -6,9 +6,11 @@ import type { AttemptRecord } from '../../storage/webhooks/delivery-records.ts'
 import { type GuardedAnswer, GuardedFetchError } from './guarded-exchange.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 import type { PendingDelivery } from './lanes.ts'
-import { nextAttempt } from './schedule.ts'
 
-/** What is kept of an answer. */
+/**
+ * How many bytes of an answer are kept: enough for an error page, bounded for the table of
+ * attempts.
+ */
 const maxBytes = 16_384
 
 /** How to send. */
@@ -45,6 +47,7 @@ export async function send(
   const { claim_expire_time, retry_step } = claim
   const attempt_time = clock.now()
   const begun = performance.now()
+  // Seconds, as Standard Webhooks has it; receivers compare it with their own clock.
   const timestamp = Math.floor(attempt_time / 1000)
   const body = bodyOf(claim)
   const outcome = await http
@@ -53,6 +56,7 @@ export async function send(
       method: 'POST',
       headers: {
         ...(span && { traceparent: span.traceparent }),
+        // Before ours: a registered header cannot replace those of Standard Webhooks.
         ...receiver.headers,
         'content-type': 'application/json',
         'webhook-id': webhook_history_id,
@@ -71,6 +75,7 @@ export async function send(
   if (outcome instanceof GuardedFetchError && outcome.failure === 'stopped') return undefined
   const answer = outcome instanceof GuardedFetchError ? undefined : outcome
   const is_delivered = answer !== undefined && answer.status >= 200 && answer.status < 300
+  // Only 2xx counts as delivered, as Standard Webhooks requires; a redirect is a failure.
   const next = is_delivered
     ? undefined
     : nextAttempt({
@@ -105,4 +110,53 @@ const errorOf = (outcome: GuardedAnswer | GuardedFetchError): string =>
 const retryAfterOf = (answer: GuardedAnswer | undefined): string | undefined => {
   const text = answer?.headers['retry-after']
   return Array.isArray(text) ? text[0] : text
+}
+
+const second = 1_000
+const minute = 60 * second
+const hour = 60 * minute
+
+/** The pauses after a first, second, … failed attempt, as Standard Webhooks recommends. */
+export const retryPauses: readonly number[] = [
+  5 * second,
+  5 * minute,
+  30 * minute,
+  2 * hour,
+  5 * hour,
+  10 * hour,
+  14 * hour,
+  20 * hour,
+  24 * hour,
+]
+
+// So that what failed together does not come back together.
+const jitter = 0.2
+const longestWait = 24 * hour
+
+/**
+ * When to try again after so many failed attempts; undefined when all are spent. A receiver may ask
+ * for a longer pause with Retry-After, of at most a day.
+ */
+export const nextAttempt = (options: {
+  now: number
+  /** Failed attempts of this round, the last one included. */
+  failed: number
+  retryAfter: string | undefined
+  /** Between 0 and 1. */
+  random: number
+}): number | undefined => {
+  const { now, failed, retryAfter, random } = options
+  // `failed` counts from one, the list from zero. Beyond its end the delivery has failed for good.
+  const pause = retryPauses[failed - 1]
+  if (pause === undefined) return undefined
+  const own = Math.round(pause * (1 - jitter + 2 * jitter * random))
+  return now + Math.max(own, Math.min(parseRetryAfter(retryAfter, now), longestWait))
+}
+
+/** Milliseconds that a Retry-After asks for, in seconds or as a date; none when it is neither. */
+const parseRetryAfter = (text: string | undefined, now: number): number => {
+  if (text === undefined) return 0
+  if (/^\d{1,9}$/.test(text)) return Number(text) * second
+  const time = Date.parse(text)
+  return Number.isNaN(time) ? 0 : Math.max(0, time - now)
 }

@@ -45,6 +45,7 @@ export async function expandStates(
       const last = webhooks.at(-1)
       if (last && webhooks.length === left) await advanceStateEvent(trx, event, last.webhook_id)
       else await deleteStateEvent(trx, event)
+      // An event without webhooks counts as one, so that a page of such events ends too.
       left -= Math.max(1, webhooks.length)
     }
   }

@@ -12,7 +12,7 @@ import {
 import { toHex } from '../../hex.ts'
 import type { Suspects } from '../block/suspects.ts'
 import { atHash } from '../codec/abi.ts'
-import type { Nodes } from '../pool/nodes.ts'
+import type { EvmNodes } from '../pool/nodes.ts'
 import type { Rpc } from '../pool/rpc.ts'
 import { readAlone } from './calls.ts'
 import { assertServed, type CallBlock, NodeRefusalError } from './contract-calls.ts'
@@ -21,7 +21,7 @@ import { createMulticall } from './multicall.ts'
 /** What reading balances needs. */
 export type BalanceTools = {
   rpc: Rpc
-  pool: Nodes
+  pool: EvmNodes
   header(number: number, signal: AbortSignal): Promise<BlockHeader | undefined>
   /** Where Multicall3 stands, if it is there. */
   multicall: string

@@ -2,7 +2,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import { ChainUnavailableError } from '../../chain.ts'
 import { toHex } from '../../hex.ts'
 import { atHash } from '../codec/abi.ts'
-import { type Nodes, reached } from '../pool/nodes.ts'
+import { type EvmNodes, reached } from '../pool/nodes.ts'
 import type { Rpc } from '../pool/rpc.ts'
 import type { ConfirmQuestion } from './claims.ts'
 import type { TracedBlock } from './trace-elsewhere.ts'
@@ -10,7 +10,7 @@ import type { InternalTransfer } from './traces.ts'
 
 type Tools = {
   rpc: Rpc
-  pool: Nodes
+  pool: EvmNodes
   clock: Clock
   /** Traces a block by other nodes than these; undefined where none can. */
   traceElsewhere(

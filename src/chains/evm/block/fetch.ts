@@ -14,12 +14,11 @@ import {
 import { type ReadBlock, readBlock, whyRefused } from '../codec/header.ts'
 import { type RawReceipt, toQuantity } from '../codec/raw.ts'
 import { provesReceipts } from '../codec/receipts.ts'
-import { isPassing, isPruned, type Nodes, reached } from '../pool/nodes.ts'
+import { isPassing, isPruned, type EvmNodes, reached } from '../pool/nodes.ts'
 import type { Answered, Rpc } from '../pool/rpc.ts'
 import { createBlock } from './block.ts'
 import type { ClaimTools } from './claims.ts'
 import { createConfirm } from './confirm.ts'
-import { createForgedSenders, type ForgedSenders } from './forged-senders.ts'
 import {
   createFetchInternal,
   type Internal,
@@ -28,6 +27,7 @@ import {
 } from './internal.ts'
 import type { ProofRules } from './proof.ts'
 import { createTraceElsewhere } from './trace-elsewhere.ts'
+import { loadRecoverSigner, type RecoverSigner } from '../codec/signer.ts'
 
 /** Fetches whole blocks; without `tracing` it does not wait for unreachable nodes. */
 export type FetchBlock = (
@@ -40,7 +40,7 @@ const withoutRetries: Tracing = { isExpected: false, mayRetry: false }
 
 type Tools = {
   rpc: Rpc
-  pool: Nodes
+  pool: EvmNodes
   native: AssetKey
   rules: ProofRules
   /** Whether the senders of transactions are recovered from their signatures. */
@@ -192,4 +192,43 @@ async function fetchReceipts(
   if (!provesReceipts(block, receipts, rules))
     throw new UnreadableError(`the receipts of block ${number} are not those of its header`)
   return receipts
+}
+
+/** Transactions whose sender a node made up. */
+type ForgedSenders = {
+  add(number: number, transaction: number): void
+  /** Loads what judging needs, where the block has suspects. */
+  prepare(number: number): Promise<void>
+  /** Whether the claimed senders of suspect transactions are their signers. */
+  areSigned(number: number, block: ReadBlock): boolean
+}
+
+// Each is one lie that was found out; a node that lies more is one to remove.
+const maxBlocks = 1_000
+
+/** Remembers transactions with a false sender, so that no node gives the same one again. */
+function createForgedSenders(): ForgedSenders {
+  const suspects = new Map<number, Set<number>>()
+  // Loaded at the first suspect: most processes never need it.
+  let recover: RecoverSigner | undefined
+  return {
+    add: (number, transaction) => {
+      const found = suspects.get(number) ?? new Set()
+      found.add(transaction)
+      suspects.delete(number)
+      suspects.set(number, found)
+      if (suspects.size > maxBlocks) suspects.delete(suspects.keys().next().value!)
+    },
+    prepare: async (number) => {
+      if (suspects.has(number)) recover ??= await loadRecoverSigner()
+    },
+    areSigned: (number, { transactions, encodedOf }) => {
+      for (const index of suspects.get(number) ?? []) {
+        const encoded = index < transactions.length ? encodedOf(index) : undefined
+        const signer = encoded && recover?.(encoded)
+        if (signer !== undefined && signer !== transactions[index]!.from.toLowerCase()) return false
+      }
+      return true
+    },
+  }
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../lib/clock.ts'
 import { ChainUnavailableError, UnreadableError } from '../../chain.ts'
 import type { ReadBlock } from '../codec/header.ts'
-import { isPruned, type Nodes, reached } from '../pool/nodes.ts'
+import { isPruned, type EvmNodes, reached } from '../pool/nodes.ts'
 import type { Question, Rpc } from '../pool/rpc.ts'
 import { type InternalTransfer, readFrames, readTraces } from './traces.ts'
 
@@ -61,7 +61,7 @@ type Attempt =
  */
 export function createFetchInternal(tools: {
   rpc: Rpc
-  pool: Nodes
+  pool: EvmNodes
   clock: Clock
   patience?: Partial<TracingPatience> | undefined
 }) {
@@ -138,7 +138,7 @@ type Way = Omit<Question<InternalTransfer[][]>, 'signal'> & {
   needs: 'debug_trace' | 'parity_trace'
 }
 
-function waysOf({ hash, number, transactions }: ReadBlock, pool: Nodes): Way[] {
+function waysOf({ hash, number, transactions }: ReadBlock, pool: EvmNodes): Way[] {
   const hashes = transactions.map((transaction) => transaction.hash)
   const at = reached(pool, Number(number))
   return [
@@ -166,7 +166,7 @@ function waysOf({ hash, number, transactions }: ReadBlock, pool: Nodes): Way[] {
  * made to be untraceable then hides nothing but itself.
  */
 async function traceSingly(
-  { rpc, pool, clock }: { rpc: Rpc; pool: Nodes; clock: Clock },
+  { rpc, pool, clock }: { rpc: Rpc; pool: EvmNodes; clock: Clock },
   block: ReadBlock,
   reason: string,
   signal: AbortSignal,

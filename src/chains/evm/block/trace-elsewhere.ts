@@ -1,6 +1,6 @@
 import { toHex } from '../../hex.ts'
 import { toQuantity } from '../codec/raw.ts'
-import { type Nodes, reached } from '../pool/nodes.ts'
+import { type EvmNodes, reached } from '../pool/nodes.ts'
 import type { Rpc } from '../pool/rpc.ts'
 import { longestString } from './internal.ts'
 import { type InternalTransfer, readFrames, readTraces } from './traces.ts'
@@ -9,7 +9,7 @@ import { type InternalTransfer, readFrames, readTraces } from './traces.ts'
 export type TracedBlock = { hash: Buffer; number: number; hashes: readonly string[] }
 
 /** Makes the function that traces a block by other nodes than some; undefined where none can. */
-export function createTraceElsewhere({ rpc, pool }: { rpc: Rpc; pool: Nodes }) {
+export function createTraceElsewhere({ rpc, pool }: { rpc: Rpc; pool: EvmNodes }) {
   return async (
     { hash, number, hashes }: TracedBlock,
     avoid: readonly string[],

@@ -2,7 +2,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import type { Pool } from './pool-types.ts'
 
 /** As much of a pool of nodes as a chain needs. */
-export type Nodes = Pick<
+export type EvmNodes = Pick<
   Pool,
   'request' | 'broadcast' | 'head' | 'onHead' | 'can' | 'has' | 'chainId' | 'status'
 >
@@ -14,7 +14,7 @@ const stepMs = 25
  * Waits a little until it is known what the nodes can do. A node that was not asked yet looks as one
  * that cannot trace, and the first blocks would lack what moved inside calls.
  */
-export function createExplored({ pool, clock }: { pool: Nodes; clock: Clock }) {
+export function createExplored({ pool, clock }: { pool: EvmNodes; clock: Clock }) {
   let isOver = false
   const isKnown = () =>
     pool
@@ -31,7 +31,7 @@ export function createExplored({ pool, clock }: { pool: Nodes; clock: Clock }) {
 }
 
 /** A node that has not reached the block would only say that it does not know it. */
-export const reached = (pool: Nodes, number: number): { minBlock?: number } => {
+export const reached = (pool: EvmNodes, number: number): { minBlock?: number } => {
   const best = pool.head()?.number
   return best === undefined ? {} : { minBlock: Math.min(number, best) }
 }

@@ -1,6 +1,6 @@
 import { ChainUnavailableError, UnreadableError } from '../../chain.ts'
 import { readError, readErrorData } from './node-error.ts'
-import type { Nodes } from './nodes.ts'
+import type { EvmNodes } from './nodes.ts'
 import type { Capability, PoolOutcome, RpcReply } from './pool-types.ts'
 
 /** One question to the nodes. */
@@ -38,7 +38,7 @@ export type Rpc = {
 }
 
 /** Speaks with the nodes of a pool in parsed and proven values. */
-export function createRpc({ pool, prefix }: { pool: Nodes; prefix: string }): Rpc {
+export function createRpc({ pool, prefix }: { pool: EvmNodes; prefix: string }): Rpc {
   const attempt = async <answer>(question: Question<answer>): Promise<Answered<answer>> => {
     const { accept, minBlock, needs, everyNode, timeoutMs, avoid, longestString, signal } = question
     signal.throwIfAborted()

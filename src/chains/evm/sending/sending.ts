@@ -18,7 +18,7 @@ import { encodeCall, readWord } from '../codec/abi.ts'
 import { toQuantity } from '../codec/raw.ts'
 import { reasonOf } from '../codec/revert-reason.ts'
 import { meaningOf, readError } from '../pool/node-error.ts'
-import type { Nodes } from '../pool/nodes.ts'
+import type { EvmNodes } from '../pool/nodes.ts'
 import type { BroadcastOutcome, RawJson } from '../pool/pool-types.ts'
 import type { Rpc } from '../pool/rpc.ts'
 import { createFindNonceUse } from './nonce-use.ts'
@@ -28,7 +28,7 @@ export type OnBroadcast = (raw: Buffer, hash: Buffer) => void
 
 type Tools = {
   rpc: Rpc
-  pool: Nodes
+  pool: EvmNodes
   fetchBlock: FetchBlock
   onBroadcast?: OnBroadcast | undefined
   broadcastTimeoutMs?: number | undefined

@@ -1,6 +1,6 @@
 import type { NodeStatus } from '../../nodes/status.ts'
 import { meaningOf } from '../pool/node-error.ts'
-import type { Nodes } from '../pool/nodes.ts'
+import type { EvmNodes } from '../pool/nodes.ts'
 import type { Capability, Head, PoolOutcome, PoolRequest } from '../pool/pool-types.ts'
 import type { StubBlock } from './stub-chain.ts'
 
@@ -16,7 +16,7 @@ export type StubNode = {
 }
 
 /** A pool whose nodes are tried in order, as the real one does with useless answers. */
-export type StubPool = Nodes & {
+export type StubPool = EvmNodes & {
   nodes: StubNode[]
   methods: string[]
   /** Announces the newest block of the first node. */

@@ -23,6 +23,7 @@ export type Adnl = {
 export type AdnlAddress = { host: string; port: number; key: Buffer }
 
 const connectTimeoutMs = 10_000
+// Below the idle limits of usual firewalls and of the server.
 const pingMs = 20_000
 // What the reference implementation accepts.
 const largestFrame = 1 << 24
@@ -45,6 +46,7 @@ const tag = (value: number): Buffer => {
 /** The short name of a key (`pub.ed25519`). */
 export const keyIdOf = (key: Buffer): Buffer => sha256(tag(0x4813b4c6), key)
 
+// The prime of Curve25519. BigInt is fast enough: a conversion is made once per connection.
 const field = 2n ** 255n - 19n
 const power = (base: bigint, exponent: bigint): bigint => {
   let result = 1n
@@ -70,6 +72,7 @@ const privateKey = (prefix: Buffer, bytes: Buffer) =>
 
 /** The secret that the owner of a seed shares with the owner of a key. */
 function agree(seed: Buffer, key: Buffer): Buffer {
+  // The seed of an ed25519 key is hashed before it becomes a scalar (RFC 8032).
   const scalar = createHash('sha512').update(seed).digest().subarray(0, 32)
   return diffieHellman({
     privateKey: privateKey(der.x25519, scalar),
@@ -81,6 +84,7 @@ function agree(seed: Buffer, key: Buffer): Buffer {
   })
 }
 
+// Counter mode: one stream per direction, and each byte is used once.
 const cipher = (key: Buffer, iv: Buffer) => createCipheriv('aes-256-ctr', key, iv)
 
 /** The cipher of the handshake: from the shared secret and the hash of what it hides. */
@@ -128,6 +132,7 @@ export function createOpening(key: Buffer, iv: Buffer) {
     const payloads: Buffer[] = []
     for (;;) {
       if (length < 4) return payloads
+      // A frame may arrive in many chunks; the pieces are joined only when its length can be read.
       if (pieces[0]!.length < 4) pieces = [Buffer.concat(pieces)]
       const size = pieces[0]!.readUInt32LE(0)
       if (size < leastFrame || size > largestFrame) throw new Error(`a frame of ${size} bytes`)

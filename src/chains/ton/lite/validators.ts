@@ -1,8 +1,9 @@
 // Signatures of masterchain blocks. A key block names the validators (parameter 34) that sign the blocks after it, up to
 // and including the next key block. Since Catchain 2.0 they sign a vote that names the block.
 
-import { createHash, createPublicKey, verify } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { Cell, Dictionary, type Slice } from '@ton/core'
+import { isSignedBy, isSupermajority } from '../../signatures.ts'
 import { keyIdOf, tlBytes } from './adnl.ts'
 import { provenRoot, readConfigParam, readInfo } from './block-cells.ts'
 import type { ForwardLink, LiteBlockId, SignatureSet } from './messages.ts'
@@ -76,21 +77,6 @@ export function signedBytes(
   return tagged(0xa8e33df8, session, tlBytes(finalize))
 }
 
-const keyPrefix = Buffer.from('302a300506032b6570032100', 'hex')
-const isSigned = (key: Buffer, message: Buffer, signature: Buffer): boolean => {
-  const der = Buffer.concat([keyPrefix, key])
-  try {
-    return verify(
-      null,
-      message,
-      createPublicKey({ key: der, format: 'der', type: 'spki' }),
-      signature,
-    )
-  } catch {
-    return false
-  }
-}
-
 /** Why a block is not signed by more than two thirds of the validators; undefined where it is. */
 export function refusalOf(
   block: LiteBlockId,
@@ -104,11 +90,12 @@ export function refusalOf(
   for (const { node, signature } of set.signatures) {
     const name = node.toString('hex')
     const member = members.get(name)
+    // A lite server sends the signatures that count; any other one means that it lies.
     if (!member || seen.has(name)) return 'a signer is no validator, or signs twice'
     seen.add(name)
-    if (!isSigned(member.key, message, signature)) return 'a signature is false'
+    if (!isSignedBy(member.key, message, signature)) return 'a signature is false'
     weight += member.weight
-    if (weight * 3n > total * 2n) return undefined
+    if (isSupermajority(weight, total)) return undefined
   }
   return `signed by ${weight} of ${total}`
 }

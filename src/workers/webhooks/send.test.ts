@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nextAttempt, retryPauses } from './schedule.ts'
+import { nextAttempt, retryPauses } from './send.ts'
 
 const now = Date.parse('2026-01-01T00:00:00Z')
 const at = (failed: number, random = 0.5, retryAfter?: string) => {

@@ -7,16 +7,19 @@ export type Patience = {
   succeed(block_number: number): void
 }
 
+// Longer than the time that a node behind a load balancer needs to catch up with its siblings.
 const longestMs = 10_000
 const mostBlocks = 1_000
 
 /** A node may lack a block, or the state of one, for some seconds: another one has it, or it comes. */
 export function createPatience(clock: Clock): Patience {
+  // Insertion order is age: the first key is the oldest.
   const since = new Map<number, number>()
   return {
     isOver: (block_number) => {
       const begun = since.get(block_number)
       if (begun !== undefined) return clock.now() - begun >= longestMs
+      // Oldest first out. A forgotten block starts its time again, which only delays the fallback.
       if (since.size >= mostBlocks) since.delete(since.keys().next().value!)
       since.set(block_number, clock.now())
       return false
@@ -25,5 +28,5 @@ export function createPatience(clock: Clock): Patience {
   }
 }
 
-/** None at all. */
+/** No patience: the first failure counts. For callers without a loop of their own. */
 export const tryOnce: Patience = { isOver: () => true, succeed: () => {} }

@@ -1,5 +1,52 @@
+// What operators see of the service: log, traces and the audit log.
+
 import Type from 'typebox'
 import { secretText, secretUrl } from '../keys.ts'
+
+/** The audit log. */
+export const auditSection = Type.Object(
+  {
+    retention_days: Type.Integer({
+      description:
+        'How long events of the audit log are kept. The chain verifies from a signed anchor when older ones were removed.',
+      default: 400,
+      minimum: 1,
+      maximum: 36_500,
+    }),
+  },
+  { description: 'The audit log.' },
+)
+
+/** Level and format of the log, and the requests that it shows. */
+export const loggingSection = Type.Object(
+  {
+    level: Type.Enum(['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'], {
+      description: 'Least severe message that is written.',
+      default: 'info',
+    }),
+    format: Type.Enum(['auto', 'json', 'pretty'], {
+      description: '`json` for machines, `pretty` for people, `auto` is pretty on a terminal only.',
+      default: 'auto',
+    }),
+    operation_share: Type.Optional(
+      Type.Number({
+        description:
+          'Share of operations that get a line in the log, from 0 for none to 1 for all: organization, credential, operation, status, reason, duration, bytes and request id. At the levels `debug` and `trace` all do.',
+        unset: '1; 0 while `security.development_rules` hold',
+        example: 1,
+        minimum: 0,
+        maximum: 1,
+      }),
+    ),
+    gateway_share: Type.Number({
+      description: 'The same for calls of the gateway. 0 costs nothing; 1 costs a line per call.',
+      default: 0.01,
+      minimum: 0,
+      maximum: 1,
+    }),
+  },
+  { description: 'Level and format of the log, and the requests that it shows.' },
+)
 
 /** Traces and logs for a collector of OpenTelemetry. */
 export const telemetrySection = Type.Object(

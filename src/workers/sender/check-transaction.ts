@@ -16,7 +16,7 @@ import { usualFanOut } from '../../storage/webhooks/fan-out-limits.ts'
 import { notifyOfStates } from '../../storage/webhooks/state-notifications.ts'
 import { confirm, decideBy } from './follow.ts'
 
-/** What looking after transactions needs. */
+/** What checking transactions needs. */
 export type SenderTools = {
   db: Db
   clock: Clock
@@ -25,12 +25,15 @@ export type SenderTools = {
   sending: Sending
 }
 
+// After the nonce was found in use: the tracker normally stores that block within seconds.
 const patienceMs = 5_000
+// After a failure, such as nodes that do not answer.
 const pauseMs = 30_000
+// The reason is shown to the user only, so it may not delay the sender.
 const explainMs = 5_000
 
 /** Does the next thing for one transaction that is on its way; failures are for the next round. */
-export async function lookAfter(
+export async function checkTransaction(
   tools: SenderTools,
   row: TransactionRow,
   signal: AbortSignal,
