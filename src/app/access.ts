@@ -50,6 +50,7 @@ export async function openAccess(
 
   const { url, key_prefix } = redisSettings
   const redis =
+    // A process that serves no requests takes from no limit, so it needs no connection to Redis.
     url === undefined || !isServing
       ? undefined
       : own(
@@ -60,6 +61,7 @@ export async function openAccess(
           }),
         )
   const { replicas, ...defaults } = limits
+  // Stopping the limiter writes what it has counted, so it is owned here also when it was given.
   const limiter = own(
     tools.limiter ??
       createLimiter({
@@ -71,6 +73,7 @@ export async function openAccess(
       }),
   )
   const records = createLimitRecords({ db, clock }, { defaults })
+  // Shared by signed requests and gateway keys: a client that guesses both has one budget.
   const failures = createFailureBudget({
     clock,
     log,

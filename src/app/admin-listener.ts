@@ -48,6 +48,8 @@ export async function startAdminListener(
   const hosts = hostNames([url, config.server.base_url])
   const start = (port: number) =>
     startServer({ ...options, host: address.host, port, routes: adminRoutes(views, hosts) })
+  // The default address is only a proposal, so another port is taken where it is in use. A
+  // configured one is meant.
   const server = await start(address.port).catch(async (error: NodeJS.ErrnoException) => {
     if (config.server.admin_listen !== undefined || error.code !== 'EADDRINUSE')
       throw adminListenError(config, error)

@@ -57,6 +57,7 @@ export const bannerFacts = (
     Object.keys(options.notRunning).length > 0 && { not_running: options.notRunning }),
 })
 
+// Colours only mark words; the text is complete without them.
 const bold = (text: string) => styleText('bold', text)
 const dim = (text: string) => styleText('dim', text)
 
@@ -85,6 +86,7 @@ export function bannerText(
   const line = (title: string, text: string) => `  ${title.padEnd(10)}${text}`
   const database =
     facts.database === 'embedded' ? 'embedded PostgreSQL' : 'PostgreSQL of the configuration'
+  // A hint of the key identifies the account without giving access to it.
   const organization = demo
     ? [
         '',
@@ -146,6 +148,7 @@ function thingsToTry(options: {
   chains: readonly ChainRow[]
 }): string[] {
   const { base_url, command, demo, chains } = options
+  // What helps depends on what is there: without a demo the operator has keys of its own.
   if (!demo)
     return [`curl ${base_url}/status`, `${command} organizations list`, `npx portolan call --list`]
   if (chains.length === 0)

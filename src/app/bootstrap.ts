@@ -27,6 +27,8 @@ export async function ensureDemo(installation: Installation): Promise<Demo> {
     domain,
     create_time: new Date(clock.now()),
   }
+  // Does nothing where the domain is taken: an earlier start has made it, and the row is read
+  // below.
   await insertOrganization(db, fresh)
   const organization = await findOrganizationByDomain(db, domain)
   if (!organization) throw new Error('The demo organization could not be made.')

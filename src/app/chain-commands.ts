@@ -29,6 +29,7 @@ export async function withChain<result>(
   use: (opened: { network_id: number; network: string; chain: Chain }) => Promise<result>,
 ): Promise<result> {
   const clock = systemClock
+  // The same code as in the service, without the gateway: no usage is counted for a command.
   const networks = openNetworks(config, { env, log, clock, ids: systemIds, spill: () => {} })
   try {
     const place = placesOf(config, { env, clock, log, networks }).find(
@@ -54,6 +55,7 @@ export async function withChain<result>(
   }
 }
 
+// The tracker of a running service begins within one block of its chain.
 const beginTimeoutMs = 15_000
 const beginPollMs = 100
 
@@ -69,6 +71,7 @@ export function openCommandChains(
   const networks = openNetworks(config, { env, log, clock, ids: systemIds, spill: () => {} })
   const places = placesOf(config, { env, clock, log, networks })
   const opened = new Map<string, OpenChain>()
+  // Without a network the default one is meant, as in addresses of the API.
   const placeOf = (chain: string, network?: string) =>
     places.find(
       (one) =>
@@ -80,6 +83,7 @@ export function openCommandChains(
     if (!place) return undefined
     const known = opened.get(pathOf(place))
     if (known) return known
+    // Registered in the database before it is waited for, because the tracker looks it up there.
     const name = { chain: place.chain, network: place.network }
     const network_id = await ensureNetwork(db, {
       ...{ ...name, create_time: new Date(clock.now()), is_default: place.isDefault },

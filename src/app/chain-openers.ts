@@ -70,6 +70,8 @@ const openChain = async (
   network: string,
   { env, clock, log, networks }: OpenerTools,
 ): Promise<Chain> => {
+  // Secrets are resolved when the chain is opened, so that a missing one names the place in the
+  // configuration.
   const resolve = secretsOf(env, `chains.${name}.networks.${network}.upstreams`)
   switch (settings.kind) {
     case 'evm': {
@@ -108,6 +110,7 @@ const openChain = async (
         para_id,
         trusted_relay_block,
       } = settings.networks[network]!
+      // `number:hash`, as the configuration documents it. The schema has checked the form.
       const [number, hash] = trusted_relay_block?.split(':') ?? []
       const relayKey = `chains.${name}.networks.${network}.relay_upstreams`
       return createPolkadotChain({

@@ -28,6 +28,7 @@ export function listenToChanges(parts: {
     connection: server.direct,
     log,
     onChange: (change) => {
+      // Every cache decides by itself whether a change concerns it.
       keys.forget(change)
       authenticator.forget(change)
       forgetInSockets(change)
@@ -39,6 +40,8 @@ export function listenToChanges(parts: {
       if (change.kind === 'rate_limit') records.forget(change.organization_id)
     },
     onReconnect: () => {
+      // Changes of the time without a connection are unknown, so everything that was cached is read
+      // again.
       records.forget()
       keys.connected()
       // Notifications queued while the connection was lost were not announced.

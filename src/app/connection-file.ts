@@ -41,6 +41,7 @@ export async function writeConnectionFile(
   content: ConnectionFile,
 ): Promise<string> {
   const path = pathOf(dataDir)
+  // A draft per process: two services that start at once must not write into one file.
   const draft = `${path}.${process.pid}`
   await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
   await rename(draft, path)

@@ -42,6 +42,7 @@ export async function openServer(
   if (url !== undefined) {
     const connectionString = resolveSecret(url, { env, key: 'database.url' })
     const { direct_url } = config.database
+    // With a direct address the first one leads to a pooler, which shares sessions between clients.
     const isPooled = direct_url !== undefined
     const direct = isPooled
       ? resolveSecret(direct_url, { env, key: 'database.direct_url' })
@@ -108,6 +109,7 @@ export const runKeyCommand = (command: string, timeoutMs = 10_000): Promise<stri
     return Promise.reject(
       new MasterKeyError('The command of security.master_key must be an absolute path.'),
     )
+  // A key and its newline are far below this; a command that prints more is not the right one.
   const limits = { timeout: timeoutMs, maxBuffer: 4_096, killSignal: 'SIGKILL' as const }
   return new Promise((resolve, reject) => {
     execFile(file, args, { ...limits, shell: false }, (error, stdout) => {

@@ -80,6 +80,7 @@ export async function openServiceDatabase(
       tracing,
       statementTimeoutMs: statement_timeout_seconds * 1000,
     })
+  // Two pools: requests under load must not take the connections of trackers and senders.
   const { db, pool, shareOf } = own(connect(pool_size))
   const workers = own(connect(worker_pool_size))
   await checkServerVersion(db)
@@ -100,6 +101,7 @@ export async function openServiceDatabase(
           }),
         )
       : undefined
+  // Before requests are accepted: the answer of a nonce depends on what the memory is worth.
   const nonceMemory = createNonceMemory(db)
   const untrustedMs = await nonceMemory.begin()
   const trustedTime = clock.now() + untrustedMs

@@ -40,6 +40,7 @@ export function routedChains(
     const known = Object.hasOwn(routed, chain) ? routed[chain]! : undefined
     if (!known) routed[chain] = { services, networks: [network], default_network: network }
     else if (!known.networks.includes(network)) known.networks.push(network)
+    // The configuration decides; the stored default counts only for a chain that is gone from it.
     if (is_default && !Object.hasOwn(chains, chain)) routed[chain]!.default_network = network
   }
   return routed

@@ -28,6 +28,7 @@ const filterId = /^0x[0-9a-f]{32}$/i
 /** Ids whose second byte is the number of the process. */
 export const tagIds = (ids: Ids, slot: number): Ids => ({
   ...ids,
+  // The first byte stays random. Filter ids are 16 bytes, so the slot costs eight of 128 bits.
   bytes: (size) => {
     const bytes = ids.bytes(size)
     bytes[1] = slot
@@ -35,6 +36,6 @@ export const tagIds = (ids: Ids, slot: number): Ids => ({
   },
 })
 
-/** The process that holds a filter; undefined for what is no id of one. */
+/** The process that holds a filter; undefined for anything that is not the id of a filter. */
 export const slotOfFilter = (id: unknown): number | undefined =>
   typeof id === 'string' && filterId.test(id) ? Number.parseInt(id.slice(4, 6), 16) : undefined

@@ -4,6 +4,7 @@ export function follow<value, made>(read: () => value, make: (value: value) => m
   let result = make(value)
   return () => {
     const now = read()
+    // Compared by identity: a reload replaces the value as a whole.
     if (now !== value) [value, result] = [now, make(now)]
     return result
   }

@@ -117,6 +117,7 @@ export function openNetworks(
   const streams = new Map<string, Streams>()
   const opened = new Map<string, Opened>()
   const draining = new Set<Promise<void>>()
+  // Transactions that this process broadcast, for the recorders of pending ones.
   const sentListeners = new Set<OnSent>()
   let isStopped = false
   const notifySent: OnSent = (hash, pool) => {

@@ -126,7 +126,7 @@ export async function openWallets(
   const tracked = new Map<Place, Tracked>()
   // The places where registration is possible.
   const ready = new Set<Place>()
-  // Token metadata is at addresses that strangers choose: private networks are refused as for webhooks.
+  // Token metadata is at addresses that third parties choose: private networks are refused as for webhooks.
   const fetch = createGuardedFetch({ ...endpoints, allowHttp: true })
   const { created_expiry_hours } = config.transactions
   const createdExpiryMs = created_expiry_hours > 0 ? created_expiry_hours * 3_600_000 : undefined

@@ -18,6 +18,7 @@ export const audited = <result>(
   },
   work: () => Promise<result>,
 ): Promise<result> =>
+  // The command line has no principal, so the event names the user of the machine.
   performAudited(
     { db, clock: systemClock, ids: systemIds },
     { actor_type: 'ACTOR_TYPE_COMMAND_LINE', client: operator(), service, operation, request },

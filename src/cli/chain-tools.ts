@@ -45,6 +45,8 @@ export async function openChainTools(
   const isConfigured = config.chains?.[at.chain] !== undefined
   const log = { ...silentLog, warn: (_: object, message: string) => note(shell, message) }
   return {
+    // Chains of the embedded mode are in no file; the connection file of the running service names
+    // them.
     config: isConfigured ? config : await withLocal(shell, at.chain, options),
     tools: { db, env: shell.env, log, at },
   }

@@ -22,6 +22,8 @@ export async function runCli(
   }
 }
 
+// Errors that name themselves are shown as they are. Any other one is a fault of ours and says how
+// to see the stack.
 async function report(error: unknown, shell: Shell, debug: boolean): Promise<number> {
   // Commander has said what there is to say.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2

@@ -8,6 +8,7 @@ export const configSource = (shell: Shell, options: GlobalOptions, overrides: Ov
   env: shell.env,
   cwd: shell.cwd,
   ...(options.config !== undefined && { file: options.config }),
+  // Options of the command line win over the file and the environment.
   overrides: {
     ...overrides,
     ...(options.dataDir !== undefined && { data_dir: options.dataDir }),

@@ -45,6 +45,7 @@ export function explain(error: unknown): string | undefined {
     return `The database refuses: ${sentence(error.message)}`
   if (isDiskFull(error))
     return 'The disk of the database is full: nothing was changed. Make room, and run the command again.'
+  // After the disk: PostgreSQL reports a full disk as a lost connection, too.
   if (isDatabaseUnavailable(error)) return databaseSentence(details)
   return fileSentence(details)
 }
@@ -80,7 +81,7 @@ const fileReasons: Record<string, string> = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the quota is used up',
   ENOENT: 'it does not exist',
-  ENOTDIR: 'a part of the path is no folder',
+  ENOTDIR: 'a part of the path is not a folder',
   EISDIR: 'it is a folder',
   EEXIST: 'it already exists',
 }

@@ -17,7 +17,7 @@ export type ByteMap<value> = {
   values(): readonly value[]
 }
 
-// Strangers choose addresses: a seed keeps them from choosing ones that collide.
+// Third parties choose addresses: a seed keeps them from choosing ones that collide.
 const seed = randomInt(2 ** 31)
 
 const stirred = (hash: number, word: number): number => {

@@ -21,6 +21,7 @@ type Message =
   | { type: 'failure'; id: number; error: SentError }
 
 const usualTimeoutMs = 10_000
+// A bound: a process that hangs must not collect requests without end.
 const maxWaiting = 20_000
 // Of system, database and configuration errors.
 const details = ['code', 'severity', 'syscall', 'address', 'port', 'path', 'problems'] as const

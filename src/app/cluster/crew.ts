@@ -49,9 +49,12 @@ type Place = {
   isReplacing: boolean
 }
 
+// The pause before a restart doubles from the first to the last, and is short again after a steady
+// minute.
 const firstPauseMs = 100
 const lastPauseMs = 10_000
 const steadyMs = 60_000
+// A filter id has one byte for the slot, and zero is not used.
 const slots = 255
 const groupSignalMs = 200
 
@@ -158,6 +161,8 @@ export async function startCrew(options: CrewOptions): Promise<Crew> {
   }
 
   try {
+    // The first two in turn: the background process migrates the database, and the first worker
+    // chooses the port.
     const [one, two, ...others] = places
     if (one) await begin(one)
     if (two) await begin(two)

@@ -11,6 +11,7 @@ export function mergeStatus(processes: readonly ProcessStatus[]): Record<string,
   const chains: Record<string, Chain> = {}
   for (const { status } of processes) {
     const { chains: own, ...rest } = status as { chains?: Record<string, Chain> }
+    // What all processes report alike is taken from the first that has it.
     for (const [key, value] of Object.entries(rest)) merged[key] ??= value
     for (const [tag, chain] of Object.entries(own ?? {}))
       chains[tag] = mergeChain(chains[tag], chain)

@@ -28,6 +28,7 @@ import { type Crew, startCrew } from './crew.ts'
 import { mergeStatus } from './merge-status.ts'
 import { type PartPlan, requestRoles, workersOf } from './part.ts'
 
+// A process that does not answer in time is left out of the view, not waited for.
 const viewTimeoutMs = 10_000
 const profileMarginMs = 10_000
 const reloadTimeoutMs = 120_000
@@ -59,6 +60,7 @@ export async function startSupervisor(
   const limiter = own(createLimiter({ clock, log, store: createUsageStore(database.db), replicas }))
   const owner = createSliceOwner({ limiter, holders: workers, replicas })
 
+  // Counters of ended processes are kept, so that totals of the service never decrease.
   let ended: Family[] = []
   const lastMetrics = new Map<number, Family[]>()
   const stopTimeoutMs = raw.server.shutdown_timeout_seconds * 1000 + 10_000

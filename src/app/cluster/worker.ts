@@ -18,6 +18,7 @@ import { partConfig } from './part.ts'
 // As in a single process (cli/start/run.ts).
 setFlagsFromString('--heap-growing-percent=60')
 
+// How long the next process has had to take over the port before this one stops accepting.
 const handOverMs = 1_000
 const lastWordsMs = 2_000
 

@@ -57,6 +57,7 @@ export async function startChainKeeper(options: {
   const facts: ChainKeeper['facts'] = {}
   const failed: ChainKeeper['failed'] = {}
   const waiting = new Map<number, PromiseWithResolvers<string>>()
+  // Nodes that were stopped on request, so that `isUp` needs no question to the child.
   const down = new Set<DevTag>()
   const ready = Promise.withResolvers<void>()
   let nextId = 1
@@ -73,6 +74,7 @@ export async function startChainKeeper(options: {
     ],
   })
   const exited = once(child, 'exit')
+  // The end of the error output explains why the process ended.
   let lastOutput = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     lastOutput = `${lastOutput}${text}`.slice(-maxOutput)
@@ -139,6 +141,8 @@ export async function startChainKeeper(options: {
   const stop = async () => {
     isStopping = true
     if (child.exitCode !== null || child.signalCode !== null) return
+    // The child ends by itself when the channel closes, so that a killed service leaves none
+    // behind.
     if (child.connected) child.disconnect()
     const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
     await exited

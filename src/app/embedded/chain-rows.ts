@@ -31,6 +31,7 @@ export async function chainRows(
   { facts, failed }: Pick<ChainKeeper, 'facts' | 'failed'>,
   admin_url: string | undefined,
 ): Promise<ChainRow[]> {
+  // Without the operator's address the banner shows no blocks, and nothing waits.
   const status =
     admin_url === undefined
       ? undefined

@@ -21,7 +21,7 @@ export type DemoWallets = Partial<Record<WalletService, DemoWallet>>
 
 type Kept = DemoWallet & { webhook_endpoint: string }
 
-/** Balances and webhooks wait for this many blocks; two blocks can be replaced before the eyes. */
+/** Balances and webhooks wait for this many blocks; a reorganization of two blocks is visible. */
 const confirmation = 1
 
 /**
@@ -38,8 +38,10 @@ export async function ensureDemoWallets(options: {
   const { dataDir, base_url, pair, facts, log } = options
   const client = createClient({ base_url, ...pair })
   const file = join(dataDir, 'demo.json')
+  // A missing or damaged file only makes new wallets.
   const kept = await readKept(file)
   const wallets: Partial<Record<WalletService, Kept>> = {}
+  // Chain q has no wallets.
   for (const service of ['c', 't', 's', 'p'] as const) {
     const found = facts[service]
     if (!found) continue
@@ -99,6 +101,7 @@ async function registerContracts(
   { erc20, erc721 }: NonNullable<DevFacts['contracts']>,
 ): Promise<void> {
   const known = await client.c.ListContracts({})
+  // The service prints addresses of contracts in lower case.
   const has = (address: string) =>
     known.contracts.some(({ contract_address }) => contract_address === address.toLowerCase())
   if (!has(erc20))

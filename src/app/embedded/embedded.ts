@@ -48,6 +48,7 @@ const kinds: Readonly<Record<DevTag, string>> = {
   p: 'polkadot',
 }
 
+// One whole coin in the smallest unit, which `faucet` sends unless an amount is given.
 const coins: Readonly<Record<DevTag, bigint>> = {
   c: 10n ** 18n,
   q: 10n ** 18n,
@@ -80,6 +81,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedA
   })
   starting.defer(keeper.stop)
   signal?.throwIfAborted()
+  // Filled after the service has started: the wallets are created through its API.
   const wallets: DemoWallets = {}
   const material: ExampleMaterial = { spare: {}, webhook_history_ids: {} }
   const tools = createTools(keeper, wallets, onEvent)

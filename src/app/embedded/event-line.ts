@@ -8,6 +8,7 @@ export type DevEvent =
 
 type Coin = { symbol: string; decimals: number }
 
+// Chain q is missing: it has no notifications.
 const coins: Readonly<Record<string, Coin>> = {
   c: { symbol: 'ETH', decimals: 18 },
   t: { symbol: 'TON', decimals: 9 },

@@ -186,6 +186,7 @@ async function ensurePayment(
 
 /** The funds arrive with a block. */
 async function retried<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  // Ten seconds in all: a few blocks of a local chain.
   for (let left = 20; ; left--) {
     try {
       return await work()
@@ -205,6 +206,7 @@ async function makeTransactions(
   { node_url, contracts }: DevFacts,
 ): Promise<NonNullable<ExampleMaterial['query']>> {
   const call = (method: string, params: unknown[]) => callNode(node_url, method, params)
+  // An account that neither the traffic nor the demo wallet uses.
   const [from] = ((await call('eth_accounts', [])) as Hex[]).slice(6)
   if (!from || !contracts) throw new Error('the chain has no account or no token for examples')
   const send = async (fields: object) =>
@@ -216,6 +218,7 @@ async function makeTransactions(
     // An estimate would leave no gas for the call, which may fail.
     gas: '0x493e0',
   })
+  // Far ahead, so that the transaction stays pending for as long as the demo runs.
   const count = Number(await call('eth_getTransactionCount', [from, 'pending']))
   const nonce = `0x${(count + 1_000).toString(16)}`
   const pending_hash = await send({ to: from, value: '0x1', nonce })

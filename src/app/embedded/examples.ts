@@ -38,6 +38,7 @@ export function exampleRequests(
   return examples
 }
 
+// Short answers: the reference shows them on one screen.
 const page_size = 2
 
 function walletRequests(service: string, wallet: DemoWallet): Record<string, object> {

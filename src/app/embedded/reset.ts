@@ -26,6 +26,7 @@ async function end(pid: number): Promise<void> {
   process.kill(pid, 'SIGINT')
   const deadline = Date.now() + stopTimeoutMs
   while (await isAlive(pid)) {
+    // The first signal asks for a fast shutdown; a server that ignores it is killed.
     if (Date.now() > deadline) process.kill(pid, 'SIGKILL')
     await delay(50)
   }

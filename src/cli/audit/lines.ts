@@ -5,7 +5,9 @@ import { CliError } from '../cli-error.ts'
 
 // One JSON object per line: first the ends of the chain, then the events in their order.
 
+// The version of the format. A reader refuses any other.
 const format = 'portolan audit 1'
+// Bytes of the ends are base64; hashes of events are hex, as the API shows them.
 const endBytes = [
   'public_key',
   'anchor_hash',
@@ -51,6 +53,7 @@ const parseLine = (text: string, number: number): Line => {
   throw badFile(number)
 }
 
+// A missing field becomes empty bytes, and then another hash: verification names the event.
 const bytesOf = (line: Line, name: string, encoding: 'hex' | 'base64'): Buffer =>
   Buffer.from(String(line[name] ?? ''), encoding)
 

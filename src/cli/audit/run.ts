@@ -31,12 +31,14 @@ export async function verifyLog(shell: Shell, options: VerifyOptions): Promise<v
   const known = (options.head ?? []).map(parsePlace)
   if (options.file !== undefined)
     return report(shell, await verifyFile(shell, options.file, known, options), options)
+  // One snapshot: the service may append or prune while the chain is read.
   await withDatabase(shell, options, async ({ db }) => {
     const verified = await inSnapshot(db, async (trx) => {
       const chain = await getChain(trx)
       checkKey(chain, options)
       return await verifyChain(chain, readAuditEvents(trx, { after: chain.anchor_sequence }), known)
     })
+    // Outside of the snapshot, because it is a count for information only.
     const waiting = await countPendingEvents(db)
     if (waiting > 0) note(shell, `Not in the chain yet: ${waiting} events. The service adds them.`)
     report(shell, verified, options)
@@ -63,6 +65,7 @@ async function verifyFile(
   options: VerifyOptions,
 ): Promise<Verified> {
   const path = resolve(shell.cwd, file)
+  // Closed at the end of the function, also when a line is not valid.
   await using opened = await open(path).catch((error: NodeJS.ErrnoException) => {
     throw usageError(`The file ${path} cannot be read (${error.code}).`)
   })

@@ -16,6 +16,7 @@ export async function runBackfillCommand(
 ): Promise<void> {
   const at = readChain(chain)
   const from = readBlock('--from', options.from)
+  // Read before the database is opened: a wrong option must not start a server.
   const to = options.to === undefined ? undefined : readBlock('--to', options.to)
   await withDatabase(shell, options, async (opened) => {
     const { config, tools } = await openChainTools(shell, { ...opened, at }, options)
@@ -37,6 +38,7 @@ export async function runBackfillCommand(
         shell,
         `Incomplete: blocks ${number(gap.from)} to ${number(gap.to)} (${gap.reason}). Add an archive node and retry.`,
       )
+    // Missing blocks are a failure for scripts, although everything else was stored.
     if (outcome.missing.length > 0) shell.setExitCode(1)
   })
 }

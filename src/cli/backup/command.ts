@@ -69,6 +69,8 @@ function parseCount(text: string): number {
   return count
 }
 
+// Without a time zone a time would be that of the machine, which differs between the servers of an
+// operator.
 function parseTime(text: string): Date {
   const time = /^\d{4}-\d\d-\d\dT/.test(text) ? new Date(text) : new Date(Number.NaN)
   if (Number.isNaN(time.getTime()))

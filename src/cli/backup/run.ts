@@ -44,6 +44,7 @@ export async function runBackup(
       schema_version: await schemaVersion(),
       onProgress: (progress) => line.show((seconds) => describe(progress, seconds)),
     }).finally(line.done)
+    // Before older backups are deleted: when the command fails, they are still there.
     if (options.command !== undefined) await pass(target, manifest, options.command, signal)
     if (options.json) printJson(shell, manifest)
     else print(shell, formatRecord(fieldsOf(manifest)))
@@ -82,6 +83,8 @@ export async function runRestore(
   const { binaries, settings, backup } = config.database.embedded
   const interrupted = new AbortController()
   const interrupt = () => interrupted.abort(new DOMException('Interrupted.', 'AbortError'))
+  // An interrupted restore puts the old files back (`restoreBackup`), so the first signal must not
+  // end the process.
   process.once('SIGINT', interrupt)
   const restored = await restoreBackup({
     ...{ dataDir, binaries, settings, log: silentLog, signal: interrupted.signal },
@@ -155,8 +158,10 @@ async function pass(
     stdio: ['pipe', 'inherit', 'inherit'],
     signal,
   })
+  // Awaited below. The handler only keeps an early failure from being unhandled.
   const ended = Promise.all([endOf(tar), endOf(shell)])
   ended.catch(() => {})
+  // A command that ends early breaks the pipe; its exit code is what counts.
   await pipeline(tar.stdout, shell.stdin).catch(() => {})
   const [packed, stored] = await ended
   if (packed !== 0 || stored !== 0)

@@ -41,6 +41,7 @@ Examples:
     portolan call t ListWallets`,
     )
     .action(async (service, operation, request, _options, command: Command) => {
+      // Options of the program, such as --config, belong to every command.
       const options = command.optsWithGlobals()
       const called = { service, operation, request }
       if (options.list) {

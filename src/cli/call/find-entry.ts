@@ -33,6 +33,7 @@ export function findCall(
 ): { at: string; entry: Entry } {
   if (at === undefined || !chainPattern.test(at))
     return { at: at ?? '', entry: findEntry(at, name) }
+  // `base/sepolia`: the network does not change which operations there are.
   const [chain] = at.split('/')
   if (serviceNames.some((service) => service === chain))
     return { at, entry: findEntry(chain, name) }
@@ -61,6 +62,8 @@ export function findEntry(serviceName: string | undefined, name: string | undefi
       ? `Which operation of the service ${service}?`
       : `The service ${service} has no operation "${name}".`
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`
+  // A name that another service has is a common mistake: wallets are under c, credentials under
+  // admin.
   const elsewhere = serviceNames.filter((other) => name && findOperation(other, name))
   const others =
     elsewhere.length === 0 ? '' : ` It is an operation of the service ${elsewhere.join(', ')}.`

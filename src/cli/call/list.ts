@@ -15,6 +15,7 @@ export async function runList(
 ): Promise<void> {
   const named = await servicesOf(shell, called.service, options)
   if (called.operation !== undefined) {
+    // A chain with two services (C and Q): the one that has the operation.
     const service = named?.find((one) => findOperation(one, called.operation ?? ''))
     print(shell, describe(findEntry(service ?? named?.[0] ?? called.service, called.operation)))
     return
@@ -41,6 +42,8 @@ async function servicesOf(
 ): Promise<readonly Service[] | undefined> {
   const [chain] = at?.split('/') ?? []
   if (chain === undefined || Object.hasOwn(services, chain)) return undefined
+  // Loaded only for names that are no service: reading the configuration may fail, and the list
+  // must not.
   const { listConfiguredChains } = await import('../configured-chains.ts')
   return listConfiguredChains(shell, options).find(({ name }) => name === chain)?.services
 }

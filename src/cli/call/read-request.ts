@@ -10,6 +10,7 @@ export async function readRequest(shell: Shell, argument: string | undefined): P
   const { place, json } = await readJson(shell, argument)
   let value: unknown
   try {
+    // An empty input is an empty request, so that `portolan call … < /dev/null` works.
     value = JSON.parse(json.trim() === '' ? '{}' : json, exactNumber as never)
   } catch (error) {
     throw usageError(`${place} is not JSON: ${(error as Error).message}.`)

@@ -22,6 +22,7 @@ export async function runCall(
   const request = await readRequest(shell, called.request)
   const target = await chooseTarget(shell, options, at)
   const client = clientOf(target)
+  // The client takes chain and network apart; addresses of the API do the same.
   const [chain = '', network] = at.split('/')
   const operations = (at === 'admin'
     ? client.admin
@@ -50,6 +51,7 @@ function clientOf(target: Parameters<typeof createClient>[0]) {
 
 /** A failure of the service for people: what, which fields, and where to read on. */
 export function problemText(error: PortolanError, base_url: string): string {
+  // No answer came at all: there is no reason, and no page about it.
   if (error.status === 0) return withFields(error.detail, error.errors)
   const retry = error.retry_after === undefined ? [] : [`  Try again in ${error.retry_after} s.`]
   return [

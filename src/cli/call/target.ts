@@ -32,6 +32,7 @@ export async function chooseTarget(
       'With --url, give the key too: --key and --secret, or PORTOLAN_API_KEY and PORTOLAN_API_SECRET.',
     )
   const file = await readConnectionFile(shell, options)
+  // `--as` asks for a key of the connection file, also when the environment has another.
   if (pair && options.as === undefined) return { base_url: file.base_url, ...pair }
   const role = options.as ?? (service === 'admin' ? 'admin' : 'member')
   const own = file[role]

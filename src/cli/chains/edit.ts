@@ -17,6 +17,7 @@ type AddOptions = GlobalOptions & {
   shared?: boolean
 }
 
+// The family of each variant. C and Q share one.
 const kinds: Readonly<Record<string, ChainSettings['kind']>> = {
   C: 'evm',
   Q: 'evm',
@@ -31,6 +32,7 @@ export async function addChain(shell: Shell, name: string, options: AddOptions):
   if (urls.length === 0) throw usageError('Name the nodes of the chain with --url.')
   const { chain, network = options.network } = readChain(name)
   const known = readConfig(shell, options).chains[chain]
+  // A chain with the name of a variant, such as `c`, needs no --variant.
   const letters = lettersOf(options.variant ?? (chain.length === 1 ? chain : ''))
   if (!known && letters.length === 0)
     throw usageError('Name the variant of a new chain: --variant C, Q, T, S, P, or C,Q.')
@@ -39,6 +41,8 @@ export async function addChain(shell: Shell, name: string, options: AddOptions):
       `${chain}/${network} is configured. Add nodes to it with "portolan nodes add".`,
     )
   const kind = known?.kind ?? kinds[letters[0]!]!
+  // Asked before the file is changed, so that a wrong address is noticed. A node that does not
+  // answer is taken.
   const answers = await askNodes(shell, kind, urls)
   const chain_id = answers.find((answer) => answer?.chain_id !== undefined)?.chain_id
   if (answers.some((answer) => answer?.chain_id !== undefined && answer.chain_id !== chain_id))
@@ -89,6 +93,7 @@ export async function removeChain(
         `${chainText(at)} has ${wallets} wallet${wallets === 1 ? '' : 's'}, which would not be tracked any more. What is stored of them can still be read. Use --force to remove it.`,
       )
   }
+  // The last network takes its chain along: a chain without networks is not valid.
   const path = at.network === undefined || isLast ? [at.chain] : [at.chain, 'networks', at.network]
   await editConfig(shell, options, (document) => {
     if (!document.deleteIn(['chains', ...path]))
@@ -109,6 +114,7 @@ async function walletsOf(
   options: GlobalOptions,
   at: { chain: string; network?: string },
 ): Promise<number> {
+  // Counted in the database, because the service need not run.
   const config = readConfig(shell, options)
   const { env, cwd } = shell
   const { db, stop } = await openInstallationDatabase({ config, env, cwd, log: silentLog })

@@ -67,6 +67,7 @@ export async function showChains(shell: Shell, options: Options): Promise<void> 
 
 const shownEvents = 5
 
+// One row per network, whichever process tracks it.
 const trackingRows = (chains: Record<string, ChainStatus>): string[][] =>
   trackedNetworks(chains).map(([name, tracking]) => [
     `${name}/${tracking.network}`,
@@ -116,6 +117,7 @@ function chainRows(tag: string, chain: ChainStatus): string[][] {
     return Object.entries(nodes).flatMap(([network, status]) =>
       nodeRows(`${tag}/${network}`, status),
     )
+  // Only EVM chains report nodes per network; the other families report them with their tracking.
   const tracked = new Map(trackedNetworks({ [tag]: chain }).map(([, one]) => [one.network, one]))
   return networks.flatMap((network) => {
     const name = `${tag}/${network}`
@@ -141,4 +143,5 @@ const nodeRows = (chain: string, { chain_id, upstreams = [] }: ChainNodes): stri
     node.capabilities.join(' '),
   ])
 
+// Ids of families other than EVM are hashes of 64 digits.
 const shorten = (id: string): string => (id.length > 12 ? `${id.slice(0, 11)}…` : id)

@@ -32,6 +32,7 @@ export async function installCompletion(
 function placeOf(name: CompletedShell, { env }: Shell): string {
   const home = env.HOME
   if (!home) throw new CliError('HOME is not set, so the place of the script is not known.')
+  // The places of the XDG specification.
   const data = env.XDG_DATA_HOME || join(home, '.local', 'share')
   const config = env.XDG_CONFIG_HOME || join(home, '.config')
   return {

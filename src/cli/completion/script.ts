@@ -55,12 +55,14 @@ ${[...words].flatMap(([path, list]) => list.map((word) => fishLine(path, word)))
 // A chain, or an operation of one.
 const dynamicPaths = `${chainCommands.join('|')}|call\\ *`
 
+// One case per sequence of words, so that the scripts need no program to complete commands.
 const cases = (words: Words, body: (list: readonly Word[]) => string): string =>
   [...words].map(([path, list]) => `    ${quote(path)}) ${body(list)} ;;`).join('\n')
 
 const zshWord = ({ word, meaning }: Word): string =>
   quote(meaning === '' ? word : `${word}:${meaning}`)
 
+// `-f` keeps fish from offering file names beside the word.
 const fishLine = (path: string, { word, meaning }: Word): string => {
   const files = word.startsWith('-') ? '' : '-f '
   return `complete -c portolan -n ${quote(`__portolan_path ${path}`.trim())} ${files}-a ${quote(word)} -d ${fishQuote(meaning)}`

@@ -8,6 +8,7 @@ export const chainCommands = ['call', 'backfill', 'rewind', 'listen'] as const
 /** Prints what may follow these words according to the configuration, one word per line, for completion scripts. */
 export function printWords(shell: Shell, words: readonly string[], options: GlobalOptions): void {
   const [command, at, ...rest] = words
+  // Only the first argument is a chain; the second one of `call` is an operation.
   if (!chainCommands.some((name) => name === command) || rest.length > 0) return
   let chains: ConfiguredChain[] = []
   try {

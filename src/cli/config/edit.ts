@@ -22,10 +22,12 @@ export async function editConfig(
     throw new CliError(
       'There is no configuration file. Begin one with "portolan init" or "portolan config example".',
     )
+  // The file itself and not a link to it: a rename would replace the link.
   const path = await realpath(file)
   const before = await readFile(path, 'utf8')
   const document = parseDocument(before, { stringKeys: true })
   edit(document)
+  // Long values stay on one line, as they were written.
   const text = document.toString({ lineWidth: 0 })
   await checkDraft(shell, options, path, text)
   await replaceFile(path, text)
@@ -61,6 +63,7 @@ async function checkDraft(
   path: string,
   text: string,
 ): Promise<void> {
+  // In the same folder, because relative paths in the file are relative to it.
   const draft = draftOf(path, 'check')
   await writeFile(draft, text, { mode: 0o600 })
   try {

@@ -11,6 +11,7 @@ const patienceMs = 120_000
 /** Lets the running service read its configuration again, and shows what that changed. */
 export async function reloadConfiguration(shell: Shell, options: ReloadOptions): Promise<void> {
   const outcome = await askReload(options.url ?? (await findAdminUrl(shell, options)))
+  // The outcome is printed in any case; the exit code shows a refusal.
   if (options.json) printJson(shell, outcome)
   if (outcome.outcome === 'refused') throw new CliError(refusalText(outcome))
   if (!options.json) print(shell, outcomeText(outcome))

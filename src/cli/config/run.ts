@@ -14,6 +14,8 @@ export async function checkConfiguration(shell: Shell, options: GlobalOptions): 
   const problems = checkConfig(configSource(shell, options))
   if (problems.length > 0) throw new CliError(problems.map(({ message }) => message).join('\n'))
   const config = readConfig(shell, options)
+  // After the configuration itself: a message about a key that cannot be read would hide the
+  // others.
   await checkMasterKey(shell, config)
   const { file } = config.source
   print(shell, file ? `${file} is fine.` : 'There is no configuration file, and the rest is fine.')

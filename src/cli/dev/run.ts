@@ -2,6 +2,7 @@ import { readConnectionFile } from '../call/target.ts'
 import { CliError } from '../cli-error.ts'
 import { type GlobalOptions, print, type Shell } from '../shell.ts'
 
+// A local chain answers within its block time; a loaded machine needs longer.
 const timeoutMs = 60_000
 
 /** Sends native coin on a local chain and prints the transaction. */

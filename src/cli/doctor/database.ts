@@ -24,6 +24,7 @@ import { checkClock } from './machine.ts'
 export async function* checkDatabase(context: DoctorContext): AsyncGenerator<Finding> {
   const { config, shell, dataDir } = context
   const embedded = config.database.url === undefined
+  // A server is started for an existing directory only. Creating one would change the machine.
   const files = embedded && (await exists(join(layoutOf(dataDir).data, 'PG_VERSION')))
   if (embedded && !files) {
     yield await checkBinaries(context)

@@ -33,6 +33,7 @@ export const failure = (check: string, detail: string, fix: string): Finding => 
   fix,
 })
 
+// Coloured when the module is loaded; `styleText` respects NO_COLOR and terminals without colours.
 const marks = {
   ok: styleText('green', '✓'),
   warning: styleText('yellow', '!'),

@@ -47,6 +47,7 @@ export async function* checkDisk({ dataDir }: DoctorContext): AsyncGenerator<Fin
   const { bavail, bsize } = await statfs(await existing(dataDir))
   const free = bavail * bsize
   const detail = `${(free / gibibyte).toFixed(1)} GiB free`
+  // Less than the embedded database may write between two checkpoints (`max_wal_size`).
   if (free < gibibyte / 4)
     yield failure('disk', detail, 'Free some space: the database stops when the disk is full.')
   else if (free < 2 * gibibyte) yield warning('disk', detail, 'Free some space soon.')
@@ -59,6 +60,7 @@ const mayWrite = (path: string): Promise<boolean> =>
     () => false,
   )
 
+// The nearest folder that exists: the data directory is made at the first start.
 async function existing(path: string): Promise<string> {
   const found = await stat(path).catch(() => undefined)
   return found || dirname(path) === path ? path : existing(dirname(path))
@@ -96,6 +98,7 @@ async function runningService(dataDir: string): Promise<string | undefined> {
   }
 }
 
+// Signatures allow for more; two seconds are far beyond a synchronized clock.
 const tolerableMs = 2_000
 const fix = 'Set the clock, best by NTP: timedatectl set-ntp true'
 
@@ -119,6 +122,7 @@ export async function checkClock(
       fix,
     )
   const detail = `${(skew / 1000).toFixed(1)} s off the clock of the database`
+  // Half of the window: a client whose clock is off by the other half would be refused.
   if (skew > (nonceWindowSeconds * 1000) / 2) return failure('clock', detail, fix)
   if (skew > tolerableMs) return warning('clock', detail, fix)
   return ok('clock', new Date(after).toISOString())

@@ -35,6 +35,7 @@ async function* examine(shell: Shell, options: GlobalOptions): AsyncGenerator<Fi
   const config = yield* checkConfiguration(shell, options)
   if (!config) return
   const context = { shell, config, dataDir: await findDataDir(shell, config) }
+  // One after the other, in the order in which a start would fail.
   for (const [name, check] of Object.entries(checks)) {
     try {
       yield* check(context)

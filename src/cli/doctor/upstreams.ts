@@ -106,6 +106,7 @@ async function ask(upstream: Upstream): Promise<Asked> {
   }
 }
 
+// Only the texts of transports are known here: HTTP status codes and names of gRPC statuses.
 const isRefusal = /\b40[13]\b|UNAUTHENTICATED|PERMISSION_DENIED/i
 
 const heads: Readonly<Record<NodeKind, string>> = {
@@ -134,6 +135,7 @@ const chainOf = ({ chain_id, chain_name }: NodeAnswer): string => {
 function differences(asked: readonly Asked[]): Finding[] {
   const chains = new Map<string, Set<number | string>>()
   for (const { network, chain_id, answer } of asked) {
+    // With chain_id set, a node of another chain was reported already.
     if (chain_id !== undefined || answer?.chain_id === undefined) continue
     chains.set(network, (chains.get(network) ?? new Set()).add(answer.chain_id))
   }

@@ -18,6 +18,7 @@ export const chainKinds = {
 /** The tag of a chain that can be set up. */
 export type InitTag = keyof typeof chainKinds
 
+// What the transports of each family accept.
 const schemes: Readonly<Record<'evm' | 'ton' | 'sui' | 'polkadot', readonly string[]>> = {
   evm: ['http:', 'https:', 'ws:', 'wss:'],
   ton: ['http:', 'https:'],
@@ -31,7 +32,7 @@ export function urlProblem(tag: InitTag, text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const allowed = schemes[kind]
   if (url && allowed.includes(url.protocol)) return undefined
-  return `"${text}" is no address of such a node; they begin with ${allowed.map((scheme) => `${scheme}//`).join(', ')}, such as ${example}.`
+  return `"${text}" is not an address of such a node; they begin with ${allowed.map((scheme) => `${scheme}//`).join(', ')}, such as ${example}.`
 }
 
 /** A node that was asked, or could not be. */

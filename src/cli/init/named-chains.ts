@@ -33,6 +33,7 @@ export function readNamedUrls(words: readonly string[]): NamedUrls {
     found.set(name, urls)
     if (value !== '') urls.push(value)
   }
+  // After all words were read: a chain may be named twice, and its nodes join.
   for (const [name, given] of found) {
     if (given.length === 0) throw usageError(`--${name} needs the address of a node.`)
     const problem = given.map((url) => urlProblem('c', url)).find((text) => text !== undefined)
@@ -59,6 +60,7 @@ export async function nameChains(
   const chains: Record<string, NamedChain> = {}
   for (const [name, given] of urls)
     for (const node of await Promise.all(given.map((url) => checkNode('c', url)))) {
+      // Only EVM nodes have numbers as ids; the other families are options of their own.
       const known = typeof node.chain_id === 'number' ? findKnownChain(node.chain_id) : undefined
       const place = placeOf(name, node, known)
       note(lineOf(place, node, known))
@@ -77,6 +79,7 @@ function placeOf(name: string, node: CheckedNode, known: KnownChain | undefined)
   const { host } = new URL(node.url)
   if (name === anyChain) {
     if (known) return known
+    // Without an answer and without a name there is nothing to call the chain.
     if (node.chain_id === undefined)
       throw new CliError(
         `${host} does not answer (${node.problem}), so its chain is not known. Name it, such as --base.`,

@@ -36,6 +36,7 @@ export const DeleteCredential: AdminHandler<'DeleteCredential'> = async (context
   const row = await findCredentialByKeyHash(db, hashKey(request.api_key))
   const mine =
     row && (principal.role === 'ROLE_ADMIN' || row.organization_id === principal.organization_id)
+  // The secret is opened only for a credential that the caller may see.
   const secret = mine
     ? sealer.open(row.api_secret_sealed, sealContext('api_secret', row.credential_id)).toString()
     : ''
@@ -51,6 +52,7 @@ export const CreateCredential: AdminHandler<'CreateCredential'> = async (context
   const role = request.role ?? 'ROLE_MEMBER'
   const held = grantOf(context.principal)
   checkScopes(context, request.scopes)
+  // An expiry of the creator bounds that of the new credential, see `readLimits`.
   const limits = readLimits(request, held, context.clock.now())
   requireGrant(held, { role, ...limits })
   const name = request.name ?? ''
@@ -94,6 +96,7 @@ export const presentCredential = ({ sealer }: Pick<Context, 'sealer'>, row: Cred
   successor_credential_id: row.successor_credential_id,
 })
 
+// What every caller of `createCredential` has: the command line has no principal.
 type Store = Pick<Installation, 'db' | 'ids' | 'clock' | 'sealer'>
 type NewCredential = {
   organization_id: string
@@ -110,6 +113,7 @@ export async function insertPair(store: Store, options: NewCredential) {
   const { db, ids, clock, sealer } = store
   const { organization_id, role, name } = options
   const credential_id = ids.uuid()
+  // The MAC within the key lets the gateway refuse invented keys without a look-up.
   const { api_key, api_secret } = createPair(ids, await loadKeyMac(store))
   const create_time = new Date(clock.now())
   const room = { limit: maxCredentials, now: create_time }
@@ -147,6 +151,8 @@ export const RotateCredential: AdminHandler<'RotateCredential'> = async (context
     })
   const now = clock.now()
   return await db.transaction().execute(async (trx) => {
+    // Locked, so that two rotations of one credential wait for each other and the second sees the
+    // successor of the first.
     const row = mine(context, await lockOf(trx, credential_id))
     const before = row.successor_credential_id
       ? await replaceable(trx, row.successor_credential_id, now)
@@ -200,6 +206,7 @@ export const UpdateCredential: AdminHandler<'UpdateCredential'> = async (context
       { field: 'expire_time', reason: 'NOT_ALLOWED', detail: 'Not with remove_expire_time.' },
     ])
   return await db.transaction().execute(async (trx) => {
+    // Locked: the check of the grant and the change must see the same restrictions.
     const row = mine(context, await lockOf(trx, request.credential_id))
     checkScopes(context, request.scopes)
     const read = readLimits(request, row, clock.now())
@@ -229,6 +236,7 @@ function mine({ principal }: Context, row: CredentialRow | undefined): Credentia
   return row
 }
 
+// A text that is not a UUID would be an error of the database instead of "not found".
 const lockOf = async (db: Db, credential_id: string): Promise<CredentialRow | undefined> =>
   isUuid(credential_id) ? await lockCredential(db, credential_id) : undefined
 
@@ -257,12 +265,14 @@ async function remove(db: Db, row: CredentialRow): Promise<void> {
   await notifyChange(db, { kind: 'credential', organization_id, credential_id })
 }
 
+// An absent field must stay absent: `undefined` would be read as a value.
 const expiryOf = ({ expire_time }: { expire_time?: string }) =>
   expire_time === undefined ? {} : { expire_time }
 
 /** A scope of a chain that does not exist would never apply; the mistake would go unnoticed. */
 function checkScopes({ limits }: Context, scopes: readonly string[] = []): void {
   if (!limits) return
+  // Services and chains are one list of names: a scope may name either.
   const known = new Set(['*', ...Object.keys(services), ...limits.chains])
   const errors = scopes.flatMap((scope) => {
     const name = scope.startsWith('gateway') ? scope.split(/[:/]/)[1] : scope.split(':')[0]

@@ -45,6 +45,7 @@ export const DeleteOrganization: AdminHandler<'DeleteOrganization'> = async (con
   const { db, clock } = context
   const { organization_id, domain } = await getOrganization(context, request.organization_id)
   checkNotOwn(context, organization_id)
+  // The domain is asked for as a confirmation: ids are easily mixed up.
   if (request.domain !== domain)
     throw invalidRequest([
       { field: 'domain', reason: 'NOT_ALLOWED', detail: 'Is not the domain of the organization.' },

@@ -35,6 +35,7 @@ export async function setEnabled(
   organization_id: string,
   enabled: boolean,
 ): Promise<OrganizationRow> {
+  // A deletion cannot be taken back: rows are being erased already.
   if (enabled && (await findDeletion(db, organization_id)))
     throw new OperationError('ORGANIZATION_DELETED')
   const now = new Date(clock.now())

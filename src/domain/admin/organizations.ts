@@ -19,6 +19,7 @@ export const GetOrganizationByDomain: AdminHandler<'GetOrganizationByDomain'> = 
   context,
   request,
 ) => {
+  // Looked up first and compared after: both cases take one statement and answer alike.
   const row = await findOrganizationByDomain(context.db, request.domain)
   if (!row || !maySee(context, row.organization_id))
     throw new OperationError('ORGANIZATION_NOT_FOUND')
@@ -63,6 +64,7 @@ export async function getOrganization(
   context: Context,
   organization_id: string,
 ): Promise<OrganizationRow> {
+  // An id that is not a UUID would be an error of the database, not an unknown organization.
   const row =
     isUuid(organization_id) && maySee(context, organization_id)
       ? await findOrganization(context.db, organization_id)

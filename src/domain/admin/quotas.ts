@@ -12,6 +12,7 @@ export const SetQuota: AdminHandler<'SetQuota'> = async (
   const { organization_id } = await getOrganization(context, request.organization_id)
   const update_time = new Date(context.clock.now())
   await setQuota(context.db, { organization_id, quota_name }, { quota_limit, update_time })
+  // Read again after the change, so that the answer shows the default where the limit was removed.
   const quotas = await presentQuotas(context, organization_id)
   return { quota: quotas.find((quota) => quota.quota_name === quota_name)! }
 }

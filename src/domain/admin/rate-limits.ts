@@ -67,6 +67,8 @@ export const ListEffectiveRateLimits: AdminHandler<'ListEffectiveRateLimits'> = 
   checkChain(context, request.chain)
   const { organization_id } = await getOrganization(context, request.organization_id)
   const { db, clock } = context
+  // Without limits in the context (a command on a stopped installation) the shipped defaults are
+  // shown.
   const { defaults = SHIPPED_LIMITS, chains = ['admin'] } = context.limits ?? {}
   const records = await listRateLimits(db, organization_id)
   const now = new Date(clock.now())
@@ -81,6 +83,7 @@ export const ListEffectiveRateLimits: AdminHandler<'ListEffectiveRateLimits'> = 
       return {
         chain,
         source: sourceNames[source],
+        // A limit of zero means blocked, not unlimited.
         blocked: Object.values(limits).includes(0),
         ...limits,
         hour_used: used.hour,

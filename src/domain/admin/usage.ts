@@ -7,6 +7,7 @@ import type { AdminHandler, Context } from '../context.ts'
 import { getOrganization } from './organizations.ts'
 import { presentQuotas } from './quotas.ts'
 
+// Bounds of an answer: a month by default, and as many rows as a client reads at once.
 const dayMs = 86_400_000
 const defaultDays = 30
 const maxRows = 10_000
@@ -25,6 +26,7 @@ export const GetUsage: AdminHandler<'GetUsage'> = async (context, request) => {
     limit: maxRows,
   })
   const hints = await hintsOf(context, organization_id)
+  // A deleted credential has no hint any more; its calls are shown without one.
   const usage = rows.map((row) => ({
     api_key_hint: hints.get(row.credential_id) ?? '',
     chain: row.chain,
@@ -56,6 +58,7 @@ const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10
 
 function readDay(day: string | undefined, field: string): string | undefined {
   if (day === undefined) return undefined
+  // `Date.parse` accepts 2026-02-31 as a day of March; the comparison refuses it.
   const time = Date.parse(`${day}T00:00:00Z`)
   if (Number.isNaN(time) || dayOf(time) !== day) throw badDay(field, 'Is not a day.')
   return day

@@ -22,6 +22,7 @@ export function makeEvent(
   subject: AuditSubject,
 ): PendingAuditRow {
   const { actor_type, principal, service, operation } = subject
+  // A command has no credential; its event names the user of the machine as the client.
   const isOperator = actor_type === 'ACTOR_TYPE_COMMAND_LINE'
   const known = isOperator ? undefined : principal
   const target = targetOf(subject.request)

@@ -7,7 +7,10 @@ import type { AdminHandler, Context } from '../context.ts'
 import { readPage, sealPosition } from '../pages.ts'
 import { readTimes } from '../time-range.ts'
 
-/** Of so many events one page is made, whatever the filters. */
+/**
+ * How many events are read for one page, whatever the filters: a rare filter returns short pages
+ * with a token instead of a slow one.
+ */
 const scan = 2_000
 
 /** Lists events of the organization, or for an administrator those of all. */

@@ -47,6 +47,7 @@ export function noteRefusal(
     audit.unauthenticated(call.client, call.service, reason)
 }
 
+// Reasons that a request may get before its signature was checked.
 const unsignedReasons: ReadonlySet<string> = new Set(['PERMISSION_DENIED', 'TOO_MANY_FAILURES'])
 
 /** Counts a refused gateway key: of a known credential as an authorization, else as an authentication. */

@@ -44,6 +44,8 @@ export function createTally(options: {
   let namedThisHour = 0
   let ended: PendingAuditRow[] = []
 
+  // Called with every count, so no timer is needed: a minute ends when the next refusal or read
+  // comes.
   const turn = (): void => {
     const now = Math.floor(clock.now() / minuteMs)
     if (now === minute) return
@@ -53,6 +55,7 @@ export function createTally(options: {
       namedThisHour = 0
     }
     ended.push(...strangers.values(), ...refusals.values())
+    // Drops the newest: the oldest are nearest to the beginning of an attack.
     if (ended.length > maxEnded) ended.length = maxEnded
     strangers.clear()
     refusals.clear()
@@ -64,6 +67,7 @@ export function createTally(options: {
     first: () => PendingAuditRow,
   ): void => {
     const known = map.get(key)
+    // The column is a 32-bit integer.
     if (known) known.event_count = Math.min(known.event_count + 1, 2_147_483_647)
     else map.set(key, first())
   }

@@ -35,6 +35,8 @@ const recorded: ReadonlySet<string> = new Set([
   'webhook_id',
 ])
 
+// Bounds of what one event stores. Requests may name a thousand addresses, of which only the number
+// is kept.
 const longest = 200
 const mostItems = 20
 

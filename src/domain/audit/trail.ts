@@ -52,7 +52,10 @@ type Waiting = {
 /** Makes the trail of one process. */
 export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
   const { db, clock, ids, log, delayMs = 100, maxBatch = 500, maxWaiting = 10_000 } = options
+  // Events wait here until they are stored, because their operations may not begin before. Results
+  // need not be waited for.
   const waiting: Waiting[] = []
+  // By event, so that a later result of the same event replaces the earlier one.
   const results = new Map<string, PendingAuditRow>()
   const stopping = new AbortController()
   let isWriting = false
@@ -66,6 +69,8 @@ export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
         await putPendingEvents(
           db,
           batch.map(({ row }) => row),
+          // One durable event makes the whole batch durable; that costs the others one wait for the
+          // disk.
           { durable: batch.some(({ durable }) => durable) },
         )
         for (const { resolve } of batch) resolve()
@@ -93,6 +98,7 @@ export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
     while (results.size > 0) {
       const batch = results.values().take(maxBatch).toArray()
       await putPendingEvents(db, batch)
+      // A newer result of the same event may have been noted while the statement ran.
       for (const row of batch) if (results.get(row.event_id) === row) results.delete(row.event_id)
     }
   }
@@ -134,6 +140,7 @@ export function createAuditTrail(options: AuditTrailOptions): AuditTrail {
       stopping.abort()
       await running
       for (const row of tally.takeAll()) note(row)
+      // Last attempt: what fails here is chained as unknown later.
       await flush().catch((error: unknown) => log.warn({ err: error }, 'audit results not stored'))
     },
   }

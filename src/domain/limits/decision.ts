@@ -98,6 +98,7 @@ export type Room = {
 export const fits = (room: Room, cost: number): boolean =>
   cost <= room.second && cost <= room.hour && cost <= room.day && cost <= room.month
 
+// Adds a window to the list, and keeps the one that decides: the caller sees one number to act on.
 const addWindow = (
   decision: Decision,
   state: WindowState,
@@ -152,6 +153,7 @@ export const describe = (
     retry_after_ms: 0,
     windows: [],
   }
+  // A refused call counts in no window.
   const taken = allowed ? cost : 0
   if (limits.per_second_limit >= 0) {
     const state: WindowState = {
@@ -175,6 +177,7 @@ const LARGEST = 999_999_999_999_999
 
 const integer = (value: number): number => Math.min(LARGEST, value)
 
+// At least one second: a client that retries after zero seconds would only be refused again.
 const wholeSeconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1_000))
 
 /** Whole seconds to wait after a refusal, at least one. */
@@ -211,6 +214,7 @@ export function createRateLimitList(): (decision: Decision) => string[] {
 function listOf(decision: Decision, toPolicy: (windows: Decision['windows']) => string): string[] {
   const { windows, window, allowed } = decision
   const headers: string[] = []
+  // A walk with pushes instead of `find` and `map`: this runs for every answer.
   for (const one of windows)
     if (one.window === window) {
       const { remaining, reset_ms } = one

@@ -74,8 +74,10 @@ const rollCounter = (
   end: number,
   keep: KeepDelta,
 ): void => {
+  // What was counted in the window that ends still has to be stored under its own start.
   if (counter.delta > 0) keep(entry, counter)
   const { start: left, used } = counter
+  // A clock that was set back returns to the window before, with the use that it had.
   counter.used = counter.previous_start === start ? counter.previous_used : 0
   counter.base = counter.used
   counter.previous_start = left
@@ -144,6 +146,7 @@ type Options = {
 
 /** Holds entries by organization and chain, without making a key string for every call. */
 export const createEntries = ({ max_entries, opened, spill }: Options): Entries => {
+  // Two levels instead of one joined key: no text is made for a call.
   const organizations = new Map<string, Map<string, Entry>>()
   const order = new Set<Entry>()
 

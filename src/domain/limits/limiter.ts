@@ -103,6 +103,7 @@ export const createLimiter = ({
       ids,
       log,
       max_kept,
+      // Late binding: the writer and the entries need each other.
       find: (organization_id, chain) => find(organization_id, chain),
     })
   const forget = (_: Entry, counter: Counter): void => {
@@ -116,6 +117,7 @@ export const createLimiter = ({
       const totals = await from.load(entry.organization_id, entry.chain, clock.now())
       for (const total of totals) adoptTotal(entry, total, keep)
     })()
+    // Bounds the wait of the first call of an organization.
     const late = clock.sleep(load_timeout_ms, expiry.signal).then(() => {
       throw new Error(`no answer within ${load_timeout_ms} ms`)
     })
@@ -162,6 +164,7 @@ export const createLimiter = ({
       fallback: decideLocally,
     })
 
+  // With Redis one script decides for all processes; without it each process decides for itself.
   const decide = (entry: Entry, limits: RateLimits, cost: number): Decision | Promise<Decision> =>
     shared === undefined ? decideLocally(entry, limits, cost) : shared.take(entry, limits, cost)
 
@@ -192,6 +195,7 @@ export const createLimiter = ({
 
   return {
     take: ({ organization_id, chain, limits, cost = 1 }) => {
+      // A cost that is not a whole number would corrupt the counters for the rest of their windows.
       if (!Number.isSafeInteger(cost) || cost < 0) throw new RangeError(`cost ${cost}`)
       const entry = open(organization_id, chain)
       if (entry.loading === undefined) return decide(entry, limits, cost)
@@ -210,6 +214,7 @@ export const createLimiter = ({
     },
     stop: async () => {
       stopping.abort()
+      // Bounds the stop, so that a database that is gone does not keep the process.
       const late = new AbortController()
       const finish = flushing.then(flush)
       const expired = clock.sleep(stop_timeout_ms, late.signal).then(() => {

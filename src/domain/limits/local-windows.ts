@@ -10,6 +10,7 @@ const counterRoom = (limit: number, counter: Counter, share: number): number => 
   return counter.base + part - counter.used
 }
 
+// At least one call per second for each process, or a small limit would block everything.
 const secondShare = (limit: number, share: number): number =>
   share === 1 || limit <= 0 ? limit : Math.max(1, Math.floor(limit / share))
 
@@ -38,6 +39,7 @@ export const createLocalWindows = (): TakeLocal => {
     second_wait_ms: 0,
   }
   return (entry, limits, cost, now, elapsed, share) => {
+    // Checked before counting: a call counts in all windows or in none.
     const second = limits.per_second_limit
     const limited = second >= 0
     room.hour = counterRoom(limits.per_hour_limit, entry.hour, share)

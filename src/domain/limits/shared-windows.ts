@@ -32,6 +32,8 @@ type Options = {
   fallback: (entry: Entry, limits: RateLimits, cost: number) => Decision
 }
 
+// In the order in which the script returns them. All are integers: Lua numbers would lose their
+// fractions.
 type Reply = [
   now: number,
   hour: number,
@@ -45,6 +47,7 @@ type Reply = [
   second_wait_ms: number,
 ]
 
+// A reply of another form is a fault of the script or of a proxy, and counts as a failure.
 const isReply = (reply: unknown): reply is Reply =>
   Array.isArray(reply) && reply.length === 10 && reply.every(Number.isSafeInteger)
 

@@ -12,6 +12,7 @@ const longestMs = 86_400_000
 export const ListMetrics: AdminHandler<'ListMetrics'> = async ({ db, clock }, request) => {
   const { from_time, to_time = new Date(clock.now()) } = readTimes(request)
   const from = from_time ?? new Date(to_time.getTime() - usualMs)
+  // One minute more than a day, because clients round the two ends separately.
   if (to_time.getTime() - from.getTime() > longestMs + minuteMs)
     throw invalidRequest([
       { field: 'start_time', reason: 'OUT_OF_RANGE', detail: 'Is more than a day before the end.' },

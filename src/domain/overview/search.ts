@@ -10,6 +10,7 @@ import {
 } from '../../storage/wallets/search.ts'
 import type { AdminHandler, Context } from '../context.ts'
 
+// A search is for finding one thing; more results are not read by people.
 const mostResults = 50
 
 type Result = Awaited<ReturnType<typeof ListSearchResults>>['results'][number]
@@ -26,6 +27,7 @@ export const ListSearchResults: AdminHandler<'ListSearchResults'> = async (conte
     const { chain, network } = byId.get(network_id)!
     return { chain, network }
   }
+  // Every network parses the text in its own form. An EVM address matches on all EVM networks.
   const parsed = places.flatMap(({ network_id, family }) => {
     const address = family.parseAddress(query)
     return address.ok ? [{ network_id, address: address.bytes }] : []
@@ -34,6 +36,7 @@ export const ListSearchResults: AdminHandler<'ListSearchResults'> = async (conte
     const hash = family.parseTransactionHash(query)
     return hash ? [{ network_id, hash }] : []
   })
+  // Exact matches first; names, which match in part, come after them.
   const results: Result[] = []
   if (isUuid(query))
     for (const row of await findById(db, searched, query))
@@ -58,6 +61,7 @@ export const ListSearchResults: AdminHandler<'ListSearchResults'> = async (conte
     const { id, title } = row
     results.push({ kind: 'wallet', ...at(row.network_id), id, title, wallet_id: id })
   }
+  // Organizations are visible to administrators of the installation only.
   if (principal.role === 'ROLE_ADMIN')
     for (const row of await searchOrganizations(db, query, mostResults))
       results.push({

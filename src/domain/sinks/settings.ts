@@ -54,6 +54,7 @@ export function checkServers(
   servers: readonly string[],
   { tls, rules }: { tls: boolean; rules: EndpointRules },
 ): string[] {
+  // All problems of the list at once, as for every bad request.
   const violations: { field: string; reason: string; detail: string }[] = []
   if (!tls && !rules.allowHttp)
     violations.push({
@@ -65,7 +66,7 @@ export function checkServers(
     const [, , port = ''] = serverPattern.exec(text) ?? []
     const { url, problem } =
       port === '' || Number(port) > 65_535
-        ? { url: undefined, problem: 'Is no host and port: `nats.example.org:4222`.' }
+        ? { url: undefined, problem: 'Not a host and port: `nats.example.org:4222`.' }
         : checkEndpoint(`https://${text}`, rules)
     if (url) return `${url.hostname}:${port}`
     violations.push({

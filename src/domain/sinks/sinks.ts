@@ -62,6 +62,7 @@ export const RegisterSink: WalletHandler<'RegisterSink'> = async (context, reque
     })
     // The counter of the quota stays locked until the commit, so that two requests do not count past each other.
     await takeQuota({ ...context, db: trx }, organization_id, { quota_name: 'QUOTA_WEBHOOKS' })
+    // Counted after the insert and under the lock of the quota, so that the bound is exact.
     const sinks = await listSinks(trx, scope)
     if (sinks.length > maxSinks)
       throw new OperationError('TOO_MANY_SINKS', {
@@ -92,6 +93,7 @@ function present({ sealer }: Context, row: ListedSink) {
     enabled: row.webhook_state === 'WEBHOOK_STATE_ENABLED',
     disable_reason: row.disable_reason ?? '',
     position: row.position,
+    // The next sequence has not been used yet.
     waiting_count: row.next_sequence - 1 - row.position,
     publish_time: row.publish_time && toTimestamp(row.publish_time),
     last_error: row.last_error ?? '',
@@ -107,6 +109,8 @@ export const UpdateSink: WalletHandler<'UpdateSink'> = async (context, request) 
     const before = row.settings as SinkSettings
     const { tls = before.tls, servers = before.servers } = request
     checkCredentials(row.sink_type === 'SINK_TYPE_NATS', request)
+    // Credentials are replaced as a whole: a name without its old password must not combine with a
+    // new one.
     const hasCredentials =
       request.username !== undefined ||
       request.password !== undefined ||

@@ -21,6 +21,7 @@ export async function getWebhookToChange(
   scope: WalletScope,
   webhook_id: string,
 ): Promise<WebhookRow> {
+  // The lock comes before those of its queue, as in every writer.
   const row = isUuid(webhook_id) ? await lockWebhook(trx, scope, webhook_id) : undefined
   if (!row) throw new OperationError('WEBHOOK_NOT_FOUND')
   return row

@@ -47,6 +47,7 @@ export const RegisterWebhookHeader: WalletHandler<'RegisterWebhookHeader'> = asy
   const problems = checkHeader(header_key, header_value)
   if (problems.length > 0) throw invalidRequest(problems)
   const webhook_id = request.webhook_id ?? null
+  // The id is part of the seal, so the value cannot be moved to another header.
   const seal = (id: string) => context.sealer.seal(header_value, headerContext(id))
   return await context.db.transaction().execute(async (trx) => {
     // One at a time, or many at once would be more than there can be.
@@ -62,6 +63,7 @@ export const RegisterWebhookHeader: WalletHandler<'RegisterWebhookHeader'> = asy
       create_time: new Date(context.clock.now()),
     })
     if (inserted) {
+      // Counted after the insert, under the lock that was taken above.
       if ((await listWebhookHeaders(trx, scope, webhook_id)).length > maxHeaders)
         throw invalidRequest([
           {

@@ -53,6 +53,7 @@ export const RegisterWebhook: WalletHandler<'RegisterWebhook'> = async (context,
   checkEvents(context, request.events)
   const scope = { organization_id, network_id }
   const wallet = request.wallet_id ? await getWallet(context, scope, request.wallet_id) : undefined
+  // Made before the transaction: the secret is sealed for it.
   const webhook_id = context.ids.uuid()
   await context.db.transaction().execute(async (trx) => {
     // Removed since it was looked up: the webhook would stay behind.
@@ -124,6 +125,7 @@ async function keepEvents(
     { until: next_event, until_time: now.toISOString(), events: row.events },
   ]
   while (list.length > mostEarlier) {
+    // The union notifies of more rather than less: a receiver ignores what it does not want.
     const [first, second] = list.splice(0, 2)
     const both = [first!, second!].map((one) => one.events ?? defaultWebhookEvents)
     list.unshift({ ...second!, events: [...new Set(both.flat())] })
@@ -153,6 +155,7 @@ function checkEvents({ principal }: Context, events: readonly WebhookEvent[] | u
 export const RemoveWebhook: WalletHandler<'RemoveWebhook'> = async (context, { webhook_id }) => {
   const scope = await readScope(context)
   await context.db.transaction().execute(async (trx) => {
+    // Locked with its row, so that a courier that records an attempt waits and then finds it gone.
     const row = isUuid(webhook_id) && (await lockWebhook(trx, scope, webhook_id))
     if (!row) return
     const headers = await deleteWebhook(trx, webhook_id)

@@ -14,6 +14,7 @@ export type EventsRequest = {
   token: string | undefined
 }
 
+// Chain and network are optional: `/v1/events` is the stream of all chains.
 const address = /^\/v1\/(?:([a-z0-9-]{1,64})\/)?(?:([a-z0-9-]{1,64})\/)?events$/
 const maxChains = 100
 
@@ -33,6 +34,7 @@ export function readEventsRequest(
   const query = target.indexOf('?')
   const asked = new URLSearchParams(query < 0 ? '' : target.slice(query + 1))
   for (const name of asked.keys())
+    // Refused rather than ignored: a misspelled `after` would silently begin with new events.
     if (!known.has(name)) throw invalid(name, 'UNKNOWN_FIELD', 'Is no parameter of a stream.')
   const isSingle = chain !== undefined
   const chains = listOf(asked.get('chains'))
@@ -68,6 +70,7 @@ function readPosition(text: string, isSingle: boolean): Map<string, number> {
     const at = part.lastIndexOf('=')
     const name = at < 0 ? singlePosition : part.slice(0, at)
     const number = part.slice(at + 1)
+    // Names belong to streams of several chains only, and are required there.
     const isWhole = isSingle === (name === singlePosition) && /^\d{1,15}$/.test(number)
     if (!isWhole || positions.size >= maxChains)
       throw invalid(

@@ -26,6 +26,7 @@ export function openSse(
     // Asks nginx not to gather what is sent.
     'x-accel-buffering': 'no',
   })
+  // Events are small and wanted at once; Nagle's algorithm would hold them back.
   response.socket?.setNoDelay(true)
   const isOpen = () => !response.destroyed && !response.writableEnded
   const write = (text: string) => {
@@ -45,6 +46,7 @@ export function openSse(
       if (!isOpen() || !response.writableNeedDrain) return
       const left = new AbortController()
       const { signal } = left
+      // Whichever comes first; the other listener is removed with the signal.
       await Promise.race([
         once(response, 'drain', { signal }),
         once(response, 'close', { signal }),

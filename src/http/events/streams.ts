@@ -81,9 +81,11 @@ type Open = {
 
 /** The name of a stream in usage and in the audit log. */
 const usageName = 'Events'
+// Below the idle limits of usual proxies, which are 30 seconds or more.
 const heartbeatMs = 15_000
 const recheckMs = 5_000
 const touchMs = 3_600_000
+// About a thousand usual events. A client that is further behind reads again from its last one.
 const defaultMaxBytes = 1_048_576
 
 /** Serves event streams. */
@@ -98,6 +100,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     const { method, target, client, request } = exchange
     if (asked.token !== undefined) {
       if (!options.isTrustedOrigin(exchange)) throw new OperationError('ORIGIN_NOT_ALLOWED')
+      // A token is bound to the address at which it was made.
       const at = asked.isSingle ? asked.chains![0]! : ''
       const token = readStreamToken(sealer, asked.token, { at: nameOf(at), now: clock.now() })
       const principal = token && (await authenticator.redeem(token))
@@ -113,6 +116,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
       single(authHeaders.nonce),
       single(authHeaders.signature),
     ]
+    // A repeated header is a list, and counts as missing.
     if (!api_key || !nonce || !signature) throw unauthenticated()
     return await authenticator.authenticate({
       ...{ api_key, nonce, signature, method, path: target, client },
@@ -128,6 +132,8 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     const all = options.networks()
     if (!asked.chains) {
       const allowed = all.filter(({ chain }) => !eventsDenial(principal, chain, client))
+      // None is allowed: the reason of the first one is the answer, instead of a stream without
+      // events.
       if (all.length > 0 && allowed.length === 0)
         deny(eventsDenial(principal, all[0]!.chain, client))
       return allowed
@@ -144,6 +150,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
   }
 
   const checkBounds = ({ credential_id, organization_id }: Principal) => {
+    // A walk over the open streams of the process, whose number is bounded.
     const mine = [...open].filter(({ principal }) => principal.organization_id === organization_id)
     const ofKey = mine.filter(({ principal }) => principal.credential_id === credential_id)
     if (ofKey.length >= limits.perKey)
@@ -165,6 +172,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
       await stream(exchange, asked, principal)
       options.usage?.count(principal, service, usageName, 'done')
     } catch (error) {
+      // Refusals by limits are counted apart from failures, as for operations.
       const isRefused = error instanceof OperationError && errors[error.reason].status === 429
       if (principal)
         options.usage?.count(principal, service, usageName, isRefused ? 'refused' : 'failed')
@@ -189,6 +197,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     if (!decision.allowed) throw rateLimited(decision)
     const revision = (await listRevisions(db, [credential_id])).get(credential_id)
     if (revision === undefined) throw unauthenticated()
+    // Reads of one organization share its part of the connections.
     const reading = { ...installation, db: installation.shareOf?.(organization_id) ?? db }
     const feeds = await Promise.all(
       networks
@@ -207,6 +216,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
       },
     })
     const leaves: (() => void)[] = []
+    // Called by the response, by checks of keys and by a stop; the second call does nothing.
     const close = () => {
       open.delete(entry)
       for (const leave of leaves.splice(0)) leave()
@@ -218,6 +228,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     response.once('close', close)
     const wants = (type: string) => asked.types?.has(type) ?? true
     const positions = new Map(feeds.map(({ network, position }) => [network.at, position]))
+    // The id of an event is the whole position, so that a client resumes all chains with one value.
     const idOf = () =>
       asked.isSingle
         ? `${positions.get(networks[0]!.at) ?? 0}`
@@ -232,6 +243,8 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
           if (wants(type)) client.send({ type, id: idOf(), text })
         }
       }
+      // First what was missed, then the hub. Where events arrived in between, `join` refuses and
+      // the loop reads on.
       while (client.isOpen()) {
         const after = positions.get(network.at)!
         const rows = await listStreamRows(reading.db, [{ webhook_id, after }], pageSize)
@@ -250,6 +263,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
     if (!client.isOpen()) return close()
     const [first] = asked.isSingle ? networks : []
     const name = { chain: first?.chain ?? '', network: first?.network ?? '' }
+    // After the replay, so that a client knows from when on events are live.
     client.send({ ...liveEvent('ready', name, new Date(clock.now()), {}), id: idOf() })
     const isCovered = new Set(networks.map(({ chain, network }) => `${chain}/${network}`))
     leaves.push(
@@ -289,6 +303,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
   }
 
   const beat = async () => {
+    // One timer for all streams: thousands of clients would otherwise have a timer each.
     for (let turn = 1; !stopping.signal.aborted; turn++) {
       await clock.sleep(1_000, stopping.signal).catch(() => {})
       const now = clock.now()

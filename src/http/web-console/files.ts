@@ -49,6 +49,7 @@ export async function readConsole(
     const read = await readFile(join(directory, name))
     const isPage = name === 'index.html'
     const plain = isPage ? Buffer.from(rewritePage(read.toString('utf8'))) : read
+    // The build writes compressed files beside the originals; the page is rewritten and has none.
     const beside = async (suffix: string) =>
       !isPage && names.includes(`${name}${suffix}`)
         ? await readFile(join(directory, `${name}${suffix}`))

@@ -112,6 +112,7 @@ function sendFile(exchange: Exchange, file: ConsoleFile): void {
   const own = {
     ...securityHeaders,
     'content-type': file.type,
+    // Names with a hash never change; everything else is compared by its tag at each load.
     'cache-control': file.isImmutable ? 'public, max-age=31536000, immutable' : 'no-cache',
     etag: file.etag,
     vary: 'accept-encoding',

@@ -72,8 +72,11 @@ export function openConnection(options: {
   onOverflow(): void
 }): Connection {
   const { ws, socket, network, streams, principal, serve, limits, check, access } = options
+  // Messages that are being answered. The socket is not read while there are too many, so the
+  // client waits and not the memory.
   let inFlight = 0
   let isPaused = false
+  // Whether something came since the last beat. Two beats without a sign end the connection.
   let hasReceived = true
   let isDoubted = false
   let ping: Buffer | undefined
@@ -149,6 +152,7 @@ export function openConnection(options: {
     begin()
     // A text that is not UTF-8 has ended the connection with 1007 before it came here.
     if (isBinary && !isUtf8(data)) return answer(badText)
+    // Bytes, not characters: the gateway scans JSON as latin1 and passes it on unchanged.
     const body = data.toString('latin1')
     try {
       const who = check()
@@ -184,6 +188,7 @@ export function openConnection(options: {
     principal,
     client: options.client,
     async recheck() {
+      // An unreachable database does not end connections: the last known principal counts.
       const known = await Promise.resolve(check()).catch(() => principal)
       if (!known) close(1008, 'the API key is not valid any more')
       return known

@@ -5,6 +5,7 @@ const textFin = 0x81
 /** A text as one unmasked frame (RFC 6455), encoded once for all receivers. */
 export function textFrame(text: RawJson): Buffer {
   const { length } = text
+  // The length takes 7 bits, 16 or 64 (RFC 6455, 5.2); a server does not mask.
   const start = length < 126 ? 2 : length < 65_536 ? 4 : 10
   const frame = Buffer.allocUnsafe(start + length)
   frame[0] = textFin

@@ -26,6 +26,7 @@ export function refuseHandshake(socket: Duplex, refusal: Refusal, request_id: st
   const { body } = alone(refused(refusal))
   const { status } = errors[refusal.reason]
   const retryAfter = refusal.retryAfter ?? (isTemporary(status) ? 1 : undefined)
+  // Written here: the socket has left the HTTP server, which would otherwise write it.
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     `x-request-id: ${request_id}`,

@@ -40,6 +40,7 @@ export function createOutbox(
   },
 ): Outbox {
   const { maxNotifications, maxBytes, onOverflow, onEmpty } = options
+  // Undefined while nothing waits, which is the usual case and allocates nothing.
   let queue: Entry[] | undefined
   let next = 0
   let held: Buffer[] | undefined
@@ -69,6 +70,8 @@ export function createOutbox(
   /** Learns when the frame in flight is taken, at the price of an empty write. */
   const waitForSocket = () => socket.write(nothing, onTaken)
 
+  // In turns of `writesPerTurn` frames, so that a client with a long queue does not keep the event
+  // loop.
   const drain = () => {
     for (let left = writesPerTurn; queue && !isClosed; left--) {
       if (left === 0) return void setImmediate(drain)
@@ -117,6 +120,7 @@ export function createOutbox(
 
   const send = (frame: Buffer, isNotification: boolean) => {
     if (isClosed) return
+    // The kernel took the last frame meanwhile, and no callback was asked for.
     if (inFlight && socket.writableLength === 0 && !queue) inFlight = undefined
     if (isBusy()) enqueue(frame, isNotification)
     else if (socket.writableLength > 0) {
@@ -127,6 +131,7 @@ export function createOutbox(
   }
 
   const close = () => {
+    // Frames that wait are dropped; one in the hands of the stream is still written.
     isClosed = true
     queue = undefined
     held = undefined

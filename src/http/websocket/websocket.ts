@@ -107,6 +107,8 @@ export function createSockets(options: SocketsOptions): Sockets {
   const notFound = refuse(options.notFound ?? 'NETWORK_NOT_FOUND')
   const limits = { ...defaultConnectionLimits, ...options.limits }
   const { beatMs = 30_000 } = options
+  // The library only parses frames. Handshake, pings and the outbox are ours, because each has a
+  // bound.
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -120,6 +122,7 @@ export function createSockets(options: SocketsOptions): Sockets {
   server.on('wsClientError', (error, socket) =>
     refuseHandshake(socket, refuse('INVALID_HANDSHAKE', `${error.message}.`), ids.uuid()),
   )
+  // One part per tick: connections are spread evenly, in the order of their arrival.
   const rings = Array.from({ length: parts }, () => new Set<Connection>())
   const perKey = new Map<string, number>()
   const perPath = new Map<string, number>()
@@ -132,6 +135,7 @@ export function createSockets(options: SocketsOptions): Sockets {
     retryAfter: 1,
   }
 
+  // Keys without connections leave the map, so that it is bounded by the open ones.
   const count = (map: Map<string, number>, key: string, change: number) => {
     const now = (map.get(key) ?? 0) + change
     if (now > 0) map.set(key, now)
@@ -146,7 +150,7 @@ export function createSockets(options: SocketsOptions): Sockets {
     return principal instanceof Promise ? principal.then(judge) : judge(principal)
   }
 
-  /** A key that expires before its connection is looked after again is looked at when it does. */
+  /** A key that expires before the next check of its connection is checked at its expiry. */
   const expireSoon = (connection: Connection, principal: Principal | undefined) => {
     const left = (principal?.restrictions?.expireAt ?? Number.POSITIVE_INFINITY) - clock.now()
     if (left > beatMs) return
@@ -232,6 +236,7 @@ export function createSockets(options: SocketsOptions): Sockets {
       if (connections.take(client, 1)) return refuseWith(tooManyHere)
       socket.once('close', () => connections.giveBack(client, 1))
     }
+    // Everything is checked again: the look-up of the key may have waited for the database.
     const proceed = (principal: Principal | undefined) => {
       if (socket.destroyed) return
       if (stopped.signal.aborted) return refuseWith(stoppingNow)
@@ -301,6 +306,7 @@ export function createSockets(options: SocketsOptions): Sockets {
       stopped.abort()
       for (const connection of all()) connection.close(farewell.code, farewell.reason)
       const deadline = clock.now() + options.shutdownTimeoutMs
+      // Polled: a close is confirmed by the client, and there is no event for the last of them.
       while (perPath.size > 0 && clock.now() < deadline) await clock.sleep(20)
       for (const connection of all()) connection.terminate()
     },

@@ -37,6 +37,8 @@ export const insertCredential = async (
   credential: NewCredential,
 ): Promise<CredentialRow | undefined> => {
   const { scopes = null, allowed_client_networks = null, expire_time = null } = credential
+  // From a select over the organization instead of values: a missing organization inserts no row,
+  // so no error has to be interpreted.
   const { rows } = await sql<CredentialRow>`
     insert into credential (credential_id, organization_id, role, name,
       api_key_hash, api_key_sealed, api_secret_sealed, create_time,
@@ -80,6 +82,8 @@ export const listRevisions = async (
   db: Db,
   credential_ids: readonly string[],
 ): Promise<Map<string, number>> => {
+  // The cached credentials of a process are compared with these; a missing id means that the
+  // credential is gone or its organization disabled.
   const { rows } = await sql<{ credential_id: string; revision: number }>`
     select c.credential_id, coalesce(c.revision, 0) as revision
     from credential c join organization o on o.organization_id = c.organization_id
@@ -138,6 +142,7 @@ export const touchCredentials = async (
   if (uses.length === 0) return
   const ids = uses.map(({ credential_id }) => credential_id)
   const clients = uses.map(({ client }) => client ?? null)
+  // `skip locked`: the time of last use is a hint, and a request must not wait for it.
   await sql`
     update credential c set last_used_time = ${time}::timestamptz,
       last_used_address = coalesce(used.client, c.last_used_address)
@@ -185,6 +190,8 @@ export const makeRoomForCredential = async (
   organization_id: string,
   { limit, now }: { limit: number; now: Date },
 ): Promise<boolean> => {
+  // The lock on the organization makes creations wait for each other, so that two of them cannot
+  // both count the last free place.
   await db
     .selectFrom('organization')
     .select('organization_id')
@@ -199,6 +206,7 @@ export const makeRoomForCredential = async (
     return rows[0]?.used ?? 0
   }
   if ((await count()) < limit) return true
+  // Only when there is no room: a replaced credential stays readable until its place is needed.
   await db
     .deleteFrom('credential')
     .where('organization_id', '=', organization_id)

@@ -29,6 +29,8 @@ export const claimIdempotencyKey = async (
   now: Date,
 ): Promise<Claimed | undefined> => {
   for (;;) {
+    // One statement claims: a new key, an expired one, or the same request whose process died
+    // before it answered. Any other conflict leaves the row as it is.
     const taken = await db
       .insertInto('idempotency_key')
       .values(claim)
@@ -96,6 +98,7 @@ export const countIdempotencyKeys = async (
   organization_id: string,
   limit: number,
 ): Promise<number> => {
+  // The limit bounds the scan: callers only compare the count with a maximum.
   const { rows } = await sql<{ count: number }>`
     select count(*)::int as count from (
       select 1 from idempotency_key where organization_id = ${organization_id} limit ${limit}) k`.execute(

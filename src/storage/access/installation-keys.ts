@@ -15,6 +15,7 @@ export const insertInstallationKey = async (
   db: Db,
   key: { name: string; key_sealed: Buffer; create_time: Date },
 ): Promise<void> => {
+  // Without an update on conflict: the first process wins, and all others read its key.
   await db
     .insertInto('installation_key')
     .values(key)

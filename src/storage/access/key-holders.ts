@@ -12,12 +12,14 @@ const lockClass = 1_718_446_957
 export function createKeyHolder(
   keyIds: () => readonly string[],
 ): (session: HoldingSession) => Promise<void> {
+  // By session, because a reconnect has lost the locks and must take them again.
   const held = new WeakMap<HoldingSession, Set<string>>()
   return async (session) => {
     const taken = held.get(session) ?? new Set()
     held.set(session, taken)
     for (const key_id of keyIds()) {
       if (taken.has(key_id)) continue
+      // The lock takes a signed 32-bit integer; `pg_locks` shows it unsigned.
       const values = [lockClass, Number.parseInt(key_id, 16) | 0]
       await session.query('select pg_advisory_lock_shared($1::int4, $2::int4)', values)
       taken.add(key_id)

@@ -15,12 +15,13 @@ const parse = (text: string, place: string): Buffer => {
   if (/^[0-9a-f]{64}$/i.test(trimmed)) return Buffer.from(trimmed, 'hex')
   if (/^[A-Za-z0-9+/]{43}=$/.test(trimmed)) return Buffer.from(trimmed, 'base64')
   throw new MasterKeyError(
-    `${place} is no master key: it must be 32 bytes as 64 hex digits or as base64. Make one with: openssl rand -hex 32`,
+    `${place} is not a master key: it must be 32 bytes as 64 hex digits or as base64. Make one with: openssl rand -hex 32`,
   )
 }
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code
 
+// A bound on the work of opening an unknown value; a rotation needs two.
 const maxKeys = 8
 
 /** One key per line: the first one seals, all of them open. */

@@ -137,6 +137,8 @@ export const createNonceMemory = (db: Db): NonceMemory => {
     begin: () => run(true),
     keep: async () => void (await run(false)),
     renew: async () => {
+      // Many requests may find an unsure nonce at once: they share one check, and the next one
+      // waits `renewEveryMs`.
       if (!renewing && performance.now() < renewAt) return
       renewing ??= renew()
       await renewing

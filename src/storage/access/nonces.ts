@@ -55,6 +55,8 @@ export const createSpendNonces = (
   const spend: SpendNonces = (uses) =>
     uses.length === 1 ? spendOne(uses[0]!) : spendMany(db, memory, uses)
 
+  // Nonces far ahead of the clock are noted before they are spent: after a restore they are refused
+  // for longer.
   return (uses) => {
     const ahead = uses.filter(isAhead)
     return ahead.length === 0 ? spend(uses) : leads.note(ahead).then(() => spend(uses))
@@ -67,6 +69,8 @@ async function spendMany(
   uses: readonly RequestNonce[],
 ): Promise<NonceOutcome[]> {
   if (uses.length === 0) return []
+  // Duplicates within a batch are removed first, because one statement cannot insert and conflict
+  // with its own row.
   const distinct = [...new Map(uses.map((use) => [keyOf(use), use])).values()]
   const spent = await insertNonces(db, memory, distinct)
   const unspent = distinct.filter((use) => !spent.has(keyOf(use)))
@@ -148,6 +152,8 @@ async function explain(
   const { rows } = await db.executeQuery<Key & { outcome: NonceOutcome }>(
     CompiledQuery.raw(whyNot, columnsOf(uses)),
   )
+  // The memory may have been renewed by another process; the next request is then judged by the new
+  // state.
   if (rows.some(({ outcome }) => outcome === 'unsure')) await memory.renew()
   return new Map(rows.map((row) => [keyOf(row), row.outcome]))
 }

@@ -11,6 +11,7 @@ export type DeletionRow = RowOf<typeof accessTables.organization_deletion>
 /** Rows that were removed, by table. */
 export type Erased = Record<string, number>
 
+// `limit` bounds each statement, so that a large organization is erased in many short transactions.
 type Page = { organization_id: string; limit: number }
 type Step = (db: Db, page: Page) => Promise<Erased>
 
@@ -72,6 +73,7 @@ const tracked: Step = async (db, { organization_id, limit }) => {
           limit ${page.limit} for update skip locked))`.execute(trx)
       for (const table of trackedTables)
         add(erased, { [table]: await removed(trx, byWallet(table, page, network_id)) })
+      // With the cursor too: the tracker looks up contracts and rules together with addresses.
       for (const table of ['token_rule', 'contract'])
         add(erased, {
           [table]: await removed(
@@ -116,6 +118,8 @@ const deliveries: Step = async (db, { organization_id, limit }) => {
           and sequence is not null
         order by create_time, webhook_history_id limit ${limit} for update skip locked`.execute(trx)
       const ids = rows.map((row) => row.webhook_history_id)
+      // By sequence: the key of attempts begins with webhook and sequence, not with the id of the
+      // notification.
       const sequences = sql`unnest(${rows.map((row) => row.webhook_id)}::uuid[],
         ${rows.map((row) => row.sequence)}::int8[]) r (webhook_id, sequence)`
       add(erased, {
@@ -163,6 +167,8 @@ const webhooks: Step = async (db, { organization_id, limit }) => ({
 
 /** Wallets of which nothing is left: what others held a moment ago is found by them the next time. */
 const wallets: Step = async (db, { organization_id, limit }) => {
+  // Everything that refers to a wallet. A row that is left would lose its wallet, so the wallet
+  // waits.
   const unused = ['transfer', 'managed_transaction', 'webhook', 'token_rule', ...trackedTables].map(
     (table) => sql`not exists (select from ${sql.table(table)} r where r.wallet_id = w.wallet_id)`,
   )
@@ -248,6 +254,8 @@ export const finishDeletion = async (
   finish_time: Date,
 ): Promise<boolean> =>
   await db.transaction().execute(async (trx) => {
+    // Checked in the transaction that deletes: a process that wrote meanwhile keeps the
+    // organization for another round.
     for (const table of ['wallet', ...loose]) {
       const { rows } = await sql`
         select from ${sql.table(table)} where organization_id = ${organization_id} limit 1`.execute(
@@ -296,6 +304,8 @@ export const requestDeletion = async (
   organization_id: string,
   now: Date,
 ): Promise<boolean> => {
+  // Disabling first refuses all further requests; the counts below are what the deletion report
+  // shows.
   const { rows } = await sql`
     update organization set disable_time = coalesce(disable_time, ${now}), update_time = ${now}
     where organization_id = ${organization_id} returning 1`.execute(trx)
@@ -314,9 +324,11 @@ export const requestDeletion = async (
   return true
 }
 
+// The report grows with each step, also over crashes.
 const addErased = async (db: Db, organization_id: string, erased: Erased): Promise<void> => {
   const some = Object.entries(erased).filter(([, count]) => count > 0)
   if (some.length === 0) return
+  // Added up in the database, so that a process that takes the work over continues the counts.
   await sql`
     update organization_deletion set erased = (
       select jsonb_object_agg(name, count) from (

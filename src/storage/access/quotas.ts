@@ -34,6 +34,7 @@ export const subtractUse = async (
   organization_id: string,
   removed: readonly (readonly [CountedQuota, number])[],
 ): Promise<void> => {
+  // In the given order, because each counter is a lock.
   for (const [quota_name, count] of removed)
     if (count > 0) await addUse(trx, organization_id, { quota_name, gained: -count })
 }
@@ -41,6 +42,7 @@ export const subtractUse = async (
 /** What organizations have, counted. */
 const counted = (organization_ids: readonly string[]) => {
   const mine = sql`organization_id = any(${organization_ids as string[]}::uuid[])`
+  // One branch per quota, the same conditions as in the operations that count.
   return sql`(
     select organization_id, 'QUOTA_WALLETS' as quota_name, count(*) as used from wallet
     where ${mine} and remove_time is null group by organization_id
@@ -68,6 +70,8 @@ const organizationsAtOnce = 200
 export const recountUses = async (db: Db): Promise<number> => {
   let corrected = 0
   let after: string | undefined
+  // Page by page over organizations. The comparison is without locks, and only what differs is
+  // counted again under a lock.
   do {
     const { rows } = await sql<{ organization_id: string }>`
       select organization_id from organization
@@ -130,6 +134,7 @@ const openUse = (organization_id: string) => sql`
 
 /** The open transactions of an organization, counted beside others that are being created. */
 export const countOpenShared = async (trx: Db, organization_id: string): Promise<QuotaUse> => {
+  // `offset 0` keeps the planner from moving the count before the lock.
   const { rows } = await sql<QuotaUse>`
     select ${openUse(organization_id)} from (
       select pg_advisory_xact_lock_shared(${sql.lit(lockClass)}, hashtext(${organization_id}))

@@ -34,6 +34,7 @@ export const upsertRateLimit = async (
   db: Db,
   { update_time, ...limit }: Omit<RateLimitRow, 'create_time'>,
 ): Promise<RateLimitRow | undefined> => {
+  // As a select over the organization: none inserts no row instead of raising an error.
   const { rows } = await sql<RateLimitRow>`
     insert into rate_limit (organization_id, chain, per_second_limit, per_hour_limit, per_day_limit,
       per_month_limit, create_time, update_time)

@@ -67,6 +67,7 @@ export const loadRateUsage = async (
 
 /** Forgets windows that have passed, except those a reader may still ask for; says how many. */
 export const deleteOldRateUsage = async (db: Db, now: Date): Promise<number> => {
+  // Longer than the window itself: usage of the day and month before is still shown.
   const before = (days: number) => new Date(now.getTime() - days * dayMs)
   const { numDeletedRows } = await db
     .deleteFrom('rate_usage')

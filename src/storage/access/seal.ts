@@ -33,6 +33,7 @@ const keyIdEnd = 5
 const ivEnd = keyIdEnd + 12
 const tagEnd = ivEnd + 16
 
+// A key of its own for each purpose, so that no two uses share one.
 const subkey = (masterKey: Buffer, info: string): Buffer =>
   Buffer.from(hkdfSync('sha256', masterKey, '', `portolan ${info}`, 32))
 
@@ -45,6 +46,7 @@ const sealKeyOf = (masterKey: Buffer): SealKey => {
   if (masterKey.length !== 32)
     throw new SealError(`A master key has 32 bytes, not ${masterKey.length}.`)
   const key = subkey(masterKey, 'seal')
+  // The id is public: four bytes of a hash of the derived key say nothing about the master key.
   const id = createHash('sha256').update(key).digest().subarray(0, 4).toString('hex')
   return { id, key }
 }
@@ -63,6 +65,7 @@ const sealWith = ({ id, key }: SealKey, plain: Buffer, context: string): Buffer 
 }
 
 const openWith = ({ key }: SealKey, sealed: Buffer, context: string): Buffer => {
+  // Lengths were checked by the caller. A wrong tag throws below, whatever part was changed.
   const iv = sealed.subarray(keyIdEnd, ivEnd)
   const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: 16 })
   decipher.setAAD(aadOf(sealed.subarray(0, keyIdEnd), context))
@@ -98,6 +101,7 @@ export const createSealer = (masterKey: Buffer, earlierKeys: readonly Buffer[] =
     get key_ids() {
       return [...known.keys()]
     },
+    // Only the id is compared; the value is not opened.
     isStale: (sealed) => keyIdOf(sealed) !== current.id,
     add: (masterKeys) => {
       const added = masterKeys.map(sealKeyOf).filter(({ id }) => !known.has(id))

@@ -27,6 +27,8 @@ const parse = (frame: Frame) => {
 
 /** Opens a compressed archive. */
 export const openArchive = (source: Readable, signal: AbortSignal): ArchiveReader => {
+  // Errors of the source arrive through the frames; the callback only keeps them from being thrown
+  // twice.
   const frames = readFrames(pipeline(source, createZstdDecompress(), () => {}))
   const hash = createHash('sha256')
 
@@ -54,6 +56,7 @@ export const openArchive = (source: Readable, signal: AbortSignal): ArchiveReade
   return {
     header: async () => {
       const frame = await pull().catch(() => undefined)
+      // An abort must not be reported as a damaged file.
       signal.throwIfAborted()
       if (frame?.type === frameType.header) return frame.payload
       throw new ArchiveError('The file is not a Portolan archive, or its beginning is damaged.')

@@ -11,6 +11,8 @@ export type ForeignKey = { table: string; name: string; definition: string }
 const ownTables = ['schema_migration', 'schema_migration_lock']
 
 const readPartitions = async (client: pg.PoolClient, table: string): Promise<Partition[]> => {
+  // From the catalogue of the server and not from our own list, so that tables of every version are
+  // moved.
   const { rows } = await client.query<Partition>(
     `select c.relname as name, p.relname as parent, pg_get_expr(c.relpartbound, c.oid) as bound,
        coalesce(c.reloptions, '{}') as options,

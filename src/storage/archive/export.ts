@@ -54,6 +54,7 @@ const copyTable = async function* (
   const query = `copy (select ${list} from ${pg.escapeIdentifier(name)}) to stdout`
   const stream = client.query(copyTo(query))
   const notify = () =>
+    // After each chunk, not each row: a terminal shows a few updates per second.
     onProgress({
       table: name,
       tablesDone: sofar.tablesDone,
@@ -67,6 +68,7 @@ const copyTable = async function* (
     yield encodeFrame(frameType.data, chunk)
     notify()
   }
+  // The server's own count shows rows that were lost between it and here.
   if (tally.rows() !== stream.rowCount) {
     throw new ArchiveError(`${name} gave ${tally.rows()} of ${stream.rowCount} rows.`)
   }
@@ -117,6 +119,7 @@ const frames = async function* (
   onProgress: OnProgress,
 ): AsyncGenerator<Buffer> {
   const hash = createHash('sha256')
+  // The checksum covers the frames before compression, so that a reader checks what it parsed.
   const pass = (frame: Buffer): Buffer => {
     hash.update(frame)
     return frame
@@ -150,6 +153,7 @@ export const exportInstallation = async ({
     const source = Readable.from(frames(client, header, tables, sofar, onProgress), {
       objectMode: false,
     })
+    // The checksum of zstd finds damage of the compressed file before the frames are parsed.
     const compress = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } })
     await pipeline(source, compress, out, { signal })
     const { schemaVersion } = header

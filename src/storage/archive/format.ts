@@ -51,6 +51,7 @@ export const parseHeader = (payload: Buffer): Header => {
   if (header.format !== 'portolan-archive') {
     throw new ArchiveError('The file is not a Portolan archive.')
   }
+  // No reader for older formats: there is one version so far.
   if (header.formatVersion !== formatVersion) {
     throw new ArchiveError(
       `The archive has format version ${header.formatVersion}, but this Portolan reads version ${formatVersion}; ` +

@@ -30,6 +30,7 @@ const lengthOf = (buffered: Buffer): number => {
 export const readFrames = async function* (source: AsyncIterable<Buffer>): AsyncGenerator<Frame> {
   let buffered: Buffer = Buffer.alloc(0)
   for await (const chunk of source) {
+    // Chunks are small against a frame at the most, so that joining them stays cheap.
     buffered = buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk])
     while (buffered.length >= headLength) {
       const length = lengthOf(buffered)

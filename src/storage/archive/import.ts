@@ -38,6 +38,7 @@ export type ImportOptions = {
 }
 
 const quote = pg.escapeIdentifier
+// The condition `lock_not_available`: the session has a lock timeout of ten seconds.
 const lockNotAvailable = '55P03'
 
 // A database without tables gets the schema that the archive was made with, so that its rows fit;
@@ -123,6 +124,7 @@ const copyTable = async (
       onRows(tally.rows(), tally.bytes())
     }
   }
+  // The columns of the archive, by name: the database may have them in another order.
   const columns = head.columns.map(quote).join(', ')
   const sink = client.query(copyFrom(`copy ${quote(head.table)} (${columns}) from stdin`))
   await pipeline(Readable.from(count(), { objectMode: false }), sink, { signal })
@@ -178,6 +180,7 @@ const load = async (
         throw new ArchiveError('The archive lacks tables or rows that it should have.')
       }
       await restoreForeignKeys(client, keys)
+      // Statistics of an empty database would make the first queries read whole tables.
       await client.query(`analyze ${tables.map(({ name }) => quote(name)).join(', ')}`)
       // Last, because the server does not roll back sequences.
       await setSequences(client, section.end)
@@ -216,6 +219,7 @@ export const importInstallation = async ({
   try {
     const header = parseHeader(await reader.header())
     const migrateFurther = await prepareSchema(pool, header, log)
+    // One transaction for all rows: a failed import leaves an empty database.
     const moved = await inTransaction(pool, 'read committed, read write', signal, (client) =>
       load(client, reader, header, onProgress, signal),
     )

@@ -26,6 +26,7 @@ const renderOptions = (options: string[]): string => {
 /** The statement that creates a partition as it was. */
 export const createPartitionStatement = (partition: Partition): string => {
   const { name, parent, bound, options, key } = partition
+  // Both are spliced into a statement; a crafted archive must not run anything else.
   if (!boundPattern.test(bound) || (key !== null && !keyPattern.test(key))) {
     throw new ArchiveError(`The archive has a partition bound that no server prints: ${bound}`)
   }

@@ -30,6 +30,7 @@ export const inTransaction = async <T>(
     if (!released) client.release(true)
     released = true
   }
+  // A connection that is destroyed emits an error; the failed statement reports it already.
   const ignore = () => {}
   client.on('error', ignore)
   signal.addEventListener('abort', drop, { once: true })
@@ -38,6 +39,7 @@ export const inTransaction = async <T>(
     signal.throwIfAborted()
     await client.query(`begin transaction isolation level ${mode}`)
     for (const [name, value] of Object.entries(settings)) {
+      // `true` limits the settings to the transaction, because the connection returns to the pool.
       await client.query('select set_config($1, $2, true)', [name, value])
     }
     const result = await work(client)

@@ -9,6 +9,7 @@ export type Tally = {
   sha256(): string
 }
 
+// COPY escapes a newline within a value, so each one ends a row.
 const newline = 0x0a
 
 /** Counts rows, bytes and a checksum of COPY text, in which every row ends with the only newline it has. */

@@ -25,6 +25,7 @@ type Owner = AddressList & {
 
 type Work = { owners: Owner[] }
 
+// 48 bits of block number: six bytes, as the statement below decodes them.
 const blockDigits = 12
 
 /** Converting these to ordinary work takes up to two seconds, for which the removal of an address waits. */
@@ -43,11 +44,14 @@ export const insertBacklog = async (
   }: { network_id: number; changes: readonly Change[]; assets: ReadonlyMap<string, AssetKey> },
 ): Promise<boolean> => {
   if (changes.length === 0) return true
+  // Read without a lock: the caller holds the cursor exclusively, so no other row appears
+  // meanwhile.
   const { rows } = await sql<{ pairs: number }>`
     select coalesce(sum(pair_count), 0)::int8 as pairs from balance_backlog
     where network_id = ${network_id}`.execute(trx)
   if (rows[0]!.pairs + changes.length > mostPairs) return false
   const work = pack(changes, assets)
+  // The highest: the row is due when the last of its pairs is, so that it is read once.
   const due_block = changes.reduce((due, change) => Math.max(due, change.due_block), 0)
   await insertRows(trx, 'balance_backlog', [
     { network_id, backlog_id: randomUUIDv7(), due_block, pair_count: changes.length, work },
@@ -67,6 +71,7 @@ function pack(changes: readonly Change[], assets: ReadonlyMap<string, AssetKey>)
   } of changes) {
     const confirmation = due_block - block_number + 1
     const { length } = address
+    // Lists of one length each, so that a place in the text is a multiplication.
     const key = `${wallet_id}/${asset_id}/${confirmation}/${length}`
     let owner = owners.get(key)
     if (!owner) {
@@ -112,6 +117,8 @@ export const listDueBacklogs = async (
   db: Db,
   { network_id, head, pairs }: { network_id: number; head: number; pairs: number },
 ): Promise<Backlog[]> => {
+  // The window sum cuts the list at a number of pairs; the oldest row is always included, however
+  // large it is.
   const { rows } = await sql<{ backlog_id: string; work: Work }>`
     select b.backlog_id, b.work from (
       select backlog_id, sum(pair_count) over (order by backlog_id) - pair_count as before
@@ -121,6 +128,8 @@ export const listDueBacklogs = async (
   return rows.map(({ backlog_id, work }) => ({ backlog_id, pairs: unpack(work) }))
 }
 
+// One order for all writers. Materialized by the callers, because a delete would lock in the order
+// of the scan.
 const locked = (network_id: number, backlog_ids?: readonly string[]) => sql`
   select backlog_id from balance_backlog where network_id = ${network_id}
     ${backlog_ids ? sql`and backlog_id = any(${backlog_ids as string[]}::uuid[])` : sql``}

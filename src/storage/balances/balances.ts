@@ -187,6 +187,7 @@ export const listHeldAssets = async (
     asset_type,
   }: { wallet_id: string; addresses: Buffer[]; asset_type: AssetType },
 ): Promise<(AssetKey & { address: Buffer })[]> => {
+  // Joined for the key of the asset: callers read these assets again from a node.
   const { rows } = await sql<AssetKey & { address: Buffer }>`
     select b.address, a.asset_type, a.contract_address, a.token_id
     from balance b join asset a on a.asset_id = b.asset_id

@@ -29,6 +29,8 @@ const mostKept = 128
 /** The head at which a block's balance is read for a wallet with that many confirmations, if that is before they are there. */
 export const aheadBlockOf = (block_number: number, confirmation: number): number | undefined => {
   if (confirmation <= deepConfirmation) return undefined
+  // Blocks are read in steps for very deep wallets, so that the kept readings of a pair stay
+  // bounded.
   const step = Math.max(1, Math.floor(confirmation / mostKept))
   return Math.ceil(block_number / step) * step
 }
@@ -46,6 +48,7 @@ export const listDueBalances = async (
   db: Db,
   { network_id, head, limit }: { network_id: number; head: number; limit: number },
 ): Promise<DueBalance[]> => {
+  // The limit is inside: joining all due rows first would read the whole backlog of a catch-up.
   const { rows } = await sql<DueBalance>`
     select d.wallet_id, d.address, d.asset_id, d.organization_id, d.block_number, d.ahead,
       w.confirmation, a.asset_type, a.contract_address, a.token_id, i.token_account_address
@@ -67,6 +70,7 @@ const workOf = (pairs: readonly Pair[]) => {
   const wallet_ids = pairs.map(({ wallet_id }) => wallet_id)
   const addresses = pairs.map(({ address }) => address)
   const asset_ids = pairs.map(({ asset_id }) => asset_id)
+  // Three arrays, one parameter each: the statement stays the same for any number of pairs.
   return sql`(c.wallet_id, c.address, c.asset_id) in (
       select * from unnest(${wallet_ids}::uuid[], ${addresses}::bytea[], ${asset_ids}::uuid[]))`
 }
@@ -86,6 +90,7 @@ export const postponeBalanceChanges = async (
   head: number,
 ): Promise<Pair[]> => {
   if (pairs.length === 0) return []
+  // The pause is the age of the work, so it doubles with each attempt, between the two bounds.
   const { rows } = await sql<Pair>`
     with due as (
       select c.wallet_id, c.address, c.asset_id, min(c.block_number) as block_number
@@ -186,6 +191,9 @@ export const reopenBalances = async (
     now,
   }: { network_id: number; above: number; suspect_from: number; now: Date },
 ): Promise<void> => {
+  // One statement with one snapshot: work is removed, and what it stood for is read from the same
+  // state. Balances whose value came from removed blocks are read at once, the others when they are
+  // confirmed.
   await sql`
     with undone as (
       delete from balance_change where network_id = ${network_id} and block_number > ${above}

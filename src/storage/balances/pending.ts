@@ -9,6 +9,7 @@ export type Standing = CursorRow & { has_pending: boolean; has_reopening: boolea
 
 /** The state of a chain; undefined before its first block. */
 export const findStanding = async (db: Db, network_id: number): Promise<Standing | undefined> => {
+  // One statement for the three questions of each round, because most rounds find nothing to do.
   const { rows } = await sql<Standing>`
     select c.*,
       exists (select 1 from balance_pending p
@@ -61,6 +62,8 @@ export const applyPending = async (
   trx: Db,
   { network_id, head, limit, now }: { network_id: number; head: number; limit: number; now: Date },
 ): Promise<Reading[]> => {
+  // `as_of_block` is the confirmed block, not the block of the reading: later net changes are added
+  // to it.
   const { rows } = await sql<Reading>`
     with due as materialized (
       select address, wallet_id, asset_id, block_number from balance_pending

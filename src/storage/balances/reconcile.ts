@@ -15,6 +15,7 @@ export const pageBalances = async (
   network_id: number,
   { after, limit }: { after: BalancePair | undefined; limit: number },
 ): Promise<ComparedBalance[]> => {
+  // The first comparison enters the index, the second one is exact.
   const beyond = after
     ? sql`and (t.wallet_id, t.address) >= (${after.wallet_id}::uuid, ${after.address}::bytea)
         and (t.wallet_id, t.address, b.asset_id)
@@ -52,6 +53,9 @@ export const repairBalances = async (
   now: Date,
 ): Promise<Difference[]> => {
   const column = <key extends keyof Found>(key: key) => found.map((one) => one[key])
+  // What is not confirmed yet is part of the chain's balance and not of the stored one. Work
+  // without a delta means that the balance will be read: comparing it now would report a difference
+  // that is about to go.
   const { rows } = await sql<Difference>`
     with found as (
       select * from unnest(${column('wallet_id')}::uuid[], ${column('address')}::bytea[],

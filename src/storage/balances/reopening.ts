@@ -7,6 +7,7 @@ export const reopenAllBalances = async (
   trx: Db,
   { network_id, block_number }: { network_id: number; block_number: number },
 ): Promise<void> => {
+  // A second gap restarts the walk at the later block, which covers the first one too.
   await sql`
     insert into balance_reopening (network_id, block_number) values (${network_id}, ${block_number})
     on conflict (network_id) do update set block_number = excluded.block_number,
@@ -73,6 +74,7 @@ export const reopenPage = async (
     select count(*)::int8 as count from page`.execute(trx)
   const count = rows[0]!.count
   if (count === limit) return count
+  // Readings that wait for confirmation come last: pages of stored balances were full until here.
   const kept = await reopenPending(trx, { network_id, head, limit, ...reopening })
   if (kept < limit)
     await sql`delete from balance_reopening where network_id = ${network_id}`.execute(trx)

@@ -20,6 +20,7 @@ export const findRound = async (db: Db, network_id: number): Promise<BalanceRoun
 
 /** Begins a round, in place of one that was there. */
 export const beginRound = async (db: Db, network_id: number, now: Date): Promise<BalanceRound> => {
+  // Counted once per round: the count only spreads the pages over the period.
   const { rows } = await sql<BalanceRound>`
     insert into balance_round (network_id, begin_time, balance_count)
     select ${network_id}::int2, ${now}, count(*) from wallet w
@@ -48,6 +49,7 @@ export type BalanceDifference = Omit<
   'difference_id' | 'create_time'
 >
 
+// Bounded, because a token that misbehaves can differ in every round.
 const keptDifferences = 100_000
 
 /** Stores differences; the oldest of the chain go when there are too many. */

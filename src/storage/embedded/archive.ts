@@ -14,6 +14,7 @@ export type BackupSettings = {
 /** The folder of archived WAL segments below a backup directory. */
 export const walFolder = (directory: string): string => join(directory, 'wal')
 
+// For a command line of the server: paths of operators may contain blanks and quotes.
 const shellQuote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
 /**
@@ -35,6 +36,8 @@ export function archiveSettings(backup: BackupSettings | undefined): Settings {
 const copyInto = (directory: string): string => {
   const folder = walFolder(directory)
   const [final, draft] = [shellQuote(join(folder, '%f')), shellQuote(join(folder, '.%f.partial'))]
+  // Copied under another name and renamed: a crash leaves no segment that is cut off. `test`
+  // refuses to overwrite another content.
   return `cmp -s "%p" ${final} || { test ! -f ${final} && cp "%p" ${draft} && mv ${draft} ${final}; }`
 }
 
@@ -54,6 +57,7 @@ export async function prepareArchive(
   const folder = walFolder(backup.directory)
   await mkdir(folder, { recursive: true, mode: 0o711 })
   if (!user) return
+  // By handle, so that a link laid in its place is not followed.
   await using handle = await open(folder)
   await handle.chown(user.uid, user.gid)
 }

@@ -67,6 +67,7 @@ export async function takeBaseBackup(options: {
 }): Promise<BackupManifest> {
   const { connection, directory, now, signal } = options
   const layout = layoutOf(options.dataDir)
+  // A name that sorts by time and is valid on every file system.
   const name = now.toISOString().replaceAll(/[-:]|\.\d+/g, '')
   const base = join(directory, 'base')
   const draft = join(base, `.${name}.partial`)
@@ -94,6 +95,8 @@ export async function takeBaseBackup(options: {
     await rename(draft, join(base, name))
     return manifest
   } finally {
+    // Ends the session and with it the slot. The draft is gone after a success, because it was
+    // renamed.
     await client.end().catch(() => {})
     await rm(draft, { recursive: true, force: true })
   }
@@ -118,6 +121,7 @@ async function copyServer(
   },
 ): Promise<Copied> {
   const target = join(draft, dataName)
+  // `true` asks for an immediate checkpoint: the default would spread it over minutes.
   const started = await client.query(
     `select pg_walfile_name(lsn) as wal, clock_timestamp() as time from pg_backup_start('portolan', true) lsn`,
   )
@@ -192,6 +196,7 @@ async function listFolders(root: string): Promise<string[]> {
 
 async function copyDurably(from: string, to: string): Promise<void> {
   try {
+    // A clone where the file system can, which takes no space and no time.
     await copyFile(from, to, constants.COPYFILE_FICLONE)
   } catch (error) {
     // Dropped since it was listed; the replay of WAL drops it too.
@@ -216,6 +221,7 @@ export async function listBackups(directory: string): Promise<BackupManifest[]> 
   })
   const all: BackupManifest[] = []
   for (const name of names.filter((one) => !one.startsWith('.')).sort()) {
+    // Without its manifest a folder is not a complete backup.
     const text = await readFile(join(base, name, manifestName), 'utf8').catch(() => undefined)
     if (text !== undefined) all.push(JSON.parse(text) as BackupManifest)
   }

@@ -23,6 +23,7 @@ const usualPlaces = [
   '/Applications/Postgres.app/Contents/Versions/*/bin',
 ]
 
+// The newest version first: the order of a glob is that of text.
 const majorInPath = (path: string): number => Number(path.match(/(\d+)(\/bin)?$/)?.[1] ?? 0)
 
 const systemDirectories = async function* (path: string) {
@@ -35,6 +36,7 @@ const systemDirectories = async function* (path: string) {
 export const inspectBinaries = async (directory: string): Promise<Binaries | undefined> => {
   try {
     const programs = ['postgres', 'initdb'].map((name) => join(directory, name))
+    // `initdb` is checked too: some packages have the server without it.
     await Promise.all(programs.map((program) => access(program, constants.X_OK)))
     const { stdout } = await run(join(directory, 'postgres'), ['-V'], { timeout: 10_000 })
     const version = stdout.match(/\(PostgreSQL\) (\d+\S*)/)?.[1]
@@ -61,6 +63,7 @@ const candidates = async function* ({ explicit, npm, path = process.env.PATH ?? 
     yield explicit
     return
   }
+  // The system's version has security updates, so the npm package comes last.
   yield* systemDirectories(path)
   const directory = await npm()
   if (directory) yield directory

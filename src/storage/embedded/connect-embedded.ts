@@ -22,6 +22,7 @@ type VisitOptions = Omit<EmbeddedPostgresOptions, 'lock'> & {
   waitMs?: number
 }
 
+// Short, because a command waits for it; each attempt costs one connection to a unix socket.
 const pollMs = 50
 
 const mayUse = async (dataDir: string): Promise<void> => {
@@ -41,6 +42,7 @@ const tryLock = (dataDir: string): Promise<DataDirLock | undefined> =>
     throw error
   })
 
+// Says that the lock is held by a command and not by a service.
 const commandFile = (dataDir: string): string => join(dataDir, 'portolan.command')
 
 const readText = async (path: string): Promise<string> =>
@@ -52,6 +54,7 @@ const heldByCommand = async (dataDir: string): Promise<boolean> => {
   return command !== '' && command === (await readText(join(dataDir, 'portolan.pid')))
 }
 
+// Connection errors mean not ready; a server of another directory is an error for the operator.
 const isReady = async (layout: Layout): Promise<boolean> => {
   try {
     return (await probe(layout)).state === 'ready'
@@ -67,6 +70,7 @@ const visitAlone = async (
   lock: DataDirLock,
   options: VisitOptions,
 ): Promise<EmbeddedVisit> => {
+  // The file goes before the lock, so that the next command does not see a holder that is gone.
   const leave = async () => {
     await rm(commandFile(dataDir), { force: true })
     await lock.release()

@@ -17,6 +17,7 @@ export const defaultDataDir = async ({
   if (env.PORTOLAN_DATA_DIR) return resolve(cwd, env.PORTOLAN_DATA_DIR)
   const here = join(cwd, '.data')
   if (uid !== 0) return here
+  // PostgreSQL refuses to run as root, so its user must be able to enter the directory.
   const closed = await closedDirectory(cwd, await findServerUser())
   return closed === undefined ? here : '/var/lib/portolan'
 }

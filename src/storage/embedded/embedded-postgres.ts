@@ -50,12 +50,14 @@ const plan = async (
   options: EmbeddedPostgresOptions,
   signal: AbortSignal,
 ): Promise<ServerPlan> => {
+  // Recovery after a crash may replay much WAL, hence minutes.
   const { binaries: explicit, backup, log, startTimeoutMs = 300_000 } = options
   const settings = { ...archiveSettings(backup), ...options.settings }
   const layout = layoutOf(dataDir)
   const user = await chooseServerUser(layout.root)
   await prepareDirectories(dataDir, layout, user)
   await prepareArchive(backup, user)
+  // An existing directory can be opened by the same major version only.
   const pinned = await readDataVersion(layout)
   const npm = () => npmBinaries({ copyTo: layout.binaries, user })
   const binaries = await findBinaries({ explicit, pinned, user, npm })
@@ -67,6 +69,7 @@ const plan = async (
 }
 
 const removeOutsideSocket = async ({ root, socket }: Layout): Promise<void> => {
+  // A socket below /tmp was made because the data directory's path is too long.
   if (!socket.startsWith(root)) await rmdir(socket).catch(() => {})
 }
 
@@ -81,6 +84,7 @@ export const startEmbeddedPostgres = async (
   }
   const { log, signal = new AbortController().signal } = options
   const dataDir = await ensureDataDir(options.dataDir)
+  // The lock before anything is touched: two starts at once must not both initialize.
   const lock = options.lock ?? (await lockDataDir(dataDir, startWaitMs))
   const release = async () => {
     if (!options.lock) await lock.release()

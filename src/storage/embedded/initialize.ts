@@ -24,10 +24,10 @@ const ensureDirectory = async (path: string, user: ServerUser | undefined): Prom
   // By handle and never through a link: others may write to the parent, and we may be root.
   await using handle = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(() => undefined)
   const stats = await (handle?.stat() ?? lstat(path))
-  // A stranger may have made the directory first, below /tmp, to receive our connections.
+  // Another user may have made the directory first, below /tmp, to receive our connections.
   if (!handle || ![process.getuid?.(), user?.uid].includes(stats.uid)) {
     throw new EmbeddedPostgresError(
-      `${path} already exists and belongs to the user with id ${stats.uid}, or is no directory; remove it.`,
+      `${path} already exists and belongs to the user with id ${stats.uid}, or is not a directory; remove it.`,
     )
   }
   if (user && stats.uid !== user.uid) await handle.chown(user.uid, user.gid)
@@ -89,6 +89,8 @@ export const initialize = async (
     ['-D', staging],
     ['-U', connectionOf(layout).user],
     ['--encoding=UTF8', '--locale=C', '--data-checksums'],
+    // Trust on the socket, whose directory is private; host connections are rejected even if a port
+    // were opened.
     ['--auth-local=trust', '--auth-host=reject', '--no-instructions'],
     durable ? [] : ['--no-sync'],
   ]
@@ -108,6 +110,7 @@ export const initialize = async (
       { cause: error },
     )
   }
+  // The rename is the moment of creation: before it there is no database, after it a complete one.
   await rename(staging, layout.data)
   await syncDirectory(dirname(layout.data))
 }

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { copyFile, type FileHandle, open, rm } from 'node:fs/promises'
 
+// Ten megabytes of warnings are months of a usual server.
 const limit = 10 * 1024 * 1024
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
 
@@ -25,6 +26,8 @@ const notYet = /the database system is (not yet accepting|starting up|in recover
 export const readFailure = async (path: string, from: number): Promise<string> => {
   await using file = await open(path)
   const { size } = await file.stat()
+  // The end is read only: `from` excludes what earlier starts have written, the bound a server that
+  // wrote much.
   const length = Math.min(size - from, 16_384)
   if (length <= 0) return ''
   const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length)

@@ -28,12 +28,14 @@ const linksOf = async (directory: string): Promise<Link[]> =>
   readJson(join(directory, 'native/pg-symlinks.json')).catch(() => [])
 
 const copy = async (directory: string, links: Link[], destination: string): Promise<void> => {
+  // Copied beside and renamed, so that an interrupted copy is not taken for a complete one.
   const staging = `${destination}.new`
   await rm(staging, { recursive: true, force: true })
   await mkdir(dirname(destination), { recursive: true, mode: 0o755 })
   await cp(join(directory, 'native'), join(staging, 'native'), {
     recursive: true,
     verbatimSymlinks: true,
+    // Static libraries are half of the package and not needed to run it.
     filter: (source) => !source.endsWith('.a'),
   })
   for (const { source, target } of links) {
@@ -59,6 +61,7 @@ export const npmBinaries = async ({
   const installed = join(directory, 'native/bin')
   const closed = user && (await closedDirectory(join(installed, 'postgres'), user))
   if (linked.every(Boolean) && !closed) return installed
+  // The version is part of the path: an upgrade of the package makes a new copy.
   const { version } = await readJson(join(directory, 'package.json'))
   const destination = join(copyTo, `${process.platform}-${process.arch}-${version}`)
   if (!(await exists(destination))) await copy(directory, links, destination)

@@ -26,6 +26,7 @@ const commandOf = async (pid: number): Promise<string> => {
   if (process.platform === 'linux') {
     return (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).replaceAll('\0', ' ')
   }
+  // macOS and the BSDs have no /proc.
   return run('ps', ['-ww', '-o', 'command=', '-p', `${pid}`]).then(
     ({ stdout }) => stdout,
     () => '',
@@ -47,6 +48,7 @@ export const serverArguments = (data: string, config: string): string[] => [
 export const findPostmaster = async (data: string): Promise<number | undefined> => {
   const pid = Number.parseInt((await readPidFile(data)) ?? '', 10)
   if (!(pid > 0) || !(await isAlive(pid))) return undefined
+  // The arguments name the data directory, so a server of another installation does not match.
   return (await commandOf(pid)).includes(`postgres -D ${data} `) ? pid : undefined
 }
 

@@ -5,6 +5,7 @@ import { connectionOf, type Layout } from './layout.ts'
 /** What is behind the socket: a working server, one that starts or stops, or none. */
 export type Answer = { state: 'ready'; version: string } | { state: 'busy' } | { state: 'silent' }
 
+// SQLSTATE codes: starting or stopping; the database exists; the socket has no listener.
 const cannotConnectNow = '57P03'
 const alreadyThere = new Set(['42P04', '23505'])
 const absent = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE'])
@@ -33,6 +34,7 @@ const ask = async (client: pg.Client, layout: Layout): Promise<Answer> => {
 /** Asks the server of a layout how it is, and gives it the service's database when it has none yet. */
 export const probe = async (layout: Layout): Promise<Answer> => {
   const client = new pg.Client({
+    // `postgres` exists in every server; ours may have to be created first.
     ...connectionOf(layout),
     database: 'postgres',
     ssl: false,

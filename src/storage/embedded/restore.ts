@@ -52,6 +52,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   const lock = await lockDataDir(dataDir)
   try {
     const layout = layoutOf(dataDir)
+    // A running server would overwrite the files that are put in place.
     if (await findPostmaster(layout.data))
       throw new EmbeddedPostgresError(
         'The database server still runs. Stop the service first, with SIGTERM and not SIGKILL.',
@@ -61,6 +62,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     const staging = `${layout.staging}${randomBytes(4).toString('hex')}`
     onStep(`copying the base backup ${chosen.name}`)
     await copyOwned(backupData(archive.directory, chosen), staging, user)
+    // Renamed, not deleted: a failed restore puts them back.
     const before = await setAside(layout)
     await rename(staging, layout.data)
     try {
@@ -131,6 +133,7 @@ async function keepNewWal(
   user: ServerUser | undefined,
 ): Promise<void> {
   const target = join(data, 'pg_wal')
+  // Segments that the backup has stay as they are.
   const known = new Set(await readdir(target))
   for (const file of await readdir(join(before, 'pg_wal')).catch(() => [])) {
     if (known.has(file) || !/^[0-9A-F]{24}$/.test(file)) continue
@@ -183,6 +186,7 @@ async function readLastTransaction(layout: Layout): Promise<string | null> {
     const { rows } = await client.query<{ time: Date | null }>(
       'select pg_last_xact_replay_timestamp() as time',
     )
+    // Everything is on disk before the server is stopped, so that the next start replays nothing.
     await client.query('checkpoint')
     return rows[0]?.time?.toISOString() ?? null
   } finally {

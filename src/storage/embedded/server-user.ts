@@ -11,6 +11,7 @@ const run = promisify(execFile)
 
 const lookUp = async (name: string): Promise<ServerUser | undefined> => {
   try {
+    // By `id`, because names may come from a directory service that /etc/passwd does not know.
     const [uid, gid] = await Promise.all(
       ['-u', '-g'].map(async (flag) => Number((await run('id', [flag, name])).stdout)),
     )
@@ -45,6 +46,8 @@ export const chooseServerUser = async (root: string): Promise<ServerUser | undef
   return findServerUser()
 }
 
+// The x bit of a directory decides whether it may be passed; supplementary groups are not
+// considered, which only refuses more.
 const mayEnter = async (directory: string, user: { uid: number; gid: number }) => {
   const { mode, uid, gid } = await stat(directory)
   if (uid === user.uid) return (mode & 0o100) !== 0

@@ -29,6 +29,7 @@ export type ServerPlan = {
 
 // A server that listens answers at once, if only "not yet"; one that does not lost its socket.
 const silenceMs = 15_000
+// A server starts within tens of milliseconds; waiting longer would be felt at every start.
 const pollMs = 10
 
 const awaitReady = async (
@@ -43,6 +44,7 @@ const awaitReady = async (
     if (answer.state === 'ready') return answer.version
     const now = Date.now()
     if (answer.state === 'busy') heard = now
+    // Silent too long, or too slow in total: the caller decides whether to stop it.
     if (now - heard > silenceMs || now - begin > startTimeoutMs) return undefined
     await systemClock.sleep(pollMs, signal)
   }
@@ -98,6 +100,7 @@ const launch = async (plan: ServerPlan, signal: AbortSignal): Promise<Server | u
     await haltServer(watched)
     throw error
   }
+  // Asked before it is halted, which kills it too.
   const killed = watched.killed()
   await haltServer(watched)
   if (killed) return undefined
@@ -121,6 +124,7 @@ export const bringUp = async (plan: ServerPlan, signal: AbortSignal): Promise<Se
         `PostgreSQL does not come up in ${plan.layout.data}: processes of an earlier server still use it, or something kills it.`,
       )
     }
+    // Doubles up to a second: leftovers of a killed server usually end within that.
     await systemClock.sleep(Math.min(50 * 2 ** attempt, 1_000), signal)
   }
 }

@@ -41,6 +41,7 @@ const print = (value: string | number | boolean): string =>
 
 /** The configuration file of one server, later lines win: initdb's values, our defaults, the operator's settings, fixed settings. */
 export const renderSettings = (layout: Layout, settings: Settings = {}): string => {
+  // Last, so that no setting of an operator opens a port or another socket.
   const enforced: Settings = {
     listen_addresses: '',
     port: connectionOf(layout).port,

@@ -12,6 +12,7 @@ export type Supervisor = {
 
 // A server that ran this long did not fail because of its start: the pauses begin anew.
 const calmMs = 60_000
+// A server that dies at every start is retried, but not in a tight loop.
 const longestPauseMs = 10_000
 
 /** Watches a running server and starts it again, with growing pauses, whenever it ends. */

@@ -13,6 +13,7 @@ export type Sender = WalletScope & { from: Buffer }
 export const lockSender = async (trx: Db, sender: Sender): Promise<void> => {
   const { organization_id, network_id, from } = sender
   const name = `sender/${organization_id}/${network_id}/${from.toString('hex')}`
+  // An advisory lock: an address without transactions has no row that could be locked.
   await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(trx)
 }
 
@@ -29,6 +30,7 @@ const holds = ({ organization_id, network_id, from }: Sender) => sql<boolean>`
      where organization_id = ${organization_id} and network_id = ${network_id} and "from" = ${from}
        and transaction_hash is not null))))`
 
+// States in which a nonce is taken. A literal list, so that the partial index matches.
 const live = sql`(transaction_state in ('TRANSACTION_STATE_CREATED', 'TRANSACTION_STATE_SIGNED',
   'TRANSACTION_STATE_SENDING', 'TRANSACTION_STATE_SENT', 'TRANSACTION_STATE_MINED'))`
 
@@ -47,6 +49,7 @@ const freeNonce = (sender: Sender, from: number) => sql<number>`
 
 /** The lowest free nonce of an address. */
 export const findFreeNonce = async (trx: Db, sender: Sender, from: number): Promise<number> => {
+  // Gaps are filled first: the lowest free number is one that follows a held one, or the first.
   const { rows } = await sql<{ nonce: number }>`
     select ${freeNonce(sender, from)} as nonce`.execute(trx)
   return rows[0]!.nonce
@@ -111,6 +114,7 @@ export const findOwnHolder = async (
   { organization_id, network_id, from }: Sender,
   nonce: number,
 ): Promise<NonceHolder | undefined> => {
+  // A transaction that is sent explains the wait better than one that waits itself.
   const { rows } = await sql<NonceHolder>`
     select transaction_id, transaction_state, last_error from managed_transaction
     where network_id = ${network_id} and "from" = ${from} and nonce = ${nonce} and ${live}

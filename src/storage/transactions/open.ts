@@ -60,11 +60,12 @@ export const lockDecidedAbove = async (
   return rows
 }
 
-/** What the sender has to look after, the longest waiting first. */
+/** The transactions that the sender has to check, the longest waiting first. */
 export const listDueBroadcasts = async (
   db: Db,
   { network_id, now, limit }: { network_id: number; now: Date; limit: number },
 ): Promise<TransactionRow[]> => {
+  // Lower nonces first: a node may refuse a transaction whose predecessor it does not know.
   const { rows } = await sql<TransactionRow>`
     select * from managed_transaction
     where network_id = ${network_id} and next_broadcast_time <= ${now}

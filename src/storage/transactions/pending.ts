@@ -29,6 +29,7 @@ export const recordPending = async (
   const rows = seen
     .map((row) => ({ ...row, network_id, check_time: row.record_time }))
     .toSorted((one, other) => Buffer.compare(one.transaction_hash, other.transaction_hash))
+  // Only a row that had left is updated, so a repeated announcement writes nothing.
   const stored = await sql`
     insert into pending_transaction
       (network_id, transaction_hash, "from", nonce, detail, record_time, leave_time, check_time)
@@ -37,6 +38,7 @@ export const recordPending = async (
     on conflict (network_id, transaction_hash) do update
       set leave_time = null, check_time = excluded.check_time
       where pending_transaction.leave_time is not null and excluded.leave_time is null`.execute(db)
+  // Both of a pair are checked next: one of them has to go, and only the nodes know which.
   const { numAffectedRows } = await sql`
     update pending_transaction set check_time = null
     where network_id = ${network_id} and transaction_hash in (
@@ -95,6 +97,7 @@ export const claimUnchecked = async (
   network_id: number,
   { now, before, limit }: { now: Date; before: Date; limit: number },
 ): Promise<Buffer[]> => {
+  // `skip locked`: processes share the work instead of asking for the same transactions.
   const { rows } = await sql<{ transaction_hash: Buffer }>`
     update pending_transaction set check_time = ${now}
     where network_id = ${network_id} and transaction_hash in (
@@ -133,6 +136,7 @@ export const forgetPending = async (
       select transaction_hash from pending_transaction
       where network_id = ${network_id} and leave_time < ${leftBefore}
       limit ${limit} for update skip locked)`.execute(db)
+  // By the time of recording: beyond the bound the newest are kept, because clients ask for those.
   const beyond = await sql`
     delete from pending_transaction where network_id = ${network_id} and transaction_hash in (
       select transaction_hash from pending_transaction

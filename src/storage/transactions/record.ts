@@ -38,6 +38,7 @@ export const toTransactionRecord = (row: ManagedTransactionRow, now: Date) => ({
   stuck: isStuck(row, now),
   last_error: row.last_error ?? '',
   warnings: (row.warnings ?? []) as string[],
+  // Shown once it is final: until then the block of the other transaction may leave the chain.
   replaced_by:
     row.transaction_state === 'TRANSACTION_STATE_REPLACED' && row.replaced_by
       ? hex(row.replaced_by)

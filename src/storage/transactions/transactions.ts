@@ -143,6 +143,7 @@ export const listTransactions = async (
     page = page.where('transaction_state', '=', filter.transaction_state)
   if (after)
     page = page.where(
+      // A row comparison, which enters the index of the list order.
       sql<boolean>`(create_time, transaction_id) < (${after.create_time}, ${after.transaction_id})`,
     )
   return await page.execute()

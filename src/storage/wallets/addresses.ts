@@ -112,6 +112,7 @@ export const holdAddresses = async (
   { organization_id, network_id }: WalletScope,
   addresses: readonly Buffer[],
 ): Promise<OwnedAddress[]> => {
+  // In the order of the key, as all writers of addresses, so that two of them do not deadlock.
   const { rows } = await sql<OwnedAddress>`
     select t.wallet_id, t.address, w.confirmation
     from wallet_address t join wallet w on w.wallet_id = t.wallet_id
@@ -133,6 +134,7 @@ export const deleteAddresses = async (
   const chosen = addresses
     ? sql`wallet_id = ${wallet_id} and address = any(${addresses as Buffer[]}::bytea[])`
     : sql`wallet_id = ${wallet_id}`
+  // Dependent rows after the address: a process that reads it now waits, and then finds nothing.
   const { numAffectedRows } = await sql`
     delete from wallet_address
     where ${chosen} and organization_id = ${organization_id} and network_id = ${network_id}`.execute(
@@ -171,6 +173,7 @@ export const findTracked = async (
 }
 
 function addressesOf({ addresses, organization_id, wallet_id, confirmation }: TrackedWallet) {
+  // Each address follows its length, which is one byte.
   const found: TrackedAddress[] = []
   let end = 0
   while (end < addresses.length) {

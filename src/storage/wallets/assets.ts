@@ -110,6 +110,7 @@ export const listTokenImports = async (
   { organization_id, network_id }: WalletScope,
   { wallet_id, addresses }: { wallet_id: string; addresses: readonly Buffer[] },
 ): Promise<(AssetKey & { address: Buffer; token_account_address: Buffer })[]> => {
+  // Joined for the key of the asset; the import itself knows only its id.
   const { rows } = await sql<AssetKey & { address: Buffer; token_account_address: Buffer }>`
     select i.address, i.token_account_address, a.asset_type, a.contract_address, a.token_id
     from token_import i join asset a on a.asset_id = i.asset_id
@@ -155,6 +156,7 @@ export const findTokenAccounts = async (
   accounts: readonly Buffer[],
 ): Promise<(AssetKey & { account: Buffer; owner: Buffer })[]> => {
   if (accounts.length === 0) return []
+  // Distinct, because organizations that track the same address have one import each.
   const { rows } = await sql<AssetKey & { account: Buffer; owner: Buffer }>`
     select distinct i.token_account_address as account, i.address as owner,
       a.asset_type, a.contract_address, a.token_id

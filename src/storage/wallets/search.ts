@@ -12,6 +12,7 @@ export const findWalletsByName = async (
   { organization_id, network_ids, limit }: Searched,
   name: string,
 ): Promise<Found[]> => {
+  // Scans the wallets of one organization; the quota bounds their number.
   const { rows } = await sql<Found>`
     select network_id, wallet_id::text as id, name as title, wallet_id::text as wallet_id from wallet
     where organization_id = ${organization_id} and network_id = any(${network_ids as number[]}::int2[])
@@ -28,6 +29,7 @@ export const findById = async (
 ): Promise<(Found & { kind: 'wallet' | 'webhook' })[]> => {
   const mine = sql`organization_id = ${organization_id}
     and network_id = any(${network_ids as number[]}::int2[])`
+  // Both kinds in one statement: an id names one of them, and the caller cannot know which.
   const { rows } = await sql<Found & { kind: 'wallet' | 'webhook' }>`
     select 'wallet' as kind, network_id, wallet_id::text as id, name as title,
       wallet_id::text as wallet_id
@@ -60,6 +62,7 @@ export const findTransactions = async (
   organization_id: string,
   hashes: readonly { network_id: number; hash: Buffer }[],
 ): Promise<{ network_id: number; hash: Buffer; wallet_id: string; title: string }[]> => {
+  // One wallet per network is enough to open the transaction; the page lists all its transfers.
   const { rows } = await sql<{
     network_id: number
     hash: Buffer

@@ -11,6 +11,7 @@ export const enqueueMetadata = async (
   { network_id, asset_ids, now }: { network_id: number; asset_ids: readonly string[]; now: Date },
 ): Promise<void> => {
   if (asset_ids.length === 0) return
+  // In one order, because several trackers may queue the same items.
   await sql`
     insert into job (job_id, kind, network_id, payload, attempt_count, next_attempt_time, create_time,
       update_time)

@@ -56,6 +56,7 @@ export const deleteTokenRule = async (
   const { organization_id, network_id } = scope
   const { wallet_id, asset_id } = rule
   await lockTokenRules(trx, organization_id)
+  // The rule goes first, so that the search for other rules below does not find it.
   await trx.deleteFrom('token_rule').where('rule_id', '=', ruleIdOf(scope, rule)).execute()
   const one = wallet_id === undefined ? sql`` : sql`and w.wallet_id = ${wallet_id}`
   const wallets = sql`
@@ -70,6 +71,7 @@ export const deleteTokenRule = async (
     where wallet_id in (${wallets}) and asset_id = ${asset_id} and since_block is not null`.execute(
     trx,
   )
+  // An address that has the token by name keeps its balance and work.
   for (const table of ['balance_change', 'balance_pending', 'balance'] as const)
     await sql`
       delete from ${sql.table(table)} b
@@ -88,6 +90,7 @@ export const insertTokenRule = async (
 ): Promise<boolean> => {
   await lockTokenRules(trx, organization_id)
   const rule_id = ruleIdOf({ organization_id, network_id }, { wallet_id, asset_id })
+  // Counted under the lock, so that two requests cannot pass the bound together.
   const { rows } = await sql<{ count: bigint; is_known: boolean }>`
     select count(*) as count, coalesce(bool_or(rule_id = ${rule_id}), false) as is_known
     from token_rule

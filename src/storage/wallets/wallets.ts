@@ -166,6 +166,8 @@ export const setConfirmation = async (
       and network_id = ${network_id}`.execute(trx)
   if (!numAffectedRows) return false
   const due = sql`block_number + greatest(${confirmation}::int8, 1) - 1`
+  // Deep wallets are read ahead at the newest block, others when the new number of confirmations is
+  // there.
   await (confirmation > deepConfirmation
     ? sql`
         update balance_change set due_block = case when delta is null then ${head} else ${due} end,

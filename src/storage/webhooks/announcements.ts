@@ -19,6 +19,8 @@ export const listPendingAnnouncements = async (
   db: Db,
   limit: number,
 ): Promise<PendingAnnouncement[]> => {
+  // Both ends of each event are one row here, so an event that is over before its beginning was
+  // announced still gets both, in order.
   const { rows } = await sql<PendingAnnouncement>`
     select e.*, s.event_state, a.after_webhook_id from operational_event e
     cross join (values ('OPENED'), ('RESOLVED')) s (event_state)
@@ -56,6 +58,7 @@ export const pageAnnounced = async (
       : sql`w.organization_id = ${organization_id} and w.network_id = coalesce(
           (${at} and exists (select from webhook o where o.network_id = n.network_id and ${mine})),
           (select min(o.network_id) from webhook o where ${mine}))`
+  // Not the webhook that the event is about: it was disabled, and could not be notified of that.
   const { rows } = await sql<AnnouncedWebhook>`
     select w.webhook_id, w.organization_id, w.network_id from webhook w
     where ${isSubscribed} and w.sink is distinct from 'stream' and w.webhook_id::text <> ${subject} ${beyond}

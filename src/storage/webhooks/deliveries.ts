@@ -41,6 +41,8 @@ const stateOf = (now: Date) => sql`
       then 'WEBHOOK_STATUS_IN_PROGRESS'
     else q.webhook_status end as webhook_status`
 
+// The newest attempt by an index look-up per row of the page; a join over all attempts would read
+// the history.
 const stateJoins = sql`
   left join delivery_queue q on q.webhook_history_id = d.webhook_history_id
   left join lateral (
@@ -121,6 +123,7 @@ export const listAttempts = async (
     .orderBy('attempt', 'desc')
     .limit(limit)
     .execute()
+  // Read newest first for the limit, shown oldest first.
   return rows.toReversed()
 }
 
@@ -133,6 +136,7 @@ export const retryDelivery = async (
   webhook_history_id: string,
   now: Date,
 ): Promise<number> => {
+  // A key share lock: retention must not remove the notification while it is queued again.
   const { numAffectedRows } = await sql`
     insert into delivery_queue (webhook_history_id, organization_id, webhook_id, sequence,
       webhook_status, next_attempt_time, retry_step)
@@ -150,6 +154,7 @@ export const retryFailed = async (
   webhook_id: string,
   { from_time, now }: { from_time: Date; now: Date },
 ): Promise<number> => {
+  // The locks of the queues before the rows, as every writer of queues (`queue-locks.ts`).
   await queuesAlone([webhook_id]).execute(trx)
   const { numAffectedRows } = await sql`
     update delivery_queue q set ${again(now)}

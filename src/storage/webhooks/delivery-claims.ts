@@ -41,6 +41,8 @@ export type ReceiverRow = Pick<
 
 /** All webhooks that have something to send, without those of disabled organizations: one look into the index for each, however long its queue. */
 export const listQueuedWebhooks = async (db: Db): Promise<QueuedWebhook[]> => {
+  // A recursive step jumps to the next webhook in the index (loose index scan): the cost follows
+  // the number of webhooks, not of notifications.
   const { rows } = await sql<QueuedWebhook>`
     with recursive queued as (
       (select webhook_id, organization_id, next_attempt_time from delivery_queue
@@ -101,6 +103,8 @@ export const releaseClaims = async (
   >[],
 ): Promise<void> => {
   if (claims.length === 0) return
+  // The expiry is part of the claim: one that has passed to another courier has another time and
+  // stays.
   const rows = claims.map(({ webhook_history_id, claim_expire_time }) => ({
     webhook_history_id,
     claim_expire_time,
@@ -121,6 +125,8 @@ export const listReceivers = async (
   db: Db,
   webhook_ids: readonly string[],
 ): Promise<ReceiverRow[]> => {
+  // Read at each round, not cached: a secret or an endpoint that was changed applies to the next
+  // attempt.
   const { rows } = await sql<ReceiverRow>`
     select webhook_id, organization_id, network_id, webhook_endpoint, webhook_state, failing_since,
       secret_sealed, previous_secret_sealed, previous_secret_expire_time

@@ -65,6 +65,7 @@ export const recordAttempts = async (
   })
 }
 
+// Not `localeCompare`: the order must be that of every other process.
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 type Outcome = {
@@ -80,6 +81,7 @@ const summarize = (records: readonly AttemptRecord[]): Outcome[] => {
   const byWebhook = Map.groupBy(records, ({ webhook_id }) => webhook_id)
   return [...byWebhook].flatMap(([webhook_id, mine]) => {
     const failed = mine.filter(({ is_delivered }) => !is_delivered)
+    // One success among failures shows that the receiver works.
     const is_well = failed.length < mine.length
     if (failed.length === 0 && !mine.some(({ was_failing }) => was_failing)) return []
     const last = failed.at(-1)
@@ -170,6 +172,7 @@ const storeAttempts = async (db: Db, records: readonly AttemptRecord[]): Promise
     .filter(({ is_delivered }) => is_delivered)
     .map(({ webhook_history_id }) => webhook_history_id)
   const counts = new Map<string, number>()
+  // Two attempts of one delivery may be in one batch; their numbers follow each other.
   const rows = records.map((record) => {
     const attempt = (counts.get(record.webhook_history_id) ?? 0) + 1
     counts.set(record.webhook_history_id, attempt)

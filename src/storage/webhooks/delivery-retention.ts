@@ -32,6 +32,7 @@ export const removeOldHistory = async (
   { organization_id, network_id }: WalletScope,
   { before, after, limit }: { before: Date; after: DeliveryPosition | undefined; limit: number },
 ): Promise<Removed> =>
+  // In one transaction: the rows stay locked from the choice to the removal.
   await db.transaction().execute(async (trx) => {
     const { rows } = await sql<DeliveryPosition & { last_time: Date | null }>`
       select webhook_history_id, create_time, (
@@ -70,6 +71,7 @@ export const removeOldHistory = async (
             select 1 from delivery_queue q where q.webhook_history_id = d.webhook_history_id))
         returning webhook_id, sequence)
       select webhook_id, sequence from gone`.execute(trx)
+    // By webhook, because the key of attempts begins with it.
     for (const [webhook_id, mine] of Map.groupBy(gone, (row) => row.webhook_id))
       await sql`
         delete from delivery_attempt where webhook_id = ${webhook_id}

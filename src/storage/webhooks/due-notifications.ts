@@ -80,6 +80,7 @@ export const listDueWaiting = async (
         partition by d.organization_id order by d.due_block, d.block_number),
       d.due_block, d.block_number
     limit ${due.limit}`.execute(trx)
+  // An organization whose part was full may have more, although the page was not.
   const counts = new Map<string, number>()
   for (const { organization_id } of rows)
     counts.set(organization_id, (counts.get(organization_id) ?? 0) + 1)

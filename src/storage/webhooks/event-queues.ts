@@ -84,6 +84,7 @@ export const listEventOrganizations = async (
   network_id: number,
   limit: number,
 ): Promise<string[]> => {
+  // One index look-up per organization, however many events it has.
   const first = (after: RawBuilder<unknown>) => sql`
     select organization_id, create_time from ${sql.table(table)}
     where network_id = ${network_id} ${after}

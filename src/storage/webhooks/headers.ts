@@ -28,6 +28,7 @@ export const lockSharedHeaders = async (
   { organization_id, network_id }: WalletScope,
 ): Promise<void> => {
   const name = `webhook_header/${organization_id}/${network_id}`
+  // An advisory lock: without a shared header there is no row that could be locked.
   await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(trx)
 }
 
@@ -49,6 +50,7 @@ export const findWebhookHeader = async (
   { organization_id, network_id }: WalletScope,
   { webhook_id, header_key }: Pick<WebhookHeaderRow, 'webhook_id' | 'header_key'>,
 ): Promise<WebhookHeaderRow | undefined> => {
+  // Names of HTTP headers do not depend on case, so the stored case must not matter either.
   const { rows } = await sql<WebhookHeaderRow>`
     select * from webhook_header
     where organization_id = ${organization_id} and network_id = ${network_id}

@@ -19,6 +19,8 @@ export type NewEvent = NewTransfersEvent | Omit<ReorganizationEvent, 'event_numb
 export const insertEvents = async (trx: Db, events: readonly NewEvent[]): Promise<void> => {
   if (events.length === 0) return
   const network_id = events[0]!.network_id
+  // Numbers without holes for each organization: `place` counts within this batch, the turn within
+  // all.
   const counts = new Map<string, number>()
   const numbered = events.map((event) => {
     const place = counts.get(event.organization_id) ?? 0
@@ -79,6 +81,7 @@ export const advanceEvents = async (
   { organization_id, network_id }: WalletScope,
   { done, partly }: { done: readonly number[]; partly?: EventProgress | undefined },
 ): Promise<void> => {
+  // In the transaction that wrote the notifications, so that neither is there without the other.
   if (done.length > 0)
     await sql`
       delete from notification_event

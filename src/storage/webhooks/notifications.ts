@@ -43,6 +43,7 @@ export const queueNotifications = async (
   now: Date,
 ): Promise<string[]> => {
   if (notifications.length === 0) return []
+  // Locks the webhooks, in the order of their ids. Nothing else may be locked after that.
   const numbered = await numberDeliveries(trx, notifications)
   const rows = numbered.map((row) => ({
     ...row,
@@ -122,6 +123,8 @@ export const findWebhooks = async (
       select webhook_id, organization_id, wallet_id, confirmation from webhook
       where ${wanted} and organization_id = o.organization_id and wallet_id = o.wallet_id
       order by webhook_id limit ${limit}::int8) w`.execute(trx)
+  // By wallet or, for a webhook of all wallets, by organization: both are UUIDs, so the keys cannot
+  // collide.
   const found = Map.groupBy(rows, (row) => row.wallet_id ?? row.organization_id)
   return ({ organization_id, wallet_id }) => [
     ...(found.get(wallet_id) ?? []),
@@ -155,6 +158,7 @@ export const listNotifiedTransfers = async (
 ): Promise<ListedTransfer[]> => {
   const hashes = distinctBytes(waiting.map(({ transaction_hash }) => transaction_hash))
   const numbers = [...new Set(waiting.map(({ transfer_block }) => transfer_block))]
+  // Block numbers narrow the partitions and the index; the hashes alone would search all months.
   const { rows } = await sql<ListedTransfer>`
     select t.*, a.asset_type, a.contract_address, a.token_id, a.name, a.symbol, a.decimals,
       ${shortText('token_uri')}, ${shortText('token_data')}, w.confirmation, w.confirmed_block

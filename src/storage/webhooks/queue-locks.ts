@@ -1,7 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
 
-// So that a transaction has at most so many of them, whatever it does.
+// A transaction holds at most so many of these locks, whatever number of webhooks it writes for.
+// Webhooks that share one only wait longer.
 const buckets = 256
+// Two-part advisory locks: the class keeps these apart from the locks of other purposes.
 const lockClass = 5_713_302
 
 const lock = (name: string, webhook_ids: readonly string[]): RawBuilder<unknown> => sql`

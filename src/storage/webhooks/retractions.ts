@@ -15,6 +15,8 @@ export const countNotifiedAbove = async (
   { network_id, above }: { network_id: number; above: number },
   limit: number,
 ): Promise<{ organization_id: string; count: number }[]> => {
+  // Organizations by a loose index scan, and each count stops at the limit: a large one costs no
+  // more than a small one.
   const { rows } = await sql<{ organization_id: string; count: number }>`
     with recursive notified as (
       (select organization_id from delivery
@@ -53,6 +55,7 @@ export const deleteWaitingAbove = async (
   removed: Removed,
   limit: number | null = null,
 ): Promise<number> => {
+  // As an array, so that the planner looks up ids instead of joining.
   const { numAffectedRows } = await sql`
     delete from delivery where webhook_history_id = any(array(
       select webhook_history_id from delivery

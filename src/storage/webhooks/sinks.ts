@@ -40,6 +40,7 @@ export const insertSink = async (
     values (${sink.webhook_id}, ${sink.organization_id}, ${sink.network_id}, '',
       ${sink.confirmation}, ${sink.first_event}, 'WEBHOOK_STATE_ENABLED', ${sink.secret_sealed}, 1,
       ${sink.create_time}, ${sink.create_time}, ${sink.sink})`.execute(trx)
+  // The server's time, as claims compare it: processes may differ.
   await sql`
     insert into sink (webhook_id, organization_id, network_id, sink_type, settings, position, epoch,
       failure_count, next_attempt_time, create_time)
@@ -89,6 +90,8 @@ export const updateSink = async (
     await sql`
       update webhook set secret_sealed = ${secret_sealed}, update_time = ${now}
       where webhook_id = ${webhook_id}`.execute(trx)
+  // The new epoch ends the claim: a process that publishes with the old settings cannot move the
+  // position.
   await sql`
     update sink set settings = ${JSON.stringify(settings)}::jsonb, failure_count = 0,
       next_attempt_time = clock_timestamp(), epoch = epoch + 1, claim_expire_time = null
@@ -203,6 +206,7 @@ export const advanceSink = async (
   { webhook_id, epoch }: Pick<SinkRow, 'webhook_id' | 'epoch'>,
   { position, now }: { position: number; now: Date },
 ): Promise<boolean> => {
+  // The epoch fences, and the position only grows: a delayed process cannot move it back.
   const { numAffectedRows = 0n } = await sql`
     update sink set position = ${position}, publish_time = ${now}, failure_count = 0,
       next_attempt_time = clock_timestamp()

@@ -42,6 +42,7 @@ export const listStateWebhooks = async (
   event: StateEvent,
   limit: number,
 ): Promise<EventWebhook[]> => {
+  // Webhooks that were registered after the change do not get it.
   const { network_id, organization_id, wallet_id, after_webhook_id, create_time } = event
   const condition = sql`
     network_id = ${network_id} and organization_id = ${organization_id}

@@ -30,6 +30,7 @@ export const notifyOfStates = async (
   const [first] = transactions
   if (!first) return { count: 0, isLeft: false }
   const { network_id } = first
+  // One more than may be written at once, which is enough to decide.
   const webhooksOf = await findWebhooks(
     trx,
     network_id,
@@ -61,6 +62,7 @@ export const notifyOfStates = async (
       create_time: now,
     })),
   )
+  // Only these lock webhooks; the others are locked by the worker that expands them.
   const atOnce = wanted.filter((row) => !isLater(row))
   if (atOnce.length > 0) await lock?.(atOnce)
   const notifications = atOnce.flatMap((row) =>

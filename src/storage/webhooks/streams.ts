@@ -42,6 +42,7 @@ export const touchStreams = async (
   webhook_ids: readonly string[],
   now: Date,
 ): Promise<void> => {
+  // Locked in the order of ids first, because an update alone locks in the order of its scan.
   await sql`
     update webhook set update_time = ${now} where webhook_id in (
       select webhook_id from webhook where webhook_id = any(${webhook_ids as string[]}::uuid[])
@@ -50,6 +51,7 @@ export const touchStreams = async (
 
 /** Stops writing for the streams that were not used since a time. Says how many. */
 export const pauseStreams = async (db: Db, before: Date): Promise<number> => {
+  // Those that a writer holds are in use, and are looked at again in the next hour.
   const { numAffectedRows } = await sql`
     update webhook set events = '{}' where webhook_id in (
       select webhook_id from webhook
@@ -118,6 +120,8 @@ export const listStreamRows = async (
   wanted: readonly { webhook_id: string; after: number }[],
   limit: number,
 ): Promise<StreamRow[]> => {
+  // The type follows from the body, so that notifications of streams need no column that others
+  // lack.
   const { rows } = await sql<StreamRow>`
     select d.webhook_id, d.webhook_history_id, d.sequence, d.create_time, d.data::text as data,
       case when d.data ? 'transaction' then 'transaction'
