@@ -2,66 +2,44 @@
 // reverse. It may use every folder except `cli`. It guarantees that a start that fails half-way
 // leaves nothing running.
 
-import { createOperationUsage } from '../domain/access/operation-usage.ts'
-import { createAuditTrail } from '../domain/audit/trail.ts'
-import type { Installation } from '../domain/context.ts'
-import { createUsageWriter, type UsageWriter } from '../gateway/usage/usage.ts'
 import type { DevTools } from '../http/dev.ts'
 import type { EventStreams } from '../http/events/streams.ts'
-import { createOperations } from '../http/operations.ts'
-import { createLiveRoutes } from '../http/routes.ts'
+import { createOperations, type Operations } from '../http/operations.ts'
 import { createSignIn } from '../http/sign-in.ts'
 import type { Sockets } from '../http/websocket/websocket.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { type Ids, systemIds } from '../lib/ids.ts'
 import { type Log, silentLog } from '../lib/log.ts'
 import { isLoopback } from '../lib/net/loopback.ts'
-import { addMethodUsage } from '../storage/access/method-usage.ts'
 import type { DataDirLock } from '../storage/embedded/lock.ts'
-import { describeNetworks, listNetworks } from '../storage/tracking/networks.ts'
 import { startEventHub } from '../workers/events/hub.ts'
-import { startLiveEvents } from '../workers/events/live.ts'
-import { startRollup } from '../workers/metrics/rollup.ts'
-import { openAccess } from './access.ts'
-import { checkAddresses } from './admin-listener.ts'
-import { type Demo, demoWarning, ensureDemo } from './bootstrap.ts'
-import { type Place, placesOf } from './chain-openers.ts'
+import { createHolders, startBackground } from './background.ts'
+import type { Demo } from './bootstrap.ts'
+import type { Place } from './chain-openers.ts'
+import { type ChainServices, openChainServices } from './chain-services.ts'
 import { listenToChanges } from './change-listener.ts'
 import type { ServicePart } from './cluster/part.ts'
-import { developmentWarning, hasDevelopmentRules } from './config/development.ts'
 import type { Env } from './config/problem.ts'
-import { resolveChains } from './config/resolve.ts'
 import type { Config } from './config/schema.ts'
 import { toQuotas } from './config/sections/limits.ts'
 import { removeConnectionFile, writeConnectionFile } from './connection-file.ts'
-import {
-  canMasterKeysChange,
-  openDataDir,
-  openMasterKeys,
-  openMasterSealer,
-} from './data-directory.ts'
-import { openServiceDatabase } from './database.ts'
-import { connectedChains, describedNetworks, routedChains } from './described-chains.ts'
-import { createHolders } from './holders.ts'
+import { canMasterKeysChange, openMasterKeys } from './data-directory.ts'
+import { connectedChains } from './described-chains.ts'
+import { type Foundation, openFoundation } from './foundation.ts'
 import { openHttp } from './http.ts'
 import type { Own } from './lifetime.ts'
 import type { LogHooks } from './logger.ts'
-import { startIncidents, startMaintenance } from './maintenance.ts'
 import { startMasterKeyRefresh } from './master-key-refresh.ts'
-import { createMetrics, type Metrics } from './metrics/metrics.ts'
-import { createTotals, withTotals } from './metrics/totals.ts'
-import { type Networks, openNetworks } from './networks.ts'
-import { createOverview } from './overview.ts'
-import { noQueries, openQueries } from './query.ts'
+import type { Metrics } from './metrics/metrics.ts'
+import type { Networks } from './networks.ts'
+import type { ProcessOverview } from './overview.ts'
 import { applyChains } from './reload/apply.ts'
 import { type Difference, mergeLive } from './reload/difference.ts'
 import { createReloader, type ReloadOutcome } from './reload/reload.ts'
 import { rereadConfig } from './reload/reread.ts'
-import { rolesOf } from './roles.ts'
 import { createReadiness, createStatus, listUntracked } from './status.ts'
-import { startTelemetry } from './telemetry/start.ts'
-import { openWallets, type Wallets } from './wallets.ts'
-import { endpointRules, openWebhooks } from './webhooks.ts'
+import type { Wallets } from './wallets.ts'
+import { openWebhooks, type Webhooks } from './webhooks.ts'
 
 /** What a service is started with. */
 export type AppOptions = {
@@ -137,66 +115,159 @@ export type AppViews = {
 // Two checks of a load balancer, most of which check every one to two seconds.
 const usualDrainSeconds = 5
 
-/** Starts every part of the service, in the order in which they need each other. */
+/**
+ * Starts every part of the service, in the order in which they need each other. Parts that are opened later, and that
+ * earlier ones call, are reached through `late`.
+ */
 export async function startApp(options: AppOptions): Promise<App> {
-  const { env, cwd, log, version, clock = systemClock, ids = systemIds, local, part } = options
-  const config = resolveChains(options.config, env)
-  const roles = rolesOf(config.server.roles)
-  let running = config
-  const current = () => running
+  const { log, clock = systemClock, ids = systemIds, local, part } = options
   await using starting = new AsyncDisposableStack()
   const own: Own = (part) => {
     starting.defer(() => part.stop())
     return part
   }
+  const foundation = await openFoundation({ ...options, clock, ids, local, part }, own)
+  const { config, current, roles, dataDir, database, installation, access, demo } = foundation
+  const { server, trustedTime } = database
+  const { db } = installation
+  const late: Late = {}
 
-  const dataDir = await openDataDir(config, env, cwd)
-  if (!part) await checkAddresses(config)
-  const tracing = await startTelemetry(config, options, own)
-  const sealer = await openMasterSealer(config, { dataDir, env, log })
-  const lock = local?.lock
-  const given = part?.server
-  const tools = { dataDir, env, log, clock, lock, given, tracing }
-  const database = await openServiceDatabase(config, tools, own)
-  const { db, pool, shareOf, workersDb, server, nonceMemory, trustedTime, replicas } = database
-  const developmentRules = hasDevelopmentRules(config, local !== undefined)
-  const endpoints = endpointRules(current, developmentRules)
-  const installation = { db, clock, ids, sealer, log, endpoints } satisfies Installation
-  await describeNetworks(db, describedNetworks(config))
-  const routes = createLiveRoutes(routedChains(config, await listNetworks(db)))
-  const totals = createTotals()
-  const metrics = withTotals(createMetrics(version, routes), totals)
-  const { authenticationFailed: onFailure } = metrics
-  const access = await openAccess(
-    config,
-    installation,
-    { env, pool, nonceMemory, onFailure, isServing: roles.isServing, limiter: part?.limiter },
+  const { courier, hub } = openNotifications(foundation, late, own)
+  // One per lease and not per process: a reload replaces single networks.
+  const holders = createHolders(ids)
+  const chains = await openChainServices(
+    foundation,
+    {
+      ...{ places: options.places, peers: part?.peers, newHolder: holders.newHolder },
+      onReorganized: (name, blocks) => late.events?.reorganized(name, blocks),
+    },
     own,
   )
-  const demo = developmentRules ? await ensureDemo(installation) : undefined
-  for (const message of [
-    developmentWarning(config, local !== undefined),
-    developmentRules ? undefined : await demoWarning(db),
-  ])
-    if (message !== undefined) log.warn({}, message)
+  const { networks, wallets } = chains
+  late.track = wallets.join
+  const { overview, live } = startBackground(
+    foundation,
+    {
+      ...{ chains, courier, holders, places: options.places ?? [] },
+      ...{ isEmbedded: local !== undefined, sockets: () => late.sockets },
+    },
+    own,
+  )
+  const status = createStatus({
+    ...{ current, db, clock, version: options.version, networks, courier, roles: roles.list },
+    ...((roles.has('tracker') || roles.has('sender')) && { wallets }),
+    ...(roles.isServing && { queries: chains.queries, limiter: access.limiter }),
+    lastReload: () => reloader.last(),
+    connections: () => late.sockets?.connections(),
+    database: server.mode,
+  })
+  const operations = openOperations(foundation, chains, overview)
+  const reloader = createReloader({
+    ...{ current, clock, log, read: () => rereadConfig(options) },
+    apply: createApply(foundation, { ...{ chains, operations, courier, late }, options }),
+    onReloaded: ({ outcome }) => foundation.metrics.reloaded(outcome),
+  })
+  // A crash or a restore may have lost nonces: signed requests of before this time would be refused.
+  await clock.sleep(Math.max(0, trustedTime - clock.now()))
 
+  // On loopback only: the code alone gives the keys of the demo.
+  const signIn =
+    local && demo && config.server.console && isLoopback(config.server.host)
+      ? createSignIn(demo, { ids, clock })
+      : undefined
+  const { metrics, routes, developmentRules, tracing, version } = foundation
+  const listeners = await openHttp(
+    config,
+    {
+      ...{ ...access, clock, ids, log, version, metrics, networks, wallets, operations, routes },
+      ...{ audit: chains.audit, status, developmentRules, readiness: createReadiness(db) },
+      ...{ current, reload: reloader.reload, roles, tracing, reusePort: options.reusePort },
+      isSilent: part !== undefined && !roles.isServing && !roles.has('console'),
+      local: local && {
+        tools: local.tools,
+        examples: () => local.examples(demo?.organization_id),
+        signIn,
+      },
+      onSockets: (opened) => {
+        late.sockets = opened
+      },
+      events: hub &&
+        live && {
+          installation: { ...installation, shareOf: database.shareOf },
+          ...{ hub, live, networks: overview.streamed, usage: chains.operationUsage },
+        },
+      onEvents: (opened) => {
+        late.events = opened
+      },
+    },
+    own,
+  )
+  const { base_url, ws_url, port, admin_url } = listeners
+  const sign_in_url = signIn && `${base_url}/#sign-in=${signIn.code}`
+  const writeConnection = async () => {
+    // The supervisor writes one for all its processes.
+    if (part) return ''
+    return await writeConnectionFile(dataDir, {
+      pid: process.pid,
+      ...{ base_url, ws_url, ...(admin_url && { admin_url }), ...(sign_in_url && { sign_in_url }) },
+      ...{ ...demo, chains: connectedChains(current(), local?.facts) },
+    })
+  }
+  late.writeConnection = writeConnection
+  const connectionFile = await writeConnection()
+  if (!part) starting.defer(() => removeConnectionFile(dataDir, process.pid))
+
+  own(reloader)
+  const parts = starting.move()
+  let stopped: Promise<void> | undefined
+  return {
+    ...{ base_url, ws_url, port, admin_url, dataDir, connectionFile, demo },
+    database: server.mode,
+    views: { status, metrics: metrics.families, callFilter: networks.callFilter },
+    retire: () => late.sockets?.retire(),
+    sign_in_url,
+    reload: reloader.reload,
+    untracked: () => listUntracked(db, wallets.problems()),
+    drain: async (signal) => {
+      listeners.drain()
+      const { drain_seconds, shutdown_timeout_seconds } = config.server
+      const seconds = drain_seconds ?? (developmentRules ? 0 : usualDrainSeconds)
+      const ms = Math.min(seconds, shutdown_timeout_seconds) * 1000
+      if (ms > 0) await clock.sleep(ms, signal).catch(() => {})
+    },
+    stop: () => {
+      stopped ??= parts.disposeAsync()
+      return stopped
+    },
+  }
+}
+
+/** Parts that are opened after those that call them. Nothing is lost before: there is no client yet. */
+type Late = {
+  sockets?: Sockets
+  events?: EventStreams
+  track?: Wallets['join']
+  writeConnection?(): Promise<string>
+}
+
+/** Opens the couriers and the event hub, and listens to what other processes change. */
+function openNotifications(foundation: Foundation, late: Late, own: Own) {
+  const { config, current, env, roles, installation, tracing, dataDir } = foundation
+  const { db, clock, log } = installation
+  const { access, sealer } = foundation
   const courier = roles.has('courier')
     ? own(openWebhooks(current, { ...installation, tracing }))
     : undefined
-  let sockets: Sockets | undefined
-  let events: EventStreams | undefined
   const hub = roles.has('api') ? own(startEventHub({ db, clock, log })) : undefined
-  const forgetInSockets: Sockets['forget'] = (change) => sockets?.forget(change)
-  let joinTracking: Wallets['join'] = () => {}
   own(
     listenToChanges({
-      ...{ server, log, access, courier, sealer, hub },
+      ...{ server: foundation.database.server, log, access, courier, sealer, hub },
       forgetInSockets: (change) => {
-        forgetInSockets(change)
-        events?.changed(change)
+        late.sockets?.forget(change)
+        late.events?.changed(change)
       },
-      onReconnect: () => events?.recheck(),
-      onTrack: (at) => joinTracking(at),
+      onReconnect: () => late.events?.recheck(),
+      onTrack: (at) => late.track?.(at),
     }),
   )
   if (canMasterKeysChange(config))
@@ -207,73 +278,17 @@ export async function startApp(options: AppOptions): Promise<App> {
         intervalMs: config.security.master_key_refresh_seconds * 1000,
       }),
     )
-  const networks = own(
-    openNetworks(config, {
-      ...{ env, log, clock, ids, tracing, peers: part?.peers },
-      spill: (counts) => usage.add(counts),
-      onReorganized: (name, blocks) => events?.reorganized(name, blocks),
-    }),
-  )
-  const { newHolder, isOwn } = createHolders(ids)
-  const queries = roles.isServing
-    ? own(await openQueries(config, { db, clock, log, networks }))
-    : noQueries
-  const configured = options.places ?? placesOf(config, { env, clock, log, networks })
-  const places = roles.hasWallets ? configured : []
-  const wallets = own(
-    await openWallets(config, places, {
-      ...{ db: workersDb, clock, log, newHolder, endpoints, roles, tracing },
-    }),
-  )
-  joinTracking = wallets.join
-  const operationUsage = createOperationUsage((counts) => usage.add(counts))
-  const usage: UsageWriter = own(
-    createUsageWriter({
-      clock,
-      log,
-      store: (rows) => addMethodUsage(db, rows),
-      collect: () => [...networks.takeUsage(), ...operationUsage.take()],
-    }),
-  )
-  const audit = own(createAuditTrail({ db, clock, ids, log }))
-  const { isBackground } = roles
-  startMaintenance(config, { ...installation, database, access, newHolder, isBackground }, own)
+  return { courier, hub }
+}
 
-  const overview = createOverview({
-    ...{ current, places: options.places ?? [], networks, wallets, sockets: () => sockets },
-    isEmbedded: local !== undefined,
-  })
-  const { nodes, lags, streamed } = overview
-  const live = roles.has('api') ? own(startLiveEvents({ db, clock, log, nodes })) : undefined
-  const limits = () => running.limits
-  startIncidents({ ...installation, db: workersDb, nodes, limits, newHolder, isBackground }, own)
-  own(
-    startRollup({
-      ...{ db, clock, log, holder: ids.uuid() },
-      lags: roles.has('tracker') ? lags : () => [],
-      totals: () => totals.read({ networks: networks.byPath.values(), courier: courier?.status() }),
-    }),
-  )
-
-  metrics.watchPools({ requests: pool, workers: database.workersPool })
-  metrics.watchInstallation({ db, dataDir, isOwn })
-  if (courier) metrics.watchCourier(courier)
-  if (roles.has('tracker')) metrics.watchTrackers(wallets)
-  if (roles.isServing) {
-    metrics.watchLimiter(access.limiter.status)
-    metrics.watchPending(queries.status)
-    metrics.watchNetworks(() => networks.byPath.values())
-  }
-  metrics.watchUpstreams(nodes)
-  const status = createStatus({
-    ...{ current, db, clock, version, networks, courier, roles: roles.list },
-    ...((roles.has('tracker') || roles.has('sender')) && { wallets }),
-    ...(roles.isServing && { queries, limiter: access.limiter }),
-    lastReload: () => reloader.last(),
-    connections: () => sockets?.connections(),
-    database: server.mode,
-  })
-  const operations = createOperations({
+/** The operations of the API on what the process has opened. Limits and chains are those that run. */
+function openOperations(
+  { config, current, routes, installation, database, access, tracing }: Foundation,
+  { wallets, queries, operationUsage, audit }: ChainServices,
+  overview: ProcessOverview,
+): Operations {
+  const { shareOf, replicas } = database
+  return createOperations({
     routes,
     installation: {
       ...installation,
@@ -281,10 +296,10 @@ export async function startApp(options: AppOptions): Promise<App> {
       ...(replicas && { replicas }),
       limits: {
         get defaults() {
-          return defaultLimits(running)
+          return defaultLimits(current())
         },
         get chains() {
-          return ['admin', ...Object.keys(running.chains)]
+          return ['admin', ...Object.keys(current().chains)]
         },
       },
       quotas: toQuotas(config.quotas),
@@ -300,110 +315,43 @@ export async function startApp(options: AppOptions): Promise<App> {
     tracing,
     timeoutMs: config.server.operation_timeout_seconds * 1000,
   })
-  const apply = async (next: Config, difference: Difference): Promise<void> => {
+}
+
+/** Makes the function that applies a configuration that was read again to what runs. */
+function createApply(
+  { config, running, env, roles, installation, routes, access }: Foundation,
+  parts: {
+    chains: ChainServices
+    operations: Operations
+    courier: Webhooks | undefined
+    late: Late
+    options: Pick<AppOptions, 'setLogLevel'>
+  },
+) {
+  const { db, clock, log } = installation
+  const { networks, queries, wallets } = parts.chains
+  const { operations, courier, late, options } = parts
+  return async (next: Config, difference: Difference): Promise<void> => {
     const { isChains, settings } = difference
     const after = mergeLive(config, next)
+    // Synchronous, so that no request sees half of a change.
     const commit = () => {
-      running = after
+      running.config = after
       if (settings.includes('logging.level')) options.setLogLevel?.(after.logging.level)
       access.records.setDefaults(defaultLimits(after))
     }
-    const { hasWallets } = roles
-    const parts = {
-      db,
-      env,
-      clock,
-      log,
-      routes,
-      networks,
-      queries,
-      wallets,
-      operations,
-      hasWallets,
-    }
     if (isChains)
       await applyChains(
-        { ...parts, sockets: () => sockets },
-        { before: running, after, difference },
+        {
+          ...{ db, env, clock, log, routes, networks, queries, wallets, operations },
+          ...{ hasWallets: roles.hasWallets, sockets: () => late.sockets },
+        },
+        { before: running.config, after, difference },
         commit,
       )
     else commit()
     if (settings.some((key) => key.startsWith('webhooks.'))) await courier?.replace()
-    await writeConnection()
-  }
-  const reloader = createReloader({
-    ...{ current, apply, clock, log, read: () => rereadConfig(options) },
-    onReloaded: ({ outcome }) => metrics.reloaded(outcome),
-  })
-  await clock.sleep(Math.max(0, trustedTime - clock.now()))
-  // On loopback only: the code alone gives the keys of the demo.
-  const signIn =
-    local && demo && config.server.console && isLoopback(config.server.host)
-      ? createSignIn(demo, { ids, clock })
-      : undefined
-  const listeners = await openHttp(
-    config,
-    {
-      ...{ ...access, clock, ids, log, version, metrics, networks, wallets, operations, routes },
-      ...{ audit, status, developmentRules, readiness: createReadiness(db) },
-      ...{ current, reload: reloader.reload, roles, tracing, reusePort: options.reusePort },
-      isSilent: part !== undefined && !roles.isServing && !roles.has('console'),
-      local: local && {
-        tools: local.tools,
-        examples: () => local.examples(demo?.organization_id),
-        signIn,
-      },
-      onSockets: (opened) => {
-        sockets = opened
-      },
-      events: hub &&
-        live && {
-          installation: { ...installation, shareOf },
-          ...{ hub, live, networks: streamed, usage: operationUsage },
-        },
-      onEvents: (opened) => {
-        events = opened
-      },
-    },
-    own,
-  )
-  const { base_url, ws_url, port, admin_url, drain } = listeners
-  const sign_in_url = signIn && `${base_url}/#sign-in=${signIn.code}`
-  const writeConnection = async () => {
-    // The supervisor writes one for all its processes.
-    if (part) return ''
-    const chains = connectedChains(running, local?.facts)
-    return await writeConnectionFile(dataDir, {
-      pid: process.pid,
-      ...{ base_url, ws_url, ...(admin_url && { admin_url }), ...(sign_in_url && { sign_in_url }) },
-      ...{ ...demo, chains },
-    })
-  }
-  const connectionFile = await writeConnection()
-  if (!part) starting.defer(() => removeConnectionFile(dataDir, process.pid))
-
-  own(reloader)
-  const parts = starting.move()
-  let stopped: Promise<void> | undefined
-  return {
-    ...{ base_url, ws_url, port, admin_url, dataDir, connectionFile, demo },
-    database: server.mode,
-    views: { status, metrics: metrics.families, callFilter: networks.callFilter },
-    retire: () => sockets?.retire(),
-    sign_in_url,
-    reload: reloader.reload,
-    untracked: () => listUntracked(db, wallets.problems()),
-    drain: async (signal) => {
-      drain()
-      const { drain_seconds, shutdown_timeout_seconds } = config.server
-      const seconds = drain_seconds ?? (developmentRules ? 0 : usualDrainSeconds)
-      const ms = Math.min(seconds, shutdown_timeout_seconds) * 1000
-      if (ms > 0) await clock.sleep(ms, signal).catch(() => {})
-    },
-    stop: () => {
-      stopped ??= parts.disposeAsync()
-      return stopped
-    },
+    await late.writeConnection?.()
   }
 }
 

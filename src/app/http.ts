@@ -1,6 +1,3 @@
-import { fileURLToPath } from 'node:url'
-import { OperationError } from '../contract/errors/errors.ts'
-import { services } from '../contract/variant.ts'
 import type { RefusalCounts } from '../domain/audit/operation.ts'
 import type { Network } from '../gateway/network.ts'
 import { createEnvelopeReader } from '../gateway/rpc/envelope.ts'
@@ -9,9 +6,6 @@ import { type AccessShares, createAccessLog } from '../http/access-log.ts'
 import { createClientAddress, createIsProxy } from '../http/clients/client-address.ts'
 import { type Cors, createCors, createIsAllowed } from '../http/clients/cors.ts'
 import { createShares, type Shares } from '../http/clients/shares.ts'
-import { hostNames, isTrustedHost, onTrustedHost } from '../http/clients/trusted-host.ts'
-import { type DevTools, devRoutes } from '../http/dev.ts'
-import { type DocumentedChain, docsRoutes } from '../http/docs/routes.ts'
 import {
   createEventStreams,
   type EventStreams,
@@ -21,23 +15,13 @@ import type { Exchange, Finished } from '../http/exchange.ts'
 import { createGatewayFront, type GatewayFront } from '../http/fast-path/gateway-front.ts'
 import { createOperationsFront } from '../http/fast-path/operations-front.ts'
 import { createGatewayLane } from '../http/gateway.ts'
-import type { Operations } from '../http/operations.ts'
-import { get, probeRoutes } from '../http/probes.ts'
 import type { Routes } from '../http/routes.ts'
-import { type HttpServer, type Route, startServer } from '../http/server.ts'
-import type { SignIn } from '../http/sign-in.ts'
-import {
-  assetRoutes,
-  type ConsoleFiles,
-  consoleRoutes,
-  openConsole,
-} from '../http/web-console/routes.ts'
+import { type HttpServer, startServer } from '../http/server.ts'
 import { createSockets, type Sockets } from '../http/websocket/websocket.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Ids } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import { hostInUrl } from '../lib/net/host-in-url.ts'
-import { isLoopback } from '../lib/net/loopback.ts'
 import { createOutage } from '../lib/outage.ts'
 import { recordProfile } from '../lib/profile.ts'
 import type { Tracing } from '../lib/tracing.ts'
@@ -45,16 +29,12 @@ import { isDatabaseUnavailable } from '../storage/pg/errors.ts'
 import type { Access } from './access.ts'
 import { startAdminListener } from './admin-listener.ts'
 import type { Config } from './config/schema.ts'
-import { variantServices, variantsOf } from './config/sections/chains.ts'
-import { serverRoles } from './config/server-roles.ts'
 import { follow } from './follow.ts'
 import type { Own } from './lifetime.ts'
 import type { Metrics } from './metrics/metrics.ts'
 import type { Networks } from './networks.ts'
+import { type PublicParts, publicRoutes } from './public-routes.ts'
 import type { ReloadOutcome } from './reload/reload.ts'
-import type { Roles } from './roles.ts'
-import { createPublicStatus } from './status.ts'
-import type { Wallets } from './wallets.ts'
 
 /** The listeners of a running service. */
 export type Listeners = {
@@ -68,55 +48,46 @@ export type Listeners = {
 }
 
 /** What the listeners serve. */
-export type Served = Pick<Access, 'admission' | 'authenticator' | 'keys'> & {
-  clock: Clock
-  ids: Ids
-  log: Log
-  version: string
-  metrics: Metrics
-  networks: Networks
-  wallets: Pick<Wallets, 'problems'>
-  /** The configuration that runs: a reload changes its chains, the log level and the origins. */
-  current(): Config
-  /** Reads the configuration again. */
-  reload(): Promise<ReloadOutcome>
-  /** What this process answers. */
-  roles: Roles
-  /** Whether nothing is served: a supervisor answers for this process. */
-  isSilent: boolean
-  /** Whether other processes listen on the port as well. */
-  reusePort?: boolean | undefined
-  operations: Operations
-  /** Counts refused gateway keys. */
-  audit: RefusalCounts
-  routes: Routes
-  /** Why requests cannot be served; undefined when they can. */
-  readiness(): Promise<string | undefined>
-  /** The operator's status. */
-  status(): Promise<Record<string, unknown>>
-  developmentRules: boolean
-  /** Present where local chains run. */
-  local?:
-    | { tools: DevTools; examples(): Readonly<Record<string, object>>; signIn?: SignIn | undefined }
-    | undefined
-  tracing?: Tracing | undefined
-  onSockets(sockets: Sockets): void
-  /** Absent without the role `api`. */
-  events:
-    | Pick<EventStreamsOptions, 'installation' | 'hub' | 'live' | 'networks' | 'usage'>
-    | undefined
-  onEvents(events: EventStreams): void
-}
+export type Served = PublicParts &
+  Pick<Access, 'admission'> & {
+    clock: Clock
+    ids: Ids
+    log: Log
+    metrics: Metrics
+    networks: Networks
+    /** Reads the configuration again. */
+    reload(): Promise<ReloadOutcome>
+    /** Whether nothing is served: a supervisor answers for this process. */
+    isSilent: boolean
+    /** Whether other processes listen on the port as well. */
+    reusePort?: boolean | undefined
+    /** Counts refused gateway keys. */
+    audit: RefusalCounts
+    routes: Routes
+    /** Why requests cannot be served; undefined when they can. */
+    readiness(): Promise<string | undefined>
+    /** The operator's status. */
+    status(): Promise<Record<string, unknown>>
+    tracing?: Tracing | undefined
+    onSockets(sockets: Sockets): void
+    /** Absent without the role `api`. */
+    events:
+      | Pick<EventStreamsOptions, 'installation' | 'hub' | 'live' | 'networks' | 'usage'>
+      | undefined
+    onEvents(events: EventStreams): void
+  }
 
 /** Opens the public listener with its WebSockets, then the operator's. */
 export async function openHttp(config: Config, served: Served, own: Own): Promise<Listeners> {
-  const { clock, ids, log, version, metrics, networks, wallets, operations, routes, local } = served
+  const { clock, ids, log, metrics, networks, operations, routes } = served
   const { admission, authenticator, keys, audit, developmentRules, status } = served
   const { current, reload, roles, tracing } = served
   const { server, gateway } = config
   if (served.isSilent)
     return { base_url: '', ws_url: '', port: 0, admin_url: undefined, drain() {} }
   const shutdownTimeoutMs = server.shutdown_timeout_seconds * 1000
+  // Behind a trusted proxy the client is who the proxy names; shares and limits must count that
+  // one.
   const clientOf = createClientAddress(server.trust_proxy)
   const isProxy = createIsProxy(server.trust_proxy)
   const { connections, proxied, bodies } = openShares(config)
@@ -147,6 +118,8 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
     admission,
     maxBatchBytes: gateway.batch_response_limit_bytes,
   })
+  // A process without the role answers with a reason instead of "not found", so that a misrouted
+  // client is noticed.
   const hasGateway = roles.has('gateway')
   const gatewayNetworks = hasGateway ? networks.byPath : new Map<string, Network>()
   const notFound = hasGateway ? 'NETWORK_NOT_FOUND' : 'ROLE_NOT_SERVED'
@@ -201,10 +174,7 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
     )
   if (events) served.onEvents(events)
 
-  // A page of another origin can reach a service on loopback by DNS rebinding; the Host header shows it.
-  const publicHosts = hostNames([`http://${hostInUrl(server.host)}`, server.base_url])
   const cors = openCors(current, front, developmentRules)
-  const consoleFiles = openConsole({ directory: consoleDirectory, basePath: server.base_path })
   let base_url = server.base_url ?? ''
   const http = own(
     await startServer({
@@ -233,43 +203,10 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
       shutdownTimeoutMs,
       routes: [
         ...(events ? [events.route] : []),
-        {
-          path: '/v1/*',
-          name: 'operations',
-          handle: roles.has('api') ? operations.handle : notServed,
-        },
-        ...probeRoutes({
+        ...publicRoutes(config, served, {
           notReady,
-          ...{ roles: serverRoles, hasRole: (role) => roles.list.some((own) => own === role) },
-          // The gateway serves known keys without the database, so it stays in the load balancer longer.
-          gatewayNotReady: async () =>
-            keys.isServing() && !isDraining ? undefined : await notReady(),
-          degraded: wallets.problems,
-          status: createPublicStatus({
-            ...{ current, version },
-            isStopping: () => isDraining,
-            problems: wallets.problems,
-          }),
-        }),
-        ...(roles.has('api') || roles.has('console')
-          ? docsRoutes(
-              () => base_url,
-              follow(() => current().chains, documentedChains),
-              (request) =>
-                (isLoopback(server.host) &&
-                  isTrustedHost(request, publicHosts) &&
-                  local?.examples()) ||
-                {},
-              server.base_path,
-              consoleFiles,
-            )
-          : []),
-        ...(local && developmentRules
-          ? devRoutes(local.tools, authenticator, publicHosts, local.signIn)
-          : []),
-        ...consoleOrDocs(config, {
-          ...{ roles, files: consoleFiles },
-          hosts: local && developmentRules ? publicHosts : undefined,
+          isStopping: () => isDraining,
+          baseUrl: () => base_url,
         }),
       ],
     }),
@@ -296,48 +233,8 @@ export async function openHttp(config: Config, served: Served, own: Own): Promis
   }
 }
 
-/** The chains that the API reference describes, administration first. */
-const documentedChains = (chains: Config['chains']): readonly DocumentedChain[] => [
-  { chain: 'admin', services: ['admin'], networks: [] },
-  ...Object.entries(chains)
-    .map(([chain, settings]) => ({
-      chain,
-      services: variantsOf(chain, settings).map((variant) => variantServices[variant]),
-      networks: Object.keys(settings.networks).filter((name) => name !== settings.default_network),
-    }))
-    .sort((a, b) => order.indexOf(a.services[0]!) - order.indexOf(b.services[0]!)),
-]
-
-// That of the catalogue, whatever the order of the configuration.
-const order = Object.keys(services)
-
 const baseUrlOf = ({ server }: Config, { address }: HttpServer): string =>
   `http://${hostInUrl(server.host)}:${address.port}${server.base_path}`
-
-/** The built console, or the way to the documents where it is switched off. */
-function consoleOrDocs(
-  { server }: Config,
-  options: { roles: Roles; files: ConsoleFiles; hosts: readonly string[] | undefined },
-): Route[] {
-  const { roles, files, hosts } = options
-  if (!roles.has('console') && !roles.has('api')) return [get('/', notServed)]
-  if (!server.console || !roles.has('console'))
-    return [
-      get('/', ({ response }) => {
-        response.writeHead(302, { location: `${server.base_path}/docs` }).end()
-      }),
-      ...assetRoutes(files),
-    ]
-  const routes = consoleRoutes(files)
-  return hosts ? onTrustedHost(routes, hosts) : routes
-}
-
-const consoleDirectory = fileURLToPath(new URL('../../console/dist', import.meta.url))
-
-/** Answers what processes with other roles serve. */
-const notServed = (): never => {
-  throw new OperationError('ROLE_NOT_SERVED')
-}
 
 /** The bounds of connections and of bodies in memory. */
 function openShares({ server, gateway }: Config): {
