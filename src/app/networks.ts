@@ -112,6 +112,8 @@ export function openNetworks(
   },
 ): Networks {
   const { env, log, clock, spill, peers, tracing, onReorganized } = options
+  // Filter ids carry the process, so that any process can pass a call on to the one that holds the
+  // filter.
   const ids = peers ? tagIds(options.ids, peers.slot) : options.ids
   const byPath = new Map<string, Network>()
   const streams = new Map<string, Streams>()
@@ -130,6 +132,7 @@ export function openNetworks(
     perOrganization: gateway.filter_terms_per_organization,
   })
 
+  // Secrets are resolved at each opening: a reload reads files and variables again.
   const nodesOf = ({ chain, network }: NetworkName, { networks }: EvmSettings) => {
     const key = `chains.${chain}.networks.${network}.upstreams`
     return networks[network]!.upstreams.map((upstream) => ({
@@ -160,7 +163,9 @@ export function openNetworks(
       upstreams: nodesOf(at, settings),
       clock,
       log,
+      // Loaded on use: the table of known chains is large, and most networks name their block time.
       blockTimeOf: async (id) => (await import('../chains/evm/known-chains.ts')).blockTimeOf(id),
+      // No node is connected before the first call, so that hundreds of networks can be configured.
       isAsleep: true,
     })
     const pool = tracing ? tracePool(plain, tracing, `${chain}/${network}`) : plain
@@ -185,6 +190,7 @@ export function openNetworks(
       filtersPerKey: gateway.filters_per_key,
       budget,
     })
+    // Decides when the nodes are disconnected; open subscriptions and filters keep them.
     const rest = createRest({
       clock,
       afterMs: gateway.sleep_after_minutes * 60_000,
@@ -222,6 +228,7 @@ export function openNetworks(
     return { network: made, stream, canonical, pool }
   }
 
+  // One synchronous step: a call finds either the old network or the new one, never a mixture.
   const serve = (at: NetworkName, next: Opened): RetiredNetwork | undefined => {
     const path = pathOf(at)
     const before = opened.get(path)
@@ -240,6 +247,7 @@ export function openNetworks(
     },
   })
 
+  // Calls under way end first. Their time limit is the bound, because no call lasts longer.
   const drain = async (old: Opened): Promise<void> => {
     const deadline = clock.now() + gateway.timeout_seconds * 1000
     while (old.pool.busy() > 0 && clock.now() < deadline && !isStopped)
@@ -355,7 +363,7 @@ async function stopNetwork({ network, stream, canonical, pool }: Opened): Promis
   await pool.stop()
 }
 
-// A connection and one probe. Then the call finds out itself that there is no node.
+// A connection and one probe take less. After that the call itself finds out that there is no node.
 const wakeTimeoutMs = 5_000
 const wakePollMs = 10
 

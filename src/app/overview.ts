@@ -25,6 +25,7 @@ export function createOverview(options: {
   isEmbedded: boolean
 }): ProcessOverview {
   const { current, places, networks, wallets, sockets, isEmbedded } = options
+  // Computed again only after a reload: it is asked with every request for an overview.
   const named = follow(current, (config) => namedNetworks(config, places))
 
   const chains = (): ChainOverview[] => {
@@ -38,6 +39,8 @@ export function createOverview(options: {
         ...one,
         network_id: mine?.network_id,
         chain_id: one.chain_id ?? served?.pool.chainId(),
+        // The tracker's view of the head where there is one: it is what the lag is measured
+        // against.
         node_head: mine?.head ?? gateway,
         health: mine?.health ?? 'idle',
         problem: mine?.problem ?? '',

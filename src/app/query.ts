@@ -50,6 +50,7 @@ export const noQueries: Query = {
 export async function openQueries(config: Config, tools: Tools): Promise<Query> {
   let places = queryPlaces(config)
   let defaults = defaultsOf(places)
+  // By place and not by name: a place that was replaced by a reload is another object.
   const opening = new Map<Place, Promise<Opened>>()
   const opened = new Map<Place, Opened>()
   const closing = new Set<Promise<void>>()
@@ -96,6 +97,7 @@ export async function openQueries(config: Config, tools: Tools): Promise<Query> 
   }
   for (const place of places.values()) if (isOpenFromStart(place)) await open(place)
 
+  // Also those that are still being opened: they would be left running otherwise.
   const stopAll = async (begun: readonly Promise<Opened>[]) => {
     const all = await Promise.allSettled(begun)
     await Promise.all(
@@ -144,6 +146,8 @@ export async function openQueries(config: Config, tools: Tools): Promise<Query> 
       const wasOpen = new Set(
         gone.flatMap((place) => (opening.has(place) ? [`${place.chain}/${place.network}`] : [])),
       )
+      // Opened anew under the same name, so that the recorder of an open network has no gap longer
+      // than the change.
       const left = gone.flatMap((place) => opening.get(place) ?? [])
       for (const place of gone) {
         opening.delete(place)
@@ -197,6 +201,8 @@ async function openSource(
     ...{ chain, network: name, variants, is_default: isDefault },
     create_time: new Date(clock.now()),
   })
+  // Heads of the canonical chain instead of those of single nodes: a block that is no longer
+  // canonical marks nothing as left.
   const heads: Pick<typeof pool, 'onHead'> = {
     onHead: (listener) =>
       view.onChange(({ added }) => {

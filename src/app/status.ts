@@ -12,6 +12,7 @@ import type { Networks } from './networks.ts'
 import type { Query } from './query.ts'
 import type { Wallets } from './wallets.ts'
 
+// Below the time limits of usual probes, so that "unreachable" is reported and not a timeout.
 const probeTimeoutMs = 2_000
 const shownEvents = 50
 
@@ -64,6 +65,7 @@ export const listUntracked = async (
     .filter(({ kind }) => kind !== 'gap')
     .map(({ detail: problem, ...event }) => ({ ...event, problem }))
   const nameOf = ({ chain, network }: { chain: string; network: string }) => `${chain}/${network}`
+  // What this start has noticed replaces the record of an earlier one.
   const all = new Map([...recorded, ...problems].map((one) => [nameOf(one), one.problem]))
   return [...all].sort().map(([name, problem]) => `${name}: ${problem}`)
 }

@@ -85,6 +85,8 @@ export type OpenedPlace = Pick<PreparedPlace, 'place' | 'chain' | 'isResumed'> &
   network_id: number
 }
 
+// How long a registration waits for the first block of its network; about one block of the slowest
+// chain.
 const beginTimeoutMs = 10_000
 const beginPollMs = 20
 // A notification of a new network may be lost: processes that track or send also look for themselves.
@@ -122,6 +124,7 @@ export async function openWallets(
   const { db, clock, log, newHolder, endpoints, roles, tracing } = tools
   const byPath = new Map(places.map((place) => [pathOf(place), place]))
   let defaults = defaultsOf(byPath)
+  // Promises, so that two registrations at once open a network once.
   const opening = new Map<Place, Promise<Tracked>>()
   const tracked = new Map<Place, Tracked>()
   // The places where registration is possible.
@@ -203,6 +206,7 @@ export async function openWallets(
     return begun
   }
 
+  // Networks that were tracked before are tracked again, whether or not they have wallets now.
   const resumed = new Set((await listTracked(db)).map(pathOf))
   for (const place of places)
     if (isTrackedFromStart(place) || resumed.has(pathOf(place))) {
@@ -247,6 +251,7 @@ export async function openWallets(
           retryAfter: 5,
         })
       else {
+        // Announced again, because a notification may be lost and the request waits.
         if (clock.now() - askedAt >= askAgainMs) {
           askedAt = clock.now()
           await notifyChange(db, { kind: 'track', chain: place.chain, network: place.network })

@@ -16,6 +16,7 @@ export function endpointRules(
   current: () => Pick<Config, 'webhooks'>,
   developmentRules: boolean,
 ): EndpointRules {
+  // Read with each request, because a reload changes the networks that may be reached.
   const reachable = follow(
     () => current().webhooks.allowed_networks,
     (networks) => createReachable(networks ?? (developmentRules ? loopback : [])),
@@ -76,6 +77,7 @@ function openCourier(config: Config, { endpoints, ...installation }: WebhookTool
   const { db, clock, log } = installation
   const keepMs = history_retention_days * 86_400_000
   const retention = startHistoryRetention({ db, clock, log, keepMs })
+  // Couriers and sinks share one wake-up: both send notifications that were just written.
   return {
     ...courier,
     wake: () => {
@@ -83,6 +85,7 @@ function openCourier(config: Config, { endpoints, ...installation }: WebhookTool
       sinks.wake()
     },
     stop: async () => {
+      // The client last: what is under way still needs it.
       await Promise.all([retention.stop(), courier.stop(), sinks.stop()])
       await http.stop()
     },
