@@ -163,7 +163,7 @@ export function openNetworks(
       upstreams: nodesOf(at, settings),
       clock,
       log,
-      // Loaded on use: the table of known chains is large, and most networks name their block time.
+      // Loaded on use: the table of known chains is large.
       blockTimeOf: async (id) => (await import('../chains/evm/known-chains.ts')).blockTimeOf(id),
       // No node is connected before the first call, so that hundreds of networks can be configured.
       isAsleep: true,

@@ -85,8 +85,7 @@ export type OpenedPlace = Pick<PreparedPlace, 'place' | 'chain' | 'isResumed'> &
   network_id: number
 }
 
-// How long a registration waits for the first block of its network; about one block of the slowest
-// chain.
+// How long a registration waits for the first block of its network.
 const beginTimeoutMs = 10_000
 const beginPollMs = 20
 // A notification of a new network may be lost: processes that track or send also look for themselves.
