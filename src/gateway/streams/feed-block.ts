@@ -44,6 +44,8 @@ export const bareBlock = ({ number, hash, parent_hash, timestamp }: Head): FeedB
 
 /** Reads the answer to `getBlockByHash`; undefined when it is not that block. */
 export function readBlock(reply: RpcReply, hash: string): FeedBlock | undefined {
+  // The same corrections as for answers of the gateway, so that pushed headers and read blocks are
+  // equal.
   const fixed = answerFixes.evm_getBlockByHash?.(reply, []) ?? reply
   if (!fixed.ok || fixed.result === 'null') return undefined
   const block = parse(fixed.result)
@@ -83,6 +85,8 @@ export function readLogs(reply: RpcReply, hash: string): FeedLog[] | undefined {
   return logs
 }
 
+// The text is cut once per log and shared by all subscribers; only `removed` differs between
+// sending and taking back.
 function readLog({ removed: _, ...log }: Record<string, unknown>): FeedLog | undefined {
   const { address, topics } = log
   if (typeof address !== 'string' || !Array.isArray(topics)) return undefined

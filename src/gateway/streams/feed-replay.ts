@@ -38,6 +38,8 @@ export function createReplay(options: {
     hash: string,
     withLogs: boolean,
   ): Promise<FeedPath | false | undefined> => {
+    // Deepens the window one block at a time: a client that resumes far back costs one request per
+    // turn.
     const path = canonical.pathFrom(hash)
     if (!path) return (await blocks.deepen()) ? undefined : false
     const removed = path.removed.map(blocks.of)

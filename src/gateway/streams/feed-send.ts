@@ -41,6 +41,7 @@ export function createFeedSender(options: {
   const { blocks, canonical, clock, log, sink, wantsLogs, signal } = options
   let order = 1
 
+  // Failures do not matter here: the sender asks again when the block is next.
   const prefetch = (block: FeedBlock): void => {
     blocks.logs(block, 0).catch(() => undefined)
   }
@@ -73,12 +74,14 @@ export function createFeedSender(options: {
       if (removed.some(({ isLogged, logs }) => isLogged && !logs))
         sink.lost('The logs of dropped blocks are not known any more.', 'chain')
       else if (removed.length > 0) sink.removed(removed, added)
+      // Zero means not sent, so that listeners do not count it as seen.
       for (const block of removed) block.order = 0
       for (const [index, block] of added.entries()) {
         block.order = ++order
         block.isLogged = false
         sink.header(block)
         if (!wantsLogs()) continue
+        // A few blocks only: while the feed catches up, the chain may change.
         for (const next of added.slice(index + 1, index + blocksAhead)) prefetch(next)
         const logs = block.logs ?? (await logsOf(block))
         // The next change removes this block and those after it, whose headers were not sent.

@@ -46,6 +46,7 @@ export function createFeedBlocks(
     block.logs = logs
     kept.push(block)
     logBytes += bytesOf(logs)
+    // At least the newest block is kept, whatever its size: its removal must be possible.
     while (kept.length > 1 && (logBytes > maxLogBytes || kept.length > 2 * windowSize)) {
       const oldest = kept.shift() as FeedBlock
       logBytes -= bytesOf(oldest.logs ?? [])
@@ -85,6 +86,7 @@ export function createFeedBlocks(
       blocks.set(block.hash, block)
       return true
     },
+    // Rarely, and in one pass: at most twice the window is in memory in between.
     prune(head) {
       if (blocks.size <= 2 * windowSize) return
       for (const [hash, { number }] of blocks)
@@ -147,6 +149,7 @@ export function createFeedSource(options: {
   return {
     async block(hash, minBlock) {
       let block: FeedBlock | undefined
+      // The answer is judged in the pool's test, so that a useless one makes it ask another node.
       await ask('getBlockByHash', `["${hash}",false]`, minBlock, (reply) => {
         block = readBlock(reply, hash)
         return block === undefined
@@ -163,6 +166,8 @@ export function createFeedSource(options: {
         const read = readLogs(reply, hash)
         if (!read) return true
         isRight = !isBloom(bloom) || fits(bloom, read) || (areBloomsPartial && covers(bloom, read))
+        // The longest answer counts while none fits: a node that lags leaves logs out, it does not
+        // invent them.
         if (isRight || !logs || read.length > logs.length) logs = read
         return !isRight
       })

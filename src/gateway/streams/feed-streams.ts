@@ -100,6 +100,7 @@ export function createStreams(options: StreamsOptions): Streams {
     budget,
     maxPerKey: options.filtersPerKey,
   })
+  // Subscriptions by key over all its connections of the network.
   const counts = new Map<string, number>()
   const tooMany = refuse('TOO_MANY_OPEN', `The key has ${limit} subscriptions already.`, { limit })
 

@@ -46,6 +46,8 @@ export type FeedOptions = Partial<FeedBounds> & {
 
 // A change of the canonical chain wakes the feed; the tick retries what failed and extends the window.
 const tickMs = 250
+// A window of 256 blocks is read within four seconds of the first subscription, without a burst of
+// requests.
 const deepenPerTick = 16
 const firstHeadMs = 5_000
 
@@ -77,6 +79,8 @@ export function createFeed(options: FeedOptions): Feed {
   const isUsed = () => users.headers + users.logs > 0
 
   const pathTo = (from: Head, head: Head) => {
+    // Too far behind to send every block: clients start over, which is what the protocol has for
+    // it.
     if (head.number - from.number > maxGap) return undefined
     const path = canonical.pathFrom(from.hash)
     // Nothing was sent yet, and no height is left out.
@@ -95,6 +99,7 @@ export function createFeed(options: FeedOptions): Feed {
       sink.lost('The chain cannot be followed back to what was sent before.', 'chain')
       return true
     }
+    // Headers of several blocks at once; they are sent in order after all of them are known.
     const added = path.added.map(blocks.of)
     for (let at = 0; at < added.length; at += blocksAhead) {
       const some = added.slice(at, at + blocksAhead)
@@ -115,6 +120,8 @@ export function createFeed(options: FeedOptions): Feed {
     isRunning = true
     let retryMs = firstRetryMs
     try {
+      // Follows on for a while after the last listener has left, so that a client that reconnects
+      // can resume.
       while (isUsed() || clock.now() - unusedSince < lingerMs) {
         const head = canonical.head()
         tip ??= head
@@ -149,6 +156,8 @@ export function createFeed(options: FeedOptions): Feed {
     blocks.forget()
   }
 
+  // A subscription is answered when it is known where it begins; without that a block could be
+  // missed.
   const waitForHead = async (): Promise<boolean> => {
     const deadline = clock.now() + firstHeadMs
     while (!tip && clock.now() < deadline && !signal.aborted) {

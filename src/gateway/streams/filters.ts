@@ -44,6 +44,7 @@ type Filter = {
 const notFound = refused(refuse('FILTER_NOT_FOUND', 'filter not found'))
 const yes = answered('true')
 const no = answered('false')
+// Idle filters go within five seconds of their time; `find` treats them as gone at once.
 const sweepMs = 5_000
 const filterData = { parameter: 'filter', index: 0 }
 
@@ -147,6 +148,7 @@ export function createFilters(options: {
     return undefined
   }
 
+  // A filter keeps a place in the shared list of changes instead of a list of its own.
   const blockFilter = () => {
     let place = blocks.end()
     return {
