@@ -16,7 +16,7 @@ import { createOverview } from './overview.ts'
 import type { Webhooks } from './webhooks.ts'
 
 /** The holders of leases of this process, so that metrics show its leases and not those of others. */
-export type Holders = { newHolder(): string; isOwn(holder: string): boolean }
+type Holders = { newHolder(): string; isOwn(holder: string): boolean }
 
 /** Makes an empty list. A network that is replaced gets a new holder, so that it waits for the lease of the old one. */
 export function createHolders(ids: Ids): Holders {
