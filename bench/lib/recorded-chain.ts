@@ -1,12 +1,12 @@
 import { toQuantity } from '../../src/chains/evm/codec/raw.ts'
 import { transferTopic } from '../../src/chains/evm/codec/topics.ts'
-import type { Nodes } from '../../src/chains/evm/pool/nodes.ts'
+import type { EvmNodes } from '../../src/chains/evm/pool/nodes.ts'
 import type { Head, PoolRequest, RpcReply } from '../../src/chains/evm/pool/pool-types.ts'
 import { addressOf, stubBlock, wordOf } from '../../src/chains/evm/testing/stub-chain.ts'
 
 /** A chain as nodes would have sent it: the text of every answer, kept in memory. */
 export type RecordedChain = {
-  pool: Nodes
+  pool: EvmNodes
   contracts: string[]
   /** Shows the nodes' next blocks, up to this number. */
   advance(number: number): void
@@ -78,7 +78,7 @@ export function recordChain(options: {
   }
   const numberOf = new Map(recorded.map(({ head }) => [head.hash, head.number]))
   const listeners = new Set<(head: Head, upstream: string) => void>()
-  const pool: Nodes = {
+  const pool: EvmNodes = {
     broadcast: async () => ({ failure: 'NO_UPSTREAM' as const }),
     chainId: () => 1,
     head: () => recorded[shown]!.head,

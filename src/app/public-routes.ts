@@ -77,9 +77,7 @@ export function publicRoutes(
           baseUrl,
           follow(() => current().chains, documentedChains),
           (request) =>
-            (isLoopback(server.host) &&
-              isTrustedHost(request, publicHosts) &&
-              local?.examples()) ||
+            (isLoopback(server.host) && isTrustedHost(request, publicHosts) && local?.examples()) ||
             {},
           server.base_path,
           files,

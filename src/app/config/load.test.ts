@@ -2,7 +2,6 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadConfig } from './load.ts'
-import type { ConfigError } from './problem.ts'
 import { loadText, sentencesOf, temporaryFolder } from './testing/fixture.ts'
 
 const oneChain = `

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { ConfigError } from './problem.ts'
 import { loadText, sentencesOf } from './testing/fixture.ts'

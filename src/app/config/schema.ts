@@ -1,7 +1,5 @@
 import Type from 'typebox'
 import type { Finding, Source } from './problem.ts'
-import { auditSection, loggingSection, telemetrySection } from './sections/observability.ts'
-import { balancesSection, metadataSection, transactionsSection } from './sections/tracking.ts'
 import {
   type ChainsSettings,
   chainsRules,
@@ -11,9 +9,11 @@ import {
 import { databaseSection } from './sections/database.ts'
 import { gatewayRules, gatewaySection } from './sections/gateway.ts'
 import { limitsSection, quotasSection } from './sections/limits.ts'
+import { auditSection, loggingSection, telemetrySection } from './sections/observability.ts'
 import { redisSection } from './sections/redis.ts'
 import { securitySection } from './sections/security.ts'
 import { serverRules, serverSection } from './sections/server.ts'
+import { balancesSection, metadataSection, transactionsSection } from './sections/tracking.ts'
 import { webhooksRules, webhooksSection } from './sections/webhooks.ts'
 
 /** The sections beside the chains. A new one is a constant in the file of its group and one line here. */

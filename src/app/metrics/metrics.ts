@@ -2,7 +2,7 @@
 // Metric names are public and do not change.
 
 import type { Pool } from 'pg'
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Failure } from '../../domain/access/failure-budget.ts'
 import type { LimiterStatus } from '../../domain/limits/limiter.ts'
 import type { Network } from '../../gateway/network.ts'

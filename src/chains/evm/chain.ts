@@ -21,7 +21,7 @@ import { readHeader, toHeader, whyRefused } from './codec/header.ts'
 import { toQuantity } from './codec/raw.ts'
 import { evmFamily } from './family.ts'
 import { follow } from './follow.ts'
-import { createExplored, isPruned, type EvmNodes } from './pool/nodes.ts'
+import { createExplored, type EvmNodes, isPruned } from './pool/nodes.ts'
 import { createRpc } from './pool/rpc.ts'
 import { createSending, type OnBroadcast } from './sending/sending.ts'
 

@@ -10,12 +10,12 @@ import { createShared } from '../nodes/shared.ts'
 import type { VerificationCounts } from '../verification.ts'
 import {
   type AuthoritySet,
+  type BlockName,
   findSetId,
   headOf,
   nextSet,
   readProof,
   readSet,
-  type BlockName,
   verifyJustification,
 } from './grandpa.ts'
 import { bytesOf, isHash, type RawHeader } from './header.ts'
@@ -160,7 +160,11 @@ export function createFinality(options: {
   }
 
   /** The head of the parachain in the state of a relay block. */
-  const headIn = async (block: BlockName, root: string, signal: AbortSignal): Promise<BlockName> => {
+  const headIn = async (
+    block: BlockName,
+    root: string,
+    signal: AbortSignal,
+  ): Promise<BlockName> => {
     const value = (await provenState(block, [headKey], root, signal)).get(headKey)
     if (!value)
       throw new ChainUnavailableError(

@@ -173,7 +173,10 @@ const mostSets = 20_000n
  * The block that a justification proves final. Throws ScaleError where votes of more than two thirds of the set
  * for it, or for blocks after it, are missing.
  */
-export function verifyJustification(justification: Buffer, { id, weights }: AuthoritySet): BlockName {
+export function verifyJustification(
+  justification: Buffer,
+  { id, weights }: AuthoritySet,
+): BlockName {
   const { round, hash, number, votes, parents } = readJustification(justification)
   const isAfterCommit = (target: string): boolean => {
     let at: string | undefined = target

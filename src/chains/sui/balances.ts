@@ -10,7 +10,7 @@ import { NodeFault } from '../nodes/fault.ts'
 import { within } from '../nodes/within.ts'
 import { changesIn, coinTypeOf, pairKey } from './checkpoint.ts'
 import type { HeldBalance } from './client.ts'
-import type { SuiNodes, SuiNode } from './nodes.ts'
+import type { SuiNode, SuiNodes } from './nodes.ts'
 import { fetchPage } from './pages.ts'
 
 // Bounds of one reading: calls at once, time in all, time of a call, and rounds until the balance

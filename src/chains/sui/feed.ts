@@ -2,7 +2,7 @@ import type { GrpcTypes } from '@mysten/sui/grpc'
 import type { Clock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { toHeader } from './checkpoint.ts'
-import type { SuiNodes, SuiNode } from './nodes.ts'
+import type { SuiNode, SuiNodes } from './nodes.ts'
 
 /** A checkpoint and the node that gave it. */
 export type Given = { checkpoint: GrpcTypes.Checkpoint; node: SuiNode }

@@ -15,7 +15,7 @@ import { followSource } from '../follow/driver.ts'
 import { NodeFault } from '../nodes/fault.ts'
 import { toBlock, toHeader } from './checkpoint.ts'
 import { type Given, startFeed } from './feed.ts'
-import type { SuiNodes, SuiNode } from './nodes.ts'
+import type { SuiNode, SuiNodes } from './nodes.ts'
 import { createPages } from './pages.ts'
 import type { Verifier } from './verifier.ts'
 

@@ -3,7 +3,7 @@ import { UnreadableError } from '../chain.ts'
 import { toHeader } from './checkpoint.ts'
 import { statusOf } from './client.ts'
 import type { Given } from './feed.ts'
-import type { SuiNodes, SuiNode } from './nodes.ts'
+import type { SuiNode, SuiNodes } from './nodes.ts'
 
 /** What a node gives at once at most. */
 const pageSize = 50

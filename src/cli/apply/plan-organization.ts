@@ -210,7 +210,7 @@ function keyChange(key: KeyPart, stored: Credential, path: Path, tools: PlanTool
   if (expire_time === 'never' && stored.expire_time !== null) {
     details.push(fromTo('expire_time', stored.expire_time, 'never'))
     change.remove_expire_time = true
-  // Times are compared as times: `2027-01-01T00:00:00Z` and `2027-01-01T01:00:00+01:00` are equal.
+    // Times are compared as times: `2027-01-01T00:00:00Z` and `2027-01-01T01:00:00+01:00` are equal.
   } else if (
     expire_time !== undefined &&
     expire_time !== 'never' &&

@@ -1,12 +1,12 @@
 import type { Path } from '../../app/config/problem.ts'
-import type { OrganizationsDocument } from './document.ts'
-import { planChain } from './plan-chain.ts'
-import { planOrganization } from './plan-organization.ts'
-import type { Plan, PlanTools } from './plan-tools.ts'
 import { OperationError } from '../../contract/errors/errors.ts'
 import { findOperation } from '../../contract/operations/catalogue.ts'
 import type { Service } from '../../contract/variant.ts'
 import { prepareOperation } from '../../domain/handlers.ts'
+import type { OrganizationsDocument } from './document.ts'
+import { planChain } from './plan-chain.ts'
+import { planOrganization } from './plan-organization.ts'
+import type { Plan, PlanTools } from './plan-tools.ts'
 import type { Where } from './step.ts'
 
 /** Compares the document with what is stored. */

@@ -1,6 +1,7 @@
 import { open, readFile } from 'node:fs/promises'
 import { relative, resolve } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
+import { styleText } from 'node:util'
 import { openCommandChains } from '../../app/chain-commands.ts'
 import { hasDevelopmentRules, wantsLocalChains } from '../../app/config/development.ts'
 import { readDocument } from '../../app/config/document.ts'
@@ -18,11 +19,10 @@ import { openChainTools } from '../chain-tools.ts'
 import { CliError, usageError } from '../cli-error.ts'
 import { type Local, operatorOf, performOperation, withLocal } from '../local.ts'
 import { type GlobalOptions, note, print, printJson, type Shell } from '../shell.ts'
-import { checkPlan, makePlan } from './plan.ts'
 import { documentSchema, type OrganizationsDocument } from './document.ts'
+import { checkPlan, makePlan } from './plan.ts'
 import type { Plan, PlanTools, ReadChain, ShownSecret } from './plan-tools.ts'
 import type { Call, Step } from './step.ts'
-import { styleText } from 'node:util'
 
 type Options = GlobalOptions & {
   file: string
@@ -68,7 +68,7 @@ export async function runApply(shell: Shell, options: Options): Promise<void> {
       if (problems.length > 0) throw problemsOf(options.file, problems)
       if (options.plan) showPlan(shell, plan, options)
       else await performPlan(shell, plan, { contextAt, shown })
-    // The chains hold connections to nodes, which would keep the process alive.
+      // The chains hold connections to nodes, which would keep the process alive.
     } finally {
       await opened.stop()
     }
@@ -267,10 +267,7 @@ function failureOf(
 const colours = { '+': 'green', '~': 'yellow', '-': 'red' } as const
 
 /** A plan as a diff, one line per change and one per field. */
-function describePlan(
-  { organizations, extras }: Plan,
-  { stdout }: Pick<Shell, 'stdout'>,
-): string {
+function describePlan({ organizations, extras }: Plan, { stdout }: Pick<Shell, 'stdout'>): string {
   const lines = organizations
     .filter(({ steps }) => steps.length > 0)
     .flatMap(({ domain, steps }) => [

@@ -4,14 +4,14 @@
 
 import { idempotencyErrors } from '../idempotency.ts'
 import { accessErrors, limitErrors } from './access.ts'
-import { eventErrors, webhookErrors } from './webhook.ts'
 import { gatewayErrors } from './gateway.ts'
 import { organizationErrors } from './organization.ts'
-import { queryErrors, walletErrors } from './wallet.ts'
 import { requestErrors } from './request.ts'
 import type { ErrorRow } from './row.ts'
 import { serviceErrors } from './service.ts'
 import { transactionErrors } from './transaction.ts'
+import { queryErrors, walletErrors } from './wallet.ts'
+import { eventErrors, webhookErrors } from './webhook.ts'
 
 /** Every failure that a caller can see. HTTP, gateway, docs and SDK derive from this table only. */
 export const errors = {

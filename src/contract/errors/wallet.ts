@@ -1,5 +1,5 @@
-import type { ErrorRow } from './row.ts'
 import { pendingReadableHours } from '../limits.ts'
+import type { ErrorRow } from './row.ts'
 
 /** Failures of wallet operations; part of the one table of errors. */
 export const walletErrors = {

@@ -104,7 +104,7 @@ async function listAggregated(
       asset: toAssetView(row),
       balance: row.balance,
       token_account_address: null,
-    // A sum has no single address, hence no token account.
+      // A sum has no single address, hence no token account.
     }),
     is_unreadable: row.is_unreadable,
   }))

@@ -82,9 +82,9 @@ export async function runCover(tools: Tools, job: JobRow): Promise<boolean> {
   const { since_block } = job.payload as CoverTarget
   const act = async (signal: AbortSignal): Promise<void> => {
     let count = 0
+    // One token after the other. Their pages share the addresses, so that a failure repeats
+    // little.
     for (const asset of assets)
-      // One token after the other. Their pages share the addresses, so that a failure repeats
-      // little.
       count += await coverAsset({ ...tools, signal }, { ...scope, since_block }, asset, owned)
     // Thrown after the others were stored, so that only what is missing is asked for again.
     if (count > 0 && unnamed < mostUnnamed)

@@ -33,8 +33,8 @@ export function readEventsRequest(
   const [, chain, network] = address.exec(path) ?? []
   const query = target.indexOf('?')
   const asked = new URLSearchParams(query < 0 ? '' : target.slice(query + 1))
+  // Refused rather than ignored: a misspelled `after` would silently begin with new events.
   for (const name of asked.keys())
-    // Refused rather than ignored: a misspelled `after` would silently begin with new events.
     if (!known.has(name)) throw invalid(name, 'UNKNOWN_FIELD', 'Is no parameter of a stream.')
   const isSingle = chain !== undefined
   const chains = listOf(asked.get('chains'))

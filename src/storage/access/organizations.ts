@@ -93,7 +93,7 @@ export const renameOrganization = async (
       .where('organization_id', '=', organization_id)
       .returningAll()
       .executeTakeFirst()
-  // The unique index on the domain decides; a check before the update would race.
+    // The unique index on the domain decides; a check before the update would race.
   } catch (error) {
     if (isUniqueViolation(error)) return 'taken'
     throw error

@@ -5,9 +5,9 @@
 import { BlockGoneError, ChainUnavailableError } from '../../chains/chain.ts'
 import type { Log } from '../../lib/log.ts'
 import { createOutage } from '../../lib/outage.ts'
-import { createPatience } from './patience.ts'
 import type { TrackerTools } from '../tracker/tools.ts'
 import { settleBalances } from './balances.ts'
+import { createPatience } from './patience.ts'
 
 /** The loop that keeps balances up to date beside the one that stores blocks. */
 export type Settling = {

@@ -1,22 +1,35 @@
 import type { BlockRef, Family } from '../../chains/chain.ts'
 import { notificationTypes } from '../../contract/records/states.ts'
 import type { WalletService } from '../../contract/variant.ts'
-import { confirmationsOf, dueBlockOf, presentTransfer, type TransferRecord } from '../../domain/wallets/transfer-view.ts'
+import {
+  confirmationsOf,
+  dueBlockOf,
+  presentTransfer,
+  type TransferRecord,
+} from '../../domain/wallets/transfer-view.ts'
 import { keyOf } from '../../lib/bytes.ts'
+import { hashId } from '../../lib/hash-id.ts'
 import type { BulkRow } from '../../storage/pg/bulk.ts'
 import type { Db } from '../../storage/pg/database.ts'
-import { findPendingOrganizations } from '../../storage/webhooks/event-queues.ts'
-import { type FanOutLimits, usualFanOut } from '../../storage/webhooks/fan-out-limits.ts'
-import { insertEvents, type NewTransfersEvent } from '../../storage/webhooks/notification-events.ts'
-import { deleteWaiting, findWebhooks, insertWaiting, listNotifiedTransfers, postponeWaiting, releaseWaiting, wakeCouriers } from '../../storage/webhooks/notifications.ts'
-import { insertGenerations, type Waiting } from './notification-rows.ts'
-import { hashId } from '../../lib/hash-id.ts'
 import type { ListedTransfer } from '../../storage/transfers/transfers.ts'
 import {
   listDueWaiting,
   usualPage,
   type WaitingDelivery,
 } from '../../storage/webhooks/due-notifications.ts'
+import { findPendingOrganizations } from '../../storage/webhooks/event-queues.ts'
+import { type FanOutLimits, usualFanOut } from '../../storage/webhooks/fan-out-limits.ts'
+import { insertEvents, type NewTransfersEvent } from '../../storage/webhooks/notification-events.ts'
+import {
+  deleteWaiting,
+  findWebhooks,
+  insertWaiting,
+  listNotifiedTransfers,
+  postponeWaiting,
+  releaseWaiting,
+  wakeCouriers,
+} from '../../storage/webhooks/notifications.ts'
+import { insertGenerations, type Waiting } from './notification-rows.ts'
 
 type NotifyContext = {
   network_id: number

@@ -39,9 +39,9 @@ import { enqueueMetadata } from '../../storage/wallets/token-metadata.ts'
 import { hasBacklogs } from '../balances/backlog.ts'
 import { followBlocks } from '../sender/follow.ts'
 import { type AssertChecked, storeChecked } from './checked.ts'
-import { noteTransfers, noteUpdates, type Released, releaseDue } from './notifications.ts'
 import { lacksOf } from './lacking.ts'
 import { addTokenRules, lookUp, matchBlock } from './match.ts'
+import { noteTransfers, noteUpdates, type Released, releaseDue } from './notifications.ts'
 import type { TrackerTools } from './tools.ts'
 
 /** The cursor is not where the writer expected it: another process has moved it. */

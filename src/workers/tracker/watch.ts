@@ -122,8 +122,8 @@ export function startTrackerWatch(options: TrackerWatchOptions): TrackerWatch {
     for (const [kind, problem] of [
       ['tracker_failing', failing()],
       ['tracker_stalled', stalled],
-    // An event is opened only after some seconds, and a start that has not seen the cursor move
-    // resolves none. Otherwise each restart would close and open it.
+      // An event is opened only after some seconds, and a start that has not seen the cursor move
+      // resolves none. Otherwise each restart would close and open it.
     ] as const) {
       if (problem && now.getTime() - problem.since >= recordAfterMs) {
         const event = { ...name, kind, detail: problem.problem }

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { fromHex, readUint, storageKey } from '../../../devnet/polkadot/bytes.ts'
 import { type ProofOptions, startRelay } from '../../../devnet/polkadot/relay.ts'
 import { ChainUnavailableError } from '../../../src/chains/chain.ts'
-import type { Target } from '../../../src/chains/polkadot/grandpa.ts'
+import type { BlockName } from '../../../src/chains/polkadot/grandpa.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { waitFor } from '../../helpers/wait-for.ts'
 import { followTo, never, refOf, startHarness } from './harness.ts'
@@ -21,7 +21,7 @@ const start = async () => {
     node.mine(count)
     return relay.make(node.chain.best().header, options)
   }
-  const open = (trusted?: Target, clock = systemClock) => {
+  const open = (trusted?: BlockName, clock = systemClock) => {
     const chain = node.openChain({
       verification: 'full',
       relay: [{ url: relay.url }],

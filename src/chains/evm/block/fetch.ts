@@ -14,7 +14,8 @@ import {
 import { type ReadBlock, readBlock, whyRefused } from '../codec/header.ts'
 import { type RawReceipt, toQuantity } from '../codec/raw.ts'
 import { provesReceipts } from '../codec/receipts.ts'
-import { isPassing, isPruned, type EvmNodes, reached } from '../pool/nodes.ts'
+import { loadRecoverSigner, type RecoverSigner } from '../codec/signer.ts'
+import { type EvmNodes, isPassing, isPruned, reached } from '../pool/nodes.ts'
 import type { Answered, Rpc } from '../pool/rpc.ts'
 import { createBlock } from './block.ts'
 import type { ClaimTools } from './claims.ts'
@@ -27,7 +28,6 @@ import {
 } from './internal.ts'
 import type { ProofRules } from './proof.ts'
 import { createTraceElsewhere } from './trace-elsewhere.ts'
-import { loadRecoverSigner, type RecoverSigner } from '../codec/signer.ts'
 
 /** Fetches whole blocks; without `tracing` it does not wait for unreachable nodes. */
 export type FetchBlock = (

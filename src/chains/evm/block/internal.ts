@@ -1,7 +1,7 @@
 import type { Clock } from '../../../lib/clock.ts'
 import { ChainUnavailableError, UnreadableError } from '../../chain.ts'
 import type { ReadBlock } from '../codec/header.ts'
-import { isPruned, type EvmNodes, reached } from '../pool/nodes.ts'
+import { type EvmNodes, isPruned, reached } from '../pool/nodes.ts'
 import type { Question, Rpc } from '../pool/rpc.ts'
 import { type InternalTransfer, readFrames, readTraces } from './traces.ts'
 
