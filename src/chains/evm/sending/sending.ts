@@ -67,7 +67,7 @@ const keptMs = 1_000
  * to a node for each new transaction.
  */
 export function keepForHead<value>(
-  pool: Pick<Nodes, 'head'>,
+  pool: Pick<EvmNodes, 'head'>,
   ask: (signal: AbortSignal) => Promise<value>,
   now: () => number = performance.now.bind(performance),
 ): (signal: AbortSignal) => Promise<value> {
